@@ -18,8 +18,13 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dpmodels.noise import secure
-from dpmodels.noise.bingham import accepted, bingham_from_eigen, envelope_spread
-from dpmodels.noise.bingham_frames import matrix_bingham, sequential_bingham
+from dpmodels.noise.bingham_frames import (
+    accepted,
+    bingham_from_eigen,
+    envelope_spread,
+    matrix_bingham,
+    sequential_bingham,
+)
 from dpmodels.noise.bingham_mixing import mixing
 
 ROWS = 60_000

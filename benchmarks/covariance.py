@@ -24,8 +24,7 @@ from pathlib import Path
 import numpy as np
 
 import dpmodels as dp
-from dpmodels.datasets.papers import paper_table
-from dpmodels.datasets.simulated import zipf_rows
+from dpmodels.datasets.papers import paper_table, zipf_rows
 from dpmodels.design import private_design
 from dpmodels.mechanisms import Facts
 from dpmodels.mechanisms.covariance.adaptive import Adaptive

@@ -21,8 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpmodels.postprocess.denoise import RULES, denoise_values
-from dpmodels.postprocess.eigen import nearest_psd, psd_values
+from dpmodels.postprocess.denoise import RULES, denoise_values, nearest_psd, psd_values
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
 NAMES = ("zero", "gauss", "separate", "psd", "spiked", "invariant", "auto", "best")

@@ -43,9 +43,8 @@ import dpmodels as dp
 from dpmodels.design import row_coder
 from dpmodels.errors import BudgetError
 from dpmodels.formula.response import two_sided
-from dpmodels.mechanisms.coefficients import RegressionFacts, passes
-from dpmodels.mechanisms.minimise import minimise
-from dpmodels.mechanisms.objective_noise import spherical
+from dpmodels.mechanisms.minimise import minimise, spherical
+from dpmodels.mechanisms.protocol import RegressionFacts, passes
 from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
 from dpmodels.models.glm import dp_glm
 from dpmodels.models.linear import linear

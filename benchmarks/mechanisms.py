@@ -28,7 +28,7 @@ from dpmodels.mechanisms import (
     Shells,
 )
 from dpmodels.noise import secure
-from dpmodels.noise.bingham import bingham_from_eigen
+from dpmodels.noise.bingham_frames import bingham_from_eigen
 from dpmodels.postprocess import denoise
 from dpmodels.privacy import adjacency
 

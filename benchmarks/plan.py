@@ -16,8 +16,7 @@ import pandas as pd
 import dpmodels as dp
 from dpmodels.planning.course import imagined
 from dpmodels.planning.figures import figures
-from dpmodels.planning.guess import guessed
-from dpmodels.planning.imagined import World, released
+from dpmodels.planning.guess import World, guessed, released
 from dpmodels.privacy import adjacency
 
 BOOK = dp.codebook(

@@ -8,11 +8,9 @@ import warnings
 from collections.abc import Sequence
 
 from dpmodels.errors import DPModelsError
-from dpmodels.shell.command import Parser
+from dpmodels.shell.command import Parser, completion
 from dpmodels.shell.commands import commands, parser
-from dpmodels.shell.completion import completion
-from dpmodels.shell.example import main_job
-from dpmodels.shell.outputs import tell
+from dpmodels.shell.outputs import main_job, tell
 
 _INTERRUPTED = 130
 _UNREAD = 141

@@ -33,7 +33,7 @@ def declared(codebook: object, data: object, sites: object, formula: object) -> 
     if isinstance(own, Codebook):
         return own
     if isinstance(own, str | PathLike):
-        from dpmodels.dictionaries.read import read
+        from dpmodels.dictionaries.door import read
 
         own = read(own)
     if isinstance(own, Draft):

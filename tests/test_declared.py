@@ -9,7 +9,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.declared import declared
 from dpmodels.errors import CodebookError
-from dpmodels.formula.wildcards import WILDCARDS
+from dpmodels.formula.parse import WILDCARDS
 
 BOOK = dp.codebook(age=(0, 100), sex=["F", "M"])
 OTHER = dp.codebook(age=(0, 90), sex=["F", "M"])

@@ -7,7 +7,7 @@ import verb_refusals as refusals
 from statsmodels.genmod.families import Binomial, Poisson
 from verb_entry import APPROX, DRAWN, PURE, SUMMING, Form, Verb, several
 
-from dpmodels.models.tune import tune
+from dpmodels.models.linear import tune
 
 FORMULA = "~ age + wage + sex + region"
 # Every kind of factor a formula has, alone and in products.

@@ -10,8 +10,8 @@ from dpmodels.audit.coupled import coupled as coupled
 from dpmodels.audit.door import Room as Room
 from dpmodels.audit.neighbours import worst_pairs as worst_pairs
 from dpmodels.audit.pair import Pair as Pair
-from dpmodels.audit.recipe import Recipe as Recipe
-from dpmodels.audit.recipe import released as released
 from dpmodels.audit.result import AuditResult as AuditResult
 from dpmodels.audit.result import Finding as Finding
+from dpmodels.audit.runs import Recipe as Recipe
+from dpmodels.audit.runs import released as released
 from dpmodels.audit.scores import SCORES as SCORES

@@ -16,9 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from dpmodels.audit.bound import Guess
-from dpmodels.audit.claim import Claim
-from dpmodels.audit.counts import Counts
+from dpmodels.audit.claim import Claim, Counts, Guess
 from dpmodels.audit.result import Point
 from dpmodels.audit.runs import Runs, commonest
 from dpmodels.audit.scores import Learner, Score, coarsened

@@ -21,9 +21,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import bdtr, bdtrc, betaincinv, ndtr, ndtri
 
-from dpmodels.audit.p_value import Boundary
 from dpmodels.errors import ArgumentError, said
 from dpmodels.privacy import ApproxDP, Guarantee, PureDP, gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.calibrate import hockey_stick
@@ -142,3 +141,269 @@ def claim(guarantee: Guarantee, law: str | None) -> Claim:
     if isinstance(guarantee, ApproxDP):
         return Claim("eps", guarantee.eps, guarantee.delta)
     return Claim("rho", guarantee.rho, delta)
+
+
+# From one counted event to a lower bound of the number that was claimed, and what could come out.
+#
+# *Theorem.* A number that is at most the smallest value not rejected at level
+# ``error`` is above the truth with probability at most ``error``: the true value's
+# own hypothesis is rejected no more often, and every larger one is true as well.
+#
+# What an audit of so many runs could have found is said beside what it found. For
+# (eps, delta) the releases that are easiest to tell from their claim are
+# randomised response, error rates ``(1 - delta)/(1 + e^eps)`` on both sides. For
+# Gaussian noise and zCDP Gaussian noise stands in, with the threshold at which
+# rates move fastest for their standard error. Both by the normal approximation,
+# for a test with all of the power, so no audit finds less than that.
+
+# At these the best event errs once in 1e9 runs or less, and an audit has at most 1e8.
+_LARGEST: Final = {"eps": 40.0, "mu": 12.0, "rho": 72.0}
+_NEAR: Final = 4e-4  # a choice: bounds are printed to three digits
+_RAREST: Final = 1e-15  # of rates in logarithms: near the resolution of doubles
+_POWER: Final = 0.8  # a choice: four audits of five
+_MOST: Final = 64.0  # a choice: times the claim, beyond which nothing is said to be found
+_HALVINGS: Final = 8  # of a step of a ninth: to a two-thousandth of the number
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Rates of an event as the choosing runs have them: they pick the line it is held against."""
+
+    alarms: float
+    misses: float
+
+
+def beats(claim: Claim, counts: Counts, guess: Guess, error: float) -> float:
+    """Return the p-value of a claim, by runs that did not choose the event.
+
+    A fiftieth of the level that it is compared with goes into its nuisance.
+    """
+    return p_value(counts, claim.boundary(guess.alarms, guess.misses), error / 50)
+
+
+def lower_bound(claim: Claim, counts: Counts, guess: Guess, error: float) -> float:
+    """Return the largest number of the claim's family that the counts rule out, 0 if none.
+
+    It is above the truth with probability at most `error`, whatever number the claim has.
+
+    Examples
+    --------
+    >>> seen = Counts(alarms=100, rows_runs=10_000, misses=9_000, neighbour_runs=10_000)
+    >>> bool(1.8 < lower_bound(Claim("eps", 1.0, 0.0), seen, Guess(0.01, 0.9), 0.05) < 2.3)
+    True
+    """
+    alarms, misses = counts.rates
+    if alarms + misses >= 1:
+        return 0.0
+    # Numbers that allow the rates as they are seen are not ruled out.
+    seen = [np.clip(np.asarray(rate), _RAREST, 1.0) for rate in (alarms, misses)]
+    low, high = 0.0, min(_LARGEST[claim.unit], float(claim.least(*seen)))
+    while high - low > _NEAR * (1 + low):
+        middle = (low + high) / 2
+        if beats(claim.of(middle), counts, guess, error) <= error:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def ceiling(claim: Claim, runs: int, error: float) -> float:
+    """Return the largest bound that so many counted runs a side give: where no run errs.
+
+    Examples
+    --------
+    >>> 3.4 < ceiling(Claim("eps", 1.0, 0.0), 100, 0.05) < 3.6
+    True
+    """
+    never = Counts(0, runs, 0, runs)
+    tiny = 0.5 / (runs + 1)
+    return lower_bound(claim, never, Guess(tiny, tiny), error)
+
+
+def detectable(claim: Claim, runs: int, error: float) -> float:
+    """Return the smallest true number that four audits of five would flag, infinite if none.
+
+    Examples
+    --------
+    >>> 1.0 < detectable(Claim("eps", 1.0, 1e-5), 10_000, 0.05) < 1.1
+    True
+    """
+    if ceiling(claim, runs, error) <= claim.value:
+        return math.inf
+    tried = np.geomspace(1.0, _MOST, 40)
+    found = [bool(_found(claim, times, runs, error)) for times in tried]
+    if not any(found):
+        return math.inf
+    first = found.index(True)
+    low, high = tried[max(first - 1, 0)], tried[first]
+    for _ in range(_HALVINGS):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if _found(claim, middle, runs, error) else (middle, high)
+    return float(high) * claim.value
+
+
+def _found(claim: Claim, times: float, runs: int, error: float) -> bool:
+    """Whether some event is expected to lie far enough under the line it is held against."""
+    alarms, misses = _rates(claim.of(claim.value * times))
+    slopes = claim.log_slopes(alarms, misses)
+    steep = np.exp(slopes)
+    noise = misses * (1 - misses) + steep**2 * alarms * (1 - alarms)
+    standing = (claim.levels(slopes) - misses - steep * alarms) / np.sqrt(noise / runs)
+    return bool(standing.max() >= -float(ndtri(error)) - float(ndtri(1 - _POWER)))
+
+
+def _rates(true: Claim) -> tuple[Floats, Floats]:
+    """Return error rates of events under a release that is as bad as it may be."""
+    if true.unit == "eps":
+        rate = np.array([(1 - true.delta) / (1 + math.exp(true.value))])
+        return rate, rate
+    mu = true.value if true.unit == "mu" else math.sqrt(2 * true.value)
+    cuts = np.linspace(0, 3, 13) + mu / 2
+    return ndtr(-cuts).clip(1e-12), ndtr(cuts - mu).clip(1e-12)
+
+
+# The test of one event against one line that no error rates of a private release lie under.
+#
+# Every trade-off function is convex: the error rates ``(a, b)`` of an event,
+# false positives and false negatives, lie on or above each of its supporting
+# lines ``b + s a = c``. For (eps, delta) these are ``b + e^eps a = 1 - delta`` and
+# its mirror image.
+#
+# *Theorem.* Let ``A`` of ``n`` runs and ``B`` of ``m`` runs be independent
+# binomial counts of rates ``a`` and ``b`` with ``b + s a >= c``. The p-value
+# below is at most ``t`` with probability at most ``t``, for any t.
+#
+# *Proof.* Let ``T = B/m + s A/n``. For known rates ``F(T) = P(T' <= T)`` has that
+# property. F falls in a and in b, so that on the part of the null hypothesis
+# where ``a`` is in a cell ``[l, r]`` it is at most its value at ``(l, c - s r)``;
+# the largest of these values over the cells that cover an interval which holds
+# ``a`` but with probability g, plus g, is a p-value (Berger and Boos 1994). In a
+# sum over A the terms of a run of values are bounded by its first one. All
+# rounding goes up.
+#
+# The line is chosen before the counts are seen. Against two separate bounds for
+# the rates, which err in both directions at once, the test needs half the runs.
+#
+# References
+# ----------
+# .. [1] Berger, R. L. and Boos, D. D. (1994). "P values maximized over a
+#    confidence set for the nuisance parameter." JASA 89, 1012-1016.
+# .. [2] Dong, J., Roth, A. and Su, W. (2022). "Gaussian Differential Privacy."
+#    Journal of the Royal Statistical Society B 84(1), 3-37. Section 2.
+
+_CELLS: Final = 48  # a choice: of the interval for the false-positive rate; fewer only raise p
+_BINS: Final = 100  # a choice: terms of the sum; fewer only raise p
+_OUTSIDE: Final = 1e-15  # mass of a count beyond the range that is summed
+_ROUNDING: Final = 1e-9  # far above that of doubles
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Rates on or above ``misses + slope * alarms = level`` are within the claim.
+
+    The slope is above zero; the level at most 1 and at most the slope, so that coin-flipping lies
+    on or above the line.
+    """
+
+    slope: float
+    level: float
+
+
+def p_value(counts: Counts, boundary: Boundary, nuisance: float = 1e-5) -> float:
+    """Return the p-value of the hypothesis that an event's rates are on or above a line.
+
+    In (0, 1], and never below `nuisance`, the error of the interval for the false-positive rate.
+    The runs had no part in choosing the event or the line.
+
+    Examples
+    --------
+    >>> fair = Counts(alarms=500, rows_runs=1000, misses=500, neighbour_runs=1000)
+    >>> p_value(fair, Boundary(slope=1.0, level=0.9)) > 0.9
+    True
+    >>> p_value(Counts(400, 1000, 400, 1000), Boundary(slope=1.0, level=0.9)) < 1e-4
+    True
+    """
+    alarms, misses = counts.rates
+    if misses + boundary.slope * alarms >= boundary.level:
+        return 1.0
+    low = lower_rate(counts.alarms, counts.rows_runs, nuisance / 2)
+    high = upper_rate(counts.alarms, counts.rows_runs, nuisance / 2)
+    low = max(low, (boundary.level - 1) / boundary.slope)
+    if low > high:
+        return nuisance
+    edges = np.linspace(low, high, _CELLS + 1)
+    below = np.clip(boundary.level - boundary.slope * edges[1:], 0.0, 1.0)
+    return float(min(1.0, nuisance + _tail(counts, boundary, edges[:-1], below).max()))
+
+
+def _tail(counts: Counts, boundary: Boundary, alarm: Floats, miss: Floats) -> Floats:
+    """Bound ``P(B/m + s A/n <= observed)`` for pairs of rates."""
+    n, m = counts.rows_runs, counts.neighbour_runs
+    alarms, misses = counts.rates
+    reached = (misses + boundary.slope * alarms) * (1 + _ROUNDING)
+    most = min(n, int(n * reached / boundary.slope))
+    spread = 8 * np.sqrt(n * np.array([alarm[0], alarm[-1]])) + 40
+    first = int(max(0, n * alarm[0] - spread[0]))
+    last = int(min(most, n * alarm[-1] + spread[1]))
+    if last < first:  # every count that is small enough is far below its mean
+        return np.full(len(alarm), _OUTSIDE) + bdtr(most, n, alarm)
+    starts = np.unique(np.linspace(first, last + 1, _BINS + 1).astype(np.int64))
+    ends = starts[1:] - 1
+    mass = np.diff(bdtr(np.append(starts[0] - 1, ends).clip(-1), n, alarm[:, None]), axis=1)
+    if first == 0:
+        mass[:, 0] = bdtr(ends[0], n, alarm)
+    room = np.floor(m * (reached - boundary.slope * starts[:-1] / n) + _ROUNDING).clip(0, m)
+    within = np.where(room >= m, 1.0, bdtr(np.minimum(room, m - 1), m, miss[:, None]))
+    beyond = (bdtr(first - 1, n, alarm) if first else 0.0) + (
+        bdtrc(last, n, alarm) if last < most else 0.0
+    )
+    return np.asarray((mass.clip(0) * within).sum(axis=1) + beyond + _OUTSIDE)
+
+
+# How often an event came up on either side, and between which rates that holds.
+#
+# *Theorem* (Clopper and Pearson). Of ``n`` independent runs ``k`` show an event
+# of probability ``p``. With ``U(k)`` the solution of ``P(Binomial(n, U) <= k) =
+# a``, ``P(p > U(k)) <= a``: if ``p > U(k)`` then, as the binomial distribution
+# function falls in p, ``P(Binomial(n, p) <= k) < a``, which happens for at most
+# the first few k, of total probability below a. The lower bound is the same for
+# ``n - k``.
+#
+# References
+# ----------
+# .. [1] Clopper, C. J. and Pearson, E. S. (1934). "The use of confidence or
+#    fiducial limits illustrated in the case of the binomial." Biometrika 26,
+#    404-413.
+
+
+def upper_rate(seen: int, runs: int, error: float) -> float:
+    """Return a rate that is exceeded with probability at most ``error``, of `seen` in `runs`."""
+    return 1.0 if seen >= runs else float(betaincinv(seen + 1, runs - seen, 1 - error))
+
+
+def lower_rate(seen: int, runs: int, error: float) -> float:
+    """Return a rate that is undercut with probability at most ``error``."""
+    return 0.0 if seen <= 0 else float(betaincinv(seen, runs - seen + 1, error))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often each side erred about an event, "the release came from the neighbour"."""
+
+    alarms: int
+    rows_runs: int
+    misses: int
+    neighbour_runs: int
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """False-positive and false-negative rate."""
+        return self.alarms / self.rows_runs, self.misses / self.neighbour_runs
+
+    def box(self, error: float) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return intervals for both rates that hold together but with probability ``error``."""
+        both = (self.alarms, self.rows_runs), (self.misses, self.neighbour_runs)
+        alarms, misses = (
+            (lower_rate(*own, error / 4), upper_rate(*own, error / 4)) for own in both
+        )
+        return alarms, misses

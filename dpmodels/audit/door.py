@@ -10,9 +10,9 @@ from dpmodels.audit.coupled import Coupled as _Coupled
 from dpmodels.audit.coupled import coupled as _coupled
 from dpmodels.audit.neighbours import worst_pairs as _worst_pairs
 from dpmodels.audit.pair import Pair as _Pair
-from dpmodels.audit.recipe import released as _released
 from dpmodels.audit.result import AuditResult as _AuditResult
 from dpmodels.audit.result import Finding as _Finding
+from dpmodels.audit.runs import released as _released
 from dpmodels.audit.scores import SCORES as _SCORES
 from dpmodels.audit.verb import audit as _audit
 

@@ -14,8 +14,8 @@ from dpmodels.audit.house import HouseRecipe, house_recipe
 from dpmodels.audit.neighbours import worst_pairs
 from dpmodels.audit.pair import Pair
 from dpmodels.codebook import codebook
+from dpmodels.models.linear import Tune, tune
 from dpmodels.models.replay import all_verbs
-from dpmodels.models.tune import Tune, tune
 from dpmodels.variables import Integer
 
 BOOK: Final = codebook(a=(-1, 1), b=(-1, 1), g=["x", "y"])

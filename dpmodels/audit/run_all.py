@@ -5,16 +5,113 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from dpmodels.audit.joint import JOINT, JointAudited
-from dpmodels.audit.outcome import AuditTable, Outcome
-from dpmodels.audit.persons import PERSONS
-from dpmodels.audit.registry import REGISTRY, Audited
+import numpy as np
+
+from dpmodels.audit.house import HouseRecipe, house_recipe, numbers
+from dpmodels.audit.pair import PERSON, Pair, of_persons
+from dpmodels.audit.registry import GONE, REGISTRY, Audited, named_pair
+from dpmodels.audit.report import AuditTable, Outcome
 from dpmodels.audit.verb import audit
+from dpmodels.codebook import codebook
 from dpmodels.errors import NotAvailable
+from dpmodels.models.cov import dp_cov
+from dpmodels.noise import source
+from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, Witness
+from dpmodels.sites.parties import NOBODY
+from dpmodels.typing import Floats
+
+# A verb on rows of several sites, as a recipe: what those see who put all they know together.
+#
+# The pair of neighbours is the first site's rows; the others are made up and the
+# same for both. The last sites collude with the aggregator: what they added
+# themselves, noise and masks, they take off again.
+
+SITES: Final = ("north", "east", "south")
+
+
+@dataclass(frozen=True, repr=False)
+class JointRecipe(HouseRecipe):
+    """A verb on the rows of the first of several sites; the others hold the same few."""
+
+    protocol: SiteProtocol  # how they release together
+    others: Any  # rows of each other site
+
+    def holders(self, rows: Any, witness: Witness) -> Parties:
+        """Return rows at the first site, and the others'."""
+        seated = self.protocol.seats(SITES)
+        data = (rows, *(deepcopy(self.others) for _ in seated[1:]))
+        return Parties(seated, data, self.protocol, witness=witness)
+
+    def __call__(self, rows: Any) -> Any:
+        """Run the verb, with the rows at the first site."""
+        return self._asked(self.holders(rows, NOBODY))
+
+    def batch(self, rows: Any, runs: int) -> Floats:
+        """Run the verb once, and the protocol as often as asked: shape (runs, k)."""
+        (strategy, statistics, names, plan), entropy = self.crossing(rows), source()
+        seen = []
+        for _ in range(runs):
+            view = self.protocol.view(strategy, statistics, plan, entropy)
+            if view is None:
+                joint = self.protocol.release(strategy, statistics, names, plan, entropy)
+                view = numbers(joint)
+            seen.append(view)
+        return np.stack(seen)
+
+
+class JointAudited(NamedTuple):
+    """A protocol, ready to be audited; as :class:`dpmodels.audit.registry.Audited`."""
+
+    name: str
+    verb: JointRecipe
+    pair: Pair
+    small: int  # releases a side in a small audit, and in a full one
+    full: int
+
+
+def joint_audited(protocol: SiteProtocol, small: int = 200, full: int = 6_000) -> JointAudited:
+    """Put a protocol behind a small formula."""
+    asked = partial(dp_cov, "~ a", center=False, mechanism="gauss", **_WORDS)
+    recipe = house_recipe(asked)
+    pair = named_pair(recipe, GONE)
+    own = JointRecipe(recipe.verb, recipe.formula, recipe.words, protocol, {"a": [0.5, -0.25]})
+    return JointAudited(
+        f"dp_cov gauss, {protocol.trust.name} by {len(SITES)} sites", own, pair, small, full
+    )
+
+
+_WORDS: Final[dict[str, Any]] = {"codebook": codebook(a=(-1, 1)), "eps": 1.0, "delta": 1e-5}
+
+# Every protocol of the package's table, as it is without words of its own.
+JOINT: Final = tuple(joint_audited(kind()) for kind in PROTOCOLS.values())
+
+
+# Audits for persons: the pairs and the lines of the registry, with a person for each row.
+
+
+def for_persons(line: Audited, rows: Any) -> Audited:
+    """Return the line of the registry that protects persons of `rows` rows, or of "mean"."""
+    verb = partial(line.verb, person=PERSON, rows=rows)
+    (pair,) = of_persons([line.pair], rows if isinstance(rows, int) else 2)
+    return line._replace(verb=verb, worst=pair)
+
+
+# Mechanisms that know persons of one kind alone.
+_ONLY: Final = {"paired": "mean", "randomized_response": 2}
+
+# At most two rows of a person, and all of them, in turn.
+PERSONS: Final = tuple(
+    for_persons(line, _ONLY.get(line.mechanism, 2 if turn % 2 else "mean"))
+    for turn, line in enumerate(REGISTRY)
+)
+
 
 # Of each audit of something that keeps its claim: of many none is to be flagged by chance.
 SMALL: Final = 1 - 1e-6

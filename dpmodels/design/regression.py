@@ -12,9 +12,8 @@ import numpy as np
 
 from dpmodels.arguments import word
 from dpmodels.codebook import Codebook
-from dpmodels.design.private import PrivateDesign
+from dpmodels.design.private import NARROWEST, PrivateDesign, Scaling, scaling
 from dpmodels.design.rows import Rows, Terms, rows_of
-from dpmodels.design.scaling import NARROWEST, Scaling, scaling
 from dpmodels.errors import ArgumentError, CodebookError, said, shorten
 from dpmodels.formula import Design
 from dpmodels.formula.coding import checked_codebook

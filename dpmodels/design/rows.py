@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, NamedTuple, NoReturn, cast
+from typing import Any, Final, NamedTuple, NoReturn, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.columns import converted, read_rows
-from dpmodels.design.sides import Coins, Side
 from dpmodels.errors import FrameError, PrivacyError
-from dpmodels.formula.subset import Subset
+from dpmodels.formula.sides import Subset
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared
+from dpmodels.frames.convert import level_names
 from dpmodels.frames.dask_rows import DaskRows
-from dpmodels.frames.level_names import level_names
 from dpmodels.frames.persons import SECRET_BYTES, Persons
 from dpmodels.frames.protocol import Chunk, Holds
 from dpmodels.frames.require import require, require_levels
@@ -303,3 +303,127 @@ def _require_persons(source: RowSource, person: str) -> None:
             f"column {person!r} is of type {kind.name}, and person={person!r} expects numbers or "
             "text that say whose a row is: make text of it, such as data[name].astype(str)"
         )
+
+
+# What all holders of rows share: rows bound to a public question.
+
+
+class BoundRows(ABC):
+    """Rows and what is asked of them; a kind of it says what they become."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    @abstractmethod
+    def of(self, rows: Rows) -> Self:
+        """Return other rows on the same way."""
+
+    def among(self, terms: Callable[[Terms], Terms]) -> Self:
+        """Return the same of no rows, with other terms for those that are bound to it."""
+        return self.of(rows_of(terms(self._rows.terms)))
+
+    def bind(self, data: object) -> Self:
+        """Return a user's rows bound alike, of which none is read.
+
+        Raises
+        ------
+        FrameError
+            From the data, their column names and types.
+        """
+        return self.of(self._rows.bound(data))
+
+    def sides(self, heads: int, entropy: Entropy) -> tuple[Self, Self]:
+        """Part the rows by fresh coins: a share of ``heads/256`` goes to the first side.
+
+        Rows of the other side are there, and do not count.
+        """
+        first, other = self._rows.sides(heads, entropy)
+        return self.of(first), self.of(other)
+
+    def standing(self, times: int) -> Self:
+        """Return the same rows, each as often as `times`: a table of as many is not made."""
+        return self.of(self._rows.standing(times))
+
+    @property
+    def codebook(self) -> Codebook:
+        """The declarations that are used."""
+        return self._rows.terms.codebook
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return self._rows.terms.variables
+
+    @property
+    def scattered(self) -> DaskRows | None:
+        """The rows where they lie with the workers of a cluster, None where they can be read."""
+        return self._rows.scattered
+
+    @property
+    def nrows(self) -> int | None:
+        """Number of rows, None where only reading them would tell; it may be private."""
+        return self._rows.nrows
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether the rows can be read here several times."""
+        return self._rows.rereadable
+
+
+# Which rows stand on one side and which on the other: a coin for each place, or each person.
+#
+# A coin belongs to a position in the source, so a row must have the same position in every pass. A
+# source that can be read again sees to it: a file that was written or replaced since it was opened
+# is an error, and so is a table in memory whose number of rows changed; of persons, whose coins
+# follow their ids, a digest is compared. What can be read once is refused before the charge.
+
+# A byte decides: shares are whole numbers of them.
+FACES = 256
+
+
+class Coins:
+    """Coins of numbered places, thrown when a place first comes and kept from then on.
+
+    Each falls on its first side with a chance of ``heads/256``, exactly, by itself and whatever the
+    rows are.
+    """
+
+    __slots__ = ("_entropy", "_heads", "_thrown")
+
+    def __init__(self, heads: int, entropy: Entropy) -> None:
+        self._heads = heads
+        self._entropy = entropy
+        self._thrown = np.zeros(0, dtype=np.uint8)
+
+    def __repr__(self) -> str:
+        return "<Coins, not shown>"
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError("coins that part rows cannot be pickled or copied")
+
+    def of(self, places: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return how the coins of places, numbers from 0, fell."""
+        more = int(places.max(initial=-1)) + 1 - len(self._thrown)
+        if more > 0:
+            # As many again as there are, so that few throws are of few coins.
+            words = self._entropy.words(max(more, len(self._thrown)) // 8 + 1)
+            self._thrown = np.concatenate([self._thrown, words.view(np.uint8)])
+        return np.asarray(self._thrown[places] < self._heads)
+
+
+class Side(NamedTuple):
+    """One side of rows that coins part; those of a person fall together."""
+
+    coins: Coins
+    first: bool  # Which of the two
+
+    def counted(
+        self, at: int, rows: int, persons: NDArray[Any] | None, counted: NDArray[np.bool_] | None
+    ) -> NDArray[np.bool_]:
+        """Return which of so many rows from a place on stand here, of those that count."""
+        # Nobody has the number -1, and does not count.
+        places = np.arange(at, at + rows) if persons is None else np.maximum(persons, 0)
+        here = self.coins.of(places) == self.first
+        return here if counted is None else np.asarray(here & counted)

@@ -14,7 +14,7 @@ import pandas as pd
 from dpmodels.errors import ArgumentError
 from dpmodels.levels import Level
 from dpmodels.noise import source
-from dpmodels.noise.response import rational, responses, truthful
+from dpmodels.noise.finite import rational, responses, truthful
 from dpmodels.postprocess.response import device_loss, matrix, truth_of
 from dpmodels.released import Channel
 from dpmodels.report import Report, Row, Section, Summary, signif
@@ -130,7 +130,7 @@ class Device:
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         """
-        from dpmodels.plots.response import response
+        from dpmodels.plots.points import response
 
         return response(self.lie, self.eps, len(self.levels), self.how, ax=ax)
 

@@ -29,7 +29,7 @@ from dpmodels.devices.device import Device, places_of
 from dpmodels.devices.randomized_response import checked_eps, checked_levels
 from dpmodels.levels import Level
 from dpmodels.noise import source
-from dpmodels.noise.response import coins, lying, rational
+from dpmodels.noise.finite import coins, lying, rational
 from dpmodels.released import Channel
 
 HALF = Fraction(1, 2)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from itertools import islice
+from io import BytesIO
+from itertools import chain, islice
+from pathlib import Path
 from typing import Any, Final
+from zipfile import ZipFile
 
+from dpmodels.codebook import MOST_BYTES
 from dpmodels.dictionaries.entry import Entry, joined, settled
-from dpmodels.dictionaries.words import (
-    end_in,
-    kind_in,
-    levels_in,
-    one_line,
-    range_in,
-    told,
-)
+from dpmodels.dictionaries.words import end_in, kind_in, levels_in, one_line, range_in, told
+from dpmodels.dictionaries.xml import elements
 from dpmodels.errors import CodebookError
+from dpmodels.outside import read_bytes
 
 _COLUMNS: Final = {
     "name": "name|variable|variable name|var|var name|varname|field|field name|column|column name|"
@@ -122,3 +124,72 @@ def _entry(name: str, texts: Mapping[str, str]) -> Entry:
             ordered="ordinal" in texts.get("type", "").casefold(),
         ),
     )
+
+
+# Data dictionaries in files of delimited text.
+
+
+def read_delimited(path: Path) -> dict[str, Entry]:
+    """Read a dictionary, its columns apart by a comma, a semicolon, a tab or a bar."""
+    where = repr(str(path))
+    try:
+        text = read_bytes(path, MOST_BYTES).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise CodebookError(f"{where} is not UTF-8 text; save it as CSV in UTF-8") from None
+    lines = text.splitlines(keepends=True)
+    marks = [mark for mark in ",;\t|" if headings(next(csv.reader(lines[:1], delimiter=mark), []))]
+    return entries_of(_cells(lines, marks[0] if marks else ",", where), where)
+
+
+def _cells(lines: list[str], mark: str, where: str) -> Iterator[list[str]]:
+    try:
+        yield from csv.reader(chain(lines), delimiter=mark, strict=True)
+    except csv.Error:
+        raise CodebookError(
+            f"{where} is damaged: a quotation is not closed, or a cell is too long"
+        ) from None
+
+
+# Data dictionaries in the first sheet of an Excel file.
+
+_MOST_COLUMNS: Final = 200
+
+
+def read_excel(path: Path) -> dict[str, Entry]:
+    """Read a dictionary; the parts of the file are held against limits before they are read."""
+    where = repr(str(path))
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        raise CodebookError(
+            'reading Excel files needs openpyxl: pip install "dpmodels[labels]"'
+        ) from None
+    content = read_bytes(path, MOST_BYTES)
+    _require_plain(content, where)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            book = load_workbook(BytesIO(content), read_only=True, data_only=True)
+            sheet = book.worksheets[0]
+            lines = list(
+                sheet.iter_rows(max_row=MOST_LINES, max_col=_MOST_COLUMNS, values_only=True)
+            )
+    except Exception:
+        raise CodebookError(f"{where} is damaged: save it anew, as .xlsx or as CSV") from None
+    return entries_of(lines, where)
+
+
+def _require_plain(content: bytes, where: str) -> None:
+    """Refuse what is no archive, unpacks to too much or declares entities."""
+    try:
+        with ZipFile(BytesIO(content)) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+            if size > 8 * MOST_BYTES:
+                raise CodebookError(f"{where} unpacks to more than {8 * MOST_BYTES:,} bytes")
+            for part in archive.namelist():
+                if part.endswith((".xml", ".rels")):
+                    deque(elements(archive.read(part), "", where), maxlen=0)
+    except CodebookError:
+        raise
+    except Exception:
+        raise CodebookError(f"{where} is no Excel file: save it as .xlsx or as CSV") from None

@@ -3,5 +3,5 @@
 It stands beside the house: nothing imports it. Its verb is `dpmodels.disclosures.verb.disclosure`.
 """
 
-from dpmodels.disclosures.result import Disclosure as Disclosure
+from dpmodels.disclosures.verb import Disclosure as Disclosure
 from dpmodels.disclosures.verb import disclosure as disclosure

@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
+import io
+import math
 import platform
+import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
+from importlib.util import find_spec
 from typing import Any, Final
 
 import numpy as np
 import scipy
 
-from dpmodels.disclosures.accounts import accounts, covered, loose_words, made_of, stated, warnings
+from dpmodels import mechanisms
+from dpmodels.citation import citation
+from dpmodels.disclosures.accounts import (
+    accounts,
+    covered,
+    declarations,
+    loose_words,
+    made_of,
+    stated,
+    warnings,
+)
 from dpmodels.disclosures.blocks import Blanks, Block, Code, Heading, Picture, Points, Tables, Words
-from dpmodels.disclosures.cards import bibtex, card_named, source
-from dpmodels.disclosures.declarations import declarations
 from dpmodels.disclosures.gather import Charged, Gathered
-from dpmodels.disclosures.guarantees import NOT, TRUTHS, guaranteed, neighbours
-from dpmodels.disclosures.pictures import pictures
-from dpmodels.mechanisms.user_supplied import CHECKED, NOT_CHECKED
+from dpmodels.errors import DPModelsError
+from dpmodels.mechanisms.user_supplied import CHECKED, NOT_CHECKED, registered_card
 from dpmodels.models.reading import reading
-from dpmodels.privacy import Guarantee, Pufferfish, hidden_by
+from dpmodels.privacy import (
+    ZCDP,
+    Adjacency,
+    ApproxDP,
+    Guarantee,
+    Pufferfish,
+    hidden_by,
+    zcdp_to_approx,
+)
 from dpmodels.privacy.register import convergence_notes
 from dpmodels.released import Card
-from dpmodels.report import Report, count
-from dpmodels.results.base import lay_out
-from dpmodels.results.reading_line import convergence_words
+from dpmodels.report import Report, count, signif
+from dpmodels.report.latex import escaped
+from dpmodels.results.base import convergence_words, lay_out
 from dpmodels.version import __version__
 
 _SIMULATED: Final = (
@@ -246,3 +267,161 @@ def _charged(one: Charged) -> str:
 def _kind(guarantee: Guarantee | Pufferfish) -> str:
     told = guarantee.describe()
     return told if isinstance(guarantee, Pufferfish) else f"differential privacy with {told}"
+
+
+# Cards of mechanisms by name, and the sources that their documentation gives.
+
+_MARKUP: Final = re.compile(r":\w+:(?=`)|`+")
+_SOURCE: Final = re.compile(r"^Source\n((?: +.*\n?|\n)+)", re.MULTILINE)
+
+
+@cache
+def _documented() -> dict[Card, str]:
+    """Return every mechanism's card, with the file that it is documented in."""
+    rooms = vars(mechanisms).items()
+    tables = [own for name, own in rooms if name.isupper() and isinstance(own, dict)]
+    known = (strategy for table in tables for strategy in table.values())
+    return {strategy.card: strategy.__module__ for strategy in known}
+
+
+def card_named(name: str) -> Card | None:
+    """Return the card of a name, registered ones too; None where none has it, or several have."""
+    found = [card for card in _documented() if card.name == name]
+    return found[0] if len(found) == 1 else registered_card(name)
+
+
+def source(card: Card) -> str:
+    """Return the source as the mechanism's documentation has it, else as its card has."""
+    where = _documented().get(card)
+    text = None if where is None else sys.modules[where].__doc__
+    told = _SOURCE.search(text or "")
+    return " ".join(_MARKUP.sub("", told[1]).split()) if told else card.source
+
+
+def bibtex(cards: tuple[Card, ...]) -> str:
+    """Return entries of the package and of what mechanisms come from."""
+    entries = [citation("bibtex")]
+    entries += [
+        f"@misc{{dpmodels-{re.sub('[^a-z0-9]+', '-', card.name)},\n"
+        f"  title = {{Source of the mechanism {escaped(card.name)} of dpmodels {__version__}}},\n"
+        f"  note  = {{{_quoted(source(card))}}}\n}}"
+        for card in cards
+    ]
+    return "\n\n".join(entries)
+
+
+def _quoted(text: str) -> str:
+    """Escape a text, with the quotation marks of LaTeX about its titles."""
+    return re.sub(r"\{\\char34\}(.*?)\{\\char34\}", r"``\1''", escaped(text))
+
+
+# The pictures of a result, as files of PNG beside words for who cannot see them.
+
+# Instead of plot(), where a result has them.
+_METHODS: Final = ("plot_scree", "plot_loadings")
+
+
+def pictures(fit: Any) -> tuple[tuple[str, bytes], ...]:
+    """Draw a result, each picture with its words; none where matplotlib is not installed."""
+    if fit is None or find_spec("matplotlib") is None:
+        return ()
+    from matplotlib import pyplot as plt
+
+    from dpmodels.plots.style import alt_text
+
+    drawn = []
+    methods = [name for name in _METHODS if hasattr(fit, name)] or ["plot"]
+    for draw in (getattr(fit, name) for name in methods if hasattr(fit, name)):
+        with plt.ioff():
+            try:
+                ax = draw()  # as large as what it shows needs
+            except DPModelsError:  # a model of the constant alone has nothing to draw
+                continue
+            buffer = io.BytesIO()
+            ax.figure.savefig(buffer, format="png", dpi=120)
+            drawn.append((alt_text(ax), buffer.getvalue()))
+            plt.close(ax.figure)
+    return tuple(drawn)
+
+
+# Guarantees and neighbours in words that somebody can sign, and what they are not.
+
+# A convention: where the eps of a concentrated guarantee is stated.
+_DELTA: Final = 1e-6
+
+TRUTHS: Final = (
+    "Tables are neighbours where one respondent's truth is replaced by any other: each answer was "
+    "randomised before it was given, so that the guarantee holds against whoever has the answers."
+)
+NOT: Final = (
+    "It is no promise about releases of the same table outside what is listed here, by this "
+    "package or any other: each adds to what can be learnt.",
+    "It does not keep secret what is true of the population. That smoking goes with a disease may "
+    "be concluded of anybody, in the table or not.",
+    "It does not hide what was declared: variables, their bounds and levels, formulas, conditions "
+    "on rows, budgets, and that the table was analysed.",
+    "It does not protect more than its unit at the same strength: of several persons, or of more "
+    "rows than it names, more can be told.",
+    "It is not anonymity, and no statement about who can read the rows, the memory or the disks of "
+    "the machine, or how long a computation takes.",
+    "It does not make bounds private that somebody read off the rows before declaring them.",
+)
+
+
+def guaranteed(guarantee: Guarantee | Pufferfish) -> tuple[str, ...]:
+    """Say what a guarantee promises."""
+    match guarantee:
+        case Pufferfish():
+            return (
+                "This is a Pufferfish guarantee. It is not differential privacy.",
+                f"Under every law of the public class ({guarantee.model.describe()}), what is "
+                "released changes the odds of any state against any other, at any one time of a "
+                f"series, by at most a factor exp({guarantee.eps:g}) = {_factor(guarantee.eps)}.",
+                "Nothing is promised where the truth is outside that class, nor about whether a "
+                "series is in the table, nor about a stretch of time as a whole.",
+            )
+        case ZCDP(rho):
+            implied = signif(zcdp_to_approx(rho, _DELTA), 3)
+            return (
+                f"This is {rho:g}-zero-concentrated differential privacy: of any two neighbouring "
+                "tables, the Renyi divergence of every order a above 1 between what may be "
+                f"released from them is at most {rho:g} times a.",
+                f"It implies (eps, delta)-differential privacy with eps = {implied} and delta = "
+                f"{_DELTA:g}, and with other pairs.",
+            )
+        case ApproxDP(eps, delta):
+            return (
+                f"This is (eps, delta)-differential privacy with eps = {eps:g} and delta = "
+                f"{delta:g}: of any two neighbouring tables, the probability that one of a set of "
+                f"outputs is released from the one is at most exp({eps:g}) = {_factor(eps)} times "
+                f"that from the other, plus {delta:g}, whatever the set.",
+                "delta is a probability for which nothing is promised; it has to be well below 1 "
+                "over the number of those protected.",
+            )
+        case pure:
+            eps = pure.eps
+            return (
+                f"This is eps-differential privacy with eps = {eps:g}: of any two neighbouring "
+                "tables, the probability that one of a set of outputs is released from the one is "
+                f"at most exp({eps:g}) = {_factor(eps)} times that from the other, whatever the "
+                "set.",
+            )
+
+
+def neighbours(relation: Adjacency) -> str:
+    """Say which tables are neighbours, and what is public of their size."""
+    what = "persons" if relation.person is not None else "rows"
+    if relation.n_public:
+        change = f"{relation.unit} is replaced by any other"
+        size = f"The number of {what} is public, and not protected"
+    else:
+        change = f"{relation.unit} is added or removed"
+        size = f"The number of {what} is protected too"
+    whose = ""
+    if relation.person is not None:
+        whose = f" The column {relation.person!r} says whose a row is; it is taken at its word."
+    return f"Tables are neighbours where {change}. {size}.{whose}"
+
+
+def _factor(eps: float) -> str:
+    return signif(math.exp(eps), 3) if eps < 700 else "more than 1e+300"

@@ -16,8 +16,7 @@ from dpmodels.disclosures.blocks import (
     Tables,
     Words,
 )
-from dpmodels.report.html import as_part, document, escaped, picture
-from dpmodels.report.style import STYLE
+from dpmodels.report.html import STYLE, as_part, document, escaped, picture
 
 _STYLE: Final = """<style>
 .dpmodels-disclosure {line-height: 1.45}

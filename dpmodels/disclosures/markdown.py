@@ -17,7 +17,7 @@ from dpmodels.disclosures.blocks import (
     Words,
 )
 from dpmodels.report import as_markdown
-from dpmodels.report.markdown import escaped
+from dpmodels.report.text import escaped
 
 
 def as_text(title: str, stamp: str | None, blocks: Sequence[Block]) -> str:

@@ -29,9 +29,7 @@ import pandas as pd
 from scipy import stats
 
 from dpmodels.errors import ArgumentError
-from dpmodels.evaluation.protocol import Cell, Task
-from dpmodels.evaluation.recipe import Recipe
-from dpmodels.evaluation.runs import asked, drawn, seed_of
+from dpmodels.evaluation.recipe import Cell, Recipe, Task, asked, drawn, seed_of
 from dpmodels.options import options
 from dpmodels.typing import Floats
 

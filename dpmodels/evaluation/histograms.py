@@ -13,10 +13,8 @@ import numpy as np
 from dpmodels.arguments import word
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, said
-from dpmodels.evaluation.algorithms.identity import identity
-from dpmodels.evaluation.algorithms.uniform import uniform
-from dpmodels.evaluation.protocol import Cell, Score
-from dpmodels.evaluation.recipe import Recipe, recipes
+from dpmodels.evaluation.algorithms.identity import identity, uniform
+from dpmodels.evaluation.recipe import Cell, Recipe, Score, recipes
 from dpmodels.evaluation.workload import WORKLOADS, Domain, margins
 from dpmodels.typing import Floats, Integers
 from dpmodels.variables import Categorical, Integer

@@ -15,8 +15,7 @@ from dpmodels.arguments import word
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, said
 from dpmodels.evaluation.histograms import require_names
-from dpmodels.evaluation.protocol import Cell, Score
-from dpmodels.evaluation.recipe import Recipe, recipes
+from dpmodels.evaluation.recipe import Cell, Recipe, Score, recipes
 from dpmodels.typing import Floats
 
 LEVEL: Final = 0.95

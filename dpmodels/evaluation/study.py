@@ -2,23 +2,141 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from dpmodels.arguments import whole, word
-from dpmodels.evaluation.asked import Asked
+from dpmodels.errors import ArgumentError
+from dpmodels.plots.style import (
+    BLUE,
+    FONT,
+    GREY,
+    INK,
+    PALE,
+    SERIES,
+    VERMILION,
+    axes_or_new,
+    finished,
+    listed,
+    number,
+    quiet,
+)
 from dpmodels.results.base import STAMP, Printed
 from dpmodels.typing import Floats
 from dpmodels.writing import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+# A study as one HTML file: three pictures to choose cells in, with a table under each.
+#
+# The file is whole: its script and its style stand in it, and its own policy forbids it to load
+# anything else. What it shows is data in the script, so that no name acts as markup.
+
+# Parts that a table is drawn in, along its one axis or each of two.
+_PARTS: Final = {1: 256, 2: 32}
+_DIGITS: Final = 5
+_DATA, _REPORT = "/*study*/null", "<!--report-->"
+
+
+def page(
+    asked: Asked,
+    data: xr.Dataset,
+    truths: Mapping[int, Floats],
+    answers: Mapping[tuple[str, int], Floats],
+    stamp: str,
+    report: str,
+) -> str:
+    """Return the file's text; `report` is a fragment of HTML that has all the rest."""
+    text = files("dpmodels.evaluation").joinpath("page.html").read_text("utf-8")
+    before, after = text.split(_DATA)
+    # A table's name could end the script or begin a comment.
+    plain = json.dumps(_plain(asked, data, truths, answers, stamp), allow_nan=False)
+    return before.replace(_REPORT, report) + plain.replace("<", "\\u003c") + after
+
+
+def _plain(
+    asked: Asked,
+    data: xr.Dataset,
+    truths: Mapping[int, Floats],
+    answers: Mapping[tuple[str, int], Floats],
+    stamp: str,
+) -> dict[str, Any]:
+    coordinates = ("table", "domain", "scale", "eps")
+    columns = {name: data[name].to_numpy().tolist() for name in coordinates}
+    lines = zip(*columns.values(), strict=True)
+    cells = [dict(zip(columns, values, strict=True)) for values in lines]
+    names = data["algorithm"].to_numpy().tolist()
+    told = ("mean", "se", "p95", "regret", "bias")
+    return {
+        "stamp": stamp,
+        "about": f"{asked.error}: {asked.about}. {asked.repeats} repeats in each of "
+        f"{len(cells)} cells. Rows were drawn by public or simulated shapes; nothing was charged.",
+        "algorithms": names,
+        "baselines": asked.baselines,
+        "cells": cells,
+        **{name: _rounded(data[name].to_numpy()) for name in told},
+        "competitive": data["competitive"].to_numpy().tolist(),
+        "runs": _rounded(data["error"].to_numpy()),
+        "truths": [_drawn(truths[at]) for at in range(len(cells))],
+        "answers": [[_drawn(answers[name, at]) for at in range(len(cells))] for name in names],
+    }
+
+
+def _rounded(values: Floats) -> Any:
+    """Return nested lists of numbers of few digits, None for what is not finite."""
+    if values.ndim:
+        return [_rounded(part) for part in values]
+    value = float(values)
+    return float(f"{value:.{_DIGITS - 1}e}") if math.isfinite(value) else None
+
+
+def _drawn(table: Floats) -> dict[str, Any]:
+    """Return a table in parts that are few enough to be drawn."""
+    if table.ndim not in _PARTS:
+        table = table.ravel()
+    most = _PARTS[table.ndim]
+    small, parts = table, 1
+    for axis, cells in enumerate(table.shape):
+        many = min(cells, most)
+        ends = np.linspace(0, cells, many + 1).astype(np.int64)
+        small = np.add.reduceat(small, ends[:-1], axis=axis) if cells else small
+        parts *= max(round(cells / max(many, 1)), 1)
+    return {"shape": small.shape, "parts": parts, "values": _rounded(small.ravel())}
+
+
+# What a study is about, in words.
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was measured, how often, from which seed, and which algorithms look at next to nothing.
+
+    Attributes
+    ----------
+    error, about : str
+        The error's word, and what it is.
+    repeats, seed : int
+        Tables drawn in each cell, and where the simulation began.
+    baselines : tuple of str
+        Names of the algorithms that every study has.
+    """
+
+    error: str
+    about: str
+    repeats: int
+    seed: int
+    baselines: tuple[str, ...]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -138,8 +256,6 @@ class Study(Printed):
         ArgumentError
             If there is no such cell.
         """
-        from dpmodels.evaluation.picture import three_axes
-
         drawn = three_axes(axes)
         best = str(self.cell(cell).sort_values("mean")["algorithm"].iloc[0])
         return (
@@ -150,16 +266,12 @@ class Study(Printed):
 
     def plot_errors(self, cell: int = 0, ax: Axes | None = None) -> Axes:
         """Draw errors by algorithm in one cell: means, and every run."""
-        from dpmodels.evaluation.picture import errors
-
         number = self._number(cell)
         found = self.data["error"].isel(cell=number).to_numpy()
         return errors(self.algorithms, found, self.title(cell), ax=ax, stamp=self.stamp)
 
     def plot_signal(self, cell: int = 0, ax: Axes | None = None) -> Axes:
         """Draw errors against eps times scale, for the table and domain of a cell."""
-        from dpmodels.evaluation.picture import signal
-
         own = self.cell(cell).iloc[0]
         lines = self.tidy()
         alike = lines[(lines["table"] == own["table"]) & (lines["domain"] == own["domain"])]
@@ -168,8 +280,6 @@ class Study(Printed):
 
     def plot_released(self, algorithm: str, cell: int = 0, ax: Axes | None = None) -> Axes:
         """Draw what was drawn first in a cell, and what an algorithm gave for it."""
-        from dpmodels.evaluation.picture import beside
-
         name = word("algorithm", algorithm, self.algorithms)
         truth = self.truths[self._number(cell)]
         answer = self.answers[name, cell]
@@ -203,8 +313,6 @@ class Study(Printed):
         ArgumentError, FrameError
             If it cannot be written.
         """
-        from dpmodels.evaluation.page import page
-
         report = self.summary().as_html()
         made = page(self.asked, self.data, self.truths, self.answers, self.stamp, report)
         write_whole(path, made.encode(), overwrite=overwrite)
@@ -229,3 +337,113 @@ def _all(checks: pd.DataFrame, algorithm: str, name: str) -> bool | None:
     """Return whether a check holds on all tables on which it could be made."""
     own = [one for one in checks.loc[checks["algorithm"] == algorithm, name] if one is not None]
     return all(own) if own else None
+
+
+# Three pictures of a study: errors in a cell, errors against signal, truth beside an answer.
+
+_MARKS = "os^DvP*X<>"
+_COLOURS = (*SERIES, INK, GREY)
+
+
+def three_axes(axes: Sequence[Axes] | None) -> tuple[Axes, ...]:
+    """Take three axes, or make a figure of them."""
+    if axes is None:
+        first = axes_or_new(None, (15.0, 4.4))
+        figure = first.figure
+        first.remove()
+        axes = list(figure.subplots(1, 3))
+    if len(axes) != 3:
+        raise ArgumentError(f"axes has {len(axes)} entries: give three")
+    return tuple(axes)
+
+
+def errors(
+    names: Sequence[str],
+    found: Floats,
+    title: str,
+    *,
+    ax: Axes | None = None,
+    stamp: str | None = None,
+) -> Axes:
+    """Draw errors of shape (names, repeats), the least mean at the top: runs, means, 95 %."""
+    ax = axes_or_new(ax, (6.0, 1.1 + 0.3 * len(names)))
+    order = np.argsort(found.mean(axis=1), kind="stable")
+    for place, at in enumerate(order):
+        own = found[at][found[at] > 0]
+        ax.plot(own, np.full(own.size, place), "|", color=PALE, markersize=9, zorder=1)
+        if own.size:
+            ax.plot(found[at].mean(), place, "o", color=BLUE, markersize=6, zorder=3)
+            ax.plot(np.quantile(found[at], 0.95), place, "|", color=INK, markersize=11)
+    ax.set_xscale("log")
+    ax.set_yticks(range(len(names)), [names[at] for at in order])
+    for tick in ax.get_yticklabels():
+        tick.set_parse_math(False)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.set_xlabel("error: mean, 95th percentile, runs")
+    ax.set_title(title, fontsize=FONT + 1, color=INK, parse_math=False)
+    told = listed([names[at] for at in order], map(number, found[order].mean(axis=1)))
+    return finished(ax, stamp, alt=f"Errors of algorithms, {title}. Means: {told}")
+
+
+def signal(
+    lines: pd.DataFrame,
+    names: Sequence[str],
+    title: str,
+    *,
+    ax: Axes | None = None,
+    stamp: str | None = None,
+) -> Axes:
+    """Draw mean errors against eps times scale, a line an algorithm."""
+    ax = axes_or_new(ax, (6.0, 4.0))
+    for at, name in enumerate(names):
+        own = lines[lines["algorithm"] == name]
+        across = (own["eps"] * own["scale"]).to_numpy()
+        order = np.argsort(across, kind="stable")
+        ax.plot(
+            across[order],
+            own["mean"].to_numpy()[order],
+            color=_COLOURS[at % len(_COLOURS)],
+            marker=_MARKS[at % len(_MARKS)],
+            markersize=5,
+            linewidth=1.2,
+            label=name,
+        )
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("eps x scale")
+    ax.set_ylabel("mean error")
+    ax.set_title(title, fontsize=FONT + 1, color=INK, parse_math=False)
+    _named(ax)
+    alt = f"Mean errors against eps times scale, {title}, of {', '.join(names)}"
+    return finished(ax, stamp, alt=alt)
+
+
+def beside(
+    truth: Floats,
+    answer: Floats,
+    name: str,
+    title: str,
+    *,
+    ax: Axes | None = None,
+    stamp: str | None = None,
+) -> Axes:
+    """Draw a true table, of one axis as steps, and an answer over it; of two, their difference."""
+    ax = axes_or_new(ax, (6.0, 4.0))
+    if truth.ndim == 2 and truth.shape == answer.shape:
+        most = float(np.abs(answer - truth).max()) or 1.0
+        image = ax.imshow((answer - truth).T, origin="lower", cmap="RdBu", vmin=-most, vmax=most)
+        ax.figure.colorbar(image, ax=ax, label="released less true")
+    else:
+        ax.plot(truth.ravel(), color=INK, linewidth=1.4, drawstyle="steps-mid", label="true")
+        drawn = answer.ravel()
+        ax.plot(drawn, color=VERMILION, linewidth=0.9, drawstyle="steps-mid", label=name, alpha=0.8)
+        _named(ax)
+        ax.set_xlabel("cell")
+        quiet(ax)
+    ax.set_title(f"{name}, {title}", fontsize=FONT + 1, color=INK, parse_math=False)
+    return finished(ax, stamp, alt=f"True table beside that released by {name}, {title}")
+
+
+def _named(ax: Axes) -> None:
+    for text in ax.legend(frameon=False, fontsize=FONT - 1).get_texts():
+        text.set_parse_math(False)

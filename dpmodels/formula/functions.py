@@ -11,14 +11,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 from numpy.polynomial import legendre
+from numpy.typing import NDArray
 
 from dpmodels.dates import text_of_day
 from dpmodels.errors import FormulaError
-from dpmodels.formula.bins import in_bins
-from dpmodels.formula.calendar import month, weekday, year
 from dpmodels.formula.values import (
     Basis,
     Category,
@@ -35,6 +35,85 @@ from dpmodels.formula.values import (
     whole,
 )
 from dpmodels.typing import Floats
+
+# Parts of a date: its year, its month and its day of the week, with exact ranges.
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+def year(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Real:
+    """Build the year of a date, a whole number."""
+    x = _date(code, args, options)
+    lower, upper = _years(np.array([x.lower, x.upper])).tolist()
+    return Real(code, lower, upper, lambda columns: _part(x, columns, _years), step=1.0)
+
+
+def month(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Category:
+    """Build the month of a date, a category of 1 to 12 that is printed by name."""
+    return _cyclic(code, _date(code, args, options), _months, MONTHS)
+
+
+def weekday(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Category:
+    """Build the day of the week, a category of 1 (Monday) to 7 that is printed by name."""
+    return _cyclic(code, _date(code, args, options), _weekdays, WEEKDAYS)
+
+
+def _date(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Real:
+    if len(args) != 1 or options:
+        raise FormulaError(f"{code!r}: expected exactly one argument")
+    (x,) = args
+    if not isinstance(x, Real) or not x.date:
+        raise FormulaError(
+            f"{code!r}: {x.code} is not a date; declare it as one, for example "
+            'dp.Date("2001-01-01", "2020-12-31")'
+        )
+    return x
+
+
+def _cyclic(
+    code: str, x: Real, part: Callable[[Floats], Floats], names: tuple[str, ...]
+) -> Category:
+    """Build a category of the parts that some day of the range has."""
+    # 12 months from any day on hold all months, and all days of the week.
+    days = np.arange(x.lower, min(x.upper, x.lower + 366) + 1)
+    reached = np.unique(part(days)).astype(np.intp)
+    if len(reached) < 2:
+        raise FormulaError(
+            f"{code!r} is {names[reached[0]]} on each day of the declared range; leave it out"
+        )
+    return Category(
+        code,
+        tuple(names[one] for one in reached),
+        lambda columns: _part(x, columns, lambda found: np.searchsorted(reached, part(found))),
+        written=tuple(int(one) + 1 for one in reached),
+        ordered=True,
+    )
+
+
+def _part(x: Real, columns: Columns, part: Callable[[Floats], NDArray[np.generic]]) -> Floats:
+    """Return a part of each day, nan where it is missing."""
+    days = x.evaluate(columns)
+    missing = np.isnan(days)
+    return np.where(missing, np.nan, part(np.where(missing, x.lower, days)))
+
+
+def _in(days: Floats, unit: str) -> Floats:
+    return np.floor(days).astype("datetime64[D]").astype(f"datetime64[{unit}]").astype(np.float64)
+
+
+def _years(days: Floats) -> Floats:
+    return _in(days, "Y") + 1970
+
+
+def _months(days: Floats) -> Floats:
+    return _in(days, "M") % 12
+
+
+def _weekdays(days: Floats) -> Floats:
+    # 1970-01-01 was a Thursday.
+    return (np.floor(days) + 3) % 7
+
 
 Builder = Callable[[str, Sequence[Value], Mapping[str, Value]], Value]
 
@@ -316,3 +395,81 @@ INSTEAD: dict[str, str] = {
     "factor": "declare the variable's levels in the codebook, or use cut(x, breaks)",
     "where": "use ifelse(cond, a, b)",
 }
+
+
+# Bins of whole numbers and of days: which they hold, and what they are called.
+
+
+def by_whole_numbers(number: Real) -> bool:
+    """Whether a number takes whole values alone; days are whole numbers."""
+    return number.step == 1.0 and number.lower == math.floor(number.lower)
+
+
+def equal_parts(number: Real, most: int) -> tuple[float, ...]:
+    """Return the ends of at most so many bins of equally many values; the last may have fewer.
+
+    Ends lie half a step beside the values.
+
+    >>> equal_parts(Real("k", 0.0, 6.0, lambda columns: columns["k"], step=1.0), 3)
+    (-0.5, 2.5, 5.5, 6.5)
+    """
+    values = int(number.upper - number.lower) + 1
+    width = math.ceil(values / most)
+    return (*(np.arange(0, values, width) + number.lower - 0.5).tolist(), number.upper + 0.5)
+
+
+def beside(ends: Sequence[float]) -> tuple[float, ...]:
+    """Return the ends, half a step beside whole numbers, of bins that are open below but the first.
+
+    >>> beside([0, 2, 5.5])
+    (-0.5, 2.5, 5.5)
+    """
+    return (math.ceil(ends[0]) - 0.5, *(math.floor(end) + 0.5 for end in ends[1:]))
+
+
+def held_ends(ends: Floats) -> tuple[Floats, Floats]:
+    """Return the first and the last whole number of each bin."""
+    return ends[:-1] + 0.5, ends[1:] - 0.5
+
+
+def whole_names(ends: Sequence[float], *, date: bool) -> tuple[str, ...]:
+    """Name bins by the whole numbers, or the days, that they hold.
+
+    >>> whole_names([-0.5, 0.5, 3.5], date=False)
+    ('0', '1 to 3')
+    """
+    text = text_of_day if date else "{:.0f}".format
+    bins = [(low + 0.5, high - 0.5) for low, high in pairwise(ends)]
+    return tuple(text(low) if low == high else f"{text(low)} to {text(high)}" for low, high in bins)
+
+
+def interval_names(ends: Sequence[float]) -> tuple[str, ...]:
+    """Name bins by their ends, to a hundredth of the narrowest.
+
+    >>> interval_names([0, 18, 40.5, 100])
+    ('[0, 18]', '(18, 40.5]', '(40.5, 100]')
+    """
+    exact = np.array(ends)
+    place = math.floor(math.log10(float(np.diff(exact).min()))) - 2
+    # As far as powers of ten are exact rounding by them is.
+    own = np.round(exact, -place) if abs(place) <= 22 else [round(end, -place) for end in ends]
+    near = np.asarray(own) + 0.0
+    usual = (near == 0) | ((np.abs(near) >= 1e-4) & (np.abs(near) < 1e9))
+    texts = [
+        repr(end).removesuffix(".0") if plain else repr(end)
+        for end, plain in zip(near.tolist(), usual.tolist(), strict=True)
+    ]
+    names = [f"({low}, {high}]" for low, high in pairwise(texts)]
+    return ("[" + names[0][1:], *names[1:])
+
+
+def in_bins(number: Real, breaks: Floats) -> Callable[[Columns], Floats]:
+    """Return what finds the bin of each row, nan outside; each but the first is open below."""
+
+    def codes(columns: Columns) -> Floats:
+        values = number.evaluate(columns)
+        cell = np.maximum(np.searchsorted(breaks, values, side="left") - 1.0, 0.0)
+        inside = (values >= breaks[0]) & (values <= breaks[-1])
+        return np.where(inside, cell, np.nan)
+
+    return codes

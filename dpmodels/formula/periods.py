@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dpmodels.dates import Date, day_of, text_of_day
 from dpmodels.errors import ArgumentError, FormulaError, said, shorten
-from dpmodels.formula.bins import by_whole_numbers, whole_names
 from dpmodels.formula.expression import compile_factor
+from dpmodels.formula.functions import by_whole_numbers, whole_names
 from dpmodels.formula.parse import quote
 from dpmodels.formula.tally import MAX_CELLS
 from dpmodels.formula.values import Category, Columns, Real

@@ -10,13 +10,12 @@ import numpy as np
 from dpmodels.arguments import finite, several
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, FormulaError, shorten
-from dpmodels.formula.bins import by_whole_numbers
-from dpmodels.formula.breaks import binned
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.expression import check_removed, compile_factor
+from dpmodels.formula.functions import by_whole_numbers
 from dpmodels.formula.parse import ParsedFormula, parse, syntax, variables_in
 from dpmodels.formula.sides import Sides, grouping
-from dpmodels.formula.tally import Tally
+from dpmodels.formula.tally import Tally, binned
 from dpmodels.formula.values import Category, Columns, Evaluate, Real, Truth
 from dpmodels.typing import Floats
 

@@ -5,11 +5,26 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.errors import FormulaError, shorten
+from dpmodels.arguments import finite, several
+from dpmodels.codebook import Codebook
+from dpmodels.dates import day_of, text_of_day
+from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.formula.coding import checked_codebook
+from dpmodels.formula.expression import as_category, check_removed, compile_factor
+from dpmodels.formula.functions import (
+    beside,
+    by_whole_numbers,
+    equal_parts,
+    in_bins,
+    interval_names,
+    whole_names,
+)
+from dpmodels.formula.parse import parse, variables_in
 from dpmodels.formula.sides import positions
 from dpmodels.formula.values import Category, Columns, Real
 from dpmodels.typing import Floats
@@ -93,3 +108,151 @@ class Tally:
             flat = flat * size + np.where(missing, 0.0, code).astype(np.intp)
         flat[missing] = -1
         return Placed(flat, where)
+
+
+# From ``breaks=`` to the bins of a number: how many, or their ends, as users write them.
+
+
+def binned(number: Real, breaks: object) -> tuple[Category, tuple[float, ...]]:
+    """Return the bins of a number as levels, and their ends; ArgumentError for what are none."""
+    ends = _ends(breaks, number)
+    names = interval_names(ends)
+    if by_whole_numbers(number):
+        ends = _whole_ends(breaks, ends, number)
+        names = whole_names(ends, date=number.date)
+    return Category(number.code, names, in_bins(number, np.array(ends))), ends
+
+
+def _whole_ends(breaks: object, ends: tuple[float, ...], number: Real) -> tuple[float, ...]:
+    """Move ends between whole numbers, each of which is in one bin."""
+    if isinstance(breaks, int | np.integer):
+        return equal_parts(number, int(breaks))
+    moved = beside(ends)
+    if any(not low < high for low, high in pairwise(moved)):
+        raise ArgumentError(
+            f"breaks={shorten(repr(list(ends)))}: {shorten(number.code)!r} goes by whole numbers, "
+            "and one of the bins holds none; write ends that are farther apart"
+        )
+    return moved
+
+
+def _ends(breaks: object, number: Real) -> tuple[float, ...]:
+    """Return the ends of the bins, or say what they are."""
+    if isinstance(breaks, int | np.integer) and not isinstance(breaks, bool):
+        if not 2 <= breaks <= MAX_CELLS:
+            raise ArgumentError(
+                f"breaks={breaks}: expected a number of bins from 2 to {MAX_CELLS:,}, or their ends"
+            )
+        if not number.lower < number.upper:
+            raise ArgumentError(
+                f"breaks={breaks}: the declared range of {shorten(number.code)!r} is the point "
+                f"{number.lower:g}; write the ends of the bins"
+            )
+        return tuple(np.linspace(number.lower, number.upper, int(breaks) + 1).tolist())
+    if not several(breaks):
+        raise ArgumentError(
+            f"breaks={said(breaks)}: expected a number of bins or their ends, chosen without "
+            "the rows; write breaks=20 or breaks=[0, 10, 20]"
+        )
+    ends = tuple(_end(one, number) for one in breaks)
+    listed = shorten(repr(list(ends)))
+    if len(ends) < 3 or any(not low < high for low, high in pairwise(ends)):
+        raise ArgumentError(f"breaks={listed}: expected three ends or more, increasing")
+    if ends[0] < number.lower or ends[-1] > number.upper:
+        raise ArgumentError(
+            f"breaks={listed}: they reach outside the declared range of {shorten(number.code)!r}, "
+            f"{_shown(number.lower, number)} to {_shown(number.upper, number)}; rows are clipped "
+            "to that"
+        )
+    return ends
+
+
+def _end(given: object, number: Real) -> float:
+    """Return one end, of days as a day since 1970-01-01."""
+    if not number.date:
+        return finite("breaks", given)
+    day = day_of(given)
+    if math.isnan(day):
+        raise ArgumentError(
+            f"breaks= holds {said(given)}: {shorten(number.code)!r} is a date; write days, such as "
+            f'"{_shown(number.lower, number)}", or a number of bins'
+        )
+    return day
+
+
+def _shown(end: float, number: Real) -> str:
+    return text_of_day(end) if number.date else f"{end:.10g}"
+
+
+# The margins that a formula asks for, each term one.
+
+
+@dataclass(frozen=True)
+class Margins:
+    """The factors of a formula in order of first mention, and its terms as their places."""
+
+    text: str
+    codebook: Codebook
+    factors: tuple[Category, ...]
+    terms: tuple[tuple[int, ...], ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Levels of each factor, with one more for what is missing or unlisted."""
+        return tuple(len(factor.levels) + 1 for factor in self.factors)
+
+
+def margins(formula: str, codebook: Codebook | None) -> Margins:
+    """Compile the factors of a formula and tell which of them each margin is of.
+
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(sex=["F", "M"], region=["n", "s", "w"], drug=["no", "yes"])
+    >>> asked = margins("~ sex*region + region:drug", cb)
+    >>> [factor.code for factor in asked.factors], asked.terms
+    (['sex', 'region', 'drug'], ((0,), (1,), (0, 1), (1, 2)))
+    """
+    book = checked_codebook(codebook)
+    parsed = parse(formula, book)
+    check_removed(parsed, book)
+    text = shorten(parsed.text)
+    if parsed.response:
+        raise FormulaError(
+            f"formula {text!r} has a left side: a margin is of all its variables alike; write "
+            "'~ a*b' for the margins of a, of b and of both"
+        )
+    if not parsed.predictors:
+        raise FormulaError(f"formula {text!r} names no variable to count; write '~ a*b + b:c'")
+    codes = tuple(dict.fromkeys(code for term in parsed.predictors for code in term))
+    factors = tuple(_leveled(as_category(compile_factor(code, book), code)) for code in codes)
+    terms = tuple(tuple(sorted(map(codes.index, term))) for term in parsed.predictors)
+    used = {name for code in codes for name in variables_in(code)}
+    found = Margins(parsed.text, book.select(name for name in book if name in used), factors, terms)
+    _check_size(found)
+    return found
+
+
+def _leveled(factor: Category) -> Category:
+    if len(factor.levels) < 2:
+        raise FormulaError(
+            f"{shorten(factor.code)!r} has one level, which tells nothing of a row; leave it out"
+        )
+    return factor
+
+
+def _check_size(own: Margins) -> None:
+    """Refuse margins of more cells than are counted at once."""
+    sizes = own.sizes
+    counts = [math.prod(sizes[i] for i in term) for term in own.terms]
+    most = max(counts)
+    if most > MAX_CELLS:
+        term = own.terms[counts.index(most)]
+        named = ":".join(own.factors[i].code for i in term)
+        raise FormulaError(
+            f"{shorten(named)!r} has {most:,} cells, with one level a variable for what is "
+            f"missing; at most {MAX_CELLS:,} are counted. Write margins of fewer variables"
+        )
+    if sum(counts) > MAX_CELLS:
+        raise FormulaError(
+            f"formula {shorten(own.text)!r} asks for {len(counts):,} margins of {sum(counts):,} "
+            f"cells in all; at most {MAX_CELLS:,} are counted. Write fewer margins"
+        )

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError
-from dpmodels.frames.arrow_cells import arrow_cells
-from dpmodels.frames.convert import MISSING
+from dpmodels.frames.convert import MISSING, arrow_cells
 from dpmodels.frames.protocol import ANY, Chunk, Kind, unfinished
 from dpmodels.frames.require import is_inferred, kind_of, kind_of_dtype, require
 

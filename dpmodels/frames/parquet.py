@@ -1,6 +1,7 @@
 """Parquet files, read in small batches of the wanted columns."""
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
@@ -9,10 +10,8 @@ import numpy as np
 
 from dpmodels.errors import FrameError
 from dpmodels.frames.files import folder_cells, require_once, shown
-from dpmodels.frames.prefetch import prefetch
-from dpmodels.frames.protocol import ANY, Chunk, Kind, kind_of_parts, unfinished
+from dpmodels.frames.protocol import ANY, Chunk, FileState, Kind, kind_of_parts, unfinished
 from dpmodels.frames.require import is_inferred, kind_of_arrow, require
-from dpmodels.frames.unchanged import FileState
 
 # A choice: bytes read at a time, small beside a page.
 _BUFFER: Final = 1 << 16
@@ -51,7 +50,7 @@ class ParquetRows:
         return prefetch(self._read(wanted, rows))
 
     def _read(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
-        from dpmodels.frames.arrow_cells import arrow_cells
+        from dpmodels.frames.convert import arrow_cells
 
         self._require_same()
         for path, name, stated in zip(self.files, shown(self.files), self.counts, strict=True):
@@ -155,3 +154,19 @@ def _intact(batches: Iterator[Any], name: str, stated: int) -> Iterator[Any]:
         if batch is None:
             return
         yield batch
+
+
+# Reading one chunk while the one before is worked on.
+
+
+def prefetch(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Pass chunks on in their order, the next of them read by a thread meanwhile.
+
+    Reading has to leave other threads alone, as decoding a file does. Two chunks are in memory at a
+    time; what reading raises comes where the chunk would have come.
+    """
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, chunks, None)
+        while (chunk := coming.result()) is not None:
+            coming = reader.submit(next, chunks, None)
+            yield chunk

@@ -9,8 +9,7 @@ import numpy as np
 
 from dpmodels.dates import Date
 from dpmodels.errors import FrameError, shorten
-from dpmodels.frames.arrow_cells import is_bytes, is_days, is_number, is_text
-from dpmodels.frames.convert import LevelCodes
+from dpmodels.frames.convert import LevelCodes, is_bytes, is_days, is_number, is_text
 from dpmodels.frames.protocol import ANY, Holds, Kind, RowSource
 from dpmodels.variables import Categorical, Variable
 

@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Final
 
 import numpy as np
+from scipy.special import chdtrc
 
 from dpmodels.inference.ratios import TOLD, Noise
-from dpmodels.inference.selected import selected_tail
+from dpmodels.privacy import MarkovChain
 from dpmodels.typing import Floats
 
 # The test solves a system of this many equations.
@@ -201,3 +203,57 @@ def whitening(spread: Floats, df: int) -> Floats:
     """Return what makes a covariance of rank df the identity, shape (df, cells)."""
     values, vectors = np.linalg.eigh(spread)
     return np.asarray((vectors[:, -df:] / np.sqrt(np.maximum(values[-df:], 1e-300))).T)
+
+
+# The tail of a chi-square statistic among the releases in which the same would be tested.
+
+
+def selected_tail(
+    statistic: float, df: int, larger: float, margins: Floats, slopes: Floats
+) -> float:
+    """Return how often a chi-square variable exceeds its value, given what was chosen by.
+
+    What was chosen to be tested depends on the signs of `margins`, which are positive; `slopes` are
+    their covariance with the length of the whitened excess along its direction. Given that
+    direction and what of the margins is uncorrelated with the excess, the squared length is
+    `larger` times a chi-square variable within the interval in which no margin changes its sign
+    [1]_.
+
+    .. [1] Loftus, J. R. and Taylor, J. E. (2015). "Selective inference in regression models with
+       groups of variables." arXiv:1511.01478.
+    """
+    length = math.sqrt(statistic)
+    rising, falling = slopes > 0, slopes < 0
+    low = float((length - margins[rising] / slopes[rising]).max(initial=0.0))
+    high = float((length - margins[falling] / slopes[falling]).min(initial=math.inf))
+    above, here, least = (
+        0.0 if end == math.inf else float(chdtrc(df / larger, end**2 / larger))
+        for end in (high, length, low)
+    )
+    return min((here - above) / (least - above), 1.0) if least > above else 1.0
+
+
+# How much more the share of a state varies where states follow each other in chains.
+
+# A choice: chains that take turns leave next to no variance, and no interval is made of none.
+LEAST: Final = 0.01
+
+
+def share_effects(chain: MarkovChain, steps: int) -> Floats:
+    """Return by state how many independent times one time of a series stands for.
+
+    ``1 + 2 sum (1 - h/T) (P^h(j, j) - pi_j)/(1 - pi_j)`` over lags h below T is the variance of
+    state j's share of T times of a stationary chain, over that of independent ones; of a class the
+    largest of those of its `laws`. ArgumentError of a chain that keeps several laws.
+    """
+    kept = chain.stationary
+    most = np.max([_effects(own, kept, steps) for own in chain.laws], axis=0)
+    return np.asarray(np.maximum(most, LEAST))
+
+
+def _effects(own: Floats, kept: Floats, steps: int) -> Floats:
+    total, power = np.ones(len(own)), np.eye(len(own))
+    for lag in range(1, steps):
+        power = power @ own
+        total += 2 * (1 - lag / steps) * (np.diag(power) - kept) / (1 - kept)
+    return np.asarray(total)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
+from scipy.special import fdtrc, ndtri, stdtrit
 
+from dpmodels.inference.independence import EXCESS
 from dpmodels.inference.ratios import TOLD, Noise, ratio_interval
-from dpmodels.postprocess.power_sums import central_weights, power_weights
+from dpmodels.noise.sums import half_width, upper_tail
 from dpmodels.typing import Floats
 
 Interval = tuple[Floats, Floats]
@@ -24,7 +27,7 @@ class GroupMoments:
 
     Of noisy Bernstein parts of the rows, shape (groups, degree + 1). Those of persons who may be in
     several groups are `clustered`: five, those of degree 2 and two more, see
-    :mod:`dpmodels.statistics.person_parts`. A group's mean is then the ratio of sums of persons,
+    :mod:`dpmodels.statistics.counts`. A group's mean is then the ratio of sums of persons,
     with the sampling variance that persons give it, and a person counts by its share of the group.
 
     Whatever is lost in its noise is nan: no group of fewer rows than `TOLD` times the noise of
@@ -230,3 +233,208 @@ def student_factor(freedom: Floats, tail: float) -> Floats:
     .. [1] Student (1908). "The probable error of a mean." Biometrika 6(1), 1-25.
     """
     return np.asarray(stdtrit(np.minimum(freedom, 1e300), tail) / ndtri(tail))
+
+
+# Power sums from the Bernstein parts of rows, and the other way round.
+
+
+def power_weights(degree: int, power: int) -> Floats:
+    """Return the weights that make the sum of a power of the parts.
+
+    ``C(i, power) / C(d, power)`` for the degree d, shape (d + 1,), since
+    ``t**k = Σ_i C(i, k)/C(d, k) B_i(t)`` for the Bernstein polynomials
+    ``B_i(t) = C(d, i) t**i (1 - t)**(d - i)``.
+
+    .. [1] Farouki, R. T. (2012). "The Bernstein polynomial basis: a centennial retrospective."
+       Computer Aided Geometric Design 29(6), 379-419.
+    """
+    return np.array([comb(i, power) for i in range(degree + 1)]) / comb(degree, power)
+
+
+def central_weights(degree: int, power: int, centre: Floats) -> Floats:
+    """Return the weights that make the sum of a power of the distance from a centre.
+
+    `centre`, shape (groups,), gives weights of shape (groups, degree + 1).
+    """
+    terms = [
+        comb(power, k) * (-centre[:, None]) ** (power - k) * power_weights(degree, k)
+        for k in range(power + 1)
+    ]
+    return np.asarray(sum(terms[1:], terms[0]))
+
+
+# The difference of two means, and how likely its size is if there is none.
+
+# A choice: no p-value is told from a smaller one: the law of the noise is not known so far out.
+SMALLEST = 1e-9
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A mean less another, or less a public number; on the range from 0 to 1.
+
+    The estimate is nan where a mean is lost in noise; `freedom` is that of the sampling part, as an
+    estimate; `weights` are those of the independent noise variables in the estimate, in rows, each
+    of sd `part_sd`.
+    """
+
+    estimate: float
+    noise_sd: float
+    sampling_sd: float
+    freedom: float
+    law: str
+    weights: Floats
+    part_sd: float
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an estimate."""
+        return bool(np.isfinite(self.estimate))
+
+    def interval(self, level: float, *, population: bool) -> tuple[float, float]:
+        """Return an interval of the difference; without end where it is not known."""
+        if not self.known:
+            return -np.inf, np.inf
+        normal = self._sampling((1 - level) / 2) if population else 0.0
+        width = half_width(self.law, self.weights, self.part_sd, normal, level)
+        return self.estimate - width, self.estimate + width
+
+    @property
+    def pvalue(self) -> float:
+        """Probability of an estimate at least as large if the population's difference is 0."""
+        from scipy.optimize import brentq
+
+        if not self.known:
+            return float("nan")
+        if self._excess(SMALLEST) <= 0:
+            return SMALLEST
+        return float(brentq(self._excess, SMALLEST, 1.0, xtol=SMALLEST))
+
+    def _excess(self, pvalue: float) -> float:
+        """Return how much likelier the estimate is than a p-value whose law it is judged by."""
+        sampling = self._sampling(pvalue / 2)
+        tail = upper_tail(self.law, self.weights, self.part_sd, sampling, abs(self.estimate))
+        return 2 * tail - pvalue
+
+    def _sampling(self, tail: float) -> float:
+        """Return the sampling error with Student's tail at a probability."""
+        short = min(tail, 0.5 - SMALLEST)
+        return self.sampling_sd * float(student_factor(np.asarray(self.freedom), short))
+
+
+def difference(
+    moments: GroupMoments, less: float = 0.0, pair: tuple[int, int] = (0, 1)
+) -> Difference:
+    """Compare the means of a pair of groups, or of one with a number.
+
+    `less` is taken off the first mean where there is one group alone; the degree is 2 or more.
+
+    The difference is taken to first order in the noise, good where rows are many times the noise of
+    their number, which is what `told` asks; variances are not pooled, and their degrees of freedom
+    are Welch's [1]_.
+
+    .. [1] Welch, B. L. (1947). "The generalization of 'Student's' problem when several different
+       population variances are involved." Biometrika 34, 28-35.
+    """
+    means = moments.means
+    signs, compared = np.zeros(len(means)), list(pair[: len(means)])
+    signs[compared] = [1.0, -1.0][: len(means)]
+    score = moments.weights - np.nan_to_num(means)[:, None]
+    divisor = np.where(moments.told, moments.counts, 1.0)
+    own = (signs[:, None] * score / divisor[:, None]).ravel()
+    weights = moments.noise.weights(own)
+    variances = moments.joint_sampling_sd[compared] ** 2
+    sampling = float(np.sqrt(variances.sum()))
+    shares = (variances**2 / np.maximum(moments.independent[compared] - 1, 1.0)).sum()
+    freedom = float(sampling**4 / shares) if shares > 0 else np.inf
+    return Difference(
+        estimate=float(signs[compared] @ means[compared]) - less,
+        noise_sd=float(moments.noise.sd * np.sqrt((weights**2).sum())),
+        sampling_sd=sampling,
+        freedom=freedom,
+        law=moments.noise.law,
+        weights=weights,
+        part_sd=moments.noise.sd,
+    )
+
+
+# A test that several means are equal, which counts the noise in.
+
+# A choice: the test solves a system of so many equations.
+MOST_GROUPS = 200
+
+
+@dataclass(frozen=True)
+class EqualMeans:
+    """A test that the means of all groups told from none are equal.
+
+    ``t`` of two groups, ``F`` of more; `df_resid` are the degrees of freedom of the sampling part
+    of ``t``, or of the divisor of ``F``. nan for the `reason` given.
+    """
+
+    statistic: float
+    df: float
+    df_resid: float
+    pvalue: float
+    groups: int
+    reason: str = ""
+
+
+def equal_means(moments: GroupMoments) -> EqualMeans:
+    """Test whether groups have equal means, with noise and unequal variances counted in.
+
+    Two groups by `difference`. Of more, the squared length of the contrasts of the means in the
+    metric of their covariance, sampling and noise, is judged by Welch's law [1]_: the sampling
+    variances alone are estimates, so that each enters his correction by its share of the variance
+    of its mean. Laplace noise makes the statistic more variable by its fourth cumulants, and the
+    law is stretched to that variance [2]_. Without noise the test is Welch's.
+
+    .. [1] Welch, B. L. (1951). "On the comparison of several mean values: an alternative approach."
+       Biometrika 38, 330-336.
+    .. [2] Satterthwaite, F. E. (1946). "An approximate distribution of estimates of variance
+       components." Biometrics Bulletin 2(6), 110-114.
+    """
+    told = np.flatnonzero(moments.told)
+    if len(told) < 2:
+        reason = "fewer than two groups can be told from none at this budget."
+        return EqualMeans(math.nan, math.nan, math.nan, math.nan, len(told), reason)
+    if len(told) > MOST_GROUPS:
+        reason = f"it takes at most {MOST_GROUPS} groups."
+        return EqualMeans(math.nan, math.nan, math.nan, math.nan, len(told), reason)
+    if len(moments.parts) == 2:
+        two = difference(moments)
+        error = math.hypot(two.noise_sd, two.sampling_sd)
+        return EqualMeans(two.estimate / error, 1.0, two.freedom, two.pvalue, 2)
+    return _several(moments, told)
+
+
+def _several(moments: GroupMoments, told: NDArray[np.intp]) -> EqualMeans:
+    drawn = _drawn(moments)[told]
+    means, sampling = moments.means[told], moments.joint_sampling_sd[told] ** 2
+    covariance = np.diag(sampling) + drawn @ drawn.T
+    contrasts = np.column_stack([np.eye(len(told) - 1), -np.ones(len(told) - 1)])
+    values, vectors = np.linalg.eigh(contrasts @ covariance @ contrasts.T)
+    metric = (vectors / np.sqrt(np.maximum(values, 1e-300))).T @ contrasts
+    df = len(told) - 1
+    statistic = float(((metric @ means) ** 2).sum()) / df
+    excess = EXCESS[moments.noise.law] * float((((metric @ drawn) ** 2).sum(axis=0) ** 2).sum())
+    larger = 1 + excess / (2 * df)
+    spread = np.diag(covariance)
+    weights = 1 / np.maximum(spread, 1e-300)
+    unsure = (1 - weights / weights.sum()) ** 2 * (sampling * weights) ** 2
+    lacking = float((unsure / np.maximum(moments.independent[told] - 1, 1.0)).sum())
+    groups = len(told)
+    statistic /= 1 + 2 * (groups - 2) / (groups**2 - 1) * lacking
+    freedom = (groups**2 - 1) / (3 * lacking) if lacking > 0 else 1e9
+    pvalue = float(fdtrc(df / larger, freedom, statistic))
+    return EqualMeans(statistic, float(df), freedom, max(pvalue, SMALLEST), groups)
+
+
+def _drawn(moments: GroupMoments) -> Floats:
+    """Return what independent noise variables do to each mean, to first order, by row."""
+    groups, size = moments.parts.shape
+    divisor = np.where(moments.told, moments.counts, 1.0)
+    score = moments.weights - np.nan_to_num(moments.means)[:, None]
+    own = np.zeros((groups, groups, size))
+    own[range(groups), range(groups)] = score / divisor[:, None]
+    return np.asarray(moments.noise.sd * moments.noise.weights(own.reshape(groups, -1)))

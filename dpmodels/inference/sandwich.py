@@ -22,8 +22,8 @@ from scipy.special import ndtri
 from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.noisy_variance import allowance
 from dpmodels.postprocess import nearest_psd
-from dpmodels.postprocess.solve import RESOLVED, ROUNDING, NormalEquations, least_squares
-from dpmodels.released import CoefficientsRelease, Meat, MomentNoise
+from dpmodels.postprocess.solve import RESOLVED, ROUNDING, NormalEquations, contrasts, least_squares
+from dpmodels.released import BoughtCurvature, CoefficientsRelease, Meat, MomentNoise
 from dpmodels.typing import Floats
 
 # Beyond so many coefficients a search for ends takes long: there are none where it is needed.
@@ -261,3 +261,77 @@ def _moved(noise: MomentNoise, vector: Floats) -> Floats:
         off * (square * np.eye(len(vector)) + np.outer(vector, vector))
         + (diagonal - 2 * off) * np.diag(vector**2)
     )
+
+
+# Levels of a category whose own curvature tells enough for intervals of their coefficients.
+
+# A choice by simulation of levels with 1 to 2,000 rows among 20,000: from 0.3 on fewer and fewer
+# intervals cover, and of those with less 93 % of 95.
+OFF = 0.3
+
+
+def told_levels(own: Sandwich, bought: BoughtCurvature, levels: int) -> NDArray[np.bool_]:
+    """Return for each level whether a step of Newton's tells where it is, shape (levels,).
+
+    The curvature of a level that few rows have grows as its probability does: a step from a point
+    that is off by much ends elsewhere than at the minimum, and curvature that noise made large
+    looks like that of more rows. A level is told where the logarithm of its probability moved by,
+    and is off by, at most :data:`OFF` in the root mean square over its rows. Averages over all
+    levels, as :attr:`Sandwich.far`, do not show that.
+
+    A level's lines of the curvature, times what moved, are ``Σ p_k δ(log p_k) z``, whatever is
+    added to the coefficients of all levels.
+    """
+    size = len(own.point) // (levels - 1)
+    turn = np.kron(contrasts(levels), np.eye(size))
+    off = np.column_stack([own.noise_root, own.sampling_root, own.estimate - own.point])
+    bent, moved = turn @ bought.bread @ turn.T, turn @ bought.bread @ off
+    told = []
+    for each in np.split(np.arange(levels * size), levels):
+        values, axes = np.linalg.eigh(bent[np.ix_(each, each)])
+        square = ((axes.T @ moved[each]) ** 2).sum(axis=1) / np.maximum(values, 1e-300)
+        told.append(bool(values[0] > 0 and square.sum() <= OFF**2 * values.sum()))
+    return np.array(told)
+
+
+# The law of coefficients that are normal about the population's.
+
+
+@dataclass(frozen=True)
+class NormalLaw:
+    """Coefficients with a covariance, nan where they are not identified."""
+
+    names: tuple[str, ...]
+    params: Floats
+    held: Floats
+
+    def covariance(self) -> Floats:
+        """Return the covariance, shape (coefficients, coefficients)."""
+        return self.held
+
+    def told(self, directions: Floats) -> NDArray[np.bool_]:
+        """Return which combinations have a variance."""
+        return np.isfinite(self.errors(directions))
+
+    def errors(self, directions: Floats) -> Floats:
+        """Return the standard errors of combinations."""
+        variances = ((directions @ self.held) * directions).sum(axis=1)
+        return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
+
+    def intervals(self, directions: Floats, level: float) -> Floats:
+        """Return normal intervals, shape (combinations, 2)."""
+        half = float(ndtri((1 + level) / 2)) * self.errors(directions)
+        middle = directions @ self.params
+        return np.column_stack([middle - half, middle + half])
+
+    def roots(self, directions: Floats, values: Floats) -> Floats:
+        """Return distances from `values` in standard errors."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray((directions @ self.params - values) / self.errors(directions))
+
+    def distance(self, conditions: Floats, values: Floats) -> float:
+        """Return Wald's statistic."""
+        sds = self.errors(conditions)
+        off = (conditions @ self.params - values) / sds
+        spread = conditions @ self.held @ conditions.T / np.outer(sds, sds)
+        return float(off @ np.linalg.pinv(spread, hermitian=True) @ off)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln, ndtr, ndtri, xlogy
 
-from dpmodels.inference.associated import Correlations
 from dpmodels.inference.ratios import TOLD
+from dpmodels.noise.sums import half_width
 from dpmodels.released import PValuesRelease, ScreenedRelease
 from dpmodels.typing import Floats
 
@@ -175,3 +175,95 @@ def _quantile(law: str, chance: float) -> float:
     if law == "gaussian":
         return -float(ndtri(chance))
     return -math.log(2 * chance) / math.sqrt(2)
+
+
+# Correlations and gains of columns with one response, from noisy scatters of a known law.
+
+
+class Correlations(NamedTuple):
+    """Correlations or gains, shape (columns,); nan where a scatter is not told from none."""
+
+    values: Floats
+    # What each noise adds to them: of the product, the column's scatter, that of the response.
+    slopes: Floats  # shape (columns, 3)
+    least: float = -1.0  # What none of them is below
+
+    def sd(self, noise_sd: float) -> Floats:
+        """Return the noise standard deviation of each."""
+        return np.asarray(noise_sd * np.sqrt((self.slopes**2).sum(axis=1)))
+
+    def own_variance(self, noise_sd: float) -> Floats:
+        """Return the variance of what no two of them share: the response's scatter is left out."""
+        return np.asarray(noise_sd**2 * (self.slopes[:, :2] ** 2).sum(axis=1))
+
+    def interval(self, noise_sd: float, law: str, level: float) -> tuple[Floats, Floats]:
+        """Return intervals within the least and 1, to first order in the noise."""
+        known = np.isfinite(self.values)
+        width = [
+            half_width(law, own, noise_sd, 0.0, level) if told else math.nan
+            for own, told in zip(self.slopes, known.tolist(), strict=True)
+        ]
+        ends = (np.clip(self.values + sign * np.array(width), self.least, 1.0) for sign in (-1, 1))
+        low, high = ends
+        return np.where(known, low, self.least), np.where(known, high, 1.0)
+
+    def summed_sd(self, noise_sd: float) -> Floats:
+        """Return the noise standard deviation of each of their running sums."""
+        own = np.cumsum(self.slopes[:, :2] ** 2, axis=0).sum(axis=1)
+        return np.asarray(noise_sd * np.sqrt(own + np.cumsum(self.slopes[:, 2]) ** 2))
+
+
+def associated_correlations(
+    products: Floats, scatters: Floats, response: float, noise_sd: float
+) -> Correlations:
+    """Return ``r = C/√(V W)`` of noisy C, V and W with independent noise of one sd.
+
+    To first order the noise of r is ``g_C/√(V W) - r g_V/(2 V) - r g_W/(2 W)``.
+    """
+    told = (scatters > TOLD * noise_sd) & (response > TOLD * noise_sd)
+    own, other = np.where(told, scatters, 1.0), response if told.any() else 1.0
+    root = np.sqrt(own * other)
+    values = np.where(told, np.clip(products / root, -1.0, 1.0), np.nan)
+    slopes = np.stack([1 / root, -values / (2 * own), -values / (2 * other)], axis=1)
+    return Correlations(values, slopes)
+
+
+def gains(
+    products: Floats, scatters: Floats, response: float, coefficients: Floats, noise_sd: float
+) -> Correlations:
+    """Return shares of the response's scatter W that released coefficients b take off, in turn.
+
+    A residual with scatter C with a column of scatter V loses ``2 b C - b² V`` once the column is
+    in the fit. Noise of C and V adds to it in proportion, so it is not biased by theirs; that of W
+    divides. `products` are of residuals divided by 1 and the sizes of all coefficients before.
+    """
+    sizes = np.abs(coefficients)
+    stretch = 1 + np.cumsum(sizes) - sizes
+    known = response > TOLD * noise_sd
+    other = response if known else math.nan
+    lines = np.stack([2 * coefficients * stretch, -(coefficients**2)], axis=1) / other
+    values = lines[:, 0] * products + lines[:, 1] * scatters
+    slopes = np.concatenate([lines, -values[:, None] / other], axis=1)
+    return Correlations(values, slopes, -math.inf)
+
+
+# How sure an order of noisy values is.
+
+
+def above_next(values: Floats, variances: Floats, law: str) -> Floats:
+    """Return how probable it is that each exact value is above the next, shape (values,).
+
+    It is the probability that the difference of their two noises, of the law "gaussian" or
+    "laplace" and then of one variance, is below the difference that was seen: one less the p-value
+    of the test that the next is as large, and the posterior probability where nothing else is known
+    of the two. The last, which nothing follows, has nan.
+    """
+    gaps = -np.diff(values)
+    if law == "gaussian":
+        found = np.asarray(ndtr(gaps / np.sqrt(variances[1:] + variances[:-1])))
+    else:
+        # Of the difference of two Laplace variables of scale b the tail is (2 + t) exp(-t) / 4.
+        steps = np.abs(gaps) / np.sqrt(variances[1:] / 2)
+        tail = (2 + steps) * np.exp(-steps) / 4
+        found = np.where(gaps >= 0, 1 - tail, tail)
+    return np.append(found, np.nan)[: len(values)]

@@ -3,7 +3,7 @@
 All of it is post-processing of one released symmetric matrix whose noise law is known. ``y`` are
 released eigenvalues, ``V`` released eigenvectors and ``v_ij`` the noise variance of the entry (i,
 j) in the basis ``V``, so that ``√v_ii`` is the noise sd of ``y_i``. Components that noise cannot
-tell apart are read as a group, see :func:`dpmodels.inference.groups.alike`; all others push each
+tell apart are read as a group, see :func:`dpmodels.inference.spectrum.alike`; all others push each
 other: to second order noise raises ``y_i`` by ``Σ_j v_ij/(y_i - y_j)``, which for one eigenvalue
 above a bulk of noise is the limit of [1]_, and turns its eigenvector by ``Σ_j v_ij/(y_i - y_j)²``.
 
@@ -18,15 +18,117 @@ above a bulk of noise is the limit of [1]_, and turns its eigenvector by ``Σ_j 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
-from scipy.special import ive, ndtri
+from scipy.special import gammaincinv, ive, ndtri
 
-from dpmodels.inference.groups import alike, reach_of_noise
+from dpmodels.postprocess import Covariance, Eigen
 from dpmodels.typing import Floats
+
+# The noise law of a released matrix: of its entries and means, and in its eigenvector basis.
+
+
+def read_spectrum(cov: Covariance, decomposed: Eigen) -> Spectrum:
+    """Bring the noise law of a released matrix into its own eigenvector basis.
+
+    To first order the noise of ``D⁻¹(S - m mᵀ)D⁻¹`` is ``D⁻¹ E D⁻¹`` with ``E = G - m eᵀ - e mᵀ``
+    for noise ``G`` in S and ``e`` in m, less ``½(δR + Rδ)``, ``δ = diag(E)/D²``, where D is
+    released too; an error of the relative size ``c`` in the number of rows adds ``-c(S - 2m mᵀ)``.
+    """
+    values, vectors = decomposed.values, decomposed.vectors
+    weighted = vectors / cov.divisor[:, None]
+    gram = weighted.T @ weighted
+    along = cov.mean @ weighted
+    lengths = np.diagonal(gram)
+    variance = cov.noise.off**2 * (np.outer(lengths, lengths) + gram**2)
+    squares = weighted**2
+    variance += (cov.noise.diagonal**2 - 2 * cov.noise.off**2) * (squares.T @ squares)
+    turned = np.outer(along**2, lengths)
+    variance += cov.noise.mean**2 * (turned + turned.T + 2 * np.outer(along, along) * gram)
+    by_count = along**2 - values
+    if cov.standardised:
+        variance = _standardised(variance, cov, decomposed, along)
+        by_count = along**2 - values * ((cov.mean / cov.divisor) ** 2 @ vectors**2)
+    return Spectrum(
+        values,
+        variance,
+        np.abs(by_count) * cov.noise.count,
+        _entry_sd(variance, cov),
+    )
+
+
+def _standardised(variance: Floats, cov: Covariance, decomposed: Eigen, along: Floats) -> Floats:
+    """Take off what the released divisors share with the matrix they divide.
+
+    The diagonal of a correlation matrix has no noise; eigenvectors ``v_i, v_j`` see
+    ``½(λ_i + λ_j) Σ_k v_ik v_jk δ_k`` less of it. Weak columns are divided by a bound, which shares
+    nothing.
+    """
+    vectors, squares = decomposed.vectors, decomposed.vectors**2
+    half = (decomposed.values[:, None] + decomposed.values[None, :]) / 2
+    diagonal = np.where(cov.weak, 0.0, cov.noise.diagonal / cov.divisor**2) ** 2
+    mean = np.where(cov.weak, 0.0, cov.mean * cov.noise.mean**2 / cov.divisor**3)
+    own = squares.T @ ((diagonal + 4 * mean * cov.mean / cov.divisor)[:, None] * squares)
+    crossed = along[:, None] * (vectors.T @ (mean[:, None] * squares))
+    shared = squares.T @ (diagonal[:, None] * squares) + 2 * (crossed + crossed.T)
+    return np.maximum(variance + half**2 * own - 2 * half * shared, 0.0)
+
+
+def _entry_sd(variance: Floats, cov: Covariance) -> float:
+    """Return the root mean square noise sd off the diagonal; of one column ``√½`` its own."""
+    size = len(variance)
+    if size == 1:
+        return math.sqrt(float(variance[0, 0]) / 2)
+    off = float(variance.sum() - (cov.diagonal_sd**2).sum())
+    return math.sqrt(max(off, 0.0) / (size * (size - 1)))
+
+
+def entry_sd(cov: Covariance) -> Floats:
+    """Return the noise sd of each entry of a released matrix, to first order.
+
+    Shape (columns, columns); nan where the noise has no known law, 0 on the diagonal of a
+    correlation matrix, but for weak columns.
+
+    In units of D⁻¹, with ``g`` the noise in the second moment, ``ε`` that of the mean ``μ`` and
+    ``r`` the relative one of the number of rows, the entry ``R_ij`` has the noise
+    ``g_ij - μ_i ε_j - μ_j ε_i + r(μ_i μ_j - R_ij)``, less ``½R_ij`` times the same of ``R_ii`` and
+    of ``R_jj`` where their released roots were divided by: the delta method. Columns without any
+    variance and noise have divisors near 0, whose squares may leave the range of numbers; that is
+    not told.
+    """
+    with np.errstate(all="ignore"):
+        return _first_order(cov)
+
+
+def _first_order(cov: Covariance) -> Floats:
+    shared = np.where(cov.standardised & ~cov.weak, 1.0, 0.0)
+    unit = np.outer(cov.divisor, cov.divisor)
+    taken, halved = cov.mean / cov.divisor, cov.matrix / 2
+    mean = cov.noise.mean / cov.divisor
+    diagonal = shared * cov.noise.diagonal / cov.divisor**2
+    own = mean[:, None] * (2 * halved * (shared * taken)[:, None] - taken[None, :])
+    spread = halved * diagonal[:, None]
+    by_rows = (halved * (shared * (1 - taken**2))[:, None]) * cov.noise.count
+    by_count = (np.outer(taken, taken) - cov.matrix) * cov.noise.count
+    variance = (cov.noise.off / unit) ** 2 + own**2 + own.T**2 + spread**2 + spread.T**2
+    sd = np.sqrt(variance + (by_count + by_rows + by_rows.T) ** 2)
+    alone = np.sqrt(cov.variance_sd**2 / np.diagonal(unit) ** 2 + np.diagonal(by_count) ** 2)
+    np.fill_diagonal(sd, np.where(shared == 1, 0.0, alone))
+    return sd
+
+
+def mean_sd(cov: Covariance) -> Floats:
+    """Return the noise sd of each released mean, to first order, shape (columns,).
+
+    An error of the relative size ``r`` in the number of rows adds ``-rm`` to the mean ``m``.
+    """
+    return np.hypot(cov.noise.mean, cov.mean * cov.noise.count)
+
 
 # Not 0, and with a quotient that is finite.
 _TINY = 1e-200
@@ -194,3 +296,169 @@ class Spectrum:
         noise = (size - 1) * (size + 2) * block / (size * (size + 1))
         kept = np.where(total > noise, 1 - noise / np.where(total > 0, total, 1.0), 0.0)
         return mean, kept
+
+
+# Which released eigenvalues noise cannot tell apart, and how far noise alone reaches.
+
+# A choice: how often noise stays within what is said of its reach.
+LEVEL = 0.95
+# Shape, scale and shift of the gamma law in `tracy_widom`, from its source.
+_SHAPE, _SCALE, _SHIFT = 46.446, 0.186054, 9.84801
+
+
+def alike(values: Floats, pair_variance: Floats, slack: float = 1.0) -> NDArray[np.bool_]:
+    """Tell which eigenvalues (largest first) noise around one common value explains.
+
+    Starting from all components, a group is cut at its widest gap for as long as an eigenvalue lies
+    farther from the group's mean than `slack` times what the noise of that many equal eigenvalues
+    reaches in 95 % of releases. `pair_variance` is the noise variance of the matrix' entries in the
+    eigenvector basis; it and what comes back have shape (components, components).
+    """
+    noise = np.maximum(np.diagonal(pair_variance, 1), 1e-200)
+    gaps = -np.diff(values) / np.sqrt(noise)
+    labels = np.zeros(len(values), dtype=np.intp)
+    waiting = [slice(0, len(values))]
+    while waiting:
+        own = waiting.pop()
+        labels[own] = own.start
+        spread = np.abs(values[own] - values[own].mean())
+        if (spread > slack * _reach_about_mean(pair_variance[own, own])).any():
+            cut = own.start + 1 + int(np.argmax(gaps[own.start : own.stop - 1]))
+            waiting += [slice(own.start, cut), slice(cut, own.stop)]
+    return np.asarray(labels[:, None] == labels[None, :])
+
+
+def _reach_about_mean(block: Floats) -> Floats:
+    """Return how far equal eigenvalues are spread from their mean.
+
+    The mean takes its own noise away: 1.8 over the number of columns fits what was simulated for 2
+    to 50 of them within 2 %.
+    """
+    size = len(block)
+    entry = np.sqrt(block.sum(axis=1) / (size + 1))
+    return np.asarray(entry * (noise_edge(size, LEVEL) - 1.8 / size))
+
+
+def reach_of_noise(
+    pair_variance: Floats, together: NDArray[np.bool_], level: float = LEVEL
+) -> Floats:
+    """Return a quantile of the largest eigenvalue of the noise in each group, shape (components,).
+
+    Where the noise is not the same in all directions, as that of a mean far from the public centre
+    or of columns divided by small standard deviations, a component is measured by the noise in its
+    own row. The largest of all noise then exceeds its own 95 % quantile in 0 to 5 % of releases:
+    simulated for 1 to 50 columns, means anywhere in the public ball and divisors up to 10 times
+    apart.
+    """
+    size = together.sum(axis=1)
+    entry = np.sqrt((together * pair_variance).sum(axis=1) / (size + 1))
+    return np.asarray(entry * noise_edge(size, level))
+
+
+def tracy_widom(level: float) -> float:
+    """Return a quantile of the Tracy-Widom law of real symmetric matrices.
+
+    By a shifted gamma law [1]_: within 0.01 at 90, 95 and 99 %.
+
+    .. [1] Chiani, M. (2014). "Distribution of the largest eigenvalue for real Wishart and Gaussian
+       random matrices and a simple approximation for the Tracy-Widom distribution." Journal of
+       Multivariate Analysis 129, 69-81.
+    """
+    return float(gammaincinv(_SHAPE, level)) * _SCALE - _SHIFT
+
+
+def noise_edge(size: npt.ArrayLike, level: float) -> Floats:
+    """Return a quantile of the largest eigenvalue of Gaussian noise.
+
+    The noise has variance 1 off the diagonal and 2 on it. Centre and scale are those of [1]_, which
+    serve from a single column on.
+
+    .. [1] Johnstone, I. M. and Ma, Z. (2012). "Fast approach to the Tracy-Widom law at the edge of
+       GOE and GUE." Annals of Applied Probability 22(5), 1962-1988.
+    """
+    columns = np.asarray(size, dtype=np.float64)
+    return np.asarray(2 * np.sqrt(columns - 0.5) + tracy_widom(level) * columns ** (-1 / 6))
+
+
+# The noise of a biplot's arrows: eigenvectors times the roots of their eigenvalues.
+
+
+def arrow_noise(spectrum: Spectrum, vectors: Floats, pair: tuple[int, int]) -> Floats | None:
+    """Return the noise covariances of arrows in the plane of two components, by delta method.
+
+    `vectors` has the shape (variables, components), the result (variables, 2, 2); None where noise
+    leaves too little of one of the two, or does not tell it from another component. Noise ``E`` in
+    the eigenvectors' basis turns ``v_a`` by ``Σ_j E_ja v_j/(y_a - y_j)`` and moves ``y_a`` by
+    ``E_aa``; what a pair shares is ``E_ab``.
+    """
+    own = list(pair)
+    if not spectrum.readable[own].all() or (spectrum.alike[own].sum(axis=1) > 1).any():
+        return None
+    y, v = spectrum.values, spectrum.pair_variance
+    squares, noise = vectors**2, np.empty((len(vectors), 2, 2))
+    for at, a in enumerate(own):
+        gaps = y[a] - y
+        apart = np.divide(1.0, gaps, out=np.zeros_like(gaps), where=gaps != 0)
+        turned = y[a] * (squares @ (v[:, a] * apart**2))
+        grown = squares[:, a] * (v[a, a] + spectrum.count_sd[a] ** 2) / (4 * y[a])
+        noise[:, at, at] = turned + grown
+    a, b = own
+    gap = y[a] - y[b]
+    shared = -np.sqrt(y[a] * y[b]) * v[a, b] / gap**2 * vectors[:, a] * vectors[:, b]
+    noise[:, 0, 1] = noise[:, 1, 0] = shared
+    return noise
+
+
+# A spectrum whose noise has no known law: nothing is said of it.
+
+
+@dataclass(frozen=True)
+class Unread:
+    """Eigenvalues of an estimate with an error of unknown law.
+
+    It answers what :class:`dpmodels.inference.Spectrum` answers, with nan: no floor, no interval,
+    no cosine, and no components alike. `source` is the spectrum of the unbiased release that the
+    estimate was made from, where it has a law: as many components count as distinct, and as
+    readable, as are in it one after another; without a law those of a positive eigenvalue.
+    """
+
+    values: Floats
+    source: Spectrum | None = None
+
+    entry_sd = float("nan")
+
+    @property
+    def sd(self) -> Floats:
+        """Not known; nor is any other number of each component."""
+        return np.full(len(self.values), np.nan)
+
+    floor = sd
+
+    @property
+    def distinct(self) -> NDArray[np.bool_]:
+        """Whether each is one of those there are."""
+        return self._first(None if self.source is None else self.source.distinct)
+
+    @property
+    def readable(self) -> NDArray[np.bool_]:
+        """Whether each is one of those that can be read."""
+        return self._first(None if self.source is None else self.source.readable)
+
+    def _first(self, there: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        positive = self.values > 0
+        return positive if there is None else positive & np.logical_and.accumulate(there)
+
+    @property
+    def alike(self) -> NDArray[np.bool_]:
+        """No two components are known to be alike."""
+        return np.eye(len(self.values), dtype=bool)
+
+    def debiased(self) -> Floats:
+        """Not known."""
+        return self.sd
+
+    expected_cos2 = debiased
+
+    def noise_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Not known."""
+        return self.sd, self.sd

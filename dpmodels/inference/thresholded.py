@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmodels.noise.truncated import below
+from dpmodels.noise.discrete import below
 from dpmodels.typing import Floats
 
 

@@ -11,14 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.release_terms import release_terms
+from dpmodels import arguments
+from dpmodels.mechanisms.protocol import Facts, Plan, release_terms
 from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace
 from dpmodels.noise.lattice import Lattice, choose_lattice
-from dpmodels.privacy import ZCDP, Guarantee, split_gaussian
+from dpmodels.postprocess.denoise import psd_values, recompose
+from dpmodels.privacy import ZCDP, Adjacency, Guarantee, split_gaussian
 from dpmodels.released import Ball, Card, MomentNoise, MomentsRelease
-from dpmodels.statistics import moment_sensitivity, moment_weights
-from dpmodels.statistics.moments import absolute_sensitivity, absolute_weights
+from dpmodels.statistics import Passes, moment_sensitivity, moment_weights
+from dpmodels.statistics.moments import (
+    absolute_sensitivity,
+    absolute_weights,
+    eigenvalue_sensitivity,
+    row_sums,
+)
 from dpmodels.typing import Floats, Integers
 
 # From this scale on discrete Gaussian noise is as private as continuous noise of a multiplier
@@ -229,3 +235,191 @@ def hand_over(
         ball=ball,
         **release_terms(card, plan, rows),
     )
+
+
+# The number of complete rows and their sum, released apart from the second moment.
+
+# Of the budget, without and with the sum of the rows: choices.
+COUNT_SHARE = {False: 0.02, True: 0.15}
+
+
+class CountNoise(NamedTuple):
+    """Scales of the noise in the number of rows and their sum, in units of the ball."""
+
+    rows: float
+    total: float
+
+
+def gaussian_count(facts: Facts, multiplier: float) -> CountNoise:
+    """Return the noise of one Gaussian release of the count and, if centred, the sum.
+
+    `multiplier` is the noise scale over the L2 sensitivity; nan stands for a sum not released.
+
+    A complete row x of the unit ball adds ``(w, x)``, an incomplete one 0. The count alone moves
+    by at most 1. With the sum, two complete rows are at most 2 apart and a row is ``√(w² + 1)``
+    long: under ``replace`` the sensitivity is 2, up to w = √3 at no cost; under ``add-remove`` it
+    is ``√(5/4)`` for w = 1/2.
+    """
+    if not facts.centred:
+        return CountNoise(multiplier, math.nan)
+    if facts.adjacency.n_public:
+        return CountNoise(2 * multiplier / math.sqrt(3), 2 * multiplier)
+    scale = math.sqrt(1.25) * multiplier
+    return CountNoise(2 * scale, scale)
+
+
+def laplace_count(facts: Facts, eps: float) -> CountNoise:
+    """Return the noise of one Laplace release of the count and, if centred, the sum.
+
+    `eps` is of both together.
+
+    A row of the unit ball has an L1 norm of at most ``√d``, d columns. With weights (w, 1) for
+    count and sum, an added row moves them by at most ``w + √d`` and two complete rows are at most
+    ``2√d`` apart: under ``replace`` ``w = √d`` is free, under ``add-remove`` ``w = √d/4`` costs a
+    quarter.
+    """
+    if not facts.centred:
+        return CountNoise(1 / eps, math.nan)
+    length = math.sqrt(facts.columns)
+    if facts.adjacency.n_public:
+        return CountNoise(2 / eps, 2 * length / eps)
+    return CountNoise(5 / eps, 1.25 * length / eps)
+
+
+# The noisy mean of rows in a ball, shrunk by what is noise.
+
+
+def noisy_mean(
+    passes: Passes, lattice: Lattice, noise: CountNoise, entropy: Entropy, law: Law = GAUSSIAN
+) -> tuple[Floats, float]:
+    """Return the mean, shape (columns,), in shares of the ball's radius, and the number of rows."""
+    exact, _ = passes.measured(row_sums).cross()
+    rows, total = (max(scale * lattice.radius, law.smallest) for scale in noise)
+    count = max(float(add_noise(exact[:1], rows, entropy, law)[0]) / lattice.radius, 1.0)
+    mean = add_noise(exact[1:], total, entropy, law) / lattice.steps / count
+    return shrunk(mean, law.sd * noise.total / count), count
+
+
+def shrunk(mean: Floats, sd: float) -> Floats:
+    """Return James and Stein's estimate, in the ball: lost in noise, the mean is the old centre."""
+    square = float(mean @ mean)
+    held = mean * max(1 - len(mean) * sd**2 / square, 0.0) if square > 0 else mean
+    return held / max(1.0, float(np.linalg.norm(held)))
+
+
+# Released numbers of rows by length, and the radius of a ball that follows from them.
+
+# Radii are told apart by 19 %, and bounds may be thousands of times too wide: choices.
+PER_OCTAVE, OCTAVES = 4, 14
+FRACTIONS: Floats = 2.0 ** (-np.arange(PER_OCTAVE * OCTAVES, -1, -1) / PER_OCTAVE)
+# So many cells together are held against noise, a few rows being spread over many; and how often
+# noise alone may be taken for rows: choices.
+WIDTHS = (1, 2, 4, 8)
+FALSE_ALARM = 1e-3
+
+
+def faintest(law: Law, scale: float) -> float:
+    """Return the number of rows that is told from noise in one cell."""
+    return scale * law.beyond(FALSE_ALARM / (len(WIDTHS) * FRACTIONS.size))
+
+
+class Lengths(NamedTuple):
+    """Released numbers of rows by length, up to each radius; noise of `sd` in each of them."""
+
+    radii: Floats
+    counts: Floats
+    sd: float
+    faint: float  # See `faintest`
+
+    @property
+    def last(self) -> int:
+        """The last cell in which rows are told from noise, -1 where there is none."""
+        last, ends = -1, np.append(0.0, np.cumsum(self.counts))
+        for width in WIDTHS:
+            told = np.flatnonzero(ends[width:] - ends[:-width] > self.faint * math.sqrt(width))
+            if told.size and told[-1] > last:
+                last = int(told[-1]) + width - 1
+        return last
+
+    @property
+    def told(self) -> Floats:
+        """Numbers of rows up to the last cell where there are any, none of them negative."""
+        counts = np.where(np.arange(self.counts.size) <= self.last, self.counts, 0.0)
+        longer = np.maximum.accumulate(np.append(0.0, np.cumsum(counts[::-1])))
+        return np.diff(longer)[::-1]
+
+    def radius(self, noise: float) -> float:
+        """Return where noise and what is cut off the sum of the rows are least.
+
+        `noise` is that of the sum for a radius of 1. The largest radius where no row is told of.
+        """
+        told = self.told
+        if not told.any():
+            return float(self.radii[-1])
+        cut = np.maximum(self.radii - self.radii[:, None], 0.0) @ told
+        return float(self.radii[np.argmin(np.hypot(noise * self.radii, cut))])
+
+    def squares(self, part: float = 1.0) -> Floats:
+        """Return for each radius the sum of the squared lengths of rows held within part of it."""
+        return np.asarray(np.minimum(self.radii, part * self.radii[:, None]) ** 2 @ self.told)
+
+    def beyond(self, radius: float) -> tuple[float, float]:
+        """Return the share of the rows that are longer than one of the radii, and its noise."""
+        rows, longer = max(float(self.counts.sum()), 1.0), self.radii > radius
+        return float(self.counts[longer].sum()) / rows, self.sd * math.sqrt(longer.sum()) / rows
+
+
+# Eigenvalues released apart from the eigenvectors, the matrix of both, and bounds on their sum.
+
+EIGENVALUES = "eigenvalues"
+
+
+def checked_share(share: object) -> None:
+    """Refuse, with an ArgumentError, a share that leaves nothing for one of two parts."""
+    arguments.share("share", share, ", the eigenvalues' part of the budget; write share=0.5")
+
+
+def eigenvalue_scale(
+    adjacency: Adjacency, lattice: Lattice, multiplier: float, norm: int, smallest: float
+) -> float:
+    """Return the scale of noise in eigenvalues rounded to integers, in lattice steps.
+
+    `multiplier` is the noise scale over the sensitivity, taken in L1 or L2 norm.
+
+    Rounding moves two vectors of d eigenvalues apart by at most ``d^(1/norm)``.
+    """
+    between = eigenvalue_sensitivity(adjacency, norm) * lattice.radius**2
+    rounded = between + lattice.columns ** (1 / norm)
+    return float(max(multiplier * rounded * ROUND_UP, smallest))
+
+
+def noised_eigenvalues(
+    exact: NDArray[Any], plan: Plan, entropy: Entropy, law: Law = GAUSSIAN
+) -> Floats:
+    """Release the eigenvalues of the second moment, in units of the ball, largest first.
+
+    `exact`, shape (columns + 1, columns + 1), is as from :func:`dpmodels.statistics.moments`.
+    """
+    values = np.linalg.eigvalsh(exact[1:, 1:].astype(np.float64))[::-1]
+    whole = np.array([round(value) for value in values.tolist()], dtype=object)
+    released = add_noise(whole, plan.scales[EIGENVALUES], entropy, law)
+    return np.sort(released)[::-1] / plan.lattice.steps**2
+
+
+def recombined(values: Floats, second: Floats, cap: float | None) -> Floats:
+    """Return the matrix of released eigenvalues and another matrix' eigenvectors.
+
+    `values`, shape (columns,), largest first, are brought to the nearest that are not negative
+    with a sum of at most `cap`; the eigenvectors of `second`, released too, are taken in the order
+    of its eigenvalues.
+    """
+    vectors = np.linalg.eigh(second).eigenvectors[:, ::-1]
+    return recompose(psd_values(values, cap), vectors)
+
+
+def trace_cap(facts: Facts, rows: int) -> float | None:
+    """Return the number of rows read, at least 1, where it is public, else None.
+
+    Each row of the unit ball adds at most 1 to the trace.
+    """
+    return float(max(rows, 1)) if facts.adjacency.n_public else None

@@ -29,24 +29,40 @@ import numpy as np
 
 from dpmodels.errors import ArgumentError, said
 from dpmodels.mechanisms.count_noise import one_mean
-from dpmodels.mechanisms.count_plan import CountFacts
-from dpmodels.mechanisms.counts import Gaussian, Geometric
+from dpmodels.mechanisms.counts import (
+    COUNTS,
+    Factorisation,
+    Gaussian,
+    Geometric,
+    Grid,
+    Tree,
+    Wavelet,
+)
+from dpmodels.mechanisms.counts.factorisation import MOST_CELLS
 from dpmodels.mechanisms.counts.rounds import RANGE_SHARE, pays
-from dpmodels.mechanisms.covariance.rounds import Rounds
-from dpmodels.mechanisms.covariance.rounds_pure import RoundsPure
-from dpmodels.mechanisms.margin_plan import MarginFacts, all_cells
+from dpmodels.mechanisms.covariance.rounds import Rounds, RoundsPure
 from dpmodels.mechanisms.margins import MARGINS
 from dpmodels.mechanisms.protocol import (
+    CountFacts,
     CountMechanism,
     CovarianceMechanism,
     Facts,
+    MarginFacts,
     SubspaceMechanism,
+    all_cells,
 )
 from dpmodels.mechanisms.retired import refuse_retired
 from dpmodels.mechanisms.scalar.paired import Paired
 from dpmodels.mechanisms.second_moment import scatter_range
+from dpmodels.mechanisms.selection import NoisyCounts, Peeling, PermuteAndFlip
+from dpmodels.mechanisms.selection.noisy_counts import reach
+from dpmodels.mechanisms.selection_plan import LevelScore, SelectionFacts
 from dpmodels.mechanisms.user_supplied import supplied
+from dpmodels.postprocess.hierarchy import prefix_variances, range_counts
+from dpmodels.postprocess.plane import rectangle_counts
 from dpmodels.postprocess.residuals import fitted_variances
+from dpmodels.postprocess.square_root import SquareRoot
+from dpmodels.postprocess.wavelet import mean_variances
 from dpmodels.privacy import Adjacency, Guarantee, PureDP
 from dpmodels.statistics.moments import absolute_sensitivity, absolute_weights
 from dpmodels.typing import Floats
@@ -299,3 +315,180 @@ def _gaps(facts: Facts) -> tuple[Floats, float]:
     """Return gaps between eigenvalues kept and left out, and the sum of those kept."""
     values, kept = _eigenvalues(facts), _wanted(facts)
     return values[:kept, None] - values[None, kept:], float(values[:kept].sum())
+
+
+# Which mechanism counts cells that stand in an order, by public facts alone.
+#
+# Few bins are read one at a time, many in runs of them: in the count of a bin noise is the least
+# where each has noise of its own, in sums over runs where sums were released. With V for the
+# predicted noise variance of the mean range and v for that of a bin, the less of ``V √v`` is taken:
+# a factor in the noise of ranges weighs twice as much as one in that of bins. Where each bin has
+# its own noise V grows with the number of bins, else with a power of its logarithm. Running totals
+# by a square root are among what is compared where the guarantee takes Gaussian noise.
+
+# Bins that are read one at a time: a choice.
+FEW = 40
+
+
+class _Predicted(NamedTuple):
+    """Noise variances of a way to count."""
+
+    mean_range: float
+    cell: float
+
+    @property
+    def weighed(self) -> float:
+        return self.mean_range * math.sqrt(self.cell)
+
+
+def auto_ordered(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
+    """Return the name of a mechanism for cells in an order and the reason, as it is printed."""
+    flat, plain = auto_counts(facts, guarantee)
+    noise = COUNTS[flat]().plan(facts, guarantee).noise_sd
+    cells = facts.shape[1]
+    if cells <= FEW:
+        return flat, plain
+    first = _Predicted(noise**2 * range_counts(cells, cells), noise**2)
+    others = {"tree": _of_tree(facts, guarantee), "wavelet": _of_wavelets(facts, guarantee)}
+    if cells <= MOST_CELLS and not isinstance(guarantee, PureDP):
+        others["factorisation"] = _of_root(facts, guarantee)
+    name = min(others, key=lambda own: others[own].weighed)
+    best = others[name]
+    if first.weighed <= best.weighed:
+        return flat, plain
+    one = 1 if facts.adjacency.rows == "mean" else facts.adjacency.places
+    sds = (one * own**0.5 for own in (best.mean_range, first.mean_range, best.cell, first.cell))
+    shown = [two_digits(own) for own in sds]
+    return name, (
+        f"of {cells:,} bins it is sums that are read: of the mean range its noise has an sd of "
+        f"{shown[0]} rows, that of {flat} {shown[1]}; of a single bin {shown[2]}, not {shown[3]}."
+    )
+
+
+def _of_tree(facts: CountFacts, guarantee: Guarantee) -> _Predicted:
+    tree = Tree()
+    plan = tree.plan(facts, guarantee)
+    hierarchy, fanout = tree.above(plan)
+    noise = plan.noise_sd**2
+    own = 1 - 1 / fanout if hierarchy.starts else 1.0
+    return _Predicted(noise * range_counts(facts.shape[1], fanout), noise * own)
+
+
+def _of_wavelets(facts: CountFacts, guarantee: Guarantee) -> _Predicted:
+    noise = Wavelet().plan(facts, guarantee).noise_sd ** 2
+    return _Predicted(*(noise * own for own in mean_variances(facts.shape[1])))
+
+
+def _of_root(facts: CountFacts, guarantee: Guarantee) -> _Predicted:
+    noise = Factorisation().plan(facts, guarantee).noise_sd ** 2
+    return _Predicted(*(noise * own for own in SquareRoot(facts.shape[1]).mean_variances))
+
+
+# Which mechanism counts the cells of a plane, by public facts alone.
+#
+# As for cells in a row: with V for the predicted noise variance of the mean rectangle and v for
+# that of a cell, the less of ``V √v`` is taken, and of few cells the one with less noise in each.
+
+# Cells that are read one at a time: a choice.
+FEW_CELLS = 64
+
+
+def auto_plane(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
+    """Return the name of a mechanism for cells in a plane and the reason, as it is printed."""
+    flat, plain = auto_counts(facts, guarantee)
+    sides = facts.shape[1:]
+    grid = Grid()
+    plan = grid.plan(facts, guarantee)
+    side, noise = grid.side_of(plan), COUNTS[flat]().plan(facts, guarantee).noise_sd
+    means = [
+        own * math.sqrt(rectangle_counts(sides, blocks))
+        for own, blocks in ((plan.noise_sd, side), (noise, max(sides)))
+    ]
+    first, other = (mean**2 * own for mean, own in zip(means, (plan.noise_sd, noise), strict=True))
+    if math.prod(sides) <= FEW_CELLS or other <= first:
+        return flat, plain
+    one = 1 if facts.adjacency.rows == "mean" else facts.adjacency.places
+    shown = [two_digits(one * own) for own in (*means, plan.noise_sd, noise)]
+    return "grid", (
+        f"of {math.prod(sides):,} cells it is sums that are read: of the mean rectangle its noise "
+        f"has an sd of {shown[0]} rows, that of {flat} {shown[1]}; of a single cell about "
+        f"{shown[2]}, not {shown[3]}."
+    )
+
+
+# Which mechanism counts over time, by public facts alone: what has the quieter running totals.
+
+
+def auto_running(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
+    """Return the name of a mechanism for running totals and the reason, as it is printed."""
+    if isinstance(guarantee, PureDP):
+        return "tree", "it needs no delta."
+    cells = facts.shape[1]
+    if cells > MOST_CELLS:
+        return "tree", f"{cells:,} periods are more than the {MOST_CELLS:,} of factorisation."
+    one = 1 if facts.adjacency.rows == "mean" else facts.adjacency.places
+    found = {
+        "factorisation": one * _choose_running_of_root(facts, guarantee),
+        "tree": one * _choose_running_of_tree(facts, guarantee),
+    }
+    best, other = sorted(found, key=lambda name: found[name])
+    return best, (
+        f"the noise of its running totals has a root mean square of {found[best]:.3g}; that of "
+        f"{other} would have {found[other]:.3g}."
+    )
+
+
+def _choose_running_of_root(facts: CountFacts, guarantee: Guarantee) -> float:
+    root = SquareRoot(facts.shape[1])
+    whole = root.whole_variance(facts.shape[0])
+    variances = _told(facts, root.prefix_variances, root.with_last, whole)
+    return Factorisation().plan(facts, guarantee).noise_sd * math.sqrt(variances.mean())
+
+
+def _choose_running_of_tree(facts: CountFacts, guarantee: Guarantee) -> float:
+    tree = Tree()
+    plan = tree.plan(facts, guarantee)
+    hierarchy, _ = tree.above(plan)
+    own, added = prefix_variances(hierarchy)
+    of_all = hierarchy.whole_variance
+    whole = facts.shape[0] * of_all + 1
+    variances = _told(facts, own**2 * of_all + added, own * of_all, whole)
+    return plan.noise_sd * math.sqrt(variances.mean())
+
+
+def _told(facts: CountFacts, variances: Floats, with_all: Floats, whole: float) -> Floats:
+    """Take off what a public number of rows tells, by covariances with the released one."""
+    return variances - with_all**2 / whole if facts.adjacency.n_public else variances
+
+
+# Which mechanism names candidates, by public facts alone: whose noise goes least far.
+#
+# Of m candidates the noise of one exceeds its scale times log m once, on average, where it is
+# exponential, Gumbel or Laplace noise; of Gaussian noise that is a quantile.
+
+
+def auto_selection(facts: SelectionFacts, guarantee: Guarantee) -> tuple[str, str]:
+    """Return the name of a mechanism that names candidates and the reason, as it is printed.
+
+    Of two that go as far the first is taken: the expected error of permute-and-flip is never above
+    that of the exponential mechanism of the same eps.
+    """
+    if facts.threshold is not None:
+        if isinstance(facts.score, LevelScore):
+            return (
+                "noisy_counts",
+                "a row is in one level, and noise on all counts costs least.",
+            )
+        return "sparse_vector", "what is below the threshold costs nothing."
+    width, size = facts.score.width(facts.adjacency), facts.score.size
+    farthest = {
+        own.card.name: width / own.plan(facts, guarantee).eps * math.log(size)
+        for own in (PermuteAndFlip(), Peeling())
+    }
+    if isinstance(facts.score, LevelScore):
+        farthest[NoisyCounts.card.name] = reach(NoisyCounts().plan(facts, guarantee))
+    best, other, *_ = sorted(farthest, key=lambda name: farthest[name])
+    return best, (
+        f"its noise in the ranking goes as far as {farthest[best]:.3g}; that of {other} would go "
+        f"as far as {farthest[other]:.3g}."
+    )

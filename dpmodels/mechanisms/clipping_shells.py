@@ -11,25 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.mechanisms.add_noise import (
+    COUNT_SHARE,
     ROUND_UP,
     SMALLEST_SCALE,
     NoisyMoments,
     add_noise,
+    gaussian_count,
     in_steps,
     noise_of,
     noised_count,
     noised_symmetric,
+    trace_cap,
 )
-from dpmodels.mechanisms.eigenvalues import trace_cap
-from dpmodels.mechanisms.noisy_count import COUNT_SHARE, gaussian_count
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
-from dpmodels.postprocess.shells import Increment, accumulate
+from dpmodels.postprocess.denoise import Increment, accumulate
 from dpmodels.privacy import split_gaussian
 from dpmodels.released import MomentNoise
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.increments import (
+from dpmodels.statistics.clipped import (
     doublings,
     increment_sensitivity,
     increments,

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, laplace_multipliers
-from dpmodels.mechanisms.count_plan import (
+from dpmodels.mechanisms.protocol import (
     LEAST_SCALE,
     CountFacts,
     CountPlan,
     counts_released,
+    release_terms,
     units_of,
 )
-from dpmodels.mechanisms.release_terms import release_terms
 from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace, discrete_laplace_variance
 from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, PureDP, gaussian_multiplier
 from dpmodels.released import Card, CountsRelease, SumsRelease

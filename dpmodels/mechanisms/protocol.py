@@ -5,24 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
-from dpmodels.design.cells import PrivateCells
-from dpmodels.design.levels import PrivateLevels
-from dpmodels.design.margins import PrivateMargins
-from dpmodels.mechanisms.coefficients import RegressionFacts, RegressionPlan
-from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
-from dpmodels.mechanisms.margin_plan import MarginFacts, MarginPlan
+from dpmodels.design.cells import PrivateCells, PrivateLevels, PrivateMargins
+from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms.quantile_facts import QuantileFacts
-from dpmodels.noise import Entropy
+from dpmodels.noise import Entropy, simulating
 from dpmodels.noise.lattice import Lattice
+from dpmodels.postprocess.residuals import Term, cells, components, largest, subsets, unlike
 from dpmodels.privacy import Adjacency, Event, Guarantee
 from dpmodels.released import (
     AnswersRelease,
+    Ball,
+    BoughtCurvature,
     Card,
     CellsRelease,
     CoefficientsRelease,
@@ -40,7 +40,315 @@ from dpmodels.released import (
     SumsRelease,
 )
 from dpmodels.statistics import Statistic
-from dpmodels.typing import Floats
+from dpmodels.statistics.gradient import Gradients
+from dpmodels.statistics.losses import Multinomial, Poisson
+from dpmodels.statistics.predictors import Predictors
+from dpmodels.statistics.protocol import Loss
+from dpmodels.typing import Floats, Integers
+
+# What a release of margins is planned from, and how far one row moves their components.
+
+# Of so many variables all sets are tried where a row is replaced; of more there is a bound.
+MOST_TRIED = 14
+# Steps towards the least of a convex function, of which any point gives a bound.
+STEPS = 400
+# Covers the rounding of the bound, in units of the sum of all weights.
+SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class MarginFacts:
+    """Public facts a plan may use; none of them is learnt from a row."""
+
+    sizes: tuple[int, ...]  # Levels of each variable, with one for what is missing or unlisted
+    terms: tuple[Term, ...]  # Margins that were asked for
+    adjacency: Adjacency
+
+    @cached_property
+    def components(self) -> tuple[Term, ...]:
+        """What the margins are made of; where it is public, the number of rows is none of it."""
+        return components(self.terms)[int(self.adjacency.n_public) :]
+
+    @cached_property
+    def largest(self) -> tuple[Term, ...]:
+        """Margins that all others are sums of."""
+        return largest(self.terms)
+
+
+@dataclass(frozen=True)
+class MarginPlan:
+    """A calibrated release: everything but the data."""
+
+    guarantee: Guarantee  # What was asked and will hold
+    events: tuple[Event, ...]  # What the ledger is charged
+    facts: MarginFacts  # What the plan was made for
+    measured: tuple[Term, ...]  # What noise is added to
+    units: tuple[int, ...]  # Of a row, in each of them
+    scales: tuple[float, ...]  # Of the noise of a cell, in these units
+    noise_sds: tuple[float, ...]  # Its standard deviation, in rows
+
+
+def all_cells(facts: MarginFacts, variances: Mapping[Term, float]) -> float:
+    """Return the sum of the noise variances of all cells of all margins that were asked for.
+
+    `variances` are those of a cell of each component before it is centred.
+    """
+    shares = _shares(facts)
+    return math.fsum(variances[part] * shares[part] for part in facts.components)
+
+
+def best_variances(facts: MarginFacts) -> dict[Term, float]:
+    """Return the variances of components, up to a factor, whose sum over all cells is least.
+
+    At a cost of ``Σ p_A/σ_A²`` the sum ``Σ v_A σ_A²`` is least for ``σ_A² ∝ √(p_A/v_A)``.
+    """
+    shares = _shares(facts)
+    return {part: math.sqrt(unlike(part, facts.sizes) / shares[part]) for part in facts.components}
+
+
+def _shares(facts: MarginFacts) -> dict[Term, float]:
+    """Return what the variance of each component adds to that of all cells, v_A."""
+    found = dict.fromkeys(components(facts.terms), 0.0)
+    for term in facts.terms:
+        size = cells(term, facts.sizes)
+        for part in subsets(term):
+            rest = size / cells(part, facts.sizes)
+            found[part] += size * unlike(part, facts.sizes) / rest**2
+    return found
+
+
+def squared_sensitivity(facts: MarginFacts, variances: Mapping[Term, float]) -> float:
+    """Return how far a row moves all components, squared, each in units of its variance.
+
+    A row more or fewer adds ``⊗_{i∈A} (e − 1/n_i)`` to that of A, of squared length
+    ``p_A = Π (1 − 1/n_i)``, whatever its levels. If a row is replaced by one that differs from it
+    in the variables D, the component of A moves by a square of
+    ``2 (p_A − Π_{i∈A∖D} (1 − 1/n_i) Π_{i∈A∩D} (−1/n_i))``: the sum over A, at its largest.
+    """
+    weights = {part: 1 / variances[part] for part in facts.components}
+    alone = math.fsum(weights[part] * unlike(part, facts.sizes) for part in weights)
+    if not facts.adjacency.n_public:
+        return alone
+    used = sorted({i for part in weights for i in part})
+    least = _least(weights, facts.sizes) if len(used) <= MOST_TRIED else math.inf
+    if len(used) > MOST_TRIED:
+        least = _bound(weights, facts.sizes) - SLACK * math.fsum(weights.values())
+    return 2 * (alone - least)
+
+
+def _least(weights: Mapping[Term, float], sizes: tuple[int, ...]) -> float:
+    """Return the least of ``Σ w_A Π_{i∈A} g_i`` over all sets of variables, tried one by one.
+
+    ``g_i`` is ``1 − 1/n_i`` outside a set and ``−1/n_i`` inside. An axis a variable: first whether
+    it is in A, then whether it is in the set.
+    """
+    used = sorted({i for part in weights for i in part})
+    table = np.zeros((2,) * len(used))
+    for part, weight in weights.items():
+        table[tuple(int(i in part) for i in used)] = weight
+    for axis, i in enumerate(used):
+        without, within = np.moveaxis(table, axis, 0)
+        both = [without + (1 - 1 / sizes[i]) * within, without - within / sizes[i]]
+        table = np.stack(both, axis=axis)
+    return float(table.min())
+
+
+def _bound(weights: Mapping[Term, float], sizes: tuple[int, ...]) -> float:
+    """Return a number that ``Σ w_A Π_{i∈A} g_i`` is not below for any set of variables.
+
+    Terms of three variables and more are bounded one by one. Of one and two it is
+    ``g'Wg/2 + l'g``, and as ``g_i² = (1 − 2/n_i) g_i + (1 − 1/n_i)/n_i`` at both of its values, it
+    is with any λ that makes ``W + λI`` positive semidefinite a convex function less a number. That
+    is nowhere in the box below its tangent at any point.
+    """
+    used = sorted({i for part in weights for i in part})
+    at = {i: place for place, i in enumerate(used)}
+    inverse = 1 / np.array([sizes[i] for i in used], dtype=np.float64)
+    matrix, slope, rest = np.zeros((len(used), len(used))), np.zeros(len(used)), 0.0
+    for part, weight in weights.items():
+        if len(part) == 1:
+            slope[at[part[0]]] += weight
+        elif len(part) == 2:
+            one, two = at[part[0]], at[part[1]]
+            matrix[one, two] = matrix[two, one] = weight
+        else:
+            most = max(inverse[at[i]] / (1 - inverse[at[i]]) for i in part)
+            rest -= weight * unlike(part, sizes) * most
+    added = max(-float(np.linalg.eigvalsh(matrix)[0]), 0.0) * (1 + SLACK)
+    convex = matrix + added * np.eye(len(used))
+    slope = slope - added * (1 - 2 * inverse) / 2
+    low, high = -inverse, 1 - inverse
+    point = _descended(convex, slope, low, high)
+    gradient = convex @ point + slope
+    tangent = point @ convex @ point / 2 + slope @ point - gradient @ point
+    tangent += np.minimum(gradient * low, gradient * high).sum()
+    return float(tangent - added * (high * inverse).sum() / 2) + rest
+
+
+def _descended(matrix: Floats, slope: Floats, low: Floats, high: Floats) -> Floats:
+    """Return a point near the least of a convex quadratic function in a box."""
+    step = 1 / max(float(np.linalg.eigvalsh(matrix)[-1]), 1e-300)
+    point = ahead = (low + high) / 2
+    for count in range(1, STEPS):
+        moved = np.clip(ahead - step * (matrix @ ahead + slope), low, high)
+        ahead = moved + (count - 1) / (count + 2) * (moved - point)
+        point = moved
+    return np.asarray(point)
+
+
+# What mechanisms for coefficients share: facts, plans, the rows they read and the hand-over.
+
+
+@dataclass(frozen=True)
+class RegressionFacts:
+    """Public facts a plan may use; none of them is learnt from a row."""
+
+    predictors: Predictors  # The linear predictor's coordinates and their scaling
+    loss: Loss | Poisson | Multinomial  # What is summed over the rows
+    adjacency: Adjacency
+
+    @property
+    def columns(self) -> int:
+        """Coordinates of the parameter: those of a linear predictor for each line."""
+        return self.predictors.columns * self.lines
+
+    @property
+    def lines(self) -> int:
+        """Linear predictors of a row: one, or of a multinomial model one for each level."""
+        return self.loss.levels if isinstance(self.loss, Multinomial) else 1
+
+
+@dataclass(frozen=True)
+class RegressionPlan:
+    """A calibrated release: everything but the data."""
+
+    guarantee: Guarantee  # What was asked and will hold
+    events: tuple[Event, ...]  # What the ledger is charged
+    facts: RegressionFacts  # What the plan was made for
+    # Public numbers the release needs, by the mechanism's own names.
+    scales: Mapping[str, float] = field(default_factory=dict)
+
+
+def bounded_loss(facts: RegressionFacts, name: str) -> Loss:
+    """Return the loss, whose gradients are bounded, or say what to use instead."""
+    if isinstance(facts.loss, Poisson):
+        raise ArgumentError(
+            f'mechanism="{name}" needs a loss whose gradients are bounded, which that of '
+            'family="poisson" is not; write mechanism="gradients"'
+        )
+    if isinstance(facts.loss, Multinomial):
+        raise ArgumentError(
+            f'mechanism="{name}" is proved for one linear predictor, and family="multinomial" has '
+            'one for each level; write mechanism="gradients"'
+        )
+    return facts.loss
+
+
+def passes(design: PrivateDesign, facts: RegressionFacts) -> Gradients:
+    """Take a design's rows for several passes. FrameError if the rows can be read only once."""
+    design.require_passes()
+    own, public = facts.predictors, facts.adjacency.n_public
+    return Gradients((design,), own, facts.loss, own.lattice, count_public=public)
+
+
+def as_gradients(statistic: Statistic) -> Gradients:
+    """Take a statistic for what :func:`passes` made."""
+    assert isinstance(statistic, Gradients)
+    return statistic
+
+
+def hand_over(
+    card: Card,
+    plan: RegressionPlan,
+    statistic: Statistic,
+    *,
+    coefficients: Floats,
+    gradient: Floats | None = None,
+    gradient_sd: float = math.nan,
+    coefficient_sd: float,
+    curvature: BoughtCurvature | None = None,
+    ball: Ball | None = None,
+) -> CoefficientsRelease:
+    """Make the release; the number of rows read goes along where it is public."""
+    # Counting takes a pass over the rows.
+    rows = as_gradients(statistic).rows if plan.facts.adjacency.n_public else 0
+    return CoefficientsRelease(
+        coefficients=coefficients,
+        ridge=plan.scales["ridge"],
+        gradient=gradient,
+        gradient_sd=gradient_sd,
+        coefficient_sd=coefficient_sd,
+        curvature=curvature,
+        ball=ball,
+        **release_terms(card, plan, rows),
+    )
+
+
+# What a release of counts is planned from, and its hand-over.
+
+# Units of one row: sums over a block of 2**13 rows stay below 2**53.
+MOST_BITS = 40
+# With fewer the rounding of parts to units would show.
+LEAST_BITS = 16
+# Times the noise scale, what 63 bits have to hold: a Laplace draw outside has
+# probability exp(-128).
+ROOM_BITS = 7
+# The least scale that the sampler takes, in units.
+LEAST_SCALE = 2.0**-7
+# Room for the rows themselves, beside the noise.
+HELD_BITS = 62
+
+
+@dataclass(frozen=True)
+class CountFacts:
+    """Public facts a plan may use; none of them is learnt from a row."""
+
+    tables: int  # In how many tables each row is counted
+    parts: int  # Counts released, all tables together
+    divided: bool  # Whether a row is divided between parts; else it is counted whole
+    adjacency: Adjacency
+    # Of a table whose cells stand in an order: groups, then cells of each variable.
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class CountPlan:
+    """A calibrated release: everything but the data."""
+
+    guarantee: Guarantee  # What was asked and will hold
+    events: tuple[Event, ...]  # What the ledger is charged
+    facts: CountFacts  # What the plan was made for
+    whole: int  # Units of one row
+    scale: float  # Of the noise in each count, in units
+    noise_sd: float  # Its standard deviation, in rows
+    first: CountPlan | None = None  # Of an earlier round of the same release
+
+
+def units_of(scale: float) -> int:
+    """Return how many units a row may have beside noise of a scale; BudgetError if too few."""
+    spare = HELD_BITS - ROOM_BITS - math.log2(max(scale, 1.0))
+    bits = min(MOST_BITS, math.floor(spare))
+    if bits < LEAST_BITS:
+        raise BudgetError(
+            f"the budget asks for noise of {scale:.2g} rows in each count, beyond what is "
+            "meaningful; give a larger eps, delta or rho"
+        )
+    return int(2**bits)
+
+
+def counts_released(
+    card: Card, plan: CountPlan, exact: NDArray[Any], noise: Integers, rows: int, law: str
+) -> CountsRelease:
+    """Add integer noise to exact counts; the number of rows goes along where it is public."""
+    noisy: NDArray[Any] = exact + noise.astype(object)
+    return CountsRelease(
+        values=noisy.astype(np.float64) / plan.whole,
+        law=law,
+        noise_sd=plan.noise_sd,
+        step=1 / plan.whole,
+        **release_terms(card, plan, rows),
+    )
+
 
 # Of parts of the moments that are not released with noise of their own.
 SILENT = MomentNoise(math.nan, math.nan, math.nan, math.nan)
@@ -216,3 +524,19 @@ ScreeningMechanism = Strategy[Any, Any, PrivateDesign, ScreenedRelease | PValues
 QuantileMechanism = Strategy[QuantileFacts, Any, PrivateCells, QuantilesRelease]
 # Of names of candidates, by their scores.
 SelectionMechanism = Strategy[Any, Any, Any, SelectionRelease]
+
+
+# What a release says of how it was made, whatever its values are.
+
+
+def release_terms(card: Card, plan: Any, rows: int) -> dict[str, Any]:
+    """Return the fields that all releases share; the number of rows goes along where public."""
+    adjacency = plan.facts.adjacency
+    return {
+        "rows": rows if adjacency.n_public else None,
+        "card": card,
+        "guarantee": plan.guarantee,
+        "adjacency": adjacency,
+        "events": plan.events,
+        "simulated": simulating(),
+    }

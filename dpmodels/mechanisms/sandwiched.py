@@ -73,7 +73,7 @@ from dpmodels.privacy import (
 )
 from dpmodels.released import Ball, Card, Meat, MomentsRelease
 from dpmodels.statistics import Passes, Statistic
-from dpmodels.statistics.scores import Score, person_score_squares, score_squares
+from dpmodels.statistics.passes import Score, person_score_squares, score_squares
 from dpmodels.typing import Floats
 
 # Choices: the least and the most that the noise of the squares makes up of a variance, and the

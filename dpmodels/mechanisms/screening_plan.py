@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_DOWN, ROUND_UP, add_noise
-from dpmodels.mechanisms.release_terms import release_terms
+from dpmodels.mechanisms.protocol import release_terms
 from dpmodels.noise import Entropy
 from dpmodels.noise.finite import draw_ranked
 from dpmodels.noise.lattice import Lattice

@@ -51,16 +51,16 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmodels.design import PrivateDesign, Scaling
-from dpmodels.design.sides import FACES
+from dpmodels.design.rows import FACES
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.coefficients import (
+from dpmodels.mechanisms.protocol import (
     RegressionFacts,
+    RegressionMechanism,
     RegressionPlan,
     as_gradients,
     bounded_loss,
     passes,
 )
-from dpmodels.mechanisms.protocol import RegressionMechanism
 from dpmodels.noise import Entropy
 from dpmodels.noise.finite import draw_finite
 from dpmodels.privacy import (
@@ -126,7 +126,7 @@ class Tuned:
 
     Examples
     --------
-    >>> from dpmodels.mechanisms.coefficients import RegressionFacts
+    >>> from dpmodels.mechanisms.protocol import RegressionFacts
     >>> from dpmodels.mechanisms.regression.output import Output
     >>> from dpmodels.privacy import ZCDP, adjacency
     >>> from dpmodels.statistics.losses import Logistic

@@ -12,7 +12,7 @@ from dpmodels.formula.sides import Sides, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Real
 from dpmodels.mechanisms import BOUNDS, CellMechanism, choose
-from dpmodels.mechanisms.count_plan import CountFacts
+from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_call
 from dpmodels.models.replay import spec_of

@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from dpmodels.arguments import real, whole
+from dpmodels.arguments import real, whole, word
 from dpmodels.codebook import Codebook
 from dpmodels.design import scaling
 from dpmodels.errors import ArgumentError, said
 from dpmodels.formula import Design, design
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.parse import parse
+from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts
 from dpmodels.mechanisms.choose import Table, auto_moments
 from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
 from dpmodels.mechanisms.retired import refuse_retired
 from dpmodels.mechanisms.user_supplied import supplied
-from dpmodels.models.compare_fits import Assumptions, compared_fits, fit_way
-from dpmodels.models.invented import Box, box_of
+from dpmodels.models.crossing import Way
+from dpmodels.models.glm import glm_way
+from dpmodels.models.invented import Box, box_of, inventing
+from dpmodels.models.lm import lm_way
 from dpmodels.models.pca import automatic
 from dpmodels.models.scaled import checked_rule
-from dpmodels.models.trial import Trial, by_shape, contenders, lengths, over_shapes, tried
+from dpmodels.models.trial import (
+    FIT_MEASURES,
+    FitTrial,
+    Trial,
+    by_shape,
+    contenders,
+    fit_contenders,
+    fits_tried,
+    lengths,
+    over_shapes,
+    tried,
+)
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
 from dpmodels.privacy import adjacency as neighbours
+from dpmodels.question import asked
 from dpmodels.results import MomentsCall
 from dpmodels.results.base import checked_ncomp
-from dpmodels.results.compared import Automatic
-from dpmodels.results.comparison import Comparison, Question
+from dpmodels.results.comparison import Automatic, Comparison, FitComparison, FitQuestion, Question
 from dpmodels.typing import Floats
 
 MOMENTS: Table = {name: kind for name, kind in (COVARIANCE | SUBSPACE).items() if name != "none"}
@@ -104,7 +118,7 @@ def compare_mechanisms(
         Its ``table`` has for every mechanism what it loses on the typical and
         on the worst shape, ``by_shape`` what it loses on each; ``auto`` is what
         ``mechanism="auto"`` would take. With a response a
-        :class:`~dpmodels.results.fit_comparison.FitComparison`: errors of
+        :class:`~dpmodels.results.comparison.FitComparison`: errors of
         coefficients in standard errors without privacy, and how far the
         automatic choice is behind the best, ``behind``.
 
@@ -300,3 +314,79 @@ def _share(given: object) -> float:
             f"row_length={said(given)}: expected a number above 0, up to 1, or a list of such"
         )
     return length
+
+
+# The half of ``compare_mechanisms`` for formulas with a response: what each loses in a fit.
+
+FAMILIES = ("gaussian", "binomial", "poisson")
+
+
+class Assumptions(NamedTuple):
+    """What is assumed of rows."""
+
+    rows: int
+    lengths: tuple[float, ...]
+    spectrum: str  # In words
+    repeats: int
+
+
+def compared_fits(
+    way: Way[Any], names: list[str], assumed: Assumptions, shares: Callable[[int], Floats]
+) -> FitComparison:
+    """Compare mechanisms of ``dp_lm`` or ``dp_glm``.
+
+    `shares` gives the eigenvalues of so many variables as shares of their sum.
+    """
+    own = way.question
+    both = two_sided(own.formula, own.codebook)
+    question = FitQuestion(
+        formula=both.joint.formula,
+        family=own.words.get("family", FAMILIES[0]),
+        columns=len(both.terms.names),
+        rows=assumed.rows,
+        guarantee=own.private,
+        adjacency=own.adjacency,
+        row_norm=own.words["row_norm"],
+        row_lengths=assumed.lengths,
+        spectrum=assumed.spectrum,
+        repeats=assumed.repeats,
+    )
+    shapes = inventing(assumed.lengths)
+    made = FitTrial(question, way, both, shapes, shares(max(len(both.terms.codebook), 1)))
+    strategy, _, reason = made.planned("auto")
+    entered = fit_contenders(names, made)
+    each = by_shape(fits_tried(entered, made), FIT_MEASURES)
+    lines = [over_shapes(one.name, each, FIT_MEASURES) | one.known for one in entered]
+    frame = pd.DataFrame(lines).sort_values(["error", "error_worst"], kind="stable")
+    like = pd.DataFrame({"shape": list(shapes), "like": [one.like for one in shapes.values()]})
+    auto = Automatic(strategy.card.name, reason)
+    return FitComparison(question, frame.reset_index(drop=True), each, like, auto)
+
+
+def fit_way(
+    formula: str,
+    codebook: Codebook,
+    guarantee: Guarantee,
+    adjacency: AdjacencyName | Adjacency,
+    family: str,
+    scale: str | None,
+    row_norm: float | str | None,
+) -> Way[Any]:
+    """Return the way of the verb that fits the family."""
+    word("family", family, FAMILIES)
+    own: dict[str, Any] = {"weights": None, "vcov": "iid"}
+    if family != FAMILIES[0]:
+        own = {"family": family, "inference": True, "clip": None, "scale": scale}
+    elif scale != "range":
+        raise ArgumentError(
+            f"scale={said(scale)}: dp_lm divides columns by their ranges: leave out scale="
+        )
+    verb = "lm" if family == FAMILIES[0] else "glm"
+    words = {**own, "row_norm": row_norm, "person": False}
+    question = asked(verb, formula, codebook, None, 0.0, guarantee, adjacency, **words)
+    if question.adjacency.person is not None:
+        raise ArgumentError(
+            "adjacency= protects persons, and rows are invented without any: write "
+            'adjacency="replace", and n= for how many persons there are'
+        )
+    return lm_way(question) if verb == "lm" else glm_way(question)

@@ -2,26 +2,239 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
+from dpmodels.design import PrivateDesign
 from dpmodels.design.rows import asked_of
 from dpmodels.digest import digest
-from dpmodels.errors import FrameError
-from dpmodels.formula.subset import subset
+from dpmodels.errors import BudgetWarning, FrameError, frames_up, shorten
+from dpmodels.formula.coding import Block, Factor
+from dpmodels.formula.sides import subset
+from dpmodels.formula.tally import Tally
+from dpmodels.formula.values import Category, Real
 from dpmodels.frames.protocol import before_charge
+from dpmodels.mechanisms import Plan
+from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, noise_of
+from dpmodels.mechanisms.protocol import CountPlan, RegressionPlan
 from dpmodels.mechanisms.user_supplied import stated_card
-from dpmodels.models.foreseen import Foresight, nothing, warn
 from dpmodels.noise import simulating
 from dpmodels.options import ledger_of
 from dpmodels.postprocess.units import in_persons
-from dpmodels.privacy import Adjacency, Charge, Ledger, charge, group_events, planned_for_group
+from dpmodels.privacy import (
+    ZCDP,
+    Adjacency,
+    ApproxDP,
+    Charge,
+    GaussianEvent,
+    Guarantee,
+    LaplaceEvent,
+    Ledger,
+    PureDP,
+    charge,
+    gaussian_eps,
+    gaussian_multiplier,
+    group_events,
+    planned_for_group,
+)
 from dpmodels.question import Question
-from dpmodels.results.spec import Spec
+from dpmodels.results.call import Spec
 from dpmodels.sites import Parties, parties, together
+from dpmodels.statistics.losses import Multinomial, Poisson
+from dpmodels.typing import Floats
 from dpmodels.verbs import VERBS
+
+# What a release will very likely not tell, foreseen from public facts, and the warning of it.
+#
+# How clear a release is goes by where the rows lie within their bounds, which no public fact tells.
+# So it is guessed: numbers have a standard deviation of a sixth of their range, levels are equally
+# frequent, outcomes have a rate of 0.3. A warning speaks only where releases of such rows, and of
+# most others, have nothing of what is looked for. Rows that fill their bounds tell more, and may be
+# warned of where they just begin to; rows that fill little of them tell less, and are warned of too
+# seldom.
+
+# The variance of a number at both ends of its range over that of the guess, a sixth of the range.
+FILLED = 9.0
+# Of a moment: strengths of X'X, and of a component, by what is read off noisy moments.
+LOST_SLOPES, SEEN_SLOPES = 0.7, 2.0
+# Choices by simulation, of rows times 0.8 over the noise of the bought curvature and d√d: below the
+# first no slope has a standard error, from the second on most have, with a radius found and
+# without.
+LOST_CURVATURE, SEEN_CURVATURE = 8.0, 40.0
+LOST_PURE, SEEN_PURE = 2.0, 18.0
+# The same of rows times 0.2 over the noise of a sum of gradients and d: below the first predictions
+# have a correlation of about 0.1 with those without noise, from the second on of 0.9.
+LOST_PULL, SEEN_PULL = 0.25, 4.0
+# Variance of an outcome with the guessed rate: its curvature is a share of the largest, a quarter.
+OUTCOME = 0.3 * 0.7
+# Rows of a cell in noise sds of their number: fewer are lost, of so many most are told.
+LOST_ROWS, SEEN_ROWS = 1.0, 6.0
+
+# Times the budget: nobody has so much more.
+MOST = 1e4
+
+NUMBERS = "numbers have a standard deviation of a sixth of their range"
+ALIKE = "groups are of one size"
+
+
+class Foreseen(NamedTuple):
+    """How clear a release will be, in units in which all is lost below `lost`."""
+
+    strength: float  # Proportional to the number of rows and to one over the noise
+    lost: float
+    seen: float  # From which on most releases have what is lacking
+    lacking: str
+    guess: str
+
+
+# From a plan and a public number of rows; None where nothing is foreseen.
+Foresight = Callable[[Any, int], Foreseen | None]
+
+
+def nothing(plan: Any, rows: int) -> None:
+    """Foresee nothing."""
+
+
+def slopes_of_moments(own: PrivateDesign, plan: Any, rows: int) -> Foreseen | None:
+    """Foresee least squares of the last column: the strength of X'X along its widest column."""
+    variances = guessed(own)[:-1]
+    if not len(variances) or not _one_release(plan):
+        return None
+    strength = rows * float(variances.max()) / _edge(plan, len(variances))
+    lacking = "no slope will have a standard error"
+    return Foreseen(strength, LOST_SLOPES, SEEN_SLOPES, lacking, NUMBERS)
+
+
+def of_outcomes(plan: Any, rows: int) -> Foreseen | None:
+    """Foresee a model of outcomes: the bought curvature against its noise, or else the pull.
+
+    Nothing of counts, whose mean within their bounds no guess is near to.
+    """
+    if not isinstance(plan, RegressionPlan) or isinstance(plan.facts.loss, Poisson | Multinomial):
+        return None
+    columns = plan.facts.columns
+    if not plan.facts.predictors.terms or not {"both", "tilt"} & plan.scales.keys():
+        return None
+    if "both" not in plan.scales:
+        strength = rows * OUTCOME / (plan.scales["sd"] * columns)
+        lacking = "predictions will be little better than chance"
+        return Foreseen(strength, LOST_PULL, SEEN_PULL, lacking, NUMBERS)
+    strength = rows * 4 * OUTCOME / (plan.scales["both"] * columns**1.5)
+    lost, seen = LOST_CURVATURE, SEEN_CURVATURE
+    if "lengths" not in plan.scales:
+        strength, lost, seen = strength / columns, LOST_PURE, SEEN_PURE
+    return Foreseen(strength, lost, seen, "no slope will have a standard error", NUMBERS)
+
+
+def components(own: PrivateDesign, plan: Any, rows: int) -> Foreseen | None:
+    """Foresee a covariance matrix: all of its variance in one component against the noise."""
+    if not _one_release(plan) or own.scaling.unit:
+        return None
+    if sum(event.count for event in plan.events) > 1:
+        return None
+    variances = guessed(own)
+    strength = rows * float(variances.sum()) / _edge(plan, len(variances))
+    falling = float((1 / np.arange(1.0, len(variances) + 1)).sum())
+    lacking = "no component will stand clear of the noise"
+    return Foreseen(strength, 1.0, 2 * falling, lacking, f"{NUMBERS} and eigenvalues fall as 1/i")
+
+
+def group_means(tallies: tuple[Tally, ...], plan: Any, rows: int) -> Foreseen | None:
+    """Foresee means by group: the rows of a cell against the noise of their number."""
+    means = [tally for tally in tallies if tally.degree]
+    if not isinstance(plan, CountPlan) or plan.first is not None or not means:
+        return None
+    widest = min(means, key=lambda tally: tally.cells * math.sqrt(tally.parts))
+    noise = plan.noise_sd * math.sqrt(widest.parts)
+    strength = rows / widest.cells / noise
+    what = "hardly any group will have a mean" if widest.cells > 1 else "there will be no mean"
+    return Foreseen(strength, LOST_ROWS, SEEN_ROWS, what, ALIKE)
+
+
+def guessed(own: PrivateDesign) -> Floats:
+    """Return guessed variances of a design's columns in its unit ball, shape (columns,)."""
+    blocks, units = own.public.blocks, own.scaling.scale * own.scaling.row_norm
+    parts = np.split(units, np.cumsum([len(block.names) for block in blocks])[:-1])
+    return np.concatenate([*map(_of_block, blocks, parts)])
+
+
+def _of_block(block: Block, units: Floats) -> Floats:
+    """Return variances of points that levels and ends of ranges are, each as often as others."""
+    numbers = sum(map(_fills_little, block.factors))
+    return np.asarray((block.points / units).var(axis=0) / FILLED**numbers)
+
+
+def _fills_little(factor: Factor) -> bool:
+    """Whether a factor is no category, nor a whole number of two values."""
+    match factor:
+        case Category():
+            return False
+        case Real(lower=lower, upper=upper, step=step):
+            return step < upper - lower
+    return True
+
+
+def _one_release(plan: Any) -> bool:
+    """Whether moments of the codebook's ball are released at once, with noise of known law."""
+    known = isinstance(plan, Plan) and bool(plan.events) and not math.isnan(plan.steps.off)
+    return known and _rounds(plan) == 0
+
+
+def _rounds(plan: Plan) -> int:
+    return sum(name.startswith(("lengths", "sum", "columns")) for name in plan.scales)
+
+
+def _edge(plan: Plan, columns: int) -> float:
+    """Return where the noise of the eigenvalues of so many columns ends."""
+    law = LAPLACE if isinstance(plan.events[0], LaplaceEvent) else GAUSSIAN
+    return 2 * noise_of(plan, law).off * math.sqrt(columns)
+
+
+def warn(found: Foreseen | None, question: Question, plan: Any, rows: int) -> None:
+    """Warn of what is lost, with what would do; by public facts, for the user's own line."""
+    if found is None or not 0 < found.strength < found.lost:
+        return
+    more = found.seen / found.strength
+    formula = shorten(question.formula)
+    least = ""
+    if more <= MOST:
+        least = f"{enlarged(question.private, plan.events, more).describe()}, or "
+    text = (
+        f"dp_{question.verb}({formula!r}): very likely {found.lacking} at "
+        f"{question.guarantee.describe()} with n = {rows:,}: about {least}n = "
+        f"{round(_digits(rows * more)):,} is needed if {found.guess}. Nothing is charged yet: see "
+        "dp.errors.BudgetWarning to stop before the charge, or to silence this."
+    )
+    warnings.warn(text, BudgetWarning, stacklevel=frames_up())
+
+
+def enlarged(guarantee: Guarantee, events: Any, factor: float) -> Guarantee:
+    """Return the guarantee under which noise is so many times less, rounded to two digits.
+
+    >>> enlarged(PureDP(0.5), (), 3.1), enlarged(ZCDP(0.01), (), 10)
+    (PureDP(eps=1.6), ZCDP(rho=1.0))
+    """
+    match guarantee:
+        case ZCDP(rho=rho):
+            return ZCDP(_digits(rho * factor**2))
+        case ApproxDP(eps=eps, delta=delta):
+            if any(isinstance(event, GaussianEvent) for event in events):
+                eps = gaussian_eps(delta, gaussian_multiplier(guarantee) / factor)
+                return ApproxDP(_digits(eps), delta)
+            return ApproxDP(_digits(eps * factor), delta)
+        case PureDP(eps=eps):
+            return PureDP(_digits(eps * factor))
+
+
+def _digits(value: float) -> float:
+    return float(f"{value:.2g}")
+
 
 Made = TypeVar("Made")
 

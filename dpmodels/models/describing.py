@@ -13,12 +13,9 @@ from dpmodels.formula.sides import Sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Real
 from dpmodels.mechanisms import COUNTS, MEANS, MEASURED, ORDERED, PLANE, choose
-from dpmodels.mechanisms.choose import Choice, auto_counts
-from dpmodels.mechanisms.choose_ordered import auto_ordered
-from dpmodels.mechanisms.choose_plane import auto_plane
-from dpmodels.mechanisms.count_plan import CountFacts
-from dpmodels.models.crossing import Way
-from dpmodels.models.foreseen import group_means
+from dpmodels.mechanisms.choose import Choice, auto_counts, auto_ordered, auto_plane
+from dpmodels.mechanisms.protocol import CountFacts
+from dpmodels.models.crossing import Way, group_means
 from dpmodels.privacy import Adjacency, Guarantee
 from dpmodels.question import Question
 from dpmodels.results.call import DescribedCall, TableCall

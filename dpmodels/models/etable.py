@@ -11,11 +11,8 @@ from dpmodels.errors import ArgumentError, said
 from dpmodels.formula.parse import quote
 from dpmodels.privacy import Ledger, check_ledger
 from dpmodels.results.base import Result
-from dpmodels.results.etable import STATISTICS, ETable, Line, Look
-from dpmodels.results.etable_columns import ACCEPTED, Column
-from dpmodels.results.etable_components import columns_of
-from dpmodels.results.etable_releases import accounts
-from dpmodels.results.etable_rows import chosen, merged
+from dpmodels.results.etable import STATISTICS, ETable, Line, Look, accounts, columns_of
+from dpmodels.results.etable_columns import ACCEPTED, Column, chosen, merged
 
 Statistic = Literal["std_error", "noise_sd", "statistic", "p_value", "noise_int", "conf_int"]
 

@@ -60,9 +60,8 @@ from dpmodels.errors import ArgumentError, said
 # The front door hands this module out whole, and finds it by this name in it.
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models import flower as flower
-from dpmodels.models.site_files import combine, site_release
+from dpmodels.models.site_files import combine, site_release, state
 from dpmodels.models.site_network import QUESTIONS, SiteAnswers, ask_sites
-from dpmodels.models.site_terms import state
 from dpmodels.options import ledger_of
 from dpmodels.outside import parse
 from dpmodels.privacy import AdjacencyName, Guarantee, Ledger, resolve_budget

@@ -12,15 +12,21 @@ from dpmodels.formula.values import Real as RealValue
 from dpmodels.mechanisms import RegressionMechanism
 from dpmodels.mechanisms.regression import COEFFICIENTS
 from dpmodels.models.crossing import Way
-from dpmodels.models.linear import Linear, Model, coefficients_way, levels, linear
+from dpmodels.models.linear import (
+    Linear,
+    Model,
+    Tune,
+    asked_ridge,
+    coefficients_way,
+    levels,
+    linear,
+)
 from dpmodels.models.replay import spec_of
-from dpmodels.models.tune import Tune, asked_ridge
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.question import Question
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.multinomial import MultinomialResult
-from dpmodels.statistics.losses import Logistic, Poisson
-from dpmodels.statistics.multinomial import Multinomial
+from dpmodels.statistics.losses import Logistic, Multinomial, Poisson
 
 AUTOMATIC = {
     "binomial": (

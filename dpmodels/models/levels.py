@@ -7,7 +7,7 @@ from typing import Unpack
 
 from dpmodels.codebook import Codebook
 from dpmodels.declared import declared_besides
-from dpmodels.design.levels import unbound_levels
+from dpmodels.design.cells import unbound_levels
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.sides import named
 from dpmodels.mechanisms import LEVELS, LevelMechanism, choose

@@ -12,7 +12,7 @@ from dpmodels.arguments import word
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError, FrameError
-from dpmodels.formula.products import cells
+from dpmodels.formula.coding import cells
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
 from dpmodels.mechanisms.protocol import Registered
@@ -20,8 +20,7 @@ from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moment
 from dpmodels.mechanisms.regression.ellipsoid import tells
 from dpmodels.mechanisms.sandwiched import NOBODY, Sandwiched
 from dpmodels.mechanisms.user_supplied import UserSupplied
-from dpmodels.models.crossing import Way
-from dpmodels.models.foreseen import slopes_of_moments
+from dpmodels.models.crossing import Way, slopes_of_moments
 from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled import moments_call
 from dpmodels.models.verb import Shared, run_verb, verb
@@ -30,8 +29,7 @@ from dpmodels.question import Question
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.lm import LMResult
-from dpmodels.results.lm_fit import LinearModel
-from dpmodels.results.lm_layout import layout
+from dpmodels.results.lm_fit import LinearModel, layout
 from dpmodels.results.validate import require_law
 from dpmodels.sites import together
 

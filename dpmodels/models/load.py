@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from os import PathLike
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, get_args
 
+import numpy as np
+
+from dpmodels.codebook import Codebook
+from dpmodels.dates import text_of_day
 from dpmodels.errors import DPModelsError, FrameError
-from dpmodels.models.format_1 import FORMAT_1, result_of_format_1
+from dpmodels.formula.functions import by_whole_numbers
+from dpmodels.formula.sides import measured, one_measured, sides
+from dpmodels.formula.survival import survival
+from dpmodels.formula.values import Real
+from dpmodels.models.replay import result_of, specified
+from dpmodels.outside import LONGEST, Shape, array, conform, fields_of, one_of
+from dpmodels.question import Question
+from dpmodels.released import AnyRelease
 from dpmodels.results import open_saved
-from dpmodels.results.store import FORMAT, replay
+from dpmodels.results.call import CoefficientsCall, DescribedCall, MomentsCall, ScreenCall
+from dpmodels.results.store import FORMAT, Saved, arrays_of, read_release, replay, with_arrays
+from dpmodels.typing import Floats
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -56,3 +73,204 @@ def load(path: str | PathLike[str]) -> Any:
         return replay(saved) if saved.format == FORMAT else result_of_format_1(saved)
     except DPModelsError as error:
         raise FrameError(f"{str(path)!r} is no result that can be used: {error}") from None
+
+
+# Results saved in the first format of files, read as the requests that they were made by.
+#
+# That format held every field of a result. The request follows from these, and is replayed as any
+# other. Of a part of a joint release only its own columns are in the file: it prints as it did, and
+# has no request.
+
+FORMAT_1: Final = "dpmodels.result/1"
+
+Words = Callable[[Any, Any, Mapping[str, Any]], Mapping[str, Any]]
+_NO_FIELDS: Final[Mapping[str, Shape]] = MappingProxyType({})
+# Ranges are worked out by functions that may differ in their last bits between machines.
+_NEAR: Final = 1e-9
+
+
+class Kind(NamedTuple):
+    """The verb of a kind of result, the facts of its call, its other fields, and its words."""
+
+    verb: str
+    call: type[Any]
+    words: Words = lambda call, release, fields: {}
+    fields: Mapping[str, Shape] = _NO_FIELDS
+
+
+def result_of_format_1(saved: Saved) -> Any:
+    """Return the result of a file in the first format."""
+    call, release, kind, fields = _read(saved)
+    request = Question(
+        kind.verb,
+        call.formula,
+        fields.get("declared", call.codebook),
+        release.guarantee,
+        release.adjacency,
+        kind.words(call, release, fields),
+    )
+    spec = specified(request, release)
+    part = bool(getattr(call, "part_of", ""))
+    norm = None if part else _row_norm(getattr(spec.call, "row_norm", None), call, release)
+    if norm is not None:
+        request = replace(request, words={**request.words, "row_norm": norm})
+        spec = specified(request, release)
+    result = result_of(request, spec, release, call.ledger, call.reason)
+    return replace(result, call=_part_of(result.call, call)) if part else result
+
+
+def _read(saved: Saved) -> tuple[Any, Any, Kind, Mapping[str, Any]]:
+    """Return the call, the release and the other fields of a file, and their kind."""
+    plain: dict[str, Any] = dict(saved.facts) if isinstance(saved.facts, dict) else {}
+    kind = KINDS[conform(one_of(*KINDS), plain.pop("kind", None), "kind")]
+    arrays, facts = dict(saved.arrays), plain.pop("release", None)
+    call = with_arrays(kind.call, plain.pop("call", None), arrays)
+    names = set(facts) if isinstance(facts, dict) else set()
+    form: Any = max(get_args(AnyRelease), key=lambda one: len(names & {*fields_of(one)}))
+    call_kind: Any = kind.call
+    own = {path[-1] for path, _ in arrays_of(call_kind)}
+    plain |= {name: arrays[name] for name in kind.fields.keys() & arrays.keys()}
+    rest = {name: arrays[name] for name in arrays.keys() - own - kind.fields.keys()}
+    release = read_release(form, facts, rest)
+    return conform(kind.call, call, "call"), release, kind, conform(kind.fields, plain, "")
+
+
+def _part_of(expected: MomentsCall, call: MomentsCall) -> MomentsCall:
+    """Return the facts of some columns of a joint release, which scaled them together."""
+    sizes = {own.shape for own in (call.origin, call.divisor, expected.lower)}
+    if len(sizes) > 1 or not (call.divisor >= 1 / LONGEST).all():
+        raise FrameError("arrays 'origin', 'divisor': not a scaling of the columns")
+    names = ("origin", "divisor", "row_norm", "worst_case", "part_of")
+    part = replace(expected, **{name: getattr(call, name) for name in names})
+    if not (np.abs(part.box) <= LONGEST).all():
+        raise FrameError(f"arrays 'origin', 'divisor': columns are not scaled within {LONGEST:g}")
+    return part
+
+
+def _row_norm(known: float | None, call: Any, release: Any) -> float | None:
+    """Return the word row_norm= where rows were clipped to less than the codebook allows."""
+    held = isinstance(call, MomentsCall) and getattr(release, "ball", None) is not None
+    if known is None or held or math.isclose(known, call.row_norm, rel_tol=_NEAR):
+        return None
+    return float(call.row_norm)
+
+
+def _scaled(*names: str) -> Words:
+    """Return how the words of a verb on moments follow from its call."""
+
+    def words(call: MomentsCall, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        own = {name: getattr(call, name) for name in names}
+        return {**own, "row_norm": "unit" if call.unit_rows else None}
+
+    return words
+
+
+def _linear(call: MomentsCall, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"weights": fields["model"]["weights"], "row_norm": None, "vcov": None}
+
+
+def _glm(call: CoefficientsCall, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    clip = None if math.isnan(call.clip) else call.clip
+    return {"family": call.family, "clip": clip, "scale": call.scale}
+
+
+def _screened(call: ScreenCall, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**fields, "most": call.most, "alternative": call.alternative}
+
+
+def _selected(call: DescribedCall, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    threshold, number = fields["threshold"], fields["asked"]
+    named = {"k": number} if threshold is None else {"threshold": threshold, "most": number}
+    score = None if fields["score"] == "count" else fields["score"]
+    return {**named, "score": score, "values": fields["share"] or False}
+
+
+def _answers(call: Any, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"weights": release.weighted, "strata": release.stratified}
+
+
+def _states(call: DescribedCall, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"time": fields["time"], "person": release.adjacency.person}
+
+
+def _binned(call: DescribedCall, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    number, _ = one_measured(sides(call.formula, call.codebook), "the result")
+    return {"breaks": _breaks(fields["breaks"], number)}
+
+
+def _in_plane(call: DescribedCall, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    numbers = map(measured, sides(call.formula, call.codebook).described)
+    pairs = zip((fields["along"], fields["across"]), numbers, strict=False)
+    return {"breaks": tuple(_breaks(*pair) for pair in pairs)}
+
+
+def _followed(call: DescribedCall, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    time = survival(call.formula, call.codebook).time
+    return {"breaks": (time.lower, *fields["ends"])}
+
+
+def _breaks(ends: Floats, number: Real) -> tuple[Any, ...]:
+    """Return the word breaks= of the ends of bins, which lie beside whole numbers."""
+    if by_whole_numbers(number):
+        ends = np.concatenate([ends[:1] + 0.5, ends[1:] - 0.5])
+    ends = np.clip(ends, number.lower, number.upper)
+    return tuple(map(text_of_day, ends)) if number.date else tuple(ends.tolist())
+
+
+def _fields(call: Any, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    return fields
+
+
+_NAMES: Final = {"variable": str}
+_FAMILY: Final = Kind("glm", CoefficientsCall, _glm)
+KINDS: Final[Mapping[str, Kind]] = {
+    "PCAResult": Kind("pca", MomentsCall, _scaled("ncomp", "center", "scale", "denoise")),
+    "SubspaceResult": Kind("pca", MomentsCall, _scaled("ncomp", "center", "scale", "denoise")),
+    "CovResult": Kind("cov", MomentsCall, _scaled("center", "scale", "denoise")),
+    "MomentsResult": Kind("moments", MomentsCall, _scaled("denoise")),
+    "CCAResult": Kind("cca", MomentsCall, _scaled()),
+    "LMResult": Kind(
+        "lm", MomentsCall, _linear, {"model": {"intercept": bool, "weights": str | None}}
+    ),
+    "GLMResult": _FAMILY,
+    "MultinomialResult": _FAMILY,
+    "SVMResult": Kind("svm", CoefficientsCall, lambda call, release, fields: {"scale": call.scale}),
+    "MeanResult": Kind("mean", DescribedCall),
+    "VarResult": Kind("var", DescribedCall),
+    "TTestResult": Kind("ttest", DescribedCall, _fields, {"mu": float}),
+    "QuantileResult": Kind(
+        "quantile",
+        DescribedCall,
+        lambda call, release, fields: {name: fields[name] for name in ("probs", "level")},
+        {"probs": tuple[float, ...], "level": float | None, "grid": int},
+    ),
+    "SeriesResult": Kind("series", DescribedCall, _fields, {"time": str, "by": str | int | None}),
+    "HistResult": Kind("hist", DescribedCall, _binned, {"breaks": array, **_NAMES}),
+    "PlaneResult": Kind(
+        "hist",
+        DescribedCall,
+        _in_plane,
+        {"along": array, "across": array, "variables": tuple[str, str]},
+    ),
+    "TableResult": Kind("table", DescribedCall),
+    "StatesResult": Kind("table", DescribedCall, _states, {"time": str}),
+    "OverviewResult": Kind(
+        "summary",
+        DescribedCall,
+        lambda call, release, fields: {"tests": fields["tested"]},
+        {"strata": int, "tested": bool},
+    ),
+    "BoundsResult": Kind("bounds", DescribedCall, fields={"declared": Codebook.from_dict}),
+    "LevelsResult": Kind("levels", DescribedCall, fields={"declared": Codebook.from_dict}),
+    "SelectResult": Kind(
+        "select",
+        DescribedCall,
+        _selected,
+        {"score": str, "asked": int, "threshold": float | None, "share": float},
+    ),
+    "SurveyResult": Kind("survey", DescribedCall, _answers),
+    "SurveyFitResult": Kind("survey", CoefficientsCall, _answers),
+    "SurvfitResult": Kind("survfit", DescribedCall, _followed, {"ends": tuple[float, ...]}),
+    "MarginsResult": Kind("margins", DescribedCall),
+    "FDRResult": Kind("fdr", ScreenCall, _screened, {"q": float, "method": str}),
+}

@@ -6,11 +6,11 @@ from functools import partial
 from typing import Unpack
 
 from dpmodels.codebook import Codebook
-from dpmodels.design.margins import unbound_margins
-from dpmodels.formula.margins import Margins, margins
+from dpmodels.design.cells import unbound_margins
+from dpmodels.formula.tally import Margins, margins
 from dpmodels.mechanisms import MARGINS, MarginMechanism, choose
 from dpmodels.mechanisms.choose import auto_margins
-from dpmodels.mechanisms.margin_plan import MarginFacts
+from dpmodels.mechanisms.protocol import MarginFacts
 from dpmodels.models.crossing import Way
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Unpack
 
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism, SubspaceMechanism
-from dpmodels.mechanisms.eigenvectors_within import checked_eigenvals
 from dpmodels.mechanisms.protocol import Registered
+from dpmodels.mechanisms.second_moment import checked_eigenvals
 from dpmodels.models.crossing import Way
 from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled import scaled_way

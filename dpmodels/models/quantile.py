@@ -15,7 +15,7 @@ from dpmodels.formula.sides import one_measured, positions, sides
 from dpmodels.formula.tally import MAX_CELLS, Tally
 from dpmodels.formula.values import Category, Columns, Real
 from dpmodels.mechanisms import QUANTILES, QuantileMechanism, choose
-from dpmodels.mechanisms.quantile_grid import Grid
+from dpmodels.mechanisms.quantile_facts import Grid
 from dpmodels.mechanisms.scalar import Exponential, QuantileFacts
 from dpmodels.mechanisms.scalar.tree import FIRST
 from dpmodels.models.crossing import Way

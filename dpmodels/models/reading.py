@@ -23,9 +23,8 @@ from dpmodels.privacy import (
 )
 from dpmodels.privacy.register import convergence_notes
 from dpmodels.privacy.trade_off import Curve, curve_of
-from dpmodels.results.base import Result
+from dpmodels.results.base import ALPHA, PRIOR, Result, convergence_words, is_local
 from dpmodels.results.reading import ReadingResult
-from dpmodels.results.reading_line import ALPHA, PRIOR, convergence_words, is_local
 
 
 def reading(

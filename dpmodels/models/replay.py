@@ -9,9 +9,8 @@ from typing import Any
 
 from dpmodels.errors import FrameError, shorten
 from dpmodels.question import Question
-from dpmodels.results.netcdf import Saved
-from dpmodels.results.spec import Spec
-from dpmodels.results.store import read_parts, replay
+from dpmodels.results.call import Spec
+from dpmodels.results.store import Saved, read_parts, replay
 from dpmodels.results.validate import require_release
 from dpmodels.verbs import VERBS, Verb, exported, verb_names
 from dpmodels.verbs import spec_of as spec_of

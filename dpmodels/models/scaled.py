@@ -13,13 +13,12 @@ from dpmodels.formula import Design
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, Gauss, choose
 from dpmodels.mechanisms.choose import Table, auto_moments
 from dpmodels.mechanisms.user_supplied import UserSupplied
-from dpmodels.models.crossing import Way
-from dpmodels.models.foreseen import components
+from dpmodels.models.crossing import Way, components
 from dpmodels.postprocess.denoise import RULES
 from dpmodels.question import Question
 from dpmodels.results import MomentsCall
 from dpmodels.results.base import checked_ncomp
-from dpmodels.results.spec import accept
+from dpmodels.results.call import accept
 from dpmodels.sites import together
 from dpmodels.typing import Coder
 

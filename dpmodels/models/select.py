@@ -16,13 +16,10 @@ from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.sides import Sides, grouping, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms import SELECTION, SelectionMechanism, choose
-from dpmodels.mechanisms.association_score import AssociationScore
-from dpmodels.mechanisms.choose import Choice
-from dpmodels.mechanisms.choose_selection import auto_selection
-from dpmodels.mechanisms.gain_score import GainScore
-from dpmodels.mechanisms.level_score import LevelScore
+from dpmodels.mechanisms.association_score import AssociationScore, GainScore
+from dpmodels.mechanisms.choose import Choice, auto_selection
 from dpmodels.mechanisms.protocol import Score
-from dpmodels.mechanisms.selection_plan import SelectionFacts
+from dpmodels.mechanisms.selection_plan import LevelScore, SelectionFacts
 from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_call
 from dpmodels.models.replay import spec_of

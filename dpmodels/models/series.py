@@ -18,9 +18,8 @@ from dpmodels.formula.sides import Sides, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Columns, Truth, Varying
 from dpmodels.mechanisms import ORDERED, SumsMechanism, choose
-from dpmodels.mechanisms.choose import Choice
-from dpmodels.mechanisms.choose_running import auto_running
-from dpmodels.mechanisms.count_plan import CountFacts
+from dpmodels.mechanisms.choose import Choice, auto_running
+from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_call
 from dpmodels.models.replay import spec_of

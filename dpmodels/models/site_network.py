@@ -9,21 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import quote
 
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError, shorten
 from dpmodels.labels import plain as printed
-from dpmodels.models.protocol import Post
-from dpmodels.models.site_terms import keys_of, require_key_record, seat_of
+from dpmodels.models.site_files import keys_of, require_key_record, seat_of
 from dpmodels.outside import conform
 from dpmodels.privacy import Ledger
 from dpmodels.question import difference
 from dpmodels.sites import SENT, LetterProtocol
-from dpmodels.sites.key_file import take_seat, write_card
-from dpmodels.sites.keys import public_bytes
-from dpmodels.sites.letter import STATED, read_letter
-from dpmodels.sites.posting import finish, require_places
+from dpmodels.sites.key_file import public_bytes, take_seat, write_card
+from dpmodels.sites.letter import STATED, finish, read_letter, require_places
 from dpmodels.typing import AnyPath
 from dpmodels.writing import require_target, write_whole
 
@@ -270,3 +267,22 @@ def _store(text: str, site: str, terms: Terms, file: Path) -> str:
     if letter.site != site:
         return f"its letter is of site {shorten(letter.site)!r}"
     return f"its letter is of other terms: {wrong}" if wrong else ""
+
+
+# What carries a release over a network: questions to nodes, and their answers.
+
+
+class Post(Protocol):
+    """What carries questions to nodes and brings their answers."""
+
+    def nodes(self) -> Sequence[int]:
+        """Return the nodes that are connected now."""
+        ...
+
+    def send(self, question: str, asked: Mapping[int, Mapping[str, Any]], seconds: float) -> None:
+        """Ask nodes; a question not taken up in that time is void."""
+        ...
+
+    def arrived(self) -> Sequence[tuple[int, Mapping[str, Any]]]:
+        """Return answers not returned before; ``{"failure": why}`` for a node that failed."""
+        ...

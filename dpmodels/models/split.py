@@ -26,7 +26,7 @@ from dpmodels.privacy import (
 )
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.privacy.compose import divide
-from dpmodels.results.split import SplitQuestion, SplitResult, ratio
+from dpmodels.results.plan import SplitQuestion, SplitResult, ratio
 from dpmodels.typing import Floats
 
 SEED = 20_111_004  # A choice: any number gives all divisions the same random words

@@ -26,8 +26,7 @@ from dpmodels.noise import simulating
 from dpmodels.privacy import PureDP, adjacency
 from dpmodels.question import Question
 from dpmodels.released import AnswersFitRelease, AnswersRelease, Card, Channel
-from dpmodels.results.call import INTERCEPT, CoefficientsCall
-from dpmodels.results.spec import Spec
+from dpmodels.results.call import INTERCEPT, CoefficientsCall, Spec
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.survey_fit import SurveyFitResult
 from dpmodels.sites.parties import parties, with_csv
@@ -38,9 +37,7 @@ from dpmodels.surveys.channels import (
     checked_devices,
     with_levels,
 )
-from dpmodels.surveys.count import counted_answers
-from dpmodels.surveys.fit import fitted_answers
-from dpmodels.surveys.read import Respondents, Strata, respondents
+from dpmodels.surveys.read import Respondents, Strata, counted_answers, fitted_answers, respondents
 
 CARD = Card(
     name="respondents' devices",

@@ -10,10 +10,9 @@ from dpmodels.design.cells import PrivateCells, unbound_cells
 from dpmodels.errors import ArgumentError
 from dpmodels.formula.survival import survival
 from dpmodels.mechanisms import COUNTS, ORDERED, choose
-from dpmodels.mechanisms.choose import Choice, auto_counts
-from dpmodels.mechanisms.choose_ordered import auto_ordered
-from dpmodels.mechanisms.count_plan import CountFacts
+from dpmodels.mechanisms.choose import Choice, auto_counts, auto_ordered
 from dpmodels.mechanisms.counts import CountMechanism
+from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_call
 from dpmodels.models.replay import spec_of

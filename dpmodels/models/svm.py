@@ -6,9 +6,8 @@ from typing import Unpack
 
 from dpmodels.mechanisms import Objective, Output, RegressionMechanism
 from dpmodels.models.crossing import Way
-from dpmodels.models.linear import Model, coefficients_way, levels, linear
+from dpmodels.models.linear import Model, Tune, asked_ridge, coefficients_way, levels, linear
 from dpmodels.models.replay import spec_of
-from dpmodels.models.tune import Tune, asked_ridge
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.question import Question
 from dpmodels.results.svm import SVMResult

@@ -7,7 +7,7 @@ from dpmodels.noise.discrete import (
     discrete_laplace_variance,
 )
 from dpmodels.noise.entropy import secure, seeded, simulating, simulation, source
-from dpmodels.noise.protocol import Entropy
+from dpmodels.noise.uniform import Entropy
 
 __all__ = [
     "Entropy",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmodels.noise.bingham_frames import SWEEPS, rounds, sweep, uniform_frames
-from dpmodels.noise.protocol import Entropy
+from dpmodels.noise.uniform import Entropy
 from dpmodels.typing import Floats
 
 

@@ -34,8 +34,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.arguments import whole
-from dpmodels.noise.protocol import Entropy
-from dpmodels.noise.uniform import Uniform, ceil_divide, ceil_shift, exp_enclosure, uniform_integer
+from dpmodels.noise.uniform import (
+    Entropy,
+    Uniform,
+    ceil_divide,
+    ceil_shift,
+    exp_enclosure,
+    uniform_integer,
+)
 from dpmodels.typing import Floats, Integers
 
 # Of the leading bits, those that look a block up: a choice, 32 kB.

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, PrivacyError
-from dpmodels.noise.protocol import Entropy
+from dpmodels.noise.uniform import Entropy
 
 # So that a seed is a key of nothing else.
 _SEED_DOMAIN = b"dpmodels.noise.entropy.seeded/1:"

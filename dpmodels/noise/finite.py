@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.noise.protocol import Entropy
-from dpmodels.noise.uniform import Uniform, ceil_divide, exp_enclosure, uniform_integer
+from dpmodels.noise.uniform import Entropy, Uniform, ceil_divide, exp_enclosure, uniform_integer
+from dpmodels.typing import Integers
 
 # Cumulative probabilities in float64 are this close to the true ones: for up to 2**20 terms
 # sums err by less than 2**-33 of themselves, exponentials of what counts by far less.
@@ -96,3 +98,131 @@ def draw_ranked(
         drawn[place] = left[own]
         left = np.delete(left, own)
     return drawn
+
+
+# Coins that show heads with probability exp(-x), exactly, and draws by permute-and-flip.
+
+# Probabilities and uniform numbers in float64 are this close to the true ones.
+_COINS_MARGIN = 2.0**-40
+
+
+def exp_coins(levels: NDArray[Any], unit: Fraction, entropy: Entropy) -> NDArray[np.bool_]:
+    """Toss a coin a level, which shows heads with probability ``exp(-unit * level)``.
+
+    Where a uniform number is farther from that in float64 than the two can err, it decides; else
+    an exact enclosure and further bits do.
+
+    `levels`, shape (things,), are whole numbers from 0 of any size; `unit` is above 0.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        chances = np.exp(-(float(unit) * levels.astype(np.float64)))
+    words = entropy.words(len(levels))
+    uniforms = words * 2.0**-_WORD
+    heads = uniforms < chances
+    for place in np.flatnonzero(np.abs(uniforms - chances) <= _COINS_MARGIN).tolist():
+        enclosed = partial(exp_enclosure, unit * int(levels[place]))
+        heads[place] = Uniform(int(words[place]), _WORD, entropy).below(enclosed)
+    return np.asarray(heads)
+
+
+def draw_flipped(
+    levels: NDArray[Any], unit: Fraction, count: int, entropy: Entropy
+) -> NDArray[np.int64]:
+    """Draw `count` different indices by permute-and-flip, each among those that are left.
+
+    Things take turns in a random order, and the first whose coin shows heads is drawn; that of the
+    lowest level always does. The order is independent of the coins, so the first of those that show
+    heads is any of them with equal probability: all coins are tossed at once, and one is drawn.
+
+    `levels` and `unit` are as for `exp_coins`, but that levels may be below 0; `count`, from 1, is
+    at most their number.
+    """
+    left = np.arange(len(levels))
+    drawn = np.empty(count, dtype=np.int64)
+    for place in range(count):
+        own = levels[left]
+        heads = np.flatnonzero(exp_coins(own - own.min(), unit, entropy))
+        chosen = heads[uniform_integer(len(heads), entropy)]
+        drawn[place] = left[chosen]
+        left = np.delete(left, chosen)
+    return drawn
+
+
+# Coins and dice of an exact law, many at once: what a randomised answer is drawn with.
+#
+# A uniform number of 64 bits decides a coin, or a die, wherever it lies apart from every threshold;
+# where it does not, once in 2^62 draws, further bits do. No floating-point number enters.
+
+Threshold = Callable[[int], tuple[int, int]]
+"""From a number of bits b to integers ``low <= 2^b p <= high`` about a probability p."""
+
+# More than the precision asked for, as the quotient below loses some.
+_GUARD_BITS = 8
+
+
+def rational(share: Fraction, bits: int) -> tuple[int, int]:
+    """Enclose ``2^bits share``."""
+    shifted = share.numerator << bits
+    return shifted // share.denominator, ceil_divide(shifted, share.denominator)
+
+
+def truthful(eps: Fraction, levels: int, bits: int) -> tuple[int, int]:
+    """Enclose ``2^bits (exp(eps) - 1) / (exp(eps) + levels - 1)``.
+
+    With ``e = exp(-eps)`` it is ``(1 - e) / (1 + (levels - 1) e)``, which falls as e rises.
+    """
+    wide = bits + levels.bit_length() + _GUARD_BITS
+    low, high = exp_enclosure(eps, wide)
+    one, others = 1 << wide, levels - 1
+    least = ((one - high) << bits) // (one + others * high)
+    return max(least, 0), ceil_divide((one - low) << bits, one + others * low)
+
+
+def lying(eps: Fraction, bits: int) -> tuple[int, int]:
+    """Enclose ``2^bits / (exp(eps) + 1)``, a lie of two levels: ``e / (1 + e)``, e = exp(-eps)."""
+    wide = bits + _GUARD_BITS
+    low, high = exp_enclosure(eps, wide)
+    one = 1 << wide
+    return (low << bits) // (one + low), ceil_divide(high << bits, one + high)
+
+
+def coins(share: Threshold, size: int, entropy: Entropy) -> NDArray[np.bool_]:
+    """Throw coins that show True with a probability, exactly; shape (size,)."""
+    words = entropy.words(size)
+    low, high = share(_WORD)
+    shown = words < np.uint64(low)
+    undecided = ~shown if high >> _WORD else ~shown & (words < np.uint64(high))
+    for place in np.flatnonzero(undecided).tolist():
+        shown[place] = Uniform(int(words[place]), _WORD, entropy).below(share)
+    return shown
+
+
+def throws(law: Sequence[Fraction], size: int, entropy: Entropy) -> Integers:
+    """Throw dice with sides 0, 1, ... of rational probabilities, exactly; shape (size,)."""
+    sums = list(accumulate(law))[:-1]
+    floors, ceilings = (
+        np.array(ends, dtype=np.uint64)
+        for ends in zip(*(rational(one, _WORD) for one in sums), strict=True)
+    )
+    words = entropy.words(size)
+    most = np.searchsorted(floors, words, side="right")
+    found = np.searchsorted(ceilings, words, side="right")
+    for place in np.flatnonzero(most > found).tolist():
+        uniform = Uniform(int(words[place]), _WORD, entropy)
+        while found[place] < most[place]:
+            if uniform.below(partial(rational, sums[found[place]])):
+                break
+            found[place] += 1
+    return found.astype(np.int64)
+
+
+def responses(
+    truths: Integers, asked: Threshold, law: Sequence[Fraction], entropy: Entropy
+) -> Integers:
+    """Answer each with the truth where its coin asks for it, else as its die says.
+
+    Both are thrown for everybody. A truth below 0 is none, and always answered by the die.
+    """
+    shown = coins(asked, len(truths), entropy)
+    thrown = throws(law, len(truths), entropy)
+    return np.where(shown & (truths >= 0), truths, thrown)

@@ -3,8 +3,26 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Protocol
 
-from dpmodels.noise.protocol import Entropy
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from dpmodels.typing import Floats
+
+# What a source of randomness is.
+
+
+class Entropy(Protocol):
+    """A source of independent, uniform 64-bit words."""
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Give the next words of the source.
+
+        The array, shape (count,), is new and the caller's own.
+        """
+
 
 # More than the precision asked for: a choice; with fewer more enclosures leave a bit open.
 _GUARD_BITS = 32
@@ -104,3 +122,28 @@ def _series_above(x: int, precision: int) -> int:
         term = ceil_divide(ceil_shift(term * x, precision), order)
         total += term
     return total + 1
+
+
+# Uniform and normal floats: idealised, not exact.
+#
+# The integer samplers of this folder have their laws exactly. The laws on a sphere have no lattice
+# to live on; they are drawn in floating point from the numbers made here, and what is proved of
+# them holds of the real numbers that these floats stand for. A uniform is the midpoint of one of
+# 2^52 equal cells, a normal its quantile: no draw is infinite, none lies beyond 8.3, and the tail
+# left out has probability 2^-52.
+
+
+def uniforms(count: int, entropy: Entropy) -> Floats:
+    """Draw floats uniform on the open interval (0, 1), one word each.
+
+    They are odd multiples of 2^-53: never 0, never 1.
+    """
+    # With 53 bits the largest midpoint would round to 1.
+    cells: Floats = (entropy.words(count) >> np.uint64(12)).astype(np.float64)
+    return (cells + 0.5) * 2.0**-52
+
+
+def normals(count: int, entropy: Entropy) -> Floats:
+    """Draw standard normal floats, one word each. They are finite and at most 8.3 in size."""
+    quantiles: Floats = ndtri(uniforms(count, entropy))
+    return quantiles

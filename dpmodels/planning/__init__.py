@@ -3,4 +3,4 @@
 It stands beside the house: nothing imports it.
 """
 
-from dpmodels.planning import report as report
+from dpmodels.planning import analysis as analysis

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from dpmodels.errors import BudgetError, FrameError
 from dpmodels.planning.figures import figures
-from dpmodels.planning.imagined import World, priced, released
+from dpmodels.planning.guess import World, priced, released
 from dpmodels.privacy import ZCDP, Event, GaussianEvent, Guarantee
-from dpmodels.sessions.call import Call
-from dpmodels.sessions.terms import Terms
+from dpmodels.sessions.call import Call, Terms
 from dpmodels.typing import Floats
 
 # Budgets of which the noise is next to nothing beside sampling, the first that a call takes.

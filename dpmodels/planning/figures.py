@@ -16,6 +16,7 @@ from dpmodels.results.bounds import BoundsResult
 from dpmodels.results.cca import CCAResult
 from dpmodels.results.cov import CovResult
 from dpmodels.results.fdr import FDRResult
+from dpmodels.results.groups import TTestResult
 from dpmodels.results.hist import HistResult
 from dpmodels.results.levels import LevelsResult
 from dpmodels.results.margins import MarginsResult
@@ -30,7 +31,6 @@ from dpmodels.results.subspace import SubspaceResult
 from dpmodels.results.survfit import SurvfitResult
 from dpmodels.results.svm import SVMResult
 from dpmodels.results.table import TableResult
-from dpmodels.results.ttest import TTestResult
 from dpmodels.typing import Floats
 
 # Between the ends of an interval of 95 % there are so many standard errors.

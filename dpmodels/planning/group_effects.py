@@ -11,8 +11,7 @@ from dpmodels.errors import ArgumentError
 from dpmodels.formula.sides import one_measured, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.models.table import counted
-from dpmodels.planning.population import Population
-from dpmodels.planning.posed import Effect, Posed, effects, of_sample
+from dpmodels.planning.population import Effect, Population, Posed, effects, of_sample
 from dpmodels.question import Question
 from dpmodels.typing import Floats, Integers
 

@@ -9,10 +9,8 @@ from dpmodels.arguments import whole, word
 from dpmodels.declared import Declared, declared
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.planning.analysis import AnalysisPlan, PlanQuestion
-from dpmodels.planning.guess import Guess, guessed
-from dpmodels.planning.imagined import MOST_PERSONS, MOST_ROWS, World
-from dpmodels.planning.least import least_budget, least_rows
-from dpmodels.planning.recommended import divided
+from dpmodels.planning.guess import MOST_PERSONS, MOST_ROWS, Guess, World, guessed
+from dpmodels.planning.recommended import divided, least_budget, least_rows
 from dpmodels.planning.study import Study
 from dpmodels.planning.targets import named_calls, targets_of, weights_of
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget

@@ -13,12 +13,11 @@ import pandas as pd
 from dpmodels.arguments import real, several, share, whole
 from dpmodels.declared import Declared, declared
 from dpmodels.errors import ArgumentError, said
-from dpmodels.planning.asking import Asking, Cell, price, without_noise
 from dpmodels.planning.solve import MOST_ROWS, effect_for, eps_for, eps_told, rows_for
-from dpmodels.planning.trials import Trial
+from dpmodels.planning.trials import Asking, Cell, Trial, price, without_noise
 from dpmodels.planning.verbs import verb_with_power, words_of
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
-from dpmodels.results.power import SELDOM, PowerQuestion, PowerResult
+from dpmodels.results.plan import SELDOM, PowerQuestion, PowerResult
 from dpmodels.verbs import Verb
 
 # A choice: cells of a plan, each of which takes up to two seconds.

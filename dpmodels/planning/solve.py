@@ -9,9 +9,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from dpmodels.errors import ArgumentError
-from dpmodels.planning.asking import Asking, Cell, without_noise
-from dpmodels.planning.posed import Effect
-from dpmodels.planning.trials import Trial
+from dpmodels.planning.population import Effect
+from dpmodels.planning.trials import Asking, Cell, Trial, without_noise
 from dpmodels.typing import Floats
 
 LEAST_ROWS, MOST_ROWS = 10, 10_000_000

@@ -13,7 +13,7 @@ import numpy as np
 from dpmodels.planning.analysis import PlanQuestion
 from dpmodels.planning.course import Course, Imagined, course, imagined
 from dpmodels.planning.division import Losses, Whole, least_at, with_amount
-from dpmodels.planning.imagined import World, priced
+from dpmodels.planning.guess import World, priced
 from dpmodels.planning.targets import Budgeting, Target
 from dpmodels.privacy import Event, Ledger
 from dpmodels.privacy.spent import capacity, price

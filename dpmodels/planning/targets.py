@@ -12,10 +12,10 @@ import numpy as np
 
 from dpmodels.arguments import real
 from dpmodels.errors import ArgumentError, BudgetError, said
-from dpmodels.planning.calls import call as verbs
 from dpmodels.planning.course import Form
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, resolve_budget
 from dpmodels.sessions.call import Call
+from dpmodels.sessions.session import Calls
 from dpmodels.typing import Floats
 
 MOST_CALLS: Final = 100
@@ -29,11 +29,11 @@ def named_calls(calls: object) -> dict[str, Call]:
     if isinstance(calls, Mapping):
         if not all(isinstance(name, str) and name for name in calls):
             raise ArgumentError(f"calls=: expected names that are texts; write {_WRITE}")
-        written = {name: verbs.read(own) for name, own in calls.items()}
+        written = {name: call.read(own) for name, own in calls.items()}
     elif isinstance(calls, str | Call) or not isinstance(calls, Iterable):
         raise ArgumentError(f"calls of type {type(calls).__name__}: write {_WRITE}")
     else:
-        listed = [verbs.read(own) for own in calls]
+        listed = [call.read(own) for own in calls]
         seen: Counter[str] = Counter()
         written = {}
         for own in listed:
@@ -164,3 +164,8 @@ class Budgeting:
                 f"noise: write delta={whole.delta / 100:.3g}, or another part of it"
             )
         return real(delta) if isinstance(whole, ApproxDP) else 0.0
+
+
+# ``call``: the verbs, which write a call and do not make it.
+
+call: Final = Calls()

@@ -6,8 +6,7 @@ row: scores do not leave the house.
 
 from dpmodels.plots.bars import Panel, bars
 from dpmodels.plots.biplot import biplot
-from dpmodels.plots.heat import heat
-from dpmodels.plots.loadings import loadings
+from dpmodels.plots.heat import heat, loadings
 from dpmodels.plots.scree import scree
 
 __all__ = ["Panel", "bars", "biplot", "heat", "loadings", "scree"]

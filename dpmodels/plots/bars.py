@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from dpmodels.errors import ArgumentError
-from dpmodels.plots.names import short_names
+from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.plots.style import (
     BLUE,
+    FONT,
     GREY,
     INK,
+    PALE,
+    SERIES,
     VERMILION,
     axes_or_new,
+    between,
     few_ticks,
     finished,
     legend_above,
+    listed,
+    number,
+    short_names,
 )
-from dpmodels.plots.words import between, listed, number
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 
 # Bins that are drawn each by itself, with a bar for its interval: a choice.
 SEPARATE = 60
@@ -198,3 +204,98 @@ def hist(
         f"{number(breaks[most + 1])}: {between(counts[most], *bars[most])}"
     )
     return finished(ax, stamp, caption, alt)
+
+
+# Horizontal bars, the first at the top, with the intervals of their noise.
+
+# Bars that fit a picture: a choice.
+SHOWN = 40
+
+
+def ranked(
+    names: Sequence[str],
+    values: Floats,
+    ends: tuple[Floats, Floats],
+    label: str,
+    *,
+    empty: str,
+    least: float | None = None,
+    title: str = "",
+    ax: Axes | None = None,
+    stamp: str | None = None,
+    caption: str | None = None,
+) -> Axes:
+    """Draw a bar for each name, the first 40 of them, and what all of them are above.
+
+    NotAvailable with the words `empty` where there is none.
+    """
+    if not len(names):
+        raise NotAvailable(f"plot() is not available: {empty}")
+    shown = slice(SHOWN)
+    values, (low, high) = values[shown], (end[shown] for end in ends)
+    places = np.arange(len(values))
+    ax = axes_or_new(ax, (6.0, 1.2 + 0.26 * len(values)))
+    ax.barh(places, values, height=0.62, color=BLUE)
+    ax.errorbar(
+        values,
+        places,
+        xerr=np.maximum([values - low, high - values], 0.0),
+        fmt="none",
+        ecolor=INK,
+        elinewidth=1.2,
+        capsize=2.5,
+    )
+    if least is not None:
+        ax.axvline(least, color=GREY, linewidth=1.2, linestyle="--")
+    ax.set_yticks(places, short_names(names[shown]))
+    for tick in ax.get_yticklabels():
+        tick.set_parse_math(False)
+    ax.set_ylim(len(places) - 0.4, -0.6)
+    if (low >= 0).all():
+        ax.set_xlim(left=0)
+    ax.set_xlabel(label, parse_math=False)
+    ax.set_title(title, fontsize="medium", loc="left", parse_math=False)
+    alt = f"Bars, {title or label}: {listed(names[shown], map(between, values, low, high))}"
+    return finished(ax, stamp, caption, alt)
+
+
+# Lines of several things against one number, and where it is now.
+
+# So many lines are told apart by colour; the others are grey.
+_COLOURS: Final = (*SERIES[:2], INK, *SERIES[2:4], SERIES[5])
+_MARKS: Final = ("o", "s", "^", "D", "v", "P")
+
+
+def ratios(
+    lines: Mapping[str, Floats], at: float, labels: tuple[str, str], *, ax: Axes | None = None
+) -> Axes:
+    """Draw lines of points, shape (points, 2), on scales of powers; `at` is marked."""
+    ax = axes_or_new(ax, (6.4, 3.8))
+    from matplotlib.ticker import FormatStrFormatter, LogLocator, NullLocator
+
+    ax.axvline(at, color=PALE, linewidth=6.0, zorder=0)
+    ax.axhline(1.0, color=GREY, linewidth=0.8, zorder=1)
+    for each, (name, points) in enumerate(
+        zip(short_names(list(lines)), lines.values(), strict=True)
+    ):
+        known = np.isfinite(points).all(axis=1)
+        colour = _COLOURS[each] if each < len(_COLOURS) else GREY
+        mark = _MARKS[each % len(_MARKS)]
+        ax.plot(
+            *points[known].T, color=colour, linewidth=1.3, marker=mark, markersize=4, label=name
+        )
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    places = np.unique(np.concatenate([points[:, 0] for points in lines.values()]))
+    ax.set_xticks(places, [f"{place:,.6g}" for place in places])
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 5.0)))
+    ax.yaxis.set_major_formatter(FormatStrFormatter("%g"))
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_minor_locator(NullLocator())
+    ax.set_xlabel(labels[0], parse_math=False)
+    ax.set_ylabel(labels[1], parse_math=False)
+    legend = ax.legend(frameon=False, fontsize=FONT, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    told = listed(list(lines), (number(points[-1, 1]) for points in lines.values()))
+    return finished(ax, alt=f"Lines, {labels[1]} by {labels[0]}. At the last of them: {told}")

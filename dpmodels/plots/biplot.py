@@ -9,9 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmodels.errors import ArgumentError
-from dpmodels.plots.names import labels, ordered, positions, short_names
-from dpmodels.plots.style import BLUE, FONT, INK, MUTED, PALE, axes_or_new, finished, halo
-from dpmodels.plots.words import listed, number
+from dpmodels.plots.style import (
+    BLUE,
+    FONT,
+    INK,
+    MUTED,
+    PALE,
+    axes_or_new,
+    finished,
+    halo,
+    labels,
+    listed,
+    number,
+    ordered,
+    positions,
+    short_names,
+)
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:

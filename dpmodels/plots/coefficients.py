@@ -9,7 +9,6 @@ import numpy as np
 
 from dpmodels.errors import ArgumentError
 from dpmodels.plots.heat import row_names
-from dpmodels.plots.names import short_names
 from dpmodels.plots.style import (
     BLUE,
     FONT,
@@ -18,10 +17,12 @@ from dpmodels.plots.style import (
     MUTED,
     SERIES,
     axes_or_new,
+    between,
     finished,
     legend_above,
+    listed,
+    short_names,
 )
-from dpmodels.plots.words import between, listed
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:

@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
 from dpmodels.errors import ArgumentError
-from dpmodels.plots.names import labels, short_names, thinned
-from dpmodels.plots.style import FONT, INK, MUTED, SMALL, axes_or_new, box_inches, finished
-from dpmodels.plots.words import MOST, listed, number
+from dpmodels.plots.style import (
+    BLUE,
+    FONT,
+    GREY,
+    INK,
+    MOST,
+    MUTED,
+    PALE,
+    SERIES,
+    SMALL,
+    VERMILION,
+    axes_or_new,
+    between,
+    box_inches,
+    finished,
+    labels,
+    legend_above,
+    listed,
+    number,
+    ordered,
+    positions,
+    short_names,
+    thinned,
+)
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
+
 
 # Smaller parts of the largest size are as good as white: a choice.
 FAINT = 0.15
@@ -168,3 +190,298 @@ def _labels(table: xr.DataArray) -> list[str]:
 def _three_digits(value: float) -> str:
     """Print a number of any size in at most eight characters."""
     return f"{value:.3g}" if 1e-3 <= abs(value) < 1e5 or value == 0 else f"{value:.1e}"
+
+
+# Loadings as a heat map, or as bars for one component.
+
+# Loadings of a component, and components, that words tell of: a choice.
+SAID = 5
+
+
+def loadings(
+    table: xr.DataArray,
+    *,
+    components: Sequence[int | str] | None = None,
+    note: str = "",
+    ax: Axes | None = None,
+    stamp: str | None = None,
+    caption: str | None = None,
+) -> Axes:
+    """Draw loadings of components, by position or name: a heat map of several, bars of one.
+
+    Those that are nan stay blank, which `note` explains.
+    """
+    table = ordered(table)
+    known = labels(table, "component")
+    chosen = list(range(len(known))) if components is None else positions(known, components)
+    numbers = np.asarray(table, dtype=np.float64)[:, chosen]
+    variables = short_names(labels(table, "variable"), most=28)
+    rows, columns = numbers.shape
+    width = 2.8 + min(0.62 * columns, 8.0) if columns > 1 else 5.0
+    ax = axes_or_new(ax, (width, max(1.6, min(0.9 + 0.24 * rows, 12.0))))
+    largest = reach(numbers)
+    if columns == 1:
+        _bars(ax, numbers[:, 0], largest, known[chosen[0]])
+        ax.set_xlabel("\n".join(filter(None, (ax.get_xlabel(), note))), parse_math=False)
+    else:
+        cells(ax, numbers, largest, "Loading")
+        heads(ax, [known[j] for j in chosen])
+        ax.set_xlabel(note, fontsize=SMALL, color=MUTED, parse_math=False)
+    row_names(ax, variables)
+    return finished(
+        ax, stamp, caption, _loadings_told(numbers, labels(table, "variable"), known, chosen)
+    )
+
+
+def _loadings_told(
+    numbers: Floats, variables: Sequence[str], known: Sequence[str], chosen: Sequence[int]
+) -> str:
+    """Say the largest loadings of each component."""
+    parts = []
+    for column, place in zip(numbers.T, chosen, strict=True):
+        order = np.argsort(-np.nan_to_num(np.abs(column)), kind="stable")[:SAID]
+        there = [i for i in order if np.isfinite(column[i])]
+        own = listed([variables[i] for i in there], (number(column[i]) for i in there))
+        parts.append(f"{known[place]}: {own or 'none'}")
+    return f"Loadings of {len(variables)} variables. Largest on {'. '.join(parts[:SAID])}"
+
+
+def _bars(ax: Axes, values: Floats, largest: float, head: str) -> None:
+    colours = np.where(values < 0, VERMILION, BLUE).tolist()
+    ax.barh(np.arange(values.size), values, color=colours, height=0.6)
+    ax.axvline(0, color=GREY, linewidth=0.8)
+    ax.spines["left"].set_visible(False)
+    ax.set_xlim(-1.08 * largest, 1.08 * largest)
+    ax.set_ylim(values.size - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlabel(f"Loading on {head}", parse_math=False)
+
+
+# Quantiles of groups, a row each: marks on a line, with intervals where they were bought.
+
+_MARKS: Final = ("<", "o", ">", "s", "^", "D", "v", "P")
+_TALLEST: Final = 24.0  # inches
+
+
+def quantiles(
+    values: Floats,
+    ends: Floats,
+    *,
+    probs: Sequence[float],
+    groups: Sequence[str],
+    title: str,
+    across: str = "",
+    level: float | None = None,
+    ax: Axes | None = None,
+    stamp: str | None = None,
+    caption: str | None = None,
+) -> Axes:
+    """Draw quantiles of shape (groups, probs), and their intervals (groups, probs, 2)."""
+    step = 0.34 if level is None else 0.2 + 0.12 * len(probs)
+    ax = axes_or_new(ax, (6.0, min(1.4 + step * len(groups), _TALLEST)))
+    from matplotlib.lines import Line2D
+
+    places = np.arange(len(groups), dtype=np.float64)
+    known = np.asarray(np.isfinite(values).all(axis=1))
+    ax.hlines(places, values.min(axis=1), values.max(axis=1), color=PALE, linewidth=7.0, zorder=1)
+    keys: list[Line2D] = []
+    for at, prob in enumerate(probs):
+        away = 0.0 if level is None else (at - (len(probs) - 1) / 2) * 0.7 / len(probs)
+        low, high = ends[known, at].T
+        ax.hlines(places[known] + away, low, high, color=INK, linewidth=1.2, zorder=2)
+        look: dict[str, Any] = {"marker": _MARKS[at % len(_MARKS)], "color": BLUE, "linestyle": ""}
+        look |= {"markeredgecolor": "white", "markersize": 6.5}
+        if known.any():
+            ax.plot(values[known, at], places[known] + away, **look, zorder=3)
+        keys.append(Line2D([], [], label=f"{100 * prob:g}%", **look))
+    for place in places[~known]:
+        middle = (0.5, place)
+        told = ax.annotate("too few rows", middle, xycoords=("axes fraction", "data"), ha="center")
+        told.set(color=MUTED, fontsize=FONT, fontstyle="italic", va="center")
+    if level is not None:
+        label = f"{level:.0%} noise and sampling"
+        keys.append(Line2D([], [], color=INK, linewidth=1.2, label=label))
+    ax.set_ylim(len(groups) - 0.4, -0.6)
+    row_names(ax, short_names(groups))
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="y", color=GREY, alpha=0.15, linewidth=0.5)
+    ax.set_xlabel(title, parse_math=False)
+    ax.set_ylabel(across, parse_math=False)
+    legend_above(ax, keys)
+    own = [
+        ", ".join(f"{100 * prob:g}% {number(one)}" for prob, one in zip(probs, row, strict=True))
+        if there
+        else "too few rows"
+        for row, there in zip(values, known.tolist(), strict=True)
+    ]
+    return finished(ax, stamp, caption, f"Quantiles, {title}: {listed(groups, own)}")
+
+
+# Shares by cell as bars, of one factor or of two beside each other, with two intervals each.
+
+# So many bars beside each other are told apart, by colour and, in grey, by their hatching.
+SERIES_SHOWN: Final = len(SERIES)
+_HATCHES: Final = ("", "////", "....", "xxxx", "\\\\\\\\", "oo")
+
+
+def shares(
+    values: Floats,
+    noise: Floats,
+    confidence: Floats,
+    *,
+    rows: Sequence[str],
+    series: Sequence[str],
+    title: str,
+    across: str = "",
+    level: float = 0.95,
+    ax: Axes | None = None,
+    stamp: str | None = None,
+    caption: str | None = None,
+) -> Axes:
+    """Draw a bar for each of `values`, shape (rows, series), a group of them a row.
+
+    Noise intervals, shape (rows, series, 2), are wide and grey, confidence intervals thin; either
+    may be nan.
+    """
+    count = len(series)
+    ax = axes_or_new(ax, (6.0, min(1.3 + (0.14 + 0.2 * count) * len(rows), _TALLEST)))
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    high, keys = 0.8 / count, []
+    for each in range(count):
+        places = np.arange(len(rows)) + (each - (count - 1) / 2) * high
+        colour, hatch = SERIES[each % len(SERIES)], _HATCHES[each % len(_HATCHES)]
+        look: dict[str, Any] = {
+            "facecolor": colour,
+            "alpha": 0.55,
+            "hatch": hatch,
+            "edgecolor": "white",
+        }
+        ax.barh(places, values[:, each], 0.92 * high, linewidth=0.0, zorder=1, **look)
+        for ends, wide, shade in ((noise, 4.5, GREY), (confidence, 1.2, INK)):
+            low, up = np.maximum(ends[:, each], 0.0).T
+            there = np.isfinite(low) & np.isfinite(up)
+            ax.hlines(places[there], low[there], up[there], color=shade, linewidth=wide, zorder=2)
+            for end in (low, up) if wide < 2 and there.any() else ():
+                ax.plot(end[there], places[there], "|", color=INK, markersize=5, zorder=2)
+        keys.append(Patch(label=short_names(series)[each], linewidth=0.0, **look))
+    ax.set_ylim(len(rows) - 0.45, -0.55)
+    ax.set_xlim(left=0.0)
+    row_names(ax, short_names(rows))
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlabel(title, parse_math=False)
+    ax.set_ylabel(across, parse_math=False)
+    marks: list[Line2D | Patch] = [*keys] if count > 1 else []
+    if np.isfinite(noise).any():
+        marks.append(Line2D([], [], color=GREY, linewidth=4.5, label=f"{level:.0%} noise"))
+    if np.isfinite(confidence).any():
+        both = f"{level:.0%} noise and sampling"
+        marks.append(Line2D([], [], color=INK, linewidth=1.2, label=both))
+    if marks:
+        legend_above(ax, marks)
+    names = [", ".join(filter(None, (row, own))) for row in rows for own in series]
+    ends = np.where(np.isfinite(confidence), confidence, noise).reshape(-1, 2)
+    told = listed(names, map(between, values.ravel(), *ends.T))
+    return finished(ax, stamp, caption, f"Bars, {title}: {told}")
+
+
+# What a budget was spent on, one release after the other.
+
+# How charges of each kind look; hatched ones are told apart in grey.
+LOOKS: Final[Mapping[str, dict[str, Any]]] = {
+    "released": {"facecolor": BLUE, "edgecolor": "white"},
+    "planned": {"facecolor": BLUE, "edgecolor": "white"},
+    "charged": {"facecolor": GREY, "edgecolor": "white", "hatch": "////"},
+    "void": {"facecolor": "white", "edgecolor": GREY},
+    "does not fit": {"facecolor": VERMILION, "edgecolor": "white", "hatch": "xxxx"},
+}
+_SPENDING_TALLEST: Final = 12.0  # inches
+
+
+def spending(
+    ends: Floats,
+    states: Sequence[str],
+    whole: float,
+    *,
+    labels: Sequence[str],
+    unit: str,
+    ax: Axes | None = None,
+    stamp: str | None = None,
+    caption: str | None = None,
+) -> Axes:
+    """Draw what was spent before and after each charge, shape (charges, 2), against the whole."""
+    ax = axes_or_new(ax, (6.4, min(1.4 + 0.28 * len(labels), _SPENDING_TALLEST)))
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    places = np.arange(len(labels), dtype=np.float64)
+    keys: list[Line2D | Patch] = []
+    for state, look in LOOKS.items():
+        own = np.array([one == state for one in states], dtype=bool)
+        if own.any():
+            low, high = ends[own].T
+            ax.barh(places[own], high - low, left=low, height=0.66, linewidth=0.6, **look)
+            keys.append(Patch(label=state, **look))
+    ax.axvline(whole, color=INK, linewidth=1.4, linestyle=(0, (4, 2)))
+    keys.append(Line2D([], [], color=INK, linewidth=1.4, linestyle=(0, (4, 2)), label="budget"))
+    ax.set_xlim(0.0, 1.04 * max(whole, float(ends.max(initial=0.0))))
+    ax.set_ylim(max(len(labels), 1) - 0.4, -0.6)
+    row_names(ax, short_names(labels, most=28)) if labels else ax.set_yticks([])
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlabel(f"{unit} spent, all together", parse_math=False)
+    legend_above(ax, keys)
+    told = [f"{state}, {number(end)}" for state, end in zip(states, ends[:, 1], strict=True)]
+    alt = f"Bars, {unit} spent after each of {len(labels)} charges, of {number(whole)}"
+    return finished(ax, stamp, caption, ": ".join(filter(None, (alt, listed(labels, told)))))
+
+
+# Scales of noise against how often a chain stays.
+
+
+def scales(
+    stays: Floats,
+    values: Floats,
+    levels: Mapping[str, float],
+    labels: tuple[str, str],
+    *,
+    within: tuple[float, float] | None = None,
+    mark: tuple[str, float] | None = None,
+    ax: Axes | None = None,
+    stamp: str | None = None,
+    caption: str | None = None,
+) -> Axes:
+    """Draw a scale against a probability on a logarithmic axis, with named levels beside it.
+
+    `within` is shaded, the class that was assumed; `mark` is the scale that was used.
+    """
+    ax = axes_or_new(ax, (6.4, 3.8))
+    if within is not None:
+        low, high = within
+        ax.axvspan(low - 0.002, high + 0.002, color=PALE, linewidth=0, zorder=0)
+        middle = (low + high) / 2
+        told = ax.annotate("class", (middle, 0.02), xycoords=("data", "axes fraction"), ha="center")
+        told.set_fontsize(8)
+    ax.plot(stays, values, color=BLUE, linewidth=1.6)
+    for name, level in levels.items():
+        ax.axhline(level, color=GREY, linewidth=1.0, linestyle="--")
+        _named(ax, name, level, INK, "right")
+    if mark is not None:
+        ax.axhline(mark[1], color=VERMILION, linewidth=1.2)
+        _named(ax, *mark, VERMILION, "left")
+    ax.set_yscale("log")
+    ax.margins(x=0.01, y=0.12)
+    ax.set_xlabel(labels[0], parse_math=False)
+    ax.set_ylabel(labels[1], parse_math=False)
+    named = dict([*levels.items(), *([] if mark is None else [mark])])
+    alt = f"Line, {labels[1]} by {labels[0]}: {listed(list(named), map(number, named.values()))}"
+    return finished(ax, stamp, caption, alt)
+
+
+def _named(ax: Axes, name: str, level: float, color: str, side: Literal["left", "right"]) -> None:
+    """Write a name above a level, at one side."""
+    at = (0.01 if side == "left" else 0.99, level)
+    told = ax.annotate(
+        name, at, (0, 3), ("axes fraction", "data"), "offset points", color=color, ha=side
+    )
+    told.set_fontsize(8)

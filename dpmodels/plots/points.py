@@ -8,8 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dpmodels.plots.style import BLUE, FONT, GREY, INK, VERMILION, axes_or_new, finished
-from dpmodels.plots.words import listed, number
+from dpmodels.plots.coefficients import Intervals, coefficients
+from dpmodels.plots.heat import row_names
+from dpmodels.plots.style import (
+    BLUE,
+    FONT,
+    GREY,
+    INK,
+    VERMILION,
+    axes_or_new,
+    finished,
+    listed,
+    number,
+    short_names,
+)
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -76,3 +88,169 @@ def divisions(
     )
     alt = f"Points with standard errors: {up} by {across}: {listed(labels, map(number, score))}"
     return finished(ax, stamp, caption, f"{alt}. Best: {labels[best]}")
+
+
+# A range that was found beside the declared one, with the counts that told of it.
+
+# Lengths of the found range that are shown to each side of it: a choice.
+MARGIN = 0.6
+
+
+def ranges(
+    ends: Floats,
+    counts: Floats,
+    noise: float,
+    found: tuple[float, float],
+    declared: tuple[float, float],
+    label: str,
+    *,
+    ax: Axes | None = None,
+    stamp: str | None = None,
+    caption: str | None = None,
+) -> Axes:
+    """Draw noisy counts of cells near a found range; below `noise` they may be noise alone."""
+    ax = axes_or_new(ax, (6.4, 3.6))
+    margin = MARGIN * (found[1] - found[0])
+    low, high = max(found[0] - margin, declared[0]), min(found[1] + margin, declared[1])
+    near = (ends[1:] > low) & (ends[:-1] < high)
+    starts, stops = np.maximum(ends[:-1], low)[near], np.minimum(ends[1:], high)[near]
+    shown = counts[near]
+    colours = np.where(shown > noise, BLUE, GREY)
+    ax.bar(
+        starts,
+        shown,
+        stops - starts,
+        align="edge",
+        color=colours.tolist(),
+        edgecolor="white",
+        linewidth=0.4,
+    )
+    ax.axhspan(-noise, noise, color=GREY, alpha=0.2, linewidth=0, zorder=0)
+    for end in found:
+        ax.axvline(end, color=VERMILION, linewidth=1.6)
+    space = 0.02 * (high - low)
+    ax.set_xlim(low - space, high + space)
+    ax.set_xlabel(label, parse_math=False)
+    ax.set_ylabel("rows in each cell, noisy")
+    texts = [f"{one[0]:,.10g} to {one[1]:,.10g}" for one in (found, declared)]
+    ax.set_title(f"found {texts[0]}; declared {texts[1]}", fontsize="medium", loc="left")
+    alt = f"Noisy counts of {label} by cell, and two ranges: found {texts[0]}; declared {texts[1]}"
+    return finished(ax, stamp, caption, alt)
+
+
+# Counts of a plane as colours, blank where noise alone may be.
+
+_MAP = "viridis_r"  # few rows pale, many dark
+_SIDE = 6.2  # inches
+
+
+def plane(
+    ends: Sequence[Floats],
+    density: Floats,
+    names: Sequence[str],
+    *,
+    counted: str,
+    ax: Axes | None = None,
+    stamp: str | None = None,
+    caption: str | None = None,
+) -> Axes:
+    """Draw counts by cell between ends along both axes, the first to the right.
+
+    `density` has the shape (first, second), and nan what stays blank. Colours are of a logarithmic
+    scale.
+    """
+    ax = axes_or_new(ax, (_SIDE + 0.8, _SIDE))
+    from matplotlib import colors
+
+    told = density[~np.isnan(density)]
+    least, most = (float(told.min()), float(told.max())) if told.size else (1.0, 1.0)
+    norm = colors.LogNorm(least, max(most, 1.01 * least))
+    mesh = ax.pcolormesh(ends[0], ends[1], density.T, cmap=_MAP, norm=norm, rasterized=True)
+    bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.6, aspect=24)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=FONT, labelcolor=INK, length=0)
+    bar.set_label(f"{counted} by cell", color=INK, fontsize=FONT + 1)
+    ax.set_xlabel(names[0], parse_math=False)
+    ax.set_ylabel(names[1], parse_math=False)
+    ax.set_xlim(ends[0][0], ends[0][-1])
+    ax.set_ylim(ends[1][0], ends[1][-1])
+    ax.set_title(
+        "blank: not told from noise", fontsize=FONT, color=INK, loc="left", parse_math=False
+    )
+    alt = f"Map of {counted} by {names[0]} and {names[1]}, {told.size:,} cells not blank"
+    if told.size:
+        alt += f", {number(told.min())} to {number(told.max())} {counted} by cell"
+    return finished(ax, stamp, caption, alt)
+
+
+# What an answer costs, by how often it is a lie.
+
+# The largest loss that is drawn, unless a device has more.
+HIGHEST = 5.0
+
+
+def response(lie: float, eps: float, levels: int, how: str, *, ax: Axes | None = None) -> Axes:
+    """Draw the least privacy loss of a device that lies so often, and one device.
+
+    Of `levels` answers the truth is identified while lies are rarer than ``(levels - 1)/levels``.
+    """
+    ax = axes_or_new(ax, (5.6, 3.6))
+    top = max(HIGHEST, 1.2 * eps)
+    end = 1 - 1 / levels
+    lies = np.linspace(end / 500, end, 500)
+    ax.plot(lies, np.log((1 - lies) * (levels - 1) / lies), color=BLUE, linewidth=1.6)
+    ax.plot([lie, lie, 0], [0, eps, eps], color=GREY, linewidth=0.8, linestyle="--")
+    ax.plot([lie], [eps], marker="o", color=VERMILION)
+    ax.annotate(
+        f"{how}: lie {lie:.3g}, eps {eps:.3g}",
+        (lie, eps),
+        xytext=(6, 6),
+        textcoords="offset points",
+        color=INK,
+        fontsize="small",
+        parse_math=False,
+    )
+    ax.set_xlim(0, end)
+    ax.set_ylim(0, top)
+    ax.set_xlabel("probability that an answer is a lie")
+    ax.set_ylabel("eps of an answer")
+    alt = f"Line, eps of an answer by the probability that it is a lie; {how}: {lie:.3g}, {eps:.3g}"
+    return finished(ax, alt=alt)
+
+
+# Estimates with their intervals, whatever they are of: the picture of a result without its own.
+
+_TALLEST = 24.0  # inches
+
+
+def estimates(
+    values: Floats,
+    noise: Floats,
+    confidence: Floats,
+    *,
+    labels: Sequence[str],
+    title: str,
+    level: float = 0.95,
+    ax: Axes | None = None,
+    stamp: str | None = None,
+    caption: str | None = None,
+) -> Axes:
+    """Draw values (rows,) with both intervals (rows, 2), first at the top.
+
+    Without noise intervals there are points alone, and the axis says so.
+    """
+    if not np.isnan(noise).all():
+        own = Intervals("", values, noise, confidence)
+        return coefficients(
+            [own], labels=labels, title=title, level=level, ax=ax, stamp=stamp, caption=caption
+        )
+    ax = axes_or_new(ax, (6.0, min(1.3 + 0.3 * len(labels), _TALLEST)))
+    ax.axvline(0.0, color=GREY, linewidth=0.9, zorder=0.5)
+    places = np.arange(len(labels))
+    ax.scatter(values, places, s=34, color=BLUE, zorder=3)
+    ax.set_ylim(len(labels) - 0.4, -0.6)
+    row_names(ax, short_names(labels))
+    ax.tick_params(axis="y", length=0)
+    title = f"{title}, without intervals"
+    ax.set_xlabel(title, parse_math=False)
+    return finished(ax, stamp, caption, f"{title}: {listed(labels, map(number, values))}")

@@ -9,9 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmodels.errors import ArgumentError
-from dpmodels.plots.names import short_names, thinned
-from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, axes_or_new, box_inches, finished
-from dpmodels.plots.words import between, listed, number
+from dpmodels.plots.style import (
+    BLUE,
+    FONT,
+    GREY,
+    INK,
+    PALE,
+    axes_or_new,
+    between,
+    box_inches,
+    finished,
+    listed,
+    number,
+    short_names,
+    thinned,
+)
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:

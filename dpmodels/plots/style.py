@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from dpmodels.errors import ArgumentError, NotAvailable
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.patheffects import AbstractPathEffect
+
 
 # Blue, vermilion and greys: told apart with every common colour blindness
 # (Okabe and Ito 2008, Color Universal Design).
@@ -176,3 +181,121 @@ def _under(figure: Any, caption: str) -> None:
     if figure.get_layout_engine() is None:
         room = (1.3 * SMALL * (own.count("\n") + 1) + 3) * figure.dpi / 72 / figure.bbox.height
         figure.subplots_adjust(bottom=min(figure.subplotpars.bottom + room, 0.6))
+
+
+# Numbers of a picture in a sentence, for those who do not see it.
+
+# Things that are told one by one: a choice, what can be listened to.
+MOST = 12
+
+
+def number(value: Any) -> str:
+    """Print a number in three digits.
+
+    >>> number(0.12345), number(1234567.0), number(float("nan"))
+    ('0.123', '1,230,000', 'not told')
+    """
+    if np.isnan(value):
+        return "not told"
+    rounded = float(f"{float(value):.3g}")
+    return f"{rounded:,.0f}" if 100 <= abs(rounded) < 1e15 else f"{rounded:g}"
+
+
+def between(value: Any, low: Any, high: Any) -> str:
+    """Print a number with the ends of its interval, where it has any.
+
+    >>> between(1, 0.5, 1.5), between(1, float("-inf"), 2)
+    ('1 (0.5 to 1.5)', '1')
+    """
+    ends = f" ({number(low)} to {number(high)})" if np.isfinite([low, high]).all() else ""
+    return f"{number(value)}{ends}"
+
+
+def listed(names: Sequence[object], told: Iterable[str]) -> str:
+    """Name things with what is told of each; of many the first ones.
+
+    >>> listed(["a", "b"], ["1", "2"])
+    'a 1; b 2'
+    """
+    parts = [f"{name} {own}" for name, own in zip(names, told, strict=True)]
+    more = [f"and {len(parts) - MOST} more"] if len(parts) > MOST else []
+    return "; ".join(parts[:MOST] + more)
+
+
+# Names on pictures, short and distinct, and the labelled tables that they come from.
+
+_DOTS = "..."
+_HEAD = 4  # first characters kept of names that differ in the middle
+
+
+def short_names(names: Sequence[str], most: int = 24) -> tuple[str, ...]:
+    """Names with the middle of long ones left out, still all distinct.
+
+    At most `most` characters, which are 16 at least. Those that would look alike
+    show where they differ, or end with their number among the look-alikes.
+    """
+    whole = [" ".join(name.split()) for name in names]
+    short = [_without_middle(name, most) for name in whole]
+    for form in {one for one in short if short.count(one) > 1}:
+        places = [i for i, one in enumerate(short) if one == form]
+        for i, name in zip(places, _told_apart([whole[i] for i in places], most), strict=True):
+            short[i] = name
+    return tuple(
+        f"{one[: most - 5]} #{short[:i].count(one) + 1}" if short.count(one) > 1 else one
+        for i, one in enumerate(short)
+    )
+
+
+def thinned(count: int, room: float) -> range:
+    """Positions of the ticks to label, equally spaced, at most ``room`` of them."""
+    step = max(1, -(-count // max(1, int(room))))
+    return range(0, count, step)
+
+
+def _without_middle(name: str, most: int) -> str:
+    if len(name) <= most:
+        return name
+    head = (most - len(_DOTS) + 1) // 2
+    return name[:head] + _DOTS + name[len(name) - (most - len(_DOTS) - head) :]
+
+
+def _told_apart(names: Sequence[str], most: int) -> list[str]:
+    """Show each name from the first character where they differ."""
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    start = len(list(same))
+    stop = start + most - _HEAD - 2 * len(_DOTS)
+    return [name[:_HEAD] + _DOTS + name[start:stop] + _DOTS for name in names]
+
+
+_DIMS = ("variable", "component")
+
+
+def ordered(table: xr.DataArray) -> xr.DataArray:
+    """Transpose the table to ``variable`` by ``component``."""
+    if set(table.dims) != set(_DIMS) or 0 in table.shape:
+        raise ArgumentError(
+            f"the table has dimensions {tuple(map(str, table.dims))}: give a non-empty DataArray "
+            f"with dimensions {_DIMS}"
+        )
+    return table.transpose(*_DIMS)
+
+
+def labels(table: xr.DataArray, dim: str) -> list[str]:
+    """List the labels along a dimension; positions from 1 where it has none."""
+    if dim in table.coords:
+        return [str(value) for value in np.asarray(table.coords[dim])]
+    return [str(i + 1) for i in range(table.sizes[dim])]
+
+
+def positions(labels: Sequence[str], chosen: Sequence[int | str]) -> list[int]:
+    """Positions of components given by position (0 is the first) or by name."""
+    found = []
+    for one in chosen:
+        place = labels.index(one) if isinstance(one, str) and one in labels else one
+        if isinstance(place, str) or not -len(labels) <= place < len(labels):
+            raise ArgumentError(
+                f"component {one!r} is not in the table: write a position below {len(labels)} "
+                f"or one of {', '.join(labels[:6])}{', ...' if len(labels) > 6 else ''}"
+            )
+        found.append(int(place) % len(labels))
+    return found

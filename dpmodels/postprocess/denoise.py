@@ -30,13 +30,13 @@ lost: widths of 0, 0.25, 0.5, 1 and 2 off gave 1.26, 1.27, 1.30, 1.40 and 1.65.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from dpmodels.errors import ArgumentError
-from dpmodels.postprocess.eigen import psd_values, recompose
-from dpmodels.postprocess.stein import isotonic, mixture, stein
 from dpmodels.typing import Floats
 
 
@@ -140,3 +140,329 @@ def _check(off: float, rule: str | None, trace_cap: float | None) -> None:
         raise ArgumentError(f"rule = {rule!r} is not known; write one of {known} or None")
     if trace_cap is not None and not trace_cap > 0:
         raise ArgumentError(f"trace_cap = {trace_cap}; give a public bound above 0, or None")
+
+
+# Stein's unbiased risk estimate for spectral functions of a noisy symmetric matrix.
+#
+# ``Y = A + E`` with E a GOE matrix: independent normal entries of standard deviation 1 off the
+# diagonal and √2 on it, so that ``E`` is isotropic with variance 2 in Frobenius geometry. For
+# eigenvalues ``y`` of Y and an estimate with the same eigenvectors and eigenvalues ``φ(y)`` the
+# risk ``‖estimate - A‖²`` has, up to a constant of ``y``, the unbiased estimate
+#
+#     ``Σ φ_i² - 2 Σ φ_i t_i + 4 Σ ∂φ_i/∂y_i``,  ``t_i = y_i - 2 Σ_{j≠i} 1/(y_i - y_j)``.
+#
+# ``t`` are the Stein values: unbiased for ``v_iᵀ A v_i``, far too rough to be used as they are, and
+# right in sum over any block of eigenvalues that is apart from the others. Values are in units of
+# the off-diagonal standard deviation and in falling order throughout.
+#
+# .. [1] Stein, C. (1986). "Lectures on the theory of estimation of many parameters." Journal of
+#    Soviet Mathematics 34, 1373-1403.
+# .. [2] Candès, E. J., Sing-Long, C. A. and Trzasko, J. D. (2013). "Unbiased risk estimates for
+#    singular value thresholding and spectral estimators." IEEE Transactions on Signal Processing
+#    61(19), 4643-4657.
+# .. [3] Leung, G. and Barron, A. R. (2006). "Information theory and mixing least-squares
+#    regressions." IEEE Transactions on Information Theory 52(8), 3396-3410.
+
+# Variance of each isometric coordinate of the noise.
+VARIANCE = 2.0
+# Eigenvalues closer than this count as one; noise of a continuous law has no ties.
+TIE = 1e-8
+# A choice: log odds against each further outlier, before the data are seen.
+OUTLIER_PRICE = 2.0
+# A choice: log odds against the isotonic values, which follow the noise more closely.
+ISOTONIC_PRICE = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stein:
+    """Stein values and how steeply they move with the eigenvalues.
+
+    The values ``t_i`` add up to the trace; `stiffness` is ``2/(y_i - y_j)²``, zero on the diagonal:
+    the slope ``∂t_i/∂y_i`` is one more than the sum of row i.
+    """
+
+    values: Floats
+    stiffness: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Eigenvalues ``φ_i`` of an estimate and its divergence ``Σ ∂φ_i/∂y_i``.
+
+    Of an average of models the divergence is the average of theirs.
+    """
+
+    values: Floats
+    divergence: float
+
+
+def stein(values: Floats) -> Stein:
+    """Return the Stein values of eigenvalues in units of the noise."""
+    gaps = values[:, None] - values[None, :]
+    distance = np.maximum(np.abs(gaps), TIE)
+    stiffness = 2 / distance**2
+    np.fill_diagonal(stiffness, 0.0)
+    return Stein(values - (stiffness * gaps).sum(axis=1), stiffness)
+
+
+def pool(values: Floats) -> list[tuple[int, int]]:
+    """Return the blocks ``[start, stop)`` of the nearest falling sequence.
+
+    The sequence is the mean of each block: adjacent violators are pooled.
+    """
+    blocks: list[tuple[float, int, int]] = []
+    for place, value in enumerate(values.tolist()):
+        total, start = value, place
+        while blocks and blocks[-1][0] * (place + 1 - start) <= total * (start - blocks[-1][1]):
+            total, start = total + blocks[-1][0], blocks[-1][1]
+            blocks.pop()
+        blocks.append((total, start, place + 1))
+    return [(start, stop) for _, start, stop in blocks]
+
+
+def isotonic(spectrum: Stein, least: float = 0.0) -> Estimate:
+    """Return Stein's isotonised values: the nearest falling sequence, 0 from `least` down.
+
+    Pairs inside a pooled block cancel, which leaves nothing to be smoothed.
+    """
+    values, divergence = np.zeros_like(spectrum.values), 0.0
+    for start, stop in pool(spectrum.values):
+        mean = float(spectrum.values[start:stop].mean())
+        if mean <= least:
+            break
+        values[start:stop] = mean
+        rows = spectrum.stiffness[start:stop]
+        divergence += 1 + float(rows[:, :start].sum() + rows[:, stop:].sum()) / (stop - start)
+    return Estimate(values, divergence)
+
+
+def plateau(spectrum: Stein) -> Estimate:
+    """Average the models "k outliers, and one level for all the rest".
+
+    Outliers keep their Stein values; the level makes the trace that of the released matrix. Each k
+    weighs ``exp(-risk / 4σ²)``, the temperature of [3]_, times ``exp(-2k)``.
+    """
+    t, stiffness, size = spectrum.values, spectrum.stiffness, len(spectrum.values)
+    outliers = np.arange(size)
+    alone = np.maximum(t, 0.0)
+    slopes = np.where(t > 0, 1 + stiffness.sum(axis=1), 0.0)
+    level = np.maximum((t.sum() - _before(t)) / (size - outliers), 0.0)
+    across = np.zeros(size)
+    across[1:] = np.tril(np.cumsum(stiffness, axis=1), -1).sum(axis=0)[:-1]
+    divergence = _before(slopes) + np.where(level > 0, 1 + across / (size - outliers), 0.0)
+    risk = 2 * VARIANCE * divergence - _before(alone**2) - (size - outliers) * level**2
+    weights = np.exp(-(risk - risk.min()) / (4 * VARIANCE) - OUTLIER_PRICE * outliers)
+    weights /= weights.sum()
+    inlier = np.cumsum(weights)
+    values = (1 - inlier) * alone + np.cumsum(weights * level)
+    return Estimate(values, float(weights @ divergence))
+
+
+def mixture(spectrum: Stein) -> Floats:
+    """Mix plateau and isotonic values by their estimated risk.
+
+    The convex combination of least estimated risk and the plateau itself are weighed as the models
+    of `plateau` are.
+    """
+    simple, rough = plateau(spectrum), isotonic(spectrum)
+    step = rough.values - simple.values
+    length = float(step @ step)
+    if length == 0:
+        return simple.values
+    gain = float(step @ (spectrum.values - simple.values))
+    gain -= VARIANCE * (rough.divergence - simple.divergence)
+    share = min(max(gain / length, 0.0), 1.0)
+    saved = share * (2 * gain - share * length)
+    share /= 1 + math.exp(min(ISOTONIC_PRICE - saved / (4 * VARIANCE), 700.0))
+    mixed = simple.values + share * step
+    return np.concatenate([np.full(b - a, mixed[a:b].mean()) for a, b in pool(mixed)])
+
+
+def _before(terms: Floats) -> Floats:
+    """Return the sum of the terms before each place."""
+    return np.asarray(np.cumsum(terms) - terms)
+
+
+# Shrink the eigenvalues of a noisy symmetric matrix whose truth may have either sign.
+#
+# As :mod:`dpmodels.postprocess.denoise`, for what is left of a released matrix after a guess of it
+# was taken off: the truth is near zero, not positive.
+
+# A choice: how much a divergence counts against the isotonic values, which follow the noise.
+CAUTION = 2.0
+
+
+def denoise_signed(matrix: Floats, off: float, rule: str | None = "auto") -> Floats:
+    """Return a matrix with the same eigenvectors and eigenvalues shrunk towards zero.
+
+    `off` is the noise sd off the diagonal, √2 times as large on it. Rules are those of
+    :func:`dpmodels.postprocess.denoise_values`, but symmetric in sign: "auto" mixes "outliers of
+    either sign, and zero for the rest" with Stein's isotonised values; "invariant" takes the
+    latter; "spiked" is ``sign(y) √(y² - 4s²)``. Any other returns the matrix as it is.
+    """
+    shrink = SIGNED_RULES.get(rule or "")
+    if shrink is None or off == 0:
+        return matrix
+    values, vectors = np.linalg.eigh(matrix)
+    shrunk = off * shrink(values[::-1] / off)[::-1]
+    product = (vectors * shrunk) @ vectors.T
+    return np.asarray((product + product.T) / 2)
+
+
+def outliers(values: Floats, spectrum: Stein) -> Estimate:
+    """Average the models "k outliers of either sign, and zero for all the rest".
+
+    Outliers, the largest in size first, keep their Stein values; each k weighs as in
+    :func:`dpmodels.postprocess.denoise.plateau`.
+    """
+    order = np.argsort(-np.abs(values), kind="stable")
+    slopes = 1 + spectrum.stiffness.sum(axis=1)
+    steps = (2 * VARIANCE * slopes - spectrum.values**2)[order]
+    risk = np.concatenate([[0.0], np.cumsum(steps)])
+    weights = np.exp(-(risk - risk.min()) / (4 * VARIANCE) - OUTLIER_PRICE * np.arange(len(risk)))
+    weights /= weights.sum()
+    kept = np.empty(len(values))
+    kept[order] = np.cumsum(weights[::-1])[::-1][1:]
+    return Estimate(kept * spectrum.values, float(kept @ slopes))
+
+
+def _signed_auto(values: Floats) -> Floats:
+    """Mix outliers and isotonic values by their estimated risk."""
+    spectrum = stein(values)
+    simple, rough = outliers(values, spectrum), isotonic(spectrum, -math.inf)
+    step = rough.values - simple.values
+    length = float(step @ step)
+    if length == 0:
+        return simple.values
+    gain = float(step @ (spectrum.values - simple.values))
+    gain -= CAUTION * VARIANCE * (rough.divergence - simple.divergence)
+    mixed = simple.values + min(max(gain / length, 0.0), 1.0) * step
+    return np.concatenate([np.full(b - a, mixed[a:b].mean()) for a, b in pool(mixed)])
+
+
+def _signed_invariant(values: Floats) -> Floats:
+    return isotonic(stein(values), -math.inf).values
+
+
+def _signed_spiked(values: Floats) -> Floats:
+    return np.sign(values) * np.sqrt(np.maximum(values**2 - 4 * len(values), 0))
+
+
+# Eigenvalues in units of the noise and in falling order, in and out.
+SIGNED_RULES: dict[str, Callable[[Floats], Floats]] = {
+    "auto": _signed_auto,
+    "invariant": _signed_invariant,
+    "spiked": _signed_spiked,
+}
+
+
+# A second moment from noisy increments between clipping radii.
+
+
+class Increment(NamedTuple):
+    """What a radius adds to the second moment clipped to the next smaller one.
+
+    `matrix` has noise of sd `off` off the diagonal and √2 times as much on it; `trace` is that of
+    the same matrix before noise, released with noise of its own.
+    """
+
+    matrix: Floats
+    trace: float
+    off: float
+
+
+def accumulate(
+    increments: Sequence[Increment], rule: str | None = "auto", trace_cap: float | None = None
+) -> Floats:
+    """Estimate the sum of increments, given from the outside in, from the inside out.
+
+    The innermost is denoised. To clip rows further out changes their second moment in proportion,
+    roughly: so the estimate so far, times the ratio of the released traces, predicts the next
+    increment, and only what the released one differs by is denoised, with no preference of sign.
+    With the rules "psd" and None nothing is shrunk: the positive part of the sum.
+    """
+    if rule in ("psd", None):
+        total = sum((increment.matrix for increment in increments[1:]), increments[0].matrix)
+        return nearest_psd(total, trace_cap)
+    innermost, *outer = reversed(increments)
+    estimate = denoise(innermost.matrix, innermost.off, rule)
+    trace = max(innermost.trace, 0.0)
+    for matrix, own, off in outer:
+        own = max(own, 0.0)
+        predicted = estimate * (own / trace if trace > 0 else 0.0)
+        rest = denoise_signed(matrix - predicted, off, rule)
+        estimate = nearest_psd(estimate + predicted + rest)
+        trace += own
+    return nearest_psd(estimate, trace_cap) if trace_cap is not None else estimate
+
+
+# Symmetric matrices by their eigenvalues: taken apart, put together, the nearest without noise.
+
+
+@dataclass(frozen=True)
+class Eigen:
+    """Eigenvalues, largest first, and unit eigenvectors in columns, largest entry positive."""
+
+    values: Floats
+    vectors: Floats
+
+
+def eigen(matrix: Floats) -> Eigen:
+    """Decompose a symmetric matrix, shape (columns, columns).
+
+    >>> import numpy as np
+    >>> eigen(np.diag([1.0, 3.0])).values
+    array([3., 1.])
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    largest = np.argmax(np.abs(vectors), axis=0)
+    signs = np.sign(vectors[largest, np.arange(len(values))])
+    return Eigen(values, vectors * signs)
+
+
+def nearest_psd(matrix: Floats, trace_cap: float | None = None) -> Floats:
+    """Return the positive semidefinite matrix nearest in Frobenius norm.
+
+    The set is convex and holds the matrix before noise: the error of a released one can only fall.
+    `trace_cap` is a positive public upper bound on the trace.
+
+    >>> import numpy as np
+    >>> nearest_psd(np.diag([0.9, 0.5, -0.2]), trace_cap=1.0)
+    array([[0.7, 0. , 0. ],
+           [0. , 0.3, 0. ],
+           [0. , 0. , 0. ]])
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    return recompose(psd_values(values, trace_cap), vectors)
+
+
+def psd_values(values: Floats, trace_cap: float | None = None) -> Floats:
+    """Project eigenvalues onto ``values >= 0`` and ``sum <= trace_cap``.
+
+    Beyond the bound it is the projection onto a simplex [1]_: one constant is taken off every value
+    before the negative ones become zero.
+
+    .. [1] Held, M., Wolfe, P. and Crowder, H. P. (1974). "Validation of subgradient optimization."
+       Mathematical Programming 6, 62-88.
+
+    >>> import numpy as np
+    >>> psd_values(np.array([-1.0, 3.0, 2.0]), trace_cap=4.0)
+    array([0. , 2.5, 1.5])
+    """
+    positive = np.maximum(values, 0.0)
+    if trace_cap is None or positive.sum() <= trace_cap:
+        return positive
+    ordered = np.sort(positive)[::-1]
+    levels = (np.cumsum(ordered) - trace_cap) / np.arange(1, len(ordered) + 1)
+    kept = np.flatnonzero(ordered > levels)[-1]
+    held = np.maximum(positive - levels[kept], 0.0)
+    # Differences of numbers far above the bound have lost digits of it.
+    return np.asarray(held * min(trace_cap / held.sum(), 1.0))
+
+
+def recompose(values: Floats, vectors: Floats) -> Floats:
+    """Return the exactly symmetric matrix of given eigenvalues and eigenvectors."""
+    kept = values > 0
+    roots = vectors[:, kept] * np.sqrt(values[kept])
+    return np.asarray(roots @ roots.T)

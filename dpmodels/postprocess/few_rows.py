@@ -30,7 +30,7 @@ class Layout(NamedTuple):
     """Which columns of a row ``a = (1, z)`` are monomials of which cells.
 
     `levels`, shape (size, categories), and `numbers`, shape (size, numbers), as
-    :class:`dpmodels.formula.products.Cells` says, with `sizes` the categories' numbers of levels;
+    :class:`dpmodels.formula.coding.Cells` says, with `sizes` the categories' numbers of levels;
     `box` is the public range of z, the constant's among them.
     """
 

@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from dpmodels.postprocess.hierarchy import Hierarchy, line, shared_out, whole_cells
-from dpmodels.postprocess.protocol import NO_WEIGHT, Spread
-from dpmodels.postprocess.totals import balanced, whole, whole_running
+from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, balanced, whole, whole_running
 from dpmodels.released import CountsRelease
 from dpmodels.typing import Floats, Integers
 

@@ -10,11 +10,10 @@ import numpy as np
 
 from dpmodels.postprocess.flat_counts import FlatCounts
 from dpmodels.postprocess.hierarchy import line
-from dpmodels.postprocess.plane import block_sizes
-from dpmodels.postprocess.plane_counts import plane_counts
+from dpmodels.postprocess.plane import block_sizes, plane_counts
 from dpmodels.postprocess.pooled_counts import PooledCounts
 from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, RangedCounts, Spread
-from dpmodels.postprocess.root_counts import RootCounts
+from dpmodels.postprocess.square_root import RootCounts
 from dpmodels.postprocess.tree_counts import TreeCounts
 from dpmodels.postprocess.wavelet import WaveletCounts
 from dpmodels.released import CountsRelease, RunsRelease, SumsRelease

@@ -17,15 +17,21 @@ and S is a product of two sums over ranges of one axis, which are exact.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels.postprocess.flat_counts import FlatCounts
 from dpmodels.postprocess.hierarchy import Hierarchy
-from dpmodels.typing import Floats
+from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
+from dpmodels.postprocess.tree_counts import TreeCounts
+from dpmodels.released import CountsRelease, SumsRelease
+from dpmodels.typing import Floats, Integers
 
 Sizes = tuple[int, ...]
 
@@ -152,3 +158,122 @@ def _mean_squares(cells: int, blocks: int) -> float:
     pairs: Floats = (2 * before + at + 1) * (cells - at)
     held = np.add.reduceat(pairs, starts) / width.astype(float) ** 2
     return float(held.sum()) / (cells * (cells + 1) / 2)
+
+
+# Counts of the cells of a plane, row by row, whatever order they were made in.
+
+# A choice: so many cells a side of the blocks by which noisy counts of cells are made whole.
+SIDE = 4
+
+
+@dataclass(frozen=True, eq=False)
+class PlaneCounts:
+    """Counts by group and cell, the last variable fastest."""
+
+    made: OrderedCounts  # in the order of the plane's blocks
+    blocks: Plane
+
+    @property
+    def unlawful(self) -> str:
+        """Why the noise of sums has no known law; empty where it has one."""
+        return self.made.unlawful
+
+    @cached_property
+    def _place(self) -> NDArray[np.intp]:
+        return self.blocks.place.ravel()
+
+    @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        return self.blocks.order
+
+    @cached_property
+    def cells(self) -> Floats:
+        """Shape (groups, cells)."""
+        return self.made.cells[:, self._place]
+
+    @property
+    def incomplete(self) -> float:
+        """Number of incomplete rows."""
+        return self.made.incomplete
+
+    @cached_property
+    def whole(self) -> Integers:
+        """Of each group in turn, the incomplete rows last."""
+        own = self.made.whole
+        cells = own[:-1].reshape(-1, len(self._place))[:, self._place]
+        return np.append(cells.ravel(), own[-1])
+
+    def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
+        """Return the noise in sums of the cells of one group."""
+        return self.made.spread(np.asarray(weights, dtype=float)[..., self._order], others)
+
+    def along(
+        self, before: Floats, own: Floats, after: Floats, others: Floats = NO_WEIGHT
+    ) -> Spread:
+        """Return the noise in a sum a cell, in which all other cells have one weight."""
+        assert np.array_equal(before, after), "a plane has no cells before a cell and after it"
+        rest, each, beside = (self._turned(one) for one in (before, own, others))
+        found = self.made.along(rest, each, rest, beside)
+        return Spread(found.squares[self._place], found.fourths[self._place])
+
+    def _turned(self, values: Floats) -> Floats:
+        """Put one value a cell in the order of the blocks; a number stays."""
+        given = np.asarray(values)
+        return given[self._order] if given.ndim else given
+
+
+def plane_counts(
+    release: CountsRelease | SumsRelease, shape: tuple[int, ...] | None = None
+) -> PlaneCounts:
+    """Return the counts of a release of so many groups, rows and columns."""
+    if isinstance(release, SumsRelease):
+        blocks = plane(release.shape[1:], release.fanout)
+        return PlaneCounts(TreeCounts(release, blocks.hierarchy), blocks)
+    groups, *sides = shape or ()
+    blocks = plane(tuple(sides), SIDE)
+    cells = release.values[:-1].reshape(groups, -1)[:, blocks.order]
+    turned = replace(release, values=np.append(cells.ravel(), release.values[-1]))
+    return PlaneCounts(FlatCounts(turned, cells.shape, blocks.hierarchy), blocks)
+
+
+# Where in a plane counts are told from noise, each place as finely as its rows allow.
+
+
+class Blocks(NamedTuple):
+    """Larger blocks of a plane: where each starts along both axes, in the finest ones."""
+
+    starts: tuple[NDArray[np.intp], ...]
+    finest: tuple[int, ...]  # how many finest blocks there are
+    width: float  # what the noise in the count of one stays within
+
+    def sums(self, values: Floats) -> Floats:
+        """Return sums over the blocks."""
+        for axis, own in enumerate(self.starts):
+            values = np.add.reduceat(values, own, axis=axis)
+        return values
+
+    def within(self, values: Floats) -> Floats:
+        """Give every finest block what the block has that it is in."""
+        for axis, (own, size) in enumerate(zip(self.starts, self.finest, strict=True)):
+            values = np.repeat(values, np.diff(own, append=size), axis=axis)
+        return values
+
+
+def told_density(counts: Floats, sizes: Floats, levels: Iterable[Blocks]) -> Floats:
+    """Return counts by size of the finest blocks that are told, elsewhere of larger ones.
+
+    `levels` begin with the finest blocks themselves. What is told at one level is taken out of the
+    counts and the sizes of the next, with its noise; nan where nothing is told at any.
+    """
+    density = np.full(counts.shape, np.nan)
+    left, room, noise = counts.copy(), sizes.astype(float), np.zeros(counts.shape)
+    for own in levels:
+        sums, sizes_left, beside = map(own.sums, (left, room, noise))
+        told = (sums > np.sqrt(own.width**2 + beside)) & (sizes_left > 0)
+        each = np.divide(sums, sizes_left, out=np.full(sums.shape, np.nan), where=told)
+        painted = own.within(each)
+        here = np.isnan(density) & ~np.isnan(painted)
+        density[here] = painted[here]
+        shared = own.width**2 / np.maximum(own.sums(here.astype(float)), 1.0)
+        noise[here], left[here], room[here] = own.within(shared)[here], 0.0, 0.0
+    return density

@@ -75,3 +75,79 @@ class RangedCounts(Protocol):
         cells `outside`, those of other groups `others`; each is a number or of shape (ranges,). No
         range is empty.
         """
+
+
+# Noisy counts made to agree with their total: free of charge.
+
+
+def balanced(values: Floats, total: float | None) -> Floats:
+    """Return the nearest counts that have the total given; they may be negative.
+
+    Noise of equal size loses the part along the sum: each count's variance falls by the factor
+    ``1 - 1/parts`` and the sum's to 0.
+    """
+    return values if total is None else values + (total - values.sum()) / len(values)
+
+
+def consistent(values: Floats, total: float | None = None) -> Floats:
+    """Return the nearest counts that are not negative and have the total given.
+
+    By default the total is what they add up to, or 0 if that is negative.
+
+    .. [1] Duchi, J., Shalev-Shwartz, S., Singer, Y. and Chandra, T. (2008). "Efficient projections
+       onto the l1-ball for learning in high dimensions." ICML.
+    """
+    wanted = max(float(values.sum() if total is None else total), 0.0)
+    falling = np.sort(values)[::-1]
+    excess = (np.cumsum(falling) - wanted) / np.arange(1, len(values) + 1)
+    kept = np.flatnonzero(falling > excess)
+    # Rounding may leave none where the total is 0 or beyond the precision of a value.
+    shift = excess[kept[-1]] if kept.size else falling[0]
+    return np.asarray(np.maximum(values - shift, 0.0))
+
+
+def whole(values: Floats, total: float | None = None) -> Integers:
+    """Return whole counts that are not negative, have the total given and are near.
+
+    The nearest counts that need not be whole, whose running sums are rounded: each count and the
+    sum of any run of them, such as a line of a table, is less than 1 from what it was. Sums over
+    any cells are what readers get who add up the printed ones.
+
+    .. [1] Fellegi, I. P. (1975). "Controlled random rounding." Survey Methodology 1(2), 123-133.
+
+    >>> whole(np.array([5.2, -1.0, 8.2])), whole(np.array([5.2, 2.9, 8.2]), 20)
+    (array([5, 0, 7]), array([6, 5, 9]))
+    """
+    wanted = max(round(float(values.sum() if total is None else total)), 0)
+    running = np.rint(np.cumsum(consistent(values, float(wanted))))
+    return np.diff(running, prepend=0.0).astype(np.int64)
+
+
+def rising(values: Floats) -> Floats:
+    """Return the nearest running totals that are not negative and do not fall, along the last axis.
+
+    True totals are such, so these are no farther from them than those given, all together.
+
+    .. [1] Barlow, R. E., Bartholomew, D. J., Bremner, J. M. and Brunk, H. D. (1972). "Statistical
+       inference under order restrictions." Wiley.
+
+    >>> rising(np.array([-1.0, 4.0, 2.0, 9.0]))
+    array([0., 3., 3., 9.])
+    """
+    from scipy.optimize import isotonic_regression
+
+    fitted = np.apply_along_axis(lambda row: isotonic_regression(row).x, -1, values)
+    return np.maximum(fitted, 0.0)
+
+
+def whole_running(counts: Floats, others: float, total: float | None) -> Integers:
+    """Return whole counts of groups, shape (groups, cells), in rows, that of others the last.
+
+    Their running totals are the nearest that rise, rounded, and cut where a public total of all
+    says less.
+    """
+    paths = rising(np.cumsum(counts, axis=1))
+    totals = whole(np.append(paths[:, -1], others), total)
+    paths = np.rint(np.minimum(paths, totals[:-1, None])).astype(np.int64)
+    paths[:, -1] = totals[:-1]
+    return np.append(np.diff(paths, axis=1, prepend=0).ravel(), totals[-1])

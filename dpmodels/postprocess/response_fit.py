@@ -23,7 +23,7 @@ from dpmodels.typing import Floats
 STEPS, HALVINGS = 200, 30
 # The step in standard errors at which the search ends, and below which it is taken whole, as
 # likelihoods differ by no more than their rounding.
-NEAR, CLOSE = 1e-6, 1e-3
+NEAR_FIT, CLOSE = 1e-6, 1e-3
 # Of the information's eigenvalues, scaled to a diagonal of 1: below, a way is not identified.
 SINGULAR = 1e-10
 # From here on the linear predictor changes no probability that is computed.
@@ -81,7 +81,7 @@ def fitted(rows: ResponseRows) -> ResponseFit:
         gradient = rows.coded.T @ (rows.weights * scores)
         step = inverse @ gradient
         moved = math.sqrt(max(float(gradient @ step), 0.0))
-        if moved < NEAR:
+        if moved < NEAR_FIT:
             return _with_errors(rows, found, likely)
         for _ in range(HALVINGS if moved > CLOSE else 0):
             if rows.log_likelihood(found + step) >= likely:

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from dpmodels.postprocess.totals import rising
+from dpmodels.postprocess.protocol import rising
 from dpmodels.typing import Floats, Integers
 
 # A curve ends where fewer rows are at risk than so many sds of the noise in their number: a choice.

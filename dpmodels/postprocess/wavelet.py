@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.postprocess.hierarchy import Hierarchy, line, whole_cells
-from dpmodels.postprocess.protocol import NO_WEIGHT, Spread
-from dpmodels.postprocess.totals import whole
+from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, whole
 from dpmodels.released import SumsRelease
 from dpmodels.typing import Floats, Integers
 

@@ -38,9 +38,8 @@ from dpmodels.privacy.groups import group_events, planned_for_group
 from dpmodels.privacy.ledger import Ledger
 from dpmodels.privacy.lines import About, Entry
 from dpmodels.privacy.pufferfish import Pufferfish, hidden_by
-from dpmodels.privacy.quilts import Quilt
+from dpmodels.privacy.quilts import Quilt, wasserstein_sensitivity
 from dpmodels.privacy.spent import Spent
-from dpmodels.privacy.wasserstein import wasserstein_sensitivity
 
 __all__ = [
     "WRITE_DELTA",

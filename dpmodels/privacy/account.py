@@ -9,8 +9,7 @@ from dpmodels.errors import ArgumentError, said, shorten
 from dpmodels.privacy.budget import Adjacency
 from dpmodels.privacy.events import Event
 from dpmodels.privacy.ledger import Ledger
-from dpmodels.privacy.lines import About, Entry
-from dpmodels.privacy.protocol import Claim
+from dpmodels.privacy.lines import About, Claim, Entry
 
 
 @dataclass(frozen=True, slots=True)

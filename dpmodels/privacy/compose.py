@@ -43,7 +43,7 @@ from dpmodels.privacy.budget import (
     positive_number,
     unit_number,
 )
-from dpmodels.privacy.calibrate import LATTICE_LOSS, gaussian_eps, gaussian_multiplier
+from dpmodels.privacy.calibrate import LATTICE_LOSS, composed_eps, gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.events import (
     ApproxEvent,
     BoundedRangeEvent,
@@ -55,7 +55,6 @@ from dpmodels.privacy.events import (
     failing,
     unfailing,
 )
-from dpmodels.privacy.losses import composed_eps
 
 # More than rounding can take off a price, and less than anybody would notice.
 _ROUND_UP: Final = 1 + 1e-10

@@ -11,14 +11,15 @@ from dpmodels.errors import LedgerError, NotAvailable, PrivacyError
 from dpmodels.privacy.budget import Adjacency, AdjacencyName, Guarantee, protecting
 from dpmodels.privacy.events import Event, checked_events
 from dpmodels.privacy.filters import Filter, asked_filter
-from dpmodels.privacy.forecast import Forecast, forecast
 from dpmodels.privacy.ledger_file import open_store
 from dpmodels.privacy.lines import (
     CHARGED,
     RELEASED,
     VOID,
     About,
+    Claim,
     Entry,
+    Store,
     chained,
     entry_of,
     events_to_plain,
@@ -30,10 +31,9 @@ from dpmodels.privacy.lines import (
     unfinished_lines,
 )
 from dpmodels.privacy.memory import Memory
-from dpmodels.privacy.protocol import Claim, Store
 from dpmodels.privacy.pufferfish import Pufferfish, resolve_any
 from dpmodels.privacy.refusal import refusal, refuse_other_neighbours
-from dpmodels.privacy.register import convergence_notes, printed, register_rows
+from dpmodels.privacy.register import Forecast, convergence_notes, forecast, printed, register_rows
 from dpmodels.privacy.spent import Spent, capacity
 from dpmodels.typing import AnyPath
 from dpmodels.writing import write_whole

@@ -33,8 +33,10 @@ from dpmodels.arguments import between
 from dpmodels.errors import FrameError, LedgerError
 from dpmodels.privacy.budget import Adjacency, Guarantee
 from dpmodels.privacy.filters import Filter, asked_filter
-from dpmodels.privacy.ledger_head import Head, HeadFile, locked
-from dpmodels.privacy.ledger_place import (
+from dpmodels.privacy.ledger_head import (
+    Head,
+    HeadFile,
+    locked,
     refuse_missing,
     require_local,
     require_own_journal,
@@ -43,6 +45,7 @@ from dpmodels.privacy.ledger_place import (
 from dpmodels.privacy.lines import (
     RESTORED,
     SHOWN,
+    Claim,
     Line,
     chained,
     following,
@@ -53,7 +56,6 @@ from dpmodels.privacy.lines import (
     totals_of,
 )
 from dpmodels.privacy.memory import claimed
-from dpmodels.privacy.protocol import Claim
 from dpmodels.privacy.pufferfish import Pufferfish
 from dpmodels.privacy.refusal import require_same
 from dpmodels.typing import AnyPath

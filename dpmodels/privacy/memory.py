@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from threading import Lock
 
 from dpmodels.errors import LedgerError, PrivacyError
-from dpmodels.privacy.lines import Line
-from dpmodels.privacy.protocol import Chain, Claim
+from dpmodels.privacy.lines import Chain, Claim, Line
 
 
 class Memory:

@@ -1,16 +1,17 @@
 """What may have been released."""
 
 from dpmodels.released.answers import AnswersFitRelease, AnswersRelease
-from dpmodels.released.coefficients import CoefficientsRelease
-from dpmodels.released.counts import CellsRelease, CountsRelease, LevelsRelease
-from dpmodels.released.margins import MarginsRelease
-from dpmodels.released.moments import MomentsRelease, SubspaceRelease
-from dpmodels.released.p_values import PValuesRelease
-from dpmodels.released.quantiles import QuantilesRelease
-from dpmodels.released.runs import RunsRelease
-from dpmodels.released.screened import ScreenedRelease
-from dpmodels.released.selection import SelectionRelease
-from dpmodels.released.sums import SumsRelease
+from dpmodels.released.counts import (
+    CellsRelease,
+    CountsRelease,
+    LevelsRelease,
+    MarginsRelease,
+    QuantilesRelease,
+    RunsRelease,
+    SumsRelease,
+)
+from dpmodels.released.moments import CoefficientsRelease, MomentsRelease, SubspaceRelease
+from dpmodels.released.selection import PValuesRelease, ScreenedRelease, SelectionRelease
 
 Release = MomentsRelease | SubspaceRelease
 AnyRelease = (

@@ -5,11 +5,14 @@ functions of ``numbers``, puts the strings into a ``Report`` and prints it in
 any of the four formats, which show the same cells.
 """
 
-from dpmodels.report.bar import Bar as Bar
 from dpmodels.report.html import as_html as as_html
 from dpmodels.report.html import as_page as as_page
 from dpmodels.report.latex import as_latex as as_latex
-from dpmodels.report.markdown import as_markdown as as_markdown
+from dpmodels.report.layout import Bar as Bar
+from dpmodels.report.layout import Fact as Fact
+from dpmodels.report.layout import Report as Report
+from dpmodels.report.layout import Row as Row
+from dpmodels.report.layout import Section as Section
 from dpmodels.report.numbers import count as count
 from dpmodels.report.numbers import hundredth as hundredth
 from dpmodels.report.numbers import interval as interval
@@ -17,8 +20,5 @@ from dpmodels.report.numbers import signif as signif
 from dpmodels.report.numbers import signif_uncertain as signif_uncertain
 from dpmodels.report.numbers import uncertain as uncertain
 from dpmodels.report.summary import Summary as Summary
+from dpmodels.report.text import as_markdown as as_markdown
 from dpmodels.report.text import as_text as as_text
-from dpmodels.report.values import Fact as Fact
-from dpmodels.report.values import Report as Report
-from dpmodels.report.values import Row as Row
-from dpmodels.report.values import Section as Section

@@ -4,19 +4,21 @@ import re
 from collections.abc import Sequence
 
 from dpmodels.labels import plain
-from dpmodels.report.bar import Bar
 from dpmodels.report.layout import (
     LABEL,
+    Bar,
     Layout,
+    Report,
+    Row,
+    Section,
     cell_lines,
     head_lines,
     is_words,
     lay_out,
+    placed,
     width,
     wrap,
 )
-from dpmodels.report.legend import placed
-from dpmodels.report.values import Report, Row, Section
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",

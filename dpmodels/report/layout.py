@@ -1,14 +1,16 @@
 """Where the columns of a table stand, in characters as a terminal shows them."""
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
+from typing import Final
 
+from dpmodels.errors import ArgumentError
 from dpmodels.labels import plain
-from dpmodels.report.bar import Bar
-from dpmodels.report.values import Row, Section
 
 _PIECE = re.compile(r"[^\s_.:*,;/|)\]+&-]*[_.:*,;/|)\]+&-]*")
 
@@ -225,3 +227,158 @@ def _in_panels(layout: Layout, limit: int) -> Layout:
         if all(layout.width(panel) <= limit for panel in panels):
             break
     return replace(layout, panels=panels)
+
+
+# A cell that is a bar: characters where nothing better can be drawn.
+
+# A choice: characters of the longest bar.
+LONGEST: Final = 20
+
+
+class Bar(str):
+    """A share of the longest bar, from 0 to 1, as text of one width.
+
+    >>> Bar(0.25), Bar(0.25).share
+    ('#####...............', 0.25)
+    """
+
+    __slots__ = ("share",)
+    share: float
+
+    def __new__(cls, share: float) -> Bar:
+        """Return the text of a share."""
+        own = super().__new__(cls, ("#" * round(LONGEST * share)).ljust(LONGEST, "."))
+        own.share = share
+        return own
+
+
+# Where the words for a name stand: beside it where there is room, else in a legend below.
+
+
+def placed(report: Report, limits: tuple[int, ...] | None = None) -> Report:
+    """Keep words beside names where a table stays with them within the first limit it is in.
+
+    Words are told once. Those of names that the tables and the header speak of, and that stand
+    beside none, make one more table, the last.
+    """
+    told: set[tuple[str, str]] = set()
+    sections = []
+    for section in report.sections:
+        fresh = {row.about for row in section.rows if row.about} - told
+        alike = [own for own in report.sections if own.columns == section.columns]
+        if fresh and (limits is None or fits(section, alike, limits)):
+            told |= fresh
+            sections.append(section)
+        else:
+            sections.append(wordless(section))
+    spoken = _spoken(report)
+    rest = [own for own in report.legend if own not in told and _names(own[0], spoken)]
+    rows = tuple(Row(name, about=(name, words)) for name, words in rest)
+    legend = (Section("Labels", (), rows),) if rows else ()
+    return replace(report, sections=(*sections, *legend), legend=())
+
+
+def _spoken(report: Report) -> str:
+    """Return all that a report names variables in."""
+    texts = [value for label, value in report.facts if label != "Formula"]
+    for section in report.sections:
+        texts += [
+            section.title,
+            *section.columns,
+            *section.spanners,
+            *(row.label for row in section.rows),
+        ]
+    return "\n".join(texts)
+
+
+def _names(name: str, spoken: str) -> bool:
+    return name in spoken and bool(re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", spoken))
+
+
+# What a report is: cells that are already strings, and where they stand.
+
+# A label and a value of the header.
+Fact = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a table.
+
+    `about` is the name it is of and the words for that, which stand beside the label where there is
+    room; the label of a heading takes the blank cells behind it too.
+    """
+
+    label: str
+    cells: tuple[str, ...] = ()
+    indent: int = 0
+    heading: bool = False
+    about: Fact | None = None
+
+    def blank(self, columns: range) -> int:
+        """How many of the first of some columns the label takes."""
+        if not self.heading:
+            return 0
+        taken = (place for place, column in enumerate(columns) if self.cells[column])
+        return next(taken, len(columns))
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One table of a report.
+
+    Sections of one report with equal heads are printed with equal widths. `spanners` are one a
+    column, blank where it has none: what stands once above neighbours that share it.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    spanners: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.spanners and len(self.spanners) != len(self.columns):
+            raise ArgumentError(
+                f"{len(self.spanners)} spanners for {len(self.columns)} columns: write one a "
+                'column, "" where there is none'
+            )
+        for number, row in enumerate(self.rows, start=1):
+            if len(row.cells) != len(self.columns):
+                raise ArgumentError(
+                    f"row {number} of a section has {len(row.cells)} cells for "
+                    f'{len(self.columns)} columns: write one cell a column, "" for a blank one'
+                )
+
+    def spans(self, panel: range) -> tuple[tuple[str, int], ...]:
+        """Return the spanners above some columns, each with how many it is above; none of none."""
+        own = [self.spanners[j] for j in panel] if self.spanners else []
+        return tuple((text, len(list(same))) for text, same in groupby(own)) if any(own) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A printed result: title, facts, tables, notes, and a legend: words for names in it.
+
+    Examples
+    --------
+    >>> from dpmodels.report import Report, Row, Section, as_text
+    >>> rows = (Row("age", ("1.204", "0.031")), Row("educ", ("0.870", "0.112")))
+    >>> table = Section("Coefficients", ("estimate", "noise sd"), rows)
+    >>> facts = (("Formula", "wage ~ age + educ"), ("Guarantee", "eps = 1"))
+    >>> print(as_text(Report("Private least squares", facts, (table,), ())))
+                                Private least squares
+    ==============================================================================
+    Formula:  wage ~ age + educ   Guarantee: eps = 1
+    ------------------------------------------------------------------------------
+    Coefficients  estimate  noise sd
+    age              1.204     0.031
+    educ             0.870     0.112
+    ==============================================================================
+    """
+
+    title: str
+    facts: tuple[Fact, ...]
+    sections: tuple[Section, ...]
+    notes: tuple[str, ...]
+    stamp: str | None = None
+    legend: tuple[Fact, ...] = ()

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from dpmodels.report.html import as_html, as_page
 from dpmodels.report.latex import as_latex
-from dpmodels.report.markdown import as_markdown
-from dpmodels.report.text import as_text
-from dpmodels.report.values import Report
+from dpmodels.report.layout import Report
+from dpmodels.report.text import as_markdown, as_text
 
 
 @dataclass(frozen=True, repr=False)

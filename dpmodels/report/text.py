@@ -1,5 +1,6 @@
 """A report as plain text, in the look of statsmodels' summaries."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -8,20 +9,25 @@ from dpmodels.labels import plain
 from dpmodels.report.layout import (
     GAP,
     LIMIT,
+    WIDEST,
     WIDTH,
+    Fact,
     Layout,
+    Report,
+    Row,
+    Section,
     cell_lines,
     head_lines,
     is_words,
     label_lines,
     lay_out,
     pad,
+    panels,
+    placed,
     width,
     wordless,
     wrap,
 )
-from dpmodels.report.legend import placed
-from dpmodels.report.values import Fact, Report, Row, Section
 
 _VALUE = 32  # a value longer than this is shortened or wrapped
 _NARROW_VALUE = 22
@@ -204,3 +210,52 @@ def _two_columns(facts: Sequence[Fact], most: int) -> list[str]:
         for pair in zip_longest(left, right, fillvalue=())
         for a, b in zip_longest(*pair, fillvalue="")
     ]
+
+
+# A report in GitHub's Markdown.
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&^!@])")
+
+
+def as_markdown(report: Report) -> str:
+    r"""Write a heading, tables and a list of notes, by GFM 0.29, sections 2.4 and 4.10."""
+    report = placed(report)
+    stamp = [] if report.stamp is None else [f"**{escaped(report.stamp)}**"]
+    blocks = [*stamp, f"### {escaped(report.title)}"]
+    if report.facts:
+        facts = [_line(escaped(label), escaped(value)) for label, value in report.facts]
+        blocks.append("\n".join([_line("", ""), _line(":---", ":---"), *facts]))
+    blocks += [
+        _markdown_table(section, panel, number)
+        for section in report.sections
+        for number, panel in enumerate(panels(section, WIDEST))
+    ]
+    if report.notes:
+        blocks.append("\n".join(f"- {escaped(note)}" for note in report.notes))
+    return "\n\n".join([*blocks, *stamp])
+
+
+def escaped(text: str) -> str:
+    """Return one line of text in which nothing acts."""
+    shown = _SPECIAL.sub(r"\\\1", plain(text))
+    # A line that begins so would become a list item of its own.
+    return re.sub(r"^([+-]|\d+[.)])(?=\s|$)", lambda m: f"{m[1][:-1]}\\{m[1][-1]}", shown)
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _markdown_table(section: Section, panel: range, number: int) -> str:
+    title = f"{section.title} (continued)" if number else section.title
+    # A table has one row of heads.
+    above = section.spanners or ("",) * len(section.columns)
+    heads = [f"{above[j]} {section.columns[j]}".strip() for j in panel]
+    rules = [":---", *(":---" if is_words(section, j) else "---:" for j in panel)]
+    rows = [_line(_label(row), *(escaped(row.cells[j]) for j in panel)) for row in section.rows]
+    return "\n".join([_line(*map(escaped, (title, *heads))), _line(*rules), *rows])
+
+
+def _label(row: Row) -> str:
+    words = f" &emsp;{escaped(row.about[1])}" if row.about else ""
+    return "&emsp;" * row.indent + escaped(row.label) + words

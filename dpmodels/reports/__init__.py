@@ -5,33 +5,22 @@ print, so that whatever a verb returns or ``load`` reads is printed.
 """
 
 from dpmodels.reports import bounds as bounds
-from dpmodels.reports import cca as cca
 from dpmodels.reports import coefficients as coefficients
 from dpmodels.reports import comparison as comparison
 from dpmodels.reports import counts as counts
 from dpmodels.reports import cov as cov
 from dpmodels.reports import estimates as estimates
 from dpmodels.reports import etable as etable
-from dpmodels.reports import fdr as fdr
-from dpmodels.reports import fit_comparison as fit_comparison
 from dpmodels.reports import groups as groups
 from dpmodels.reports import hist as hist
-from dpmodels.reports import ledger as ledger
-from dpmodels.reports import levels as levels
 from dpmodels.reports import lm as lm
 from dpmodels.reports import margins as margins
-from dpmodels.reports import multinomial as multinomial
 from dpmodels.reports import overview as overview
-from dpmodels.reports import path as path
 from dpmodels.reports import pca as pca
 from dpmodels.reports import plan as plan
-from dpmodels.reports import plane as plane
-from dpmodels.reports import power as power
 from dpmodels.reports import quantile as quantile
 from dpmodels.reports import reading as reading
 from dpmodels.reports import select as select
 from dpmodels.reports import series as series
-from dpmodels.reports import split as split
-from dpmodels.reports import states as states
 from dpmodels.reports import survey as survey
 from dpmodels.reports import survfit as survfit

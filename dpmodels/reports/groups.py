@@ -18,12 +18,12 @@ from dpmodels.report import (
     signif,
     signif_uncertain,
 )
-from dpmodels.reports.counted import counted_as
 from dpmodels.reports.header import (
     LOST,
     SHOWN_GROUPS,
     closing,
     complete_text,
+    counted_as,
     day,
     described_header,
     end,
@@ -31,11 +31,10 @@ from dpmodels.reports.header import (
     pvalue,
     range_note,
 )
-from dpmodels.results.analysis import root_sd
 from dpmodels.results.base import report_of
 from dpmodels.results.call import TableCall
-from dpmodels.results.groups import GroupedResult, MeanResult, VarResult
-from dpmodels.results.ttest import TTestResult
+from dpmodels.results.components import root_sd
+from dpmodels.results.groups import GroupedResult, MeanResult, TTestResult, VarResult
 
 # Of the bound on the share of rows outside a range.
 LEVEL = 0.95

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from dpmodels.inference.independence import Independence
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
-from dpmodels.reports.counted import counted_as
 from dpmodels.reports.counts import SHOWN_COLUMNS, SHOWN_ROWS, crossed, listed
 from dpmodels.reports.header import (
     LOST,
     SHOWN_GROUPS,
     closing,
     complete_text,
+    counted_as,
     more,
     opening,
     pvalue,
@@ -21,9 +21,8 @@ from dpmodels.reports.header import (
 )
 from dpmodels.results.base import report_of
 from dpmodels.results.held_margins import HeldMargins
-from dpmodels.results.loglin import LogLinear
 from dpmodels.results.margin import Margin
-from dpmodels.results.margins import MarginsResult
+from dpmodels.results.margins import LogLinear, MarginsResult
 
 # Lines of tables that are printed below the list of margins: a choice, about two pages.
 SHOWN_LINES = 60

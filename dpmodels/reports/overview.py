@@ -7,20 +7,20 @@ import numpy as np
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import TOLD
 from dpmodels.report import Report, Row, Section, count, hundredth, signif, signif_uncertain
-from dpmodels.reports.counted import counted_as
 from dpmodels.reports.groups import mean_text
 from dpmodels.reports.header import (
     LOST,
     about,
     closing,
+    counted_as,
     more,
     opening,
     pvalue,
     range_note,
     shared_facts,
 )
-from dpmodels.results.analysis import root_sd
 from dpmodels.results.base import report_of
+from dpmodels.results.components import root_sd
 from dpmodels.results.groups import MeanResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.table import TableResult

@@ -19,7 +19,6 @@ from dpmodels.report import (
     signif_uncertain,
     uncertain,
 )
-from dpmodels.reports.counted import counted_as
 from dpmodels.reports.header import (
     SEE,
     SHOWN_COMPONENTS,
@@ -27,13 +26,13 @@ from dpmodels.reports.header import (
     about,
     closing,
     complete_rows,
+    counted_as,
     moments_header,
     more,
 )
-from dpmodels.results.analysis import root_sd
 from dpmodels.results.base import report_of
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.loadings import SMALL_LOADING, blank_words, loading_noise
+from dpmodels.results.components import SMALL_LOADING, blank_words, loading_noise, root_sd
 from dpmodels.results.pca import PCAResult
 from dpmodels.results.subspace import SubspaceResult
 from dpmodels.typing import Floats

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from dpmodels.privacy import GaussianEvent, PureDP
+import math
+from typing import Any, Final
+
+import pandas as pd
+
+from dpmodels.privacy import ApproxDP, GaussianEvent, Ledger, PureDP, hidden_by, verified
 from dpmodels.privacy.events import Event
 from dpmodels.privacy.filters import TOLERANCE
+from dpmodels.privacy.register import convergence_notes
 from dpmodels.privacy.spent import capacity
-from dpmodels.report import Fact, Report, Row, Section, signif
-from dpmodels.results.base import report_of
-from dpmodels.results.plan import PlannedCall, PlanResult
+from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif, signif_uncertain
+from dpmodels.results.base import STAMP, report_of
+from dpmodels.results.plan import SELDOM, UNEVEN, PlannedCall, PlanResult, PowerResult, SplitResult
 
 
 @report_of.register
@@ -90,3 +96,256 @@ def _late(made: PlanResult) -> tuple[bool, ...]:
     if isinstance(made.guarantee, PureDP) or not capacity(made.guarantee).delta:
         return ()
     return tuple(not own and any(normal[:place]) for place, own in enumerate(normal))
+
+
+# ``ledger_report``: what a ledger has been charged, as a printed table.
+
+_SHOWN: Final = 12
+_STATES: Final = (
+    "charged: nothing is known to have come of it, and it stays spent; released: digest begins "
+    "the SHA-256 of what came out; void: nothing came of it, and it was given back if no other "
+    "came after it."
+)
+_CHAIN: Final = (
+    "Each line's hash is made of the line and the hash before it. A changed line shows; an older "
+    "copy of the whole file does not: keep a printed head where the file cannot be written."
+)
+
+
+def ledger_report(ledger: Ledger) -> Summary:
+    """Return the register of a ledger, to be printed or written.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        In memory or in a file; it is verified first.
+
+    Returns
+    -------
+    Summary
+        Prints itself; `as_text`, `as_html`, `as_page`, `as_latex`, `as_markdown`.
+
+    Raises
+    ------
+    LedgerError
+        If a line was changed.
+    ArgumentError
+        If it is no ledger.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> ledger = dp.Ledger(eps=2.0)
+    >>> rows = {"age": [20, 40, 60] * 900}
+    >>> cb = dp.codebook(age=(0, 100))
+    >>> fit = dp.dp_mean("~ age", rows, codebook=cb, eps=0.5, ledger=ledger)
+    >>> print(str(dp.ledger_report(ledger)).splitlines()[3].strip())
+    Spent:      0.500 of 2.00 eps spent   Charges:    1, 0 unfinished
+    """
+    register = verified(ledger).register()
+    lines = register.reset_index().to_dict("records")
+    heads = (f"total {ledger.spent.unit}", "state", "mechanism", "digest", "time (UTC)", "hash")
+    rows = tuple(
+        Row(f"{line['charge']} {line['label']}".strip(), _ledger_cells(line)) for line in lines
+    )
+    unfinished = int((register["state"] == "charged").sum())
+    facts = (
+        ("Guarantee", ledger.guarantee.describe()),
+        ("Neighbours", hidden_by(ledger.guarantee, ledger.adjacency)),
+        ("Spent", ledger.describe().split(";")[0]),
+        ("Charges", f"{count(len(lines))}, {count(unfinished)} unfinished"),
+        ("Head", ledger.head[:_SHOWN]),
+    )
+    title = f"Privacy ledger {ledger.place}".strip()
+    sections = (Section("Charge", heads, rows),) if rows else ()
+    void = [line for line in lines if line["reason"]]
+    reasons = tuple(f"Charge {line['charge']} is void: {line['reason']}." for line in void)
+    notes = (_STATES, _CHAIN) if ledger.place else (_STATES,)
+    notes = (*convergence_notes(line["mechanism"] for line in lines), *notes)
+    return Summary(Report(title, facts, sections, (*reasons, *notes)))
+
+
+def _ledger_cells(line: dict[Any, Any]) -> tuple[str, ...]:
+    return (
+        signif(line["total"], 3),
+        line["state"],
+        line["mechanism"] or "-",
+        line["digest"][:_SHOWN] or "-",
+        line["time"][:16].replace("T", " "),
+        line["hash"][:_SHOWN],
+    )
+
+
+# The printed report of what analyses will tell.
+
+_HEADS = ("effect", "std. err.", "noise sd", "sampling", "power", "identified", "no noise", "price")
+_SOLVED = {"n": "rows", "eps": "eps", "effect": "smallest effects", "power": "power"}
+
+
+@report_of.register
+def power_report(made: PowerResult) -> Report:
+    """Lay out what is expected as tables of strings."""
+    cells = made.table.groupby("cell", sort=False)
+    sections = tuple(
+        Section(_title(own), _HEADS, tuple(map(_row, own.to_dict("records")))) for _, own in cells
+    )
+    return Report(
+        title=f"What dp_{made.question.verb} will tell, nothing read or spent",
+        facts=_power_facts(made),
+        sections=sections,
+        notes=_power_notes(made),
+    )
+
+
+def _title(cell: pd.DataFrame) -> str:
+    rows, eps = int(cell["n"].iloc[0]), float(cell["eps"].iloc[0])
+    return f"n = {count(rows)}" + ("" if math.isnan(eps) else f", eps = {eps:.3g}")
+
+
+def _row(line: dict[Any, Any]) -> Row:
+    cells = (
+        "-" if math.isnan(line["power"]) else signif(line["effect"], 3),
+        signif(line["std_error"], 3),
+        signif(line["noise_sd"], 3),
+        signif(line["sampling_se"], 3),
+        _share(line["power"]),
+        f"{100 * line['identified']:.0f}%",
+        _share(line["without_noise"]),
+        f"{line['price']:.3g} x" if math.isfinite(line["price"]) else "-",
+    )
+    return Row(str(line["term"]), cells)
+
+
+def _share(power: float) -> str:
+    """Print a power to the two digits that the simulation leaves at the most."""
+    if math.isnan(power):
+        return "-"
+    return f"{power:.2f}" if power < 0.995 else ">.99"
+
+
+def _power_facts(made: PowerResult) -> tuple[Fact, ...]:
+    asked = made.question
+    target = "" if math.isnan(asked.target) else f" for power {asked.target:g}"
+    return (
+        ("Formula", asked.formula),
+        ("Solved for", _SOLVED[asked.solved] + target),
+        ("Guarantee", asked.guarantee),
+        ("Neighbours", asked.adjacency.describe()),
+        ("Test", f"{asked.tested}, level {asked.alpha:g}"),
+        ("Rows guessed", asked.guess),
+    )
+
+
+def _error(made: PowerResult) -> str:
+    error = made.table["power_se"].max()
+    if not error > 0.01:
+        return "the simulation itself leaves powers within one or two hundredths"
+    return f"the simulation itself leaves powers a standard error of {error:.1g} at the most"
+
+
+def _power_notes(made: PowerResult) -> tuple[str, ...]:
+    asked = made.question
+    notes = [f"Mechanism: {one}" for one in dict.fromkeys(asked.mechanisms)]
+    notes += [
+        "std. err.: the median that the table will print; noise sd: of the noise in it; sampling: "
+        "without noise. identified: how often a release has a standard error of the term; power "
+        "counts the others as not rejected.",
+        "no noise: power of as many rows without privacy; price: how many times the rows it takes "
+        "for the same standard error, or power where there is none.",
+        f"All is simulated from the guess, and off where that is; {_error(made)}.",
+    ]
+    seldom = made.table[made.table["identified"] < SELDOM]
+    if len(seldom):
+        instead = (
+            "solve for eps or n by giving a power, such as power=0.8, and leaving it out"
+            if math.isnan(asked.enough)
+            else f"about eps = {asked.enough:.2g} is needed, or more rows"
+        )
+        notes.append(f"Very likely no standard errors of {_terms(seldom)} here: {instead}.")
+    uneven = made.table[made.table["se_high"] > UNEVEN * made.table["se_low"]]
+    if len(uneven):
+        notes.append(
+            f"Standard errors of {_terms(uneven)} differ more than twofold from release to "
+            "release: see se_low and se_high in the table."
+        )
+    return tuple(notes)
+
+
+def _terms(lines: pd.DataFrame) -> str:
+    return ", ".join(dict.fromkeys(map(str, lines["term"])))
+
+
+# The printed report of divisions of a budget.
+
+
+@report_of.register
+def split_report(made: SplitResult) -> Report:
+    """Lay out the divisions as tables of strings."""
+    asked, table = made.question, made.table
+    rows = []
+    for number, line in enumerate(table.to_dict("records")):
+        mark = " *" if line["best"] else " =" if line["near"] else ""
+        cells = (
+            *(f"{capacity(budget).amount:.3g}" for budget in made.divisions[number]),
+            signif_uncertain(line["score"], line["score_se"]),
+            f"{line['score_se']:.2g}",
+            "-" if line["best"] else signif_uncertain(line["behind"], line["behind_se"]),
+            "-" if line["best"] else f"{line['behind_se']:.2g}",
+        )
+        rows.append(Row(made.labels[number] + mark, cells))
+    currency = capacity(asked.guarantee).unit
+    heads = (*(f"{stage} {currency}" for stage in asked.stages), "score", "se", "behind", "se")
+    return Report(
+        title="A budget divided between stages, nothing spent",
+        facts=_split_facts(made),
+        sections=(Section("Shares " + " : ".join(asked.stages), heads, tuple(rows)),),
+        notes=_split_notes(made),
+        stamp=STAMP,
+    )
+
+
+def _split_facts(made: SplitResult) -> tuple[Fact, ...]:
+    asked = made.question
+    return (
+        ("Recipe", asked.recipe),
+        ("Guarantee", asked.guarantee.describe()),
+        ("Stages", ", ".join(asked.stages)),
+        ("Neighbours", asked.adjacency.describe()),
+        ("Runs", f"{asked.repeats} of each division"),
+        ("Best", f"the {asked.best} mean score"),
+    )
+
+
+def _split_notes(made: SplitResult) -> tuple[str, ...]:
+    asked = made.question
+    notes = [
+        "* best mean score. = not told apart from it: the 95% interval of the difference, from "
+        "runs with the same random words, reaches 0."
+        + (" The runs do not tell any division from any other." if _all_near(made) else ""),
+        "behind: how much worse the mean score is than the best one, which is a little too good, "
+        "having been chosen. se: of the runs on these rows; other rows differ by more.",
+    ]
+    if isinstance(asked.guarantee, ApproxDP):
+        notes.append(f"Every stage has the whole delta. {_composition(made)}")
+    notes.append(
+        "The scores depend on the rows without any guarantee: rows have to be public or simulated."
+    )
+    return tuple(notes)
+
+
+def _all_near(made: SplitResult) -> bool:
+    return len(made.shares) > 1 and bool(made.table["near"].all())
+
+
+def _composition(made: SplitResult) -> str:
+    """Say how the stages' eps make up the whole."""
+    whole = capacity(made.question.guarantee).amount
+    if sum(capacity(own).amount for own in made.divisions[0]) <= whole * (1 + 1e-6):
+        return (
+            "Their eps add up to the whole one: open the ledger with pure=, the eps of the stages "
+            "without Gaussian noise."
+        )
+    return (
+        "Stages of Gaussian noise share 1/m^2 of their joint multiplier m, which is exact: their "
+        "eps add up to more than the whole one. Stages of other noise share eps."
+    )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from dpmodels.report import Report, Row, Section, interval, signif, signif_uncertain
-from dpmodels.reports.counted import counted_as
 from dpmodels.reports.header import (
     LOST,
     SHOWN_GROUPS,
     closing,
     complete_text,
+    counted_as,
     day,
     described_header,
     more,

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.report import Report, Row, Section, count, signif
-from dpmodels.reports.counted import counted_as
-from dpmodels.reports.header import closing, complete_text, described_header, more
+from dpmodels.reports.header import closing, complete_text, counted_as, described_header, more
 from dpmodels.results.base import report_of
 from dpmodels.results.series import SeriesResult
 from dpmodels.typing import Integers

@@ -12,8 +12,17 @@ import pandas as pd
 from dpmodels.inference.response import AnswersTest
 from dpmodels.released import AnswersFitRelease, AnswersRelease, Channel
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
-from dpmodels.reports.counted import counted_as, observations
-from dpmodels.reports.header import LOST, SEE, about, closing, more, pvalue, shared_facts
+from dpmodels.reports.header import (
+    LOST,
+    SEE,
+    about,
+    closing,
+    counted_as,
+    more,
+    observations,
+    pvalue,
+    shared_facts,
+)
 from dpmodels.results.base import release_facts, report_of
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.survey_fit import SurveyFitResult

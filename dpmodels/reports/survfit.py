@@ -7,8 +7,7 @@ import pandas as pd
 
 from dpmodels.errors import NotAvailable, shorten
 from dpmodels.report import Fact, Report, Row, Section, count, signif
-from dpmodels.reports.counted import counted_as
-from dpmodels.reports.header import LOST, closing, complete_text, described_header, more
+from dpmodels.reports.header import LOST, closing, complete_text, counted_as, described_header, more
 from dpmodels.results.base import report_of
 from dpmodels.results.survfit import SurvfitResult
 from dpmodels.results.survival_curve import Curve

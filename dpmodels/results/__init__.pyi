@@ -2,6 +2,6 @@ from .call import MomentsCall as MomentsCall
 from .cca import CCAResult as CCAResult
 from .cov import CovResult as CovResult
 from .moments import MomentsResult as MomentsResult
-from .netcdf import open_saved as open_saved
 from .pca import PCAResult as PCAResult
+from .store import open_saved as open_saved
 from .subspace import SubspaceResult as SubspaceResult

@@ -167,7 +167,7 @@ class BoundsResult(Result):
         ArgumentError
             If it is none of the variables.
         """
-        from dpmodels.plots.ranges import ranges
+        from dpmodels.plots.points import ranges
 
         name = self.names[0] if variable is None else word("variable", variable, self.names)
         place = self.names.index(name)

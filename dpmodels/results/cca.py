@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dpmodels.formula.two_sets import two_sets
-from dpmodels.inference.canonical import Canonical, canonical
+from dpmodels.formula.response import two_sets
+from dpmodels.inference.correlations import Canonical, canonical
 from dpmodels.labels import with_labels
 from dpmodels.postprocess.solve import released_equations
 from dpmodels.released import MomentsRelease

@@ -13,9 +13,9 @@ from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.formula.response import two_sided
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.postprocess.solve import even
-from dpmodels.results.analysis import Analysis
 from dpmodels.results.base import checked_level
 from dpmodels.results.call import INTERCEPT, LINKS, CoefficientsCall, MomentsCall
+from dpmodels.results.components import Analysis
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:

@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 
 from dpmodels.arguments import word
 from dpmodels.codebook import Codebook
-from dpmodels.errors import NotAvailable
+from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.inference import Spectrum, Unread, read_spectrum
+from dpmodels.inference.spectrum import arrow_noise
 from dpmodels.labels import component_names
-from dpmodels.postprocess.support import longest_in_box, support
+from dpmodels.postprocess import (
+    Covariance,
+    Eigen,
+    correlation,
+    covariance,
+    denoise,
+    eigen,
+    in_units,
+    second_moment_about,
+)
+from dpmodels.postprocess.covariance import longest_in_box, support
+from dpmodels.released import MomentsRelease
 from dpmodels.results.call import MomentsCall
+from dpmodels.results.default_plot import DefaultPlot
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.public_rows import index_of, public_rows, require_coder
 from dpmodels.typing import Coder, Floats
 from dpmodels.variables import Numeric
 
 if TYPE_CHECKING:
     import xarray as xr
+
 
 # Bounds are computed, and rows are mapped, to a few units in the last place of 64 bits.
 ROUNDING = 1e-9
@@ -206,3 +223,233 @@ class Components:
         ]
         least = ROUNDING * (math.hypot(radius, *self._middle) or 1.0)
         return np.asarray(np.maximum(np.array(far) * (1 + ROUNDING), least))
+
+
+# Which loadings are shown: those that stand out from 0, and from their noise.
+
+# Smaller ones are left blank in tables and pictures: a convention.
+SMALL_LOADING: Final = 0.1
+# Of loadings whose noise is not known so much is taken for it: two digits are printed.
+UNKNOWN: Final = 0.01
+
+UNKNOWN_MATRIX: Final = 'matrix={!r}: expected "loadings" or "eigenvalues"'
+ELLIPSES: Final = "95% noise ellipses"
+NO_ELLIPSES: Final = "no noise ellipses: components not told apart"
+_QUANTILE: Final = -2 * np.log(0.05)  # of χ² with two degrees of freedom
+
+
+def loading_noise(spectrum: Spectrum | Unread) -> Floats:
+    """Return the root mean square noise by component, nan where noise is all there is to read."""
+    if isinstance(spectrum, Unread):
+        return np.where(spectrum.readable, UNKNOWN, np.nan)
+    turned = np.where(spectrum.readable, 1 - spectrum.expected_cos2(), np.nan)
+    return np.asarray(np.sqrt(turned / max(len(turned) - 1, 1)))
+
+
+def told(loadings: xr.DataArray, noise: Floats) -> xr.DataArray:
+    """Return loadings, ``variable × component``, nan where tables leave them blank."""
+    least = np.maximum(SMALL_LOADING, 2 * noise[: loadings.shape[1]])
+    return loadings.where(np.abs(loadings.to_numpy()) >= least)
+
+
+def ellipses(
+    spectrum: Spectrum | Unread, vectors: Floats, components: Sequence[int | str], kept: int
+) -> tuple[Floats | None, str]:
+    """Return 95 % noise ellipses of a biplot's arrows as matrices, if there are any, and words."""
+    from dpmodels.plots.style import positions
+
+    chosen = positions(component_names(kept), components)
+    if isinstance(spectrum, Unread) or len(set(chosen)) != 2:
+        return None, NO_ELLIPSES
+    noise = arrow_noise(spectrum, vectors, (chosen[0], chosen[1]))
+    return (None, NO_ELLIPSES) if noise is None else (_QUANTILE * noise, ELLIPSES)
+
+
+def blank_words(*, noise: bool, unread: Floats | None = None) -> str:
+    """Say what is left blank, as tables do, and the components that are nan in `unread`."""
+    words = f"blank: |loading| < {SMALL_LOADING}" + " or twice its noise" * noise
+    blank = [] if unread is None else np.flatnonzero(np.isnan(unread)).tolist()
+    names = [f"PC{place + 1}" for place in blank[:6]] + ["..."] * (len(blank) > 6)
+    return f"{words}; not read: {', '.join(names)}" if names else words
+
+
+class Rotation(DefaultPlot):
+    """A result with loadings by component; the picture is of eigenvalues where there are any."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def loadings(self) -> xr.DataArray:
+            """Columns by component."""
+
+        def _eigenvalues(self) -> EstimateTable:
+            """Return the eigenvalues by component."""
+
+    def _estimates(self) -> EstimateTable:
+        long = self.loadings.to_series()
+        index = long.index.set_names(["column", "PC"])
+        names = list(index.get_level_values(0))
+        return estimate_table(self, index, labels=names, intervals=False, estimate=long)
+
+    def tidy(self, matrix: str = "loadings") -> pd.DataFrame:
+        """Return loadings or eigenvalues, one a row, with the column names of R's broom.
+
+        Parameters
+        ----------
+        matrix : {"loadings", "eigenvalues"}
+            Loadings by ``column, PC``, which have no intervals, or eigenvalues by ``PC``, with
+            their square roots in ``std_dev``.
+
+        Returns
+        -------
+        DataFrame
+            Keys, then the columns that :meth:`Result.tidy` lists.
+
+        Raises
+        ------
+        ArgumentError
+            For another matrix.
+        """
+        if matrix not in ("loadings", "eigenvalues"):
+            raise ArgumentError(UNKNOWN_MATRIX.format(matrix))
+        return super().tidy() if matrix == "loadings" else self._eigenvalues().tidy()
+
+    @property
+    def _drawn(self) -> tuple[EstimateTable, str]:
+        try:
+            return self._eigenvalues(), "Eigenvalue"
+        except NotAvailable:
+            return self.estimates, "Loading"
+
+
+# What a released second moment says of the columns: matrix, spectrum, best estimate.
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A released matrix, read: all of it is post-processing."""
+
+    call: MomentsCall
+    release: MomentsRelease
+
+    @property
+    def lawful(self) -> bool:
+        """Whether the noise of the released second moment has a known law."""
+        return math.isfinite(self.release.noise.off)
+
+    @cached_property
+    def plain(self) -> Covariance:
+        """The released covariance, second moment or correlation, with its noise."""
+        return self._matrix(self.release.second)
+
+    @cached_property
+    def best(self) -> Covariance:
+        """The same from the mechanism's own estimate, where it made one."""
+        estimate = self.release.estimate
+        return self.plain if estimate is None else self._matrix(estimate)
+
+    def _matrix(self, second: Floats) -> Covariance:
+        cov = self._moments(second)
+        match self.call.scale:
+            case "sd":
+                return correlation(cov)
+            case None:
+                return in_units(cov, self.call.divisor)
+        return cov
+
+    def _moments(self, second: Floats) -> Covariance:
+        call, release = self.call, self.release
+        count, total, noise = release.count, release.total, release.noise
+        most, norm = release.rows, call.row_norm
+        if total is None or call.center:
+            return covariance(count, total, second, noise, most=most, box=call.box, row_norm=norm)
+        origin = -call.origin / call.divisor
+        return second_moment_about(origin, count, total, second, noise, most=most, row_norm=norm)
+
+    @property
+    def independent(self) -> float:
+        """How many independent rows vary at least as much as these, of which some may be kin."""
+        return self.plain.count / self.release.adjacency.design_effect
+
+    @cached_property
+    def eigen(self) -> Eigen:
+        """Eigenvalues and eigenvectors of `best`."""
+        return eigen(self.best.matrix)
+
+    @cached_property
+    def spectrum(self) -> Spectrum | Unread:
+        """The eigenvalues of `best` with their noise law, where it has one."""
+        if not self.lawful:
+            return Unread(self.eigen.values)
+        if self.best is not self.plain:
+            source = read_spectrum(self.plain, eigen(self.plain.matrix))
+            return Unread(self.eigen.values, source)
+        return read_spectrum(self.plain, self.eigen)
+
+    def reach(self, directions: Floats) -> tuple[Floats, Floats]:
+        """Return how far rows lie below and above the released mean, each of shape (directions,).
+
+        `directions`, shape (columns, directions), multiply scaled columns. Rows that were shortened
+        lie between the box and the origin.
+        """
+        lower, upper = self.call.box
+        lower, upper = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
+        ends = [
+            [support(way, lower, upper, self.call.row_norm) for way in (-own, own)]
+            for own in directions.T
+        ]
+        below, above = np.array(ends).T
+        along = self.plain.mean @ directions
+        return np.maximum(below + along, 0.0), np.maximum(above - along, 0.0)
+
+    @cached_property
+    def cut(self) -> tuple[float, Floats, Floats]:
+        """How many rows may have been shortened, from where, and how far the mean is from there.
+
+        The share of the complete rows, three sds of its error up, and 0 without a ball; the
+        farthest that each scaled column goes from the origin, and the distance of its mean.
+        """
+        ball, far = self.release.ball, np.maximum(*map(np.abs, self.call.box))
+        if ball is None:
+            return 0.0, far, np.abs(self.plain.mean)
+        share = max(ball.shortened, 0.0)
+        error = math.sqrt(ball.shortened_sd**2 + share / self.independent)
+        return min(share + 3 * error, 1.0), far, np.abs(self.plain.mean)
+
+    @cached_property
+    def denoised(self) -> Floats:
+        """`best` with its noise taken off by the rule asked for, positive semidefinite.
+
+        Without a rule, or without a law of the noise, the nearest positive
+        semidefinite matrix, and as released with ``denoise=None``. Units are
+        undone after it: as released, all columns have the same noise.
+        """
+        if self.call.scale is None:
+            released = Analysis(replace(self.call, scale="range"), self.release)
+            return released.denoised * np.outer(self.call.divisor, self.call.divisor)
+        rule = self.call.denoise
+        if self.lawful and self.best is self.plain:
+            return denoise(self.plain.matrix, self.spectrum.entry_sd, rule)
+        return self.best.matrix if rule is None else denoise(self.best.matrix, 0.0, "psd")
+
+    def captured(self) -> Floats:
+        """Return the non-private variance along each component, as far as it is known.
+
+        Without the law of the noise, the eigenvalues of the estimate.
+        """
+        if isinstance(self.spectrum, Spectrum):
+            return self.spectrum.captured()
+        return np.maximum(self.eigen.values, 0.0)
+
+    def share_sd(self, total: float) -> Floats:
+        """Return the noise sd of ``captured() / total``, nan where it has no known law."""
+        if isinstance(self.spectrum, Spectrum):
+            sd = float(np.linalg.norm(self.plain.diagonal_sd))
+            return self.spectrum.share_sd(total, sd)
+        return np.full(len(self.eigen.values), np.nan)
+
+
+def root_sd(root: Floats, sd: Floats) -> Floats:
+    """Return the noise sd of roots of variances, to first order; near 0 at most ``sqrt(sd)``."""
+    least = np.where(sd > 0, np.sqrt(sd), 1.0)
+    return np.asarray(sd / np.maximum(2 * root, least))

@@ -16,7 +16,6 @@ from dpmodels.inference import cut_entries, entry_sd, mean_sd, product_spread
 from dpmodels.labels import square, with_labels
 from dpmodels.postprocess import Covariance, correlation
 from dpmodels.released import MomentsRelease
-from dpmodels.results.analysis import Analysis, root_sd
 from dpmodels.results.base import (
     Derivation,
     Result,
@@ -26,6 +25,7 @@ from dpmodels.results.base import (
     release_facts,
 )
 from dpmodels.results.call import MomentsCall
+from dpmodels.results.components import Analysis, root_sd
 from dpmodels.results.estimate_table import EstimateTable, estimate_table, product_unit, unit_of
 from dpmodels.results.pca import PCAResult
 from dpmodels.typing import Coder, Floats

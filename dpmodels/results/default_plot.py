@@ -34,7 +34,7 @@ class DefaultPlot(Result):
         caption : bool
             Whether guarantee, neighbours and noise stand under the picture.
         """
-        from dpmodels.plots.estimates import estimates
+        from dpmodels.plots.points import estimates
 
         own, title = self._drawn
         table = own.tidy(checked_level(level))

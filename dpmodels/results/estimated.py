@@ -11,23 +11,27 @@ import pandas as pd
 
 from dpmodels.arguments import truth, whole, word
 from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.formula.coding import RowCoder
 from dpmodels.formula.response import two_sided
-from dpmodels.formula.row_coder import RowCoder
 from dpmodels.inference.adjusted import ADJUSTMENTS
 from dpmodels.inference.links import Link
 from dpmodels.inference.protocol import CoefficientsLaw
 from dpmodels.results.base import Refused, checked_level
 from dpmodels.results.call import INTERCEPT
-from dpmodels.results.discoveries import Tested
 from dpmodels.results.estimates import Estimates, exponentiated, ratios_where
-from dpmodels.results.fitted import Fitted
-from dpmodels.results.hypotheses import anova, t_test, wald_test
-from dpmodels.results.marginal_effects import NO_ROWS, margins
-from dpmodels.results.marginal_means import contrasts, grid, grid_notes
-from dpmodels.results.predictions import predicted
+from dpmodels.results.fdr import Tested
+from dpmodels.results.hypotheses import Terms, anova, t_test, wald_test
+from dpmodels.results.marginal_means import (
+    NO_ROWS,
+    Fitted,
+    contrasts,
+    grid,
+    grid_notes,
+    in_steps,
+    margins,
+    variables_named,
+)
 from dpmodels.results.public_rows import PublicRows, index_of, public_rows, require_coder
-from dpmodels.results.terms import Terms
-from dpmodels.results.variables import in_steps, variables_named
 from dpmodels.typing import Coder, Floats
 
 TYPES: Final = {
@@ -431,3 +435,26 @@ class Estimated(Tested):
         table.loc[table["std_error"].isna(), "estimate"] = np.nan
         notes = ("Standard errors are of the logarithm; intervals hold sampling and noise.",)
         return Estimates(self, self._link.ratio, exponentiated(table), notes, held, ratio=True)
+
+
+# The response that a model expects of public rows, with intervals.
+
+
+def predicted(law: CoefficientsLaw, link: Link, rows: Floats, level: float) -> pd.DataFrame:
+    """Return ``mean, mean_se, mean_ci_lower, mean_ci_upper`` of rows, shape (rows, coefficients).
+
+    Intervals of the linear predictor, each by itself, carried over by the link, which increases;
+    errors by its slope. nan where a row is incomplete, or needs what is not identified.
+    """
+    table = np.full((len(rows), 4), np.nan)
+    known = np.isfinite(rows).all(axis=1)
+    # Equal rows are looked at once.
+    each, at = np.unique(rows[known], axis=0, return_inverse=True)
+    told = law.told(each)
+    own = np.full((len(each), 4), np.nan)
+    eta = each[told] @ law.params
+    own[told, 0] = link.mean(eta)
+    own[told, 1] = np.abs(link.slope(eta)) * law.errors(each[told])
+    own[told, 2:] = link.mean(law.intervals(each[told], level))
+    table[known] = own[at.ravel()]
+    return pd.DataFrame(table, columns=["mean", "mean_se", "mean_ci_lower", "mean_ci_upper"])

@@ -10,7 +10,7 @@ import pandas as pd
 from dpmodels.arguments import truth
 from dpmodels.report import Report
 from dpmodels.results.base import Printed, Result
-from dpmodels.results.legend import legend
+from dpmodels.results.estimate_table import legend
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
@@ -11,24 +12,21 @@ import pandas as pd
 
 from dpmodels.arguments import word
 from dpmodels.errors import NotAvailable
-from dpmodels.inference.adjusted import ADJUSTMENTS
-from dpmodels.inference.means import GroupMoments
+from dpmodels.inference.adjusted import ADJUSTMENTS, adjusted, simultaneous
+from dpmodels.inference.means import Difference, GroupMoments, difference, equal_means
+from dpmodels.outside import Quantity
 from dpmodels.released import CountsRelease
-from dpmodels.results.base import Result, checked_level
+from dpmodels.results.base import Derivation, Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.compared_means import one_way, pairs_of_means
-from dpmodels.results.described import (
-    Counted,
-    counted,
-    described_line,
-    interval_frame,
-)
+from dpmodels.results.described import Counted, counted, described_line, interval_frame
 from dpmodels.results.estimate_table import EstimateTable, estimate_table, product_unit, unit_of
 from dpmodels.results.estimates import Estimates
+from dpmodels.results.fdr import Tested
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 
 WELCH: Final = (
     "{}: variances of groups may differ (Welch); privacy noise is counted in, with a variance that "
@@ -288,3 +286,177 @@ class VarResult(GroupedResult):
         square = self._facts.width**2
         low, high = self._moments.variance_interval(level, population=population)
         return square * low, square * high
+
+
+# Means of groups held against each other: post-processing of one release.
+
+# A choice: each pair is a search for a p-value and for the ends of an interval.
+MOST_PAIRS = 1_000
+
+
+def pairs_of_means(
+    moments: GroupMoments, facts: TableCall, adjust: str, level: float
+) -> pd.DataFrame:
+    """Return one row a pair of groups, the first less the second."""
+    labels, width = facts.labels, facts.width
+    pairs = list(combinations(range(len(labels)), 2))
+    if not 0 < len(pairs) <= MOST_PAIRS:
+        raise NotAvailable(
+            f"contrasts() compares up to {MOST_PAIRS:,} pairs of groups, and here are "
+            f"{len(pairs):,}: write 'y ~ group' with a factor of fewer levels, or 2 and more"
+        )
+    each = simultaneous(level, len(pairs), adjust)
+    rows = []
+    for pair in pairs:
+        own = difference(moments, pair=pair)
+        error = float(np.hypot(own.noise_sd, own.sampling_sd))
+        ends = own.interval(each, population=True) if own.known else (np.nan, np.nan)
+        name = f"{labels[pair[0]]} - {labels[pair[1]]}"
+        numbers = (width * own.estimate, width * error, own.estimate / error, own.pvalue)
+        rows.append((name, *numbers, width * ends[0], width * ends[1]))
+    columns = ["contrast", "estimate", "std_error", "statistic", "p_value"]
+    table = pd.DataFrame(rows, columns=[*columns, "conf_low", "conf_high"])
+    table.loc[table["estimate"].isna(), "std_error"] = np.nan
+    return table.assign(p_value=adjusted(table["p_value"].to_numpy(), adjust))
+
+
+def one_way(moments: GroupMoments, facts: TableCall) -> tuple[pd.DataFrame, str, str]:
+    """Return the test of equal means as one row, what its statistic is, and why there is none."""
+    own = equal_means(moments)
+    line = {
+        "term": ":".join(facts.factors),
+        "statistic": own.statistic,
+        "df": own.df,
+        "df_resid": own.df_resid,
+        "p_value": own.pvalue,
+        "ngroups": own.groups,
+    }
+    return pd.DataFrame([line]), "t" if own.groups == 2 else "F", own.reason
+
+
+# The result of a private t-test.
+
+
+@dataclass(frozen=True, repr=False)
+class TTestResult(Tested):
+    """A private t-test: released values and public facts only.
+
+    Parameters
+    ----------
+    mu : float
+        The difference, or the mean of one group, that is tested.
+
+    Notes
+    -----
+    The difference is the first level's mean less the second's. Its standard
+    error holds noise and sampling, with unequal variances; the p-value is that
+    of the law of both together. Intervals have one row, of the name `term`.
+    """
+
+    call: DescribedCall
+    release: CountsRelease
+    mu: Quantity
+
+    @property
+    def _facts(self) -> TableCall:
+        return self.means._facts
+
+    @cached_property
+    def means(self) -> MeanResult:
+        """The means of the groups, from the same release."""
+        return self._derive(MeanResult, "mean")
+
+    derivations: ClassVar = {"mean": lambda self: Derivation(self.call, MeanResult)}
+
+    @cached_property
+    def _difference(self) -> Difference:
+        """On the range from 0 to 1."""
+        facts, moments = self._facts, self.means._moments
+        if facts.factors:
+            return difference(moments, self.mu / facts.width)
+        return difference(moments, (self.mu - facts.lower) / facts.width)
+
+    @property
+    def term(self) -> str:
+        """What is tested: ``"first - second"``, or ``"mean"`` of one group."""
+        facts = self._facts
+        return " - ".join(facts.labels) if facts.factors else "mean"
+
+    @property
+    def params(self) -> float:
+        """The difference of the means, or the mean; nan where lost in noise."""
+        return self.mu + self._facts.width * self._difference.estimate
+
+    @property
+    def bse_noise(self) -> float:
+        """Standard deviation of the privacy noise in it."""
+        return self._facts.width * self._difference.noise_sd
+
+    @property
+    def bse(self) -> float:
+        """Its standard error: noise and sampling."""
+        own = self._difference
+        return self._facts.width * float(np.hypot(own.noise_sd, own.sampling_sd))
+
+    @property
+    def tvalue(self) -> float:
+        """Distance from `mu` in standard errors; nan where lost in noise."""
+        return (self.params - self.mu) / self.bse if self.bse > 0 else float("nan")
+
+    @property
+    def pvalue(self) -> float:
+        """Two-sided p-value of `mu`; nan where lost in noise."""
+        return self._difference.pvalue
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """The same, under the name of what is tested."""
+        return pd.Series([self.pvalue], pd.Index([self.term], name="term"), name="pvalues")
+
+    def _noise_int(self, level: float) -> pd.DataFrame:
+        return self._interval(level, population=False)
+
+    def _conf_int(self, level: float) -> pd.DataFrame:
+        return self._interval(level, population=True)
+
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        facts = self._facts
+        ends = np.array(self._difference.interval(level, population=population))
+        least, most = (-facts.width, facts.width) if facts.factors else (facts.lower, facts.upper)
+        held = np.clip(self.mu + facts.width * ends, least, most)
+        index = pd.Index([self.term], name="term")
+        return pd.DataFrame(held[None, :], index=index, columns=["lower", "upper"])
+
+    def _estimates(self) -> EstimateTable:
+        index, tests = pd.Index([self.term], name="term"), [self._facts.variable]
+        unit = unit_of(self.call.codebook, self._facts.variable)
+        return estimate_table(self, index, labels=tests, unit=unit, statistic=self.tvalue)
+
+    def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
+        """Draw the difference, or the mean, with both intervals and what it is held against.
+
+        Words are those of :meth:`MeanResult.plot`, which draws the means: ``means.plot()``.
+        """
+        from dpmodels.plots.coefficients import Intervals, coefficients
+
+        ends = (own.to_numpy() for own in (self.noise_int(level), self.conf_int(level)))
+        return coefficients(
+            [Intervals("", np.array([self.params]), *ends)],
+            labels=[self.term],
+            title=f"{'Difference in means' if self._facts.factors else 'Mean'} "
+            f"of {self._facts.measured}",
+            level=checked_level(level),
+            at=self.mu,
+            lost="too few rows",
+            across=" / ".join(self._facts.factors),
+            ax=ax,
+            stamp=self.stamp,
+            caption=self._caption(shown=caption),
+        )
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the whole release, with the test."""
+        return super().glance().assign(statistic=self.tvalue, p_value=self.pvalue)
+
+    def _line(self) -> dict[str, Any]:
+        return self.means._line()

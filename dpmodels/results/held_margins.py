@@ -10,9 +10,17 @@ import numpy as np
 
 from dpmodels.inference.margins import MarginNoise
 from dpmodels.levels import Level
-from dpmodels.postprocess.agreeing import MOST_CELLS, MOST_ROWS, agreeing
-from dpmodels.postprocess.residuals import Term, components, largest, rebuilt, split
-from dpmodels.postprocess.totals import whole
+from dpmodels.postprocess.protocol import whole
+from dpmodels.postprocess.residuals import (
+    MOST_CELLS,
+    MOST_ROWS,
+    Term,
+    agreeing,
+    components,
+    largest,
+    rebuilt,
+    split,
+)
 from dpmodels.released import MarginsRelease
 from dpmodels.results.base import STAMP
 from dpmodels.results.call import DescribedCall

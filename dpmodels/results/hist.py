@@ -19,12 +19,10 @@ from dpmodels.postprocess.ordered import ordered
 from dpmodels.postprocess.protocol import OrderedCounts
 from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
 from dpmodels.results.base import Derivation, Result, checked_level
-from dpmodels.results.bins import Bins, Ranges
+from dpmodels.results.bins import Bins, OrderedGroup, Ranges
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.described import described_line, interval_frame
+from dpmodels.results.described import by_group, described_line, interval_frame, place_of
 from dpmodels.results.estimate_table import EstimateTable, count_table
-from dpmodels.results.group_frames import by_group, place_of
-from dpmodels.results.ordered import OrderedGroup
 from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats
 
@@ -375,7 +373,7 @@ class HistResult(Result):
 
         Parameters and errors are those of :meth:`plot`; the bands are of each point by itself.
         """
-        from dpmodels.plots.steps import distribution
+        from dpmodels.plots.curves import distribution
 
         place_of(self._facts, group)
         own = self.cdf(group=group, level=level)

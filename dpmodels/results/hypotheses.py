@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from patsy import DesignInfo, PatsyError
 from scipy.special import chdtrc, ndtr
 
-from dpmodels.errors import ArgumentError
+from dpmodels.errors import ArgumentError, said, shorten
+from dpmodels.formula import Design
+from dpmodels.formula.parse import quote, variables_in
 from dpmodels.inference.adjusted import adjusted, simultaneous
 from dpmodels.inference.protocol import CoefficientsLaw
-from dpmodels.results.constraints import read_constraints
-from dpmodels.results.terms import Terms
 from dpmodels.typing import Floats
 
 
@@ -106,3 +110,134 @@ def _marginal(law: CoefficientsLaw, terms: Terms, term: str) -> Floats:
     scaled = above / sds[:, None]
     shares = np.linalg.lstsq(scaled @ held @ scaled.T, scaled @ held @ own.T, rcond=None)[0]
     return np.asarray(own - shares.T @ scaled)
+
+
+# Linear constraints on coefficients, as users write them.
+
+
+def read_constraints(terms: Terms, constraints: object) -> tuple[Floats, Floats, list[str]]:
+    """Return matrix, right-hand sides and labels of linear constraints."""
+    names = list(terms.names)
+    if isinstance(constraints, list) and any(isinstance(one, str) for one in constraints):
+        each = [read_constraints(terms, one) for one in constraints]
+        rows, held, told = zip(*each, strict=True)
+        return np.vstack(rows), np.concatenate(held), [label for own in told for label in own]
+    if not isinstance(constraints, str):
+        matrix, values = _numbers(constraints)
+    elif constraints not in names and (term := terms.named(constraints)) is not None:
+        matrix = terms.matrix(term)
+        values = np.zeros(len(matrix))
+    else:
+        matrix, values = _spelt(terms, constraints)
+    shaped = matrix.ndim == 2 and matrix.shape[1] == len(names) and len(matrix) == len(values)
+    if not (shaped and len(matrix) and np.isfinite(matrix).all() and np.isfinite(values).all()):
+        raise ArgumentError(
+            f"constraints= of shape {matrix.shape}: expected rows of {len(names)} finite numbers, "
+            f"one a coefficient of {shorten(str(names), 120)}, and finite values"
+        )
+    if not matrix.any(axis=1).all():
+        raise ArgumentError("constraints=: one of them names no coefficient; leave it out")
+    labels = [_label(names, row) for row in matrix]
+    return matrix, values, labels
+
+
+def _label(names: list[str], row: Floats) -> str:
+    """Write a combination as it would be typed."""
+    parts = [
+        f"{'-' if c < 0 else '+'} {'' if abs(c) == 1 else f'{abs(c):g}*'}{name}"
+        for c, name in zip(row.tolist(), names, strict=True)
+        if c
+    ]
+    text = " ".join(parts)
+    return text.removeprefix("+ ") if text.startswith("+") else text.replace("- ", "-", 1)
+
+
+def _spelt(terms: Terms, constraints: str) -> tuple[Floats, Floats]:
+    names = list(terms.names)
+    try:
+        read = DesignInfo(names).linear_constraint(constraints)
+    except (PatsyError, ValueError) as error:
+        raise ArgumentError(
+            f"constraints={shorten(repr(constraints))} cannot be read ({type(error).__name__}); "
+            f"write 'a = 0' or 'a = b, c = 2' with names of {shorten(str(names), 120)}, "
+            f"or one term: {shorten(', '.join(terms.factors), 120)}"
+        ) from None
+    return np.asarray(read.coefs, float), np.asarray(read.constants, float)[:, 0] + 0.0  # For -0
+
+
+def _numbers(constraints: object) -> tuple[Floats, Floats]:
+    left: Any = constraints
+    right: Any = 0.0
+    if isinstance(constraints, tuple) and len(constraints) == 2:
+        left, right = constraints
+    try:
+        matrix = np.atleast_2d(np.asarray(left, dtype=np.float64))
+        values = np.broadcast_to(np.asarray(right, dtype=np.float64).ravel(), len(matrix))
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"constraints={said(constraints)}: expected text such as 'a = 0', a matrix of numbers "
+            "with one column a coefficient, or that matrix and the values it is held against"
+        ) from None
+    return matrix, values
+
+
+# Which coefficients belong to which term of a formula.
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of a right-hand side, and the coefficients that a model has of it."""
+
+    design: Design
+    names: tuple[str, ...]  # of all coefficients, the intercept first where there is one
+    predictors: int = 1  # that have all of these, one after the other: of several levels several
+
+    @cached_property
+    def factors(self) -> dict[str, tuple[str, ...]]:
+        """The factors of each term by its name, in the order of the coefficients."""
+        return {":".join(block.term): block.term for block in self.design.blocks}
+
+    @cached_property
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """The coefficients of each term by its name."""
+        return {
+            term: tuple(
+                name
+                for block in self.design.blocks
+                if block.term == factors
+                for name in block.names
+            )
+            for term, factors in self.factors.items()
+        }
+
+    def matrix(self, *terms: str) -> Floats:
+        """Return which coefficients terms have, one a row, shape (theirs, coefficients)."""
+        places = [self.names.index(name) for term in terms for name in self.columns[term]]
+        own = np.eye(len(self.names))[places]
+        return np.asarray(np.kron(np.eye(self.predictors), own), dtype=np.float64)
+
+    def above(self, term: str) -> list[str]:
+        """Return the terms that hold a term: those with all of its factors and more."""
+        own = set(self.factors[term])
+        return [name for name, factors in self.factors.items() if own < set(factors)]
+
+    def named(self, text: str) -> str | None:
+        """Return the term that a name means, None where it is of none.
+
+        A term as it is written, its factors in any order; or a variable that one main effect alone
+        is of, as ``sex`` where the formula has ``C(sex)``.
+        """
+        asked = sorted(part.strip() for part in text.split(":"))
+        for term, factors in self.factors.items():
+            if text == term or asked == sorted(factors):
+                return term
+        own = [
+            term
+            for term, factors in self.factors.items()
+            if len(factors) == 1 and tuple(map(quote, variables_in(factors[0]))) == (text.strip(),)
+        ]
+        if len(own) > 1:
+            raise ArgumentError(
+                f"{shorten(text)!r} is in several terms: write one of {shorten(str(own), 120)}"
+            )
+        return own[0] if own else None

@@ -147,7 +147,7 @@ class LevelsResult(Result):
         NotAvailable
             If no level of it was found.
         """
-        from dpmodels.plots.ranked import ranked
+        from dpmodels.plots.bars import ranked
 
         name = self.names[0] if variable is None else word("variable", variable, self.names)
         table = self.tidy()

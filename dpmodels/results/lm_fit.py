@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, ndtri
 
 from dpmodels.errors import NotAvailable
+from dpmodels.formula.coding import NONE, cells
+from dpmodels.formula.response import two_sided
 from dpmodels.inference.least_squares import WEAK, LeastSquares
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.inference.sandwich import filling
+from dpmodels.postprocess.bound import Identities
+from dpmodels.postprocess.few_rows import Layout
 from dpmodels.postprocess.solve import (
     NormalEquations,
     even,
@@ -23,7 +27,6 @@ from dpmodels.postprocess.solve import (
 )
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import INTERCEPT, MomentsCall
-from dpmodels.results.lm_layout import layout
 from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
 
@@ -338,3 +341,28 @@ class Population:
     def distance(self, conditions: Floats, values: Floats) -> float:
         """Return how far conditions are, to hold against χ²."""
         return self.fit.distance(self.fit.full_law, conditions, values)
+
+
+# What the formula of a regression makes public of the products of its columns.
+
+
+def layout(call: MomentsCall, weights: str | None) -> Layout | None:
+    """Read off a formula what is public of the products of its columns; None where nothing is.
+
+    Rows that were shortened keep to none of it.
+    """
+    if call.row_norm < call.worst_case:
+        return None
+    apart = () if weights is None else (weights,)
+    own = cells(two_sided(call.formula, call.codebook, apart=apart).joint.blocks)
+    if not (own.levels[:-1] != NONE).any():
+        return None
+    left, right = np.triu_indices(len(own.factor))
+    functions = np.empty((len(own.factor),) * 2, dtype=np.int_)
+    functions[left, right] = functions[right, left] = own.products(left, right)
+    unit = np.concatenate([[1.0], call.divisor])
+    identities = Identities(
+        functions, own.factor / unit, np.concatenate([[0.0], call.origin / call.divisor])
+    )
+    low, high = (np.concatenate([[1.0], end]) for end in call.box)
+    return Layout(identities, own.levels, own.numbers, own.sizes, (low, high))

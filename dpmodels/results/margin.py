@@ -21,12 +21,11 @@ from dpmodels.inference.independence import (
     untold,
 )
 from dpmodels.postprocess.residuals import Term
-from dpmodels.results.base import Tabulated, caption_of, checked_level
+from dpmodels.results.base import Tabulated, caption_of, checked_level, reading_line
 from dpmodels.results.call import TableCall
 from dpmodels.results.described import interval_frame
 from dpmodels.results.estimate_table import EstimateTable, count_table
 from dpmodels.results.held_margins import HeldMargins
-from dpmodels.results.reading_line import reading_line
 from dpmodels.typing import Floats, Integers
 
 if TYPE_CHECKING:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from dpmodels.dates import Date, text_of_day
-from dpmodels.errors import ArgumentError, said, shorten
-from dpmodels.formula.parse import quote
+from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.formula import Design
+from dpmodels.formula.coding import RowCoder
+from dpmodels.formula.expression import compile_factor
+from dpmodels.formula.parse import quote, variables_in
+from dpmodels.formula.values import Category, Columns, Truth
 from dpmodels.inference.links import Link
+from dpmodels.inference.protocol import CoefficientsLaw
 from dpmodels.results.estimates import exponentiated
-from dpmodels.results.fitted import Fitted
-from dpmodels.results.hypotheses import tested
+from dpmodels.results.hypotheses import Terms, tested
 from dpmodels.results.public_rows import bounds
-from dpmodels.results.variables import levels_of, variables_named
 from dpmodels.typing import Floats
+from dpmodels.variables import Categorical, Numeric
 
 # A choice: regressors of a grid that fit in memory.
 MOST = 20_000_000
@@ -138,3 +142,184 @@ def grid_notes(cells: Grid, link: Link) -> tuple[str, ...]:
         f"Means are of the {link.name}, brought to the scale of the response with their intervals."
     )
     return tuple(filter(None, (first, scale if link.ratio else "")))
+
+
+# Average effects of variables on the expected response of public rows.
+
+# Of a number's range: half the step of a difference quotient, between rounding and bending.
+STEP = 1e-5
+NO_ROWS = (
+    "effects are averages over rows, and a fit keeps none: write margins(newdata) with public "
+    "ones, or emmeans() and contrasts() for an even grid of levels"
+)
+
+
+class Effect(NamedTuple):
+    """An effect, and its derivatives by the coefficients, shape (coefficients,)."""
+
+    term: str
+    contrast: str
+    estimate: float
+    slope: Floats
+
+
+def margins(model: Fitted, columns: Columns, variables: list[str], level: float) -> pd.DataFrame:
+    """Return one row an effect: average of rows, tests and intervals by the delta method.
+
+    An interval is as long as, and as lopsided as, that of the combination of coefficients which the
+    effect is to first order.
+    """
+    columns = _complete(model, columns)
+    found = [effect for name in variables for effect in _effects(model, columns, name)]
+    slopes = np.array([effect.slope for effect in found])
+    values = np.array([effect.estimate for effect in found])
+    named = {
+        "term": [effect.term for effect in found],
+        "contrast": [effect.contrast for effect in found],
+    }
+    return pd.DataFrame({**named, **tested(model.law, slopes, values, level, "none")})
+
+
+def _complete(model: Fitted, columns: Columns) -> Columns:
+    """Keep rows that are complete and inside; there has to be one."""
+    known = np.isfinite(model.coder.coded(columns)).all(axis=0)
+    if not known.any():
+        raise ArgumentError(
+            "newdata= has no complete row within the codebook's bounds and levels to average over"
+        )
+    return {name: own[known] for name, own in columns.items()}
+
+
+def _effects(model: Fitted, columns: Columns, name: str) -> Iterator[Effect]:
+    """Yield differences of levels from the first, or the slope of a number."""
+    levels = levels_of(model.coder.design, name)
+    if levels is None:
+        yield Effect(quote(name), "dY/dX", *_rate(model, columns, name))
+        return
+    (first, code), *others = levels.items()
+    base, slope = _mean(model, columns, name, code)
+    for level, own in others:
+        mean, towards = _mean(model, columns, name, own)
+        yield Effect(quote(name), f"{level} - {first}", mean - base, towards - slope)
+
+
+def _mean(model: Fitted, columns: Columns, name: str, code: float) -> tuple[float, Floats]:
+    """Return the mean response were all rows of one level, and its derivatives."""
+    rows = model.rows({**columns, name: np.full_like(columns[name], code)})
+    eta = rows @ model.law.params
+    return float(model.link.mean(eta).mean()), model.link.slope(eta) @ rows / len(rows)
+
+
+def _rate(model: Fitted, columns: Columns, name: str) -> tuple[float, Floats]:
+    """Return the mean slope of the response in a number, and its derivatives.
+
+    By differences of regressors, which are exact where these are squares or less.
+    """
+    low, high = bounds(model.coder.design.codebook, name)
+    at, step = columns[name], STEP * (high - low)
+    up, down = np.minimum(at + step, high), np.maximum(at - step, low)
+    ends = [model.rows({**columns, name: end}) for end in (up, down)]
+    rates = (ends[0] - ends[1]) / (up - down)[:, None]
+    rows, params = model.rows(columns), model.law.params
+    eta, along = rows @ params, rates @ params
+    slope = model.link.slope(eta)
+    towards = (model.link.bend(eta) * along) @ rows + slope @ rates
+    return float((slope * along).mean()), towards / len(rows)
+
+
+# How variables enter a model: as numbers, or as levels that are compared.
+
+
+def levels_of(design: Design, name: str) -> dict[object, float] | None:
+    """Return the levels of a variable with what stands for each in a column, None of a number.
+
+    Whole numbers that enter as ``C(x)`` alone have levels.
+    """
+    declared = design.codebook[name]
+    if isinstance(declared, Categorical):
+        return {level: float(code) for code, level in enumerate(declared.shown_levels)}
+    factors = _factors(design, name)
+    written = [own for code, own in factors.items() if code.startswith("C(")]
+    levels = [own for own in written if _are_whole(own)]
+    if not isinstance(declared, Numeric) or len(levels) < len(factors):
+        return None
+    return {level: float(level) for level in levels[0].levels}
+
+
+def in_steps(design: Design, name: str) -> bool:
+    """Whether a number enters in steps, as by ``cut(x, ...)`` or ``x > 3``."""
+    return levels_of(design, name) is None and any(
+        isinstance(factor, Category | Truth) for factor in _factors(design, name).values()
+    )
+
+
+def _factors(design: Design, name: str) -> dict[str, Any]:
+    """Return the factors that a variable is in, by how they are written."""
+    written = dict.fromkeys(code for block in design.blocks for code in block.term)
+    return {
+        code: compile_factor(code, design.codebook)
+        for code in written
+        if name in variables_in(code)
+    }
+
+
+def _are_whole(factor: Category) -> bool:
+    """Whether levels are a variable's whole numbers."""
+    return all(type(level) is int for level in factor.levels)
+
+
+def variables_named(design: Design, names: str | Sequence[str]) -> list[str]:
+    """Return the variables that names mean: their own, those of a factor, or of ``a:b``."""
+    if not isinstance(names, str | Sequence):
+        raise ArgumentError(f"{said(names)}: expected names of variables, such as 'sex'")
+    parts = _parts(design, names) if isinstance(names, str) else list(names)
+    found = [_variable(design, part) for part in parts]
+    if not found or len(set(found)) < len(found):
+        raise ArgumentError(f"{said(names)}: expected each variable once, such as 'sex'")
+    return found
+
+
+def _parts(design: Design, names: str) -> list[str]:
+    return [names] if names in design.variables else names.split(":")
+
+
+def _variable(design: Design, part: object) -> str:
+    known = {quote(name): name for name in design.variables} | {
+        name: name for name in design.variables
+    }
+    text = part if isinstance(part, str) else ""
+    text = text if text in known else text.strip()
+    if text in known:
+        return known[text]
+    try:
+        read = variables_in(text)
+    except FormulaError:
+        read = ()
+    written = {code for block in design.blocks for code in block.term}
+    if text in written and len(read) == 1:
+        return read[0]
+    raise ArgumentError(
+        f"{said(part)} is no variable of the terms: write one of "
+        f"{shorten(', '.join(design.variables), 120)}"
+    )
+
+
+# A fitted model as what follows from it takes it: a law, a link, terms, and how rows are coded.
+
+
+class Fitted(NamedTuple):
+    """The parts of a fitted model."""
+
+    law: CoefficientsLaw
+    link: Link
+    terms: Terms
+    coder: RowCoder
+
+    def rows(self, columns: Columns) -> Floats:
+        """Return the regressors of rows, shape (rows, coefficients), nan where incomplete."""
+        return self.regressors(self.coder.coded(columns))
+
+    def regressors(self, coded: Floats) -> Floats:
+        """Put the intercept before coded columns, shape (columns, rows), and turn them."""
+        own = len(self.terms.names) - len(coded)
+        return np.vstack([np.ones((own, coded.shape[1])), coded]).T

@@ -20,10 +20,9 @@ from dpmodels.results.call import INTERCEPT, CoefficientsCall
 from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.estimated import TYPES
 from dpmodels.results.estimates import Estimates, ratios_where
-from dpmodels.results.glm_fit import CoefficientsFit
-from dpmodels.results.hypotheses import anova
+from dpmodels.results.glm import CoefficientsFit
+from dpmodels.results.hypotheses import Terms, anova
 from dpmodels.results.public_rows import public_rows
-from dpmodels.results.terms import Terms
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:

@@ -11,21 +11,21 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.errors import ArgumentError, NotAvailable, said
-from dpmodels.inference.equal_means import EqualMeans, equal_means
 from dpmodels.inference.independence import Independence
+from dpmodels.inference.means import EqualMeans, equal_means
 from dpmodels.released import CountsRelease
 from dpmodels.results.base import Derivation
 from dpmodels.results.call import DescribedCall, TableCall, joined
 from dpmodels.results.described import described_line, taken
-from dpmodels.results.discoveries import Tested
 from dpmodels.results.estimate_table import (
     COLUMNS,
     EstimateTable,
     estimate_table,
     joined_ends,
+    labelled,
 )
+from dpmodels.results.fdr import Tested
 from dpmodels.results.groups import MeanResult
-from dpmodels.results.legend import labelled
 from dpmodels.results.table import TableResult
 
 if TYPE_CHECKING:

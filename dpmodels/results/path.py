@@ -18,10 +18,9 @@ from dpmodels.inference.adjusted import largest
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.postprocess.paths import lasso_path, ridge_path
 from dpmodels.postprocess.solve import FLOOR
-from dpmodels.results.base import STAMP, Tabulated, caption_of, release_row
+from dpmodels.results.base import STAMP, Tabulated, caption_of, reading_line, release_row
 from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.lm_fit import LinearFit
-from dpmodels.results.reading_line import reading_line
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -212,7 +211,7 @@ class PathResult(Tabulated):
         caption : bool
             Whether guarantee, neighbours and noise stand under the picture.
         """
-        from dpmodels.plots.paths import paths
+        from dpmodels.plots.curves import paths
 
         return paths(
             self.lambdas,

@@ -15,18 +15,18 @@ from dpmodels.errors import NotAvailable
 from dpmodels.inference import Spectrum, Unread, cut_eigenvalues, product_spread
 from dpmodels.labels import component_names, square, with_labels
 from dpmodels.released import MomentsRelease
-from dpmodels.results.analysis import Analysis
 from dpmodels.results.base import per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.components import Components
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
-from dpmodels.results.loadings import (
+from dpmodels.results.components import (
+    Analysis,
+    Components,
     Rotation,
     blank_words,
     ellipses,
     loading_noise,
     told,
 )
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 
 from dpmodels.arguments import truth
-from dpmodels.privacy import Adjacency, Event, Guarantee, Spent, hidden_by
+from dpmodels.errors import NotAvailable
+from dpmodels.privacy import Adjacency, Event, Guarantee, Ledger, Spent, hidden_by, verified
 from dpmodels.privacy.spent import capacity
-from dpmodels.results.base import Printed
+from dpmodels.results.base import STAMP, Printed
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +88,7 @@ class PlanResult(Printed):
         caption : bool
             Whether guarantee and neighbours stand under the picture.
         """
-        from dpmodels.plots.spending import spending
+        from dpmodels.plots.heat import spending
 
         ends, spent = [], math.nan
         for one in self.calls:
@@ -106,3 +110,370 @@ class PlanResult(Printed):
     def __repr__(self) -> str:
         which = "all fit" if self.fits else f"{sum(not one.fits for one in self.calls)} do not fit"
         return f"<PlanResult of {len(self.calls)} calls: {which}, nothing spent>"
+
+
+# What analyses will tell: expected standard errors and power, before anything is spent.
+
+# A choice: below it a release has very likely no standard error.
+SELDOM = 0.5
+# A choice: beyond it a median standard error tells little of the next one.
+UNEVEN = 2.0
+AXES = {"n": "rows", "eps": "eps", "effect": "effect"}
+
+
+@dataclass(frozen=True)
+class PowerQuestion:
+    """What was planned for: public facts and a stated guess."""
+
+    verb: str
+    formula: str
+    guess: str  # what rows are taken to be like
+    guarantee: str  # all of it but an eps that varies
+    adjacency: Adjacency
+    alpha: float
+    solved: str  # "n", "eps", "effect" or "power"
+    target: float  # the power that was asked for; nan where power was solved for
+    mechanisms: tuple[str, ...]  # by cell, and why
+    tested: str  # what the verb's test is
+    enough: float  # about the eps at which most releases have standard errors; nan where they do
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PowerResult(Printed):
+    """What a verb will tell of each term; nothing was read and nothing spent.
+
+    Notes
+    -----
+    `table` has a row for each term of each cell, a number of rows and an eps:
+    ``n, eps, term, effect``; ``std_error`` as the verb's table will print it,
+    the median of the releases that have one, with their 10 and 90 % quantiles
+    ``se_low, se_high``; ``noise_sd`` in it, and ``sampling_se`` without noise;
+    ``power`` and its simulation error ``power_se``; ``identified``, the share of
+    releases in which the term has a standard error at all; ``without_noise``, the
+    power of the same rows without privacy; and ``price``, how many times the rows
+    it takes for the same standard error, or power where a test has none; nan
+    where most releases have none.
+    """
+
+    question: PowerQuestion
+    table: pd.DataFrame
+
+    @property
+    def n(self) -> int:
+        """The number of rows, of one cell."""
+        return int(self._one("n"))
+
+    @property
+    def eps(self) -> float:
+        """The privacy loss eps, of one cell; nan where a budget was given instead."""
+        return float(self._one("eps"))
+
+    @property
+    def power(self) -> pd.Series[float]:
+        """Power by term, of one cell; nan where nothing is tested."""
+        return self._by_term("power")
+
+    @property
+    def effect(self) -> pd.Series[float]:
+        """Effects by term, of one cell."""
+        return self._by_term("effect")
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Expected standard errors by term, of one cell."""
+        return self._by_term("std_error")
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are: numbers of rows, eps and effects."""
+        return int(self.table["cell"].nunique())
+
+    def _one(self, column: str) -> float:
+        if self.cells > 1:
+            raise NotAvailable(
+                f"{column} has several values: this plan has {self.cells} cells; see table"
+            )
+        return float(self.table[column].iloc[0])
+
+    def _by_term(self, column: str) -> pd.Series[float]:
+        self._one("n")
+        index = pd.Index(self.table["term"], name="term")
+        return pd.Series(self.table[column].to_numpy(), index=index, name=column)
+
+    def tidy(self) -> pd.DataFrame:
+        """Return the table, a copy."""
+        return self.table.drop(columns="cell")
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the plan: the least power, and the chance that all is identified."""
+        asked = self.question
+        row = {
+            "verb": asked.verb,
+            "solved": asked.solved,
+            "n": self.table["n"].max(),
+            "eps": self.table["eps"].max(),
+            "power": self.table["power"].min(),
+            "identified": self.table["identified"].min(),
+            "alpha": asked.alpha,
+        }
+        return pd.DataFrame([row])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw power by term against what varies from cell to cell, with that without noise.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Raises
+        ------
+        NotAvailable
+            If there is one cell, or no term is tested.
+        """
+        from dpmodels.plots.curves import curves
+
+        tested = self.table[self.table["power"].notna()]
+        varying = [name for name in AXES if tested.groupby("term")[name].nunique().max() > 1]
+        if not varying:
+            raise NotAvailable(
+                "plot() draws power against rows, eps or effects: list several of them, such as "
+                "n=[1_000, 3_000, 10_000]"
+            )
+        across = varying[0]
+        others = [name for name in varying[1:] if name != "effect"]
+        lines = []
+        for key, own in tested.groupby(["term", *others], sort=False):
+            ordered = own.sort_values(across)
+            names = dict(zip(["", *others], key if isinstance(key, tuple) else (key,), strict=True))
+            label = ", ".join(f"{name} {part}".strip() for name, part in names.items())
+            columns = (ordered[name].to_numpy(np.float64) for name in (across, *_DRAWN))
+            lines.append((label, np.stack([*columns])))
+        return curves(lines, across=AXES[across], logarithmic=across != "effect", ax=ax)
+
+    def __repr__(self) -> str:
+        asked = self.question
+        which = f"{self.cells} cells" if self.cells > 1 else f"n={self.n:,}, eps={self.eps:.3g}"
+        return f"<PowerResult of {asked.verb} {asked.formula!r}: {which}, nothing spent>"
+
+
+_DRAWN = ("power", "without_noise", "identified")
+
+
+# Divisions of a budget between the stages of a recipe, tried in simulation.
+
+# Two-sided, for one difference between two divisions.
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class SplitQuestion:
+    """What divisions of a budget were tried for: public facts."""
+
+    recipe: str  # its name
+    stages: tuple[str, ...]
+    guarantee: Guarantee  # what all stages together satisfy
+    adjacency: Adjacency
+    repeats: int  # runs of each division
+    best: str  # which score is: "largest" or "smallest"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SplitResult(Printed):
+    """Scores of a recipe under divisions of its budget: simulated, nothing was spent.
+
+    In a column of `scores` the runs have the same random words.
+    """
+
+    question: SplitQuestion
+    shares: Floats  # of the budget, shape (divisions, stages)
+    divisions: tuple[tuple[Guarantee, ...], ...]  # what the shares come to
+    scores: Floats  # what the recipe returned, shape (divisions, repeats)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a division.
+
+        Columns: the share of each stage, by its name; the mean ``score`` and
+        its standard error ``score_se``; ``behind``, by how much the mean is
+        worse than the best one's, and ``behind_se``, from differences run by
+        run; whether it is ``best``; and whether it is ``near``: the interval
+        of level 95 % for ``behind`` reaches 0.
+        """
+        behind, behind_se = _mean_and_se(self._sign * (self.scores[self._first] - self.scores))
+        mean, se = _mean_and_se(self.scores)
+        shares = dict(zip(self.question.stages, self.shares.T, strict=True))
+        reach = float(stdtrit(self.question.repeats - 1, (1 + LEVEL) / 2))
+        numbers = {"score": mean, "score_se": se, "behind": behind, "behind_se": behind_se}
+        best = np.arange(len(mean)) == self._first
+        near = behind <= reach * behind_se
+        return pd.DataFrame({**shares, **numbers, "best": best, "near": near | best})
+
+    @property
+    def best(self) -> dict[str, float]:
+        """Shares of the division with the best mean score, by stage."""
+        return dict(zip(self.question.stages, self.shares[self._first].tolist(), strict=True))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The divisions in words, such as ``"0.3 : 0.7"``."""
+        return tuple(ratio(own) for own in self.shares)
+
+    @property
+    def near(self) -> pd.DataFrame:
+        """The rows of the table that are not told apart from the best, itself among them."""
+        table = self.table
+        return table[table["near"]]
+
+    @property
+    def budgets(self) -> dict[str, Guarantee]:
+        """Guarantees of the stages in the best division: the word ``budget`` of their verbs."""
+        return dict(zip(self.question.stages, self.divisions[self._first], strict=True))
+
+    @property
+    def simulated(self) -> bool:
+        """True: the scores depend on the rows without any guarantee."""
+        return True
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a division and stage: ``division, stage, share, eps`` or ``rho, ...``."""
+        asked, table = self.question, self.table.drop(columns=list(self.question.stages))
+        common = [dict(zip(map(str, table), line, strict=True)) for line in table.to_numpy(object)]
+        lines: list[dict[str, Any]] = []
+        for number, (shares, budgets) in enumerate(zip(self.shares, self.divisions, strict=True)):
+            for stage, share, budget in zip(asked.stages, shares, budgets, strict=True):
+                own = {"division": number, "stage": stage, "share": share}
+                spent = capacity(budget)
+                lines.append({**own, spent.unit: spent.amount, **common[number]})
+        return pd.DataFrame(lines)
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the whole trial."""
+        asked, table = self.question, self.table
+        row = {
+            **{f"best_{stage}": share for stage, share in self.best.items()},
+            "score": table["score"].iloc[self._first],
+            "score_se": table["score_se"].iloc[self._first],
+            "divisions": len(table),
+            "near": int(table["near"].sum()),
+            "repeats": asked.repeats,
+            "guarantee": asked.guarantee.describe(),
+            "adjacency": asked.adjacency.name,
+            "simulated": self.simulated,
+        }
+        return pd.DataFrame([row])
+
+    def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
+        """Draw mean scores with their standard errors against the first stage's share.
+
+        With more than two stages the divisions stand side by side.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
+        """
+        from dpmodels.plots.points import divisions
+
+        asked, table = self.question, self.table
+        told = f"Privacy: {asked.guarantee.describe()}; neighbours: {asked.adjacency.describe()}."
+        two = len(asked.stages) == 2
+        return divisions(
+            table["score"].to_numpy(),
+            table["score_se"].to_numpy(),
+            places=self.shares[:, 0] if two else np.arange(len(table), dtype=np.float64),
+            labels=[f"{own[0]:.3g}" for own in self.shares] if two else self.labels,
+            best=int(self._first),
+            near=table["near"].to_numpy(),
+            across=f"share of {asked.stages[0]}" if two else " : ".join(asked.stages),
+            up=f"score, {asked.best} is best",
+            ax=ax,
+            stamp=STAMP,
+            caption=told if truth("caption", caption) else None,
+        )
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if self.question.best == "largest" else -1.0
+
+    @cached_property
+    def _first(self) -> int:
+        """The best division; of equal ones the most even."""
+        means = self._sign * self.scores.mean(axis=1)
+        evenness = -np.abs(self.shares - 1 / self.shares.shape[1]).sum(axis=1)
+        return int(np.lexsort((evenness, means))[-1])
+
+    def __repr__(self) -> str:
+        asked, names = self.question, " : ".join(self.question.stages)
+        return (
+            f"<SplitResult of {asked.recipe}: best {names} = {self.labels[self._first]}, "
+            f"{asked.guarantee.describe()}, {STAMP}>"
+        )
+
+
+def ratio(shares: Floats) -> str:
+    """Write shares as they are compared: ``0.3 : 0.7``."""
+    return " : ".join(f"{share:.3g}" for share in shares)
+
+
+def _mean_and_se(runs: Floats) -> tuple[Floats, Floats]:
+    """Return means over runs and their standard errors."""
+    count = runs.shape[1]
+    return runs.mean(axis=1), runs.std(axis=1, ddof=1) / math.sqrt(count)
+
+
+# ``plot_ledger``: what a budget was spent on.
+
+
+def plot_ledger(ledger: Ledger, *, ax: Axes | None = None, caption: bool = True) -> Axes:
+    """Draw what a ledger was charged by each release, against its budget.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        In memory or in a file; it is verified first.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    caption : bool
+        Whether guarantee and neighbours stand under the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        A bar a charge, from what was spent before it to what was after, in eps or rho. Charges
+        that nothing is known to have come of are hatched: they stay spent.
+
+    Raises
+    ------
+    LedgerError
+        If a line was changed.
+    ArgumentError
+        If it is no ledger.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> ledger = dp.Ledger(eps=2.0)
+    >>> rows, cb = {"age": [20, 40, 60] * 900}, dp.codebook(age=(0, 100))
+    >>> fit = dp.dp_mean("~ age", rows, codebook=cb, eps=0.5, ledger=ledger)
+    >>> ax = dp.plot_ledger(ledger)
+    >>> [tick.get_text() for tick in ax.get_yticklabels()]
+    ['1 dp_mean ~ age']
+    """
+    from dpmodels.plots.heat import spending
+
+    register = verified(ledger).register().reset_index()
+    after = register["total"].to_numpy(dtype=np.float64)
+    hidden = hidden_by(ledger.guarantee, ledger.adjacency)
+    under = f"Privacy of all together: {ledger.guarantee.describe()}; neighbours: {hidden}."
+    return spending(
+        np.column_stack([np.append(0.0, after)[:-1], after]),
+        register["state"].tolist(),
+        capacity(ledger.guarantee).amount,
+        labels=[f"{line.charge} {line.label}".strip() for line in register.itertuples()],
+        unit=ledger.spent.unit,
+        ax=ax,
+        caption=under if truth("caption", caption) else None,
+    )

@@ -16,18 +16,14 @@ from dpmodels.formula.sides import measured, sides
 from dpmodels.inference.ordered import SumNoise
 from dpmodels.outside import array
 from dpmodels.postprocess.ordered import ordered
-from dpmodels.postprocess.plane import block_sizes, block_starts
+from dpmodels.postprocess.plane import Blocks, block_sizes, block_starts, told_density
 from dpmodels.postprocess.protocol import OrderedCounts
-from dpmodels.postprocess.told import Blocks, told_density
 from dpmodels.released import CountsRelease, SumsRelease
 from dpmodels.results.base import Result, checked_level
-from dpmodels.results.bins import Bins, Ranges
+from dpmodels.results.bins import Bins, OrderedGroup, Ranges, Rectangles
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.described import described_line, interval_frame
+from dpmodels.results.described import by_group, described_line, interval_frame, place_of
 from dpmodels.results.estimate_table import EstimateTable, count_table
-from dpmodels.results.group_frames import by_group, place_of
-from dpmodels.results.ordered import OrderedGroup
-from dpmodels.results.rectangles import Rectangles
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -253,7 +249,7 @@ class PlaneResult(Result):
         ArgumentError
             If the group is not one of the declared ones.
         """
-        from dpmodels.plots.map import plane
+        from dpmodels.plots.points import plane
 
         finest = self.blocks((DRAWN[0],) * 2)
         ends = [

@@ -14,7 +14,7 @@ from dpmodels.arguments import truth
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date
 from dpmodels.errors import NotAvailable, OutsideWarning, frames_up, shorten
-from dpmodels.formula.row_coder import RowCoder, on_steps
+from dpmodels.formula.coding import RowCoder, on_steps
 from dpmodels.formula.values import Columns
 from dpmodels.typing import Coder, Floats
 from dpmodels.variables import Numeric

@@ -151,7 +151,7 @@ class QuantileResult(Result):
         caption : bool
             Whether guarantee, neighbours and noise stand under the picture.
         """
-        from dpmodels.plots.quantiles import quantiles
+        from dpmodels.plots.heat import quantiles
 
         facts, values = self._facts, self.params.to_numpy()
         ends = np.full((*values.shape, 2), np.nan)

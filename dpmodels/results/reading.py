@@ -14,8 +14,7 @@ from dpmodels.arguments import truth
 from dpmodels.errors import ArgumentError
 from dpmodels.privacy import Adjacency, ApproxDP, PureDP
 from dpmodels.privacy.trade_off import Curve, advantage, misses, odds_factor, power, shifted
-from dpmodels.results.base import STAMP, Printed
-from dpmodels.results.reading_line import protected
+from dpmodels.results.base import STAMP, Printed, protected
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ class ReadingResult(Printed):
         caption : bool
             Whether guarantee, neighbours and noise stand under the picture.
         """
-        from dpmodels.plots.trade_off import RATES, trade_offs
+        from dpmodels.plots.curves import RATES, trade_offs
 
         curves = self.trade_off(RATES).to_numpy().T
         points = self.trade_off([self.alpha]).to_numpy()[0]

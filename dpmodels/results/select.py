@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.errors import NotAvailable
-from dpmodels.inference.associated import Correlations, correlations, gains
-from dpmodels.inference.ranked import above_next
 from dpmodels.inference.ratios import Noise
+from dpmodels.inference.screened import Correlations, above_next, associated_correlations, gains
 from dpmodels.inference.shares import count_interval
 from dpmodels.outside import one_of
 from dpmodels.released import SelectionRelease
@@ -137,7 +136,7 @@ class SelectResult(Result):
         assert own.response is not None
         if own.slopes is not None:
             return gains(own.values, own.scatters, own.response, own.slopes, own.noise_sd)
-        return correlations(own.values, own.scatters, own.response, own.noise_sd)
+        return associated_correlations(own.values, own.scatters, own.response, own.noise_sd)
 
     def cumulative(self) -> pd.DataFrame:
         """Return R² of the released fit, column by column, and the sd of the noise in it.
@@ -213,7 +212,7 @@ class SelectResult(Result):
             If no values were bought, none is told from its noise, or nothing was
             above the threshold.
         """
-        from dpmodels.plots.ranked import ranked
+        from dpmodels.plots.bars import ranked
 
         values, ends, facts = self._valued.values, self.noise_int(), self._facts
         if len(values) and np.isnan(values).all():

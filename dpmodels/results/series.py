@@ -13,16 +13,14 @@ from numpy.typing import NDArray
 from dpmodels.arguments import whole
 from dpmodels.errors import ArgumentError, said
 from dpmodels.formula.periods import Periods, periods
-from dpmodels.inference.ordered import SumNoise, sum_interval
-from dpmodels.inference.rates import rate_interval
+from dpmodels.inference.ordered import SumNoise, rate_interval, sum_interval
 from dpmodels.postprocess.ordered import ordered, within
 from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
 from dpmodels.released import SumsRelease
 from dpmodels.results.base import Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.described import described_line
+from dpmodels.results.described import described_line, place_of
 from dpmodels.results.estimate_table import EstimateTable, estimate_table
-from dpmodels.results.group_frames import place_of
 from dpmodels.typing import Floats, Integers
 
 if TYPE_CHECKING:
@@ -299,7 +297,7 @@ class SeriesResult(Result):
     def _drawn(
         self, table: pd.DataFrame, group: object, ax: Axes | None, what: str, caption: bool
     ) -> Axes:
-        from dpmodels.plots.lines import band
+        from dpmodels.plots.curves import band
 
         place, size = place_of(self._facts, group), len(table) // self._groups.cells
         own = table.iloc[place * size : (place + 1) * size]

@@ -14,16 +14,15 @@ import pandas as pd
 from dpmodels.errors import NotAvailable
 from dpmodels.labels import component_names, with_labels
 from dpmodels.released import SubspaceRelease
-from dpmodels.results.base import Refused, per_row, public_rows, release_facts
+from dpmodels.results.base import Refused, convergence_words, per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.components import Components
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
-from dpmodels.results.loadings import (
+from dpmodels.results.components import (
+    Components,
     Rotation,
     blank_words,
     told,
 )
-from dpmodels.results.reading_line import convergence_words
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:

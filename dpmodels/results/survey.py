@@ -23,7 +23,7 @@ from dpmodels.inference.response import (
     kept_information,
     wald,
 )
-from dpmodels.postprocess.totals import whole
+from dpmodels.postprocess.protocol import whole
 from dpmodels.released import AnswersRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall, TableCall

@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri
 
 from dpmodels.errors import NotAvailable
 from dpmodels.inference.links import LOGIT, Link
-from dpmodels.inference.normal import NormalLaw
+from dpmodels.inference.sandwich import NormalLaw
 from dpmodels.released import AnswersFitRelease
 from dpmodels.results.base import per_row
 from dpmodels.results.call import CoefficientsCall

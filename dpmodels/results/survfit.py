@@ -12,16 +12,14 @@ import pandas as pd
 
 from dpmodels.arguments import between, several
 from dpmodels.errors import ArgumentError, NotAvailable, said
-from dpmodels.inference.log_rank import LogRank
+from dpmodels.inference.survival import LogRank
 from dpmodels.outside import Quantity
 from dpmodels.released import CountsRelease, SumsRelease
 from dpmodels.results.base import Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.described import described_line
+from dpmodels.results.described import by_group, described_line, place_of
 from dpmodels.results.estimate_table import EstimateTable, estimate_table
-from dpmodels.results.group_frames import by_group, place_of
-from dpmodels.results.survival_counts import SurvivalCounts
-from dpmodels.results.survival_curve import NUMBERS, Curve, differing
+from dpmodels.results.survival_curve import NUMBERS, Curve, SurvivalCounts, differing
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -374,7 +372,7 @@ class SurvfitResult(Result):
         ArgumentError
             If the group is not a declared one, or there are more than six and none is named.
         """
-        from dpmodels.plots.survival import Drawn, curves
+        from dpmodels.plots.curves import Drawn, survival_curves
 
         if group is None and self.ncurves > DRAWN:
             raise ArgumentError(
@@ -386,4 +384,6 @@ class SurvfitResult(Result):
         drawn = [Drawn(names[place], self._curves[place].columns(level)) for place in shown]
         label, steps = self.counted.asked.time.code, not self.counted.halved.any()
         told = self._caption(shown=caption)
-        return curves(drawn, label, steps=steps, risk=risk, ax=ax, stamp=self.stamp, caption=told)
+        return survival_curves(
+            drawn, label, steps=steps, risk=risk, ax=ax, stamp=self.stamp, caption=told
+        )

@@ -15,8 +15,8 @@ import numpy as np
 
 from dpmodels.errors import FrameError
 from dpmodels.outside import LONGEST, fields_of
-from dpmodels.postprocess.halves import Halves
 from dpmodels.postprocess.ordered import numbers
+from dpmodels.postprocess.pooled_counts import Halves
 from dpmodels.postprocess.residuals import cells, components, largest
 from dpmodels.privacy import Pufferfish
 from dpmodels.question import Question
@@ -45,10 +45,10 @@ from dpmodels.results.call import (
     DescribedCall,
     MomentsCall,
     ScreenCall,
+    Spec,
     TableCall,
 )
 from dpmodels.results.held_margins import HeldMargins
-from dpmodels.results.spec import Spec
 from dpmodels.results.store import arrays_of, part_at
 
 # How far from 1 the sum of a law may be, as its entries are rounded.

@@ -8,9 +8,8 @@ from fractions import Fraction
 from dpmodels.errors import BudgetError
 from dpmodels.privacy import ApproxDP, Event, Guarantee, Ledger
 from dpmodels.results.plan import PlannedCall, PlanResult
-from dpmodels.sessions.call import Call
+from dpmodels.sessions.call import Call, Terms
 from dpmodels.sessions.shares import budget_words, whole_of
-from dpmodels.sessions.terms import Terms
 
 
 def budget_of(

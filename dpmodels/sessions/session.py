@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, SupportsIndex
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, SupportsIndex, TypeVar
 
 from dpmodels.arguments import whole
 from dpmodels.codebook import Codebook
 from dpmodels.declared import Declared, declared
 from dpmodels.entry_point import entry_point
-from dpmodels.errors import ArgumentError, BudgetError, CodebookError, FrameError, PrivacyError
-from dpmodels.formula.subset import subset as condition
+from dpmodels.errors import (
+    ArgumentError,
+    BudgetError,
+    CodebookError,
+    FrameError,
+    NotAvailable,
+    PrivacyError,
+)
+from dpmodels.formula.sides import subset as condition
 from dpmodels.frames import open_rows, require
 from dpmodels.frames.delimited import CsvMode
+from dpmodels.models.replay import all_verbs, verb_of
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Spent, resolve_budget
 from dpmodels.privacy.refusal import refuse_other_neighbours
 from dpmodels.privacy.register import convergence_notes
@@ -24,17 +35,121 @@ from dpmodels.question import related
 from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif
 from dpmodels.results.bounds import BoundsResult
 from dpmodels.results.plan import PlanResult
-from dpmodels.sessions.call import Call
-from dpmodels.sessions.method import Calls, Method
+from dpmodels.sessions.call import Call, Terms, call_of, signature_of
 from dpmodels.sessions.plan import budget_of, planned
 from dpmodels.sessions.shares import fraction, left_words, whole_of
-from dpmodels.sessions.terms import Terms
 from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, parties
 from dpmodels.typing import AnyPath
 from dpmodels.verbs import UNCHARGED, verb_names
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# A verb as a method of a session.
+
+Made = TypeVar("Made")
+_SESSION = """
+The session sets the data, codebook, neighbours, persons and ledger. A budget that is not written is
+a share of what is left: ``eps="1/5"``, ``share=0.2``, ``split(5)`` before.
+"""
+
+
+class Method:
+    """A verb of a session by its name; its module is imported when it is looked up."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, session: Any, kind: type | None = None) -> Callable[..., Any]:
+        ask = method(_charging("session", self.name))
+        return ask if session is None else MethodType(ask, session)
+
+
+def _charging(where: str, name: str) -> Callable[..., Any]:
+    """Return the function of a verb that charges a ledger."""
+    verb = verb_of(name)
+    if verb is None or not verb.charges:
+        known = "" if name.startswith("_") else f", one of {', '.join(all_verbs())}"
+        raise NotAvailable(f"{where}.{name}: expected a verb{known}")
+    return verb.function
+
+
+@functools.cache
+def method(verb: Callable[..., Made]) -> Callable[..., Made]:
+    """Return the verb as a method: its words less those a session says, its docstring."""
+
+    @functools.wraps(verb)
+    @entry_point
+    def ask(self: Any, *given: Any, **words: Any) -> Any:
+        return self.make(call_of(verb, given, words))
+
+    head, _, rest = (verb.__doc__ or "").partition("\n")
+    ask.__doc__ = f"{head}\n{_SESSION}{rest}"
+    own = signature_of(verb)
+    first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    asked = own.replace(parameters=[first, *own.parameters.values()])
+    vars(ask)["__signature__"] = asked
+    return ask
+
+
+class Calls:
+    """The verbs, which write a call and do not make it: for plans.
+
+    Each verb is a method, ``call.lm("y ~ x")``; the same is ``call("lm", "y ~ x")``.
+
+    Parameters
+    ----------
+    verb : str
+        Its name, such as ``"lm"``.
+    formula : str
+        As for the verb.
+    **words
+        The verb's own words, less those that are said once of a table; a budget or none.
+
+    Returns
+    -------
+    Call
+        For :meth:`dp.session.plan` and :func:`dp.plan`.
+
+    Raises
+    ------
+    NotAvailable, ArgumentError
+        If there is no such verb, or it does not know a word.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> dp.call.lm("wage ~ age", eps=0.2)
+    lm('wage ~ age', eps=0.2)
+    """
+
+    def __getattr__(self, name: str) -> Callable[..., Call]:
+        verb = _charging("call", name.removeprefix("dp_"))
+        return lambda *given, **words: call_of(verb, given, words)
+
+    def __call__(self, verb: str, formula: str, **words: Any) -> Call:
+        """Write a call of a verb by its name."""
+        written: Call = self.__getattr__(verb)(formula, **words)
+        return written
+
+    def __dir__(self) -> list[str]:
+        return list(all_verbs())
+
+    def read(self, written: object) -> Call:
+        """Return a call as it is, or of a name, a formula and its words."""
+        if isinstance(written, Call):
+            return written
+        match written:
+            case (str(name), str(formula)):
+                return self(name, formula)
+            case (str(name), str(formula), Mapping() as words):
+                return self(name, formula, **words)
+        raise ArgumentError(
+            f'a call of type {type(written).__name__}: expected call.lm("y ~ x", eps=0.2) or '
+            '("lm", "y ~ x", dict(eps=0.2))'
+        )
+
 
 _MOST_PARTS: Final = 1_000_000
 _SHOWN: Final = 20

@@ -50,7 +50,7 @@ def _run(words: argparse.Namespace) -> int:
 
 
 def _draft(words: argparse.Namespace) -> int:
-    from dpmodels.dictionaries.read import read
+    from dpmodels.dictionaries.door import read
 
     if words.out is not None:
         require_target(words.out, overwrite=words.force, never=words.files)
@@ -62,7 +62,7 @@ def _draft(words: argparse.Namespace) -> int:
 
 
 def _check(words: argparse.Namespace) -> int:
-    from dpmodels.dictionaries.read import read
+    from dpmodels.dictionaries.door import read
     from dpmodels.frames import open_rows
 
     source = open_rows(words.data)

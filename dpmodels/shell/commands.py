@@ -2,22 +2,114 @@
 
 from __future__ import annotations
 
+import argparse
+import inspect
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import dpmodels as dp
-from dpmodels.shell.audit import AUDIT
-from dpmodels.shell.cite import CITE
 from dpmodels.shell.codebook import CODEBOOK
-from dpmodels.shell.command import Command, Parser
-from dpmodels.shell.completion import SHELLS
+from dpmodels.shell.command import SHELLS, Command, Parser
 from dpmodels.shell.evaluate import EVALUATE
 from dpmodels.shell.functions import FUNCTIONS
-from dpmodels.shell.ledger import LEDGER
-from dpmodels.shell.plan import PLAN
-from dpmodels.shell.run import RUN
+from dpmodels.shell.outputs import add_outputs, require_outputs, tell, write_outputs
+from dpmodels.shell.plan import PLAN, RUN
 from dpmodels.shell.sites import COMBINE, SITE, SITE_KEY
 from dpmodels.shell.verbs import verbs
+from dpmodels.shell.words import add_privacy, add_words, asked, described, given, signature
+from dpmodels.writing import require_target
+
+# The command that audits the package, or its exhibits.
+
+WHAT: Final = "Attack every mechanism and every verb, and bound from below the privacy that is lost"
+
+
+def _audit_add(parser: Parser) -> None:
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--all", action="store_true", help="as many releases as bounds need, minutes; else seconds"
+    )
+    which.add_argument(
+        "--exhibits",
+        action="store_true",
+        help="recipes with known faults, which have to be flagged, each with its mended twin",
+    )
+    add_outputs(parser, "table")
+
+
+def _audit_run(words: argparse.Namespace) -> int:
+    """Audit the package or the exhibits; status 1 if one is not as it should be."""
+    from dpmodels.audit.run_all import run_all, run_exhibits
+
+    require_outputs(words)
+    made = run_exhibits() if words.exhibits else run_all(full=words.all)
+    tell(made.summary())
+    write_outputs(words, made.summary())
+    return 0 if made.expected else 1
+
+
+AUDIT: Final = Command(WHAT, _audit_add, _audit_run)
+
+
+# The command that opens, verifies and prints a ledger.
+
+_LEDGER_EXAMPLE: Final = """\
+example:
+  dpmodels ledger study.ledger --eps 2 --delta 1e-6     # a new one
+  dpmodels pca "~ a + b" data.csv --codebook cb.json --eps 1 --delta 1e-6 --ledger study.ledger
+  dpmodels ledger study.ledger --html register.html     # what was charged
+"""
+
+
+def _ledger_add(parser: Parser) -> None:
+    parser.epilog = _LEDGER_EXAMPLE
+    parser.add_argument("file", metavar="FILE", help="of the ledger; made if it is not there")
+    budget = parser.add_argument_group("what a new one holds; of another one it has to be the same")
+    add_privacy(budget, dp.Ledger.open)
+    budget.add_argument("--pure", type=float, help="eps kept for releases without delta")
+    budget.add_argument("--rule", help="gaussian or zcdp; by default the first charge decides")
+    parser.add_argument("--export", metavar="FILE", help="all lines with their hashes, as JSON")
+    add_outputs(parser, "table")
+
+
+def _ledger_run(words: argparse.Namespace) -> int:
+    """Open a ledger, verify it and print its register."""
+    require_outputs(words, words.file)
+    if words.export is not None:
+        require_target(words.export, overwrite=words.force, never=[words.file])
+    said: dict[str, Any] = {"pure": words.pure, "rule": words.rule, **asked(words), **given(words)}
+    ledger = dp.Ledger.open(words.file, **said, new=True)
+    made = dp.ledger_report(ledger)
+    tell(made)
+    write_outputs(words, made)
+    if words.export is not None:
+        ledger.export(words.export, overwrite=words.force)
+    return 0
+
+
+LEDGER: Final = Command(
+    "Open, verify and print the account of what one table's releases have cost",
+    _ledger_add,
+    _ledger_run,
+)
+
+
+# The command that says how the package is cited.
+
+
+def _add(parser: Parser) -> None:
+    parser.epilog = "example:\n  dpmodels cite --format bibtex"
+    texts = described(inspect.getdoc(dp.citation) or "")
+    add_words(parser, signature(dp.citation).values(), texts)
+
+
+def _run(words: argparse.Namespace) -> int:
+    tell(dp.citation(**given(words)))
+    return 0
+
+
+CITE: Final = Command("Say how this version is cited", _add, _run)
+
 
 OTHERS: Final[Mapping[str, Command]] = {
     "run": RUN,

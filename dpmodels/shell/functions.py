@@ -10,10 +10,17 @@ from typing import Any, Final, NamedTuple
 
 import dpmodels as dp
 from dpmodels.shell.command import Command, Parser
-from dpmodels.shell.docstrings import described
 from dpmodels.shell.outputs import TABLES, add_outputs, require_outputs, tell, write_outputs
-from dpmodels.shell.rows import CODEBOOK, SAID, add_privacy, asked
-from dpmodels.shell.words import add_words, given, signature
+from dpmodels.shell.words import (
+    CODEBOOK,
+    SAID,
+    add_privacy,
+    add_words,
+    asked,
+    described,
+    given,
+    signature,
+)
 
 _SAVED: Final = ".nc"
 # A page by itself, and the same as Markdown, which is printed where no file is asked for.

@@ -9,11 +9,13 @@ from collections.abc import Callable, Collection, Mapping
 from glob import glob
 from typing import TYPE_CHECKING, Any
 
+import dpmodels as dp
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError
 from dpmodels.writing import require_target, write_whole
 
 if TYPE_CHECKING:
     from dpmodels.report import Summary
+
 
 TABLES: Mapping[str, str] = {
     "text": "as plain text",
@@ -77,7 +79,7 @@ def write_outputs(words: argparse.Namespace, summary: Summary, fit: Any = None) 
 
 def content(name: str, summary: Summary, fit: Any = None) -> bytes:
     """Return what a file holds, by the name of its option."""
-    from dpmodels.disclosures.pictures import pictures
+    from dpmodels.disclosures.document import pictures
     from dpmodels.shell.plain import as_csv, as_json
 
     makers: Mapping[str, Callable[[], str]] = {
@@ -112,3 +114,23 @@ def tell(text: object) -> None:
 def _targets(words: argparse.Namespace) -> dict[str, str]:
     given = {name: getattr(words, name, None) for name in (*TABLES, *DATA, *FOUND)}
     return {name: target for name, target in given.items() if target is not None}
+
+
+# What the command line does without a command: a private analysis of persons, printed.
+
+
+def main_job() -> int:
+    """Print private principal components of the RAND Health Insurance Experiment."""
+    from dpmodels.datasets import MOST_YEARS, load_randhie, randhie_codebook
+
+    fit = dp.dp_pca(
+        "~ mdvis + lncoins + idp + lpi + fmde + physlm + disea + hlthg + hlthf + hlthp",
+        load_randhie(),
+        codebook=randhie_codebook(),
+        eps=1.0,
+        delta=1e-6,
+        rows=MOST_YEARS,
+        ncomp=6,
+    )
+    tell(fit.summary())
+    return 0

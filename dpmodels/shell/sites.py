@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
 from dpmodels.shell.command import Command, Parser
-from dpmodels.shell.docstrings import Said, described
 from dpmodels.shell.outputs import DATA, TABLES, add_outputs, require_outputs, show, tell
-from dpmodels.shell.rows import add_rows, asked
-from dpmodels.shell.words import add_word, given, signature
+from dpmodels.shell.words import Said, add_rows, add_word, asked, described, given, signature
 
 if TYPE_CHECKING:
     from dpmodels.sites import LetterProtocol
@@ -52,7 +50,7 @@ def _run_key(words: argparse.Namespace) -> int:
 
 
 def _add_site(parser: Parser) -> None:
-    from dpmodels.models.site_terms import sent_verbs
+    from dpmodels.models.site_files import sent_verbs
 
     parser.epilog = _EXAMPLE
     parser.usage = f"{parser.prog} FORMULA FILE [options]"
@@ -79,7 +77,7 @@ def _add_site(parser: Parser) -> None:
 
 def _verbs_words() -> Iterator[tuple[inspect.Parameter, Said]]:
     """Give the words of all verbs that sites have, each once, with what is said of it."""
-    from dpmodels.models.site_terms import sent_verbs
+    from dpmodels.models.site_files import sent_verbs
 
     seen = set()
     for verb in sent_verbs().values():

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from glob import glob
+from pathlib import Path
 from typing import Any, Final
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, DPModelsError, FrameError, LedgerError
 from dpmodels.sessions.call import Call
-from dpmodels.shell.alone import alone
 from dpmodels.shell.outputs import tell
 from dpmodels.shell.record import FILE, Record, asked_of, done
 from dpmodels.shell.study import Asked, Study, read_study
@@ -148,3 +150,33 @@ def _released(
         fits[asked.name] = fit
         tell(f"{asked.name}: {session.ledger.describe()}")
     return fits
+
+
+# One process at a time in a folder, where the system has locks for that.
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Keep other processes out of a folder; the lock ends with the process, however that ends."""
+    with ExitStack() as held:
+        if fcntl is not None:
+            with suppress(OSError):  # A file system without locks
+                _lock(folder, held)
+        yield
+
+
+def _lock(folder: Path, held: ExitStack) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    held.callback(os.close, descriptor)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise LedgerError(
+            f"another process makes a study in {str(folder)!r}: run this one when it has ended; "
+            "nothing was charged here"
+        ) from None

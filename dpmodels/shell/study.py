@@ -16,8 +16,8 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, DPModelsError, FrameError, shorten
 from dpmodels.models.etable import look_of
 from dpmodels.outside import conform, read_bytes
+from dpmodels.results.etable import columns_of
 from dpmodels.results.etable_columns import ACCEPTED
-from dpmodels.results.etable_components import columns_of
 from dpmodels.sessions.call import AMOUNTS, Call, signature_of
 from dpmodels.shell.words import evaluated_signature, members, signature
 

@@ -9,13 +9,24 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import Any, Final
 
-from dpmodels.errors import BudgetError, CodebookError
+from dpmodels.errors import ArgumentError, BudgetError, CodebookError
 from dpmodels.shell.command import Command, Parser
-from dpmodels.shell.devices import DEVICE, EXAMPLE, add_devices
-from dpmodels.shell.docstrings import described, example, first_sentence
 from dpmodels.shell.outputs import DATA, FOUND, TABLES, add_outputs, require_outputs, show
-from dpmodels.shell.rows import SAID, add_rows, asked, files_read
-from dpmodels.shell.words import add_words, evaluated_signature, given, signature
+from dpmodels.shell.words import (
+    SAID,
+    add_rows,
+    add_words,
+    asked,
+    described,
+    dest,
+    evaluated_signature,
+    example,
+    files_read,
+    first_sentence,
+    given,
+    read,
+    signature,
+)
 from dpmodels.verbs import VERBS, exported, verb_names
 
 _ROWS: Final = ("formula", "data", "answers", "codebook")
@@ -93,3 +104,43 @@ def _run(words: argparse.Namespace) -> int:
         error.args = (f"{error}{_HERE * (words.codebook is None)}",)
         raise
     return show(fit, words)
+
+
+# Devices of randomised questions, as words of the shell.
+
+DEVICE: Final = "device"
+EXAMPLE: Final = "drug=no,yes:1.0"
+_FORM: Final = "NAME=LEVEL,LEVEL:EPS"
+
+
+class _Devices(argparse.Action):
+    """Makes the devices of all questions, each a randomized response."""
+
+    def __call__(self, parser: Any, words: Any, texts: Any, option: Any = None) -> None:
+        setattr(words, self.dest, dict(map(_device, texts)))
+
+
+def add_devices(group: Any) -> None:
+    """Add the option of devices, one for each randomised question."""
+    group.add_argument(
+        f"--{DEVICE}",
+        dest=dest(DEVICE),
+        nargs="+",
+        action=_Devices,
+        required=True,
+        metavar=_FORM,
+        help=f"answers and privacy loss of each randomised question, such as {EXAMPLE}",
+    )
+
+
+def _device(text: str) -> tuple[str, Any]:
+    from dpmodels.devices.randomized_response import randomized_response
+
+    name, _, rest = text.partition("=")
+    levels, _, eps = rest.rpartition(":")
+    try:
+        answers = [read((Any,), level) for level in levels.split(",")]
+        return name, randomized_response(answers, eps=float(eps))
+    except ValueError as error:
+        why = str(error) if isinstance(error, ArgumentError) else f"expected {_FORM}"
+        raise ArgumentError(f"--{DEVICE} {text!r}: {why}; write {EXAMPLE}") from None

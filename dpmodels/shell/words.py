@@ -8,13 +8,28 @@ help says so.
 from __future__ import annotations
 
 import argparse
+import ast
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+import shlex
+from argparse import SUPPRESS
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from doctest import DocTestParser
 from types import NoneType, SimpleNamespace, UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
+import dpmodels as dp
 from dpmodels.errors import ArgumentError
-from dpmodels.shell.docstrings import Said
+from dpmodels.frames.delimited import CsvMode
 
 # Options are kept apart from what else a command knows, whatever a function's words are called.
 _OWN: Final = "word:"
@@ -173,3 +188,165 @@ def _with_default(text: str, default: object) -> str:
 def escaped(text: str) -> str:
     """Return a text as argparse prints it whole."""
     return text.replace("%", "%%")
+
+
+# What numpydoc says of a function, as lines of help: its words one by one, and an example.
+
+_MARKUP = re.compile(r":\w+:`~?\.?([^`]+)`|``(.+?)``|`([^`]+)`")
+_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z0-9\"'`])")
+_PLAIN = re.compile(r'[^"$`!\\]*')
+
+
+class Said(NamedTuple):
+    """What is said of a parameter: its first sentence, and the words that it may be."""
+
+    text: str = ""
+    words: tuple[str, ...] = ()
+
+
+def described(doc: str) -> dict[str, Said]:
+    """Return what is said of each parameter.
+
+    >>> described('''Fit.
+    ...
+    ... Parameters
+    ... ----------
+    ... vcov : {"iid", None}, optional
+    ...     Of residuals, as for :func:`f`. None by default.
+    ... ''')
+    {'vcov': Said(text='of residuals, as for f', words=('iid', 'none'))}
+    """
+    _, found, rest = doc.partition("\nParameters\n")
+    body = re.split(r"\n\w[\w ]*\n-{3,}\n", rest.partition("\n")[2])[0] if found else ""
+    found_of: dict[str, Said] = {}
+    for entry in re.split(r"\n(?=\S)", body.strip("\n")):
+        head, _, text = entry.partition("\n")
+        names, _, kind = head.partition(" :")
+        sentence = first_sentence(text)
+        said = Said(sentence[:1].lower() + sentence[1:], tuple(_words(kind)))
+        found_of |= dict.fromkeys((name.strip("* ") for name in names.split(",")), said)
+    return found_of
+
+
+def _words(kind: str) -> Iterator[str]:
+    """Give the words that a kind lists in braces."""
+    listed = re.search(r"\{(.+?)\}", kind)
+    for one in listed[1].split(",") if listed else ():
+        yield "none" if one.strip() == "None" else one.strip(' "')
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence without its full stop and without markup."""
+    plain = _MARKUP.sub(lambda found: next(filter(None, found.groups())), " ".join(text.split()))
+    return _SENTENCE.split(plain)[0].rstrip(".")
+
+
+def example(doc: str, name: str, known: Container[str]) -> str:
+    """Return a function's call in its docstring as words of the shell; empty where there is none.
+
+    >>> example('>>> dp.f("~ a", rows, codebook=cb, k=2, q=x)', "f", ("k", "q"))
+    '"~ a" people.csv --codebook cb.json --k 2'
+    """
+    for line in DocTestParser().get_examples(doc):
+        for node in ast.walk(ast.parse(line.source)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == name:
+                return _shell_words(node, known)
+    return ""
+
+
+def _shell_words(call: ast.Call, known: Container[str]) -> str:
+    literal = [ast.literal_eval(own) for own in call.args[:1] if isinstance(own, ast.Constant)]
+    given = [_quoted(str(own)) for own in literal] + ["people.csv"] * (len(call.args) > 1)
+    for word in call.keywords:
+        if word.arg == "codebook":
+            given += ["--codebook", "cb.json"]
+        elif word.arg in known:
+            try:
+                given += _option(str(word.arg), ast.literal_eval(word.value))
+            except ValueError:
+                continue
+    return " ".join(given)
+
+
+def _option(name: str, value: Any) -> list[str]:
+    flag = name.replace("_", "-")
+    if isinstance(value, bool):
+        return [f"--{flag}" if value else f"--no-{flag}"]
+    many = value if isinstance(value, list | tuple) else [value]
+    text = ",".join(f"{own:g}" if isinstance(own, float) else str(own) for own in many)
+    return [f"--{flag}", _quoted(text)]
+
+
+def _quoted(text: str) -> str:
+    if shlex.quote(text) == text:
+        return text
+    return f'"{text}"' if _PLAIN.fullmatch(text) else shlex.quote(text)
+
+
+# What commands that read rows have in common: the table, the guarantee, who is protected.
+
+ROWS: Final = "path of a .parquet or .csv file"
+FORMULA: Final = 'for example "~ a + log(b + 1)"; "~ ." takes all variables'
+CODEBOOK: Final = "file of public bounds and levels; by default what a .parquet carries"
+RHO: Final = "zCDP budget, instead of --eps and --delta"
+# Of words that most functions share, in the order of the help.
+SAID: Final = {
+    "eps": "privacy loss, for example 1",
+    "delta": "for example 1e-6; well below 1/n",
+    "budget": RHO,
+    "adjacency": "replace (default; n is public) or add-remove",
+    "person": "column that says whose a row is: protects persons; by default the codebook's",
+    "rows": "how many rows of a person count, or mean for all; without a person any so many",
+    "subset": "a condition on the rows that count, such as 'age >= 25'",
+    "csv": "what a row of a CSV file is: records (default; quoted cells may span lines) or lines",
+    "ledger": "file of a ledger to charge, opened by the command ledger",
+}
+
+
+def add_rows(
+    parser: argparse.ArgumentParser, function: Callable[..., Any], formula: str = FORMULA
+) -> None:
+    """Add a formula, a file, and what is said of it, as far as a function asks for it."""
+    own = signature(function)
+    parser.add_argument("formula", metavar="FORMULA", help=escaped(formula))
+    parser.add_argument("data", metavar="FILE", help=ROWS)
+    if "codebook" in own:
+        parser.add_argument("--codebook", metavar="FILE", help=CODEBOOK)
+    add_privacy(parser.add_argument_group("privacy"), function)
+
+
+def add_privacy(group: Any, function: Callable[..., Any]) -> None:
+    """Add who is protected and how well, in the words that a function has of these."""
+    own = signature(function)
+    for name, text in SAID.items():
+        if name not in own:
+            continue
+        if name == "csv":  # --csv writes one
+            modes = get_args(CsvMode)
+            group.add_argument(
+                "--input-csv", choices=modes, dest=dest(name), default=SUPPRESS, help=text
+            )
+        elif name == "budget":
+            group.add_argument("--rho", type=float, help=text)
+        elif name == "ledger":
+            group.add_argument("--ledger", metavar="FILE", help=text)
+        else:
+            add_word(group, own[name], Said(text))
+
+
+def asked(words: argparse.Namespace) -> dict[str, Any]:
+    """Return what was said of the table and its guarantee besides the function's own words."""
+    own: dict[str, Any] = {}
+    if getattr(words, "codebook", None) is not None:
+        own["codebook"] = words.codebook
+    if getattr(words, "rho", None) is not None:
+        own["budget"] = dp.ZCDP(words.rho)
+    if getattr(words, "ledger", None) is not None:
+        own["ledger"] = dp.Ledger.open(words.ledger)
+    return own
+
+
+def files_read(words: argparse.Namespace) -> list[str]:
+    """Return the files that a command reads or charges."""
+    named = (getattr(words, name, None) for name in ("data", "codebook", "ledger"))
+    return [own for own in named if own is not None]

@@ -44,7 +44,7 @@ the default, is the least for which the guarantee holds against the other sites
 too; ``t = 0`` gives the noise of a trusted aggregator and protects against an
 aggregator, or a reader, who is none of the sites. What noise the honest sites
 add together, and why that suffices though sums of discrete Gaussians are not
-discrete Gaussians, is proved in :mod:`dpmodels.sites.shares`.
+discrete Gaussians, is proved in :mod:`dpmodels.sites.summing`.
 
 *Honest but curious.* All protocols assume that sites and aggregator do what
 they should and read all they get. A site that sends nonsense spoils the
@@ -60,13 +60,13 @@ from typing import Any
 from dpmodels.sites.cape import Cape as Cape
 from dpmodels.sites.dpdispca import DPdisPCA as DPdisPCA
 from dpmodels.sites.full import Full as Full
-from dpmodels.sites.local import Local as Local
 from dpmodels.sites.parties import Parties as Parties
 from dpmodels.sites.parties import Witness as Witness
 from dpmodels.sites.parties import gathered as gathered
 from dpmodels.sites.parties import named_protocol as named_protocol
 from dpmodels.sites.parties import parties as parties
 from dpmodels.sites.parties import together as together
+from dpmodels.sites.pooled import Local as Local
 from dpmodels.sites.pooled import Pooled as Pooled
 from dpmodels.sites.protocol import LetterProtocol as LetterProtocol
 from dpmodels.sites.protocol import SiteProtocol as SiteProtocol

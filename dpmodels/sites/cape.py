@@ -7,7 +7,7 @@ Theorem
     with the nearest ``⌈(t+1)/2⌉`` on either side, which stays connected when t
     colluding sites tell all they know. What is left in the view of an
     aggregator with the t sites is noise of the honest sites and of their
-    pairs; :mod:`dpmodels.sites.shares` proves how much of the budget the pairs
+    pairs; :mod:`dpmodels.sites.summing` proves how much of the budget the pairs
     leak, ``(h - 1)/r²``, and ``g_s`` pays for it.
 Noise
     ``g_s``: independent discrete Gaussians of the planned scale over the root
@@ -41,12 +41,15 @@ import numpy as np
 
 from dpmodels.errors import ArgumentError, BudgetError, FrameError
 from dpmodels.noise import Entropy
-from dpmodels.sites.keys import PairStream, pair_key
-from dpmodels.sites.masked_sum import MaskedSum
-from dpmodels.sites.payload import (
+from dpmodels.sites.key_file import PairStream, pair_key
+from dpmodels.sites.protocol import (
     WORD,
     AnyPlan,
+    Names,
+    Parts,
     Payload,
+    Statistics,
+    Trust,
     coalition,
     draw,
     multiplier,
@@ -54,12 +57,13 @@ from dpmodels.sites.payload import (
     scales,
     shared_by,
 )
-from dpmodels.sites.protocol import Names, Parts, Statistics, Trust
-from dpmodels.sites.shares import honest_sites, noise_share
 from dpmodels.sites.summing import (
+    MaskedSum,
     Words,
     coalition_view,
+    honest_sites,
     masked,
+    noise_share,
     pair_masks,
     summed,
     to_words,

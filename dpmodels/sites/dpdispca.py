@@ -31,7 +31,12 @@ from dpmodels.noise import Entropy
 from dpmodels.outside import LONGEST
 from dpmodels.released import MomentNoise, MomentsRelease
 from dpmodels.sites.key_file import Seat
-from dpmodels.sites.payload import (
+from dpmodels.sites.protocol import (
+    LetterProtocol,
+    Names,
+    Parts,
+    Statistics,
+    Trust,
     checked_weights,
     require_gaussian,
     scales,
@@ -40,7 +45,6 @@ from dpmodels.sites.payload import (
     unpack,
     weighted,
 )
-from dpmodels.sites.protocol import LetterProtocol, Names, Parts, Statistics, Trust
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats
 

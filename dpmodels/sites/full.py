@@ -11,9 +11,14 @@ from numpy.typing import NDArray
 
 from dpmodels.noise import Entropy
 from dpmodels.sites.key_file import Seat
-from dpmodels.sites.payload import (
+from dpmodels.sites.protocol import (
     AnyPlan,
+    LetterProtocol,
+    Names,
+    Parts,
     Payload,
+    Statistics,
+    Trust,
     checked_weights,
     draw,
     pack,
@@ -24,7 +29,6 @@ from dpmodels.sites.payload import (
     unpack,
     weighted,
 )
-from dpmodels.sites.protocol import LetterProtocol, Names, Parts, Statistics, Trust
 from dpmodels.sites.summing import WORDS, from_words, to_words
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats

@@ -6,7 +6,7 @@ Theorem
     of sites s and j. For whoever lacks the secrets of honest pairs, the
     vectors of the honest sites are uniform but for their sum; so the view of
     an aggregator with t colluding sites is that sum, whose noise
-    :mod:`dpmodels.sites.shares` makes large enough for the planned guarantee.
+    :mod:`dpmodels.sites.summing` makes large enough for the planned guarantee.
     The masks hide as long as X25519, HKDF and AES-256 do; the guarantee of the
     released result rests on the noise alone.
 Noise
@@ -36,7 +36,7 @@ import numpy as np
 
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.noise import Entropy
-from dpmodels.sites.keys import (
+from dpmodels.sites.key_file import (
     KeyShare,
     PairStream,
     join_secret,
@@ -44,24 +44,28 @@ from dpmodels.sites.keys import (
     public_bytes,
     split_secret,
 )
-from dpmodels.sites.masked_sum import MaskedSum
-from dpmodels.sites.payload import (
+from dpmodels.sites.protocol import (
     WORD,
     AnyPlan,
+    Names,
+    Parts,
     Payload,
+    Statistics,
+    Trust,
     coalition,
     multiplier,
     require_gaussian,
     scales,
     shared_by,
 )
-from dpmodels.sites.protocol import Names, Parts, Statistics, Trust
-from dpmodels.sites.shares import honest_sites, noise_share
 from dpmodels.sites.summing import (
+    MaskedSum,
     Words,
     add,
     coalition_view,
+    honest_sites,
     masked,
+    noise_share,
     pair_masks,
     summed,
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -143,3 +144,117 @@ def scatters(exact: NDArray[Any]) -> NDArray[Any]:
     rows = max(int(exact[SUMS, 0]), 1)
     found: NDArray[Any] = (rows * exact[SQUARES, 1:-1] - exact[SUMS, 1:-1] ** 2) // rows
     return found
+
+
+# Exact products of all columns, and what columns have in common with residuals of a released fit.
+#
+# Rows lie in the box of :mod:`dpmodels.statistics.associations`.
+
+# Parts that coefficients are multiples of: rounded, they are off by less than noise is.
+PARTS = 2**20
+
+
+@additive
+def products(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> Statistic:
+    """Sum ``z zᵀ`` over rows ``z = (1, x, y)`` of a box, exactly; shape (columns + 1, columns + 1).
+
+    The design and the blocks are as for :func:`dpmodels.statistics.associations.associations`.
+    """
+    size = lattice.columns + 1
+    return box_sums("products", size, lambda z: z @ z.T, design, lattice, count_public=count_public)
+
+
+@dataclass(frozen=True)
+class ReleasedFit:
+    """Coefficients that were released: ``r = y - a - Σ b_s x_s``, in parts of a lattice step."""
+
+    centre: int  # a
+    places: tuple[int, ...] = ()  # Of the columns, from 0
+    slopes: tuple[int, ...] = ()  # b_s
+
+    @property
+    def stretch(self) -> int:
+        """The parts of a half-range that r can be away from ``-a``: those of y and of each x."""
+        return PARTS + sum(map(abs, self.slopes))
+
+    def longest(self, most: int) -> int:
+        """Return the largest ``|r|`` of any row of the box, in parts."""
+        return abs(self.centre) + self.stretch * most
+
+
+def residual_products(exact: NDArray[Any], fit: ReleasedFit) -> NDArray[Any]:
+    """Return ``S_j = Σ x_j r`` for each x, exactly, in parts."""
+    found: NDArray[Any] = PARTS * exact[-1, 1:-1] - fit.centre * exact[0, 1:-1]
+    for place, slope in zip(fit.places, fit.slopes, strict=True):
+        found = found - slope * exact[place + 1, 1:-1]
+    return found
+
+
+def residual_change(adjacency: Adjacency, most: int, fit: ReleasedFit) -> int:
+    """Return how far one row moves each ``S_j``, and each ``|S_j|``, in parts.
+
+    A row adds ``x_j r`` to it, or nothing where it is incomplete, and ``|x_j r| <= R Q`` with the
+    largest residual Q of the box (`longest`), which is a function of released numbers. That is all
+    under ``add-remove``, and twice that under ``replace``. All columns together can move by so
+    much each, some up and some down.
+    """
+    return (2 if adjacency.n_public else 1) * most * fit.longest(most)
+
+
+def residual_scatter(exact: NDArray[Any], fit: ReleasedFit, place: int) -> int:
+    """Return ``⌊Σ (x - x̄)(r - r̄) / stretch⌋`` of one column, exactly; 0 where there is no row.
+
+    x is in an interval of half-length R, ``r / stretch`` too, whatever the row. So one row moves it
+    by ``4 R²`` at most, as it does ``Σ (x - x̄)(y - ȳ)``, for either adjacency.
+    """
+    rows = max(int(exact[0, 0]), 1)
+    own = rows * exact[place + 1] - exact[0, place + 1] * exact[0]
+    scatter = PARTS * own[-1]
+    for other, slope in zip(fit.places, fit.slopes, strict=True):
+        scatter -= slope * own[other + 1]
+    return int(scatter // (rows * fit.stretch))
+
+
+# Logarithms of p-values of z-tests in steps of a grid, and how far one row moves them.
+
+# Steps of the grid in a natural logarithm: a choice.
+STEPS = 2**32
+# Bits of logarithms before they are rounded: they err by less than 2**-90 steps.
+_BITS = 160
+
+
+def log_levels(sums: NDArray[Any], scale: float, least: float, sides: int) -> Integers:
+    """Return ``log max(p, ν)`` in whole steps, where ``p = sides Φ̄(sum/scale)``.
+
+    `sums`, shape (tests,), are whole numbers, not below 0 for two `sides`; `least` is ν.
+    """
+    import mpmath
+
+    found = []
+    with mpmath.workprec(_BITS):
+        root, floor = mpmath.sqrt(2) * scale, mpmath.mpf(least)
+        for own in sums.tolist():
+            p = mpmath.erfc(own / root) * sides / 2
+            found.append(int(mpmath.nint(STEPS * mpmath.log(max(p, floor)))))
+    return np.array(found, dtype=np.int64)
+
+
+def log_change(change: int, scale: float, least: float, sides: int) -> int:
+    """Return how many steps a level moves at most where its sum moves by `change`.
+
+    ``h(t) = -log Φ̄(t)`` is convex, as Φ̄ is log-concave, and rises. So of all t and t + d that of
+    the largest ``min(h(t + d), h(z)) - min(h(t), h(z))`` has ``t + d = z``, with z where p is ν:
+    before, both ends are less steep, and beyond, only the lower one still moves. For two sides
+    both are from 0 on, so there t is 0 where z is less than d. Rounded, levels differ by at most
+    one step more, so by no more than the whole number above but where floats err: one more step
+    covers that.
+    """
+    import mpmath
+
+    with mpmath.workprec(_BITS):
+        root, floor = mpmath.sqrt(2), mpmath.mpf(least)
+        start = root * mpmath.erfinv(1 - 2 * floor / sides) - mpmath.mpf(change) / scale
+        if sides == 2:
+            start = max(start, mpmath.mpf(0))
+        moved = mpmath.log(mpmath.erfc(start / root) * sides / 2 / floor)
+        return int(mpmath.ceil(STEPS * moved)) + 1

@@ -16,10 +16,9 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import MAX_BITS, Lattice, to_lattice
 from dpmodels.statistics import double_double
 from dpmodels.statistics.double_double import Pair
-from dpmodels.statistics.losses import Poisson
+from dpmodels.statistics.losses import Multinomial, Poisson
 from dpmodels.statistics.moments import moments
-from dpmodels.statistics.multinomial import Multinomial
-from dpmodels.statistics.person_squares import person_squares
+from dpmodels.statistics.passes import person_squares
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.protocol import Loss
 from dpmodels.statistics.statistic import Fingerprint, Statistic, digest_of, fingerprint
@@ -211,7 +210,7 @@ class Gradients(Statistic):
         """Sum the squares of the gradients of persons exactly.
 
         Each is the sum of those of its rows over its places, and adds the square of an integer
-        vector as for :meth:`gradient` (:mod:`dpmodels.statistics.person_squares`).
+        vector as for :meth:`gradient` (:mod:`dpmodels.statistics.passes`).
         """
 
         def pulled(block: Floats) -> Floats:

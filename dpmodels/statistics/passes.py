@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.noise.lattice import Lattice, to_lattice
-from dpmodels.statistics.statistic import Fingerprint, Statistic, digest_of, fingerprint
-from dpmodels.statistics.turn import Turn, turn
+from dpmodels.privacy.budget import MOST_ROWS
+from dpmodels.statistics.statistic import Fingerprint, Statistic, additive, digest_of, fingerprint
 from dpmodels.typing import Floats, Integers
 
 # Sums of so many rows times the squared radius fit 64-bit integers.
@@ -72,10 +72,10 @@ class Passes(Statistic):
         T, shape (columns, columns), is finite and a function of released values and public facts.
         The rows ``T x`` are each held in the unit ball; an incomplete one adds zero everywhere.
 
-        T is rounded to integers (:func:`dpmodels.statistics.turn.turn`), so that the products with
-        integer rows are exact in any order; all that follows is done to each row by itself. The
-        integer vector a row becomes has a norm of at most ``2**bits`` and is a function of T and
-        that row alone.
+        T is rounded to integers (:func:`dpmodels.statistics.passes.turn`), so that the products
+        with integer rows are exact in any order; all that follows is done to each row by itself.
+        The integer vector a row becomes has a norm of at most ``2**bits`` and is a function of T
+        and that row alone.
         """
         whole = turn(transform, self._lattice)
         basis = self.fingerprint.also({"transform": digest_of(transform)})
@@ -112,3 +112,267 @@ def turned(block: Floats, whole: Turn, lattice: Lattice) -> Floats:
     columns = np.ones(lattice.columns)
     to_lattice(rows, columns / lattice.steps, 0 * columns, lattice)
     return held
+
+
+# A matrix rounded to integers, so that its products with rows on the lattice are exact.
+
+
+class Turn(NamedTuple):
+    """A matrix of integers whose line i stands for itself times ``2**-powers[i]``."""
+
+    integers: Floats  # Shape (lines, columns): whole numbers
+    powers: NDArray[np.intp]  # Shape (lines, 1): of two
+
+    def times(self, rows: Floats, out: Floats | None = None) -> Floats:
+        """Return the product with integer rows, shape (columns, rows), in the matrix's unit."""
+        product = np.matmul(self.integers, rows, out=out)
+        return np.asarray(np.ldexp(product, -self.powers, out=product))
+
+
+def turn(transform: Floats, lattice: Lattice) -> Turn:
+    """Round a matrix to integers, in units of its own for each line.
+
+    `transform`, shape (lines, columns), is finite and a function of released values and public
+    facts.
+
+    A line has a Euclidean norm below ``2**(52 - bits)`` before it is rounded, by at most half the
+    root of the number of columns, and a row one of at most ``2**bits``. So the absolute values of
+    the terms of a product have a sum below ``2**53``: every partial sum is an integer that float64
+    holds, in any order, fused or not, and the product is that of this row alone.
+    """
+    _, exponents = np.frexp(np.linalg.norm(transform, axis=1))
+    powers = (52 - lattice.bits - exponents)[:, None].astype(np.intp)
+    return Turn(np.rint(np.ldexp(transform, powers)), powers)
+
+
+# Exact counts of rows by the size of each column, and by their length after a transform.
+
+
+@additive
+def column_counts(
+    design: PrivateDesign, lattice: Lattice, halvings: int, *, count_public: bool
+) -> Statistic:
+    """Count complete rows, for each column, by the cell that its squared integer lies in.
+
+    The integers have the shape (columns, halvings + 1). Cell k is of squared integers up to
+    ``4**bits / 2**(halvings - k)`` and above those of cell k - 1; 0 is in the first that 1 can be
+    in. A row adds 1 to one cell of each column, an incomplete row nothing, so the L2
+    sensitivity is ``√(2 columns)`` when a row is replaced and ``√columns`` when it is added or
+    removed.
+    """
+    size, least = halvings + 1, max(halvings - 2 * lattice.bits, 0)
+    starts = size * np.arange(lattice.columns)[:, None]
+
+    def counted(block: Floats) -> Integers:
+        # A whole number is at most a power of 2 where half less is below it.
+        _, powers = np.frexp(block[1:] ** 2 - 0.5)
+        cells = np.maximum(powers + (halvings - 2 * lattice.bits), 0) + starts
+        found = np.bincount(cells.ravel(), minlength=starts.size * size)
+        found = found.reshape(starts.size, size)
+        found[:, least] -= np.count_nonzero(block[0] == 0)
+        return found
+
+    facts = {"halvings": str(halvings)}
+    return _summed("rows by column", counted, design, lattice, facts, count_public)
+
+
+@additive
+def turned_counts(
+    design: PrivateDesign,
+    lattice: Lattice,
+    transform: Floats,
+    limits: tuple[int, ...],
+    *,
+    count_public: bool,
+) -> Statistic:
+    """Count complete rows x by the length of ``T x``, held in the unit ball.
+
+    T, shape (columns, columns), is finite and a function of released values and public facts. The
+    integer vector that a row becomes is that of :meth:`dpmodels.statistics.Passes.within`, so it is
+    in one cell at most: the L2 sensitivity is √2 when a row is replaced, 1 when it is added or
+    removed.
+    """
+    ends, whole = np.array(limits, dtype=np.float64), turn(transform, lattice)
+
+    def counted(block: Floats) -> Integers:
+        rows = turned(block, whole, lattice)[1:, block[0] > 0]
+        squares = np.einsum("ij,ij->j", rows, rows)
+        return np.bincount(np.searchsorted(ends, squares), minlength=len(ends) + 1)
+
+    facts = {"limits": str(limits), "transform": digest_of(transform)}
+    return _summed("turned rows by length", counted, design, lattice, facts, count_public)
+
+
+def _summed(
+    name: str,
+    counted: Callable[[Floats], Integers],
+    design: PrivateDesign,
+    lattice: Lattice,
+    words: dict[str, str],
+    count_public: bool,
+) -> Statistic:
+    total: NDArray[Any] = counted(np.zeros((lattice.columns + 1, 0))).astype(object)
+    rows = 0
+    for found, seen in design.blocks(counted, lattice, count_public=count_public):
+        total = total + found
+        rows += seen
+    facts = {**design.facts, "lattice": repr(lattice), **words}
+    return Statistic(name, total, rows, fingerprint(facts, count_public=count_public))
+
+
+# Squares of what all rows of a person add up to, exact, and held after the sum.
+
+# Parts of the unit length that a row is rounded to, and the most of them in a coordinate: so many
+# for each of a person's places fit 64-bit integers.
+PARTS: Final = 2.0**24
+MOST: Final = 2.0**61 / MOST_ROWS
+
+
+def person_squares(
+    design: PrivateDesign,
+    lattice: Lattice,
+    vectors: Callable[[Floats], Floats],
+    finer: Lattice,
+    places: int,
+    *,
+    count_public: bool,
+) -> tuple[NDArray[Any], int]:
+    """Sum ``v vᵀ`` over persons, v the sum of vectors of its rows over its places.
+
+    `vectors` gives those of a block of rows, shape (``finer.columns``, rows), each a function of
+    released values and that row alone. Exact integers and the number of places that rows take come
+    back.
+
+    Each vector is rounded to integers, which add in any order, as often as its row takes a place;
+    only the sum is held in the unit ball, on the lattice `finer`. So a person adds the square of
+    one integer vector of norm at most ``finer.radius``, a function of its rows and the places that
+    they take: persons who are exchanged move the sum as two rows of the unit ball do, whatever the
+    number of their rows. Rows of nobody add nothing.
+    """
+    totals: Integers = np.zeros((finer.columns, 0), dtype=np.int64)
+    rows = 0
+
+    def whole(block: Floats) -> Integers:
+        return _whole(vectors(block))
+
+    for seen, part in design.by_person(whole, lattice, count_public=count_public):
+        assert part.persons is not None
+        assert part.places is not None
+        rows += int(part.places.sum())
+        own = part.persons >= 0
+        persons = part.persons[own]
+        totals = _roomy(totals, int(persons.max(initial=-1)) + 1)
+        for total, line in zip(totals, seen[:, own] * part.places[own], strict=True):
+            np.add.at(total, persons, line)
+    return _squares(totals, finer, places), rows
+
+
+def _whole(vectors: Floats) -> Integers:
+    """Round vectors to whole parts; what is no number is none."""
+    with np.errstate(over="ignore"):
+        return np.nan_to_num(np.rint(np.clip(vectors * PARTS, -MOST, MOST))).astype(np.int64)
+
+
+def _roomy(totals: Integers, persons: int) -> Integers:
+    """Return totals of so many persons or more."""
+    lacking = persons - totals.shape[1]
+    if lacking <= 0:
+        return totals
+    return np.pad(totals, ((0, 0), (0, max(lacking, totals.shape[1]))))
+
+
+def _squares(totals: Integers, finer: Lattice, places: int) -> NDArray[Any]:
+    size, ones = finer.columns, np.ones(finer.columns)
+    found: NDArray[Any] = np.zeros((size, size), dtype=object)
+    for at in range(0, totals.shape[1], finer.block_rows):
+        held = totals[:, at : at + finer.block_rows] / (PARTS * places)
+        to_lattice(held, ones, 0 * ones, finer)
+        found = found + (held @ held.T).astype(np.int64)
+    return found
+
+
+# Exact squares of the scores of least squares, at released parameters.
+
+
+class Score(NamedTuple):
+    """The score ``(F a)(g · a)`` of a row ``a = (1, T x)`` of the unit ball.
+
+    All are finite and functions of released values and public facts; T x is held in the ball.
+    """
+
+    regressors: Floats  # F, shape (parameters, columns + 1)
+    residual: Floats  # g, shape (columns + 1,)
+    transform: Floats  # T, shape (columns, columns)
+
+
+def score_squares(
+    design: PrivateDesign, lattice: Lattice, score: Score, finer: Lattice, *, count_public: bool
+) -> Statistic:
+    """Sum the squares of the rows' scores exactly, each brought to the lattice `finer`.
+
+    Each row adds to the integers, shape (parameters, parameters), the square of an integer vector
+    of norm at most ``finer.radius`` that is a function of the score and that row alone; an
+    incomplete one adds zero.
+
+    F, g and T are rounded to integers (:func:`dpmodels.statistics.passes.turn`), so that their
+    products with an integer row, which is at most √2 times as long as the lattice's radius, have
+    partial sums below ``2**53`` in any order; a score is one correctly rounded product of two of
+    them, and its norm is held on the integers that are added.
+    """
+    seen, ones = _seen(score, lattice), np.ones(finer.columns)
+
+    def summed(block: Floats) -> Integers:
+        scores = seen(block)
+        to_lattice(scores, ones, 0 * ones, finer)
+        return np.asarray((scores @ scores.T).astype(np.int64))
+
+    total: NDArray[Any] = np.zeros((finer.columns, finer.columns), dtype=object)
+    rows = 0
+    for part, count in design.blocks(summed, lattice, count_public=count_public):
+        total = total + part
+        rows += count
+    basis = _basis(design, lattice, score, finer, count_public=count_public)
+    return Statistic("squares of scores", total, rows, basis)
+
+
+def person_score_squares(
+    design: PrivateDesign,
+    lattice: Lattice,
+    score: Score,
+    finer: Lattice,
+    places: int,
+    *,
+    count_public: bool,
+) -> Statistic:
+    """Sum the squares of persons' scores exactly, each the sum of its rows' over its places.
+
+    See :func:`score_squares` for the score of a row, and
+    :func:`dpmodels.statistics.passes.person_squares`.
+    """
+    seen = _seen(score, lattice)
+    total, rows = person_squares(design, lattice, seen, finer, places, count_public=count_public)
+    basis = _basis(design, lattice, score, finer, count_public=count_public)
+    return Statistic("squares of persons' scores", total, rows, basis)
+
+
+def _seen(score: Score, lattice: Lattice) -> Callable[[Floats], Floats]:
+    """Return what gives the scores of a block of rows, shape (parameters, rows)."""
+    units = np.full(lattice.columns + 1, 1 / lattice.steps)
+    units[0] = 1 / lattice.radius
+    whole = turn(np.vstack([score.regressors, score.residual]) * units, lattice)
+    within = turn(score.transform, lattice)
+
+    def seen(block: Floats) -> Floats:
+        both = whole.times(turned(block, within, lattice))
+        return np.asarray(both[:-1] * both[-1])
+
+    return seen
+
+
+def _basis(
+    design: PrivateDesign, lattice: Lattice, score: Score, finer: Lattice, *, count_public: bool
+) -> Fingerprint:
+    facts = {**design.facts, "lattice": repr(lattice), "rounded to": repr(finer)}
+    facts["score"] = digest_of(np.vstack([score.regressors, score.residual]))
+    facts["transform"] = digest_of(score.transform)
+    return fingerprint(facts, count_public=count_public)

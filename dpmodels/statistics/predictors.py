@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmodels.noise.lattice import MAX_BITS, Lattice
-from dpmodels.statistics.turn import turn
+from dpmodels.statistics.passes import turn
 from dpmodels.typing import Floats
 
 # Length of the constant beside terms of length 1: 12 % more noise in the slopes.
@@ -94,7 +94,7 @@ class Predictors:
         `block`, shape (1 + terms + responses, rows), are integer rows (1, x, y); the parameter,
         shape (lines, columns) or all lines in one, is finite and a function of released values and
         public facts. Terms of a line are rounded, each by at most ``2**(bits - 52)`` of its length
-        (:func:`dpmodels.statistics.turn.turn`).
+        (:func:`dpmodels.statistics.passes.turn`).
 
         Both are functions of the row and the parameter alone. The squared length of a row and its
         product with the rounded parameter are integers, exact in any order; all that is done to

@@ -17,9 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
-from dpmodels.design.cells import PrivateCells
-from dpmodels.design.levels import PrivateLevels
-from dpmodels.design.margins import PrivateMargins
+from dpmodels.design.cells import PrivateCells, PrivateLevels, PrivateMargins
 from dpmodels.errors import ArgumentError, PrivacyError, shorten
 from dpmodels.frames import RowSource, no_rows
 from dpmodels.frames.dask_rows import Sums

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,9 +14,12 @@ from dpmodels.arguments import real
 from dpmodels.codebook import Codebook
 from dpmodels.design.columns import converted, read_rows
 from dpmodels.errors import ArgumentError, CodebookError, said
+from dpmodels.formula.response import TwoSided
+from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Columns
 from dpmodels.frames import open_rows, require_declared
 from dpmodels.levels import Level
+from dpmodels.postprocess.response_fit import ResponseFit, ResponseRows, fitted
 from dpmodels.typing import Floats
 from dpmodels.variables import Categorical, Numeric
 
@@ -124,3 +127,84 @@ def _named(strata: object, book: Codebook) -> tuple[str | None, tuple[float, ...
     if not all(size > 0 for size in sizes):
         raise ArgumentError(f"strata={{{name!r}: ...}}: expected numbers above 0")
     return name, tuple(size / sum(sizes) for size in sizes)
+
+
+# Answers counted by stratum, with their weights.
+
+
+class Counted(NamedTuple):
+    """Numbers of answers, sums of weights and of their squares, each (strata, cells)."""
+
+    values: Floats
+    weights: Floats
+    squares: Floats
+    incomplete: int
+
+
+def counted_answers(who: Respondents, tally: Tally) -> Counted:
+    """Count the answers; one that is missing or no declared level makes a respondent incomplete."""
+    shape = max(len(who.strata), 1), tally.cells
+    sums = np.zeros((3, shape[0] * shape[1]))
+    rows = 0
+    for columns, weights, strata in who.chunks():
+        cells = tally.place(columns).cells
+        known = (cells >= 0) & (strata >= 0) & ~np.isnan(weights)
+        places = strata[known] * tally.cells + cells[known]
+        own = weights[known]
+        for place, each in enumerate((np.ones_like(own), own, own**2)):
+            sums[place] += np.bincount(places, each, sums.shape[1])
+        rows += len(cells)
+    values, weighed, squares = sums.reshape(3, *shape)
+    return Counted(values, weighed, squares, rows - round(float(values.sum())))
+
+
+# A logistic regression of randomised answers: its rows coded and fitted.
+
+
+class Fitted(NamedTuple):
+    """A fit, the same of a constant alone, and of how many respondents."""
+
+    fit: ResponseFit
+    null: ResponseFit
+    complete: int
+    incomplete: int
+
+
+def fitted_answers(who: Respondents, both: TwoSided, truth: float, spoken: float) -> Fitted:
+    """Fit the answers of all respondents who are complete.
+
+    An answer is 1 with probability `spoken` whatever the truth, and the truth with `truth`.
+    """
+    none, rows = np.empty(0), 0
+    coded = [np.empty((0, both.intercept + len(both.terms.names)))]
+    answers, weights, strata = [none], [none], [none.astype(np.intp)]
+    for chunk in who.chunks():
+        own = _coded(both, chunk.columns)
+        said = both.response.blocks[0].factors[0].evaluate(chunk.columns)
+        known = (chunk.strata >= 0) & ~np.isnan(own).any(axis=1)
+        known &= ~np.isnan(said) & ~np.isnan(chunk.weights)
+        coded.append(own[known])
+        answers.append(said[known])
+        weights.append(chunk.weights[known])
+        strata.append(chunk.strata[known])
+        rows += len(said)
+    read = ResponseRows(
+        np.concatenate(coded),
+        np.concatenate(answers),
+        np.concatenate(weights),
+        np.concatenate(strata),
+        truth,
+        spoken,
+    )
+    complete = len(read.answers)
+    constant = replace(read, coded=np.ones((complete, 1)))
+    return Fitted(fitted(read), fitted(constant), complete, rows - complete)
+
+
+def _coded(both: TwoSided, columns: Columns) -> Floats:
+    """Return the coded rows, the constant first where there is one, shape (rows, columns)."""
+    size = len(next(iter(columns.values())))
+    own = int(both.intercept)
+    out = np.ones((own + len(both.terms.names), size))
+    both.terms.evaluate(columns, out[own:])
+    return out.T

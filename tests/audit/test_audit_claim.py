@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmodels.audit.bound import ceiling, detectable
-from dpmodels.audit.claim import Claim, claim
+from dpmodels.audit.claim import Claim, ceiling, claim, detectable
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, gaussian_delta
 

@@ -11,7 +11,7 @@ from dpmodels.audit.house import house_recipe
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms import Gauss
 from dpmodels.noise import source
-from dpmodels.noise.normals import normals
+from dpmodels.noise.uniform import normals
 from dpmodels.released import MomentsRelease
 
 BOOK = dp.codebook(a=(0, 1), b=(-5, 20), g=["x", "y", "z"])

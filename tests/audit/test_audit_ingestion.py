@@ -15,9 +15,8 @@ import pandas as pd
 import pytest
 
 import dpmodels as dp
-from dpmodels.audit.coupled import coupled, worst_pair
+from dpmodels.audit.coupled import CSVFile, coupled, worst_pair
 from dpmodels.audit.house import house_recipe
-from dpmodels.audit.ingestion import CSVFile
 from dpmodels.audit.run_all import SMALL
 from dpmodels.errors import FrameError
 from dpmodels.sites import Parties

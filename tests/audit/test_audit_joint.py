@@ -4,10 +4,9 @@ import pytest
 from scipy import stats
 
 import dpmodels as dp
-from dpmodels.audit.joint import JOINT, SITES, joint_audited
-from dpmodels.audit.run_all import FULL, SMALL, run_all
+from dpmodels.audit.run_all import FULL, JOINT, SITES, SMALL, joint_audited, run_all
 from dpmodels.sites import PROTOCOLS, Cape, SecureSum, SiteProtocol, cape, secure_sum
-from dpmodels.sites.payload import pack, scales
+from dpmodels.sites.protocol import pack, scales
 
 NAMES = [line.verb.protocol.trust.name for line in JOINT]
 

@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmodels.audit.bound import Guess, lower_bound
-from dpmodels.audit.claim import Claim
-from dpmodels.audit.counts import Counts, lower_rate, upper_rate
-from dpmodels.audit.p_value import Boundary, p_value
+from dpmodels.audit.claim import (
+    Boundary,
+    Claim,
+    Counts,
+    Guess,
+    lower_bound,
+    lower_rate,
+    p_value,
+    upper_rate,
+)
 
 N, M = 24, 18
 

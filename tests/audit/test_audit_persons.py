@@ -6,9 +6,8 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.audit.pair import PERSON, Pair, of_persons
-from dpmodels.audit.persons import PERSONS
 from dpmodels.audit.registry import REGISTRY
-from dpmodels.audit.run_all import FULL, SMALL
+from dpmodels.audit.run_all import FULL, PERSONS, SMALL
 from dpmodels.models import crossing
 
 # One of each family in the ordinary run, by both ways of counting a person's rows.

@@ -9,8 +9,8 @@ import pytest
 
 import dpmodels as dp
 from dpmodels import mechanisms
-from dpmodels.audit.outcome import Outcome
 from dpmodels.audit.registry import LEFT_OUT, REGISTRY, Audited
+from dpmodels.audit.report import Outcome
 from dpmodels.audit.run_all import FULL, SMALL, AuditTable, run_all
 from dpmodels.mechanisms import add_noise, count_noise
 

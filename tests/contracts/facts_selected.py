@@ -1,10 +1,8 @@
 """Public facts of several sizes of selections, for the laws of the plan."""
 
-from dpmodels.mechanisms.association_score import AssociationScore
-from dpmodels.mechanisms.gain_score import GainScore
-from dpmodels.mechanisms.level_score import LevelScore
+from dpmodels.mechanisms.association_score import AssociationScore, GainScore
 from dpmodels.mechanisms.screening_plan import ScreenFacts
-from dpmodels.mechanisms.selection_plan import SelectionFacts
+from dpmodels.mechanisms.selection_plan import LevelScore, SelectionFacts
 from dpmodels.privacy import Adjacency
 
 

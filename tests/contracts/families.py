@@ -42,17 +42,14 @@ from dpmodels.mechanisms import (
     selection,
     subspace,
 )
-from dpmodels.mechanisms.coefficients import RegressionFacts
-from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts.partition import LevelFacts
-from dpmodels.mechanisms.margin_plan import MarginFacts
-from dpmodels.mechanisms.quantile_grid import Grid
+from dpmodels.mechanisms.protocol import CountFacts, MarginFacts, RegressionFacts
+from dpmodels.mechanisms.quantile_facts import Grid
 from dpmodels.mechanisms.scalar import QuantileFacts
 from dpmodels.privacy import Adjacency
 from dpmodels.released import BoughtCurvature
-from dpmodels.statistics.losses import Huber, Logistic
+from dpmodels.statistics.losses import Huber, Logistic, Multinomial
 from dpmodels.statistics.losses import Poisson as PoissonLoss
-from dpmodels.statistics.multinomial import Multinomial
 from dpmodels.statistics.predictors import Predictors
 
 CENTRED = "centred"

@@ -18,10 +18,9 @@ from site_cases import SITES, SiteCase, divided
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError
 from dpmodels.sites import PROTOCOLS, SENT, Parties
-from dpmodels.sites.key_file import Seat
-from dpmodels.sites.keys import KeyShare, PairStream, public_bytes
+from dpmodels.sites.key_file import KeyShare, PairStream, Seat, public_bytes
 from dpmodels.sites.letter import Letter
-from dpmodels.sites.payload import Payload
+from dpmodels.sites.protocol import Payload
 
 Changes = dict[str, Any]
 

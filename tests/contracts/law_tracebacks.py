@@ -52,7 +52,7 @@ def a_cell_is_refused(patch: pytest.MonkeyPatch) -> type[BaseException]:
 
 
 def a_worker_thread_fails(patch: pytest.MonkeyPatch) -> type[BaseException]:
-    from dpmodels.frames.prefetch import prefetch
+    from dpmodels.frames.parquet import prefetch
 
     def reading(chunks: Iterator[Any]) -> Iterator[Any]:
         cells = next(chunks)

@@ -20,12 +20,12 @@ from dpmodels.mechanisms import minimise as minimum
 from dpmodels.mechanisms import quantile_rounds
 from dpmodels.mechanisms.margins import marginals
 from dpmodels.mechanisms.minimise import minimise, tolerance
-from dpmodels.mechanisms.quantile_grid import Grid
+from dpmodels.mechanisms.quantile_facts import Grid
 from dpmodels.mechanisms.regression import gradients
 from dpmodels.mechanisms.scalar import QuantileFacts
 from dpmodels.noise import source
+from dpmodels.noise.discrete import below
 from dpmodels.noise.lattice import choose_lattice
-from dpmodels.noise.truncated import below
 from dpmodels.postprocess import residuals
 from dpmodels.statistics import Statistic, moments
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from noises import Noise, discrete_laplace, releases_of
 
-from dpmodels.postprocess.halves import Halves
 from dpmodels.postprocess.hierarchy import line
 from dpmodels.postprocess.plane import plane
+from dpmodels.postprocess.pooled_counts import Halves
 from dpmodels.postprocess.wavelet import wavelets
 
 

@@ -7,8 +7,14 @@ from noises import LAWS, Noise, releases_of
 
 from dpmodels.mechanisms.screening.dp_bh import least_of
 from dpmodels.mechanisms.screening_plan import SIGNS
-from dpmodels.statistics.associations import FINE, centred_products, reach, scatters
-from dpmodels.statistics.log_p_values import STEPS, log_levels
+from dpmodels.statistics.associations import (
+    FINE,
+    STEPS,
+    centred_products,
+    log_levels,
+    reach,
+    scatters,
+)
 
 
 def of_screened(case: Any, data: Any, releases: int) -> dict[str, Noise]:

@@ -8,7 +8,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.frames import to_float
-from dpmodels.mechanisms import release_terms
+from dpmodels.mechanisms import protocol
 from dpmodels.mechanisms.covariance import gauss
 from dpmodels.models import crossing, pca, scaled
 from dpmodels.noise import secure, source
@@ -97,7 +97,7 @@ def a_simulation_is_not_repeated(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_simulation_is_not_stamped(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(release_terms, "simulating", lambda: False)
+    patch.setattr(protocol, "simulating", lambda: False)
 
 
 def the_card_has_no_source(patch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpmodels.mechanisms import add_noise, clipping_shells
-from dpmodels.mechanisms.covariance import gauss, none, projection, separate, separate_pure
+from dpmodels.mechanisms.covariance import gauss, none, projection, separate
 from dpmodels.mechanisms.subspace import ppca
 from dpmodels.noise import seeded
 from dpmodels.released import MomentNoise
@@ -193,12 +193,12 @@ def delta_is_spent_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def eps_is_spent_twice(patch: pytest.MonkeyPatch) -> None:
-    own = separate_pure.laplace_multipliers
+    own = separate.laplace_multipliers
 
     def whole(guarantee, shares=(1.0,)):
         return own(guarantee) * len(shares)
 
-    patch.setattr(separate_pure, "laplace_multipliers", whole)
+    patch.setattr(separate, "laplace_multipliers", whole)
 
 
 def the_trace_is_capped_at_a_tenth(patch: pytest.MonkeyPatch) -> None:

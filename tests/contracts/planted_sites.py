@@ -9,7 +9,7 @@ import dpmodels as dp
 from dpmodels.design import PrivateDesign
 from dpmodels.noise import seeded
 from dpmodels.sites import Parties, full, summing
-from dpmodels.sites.payload import Payload
+from dpmodels.sites.protocol import Payload
 
 # The package's re-export hides the module of the same name.
 PROTOCOLS = tuple(import_module(f"dpmodels.sites.{name}") for name in ("cape", "secure_sum"))

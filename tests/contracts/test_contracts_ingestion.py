@@ -12,7 +12,7 @@ from ingestion_sources import SOURCES, Record, Schema
 
 import dpmodels as dp
 from dpmodels.errors import CodebookError, FrameError
-from dpmodels.frames import csv_records
+from dpmodels.frames import delimited
 
 RED = (AssertionError, pytest.fail.Exception)
 CONTEXTS = [(column, place) for column, own in CELLS.items() for place in range(len(own.others))]
@@ -68,7 +68,7 @@ def test_the_invariant_for_all_cases_of_a_source(name, tmp_path):
 @pytest.mark.parametrize("name", QUOTING)
 @pytest.mark.parametrize("longest", [5, 6, 7, 8])
 def test_pieces_in_which_a_file_is_read_change_nothing(name, longest, tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_records, "_PIECE", longest)
+    monkeypatch.setattr(delimited, "_PIECE", longest)
     for place in range(3):
         law.one_text_changes_one_row(SOURCES[name], tmp_path, place)
     for spelling in ("punctuated", "long"):

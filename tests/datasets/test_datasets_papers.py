@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from dpmodels.datasets.papers import READERS, paper_table
-from dpmodels.datasets.simulated import (
+from dpmodels.datasets.papers import (
     NEAR_OPTIMAL_VARIANCES,
+    READERS,
     indicator_rows,
     near_optimal_rows,
+    paper_table,
     zipf_rows,
 )
 from dpmodels.errors import ArgumentError

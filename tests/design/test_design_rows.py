@@ -9,19 +9,17 @@ from hypothesis import strategies as st
 import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.design.cells import private_cells
-from dpmodels.design.places import multiplied, placed
+from dpmodels.design.columns import multiplied, placed
 from dpmodels.design.rows import asked_of
 from dpmodels.errors import FrameError, PrivacyError
-from dpmodels.formula.sides import sides
-from dpmodels.formula.subset import subset
+from dpmodels.formula.sides import sides, subset
 from dpmodels.formula.tally import Tally
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics import moments
 from dpmodels.statistics.clipped import clipped_moments
 from dpmodels.statistics.counts import counts
-from dpmodels.statistics.passes import Passes
-from dpmodels.statistics.scores import Score, score_squares
+from dpmodels.statistics.passes import Passes, Score, score_squares
 
 BOOK = dp.codebook(x=(-1, 1), g=["a", "b"])
 LATTICE = Lattice(20, 1)

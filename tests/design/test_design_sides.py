@@ -8,8 +8,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.design.regression import private_regression
-from dpmodels.design.rows import asked_of
-from dpmodels.design.sides import Coins
+from dpmodels.design.rows import Coins, asked_of
 from dpmodels.errors import PrivacyError
 from dpmodels.noise import secure, seeded
 from dpmodels.noise.lattice import Lattice

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from dpmodels import mechanisms
-from dpmodels.disclosures.cards import bibtex, card_named, source
+from dpmodels.disclosures.document import bibtex, card_named, source
 
 TABLES = [own for name, own in vars(mechanisms).items() if name.isupper() and isinstance(own, dict)]
 STRATEGIES = {strategy.__module__: strategy for table in TABLES for strategy in table.values()}

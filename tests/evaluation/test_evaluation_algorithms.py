@@ -10,8 +10,12 @@ import dpmodels as dp
 from dpmodels.evaluation.algorithms import BASELINES, LINE, PLANE
 from dpmodels.evaluation.algorithms.efpa import moves
 from dpmodels.evaluation.algorithms.efpa import scores as efpa_scores
-from dpmodels.evaluation.algorithms.greedyh import shares
-from dpmodels.evaluation.algorithms.levels import least_squares, put_together, spread
+from dpmodels.evaluation.algorithms.levels import (
+    greedyh_shares,
+    least_squares,
+    put_together,
+    spread,
+)
 from dpmodels.evaluation.algorithms.mwem import scores as mwem_scores
 from dpmodels.evaluation.algorithms.ugrid import edges_of
 
@@ -113,7 +117,7 @@ def test_spreading_and_putting_together():
 
 
 def test_shares_of_levels_are_the_budget_and_the_best_for_prefixes():
-    found = shares(5)
+    found = greedyh_shares(5)
     used = np.array([1, *([16] * 5)])
     assert found.sum() == pytest.approx(1)
     least = (used / found**2).sum()

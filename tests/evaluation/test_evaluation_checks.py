@@ -8,7 +8,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.evaluation.checks import bias
-from dpmodels.evaluation.judge import judged
+from dpmodels.evaluation.verb import judged
 
 SHAPES = {"spiky": dp.shapes.standard(32)["spiky"]}
 

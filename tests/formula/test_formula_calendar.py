@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import dpmodels as dp
 from dpmodels.errors import FormulaError
-from dpmodels.formula.calendar import MONTHS, WEEKDAYS
 from dpmodels.formula.expression import compile_factor
+from dpmodels.formula.functions import MONTHS, WEEKDAYS
 
 DAYS = st.dates(dt.date(1, 1, 1), dt.date(9999, 12, 31))
 SPANS = st.lists(DAYS, min_size=2, max_size=2, unique=True).map(sorted)

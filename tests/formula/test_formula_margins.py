@@ -4,7 +4,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import FormulaError, UnknownVariable
-from dpmodels.formula.margins import margins
+from dpmodels.formula.tally import margins
 
 BOOK = dp.codebook(
     a=["u", "v"], b=["x", "y", "z"], c=[0, 1], age=(0, 100), day=dp.Date("2001-01-01", "2020-12-31")

@@ -5,7 +5,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.design import row_coder
-from dpmodels.formula.products import NONE, cells
+from dpmodels.formula.coding import NONE, cells
 from dpmodels.formula.response import two_sided
 
 BOOK = dp.codebook(y=(0, 1), g=list("abcd"), h=["u", "v"], x=(1, 10), b=["no", "yes"])

@@ -5,7 +5,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FormulaError
-from dpmodels.formula.subset import subset
+from dpmodels.formula.sides import subset
 
 BOOK = dp.codebook(age=(0, 100), region=["north", "south"], income=(0, 1e6))
 COLUMNS = {"age": np.array([20.0, 30, np.nan, 70]), "region": np.array([0.0, 1, 0, np.nan])}

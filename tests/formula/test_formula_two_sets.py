@@ -4,7 +4,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import CodebookError, FormulaError
-from dpmodels.formula.two_sets import two_sets
+from dpmodels.formula.response import two_sets
 
 BOOK = dp.codebook(a=(0, 1), b=(0, 2), c=(0, 3), g=["u", "v", "w"])
 

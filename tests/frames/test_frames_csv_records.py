@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 import dpmodels as dp
-from dpmodels.frames import csv_records, open_rows
-from dpmodels.frames.csv_records import MOST_CHARACTERS, blocks, first_record
-from dpmodels.frames.delimited import CsvFile
+from dpmodels.frames import delimited, open_rows
+from dpmodels.frames.delimited import MOST_CHARACTERS, CsvFile, blocks, first_record
 
 
 def reference(text, *, lines):
@@ -69,7 +68,7 @@ def padded(records, count=3):
 @pytest.mark.parametrize("lines", [False, True], ids=["records", "lines"])
 @pytest.mark.parametrize("piece", [1, 2, 3, MOST_CHARACTERS])
 def test_all_short_texts_are_read_as_by_the_reference(monkeypatch, piece, lines):
-    monkeypatch.setattr(csv_records, "_PIECE", piece)
+    monkeypatch.setattr(delimited, "_PIECE", piece)
     longest = 6 if piece in (2, MOST_CHARACTERS) else 5
     for size in range(longest + 1):
         for characters in product('a,"\n\r', repeat=size):
@@ -79,7 +78,7 @@ def test_all_short_texts_are_read_as_by_the_reference(monkeypatch, piece, lines)
 
 @pytest.mark.parametrize("piece", [1, 2, 3])
 def test_cells_that_are_not_wanted_change_nothing(monkeypatch, piece):
-    monkeypatch.setattr(csv_records, "_PIECE", piece)
+    monkeypatch.setattr(delimited, "_PIECE", piece)
     for characters in product('a,"\n', repeat=5):
         text = "".join(characters)
         file = io.StringIO(text, newline="\n")
@@ -88,11 +87,11 @@ def test_cells_that_are_not_wanted_change_nothing(monkeypatch, piece):
 
 
 def test_long_cells_keep_their_identity(monkeypatch):
-    monkeypatch.setattr(csv_records, "MOST_CHARACTERS", 3)
+    monkeypatch.setattr(delimited, "MOST_CHARACTERS", 3)
     short, long = ["", "a", "aa", "aab"], ["aabb", "aabc", "bbbb", "aabb" * 9]
     cells = [*short, *long]
     for piece in (1, 2, 3):
-        monkeypatch.setattr(csv_records, "_PIECE", piece)
+        monkeypatch.setattr(delimited, "_PIECE", piece)
         for written in ("".join(f"{cell},{cell}\r\n" for cell in cells), *_quoted(cells)):
             first, second = zip(*parsed(written, 2), strict=True)
             assert first == second

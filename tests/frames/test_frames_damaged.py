@@ -10,7 +10,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import DPModelsError
-from dpmodels.frames.arrow_cells import arrow_cells
+from dpmodels.frames.convert import arrow_cells
 
 BOOK = dp.codebook(a=(0, 1), g=["x", "y"], d=dp.Date("2001-01-01", "2001-12-31"))
 CALLS = (

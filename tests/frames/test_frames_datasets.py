@@ -13,7 +13,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import FrameError
 from dpmodels.frames import open_rows, to_float
-from dpmodels.frames.prefetch import prefetch
+from dpmodels.frames.parquet import prefetch
 
 SECRET = "secret-93117"
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from dpmodels.errors import FrameError
 from dpmodels.frames import open_rows
-from dpmodels.frames.csv_records import blocks, first_record
-from dpmodels.frames.delimited import CsvFile
+from dpmodels.frames.delimited import CsvFile, blocks, first_record
 
 
 def _cells(tmp_path, content: bytes, name="b", rows=2, mode="lines"):

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmodels.frames import open_rows
-from dpmodels.frames.identity import canonical_id, cell_bytes, person_keys
-from dpmodels.frames.numbering import Numbering
+from dpmodels.frames.identity import Numbering, canonical_id, cell_bytes, person_keys
 
 SECRET = bytes(range(24))
 SOME = uuid.UUID(int=2**100 + 17)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dpmodels.codebook import Codebook
 from dpmodels.errors import CodebookError
 from dpmodels.frames import to_codes
-from dpmodels.frames.level_names import LONGEST, level_names
+from dpmodels.frames.convert import LONGEST, level_names
 
 CELLS = st.one_of(
     st.text(max_size=6),

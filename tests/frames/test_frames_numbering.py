@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from dpmodels.frames import numbering
-from dpmodels.frames.numbering import Numbering
+from dpmodels.frames import identity
+from dpmodels.frames.identity import Numbering
 
 
 @pytest.mark.parametrize("block", [1, 7, 200])
 def test_numbers_are_those_of_a_dictionary(block, monkeypatch):
     """Of keys that all look for the first slot: their leading bits are zero."""
-    monkeypatch.setattr(numbering, "_LEAST", 8)
+    monkeypatch.setattr(identity, "_LEAST", 8)
     rng = np.random.default_rng(0)
     high, low = rng.integers(0, 20, (2, 200)).astype(np.uint64)
     table, known = Numbering(5), {}

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmodels.errors import FrameError
-from dpmodels.frames import kept
+from dpmodels.frames import persons
 from dpmodels.frames.persons import SECRET_BYTES, Persons, shuffled
 
 SECRET = bytes(range(SECRET_BYTES))
@@ -66,7 +66,7 @@ def test_what_rows_take_follows_from_their_person_alone(ids, places, even, block
 @given(IDS, st.sampled_from([1, 3, 60]), st.booleans(), st.booleans())
 def test_places_are_all_taken_and_no_more(ids, places, even, keep):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kept, "_MOST_ROWS", 10**9 if keep else 0)
+        patch.setattr(persons, "_MOST_ROWS", 10**9 if keep else 0)
         found = taken(objects(ids), places, even)
     for person in ("a", "b", 1.5):
         own = found[[cell == person for cell in ids]]
@@ -77,13 +77,13 @@ def test_places_are_all_taken_and_no_more(ids, places, even, keep):
 def test_kept_or_drawn_anew_it_is_the_same(monkeypatch):
     ids = objects([*"abcabcaabbcc" * 4])
     whole = taken(ids)
-    monkeypatch.setattr(kept, "_MOST_ROWS", 20)
+    monkeypatch.setattr(persons, "_MOST_ROWS", 20)
     assert (taken(ids) == whole).all()
 
 
 @pytest.mark.parametrize("even", [True, False])
 def test_no_file_that_changes_gives_a_person_more(even, monkeypatch):
-    monkeypatch.setattr(kept, "_MOST_ROWS", 0)
+    monkeypatch.setattr(persons, "_MOST_ROWS", 0)
     own = Persons(3, SECRET, even=even)
     first, second = objects([*"aabbbbc"]), objects([*"cccccccaaabbbbbbbbd"])
     read(own, first, method="count")

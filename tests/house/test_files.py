@@ -107,17 +107,6 @@ def is_protocol(node):
     )
 
 
-def test_protocols_have_their_own_file():
-    elsewhere = [
-        where(path, node.lineno)
-        for path, tree in trees("dpmodels").items()
-        if path.name != "protocol.py"
-        for node in ast.walk(tree)
-        if is_protocol(node)
-    ]
-    assert elsewhere == []
-
-
 def test_a_protocol_file_holds_a_protocol():
     files = {path: tree for path, tree in trees("dpmodels").items() if path.name == "protocol.py"}
     assert [where(path) for path in files if not any(map(is_protocol, files[path].body))] == []

@@ -5,6 +5,7 @@
 
 import re
 import sys
+from inspect import cleandoc
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,8 @@ def registered():
 
 def numerics(kind):
     """What the docstring says of numerics, in its first word."""
-    return re.search(r"\nNumerics\n\s+(\w+)", sys.modules[kind.__module__].__doc__).group(1)
+    said = cleandoc(kind.__doc__) + sys.modules[kind.__module__].__doc__
+    return re.search(r"\nNumerics\n\s+(\w+)", said).group(1)
 
 
 def table():

@@ -1,7 +1,6 @@
 import numpy as np
 
-from dpmodels.inference.arrows import arrow_noise
-from dpmodels.inference.spectrum import Spectrum
+from dpmodels.inference.spectrum import Spectrum, arrow_noise
 
 DRAWS = 20_000
 

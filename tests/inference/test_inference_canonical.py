@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpmodels.inference.canonical import canonical
+from dpmodels.inference.correlations import canonical
 from dpmodels.postprocess.solve import NormalEquations
 
 ROWS, RUNS = 2_000, 60

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpmodels.inference.combinations import Combinations
+from dpmodels.inference.least_squares import Combinations
 
 
 def test_ends_are_where_the_root_is_the_width():

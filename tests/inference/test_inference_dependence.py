@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpmodels.errors import ArgumentError
-from dpmodels.inference.dependence import LEAST, share_effects
+from dpmodels.inference.independence import LEAST, share_effects
 from dpmodels.privacy import markov_chain
 
 

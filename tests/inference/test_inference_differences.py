@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmodels.inference.differences import SMALLEST, difference
-from dpmodels.inference.means import GroupMoments
+from dpmodels.inference.means import SMALLEST, GroupMoments, difference
 from dpmodels.inference.ratios import Noise
 from dpmodels.statistics.counts import shares
 

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, ttest_ind
 
-from dpmodels.inference.equal_means import MOST_GROUPS, equal_means
-from dpmodels.inference.means import GroupMoments
+from dpmodels.inference.means import MOST_GROUPS, GroupMoments, equal_means, power_weights
 from dpmodels.inference.ratios import Noise
-from dpmodels.postprocess.power_sums import power_weights
 
 QUIET = Noise("gaussian", 0.0, 0)
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dpmodels.inference.groups import alike, reach_of_noise
+from dpmodels.inference.spectrum import alike, reach_of_noise
 
 
 def variance(size, entry=1.0):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dpmodels.inference.groups import noise_edge, tracy_widom
+from dpmodels.inference.spectrum import noise_edge, tracy_widom
 
 
 @pytest.mark.parametrize(("level", "tabulated"), [(0.9, 0.4501), (0.95, 0.9793), (0.99, 2.0234)])

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from statsmodels.duration.survfunc import survdiff
 
-from dpmodels.inference.log_rank import log_rank
-from dpmodels.inference.survival import joint_noise
+from dpmodels.inference.survival import joint_noise, log_rank
 from dpmodels.postprocess.protocol import Spread
 from dpmodels.postprocess.survival import followed
 

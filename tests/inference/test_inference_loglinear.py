@@ -6,7 +6,7 @@ import statsmodels.api as sm
 from scipy import stats
 
 from dpmodels.errors import NotAvailable
-from dpmodels.inference.loglinear import loglinear
+from dpmodels.inference.margins import loglinear
 
 CODED = np.column_stack([np.ones(6), np.kron([0, 1], np.ones(3)), np.tile(np.eye(3)[:, 1:].T, 2).T])
 COUNTS = np.array([120.0, 80, 40, 200, 150, 60])

@@ -7,7 +7,7 @@ from scipy import stats
 import dpmodels as dp
 from dpmodels.inference.margins import MarginNoise
 from dpmodels.mechanisms import MARGINS
-from dpmodels.mechanisms.margin_plan import MarginFacts
+from dpmodels.mechanisms.protocol import MarginFacts
 from dpmodels.noise import source
 from dpmodels.postprocess.residuals import components, rebuilt, shape, split
 from dpmodels.privacy import ZCDP, PureDP, adjacency

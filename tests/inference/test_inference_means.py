@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmodels.inference.means import GroupMoments, student_factor
+from dpmodels.inference.means import GroupMoments, central_weights, power_weights, student_factor
 from dpmodels.inference.ratios import Noise, ratio_interval
-from dpmodels.postprocess.power_sums import central_weights, power_weights
 from dpmodels.statistics.counts import shares
 
 NONE = Noise("laplace", 1e-12, 0)

@@ -6,7 +6,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.inference.ordered import SumNoise, part_interval, quantile_bins, sum_interval
 from dpmodels.mechanisms import Tree
-from dpmodels.mechanisms.count_plan import CountFacts
+from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.noise import source
 from dpmodels.noise.sums import half_width, half_widths
 from dpmodels.postprocess.ordered import ordered, within

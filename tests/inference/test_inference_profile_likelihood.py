@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2
 
-from dpmodels.inference.profile_likelihood import as_chi_squared
+from dpmodels.inference.least_squares import as_chi_squared
 
 
 def drawn(rng, strength, size):

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpmodels.inference.associated import correlations
-from dpmodels.inference.ranked import above_next
+from dpmodels.inference.screened import above_next, associated_correlations
 
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
@@ -28,7 +27,7 @@ def test_the_probability_is_that_of_the_difference_of_two_noises(law):
 def test_correlations_have_the_noise_of_the_delta_method():
     rng, sd, runs = np.random.default_rng(2), 3.0, 4000
     exact = np.array([60.0, 100.0, 400.0])
-    found = correlations(exact[:1], exact[1:2], exact[2], sd)
+    found = associated_correlations(exact[:1], exact[1:2], exact[2], sd)
     assert found.values[0] == pytest.approx(0.3)
     noisy = exact + rng.normal(0, sd, (runs, 3))
     drawn = noisy[:, 0] / np.sqrt(noisy[:, 1] * noisy[:, 2])
@@ -40,7 +39,7 @@ def test_correlations_have_the_noise_of_the_delta_method():
 
 
 def test_what_is_not_told_from_none_has_no_correlation():
-    found = correlations(np.array([5.0, 5.0]), np.array([3.0, 900.0]), 400.0, 1.0)
+    found = associated_correlations(np.array([5.0, 5.0]), np.array([3.0, 900.0]), 400.0, 1.0)
     assert np.isnan(found.values).tolist() == [True, False]
     low, high = found.interval(1.0, "laplace", 0.9)
     assert (low[0], high[0]) == (-1.0, 1.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import chdtrc
 
-from dpmodels.inference.selected import selected_tail
+from dpmodels.inference.independence import selected_tail
 
 NONE = np.zeros(0)
 

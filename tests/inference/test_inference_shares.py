@@ -8,7 +8,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from dpmodels.inference.ratios import Noise
 from dpmodels.inference.shares import count_interval, share_interval
-from dpmodels.postprocess.totals import balanced
+from dpmodels.postprocess.protocol import balanced
 
 NONE = Noise("gaussian", 0.0, 0)
 

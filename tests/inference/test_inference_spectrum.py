@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm, vonmises
 
 from dpmodels.inference import Spectrum
-from dpmodels.inference.groups import noise_edge
+from dpmodels.inference.spectrum import noise_edge
 
 TIMES = 1_200
 SPIKES = {

@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 import dpmodels as dp
-from dpmodels.inference.sandwich import sandwich
-from dpmodels.inference.told_levels import OFF, told_levels
-from dpmodels.postprocess.contrasts import contrasts
+from dpmodels.inference.sandwich import OFF, sandwich, told_levels
+from dpmodels.postprocess.solve import contrasts
 
 BOOK = dp.codebook(y=["a", "b", "c"], x=["u", "v"])
 TURN = np.kron(contrasts(3), np.eye(2))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpmodels.mechanisms import count_noise
-from dpmodels.mechanisms.count_plan import CountFacts
+from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.noise import seeded
 from dpmodels.privacy import adjacency
 from dpmodels.statistics import Statistic

@@ -4,12 +4,12 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from dpmodels.mechanisms import add_noise, clipping_shells, most_rows, noisy_mean
+from dpmodels.mechanisms import add_noise, clipping_shells, most_rows
 from dpmodels.mechanisms.regression import gradients
 from dpmodels.privacy import LaplaceEvent
 from dpmodels.statistics import Statistic
 
-ROOMS = (add_noise, clipping_shells, most_rows, noisy_mean, gradients)
+ROOMS = (add_noise, clipping_shells, most_rows, gradients)
 
 
 def honest(rng, exact, scale):

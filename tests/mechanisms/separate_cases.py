@@ -31,8 +31,7 @@ from moment_cases import (
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import SMALLEST_LAPLACE, SMALLEST_SCALE
-from dpmodels.mechanisms.covariance.separate import Separate
-from dpmodels.mechanisms.covariance.separate_pure import SeparatePure
+from dpmodels.mechanisms.covariance.separate import Separate, SeparatePure
 from dpmodels.noise import seeded, source
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP
 

@@ -9,11 +9,10 @@ import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Facts
+from dpmodels.mechanisms.add_noise import gaussian_count, laplace_count
 from dpmodels.mechanisms.clipping_radius import HALVINGS, NUMBER, THRESHOLD, TRACE, lost
 from dpmodels.mechanisms.clipping_shells import INCREMENTS, shells
-from dpmodels.mechanisms.covariance.adaptive import Adaptive, largest_rho
-from dpmodels.mechanisms.covariance.adaptive_pure import AdaptivePure
-from dpmodels.mechanisms.noisy_count import gaussian_count, laplace_count
+from dpmodels.mechanisms.covariance.adaptive import Adaptive, AdaptivePure, largest_rho
 from dpmodels.noise import seeded, source
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import (
@@ -27,7 +26,7 @@ from dpmodels.privacy import (
     total_rho,
 )
 from dpmodels.statistics import MomentWeights, Statistic, clipped_moments
-from dpmodels.statistics.increments import doublings, increment_sensitivity
+from dpmodels.statistics.clipped import doublings, increment_sensitivity
 from dpmodels.statistics.moments import absolute_sensitivity, eigenvalue_sensitivity
 
 RELATIONS = ("replace", "add-remove")

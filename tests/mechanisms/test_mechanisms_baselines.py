@@ -23,8 +23,7 @@ from scipy import stats
 
 import dpmodels as dp
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.covariance.none import Unprivate
-from dpmodels.mechanisms.covariance.zero import Zero
+from dpmodels.mechanisms.covariance.none import Unprivate, Zero
 from dpmodels.mechanisms.subspace.random import Random
 from dpmodels.noise import seeded, source
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP

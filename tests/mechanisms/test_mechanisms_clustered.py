@@ -24,7 +24,7 @@ from dpmodels.privacy import (
     total_eps,
     total_rho,
 )
-from dpmodels.statistics import scores
+from dpmodels.statistics import passes
 
 NAMES = ("a", "b", "y")
 BOOK = dp.codebook.uniform(NAMES, (-1, 1))
@@ -112,7 +112,7 @@ def test_the_sensitivity_of_a_row_used_for_persons_shows(monkeypatch):
     """The planted fault: squares of rows with the noise that squares of persons need."""
 
     def rows_held(design, lattice, score, finer, places, *, count_public):
-        return scores.score_squares(design, lattice, score, finer, count_public=count_public)
+        return passes.score_squares(design, lattice, score, finer, count_public=count_public)
 
     monkeypatch.setattr(sandwiched, "person_score_squares", rows_held)
     assert furthest(3, "add-remove", ZCDP(0.1)) > 2

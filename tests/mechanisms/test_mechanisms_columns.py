@@ -10,7 +10,7 @@ import dpmodels as dp
 from dpmodels.design.regression import box_design
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms.association_score import AssociationScore, BoughtMoments
-from dpmodels.mechanisms.choose_selection import auto_selection
+from dpmodels.mechanisms.choose import auto_selection
 from dpmodels.mechanisms.clipping_radius import sparse_scales
 from dpmodels.mechanisms.selection_plan import SelectionFacts
 from dpmodels.noise import source

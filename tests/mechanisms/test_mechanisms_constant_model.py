@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from dpmodels.mechanisms.constant_model import RAREST, constant_model
-from dpmodels.statistics.losses import Logistic, Poisson
-from dpmodels.statistics.multinomial import Multinomial
+from dpmodels.mechanisms.regression.gradients import RAREST, constant_model
+from dpmodels.statistics.losses import Logistic, Multinomial, Poisson
 
 
 @pytest.mark.parametrize("means", [[0.2, 0.5], [0.0, 1.3], [-0.4, -0.1]])

@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from dpmodels.mechanisms.coefficients import RegressionFacts
-from dpmodels.mechanisms.contrasted import contrasted, levelled
-from dpmodels.postprocess.contrasts import contrasts
+from dpmodels.mechanisms.protocol import RegressionFacts
+from dpmodels.mechanisms.regression.gradients import contrasted, levelled
+from dpmodels.postprocess.solve import contrasts
 from dpmodels.privacy import adjacency
-from dpmodels.statistics.losses import Logistic
-from dpmodels.statistics.multinomial import Multinomial
+from dpmodels.statistics.losses import Logistic, Multinomial
 from dpmodels.statistics.predictors import Predictors
 
 OWN = Predictors(2, True, 0.9, 0.5, 1.0, responses=3)

@@ -14,8 +14,8 @@ from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.formula.sides import grouping, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.choose import auto_counts, choose
-from dpmodels.mechanisms.count_plan import CountFacts, units_of
 from dpmodels.mechanisms.counts import COUNTS, Gaussian, Geometric
+from dpmodels.mechanisms.protocol import CountFacts, units_of
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
 

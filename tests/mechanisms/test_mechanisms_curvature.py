@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.mechanisms import curvature
+from dpmodels.mechanisms import most_rows
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
-from dpmodels.mechanisms.coefficients import passes
-from dpmodels.mechanisms.curvature import both_matrices, bought_scale
+from dpmodels.mechanisms.most_rows import both_matrices, bought_scale
+from dpmodels.mechanisms.protocol import passes
 from dpmodels.models.glm import glm_way
 from dpmodels.noise import seeded
 from dpmodels.question import asked
@@ -46,7 +46,7 @@ def furthest(family, unit, relation, law):
     taken, found = [], []
 
     def read(question, point, facts, scale, *_):
-        lattice = curvature.bought_lattice(facts, scale, law)
+        lattice = most_rows.bought_lattice(facts, scale, law)
         taken.append(question(point, lattice).cross()[0].astype(float) / lattice.radius**2 / scale)
         return np.zeros((1, 1)), None
 
@@ -61,7 +61,7 @@ def furthest(family, unit, relation, law):
             data = {name: list(columns.get(name, [])) for name in "yab"}
             rows = passes(way.private.bind({**data, "id": [3] * len(table)}), way.facts)
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(curvature, "_released", read)
+                patch.setattr(most_rows, "_released", read)
                 both_matrices(rows, point, way.facts, scale, seeded(1), law)
             cells.append(np.array([taken.pop(), taken.pop()]))
         pairs = combinations(cells, 2) if relation == "replace" else [(one, 0) for one in cells]

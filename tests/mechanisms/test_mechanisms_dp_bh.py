@@ -22,16 +22,17 @@ from dpmodels.privacy import (
     total_eps,
     total_rho,
 )
-from dpmodels.statistics import Statistic, log_p_values
+from dpmodels.statistics import Statistic
 from dpmodels.statistics.associations import (
     FINE,
     associations,
     box_lattice,
     centred_products,
+    log_change,
+    log_levels,
     product_change,
     reach,
 )
-from dpmodels.statistics.log_p_values import log_change, log_levels
 
 BOOK = dp.codebook.uniform(["y", "a", "b"], (-1, 1))
 DESIGN = box_design(two_sided("y ~ a + b", BOOK))
@@ -53,7 +54,7 @@ def first_is_drawn(levels, scale):
 def test_no_neighbours_differ_in_the_law_of_a_draw_by_more_than_it_costs(
     relation, alternative, steps, monkeypatch
 ):
-    monkeypatch.setattr(log_p_values, "STEPS", steps)
+    monkeypatch.setattr(associations, "STEPS", steps)
     own, times = adjacency(relation), 1.5
     facts = ScreenFacts(2, 1, alternative, own)
     most = reach(box_lattice(3))

@@ -12,14 +12,19 @@ from dpmodels.design import Scaling
 from dpmodels.design.regression import private_regression
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Ellipsoid, Facts
-from dpmodels.mechanisms.add_noise import SMALLEST_SCALE, UNITS, NoisyMoments, noise_of
-from dpmodels.mechanisms.noisy_count import gaussian_count
+from dpmodels.mechanisms.add_noise import (
+    SMALLEST_SCALE,
+    UNITS,
+    NoisyMoments,
+    gaussian_count,
+    noise_of,
+)
 from dpmodels.mechanisms.regression import ellipsoid
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.norms import row_sums
-from dpmodels.statistics.spreads import column_counts, turned_counts
+from dpmodels.statistics.moments import row_sums
+from dpmodels.statistics.passes import column_counts, turned_counts
 
 RELATIONS = ("replace", "add-remove")
 GUARANTEES = [ZCDP(0.1), ZCDP(1e-12), ApproxDP(1.0, 1e-6), ApproxDP(1e9, 1e-6)]

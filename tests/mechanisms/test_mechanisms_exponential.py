@@ -9,13 +9,16 @@ import pytest
 from scipy import stats
 
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.quantile_grid import Grid
-from dpmodels.mechanisms.quantile_ranks import TOLD, Drawing, draw_cell, rank_errors
+from dpmodels.mechanisms.quantile_facts import Grid
 from dpmodels.mechanisms.scalar.exponential import (
+    TOLD,
+    Drawing,
     Exponential,
     QuantileFacts,
     count_changes,
+    draw_cell,
     loss_range,
+    rank_errors,
 )
 from dpmodels.noise import seeded
 from dpmodels.privacy import (

@@ -10,20 +10,20 @@ import dpmodels as dp
 from dpmodels.design.regression import box_design
 from dpmodels.errors import ArgumentError, BudgetError, FormulaError, NotAvailable
 from dpmodels.formula.response import two_sided
-from dpmodels.mechanisms import gain_score
+from dpmodels.mechanisms import association_score
 from dpmodels.mechanisms.add_noise import add_noise
-from dpmodels.mechanisms.gain_score import GainScore
+from dpmodels.mechanisms.association_score import GainScore
 from dpmodels.mechanisms.selection import Peeling, PermuteAndFlip
 from dpmodels.mechanisms.selection_plan import SelectionFacts
 from dpmodels.noise import source
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
-from dpmodels.statistics.associations import scatters
-from dpmodels.statistics.residual_products import (
+from dpmodels.statistics.associations import (
     PARTS,
     ReleasedFit,
     residual_change,
     residual_products,
     residual_scatter,
+    scatters,
 )
 
 BOOK = dp.codebook(y=(-1, 1), a=(-1, 1), b=(-1, 1))
@@ -120,7 +120,7 @@ def test_a_coefficient_has_the_noise_of_the_longest_residual(
         seen.append((exact.tolist(), scale))
         return add_noise(exact, scale, entropy, law)
 
-    monkeypatch.setattr(gain_score, "add_noise", recorded)
+    monkeypatch.setattr(association_score, "add_noise", recorded)
     rows = [(1, 1, 1), (-1, 1, 0), (1, 0.5, -1), (0.2, -1, 1)] * 50
     exact, facts = measured(rows, relation), facts_of(relation)
     plan = Peeling().plan(facts, guarantee)

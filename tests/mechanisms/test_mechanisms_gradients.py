@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
-from dpmodels.mechanisms.coefficients import RegressionFacts
+from dpmodels.mechanisms.protocol import RegressionFacts
 from dpmodels.mechanisms.regression import gradients
 from dpmodels.mechanisms.regression.gradients import Start
 from dpmodels.noise import seeded

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts import Grid
+from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.postprocess.plane import block_sizes, plane
 from dpmodels.privacy import ZCDP, ApproxDP, LaplaceEvent, PureDP, adjacency, total_eps, total_rho
 from dpmodels.statistics.counts import count_sensitivity

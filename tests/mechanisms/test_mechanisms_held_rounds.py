@@ -14,13 +14,12 @@ from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.formula.sides import one_measured, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.count_noise import law_of, one_mean
-from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts import Geometric, Rounds
+from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.noise import source
 from dpmodels.postprocess.ranges import found_range
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
-from dpmodels.statistics.cell_passes import CellPasses
-from dpmodels.statistics.places import place_counts
+from dpmodels.statistics.cell_passes import CellPasses, place_counts
 
 BOOK = dp.codebook(y=(0, 2_500), g=["u", "v", "w"])
 GUARANTEES = (PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.5))

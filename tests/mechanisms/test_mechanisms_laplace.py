@@ -26,7 +26,7 @@ from moment_cases import (
 
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import SMALLEST_LAPLACE, laplace_multipliers
-from dpmodels.mechanisms.covariance.laplace import Laplace
+from dpmodels.mechanisms.covariance.gauss import Laplace
 from dpmodels.privacy import ZCDP, ApproxDP, LaplaceEvent, PureDP, adjacency
 from dpmodels.statistics import MomentWeights
 from dpmodels.statistics.moments import absolute_sensitivity, absolute_weights

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.mechanisms.margin_plan import MarginFacts
 from dpmodels.mechanisms.margins import Marginals
+from dpmodels.mechanisms.protocol import MarginFacts
 from dpmodels.noise import discrete_laplace, source
 from dpmodels.postprocess.residuals import cells, components, rebuilt, split
 from dpmodels.privacy import PureDP, adjacency

@@ -11,8 +11,8 @@ from scipy.special import expit
 import dpmodels as dp
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
-from dpmodels.mechanisms.coefficients import RegressionFacts, passes
 from dpmodels.mechanisms.most_rows import most_rows, most_scales, most_shares
+from dpmodels.mechanisms.protocol import RegressionFacts, passes
 from dpmodels.models.linear import linear
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, adjacency

@@ -11,10 +11,17 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FrameError
 from dpmodels.mechanisms import minimise as minimum_module
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
-from dpmodels.mechanisms.coefficients import RegressionFacts, passes
-from dpmodels.mechanisms.curvature import APART, LOGISTIC, both_matrices
-from dpmodels.mechanisms.minimise import furthest, mask, masked, minimise, tolerance
-from dpmodels.mechanisms.objective_noise import spherical, spherical_sd
+from dpmodels.mechanisms.minimise import (
+    furthest,
+    mask,
+    masked,
+    minimise,
+    spherical,
+    spherical_sd,
+    tolerance,
+)
+from dpmodels.mechanisms.most_rows import APART, LOGISTIC, both_matrices
+from dpmodels.mechanisms.protocol import RegressionFacts, passes
 from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
 from dpmodels.mechanisms.regression import objective as objective_module
 from dpmodels.models.linear import linear

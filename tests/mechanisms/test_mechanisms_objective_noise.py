@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.objective_noise import (
+from dpmodels.mechanisms.minimise import (
     RIDGE,
     gaussian_scale,
     pure_ridge,

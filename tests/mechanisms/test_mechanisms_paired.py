@@ -16,7 +16,7 @@ from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms import COUNTS, MEANS
 from dpmodels.mechanisms.choose import auto_counts, choose
 from dpmodels.mechanisms.count_noise import one_mean
-from dpmodels.mechanisms.count_plan import CountFacts
+from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.mechanisms.scalar.paired import Paired
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho

@@ -26,8 +26,8 @@ from moment_cases import (
 )
 
 from dpmodels.mechanisms import Gauss
+from dpmodels.mechanisms.add_noise import trace_cap
 from dpmodels.mechanisms.covariance.projection import Projection
-from dpmodels.mechanisms.eigenvalues import trace_cap
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from dpmodels.mechanisms.quantile_cells import FIRST_CELLS, first_ends, next_ends
-from dpmodels.mechanisms.quantile_grid import Grid
+from dpmodels.mechanisms.quantile_facts import Grid
+from dpmodels.mechanisms.quantile_rounds import FIRST_CELLS, first_ends, next_ends
 from dpmodels.mechanisms.scalar import QuantileFacts
-from dpmodels.postprocess.quantiles import NoisyCells
+from dpmodels.postprocess.hierarchy import NoisyCells
 from dpmodels.privacy import adjacency
 
 CELLS = 60_000

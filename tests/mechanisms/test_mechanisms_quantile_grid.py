@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpmodels.mechanisms.quantile_grid import DOUBLINGS, Grid
+from dpmodels.mechanisms.quantile_facts import DOUBLINGS, Grid
 
 POLES = (0.0, 0.3, 1.0)
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dpmodels.mechanisms.quantile_ranks import MISSED, NEAR, Drawing
+from dpmodels.mechanisms.scalar.exponential import MISSED, NEAR, Drawing
 
 
 def test_a_quantile_with_rows_on_both_sides_stays():

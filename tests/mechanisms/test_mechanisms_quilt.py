@@ -10,8 +10,8 @@ from scipy import stats
 import dpmodels as dp
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.chains.quilt import MOVED, QuiltCounts, SeriesFacts
-from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts import Geometric
+from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.noise import discrete_laplace_variance, source
 from dpmodels.privacy import Adjacency, PufferfishEvent, adjacency
 from dpmodels.statistics import Statistic

@@ -11,8 +11,8 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import RandomizedResponse
-from dpmodels.mechanisms.count_plan import CountFacts
-from dpmodels.noise.response import truthful
+from dpmodels.mechanisms.protocol import CountFacts
+from dpmodels.noise.finite import truthful
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_rho
 from dpmodels.privacy.budget import Adjacency
 

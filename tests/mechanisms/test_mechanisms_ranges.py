@@ -10,7 +10,7 @@ from dpmodels.design.cells import private_cells
 from dpmodels.errors import ArgumentError
 from dpmodels.formula.sides import sides
 from dpmodels.mechanisms import Geometric, Ranges
-from dpmodels.mechanisms.count_plan import CountFacts
+from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.models.bounds import numbers
 from dpmodels.noise import source
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho

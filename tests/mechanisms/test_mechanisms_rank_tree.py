@@ -8,12 +8,11 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms import quantile_rounds
-from dpmodels.mechanisms.quantile_cells import even_ends
-from dpmodels.mechanisms.quantile_grid import Grid
+from dpmodels.mechanisms.quantile_facts import Grid
+from dpmodels.mechanisms.quantile_rounds import even_ends
 from dpmodels.mechanisms.scalar import QuantileFacts, RankTree, tree
 from dpmodels.noise import seeded, source
-from dpmodels.postprocess.hierarchy import Hierarchy, levels_of, line
-from dpmodels.postprocess.quantiles import NoisyCells
+from dpmodels.postprocess.hierarchy import Hierarchy, NoisyCells, levels_of, line
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import count_sensitivity

@@ -8,7 +8,7 @@ import pytest
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms import quantile_rounds
 from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
-from dpmodels.mechanisms.quantile_grid import Grid
+from dpmodels.mechanisms.quantile_facts import Grid
 from dpmodels.mechanisms.scalar import QuantileFacts, Refined, refined
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho

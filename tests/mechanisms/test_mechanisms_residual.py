@@ -8,15 +8,15 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms import margin_plan
+from dpmodels.mechanisms import protocol
 from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
-from dpmodels.mechanisms.margin_plan import (
+from dpmodels.mechanisms.margins import Residual
+from dpmodels.mechanisms.protocol import (
     MarginFacts,
     all_cells,
     best_variances,
     squared_sensitivity,
 )
-from dpmodels.mechanisms.margins import Residual
 from dpmodels.noise import source
 from dpmodels.postprocess.residuals import cells, split, subsets
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency
@@ -76,8 +76,8 @@ def test_the_bound_for_many_variables_holds_and_is_near(seed):
     for terms in ([every[i] for i in few], [one for one in every if len(one) < 3]):
         facts = MarginFacts(sizes, tuple(terms), REPLACED)
         weights = {part: 1 / own for part, own in best_variances(facts).items()}
-        exact = margin_plan._least(weights, sizes)
-        assert margin_plan._bound(weights, sizes) <= exact + 1e-9
+        exact = protocol._least(weights, sizes)
+        assert protocol._bound(weights, sizes) <= exact + 1e-9
 
 
 @pytest.mark.parametrize("size", [3, 6])

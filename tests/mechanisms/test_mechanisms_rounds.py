@@ -7,12 +7,20 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.datasets.simulated import zipf_rows
+from dpmodels.datasets.papers import zipf_rows
 from dpmodels.design import Scaling, private_design
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.mechanisms import Facts, Rounds, RoundsPure, ball_rounds
-from dpmodels.mechanisms.add_noise import LAPLACE, SMALLEST_LAPLACE, SMALLEST_SCALE, UNITS
-from dpmodels.mechanisms.row_lengths import FRACTIONS, Lengths, faintest
+from dpmodels.mechanisms import Facts, Rounds, RoundsPure
+from dpmodels.mechanisms.add_noise import (
+    FRACTIONS,
+    LAPLACE,
+    SMALLEST_LAPLACE,
+    SMALLEST_SCALE,
+    UNITS,
+    Lengths,
+    faintest,
+)
+from dpmodels.mechanisms.covariance import rounds
 from dpmodels.noise import seeded
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import (
@@ -25,7 +33,7 @@ from dpmodels.privacy import (
     total_rho,
 )
 from dpmodels.statistics import Passes, Statistic, moments
-from dpmodels.statistics.norms import norm_counts, row_sums
+from dpmodels.statistics.moments import norm_counts, row_sums
 
 RELATIONS = ("replace", "add-remove")
 GUARANTEES = [ZCDP(0.1), ZCDP(1e-12), ApproxDP(1.0, 1e-6), ApproxDP(1e9, 1e-6)]
@@ -205,7 +213,7 @@ def test_a_third_turn_finds_rows_in_a_corner_of_a_box_that_is_far_too_wide(mecha
     assert release.ball.radius < 1.2 * longest
 
 
-@pytest.mark.parametrize("law", [ball_rounds.GAUSSIAN, LAPLACE])
+@pytest.mark.parametrize("law", [rounds.GAUSSIAN, LAPLACE])
 def test_rows_are_told_from_noise_in_few_cells_or_in_many(law):
     """False alarm 1e-3 a set of counts by the bound: 40 sets of noise alone, none told but two.
 
@@ -214,7 +222,7 @@ def test_rows_are_told_from_noise_in_few_cells_or_in_many(law):
     """
     rng, cells = np.random.default_rng(1), FRACTIONS.size
     scale = 10.0
-    draws = rng.normal if law is ball_rounds.GAUSSIAN else rng.laplace
+    draws = rng.normal if law is rounds.GAUSSIAN else rng.laplace
     faint, sd = faintest(law, scale), law.sd * scale
     alone = [Lengths(FRACTIONS, draws(0, scale, cells), sd, faint).last for _ in range(40)]
     assert sum(last >= 0 for last in alone) <= 2

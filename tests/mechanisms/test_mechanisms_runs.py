@@ -8,12 +8,11 @@ from scipy import stats
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts import Runs, Tree, runs
+from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.noise import source
-from dpmodels.postprocess.halves import Halves
 from dpmodels.postprocess.hierarchy import agreeing, line, split_levels
-from dpmodels.postprocess.pooled_counts import PooledCounts
+from dpmodels.postprocess.pooled_counts import Halves, PooledCounts
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, gaussian_multiplier
 from dpmodels.statistics import Statistic
 

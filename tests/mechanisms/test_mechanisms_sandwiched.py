@@ -14,7 +14,7 @@ from dpmodels.mechanisms.regression import AdaSSP, Moments
 from dpmodels.mechanisms.sandwiched import SQUARES, Sandwiched
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, LaplaceEvent, PureDP, adjacency, total_eps, total_rho
-from dpmodels.statistics import Statistic, moments, scores
+from dpmodels.statistics import Statistic, moments, passes
 
 RELATIONS = ("replace", "add-remove")
 NAMES = ("a", "b", "y")
@@ -61,7 +61,7 @@ def furthest(relation, guarantee):
     plan = mechanism.plan(facts(relation), guarantee)
     design = bound(some_rows(400))
     asked = []
-    own = scores.score_squares
+    own = passes.score_squares
 
     def kept(design, lattice, score, finer, **words):
         asked.append((lattice, score, finer))
@@ -104,7 +104,7 @@ def test_a_planted_fault_shows(monkeypatch):
     def unheld(rows, factor, shift, lattice):
         rows[:] = np.rint(np.nan_to_num(rows) * lattice.steps)
 
-    monkeypatch.setattr(scores, "to_lattice", unheld)
+    monkeypatch.setattr(passes, "to_lattice", unheld)
     assert furthest("replace", ZCDP(0.1)) > 1.5
 
 
@@ -146,7 +146,7 @@ def test_only_released_values_steer_it(monkeypatch):
         Moments().plan(facts(), ZCDP(0.1)),
         seeded(1),
     )
-    asked, own = [], scores.score_squares
+    asked, own = [], passes.score_squares
     monkeypatch.setattr(Moments, "release", lambda *_: release)
 
     def kept(design, lattice, score, finer, **words):

@@ -7,8 +7,14 @@ import pytest
 from subspace_rows import ADD_REMOVE, RELATIONS, REPLACE, ball, facts, nothing, statistic
 
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.eigenvectors_within import axes_sensitivity, checked_purchase
-from dpmodels.mechanisms.second_moment import scatter_norm, scatter_range, second_moment, wanted
+from dpmodels.mechanisms.second_moment import (
+    axes_sensitivity,
+    checked_purchase,
+    scatter_norm,
+    scatter_range,
+    second_moment,
+    wanted,
+)
 from dpmodels.noise.lattice import Lattice
 
 LATTICE = Lattice(20, 2)

@@ -21,8 +21,8 @@ from separate_cases import (
     planned,
 )
 
+from dpmodels.mechanisms.add_noise import eigenvalue_scale, recombined
 from dpmodels.mechanisms.covariance.separate import Separate
-from dpmodels.mechanisms.eigenvalues import eigenvalue_scale, recombined
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import (
     ZCDP,

@@ -17,7 +17,7 @@ from separate_cases import (
     planned,
 )
 
-from dpmodels.mechanisms.covariance.separate_pure import SeparatePure
+from dpmodels.mechanisms.covariance.separate import SeparatePure
 from dpmodels.privacy import ZCDP, ApproxDP, LaplaceEvent, PureDP
 
 

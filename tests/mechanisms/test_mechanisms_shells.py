@@ -10,10 +10,9 @@ import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Facts
-from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
+from dpmodels.mechanisms.add_noise import SMALLEST_SCALE, gaussian_count
 from dpmodels.mechanisms.clipping_shells import MOST_BITS, SHARES, shells
 from dpmodels.mechanisms.covariance.shells import Shells
-from dpmodels.mechanisms.noisy_count import gaussian_count
 from dpmodels.noise import seeded, source
 from dpmodels.noise.lattice import Lattice
 from dpmodels.postprocess import denoise
@@ -28,7 +27,7 @@ from dpmodels.privacy import (
     total_rho,
 )
 from dpmodels.statistics import Statistic, clipped_moments
-from dpmodels.statistics.increments import (
+from dpmodels.statistics.clipped import (
     doublings,
     increment_norm,
     increment_sensitivity,

@@ -12,7 +12,7 @@ from scipy.special import log_ndtr, logsumexp
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import tuned as tuned_module
-from dpmodels.mechanisms.coefficients import RegressionFacts, RegressionPlan, hand_over, passes
+from dpmodels.mechanisms.protocol import RegressionFacts, RegressionPlan, hand_over, passes
 from dpmodels.mechanisms.regression import Objective, Output
 from dpmodels.mechanisms.tuned import Tuned, in_codebook, spread
 from dpmodels.models.linear import linear

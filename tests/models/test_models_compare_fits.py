@@ -8,9 +8,8 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FormulaError
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
-from dpmodels.models.compare_fits import fit_way
-from dpmodels.models.invented import SHAPES
-from dpmodels.models.invented_fit import InventedFit, invented_fit, inventing
+from dpmodels.models.compare import fit_way
+from dpmodels.models.invented import SHAPES, InventedFit, invented_fit, inventing
 from dpmodels.noise import simulation, source
 from dpmodels.noise.lattice import MAX_BITS, Lattice
 

@@ -8,7 +8,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.formula import coding, response, sides
-from dpmodels.models.site_terms import sent_verbs
+from dpmodels.models.site_files import sent_verbs
 from dpmodels.sites import PROTOCOLS, SENT, Parties, Witness
 
 BOOK = dp.codebook(a=(-1, 1), b=(0, 4), y=["no", "yes"], c=(0, 20))

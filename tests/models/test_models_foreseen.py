@@ -10,7 +10,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.design.rows import Rows
 from dpmodels.errors import BudgetWarning, DPModelsError
-from dpmodels.models.foreseen import enlarged, guessed
+from dpmodels.models.crossing import enlarged, guessed
 from dpmodels.models.glm import glm_way
 from dpmodels.models.lm import lm_way
 from dpmodels.models.mean import mean_way

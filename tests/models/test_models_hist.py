@@ -13,8 +13,8 @@ from models_samples import Mine
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, CodebookError, FormulaError, LedgerError
-from dpmodels.formula.bins import interval_names
-from dpmodels.formula.breaks import _ends
+from dpmodels.formula.functions import interval_names
+from dpmodels.formula.tally import _ends
 from dpmodels.models.hist import dp_hist
 from dpmodels.privacy import ZCDP
 

@@ -7,8 +7,7 @@ from scipy import stats
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, CodebookError, FormulaError
-from dpmodels.models.hist import dp_hist
-from dpmodels.models.plane import MOST_CELLS
+from dpmodels.models.hist import MOST_CELLS, dp_hist
 from dpmodels.results.plane import PlaneResult
 
 BOOK = dp.codebook(

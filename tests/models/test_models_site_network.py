@@ -9,9 +9,8 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError
-from dpmodels.models.site_files import site_release
+from dpmodels.models.site_files import site_release, state
 from dpmodels.models.site_network import LETTER, TERMS, SiteAnswers, agreed_terms, ask_sites
-from dpmodels.models.site_terms import state
 from dpmodels.sites.letter import read_letter
 
 CB = dp.codebook(a=(0, 1), b=(0, 1))
@@ -213,7 +212,7 @@ def test_a_letter_that_a_crash_left_unseen_is_shown_and_not_written_again(tmp_pa
     def dies(*given, **words):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpmodels.sites.posting.publish", dies)
+    monkeypatch.setattr("dpmodels.sites.letter.publish", dies)
     with pytest.raises(KeyboardInterrupt):
         made["A"].answer(LETTER, agreed)
     monkeypatch.undo()

@@ -14,7 +14,7 @@ from dpmodels.errors import (
     LedgerError,
     NotAvailable,
 )
-from dpmodels.results.states import StatesResult
+from dpmodels.results.table import StatesResult
 
 LEVELS = ["rest", "walk"]
 CHAIN = dp.markov_chain(LEVELS, stay=(0.6, 0.8))

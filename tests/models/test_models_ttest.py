@@ -18,7 +18,7 @@ from scipy import stats
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FormulaError
-from dpmodels.models.ttest import dp_ttest
+from dpmodels.models.mean import dp_ttest
 
 
 def fit(formula="y ~ h", data=None, **words):

@@ -14,7 +14,7 @@ from dpmodels.errors import (
     NotAvailable,
 )
 from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
-from dpmodels.models.tune import Tune
+from dpmodels.models.linear import Tune
 from dpmodels.privacy import ZCDP
 
 BOOK = dp.codebook(x=(-1, 1), z=(0, 4), label=["no", "yes"], c=(0, 9), who=(0, 10**6))

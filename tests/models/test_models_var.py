@@ -17,7 +17,7 @@ from described_cases import (
 from scipy import stats
 
 import dpmodels as dp
-from dpmodels.models.var import dp_var
+from dpmodels.models.mean import dp_var
 
 
 def fit(formula="y ~ h", data=None, **words):

@@ -4,7 +4,7 @@ from scipy import integrate, optimize, special, stats
 
 from dpmodels.errors import ArgumentError
 from dpmodels.noise import secure, seeded
-from dpmodels.noise.bingham import (
+from dpmodels.noise.bingham_frames import (
     bingham_coordinates,
     bingham_from_eigen,
     bingham_vector,

@@ -4,10 +4,11 @@ from scipy import stats
 
 from dpmodels.errors import ArgumentError
 from dpmodels.noise import secure, seeded
-from dpmodels.noise.bingham import bingham_coordinates, bingham_vector
 from dpmodels.noise.bingham_frames import (
     SWEEPS,
     Convergence,
+    bingham_coordinates,
+    bingham_vector,
     matrix_bingham,
     rounds,
     sequential_bingham,

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from dpmodels.noise import secure, seeded
-from dpmodels.noise.normals import normals, uniforms
+from dpmodels.noise.uniform import normals, uniforms
 
 EXTREMES = np.array([0, 2**12 - 1, 2**63, 2**64 - 1], dtype=np.uint64)
 

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from dpmodels.noise import coins, seeded
-from dpmodels.noise.coins import draw_flipped, exp_coins
+from dpmodels.noise import finite, seeded
+from dpmodels.noise.finite import draw_flipped, exp_coins
 
 # 1e-8 nominal keeps the false-alarm rate of each below 1e-6 with 20 expected in every cell.
 NOMINAL_ALARM = 1e-8
@@ -50,7 +50,7 @@ def ranked(levels, unit, count):
 def test_draws_follow_the_enumerated_law_by_either_path(levels, unit, margin, monkeypatch):
     draws = DRAWS
     if margin is not None:
-        monkeypatch.setattr(coins, "_MARGIN", margin)
+        monkeypatch.setattr(finite, "_MARGIN", margin)
         draws //= 4
     entropy = seeded(5)
     law = ranked(levels.tolist(), unit, 2)
@@ -67,7 +67,7 @@ def test_draws_follow_the_enumerated_law_by_either_path(levels, unit, margin, mo
 def test_both_paths_toss_the_same_from_the_same_words(monkeypatch):
     levels = np.arange(500, dtype=object)
     quick = exp_coins(levels, Fraction(1, 70), seeded(3))
-    monkeypatch.setattr(coins, "_MARGIN", 2.0)
+    monkeypatch.setattr(finite, "_MARGIN", 2.0)
     assert exp_coins(levels, Fraction(1, 70), seeded(3)).tolist() == quick.tolist()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpmodels.noise import seeded
-from dpmodels.noise.response import coins, lying, rational, responses, throws, truthful
+from dpmodels.noise.finite import coins, lying, rational, responses, throws, truthful
 
 SIXTHS = (Fraction(1, 6), Fraction(1, 2), Fraction(1, 3))
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from dpmodels.noise import seeded
-from dpmodels.noise.truncated import below, least_bound, truncated_laplace
+from dpmodels.noise.discrete import below, least_bound, truncated_laplace
 
 
 def masses(scale, most):

@@ -7,8 +7,8 @@ from scipy.special import expit
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
-from dpmodels.planning.asking import Asking, Cell
 from dpmodels.planning.group_effects import _independent
+from dpmodels.planning.trials import Asking, Cell
 from dpmodels.planning.verbs import verb_with_power, words_of
 from tests.planning.test_planning_population import asking
 

@@ -6,8 +6,7 @@ import pytest
 from verbs import forms
 
 import dpmodels as dp
-from dpmodels.planning.guess import guessed
-from dpmodels.planning.imagined import BLOCK, Standing, World
+from dpmodels.planning.guess import BLOCK, Standing, World, guessed
 from dpmodels.privacy import adjacency
 
 BOOK = dp.codebook(age=(0, 8), wage=(0, 8), sex=["a", "b"], week=dp.Integer(1, 4))

@@ -18,8 +18,7 @@ from dpmodels.errors import (
     NotAvailable,
 )
 from dpmodels.planning.figures import FIGURES, figures
-from dpmodels.planning.guess import guessed
-from dpmodels.planning.imagined import World, released
+from dpmodels.planning.guess import World, guessed, released
 from dpmodels.privacy import adjacency
 from dpmodels.results.base import Result
 

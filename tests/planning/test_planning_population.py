@@ -6,7 +6,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.noise import source
-from dpmodels.planning.asking import Asking, Cell
+from dpmodels.planning.trials import Asking, Cell
 from dpmodels.planning.verbs import verb_with_power, words_of
 
 BOOK = dp.codebook(wage=(0, 80), age=(18, 80), sex=["F", "M"], smoker=["no", "yes"])

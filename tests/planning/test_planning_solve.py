@@ -5,7 +5,6 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from dpmodels.errors import ArgumentError
-from dpmodels.planning.asking import Cell
 from dpmodels.planning.solve import (
     MOST_ROWS,
     _effect_of,
@@ -14,6 +13,7 @@ from dpmodels.planning.solve import (
     eps_for,
     rows_for,
 )
+from dpmodels.planning.trials import Cell
 from tests.planning.test_planning_population import asking
 
 

@@ -6,9 +6,8 @@ from scipy.special import ndtr, ndtri
 from statsmodels.stats.power import GofChisquarePower, TTestIndPower
 
 import dpmodels as dp
-from dpmodels.planning.asking import Cell, price, without_noise
-from dpmodels.planning.posed import Posed
-from dpmodels.planning.trials import Expected, _normal, _told, _upper
+from dpmodels.planning.population import Posed
+from dpmodels.planning.trials import Cell, Expected, _normal, _told, _upper, price, without_noise
 from tests.planning.test_planning_population import BOOK, CALLS, asking
 
 NOISELESS = 1e5

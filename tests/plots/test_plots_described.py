@@ -5,9 +5,7 @@ import pytest
 from matplotlib import pyplot as plt
 from plots_samples import assert_readable, new_ax
 
-from dpmodels.plots.quantiles import quantiles
-from dpmodels.plots.shares import shares
-from dpmodels.plots.spending import spending
+from dpmodels.plots.heat import quantiles, shares, spending
 from dpmodels.plots.style import alt_text
 
 

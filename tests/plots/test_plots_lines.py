@@ -5,7 +5,7 @@ from itertools import pairwise
 import matplotlib.pyplot as plt
 import numpy as np
 
-from dpmodels.plots.lines import band
+from dpmodels.plots.curves import band
 
 
 def test_the_band_is_of_the_ends_and_the_line_of_the_values():

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmodels.plots.names import short_names, thinned
+from dpmodels.plots.style import short_names, thinned
 
 
 @settings(database=None, deadline=None)

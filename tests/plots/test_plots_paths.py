@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from plots_samples import assert_readable, new_ax
 
-from dpmodels.plots.paths import NAMED, paths
+from dpmodels.plots.curves import NAMED, paths
 from dpmodels.plots.style import alt_text
 
 PENALTIES = np.array([1.0, 0.1, 0.01, 0.0])

@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from dpmodels.plots.trade_off import RATES, trade_offs
+from dpmodels.plots.curves import RATES, trade_offs
 
 
 def test_curves_points_and_words_stand_where_they_belong():

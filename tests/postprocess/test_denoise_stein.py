@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dpmodels.postprocess.stein import isotonic, mixture, plateau, pool, stein
+from dpmodels.postprocess.denoise import isotonic, mixture, plateau, pool, stein
 
 SEED = 5
 sequences = arrays(float, st.integers(1, 12), elements=st.floats(-5, 5, width=16))

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dpmodels.postprocess.agreeing import agreeing, fitted
+from dpmodels.postprocess.residuals import agreeing, fitted
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -5,7 +5,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.design import row_coder
-from dpmodels.formula.products import cells
+from dpmodels.formula.coding import cells
 from dpmodels.formula.response import two_sided
 from dpmodels.postprocess.bound import Identities, bind
 from dpmodels.postprocess.solve import NormalEquations

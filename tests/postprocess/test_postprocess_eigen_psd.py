@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dpmodels.postprocess.eigen import nearest_psd, psd_values
+from dpmodels.postprocess.denoise import nearest_psd, psd_values
 
 spectra = arrays(float, st.integers(1, 12), elements=st.floats(-10, 10, width=32))
 caps = st.none() | st.floats(0.01, 20)

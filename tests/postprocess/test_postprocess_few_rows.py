@@ -5,7 +5,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.postprocess.few_rows import TOLD
-from dpmodels.results.lm_layout import layout
+from dpmodels.results.lm_fit import layout
 
 BOOK = dp.codebook(y=(0, 10), g=list("abcd"), h=["u", "v"], x=(0, 1))
 

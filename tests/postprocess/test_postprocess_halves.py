@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpmodels.postprocess.halves import AT_ONCE, Halves
+from dpmodels.postprocess.pooled_counts import AT_ONCE, Halves
 
 
 @pytest.mark.parametrize("cells", [1, 2, 3, 5, 8, 37, 64, 100])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts import Gaussian, Geometric, Grid
+from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.noise import source
 from dpmodels.postprocess.ordered import numbers, ordered
 from dpmodels.postprocess.plane import plane

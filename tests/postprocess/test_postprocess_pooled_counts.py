@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts import Runs
+from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.noise import source
-from dpmodels.postprocess.halves import Halves
-from dpmodels.postprocess.pooled_counts import PENALTY, PooledCounts
+from dpmodels.postprocess.pooled_counts import PENALTY, Halves, PooledCounts
 from dpmodels.postprocess.units import in_persons
 from dpmodels.privacy import ZCDP, PureDP, adjacency
 from dpmodels.statistics import Statistic

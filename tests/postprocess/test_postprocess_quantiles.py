@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmodels.postprocess.hierarchy import agreeing, line, split_levels
-from dpmodels.postprocess.quantiles import NoisyCells, rising
+from dpmodels.postprocess.hierarchy import NoisyCells, agreeing, line, rising, split_levels
 
 
 def test_what_rises_already_stays_and_what_does_not_rises():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
-from dpmodels.postprocess.support import longest_in_box, support
+from dpmodels.postprocess.covariance import longest_in_box, support
 
 NUMBERS = st.floats(-3, 3, allow_subnormal=False).map(lambda x: round(x, 3))
 SIDES = st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=5)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpmodels.postprocess.told import Blocks, told_density
+from dpmodels.postprocess.plane import Blocks, told_density
 
 SIZE = (8, 8)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpmodels.postprocess.totals import balanced, consistent, rising, whole
+from dpmodels.postprocess.protocol import balanced, consistent, rising, whole
 
 COUNTS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12).map(np.array)
 TOTALS = st.none() | st.integers(0, 10**6)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpmodels.postprocess import denoise, nearest_psd
-from dpmodels.postprocess.shells import Increment, accumulate
+from dpmodels.postprocess.denoise import Increment, accumulate
 
 RULES = ("auto", "invariant", "spiked", "psd", None)
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from dpmodels.postprocess.signed import denoise_signed, outliers
-from dpmodels.postprocess.stein import isotonic, stein
+from dpmodels.postprocess.denoise import denoise_signed, isotonic, outliers, stein
 
 RULES = ("auto", "invariant", "spiked")
 

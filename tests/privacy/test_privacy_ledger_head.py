@@ -87,7 +87,7 @@ def test_a_hard_link_a_mount_and_foreign_files_are_refused(path, tmp_path, monke
         spend(ledger)
     (tmp_path / "study.ledger-wal").unlink()
     mounted = [(path, "ext4")]
-    monkeypatch.setattr("dpmodels.privacy.ledger_place._mounts", lambda: mounted)
+    monkeypatch.setattr("dpmodels.privacy.ledger_head._mounts", lambda: mounted)
     with pytest.raises(LedgerError, match="mounted as a single file"):
         spend(ledger)
     mounted.clear()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpmodels.privacy import losses as under_test
-from dpmodels.privacy.losses import composed_eps
+from dpmodels.privacy.calibrate import composed_eps
 
 
 def test_equal_releases_have_binomial_losses():

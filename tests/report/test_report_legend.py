@@ -7,8 +7,7 @@ import pytest
 from report_parsed import Tables, latex_tables, markdown_tables
 
 from dpmodels.report import Report, Row, Section, as_html, as_latex, as_markdown, as_text
-from dpmodels.report.layout import LIMIT, width
-from dpmodels.report.legend import placed
+from dpmodels.report.layout import LIMIT, placed, width
 
 AGE, INCOME = ("age", "Age at interview (years)"), ("income", "Household income (euro)")
 HOSTILE = "\x1b[31m<b onclick=x>&amp; $x$ \\end{longtable} 5% a_b | ~^#`\n====\u202e | 0.001 |"

@@ -12,12 +12,12 @@ from verb_entry import fitted
 from verbs import forms
 
 from dpmodels import audit, models, reports, results
-from dpmodels.audit.outcome import AuditTable
+from dpmodels.audit.report import AuditTable
 from dpmodels.audit.result import AuditResult
 from dpmodels.errors import NotAvailable
 from dpmodels.privacy import ApproxDP, adjacency
 from dpmodels.results.base import Printed, report_of
-from dpmodels.results.split import SplitQuestion, SplitResult
+from dpmodels.results.plan import SplitQuestion, SplitResult
 
 FORMS = forms("stored")
 OF_MODELS = [name for name, form in FORMS.items() if form.verb in verbs_models.VERBS]

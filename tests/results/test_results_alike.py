@@ -8,8 +8,7 @@ import pytest
 from verbs import forms
 
 import dpmodels as dp
-from dpmodels.inference.differences import difference
-from dpmodels.inference.means import GroupMoments
+from dpmodels.inference.means import GroupMoments, difference
 from dpmodels.inference.ratios import Noise
 
 BOOK = dp.codebook(wage=(-4, 4), age=(-4, 4), sex=["u", "v"], region=["a", "b", "c"])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpmodels.errors import ArgumentError
-from dpmodels.results.etable_rows import chosen, factors, merged, worded
+from dpmodels.results.etable_columns import chosen, factors, merged, worded
 
 PARTS = st.sampled_from(["a", "b", "sex[T.M]", "log(c)", "when[10:30]", 'Q("d:e")'])
 TERMS = st.lists(PARTS, min_size=1, max_size=3, unique=True).map(":".join)

@@ -6,9 +6,8 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import DPModelsError, FrameError, NotAvailable
-from dpmodels.models.format_1 import FORMAT_1, KINDS, result_of_format_1
-from dpmodels.results.netcdf import Saved, open_saved
-from dpmodels.results.store import replay
+from dpmodels.models.load import FORMAT_1, KINDS, result_of_format_1
+from dpmodels.results.store import Saved, open_saved, replay
 
 FILES = sorted((Path(__file__).parent / "format_1").glob("*.nc"))
 

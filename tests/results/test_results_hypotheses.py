@@ -9,9 +9,8 @@ from statsmodels.stats.anova import anova_lm
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.formula.response import two_sided
-from dpmodels.inference.normal import NormalLaw
-from dpmodels.results.hypotheses import anova, t_test, wald_test
-from dpmodels.results.terms import Terms
+from dpmodels.inference.sandwich import NormalLaw
+from dpmodels.results.hypotheses import Terms, anova, t_test, wald_test
 
 BOOK = dp.codebook(y=(-20, 20), x=(0, 10), g=["a", "b", "c"], h=["u", "v"], yes=["n", "y"])
 HUGE = {"codebook": BOOK, "eps": 1e13, "delta": 1e-6}

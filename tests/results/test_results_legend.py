@@ -5,7 +5,7 @@ import pytest
 from verbs import forms
 
 import dpmodels as dp
-from dpmodels.results.legend import MOST, legend, words
+from dpmodels.results.estimate_table import MOST, legend, words
 
 ROWS = {
     "age": np.linspace(0, 10, 400),

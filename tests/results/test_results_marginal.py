@@ -14,12 +14,10 @@ from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.formula.parse import quote
 from dpmodels.formula.response import two_sided
 from dpmodels.inference.links import OF_FAMILY
-from dpmodels.inference.normal import NormalLaw
-from dpmodels.results.fitted import Fitted
-from dpmodels.results.marginal_effects import margins
-from dpmodels.results.marginal_means import contrasts, grid
-from dpmodels.results.predictions import predicted
-from dpmodels.results.terms import Terms
+from dpmodels.inference.sandwich import NormalLaw
+from dpmodels.results.estimated import predicted
+from dpmodels.results.hypotheses import Terms
+from dpmodels.results.marginal_means import Fitted, contrasts, grid, margins
 
 BOOK = dp.codebook(
     yes=["n", "y"], c=(0, 40), x=(0, 4), k=dp.Numeric(1, 3, step=1), g=["a", "b", "c"], y=(-9, 9)

@@ -7,7 +7,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import FrameError
-from dpmodels.results.netcdf import file_bytes, open_saved
+from dpmodels.results.store import file_bytes, open_saved
 
 ARRAYS = {
     "second": (("v", "w"), np.arange(6.0).reshape(2, 3)),

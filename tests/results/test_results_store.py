@@ -18,8 +18,7 @@ from dpmodels.mechanisms import Zero
 from dpmodels.outside import parse
 from dpmodels.released import AnyRelease
 from dpmodels.results import open_saved
-from dpmodels.results.netcdf import Saved, file_bytes
-from dpmodels.results.store import FORMAT, arrays_of, replay, result_bytes
+from dpmodels.results.store import FORMAT, Saved, arrays_of, file_bytes, replay, result_bytes
 
 FORMS = forms("stored")
 ROWS_OF_TWO = {**ROWS, "id": np.arange(300) // 2}

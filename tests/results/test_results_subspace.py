@@ -16,8 +16,7 @@ from dpmodels.privacy import ApproxDP, BoundedRangeEvent, GaussianEvent, PureDP,
 from dpmodels.released import SubspaceRelease
 from dpmodels.results import MomentsCall, SubspaceResult
 from dpmodels.results.estimate_table import COLUMNS
-from dpmodels.results.netcdf import open_saved
-from dpmodels.results.store import FORMAT
+from dpmodels.results.store import FORMAT, open_saved
 
 NAMES = tuple(f"x{i}" for i in range(5))
 LIMIT = "eps in the limit of the chain (128 sweeps of plane rotations, a public number)"

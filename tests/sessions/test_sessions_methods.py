@@ -9,8 +9,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
 from dpmodels.privacy import Adjacency
-from dpmodels.sessions.method import method
-from dpmodels.sessions.session import Session
+from dpmodels.sessions.session import Session, method
 
 STUB = Path(dp.__file__).with_suffix(".pyi").read_text("utf-8")
 # But for those that charge nothing: a session is a table with its budget.

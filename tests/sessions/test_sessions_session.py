@@ -22,8 +22,7 @@ from dpmodels.errors import (
     PrivacyError,
 )
 from dpmodels.privacy import Adjacency, PureEvent
-from dpmodels.sessions.method import method
-from dpmodels.sessions.session import Session
+from dpmodels.sessions.session import Session, method
 from dpmodels.sites import Parties
 
 ROWS = {"age": [20, 40, 60, 80] * 100, "sex": ["F", "M"] * 200}

@@ -10,7 +10,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.__main__ import main
 from dpmodels.shell import studied
-from dpmodels.shell.alone import alone
+from dpmodels.shell.studied import alone
 
 STUDY = {"title": "A <b>study</b>", "data": "data.csv", "codebook": "cb.json", "out": "report"}
 STUDY |= {"author": "A. Analyst", "eps": 2.0, "delta": 1e-6}
@@ -248,7 +248,7 @@ def test_shares_and_words_of_toml_are_those_of_the_verbs(job):
 
 
 def test_the_example_of_the_help_is_a_study(capsys):
-    from dpmodels.shell.run import EXAMPLE
+    from dpmodels.shell.plan import EXAMPLE
 
     lines = EXAMPLE.split("study.toml:\n")[1].split("  dpmodels plan")[0].splitlines()
     held = tomllib.loads("\n".join(line.strip() for line in lines))

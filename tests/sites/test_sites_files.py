@@ -6,7 +6,7 @@ from verbs import forms
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FrameError, LedgerError
-from dpmodels.models.site_terms import sent_verbs
+from dpmodels.models.site_files import sent_verbs
 from dpmodels.sites import letter as letters
 from dpmodels.writing import write_whole
 

@@ -6,7 +6,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError, LedgerError
-from dpmodels.sites import posting
+from dpmodels.sites import letter as letters
 
 BOOK = dp.codebook(a=(0, 1))
 ROWS = {"a": [0.2, 0.7] * 50}
@@ -104,7 +104,7 @@ def test_a_letter_that_waits_is_shown_and_recorded_without_another_charge(site, 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(posting, place, killed)
+        patched.setattr(letters, place, killed)
         with pytest.raises(KeyboardInterrupt):
             write("x.json")
     assert not (folder / "x.json").exists()
@@ -133,7 +133,7 @@ def test_a_full_disk_gives_the_charge_back_and_leaves_the_key(site, monkeypatch)
         raise FrameError("no room is left on its disk")
 
     with monkeypatch.context() as patched:
-        patched.setattr(posting, "stage", full)
+        patched.setattr(letters, "stage", full)
         with pytest.raises(FrameError, match="no room"):
             write("x.json")
     assert ledger.register()["state"].tolist() == ["void"]

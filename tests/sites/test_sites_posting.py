@@ -11,8 +11,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.sites.key_file import take_seat, used_record
-from dpmodels.sites.letter import Letter, read_letter, seal
-from dpmodels.sites.posting import finish, post
+from dpmodels.sites.letter import Letter, finish, post, read_letter, seal
 from dpmodels.writing import write_whole
 
 BOOK = dp.codebook(a=(0, 1))
@@ -191,7 +190,7 @@ def test_the_same_call_finishes_without_rows_or_charge(asked, tmp_path, monkeypa
     def dies(*given, **words):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpmodels.sites.posting.publish", dies)
+    monkeypatch.setattr("dpmodels.sites.letter.publish", dies)
     with pytest.raises(KeyboardInterrupt):
         dp.site_release("~ a", ROWS, place, **asked)
     monkeypatch.undo()
@@ -255,15 +254,15 @@ def test_a_full_disk_leaves_the_key_unused(asked, tmp_path, monkeypatch):
 
 
 def test_a_name_that_is_taken_meanwhile_keeps_the_letter(asked, tmp_path, monkeypatch):
-    from dpmodels.sites import posting
+    from dpmodels.sites import letter
 
-    place, real = tmp_path / "A.json", posting.publish
+    place, real = tmp_path / "A.json", letter.publish
 
     def late(partial, path, **words):
         place.write_text("somebody else's")
         real(partial, path, **words)
 
-    monkeypatch.setattr(posting, "publish", late)
+    monkeypatch.setattr(letter, "publish", late)
     with pytest.raises(
         FrameError, match=r"there already.*kept as '\..*\.partial'.*same call again"
     ):

@@ -9,13 +9,13 @@ from scipy.stats import kstest
 
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.mechanisms import Facts, Gauss
-from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts import Gaussian
+from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.noise import secure, seeded
 from dpmodels.privacy import ZCDP, adjacency
 from dpmodels.sites import Cape, SecureSum
-from dpmodels.sites.keys import PairStream, join_secret, pair_key, public_bytes, split_secret
-from dpmodels.sites.payload import Payload, draw, scales, unit
+from dpmodels.sites.key_file import PairStream, join_secret, pair_key, public_bytes, split_secret
+from dpmodels.sites.protocol import Payload, draw, scales, unit
 from dpmodels.sites.summing import add, from_words, words_needed
 
 FALSE_ALARM = 1e-6

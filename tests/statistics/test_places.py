@@ -11,9 +11,8 @@ from dpmodels.design.cells import private_cells
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.formula.sides import one_measured, sides
 from dpmodels.formula.tally import Tally
-from dpmodels.statistics.cell_passes import CellPasses
+from dpmodels.statistics.cell_passes import CellPasses, place_counts
 from dpmodels.statistics.counts import counts
-from dpmodels.statistics.places import place_counts
 
 BOOK = dp.codebook(y=(-8, 24), g=["u", "v"])
 ENDS = np.array([-8.0, -1.0, 0.0, 1.0, 24.0])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpmodels as dp
-from dpmodels.mechanisms.coefficients import RegressionFacts, passes
+from dpmodels.mechanisms.protocol import RegressionFacts, passes
 from dpmodels.models.linear import linear
 from dpmodels.privacy import ZCDP, adjacency
 from dpmodels.question import Question

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dpmodels.statistics import log_p_values
-from dpmodels.statistics.log_p_values import STEPS, log_change, log_levels
+from dpmodels.statistics import associations
+from dpmodels.statistics.associations import STEPS, log_change, log_levels
 
 
 @pytest.mark.parametrize("sides", [1, 2])
@@ -15,7 +15,7 @@ from dpmodels.statistics.log_p_values import STEPS, log_change, log_levels
 def test_no_sums_so_far_apart_have_levels_farther_apart(
     sides, scale, change, least, steps, monkeypatch
 ):
-    monkeypatch.setattr(log_p_values, "STEPS", steps)
+    monkeypatch.setattr(associations, "STEPS", steps)
     far = int(7 * scale) + change
     sums = np.arange(0 if sides == 2 else -far, far + 1).astype(object)
     levels = log_levels(sums, scale, least, sides)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.design.margins import unbound_margins
+from dpmodels.design.cells import unbound_margins
 from dpmodels.errors import PrivacyError
-from dpmodels.formula.margins import margins
-from dpmodels.statistics.margins import margin_counts
+from dpmodels.formula.tally import margins
+from dpmodels.statistics.counts import margin_counts
 
 BOOK = dp.codebook(sex=["F", "M"], age=(0, 100), g=[1, 2, 3])
 FORMULA = "~ sex:cut(age, [0, 30, 60]) + cut(age, [0, 30, 60]):g + sex"

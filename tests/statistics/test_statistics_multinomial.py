@@ -9,12 +9,12 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 import dpmodels as dp
-from dpmodels.mechanisms.coefficients import passes
-from dpmodels.mechanisms.curvature import MULTINOMIAL
+from dpmodels.mechanisms.most_rows import MULTINOMIAL
+from dpmodels.mechanisms.protocol import passes
 from dpmodels.models.glm import glm_way
 from dpmodels.noise.lattice import Lattice
 from dpmodels.question import asked
-from dpmodels.statistics.multinomial import Multinomial
+from dpmodels.statistics.losses import Multinomial
 
 LEVELS = ("u", "v", "w")
 BOOK = dp.codebook(y=list(LEVELS), a=(-1, 1), b=(0, 3))

@@ -11,7 +11,7 @@ from dpmodels.design.rows import asked_of
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics import person_squares as counted
-from dpmodels.statistics.person_squares import person_squares
+from dpmodels.statistics.passes import person_squares
 
 NAMES = ["a", "b"]
 BOOK = dp.codebook.uniform(NAMES, (-1, 1))

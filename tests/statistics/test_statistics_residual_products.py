@@ -5,11 +5,13 @@ import numpy as np
 import dpmodels as dp
 from dpmodels.design.regression import box_design
 from dpmodels.formula.response import two_sided
-from dpmodels.statistics.associations import associations, box_lattice, reach
-from dpmodels.statistics.residual_products import (
+from dpmodels.statistics.associations import (
     PARTS,
     ReleasedFit,
+    associations,
+    box_lattice,
     products,
+    reach,
     residual_products,
     residual_scatter,
 )

@@ -8,7 +8,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.noise.lattice import Lattice
-from dpmodels.statistics.scores import Score, score_squares
+from dpmodels.statistics.passes import Score, score_squares
 
 SIZE = 3
 LATTICE, FINER = Lattice(20, SIZE), Lattice(18, 2)

@@ -8,7 +8,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.noise.lattice import Lattice
-from dpmodels.statistics.spreads import column_counts, turned_counts
+from dpmodels.statistics.passes import column_counts, turned_counts
 
 LATTICE = Lattice(20, 2)
 ENDS = np.array([0.05, 0.5])

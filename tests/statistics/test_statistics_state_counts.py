@@ -8,8 +8,8 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.mechanisms.chains.quilt import QuiltCounts
-from dpmodels.models.states import asked_states, states_way
-from dpmodels.statistics.state_counts import state_counts
+from dpmodels.models.table import asked_states, states_way
+from dpmodels.statistics.counts import state_counts
 
 BOOK = dp.codebook(activity=["rest", "walk"], minute=dp.Integer(1, 3))
 BUDGET = dp.Pufferfish(1.0, dp.markov_chain(["rest", "walk"], stay=0.7))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpmodels.noise.lattice import MAX_BITS, MIN_BITS, Lattice
-from dpmodels.statistics.turn import turn
+from dpmodels.statistics.passes import turn
 
 
 def extreme_rows(lattice, rng):

@@ -3,13 +3,22 @@
 Each is learnt on runs of its own. The table names every one of them.
 """
 
-from dpmodels.audit.scores.atoms import low_bits, repeated_coordinate, repeats
-from dpmodels.audit.scores.classifier import logistic, nearest
 from dpmodels.audit.scores.learned import Learner as Learner
 from dpmodels.audit.scores.learned import Score as Score
 from dpmodels.audit.scores.learned import coarsened as coarsened
-from dpmodels.audit.scores.linear import coordinate, difference, whitened
-from dpmodels.audit.scores.quadratic import laplace, norm, normal
+from dpmodels.audit.scores.learned import (
+    coordinate,
+    difference,
+    laplace,
+    logistic,
+    low_bits,
+    nearest,
+    norm,
+    normal,
+    repeated_coordinate,
+    repeats,
+    whitened,
+)
 
 SCORES: dict[str, Learner] = {
     "difference": difference,

@@ -4,15 +4,12 @@ Each is a function of counts by cell and eps, which adds noise from ``dpmodels.n
 first, then those for one axis and those for two.
 """
 
-from dpmodels.evaluation.algorithms.agrid import agrid
 from dpmodels.evaluation.algorithms.ahp import ahp
 from dpmodels.evaluation.algorithms.efpa import efpa
-from dpmodels.evaluation.algorithms.greedyh import greedyh
-from dpmodels.evaluation.algorithms.identity import identity
+from dpmodels.evaluation.algorithms.identity import identity, uniform
+from dpmodels.evaluation.algorithms.levels import greedyh, quadtree
 from dpmodels.evaluation.algorithms.mwem import mwem
-from dpmodels.evaluation.algorithms.quadtree import quadtree
-from dpmodels.evaluation.algorithms.ugrid import ugrid
-from dpmodels.evaluation.algorithms.uniform import uniform
+from dpmodels.evaluation.algorithms.ugrid import agrid, ugrid
 
 BASELINES = {"identity": identity, "uniform": uniform}
 LINE = {"greedyh": greedyh, "mwem": mwem, "ahp": ahp, "efpa": efpa}

@@ -24,7 +24,7 @@ from typing import Final
 
 import numpy as np
 
-from dpmodels.evaluation.algorithms.laplace import noisy
+from dpmodels.evaluation.algorithms.identity import noisy
 from dpmodels.typing import Floats, Integers
 
 FIRST: Final = 0.85

@@ -26,7 +26,7 @@ from typing import Final
 
 import numpy as np
 
-from dpmodels.evaluation.algorithms.laplace import noisy
+from dpmodels.evaluation.algorithms.identity import noisy
 from dpmodels.noise import source
 from dpmodels.noise.finite import draw_finite
 from dpmodels.typing import Floats, Integers

@@ -35,13 +35,12 @@ import numpy as np
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_UP
-from dpmodels.mechanisms.count_plan import LEAST_SCALE
-from dpmodels.mechanisms.release_terms import release_terms
+from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms
 from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
 from dpmodels.privacy import Adjacency, Event, Pufferfish, PufferfishEvent, Quilt
 from dpmodels.released import Card, CountsRelease
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.state_counts import state_counts
+from dpmodels.statistics.counts import state_counts
 
 # By how much one state moves all counts together.
 MOVED = 2

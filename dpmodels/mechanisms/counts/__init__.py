@@ -1,7 +1,7 @@
 """Mechanisms that release counts of rows, or of parts of rows, by cell."""
 
 from dpmodels.mechanisms.counts.factorisation import Factorisation as Factorisation
-from dpmodels.mechanisms.counts.gaussian import Gaussian as Gaussian
+from dpmodels.mechanisms.counts.geometric import Gaussian as Gaussian
 from dpmodels.mechanisms.counts.geometric import Geometric as Geometric
 from dpmodels.mechanisms.counts.grid import Grid as Grid
 from dpmodels.mechanisms.counts.partition import Partition as Partition

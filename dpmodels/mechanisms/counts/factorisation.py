@@ -42,7 +42,7 @@ import numpy as np
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms.count_noise import gaussian_sums, noised_sums
-from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
+from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.square_root import UNIT, SquareRoot, coefficients
 from dpmodels.privacy import Guarantee

@@ -34,7 +34,7 @@ import numpy as np
 from dpmodels.arguments import whole
 from dpmodels.design.cells import PrivateCells
 from dpmodels.mechanisms.count_noise import law_of, noised_sums, quieter_plan
-from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
+from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.plane import best_side, block_sizes, plane, rectangle_counts
 from dpmodels.privacy import Guarantee

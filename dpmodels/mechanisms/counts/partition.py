@@ -24,7 +24,7 @@ Proof
     release exceeds exp(ε) times its probability on the other side by at most δ.
 Noise
     Independent on every level that has a row; scale 1/ε rounded up, in rows. k is the least for
-    which δ is met (:func:`dpmodels.noise.truncated.least_bound`).
+    which δ is met (:func:`dpmodels.noise.discrete.least_bound`).
 Numerics
     exact: integer counts and noise, an integer threshold; k is found in 256 bits, rounded up.
 Source
@@ -40,17 +40,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpmodels.design.levels import PrivateLevels
+from dpmodels.design.cells import PrivateLevels
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_UP
-from dpmodels.mechanisms.count_plan import LEAST_SCALE
-from dpmodels.mechanisms.release_terms import release_terms
+from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms
 from dpmodels.noise import Entropy
-from dpmodels.noise.truncated import least_bound, truncated_laplace
+from dpmodels.noise.discrete import least_bound, truncated_laplace
 from dpmodels.privacy import Adjacency, ApproxDP, ApproxEvent, Event, Guarantee
 from dpmodels.released import Card, LevelsRelease
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.level_counts import counted_levels
+from dpmodels.statistics.counts import counted_levels
 
 # In rows; noise beyond is of no use, and counts and noise fit integers. A choice.
 LARGEST_SCALE = 2.0**40

@@ -35,10 +35,9 @@ import numpy as np
 
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.mechanisms.count_plan import CountFacts
-from dpmodels.mechanisms.release_terms import release_terms
+from dpmodels.mechanisms.protocol import CountFacts, release_terms
 from dpmodels.noise import Entropy
-from dpmodels.noise.response import responses, truthful
+from dpmodels.noise.finite import responses, truthful
 from dpmodels.postprocess.response import truth_of
 from dpmodels.privacy import ZCDP, Event, Guarantee, PureEvent
 from dpmodels.released import AnswersRelease, Card, Channel

@@ -32,8 +32,7 @@ import numpy as np
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.count_noise import gaussian_plan, laplace_plan, law_of, noised_counts
-from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
-from dpmodels.mechanisms.release_terms import release_terms
+from dpmodels.mechanisms.protocol import CountFacts, CountPlan, release_terms
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.spreads import (

@@ -9,10 +9,10 @@ Theorem
     (ε, δ) guarantee is met by Laplace noise and leaves its δ unused.
 Sensitivity
     In the first round a complete row adds 1 to one cell, all groups together:
-    :func:`dpmodels.statistics.places.place_counts`. In the second a row adds parts that are not
-    negative and have the sum 1, whatever the range, since each row is held in it by itself: that of
-    :func:`dpmodels.statistics.counts.count_sensitivity`. In L1 norm both are 2 where a row is
-    replaced and 1 where it is added or removed, in L2 norm √2 and 1.
+    :func:`dpmodels.statistics.cell_passes.place_counts`. In the second a row adds parts that are
+    not negative and have the sum 1, whatever the range, since each row is held in it by itself:
+    that of :func:`dpmodels.statistics.counts.count_sensitivity`. In L1 norm both are 2 where a row
+    is replaced and 1 where it is added or removed, in L2 norm √2 and 1.
 Noise
     Independent discrete Laplace noise, under zCDP discrete Gaussian noise: in the numbers of rows
     by cell for 15 % of the budget, in the parts for the rest. The noise of the mean falls with the
@@ -47,14 +47,13 @@ from dpmodels.mechanisms.count_noise import (
     one_mean,
     paired_plan,
 )
-from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
+from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.ranges import CellNoise, FoundRange, found_range, range_cells
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from dpmodels.released import Card, CountsRelease, HeldIn
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.cell_passes import CellPasses
-from dpmodels.statistics.places import place_counts
+from dpmodels.statistics.cell_passes import CellPasses, place_counts
 
 # Of the budget, for the range: a choice. Where nothing is gained, Laplace noise is 18 % larger.
 RANGE_SHARE = 0.15

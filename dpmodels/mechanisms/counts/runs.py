@@ -59,10 +59,9 @@ from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
 from dpmodels.mechanisms.count_noise import gaussian_plan, laplace_plan, law_of, noised_units
-from dpmodels.mechanisms.count_plan import LEAST_SCALE, CountFacts, CountPlan
-from dpmodels.mechanisms.release_terms import release_terms
+from dpmodels.mechanisms.protocol import LEAST_SCALE, CountFacts, CountPlan, release_terms
 from dpmodels.noise import Entropy, discrete_laplace_variance
-from dpmodels.postprocess.halves import Halves
+from dpmodels.postprocess.pooled_counts import Halves
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, PureEvent
 from dpmodels.released import Card, RunsRelease
 from dpmodels.statistics import Statistic

@@ -3,7 +3,7 @@
 Theorem
     A row adds 1 to one node of each level, or to the incomplete rows: counts of h tables. So the
     release is what :mod:`~dpmodels.mechanisms.counts.geometric` and
-    :mod:`~dpmodels.mechanisms.counts.gaussian` are for h tables: ε-differentially private for
+    :mod:`~dpmodels.mechanisms.counts.geometric` are for h tables: ε-differentially private for
     Laplace noise, ρ-zCDP for Gaussian noise, which at (ε, δ) has the exact trade-off of the
     Gaussian mechanism.
 Sensitivity
@@ -34,7 +34,7 @@ import numpy as np
 from dpmodels.arguments import whole
 from dpmodels.design.cells import PrivateCells
 from dpmodels.mechanisms.count_noise import law_of, noised_sums, quieter_plan
-from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
+from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.hierarchy import Hierarchy, best_fanout, levels_of, line, range_counts
 from dpmodels.privacy import Guarantee

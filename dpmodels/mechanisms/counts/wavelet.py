@@ -38,7 +38,7 @@ import numpy as np
 from dpmodels.design.cells import PrivateCells
 from dpmodels.mechanisms.add_noise import ROUND_UP, laplace_multipliers
 from dpmodels.mechanisms.count_noise import gaussian_plan, noised_sums
-from dpmodels.mechanisms.count_plan import LEAST_SCALE, CountFacts, CountPlan, units_of
+from dpmodels.mechanisms.protocol import LEAST_SCALE, CountFacts, CountPlan, units_of
 from dpmodels.noise import Entropy, discrete_laplace_variance
 from dpmodels.postprocess.wavelet import noisy_levels, wavelets
 from dpmodels.privacy import Guarantee, LaplaceEvent, PureDP

@@ -43,29 +43,27 @@ import numpy as np
 from dpmodels.arguments import whole
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.add_noise import (
+    EIGENVALUES,
     LAPLACE,
     ROOM,
     ROUND_DOWN,
     ROUND_UP,
     SMALLEST_LAPLACE,
     NoisyMoments,
-    hand_over,
-    noise_of,
-    noised_count,
-)
-from dpmodels.mechanisms.eigenvalues import (
-    EIGENVALUES,
     checked_share,
     eigenvalue_scale,
+    hand_over,
+    laplace_count,
+    noise_of,
+    noised_count,
     noised_eigenvalues,
     trace_cap,
 )
-from dpmodels.mechanisms.noisy_count import laplace_count
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import sequential_bingham
 from dpmodels.noise.lattice import choose_lattice
-from dpmodels.postprocess.eigen import psd_values
+from dpmodels.postprocess.denoise import psd_values
 from dpmodels.privacy import (
     ZCDP,
     ApproxDP,

@@ -25,11 +25,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.add_noise import gaussian_scales, hand_over, noised_moments
-from dpmodels.mechanisms.eigenvalues import trace_cap
+from dpmodels.mechanisms.add_noise import gaussian_scales, hand_over, noised_moments, trace_cap
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
-from dpmodels.postprocess.eigen import nearest_psd
+from dpmodels.postprocess.denoise import nearest_psd
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
 from dpmodels.released import Card, MomentsRelease
 from dpmodels.statistics import Statistic, moments

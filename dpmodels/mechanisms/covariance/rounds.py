@@ -8,10 +8,10 @@ Theorem
 Sensitivity
     In each round a row is held in the unit ball of that round's centre and radius: an integer
     vector of norm at most ``2**bits`` that depends on that row and released values alone. So sums
-    of rows have the sensitivity of :func:`dpmodels.mechanisms.noisy_count.gaussian_count`, numbers
+    of rows have the sensitivity of :func:`dpmodels.mechanisms.add_noise.gaussian_count`, numbers
     of rows by length √2, or 1 for a row more, since a row is in one cell at most. The last round
     has that of :func:`dpmodels.statistics.moment_sensitivity`, or increments that of
-    :func:`dpmodels.statistics.increments.increment_sensitivity`.
+    :func:`dpmodels.statistics.clipped.increment_sensitivity`.
 Noise
     Independent discrete Gaussians of at least 2²⁰ steps, in three turns: on the sum of the rows
     held in the ball so far (2 % of the budget each), and on their lengths about its mean (1, 1 and
@@ -34,28 +34,50 @@ Source
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, replace
 from functools import partial
-from typing import ClassVar
+from itertools import pairwise
+from typing import ClassVar, NamedTuple
 
-from dpmodels.design import PrivateDesign
+import numpy as np
+
+from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import (
+    FRACTIONS,
+    GAUSSIAN,
+    LAPLACE,
     ROUND_UP,
     SMALLEST_SCALE,
+    CountNoise,
+    Law,
+    Lengths,
+    faintest,
+    gaussian_count,
     gaussian_scales,
     hand_over,
+    laplace_count,
+    laplace_multipliers,
+    laplace_scales,
     noised_moments,
+    noised_rows,
+    noisy_mean,
 )
-from dpmodels.mechanisms.ball_rounds import MOMENTS, Found, found, shares, turn_scales
-from dpmodels.mechanisms.clipping_shells import accumulated, shell_noise, shells
-from dpmodels.mechanisms.increments_gain import increments_gain
-from dpmodels.mechanisms.noisy_count import gaussian_count
+from dpmodels.mechanisms.clipping_shells import INCREMENTS, accumulated, shell_noise, shells
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
-from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
-from dpmodels.released import Card, MomentNoise, MomentsRelease
+from dpmodels.privacy import (
+    GaussianEvent,
+    Guarantee,
+    LaplaceEvent,
+    gaussian_multiplier,
+    split_gaussian,
+)
+from dpmodels.released import Ball, Card, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, Statistic, clipped_moments, moments
+from dpmodels.statistics.moments import norm_counts
+from dpmodels.typing import Floats
 
 # Of the budget, turn by turn to the sum and to the lengths; see `shares` for the last. Choices: a
 # tenth at most is lost where nothing is learnt, but for few columns.
@@ -140,3 +162,267 @@ class Rounds:
         own = MomentNoise(plan.scales[COUNT], math.nan, diagonal, diagonal / math.sqrt(2))
         noisy, estimate, rows = accumulated(exact, replace(plan, steps=own), entropy)
         return hand_over(self.card, plan, noisy, rows, estimate, seen.ball)
+
+
+# Of the budget, as in `rounds.py`: choices.
+TURNS_PURE = ((0.03, 0.02), (0.03, 0.02), (0.03, 0.05))
+LEAST_PURE = 1.0
+
+
+@dataclass(frozen=True)
+class RoundsPure:
+    """Centre and radius first, then the moments, with Laplace noise throughout.
+
+    Laplace noise on moments about a released centre, in a ball of released radius.
+
+    Theorem
+        Every round is ε_j-differentially private, given what the rounds before released, with
+        shares of ε fixed beforehand; together they are ε-differentially private, and so are their
+        ε_j²/2 of zCDP. An (ε, δ) guarantee leaves its δ unused. Centre and radius of a round are
+        functions of released values and public facts.
+    Sensitivity
+        As told in ``rounds.py``, in L1: of sums of rows that of
+        :func:`dpmodels.mechanisms.add_noise.laplace_count`, of numbers of rows by length 2, or 1
+        for a row more, of the last round that of
+        :func:`dpmodels.statistics.moments.absolute_sensitivity`.
+    Noise
+        Independent discrete Laplace of at least 2¹⁰ steps, in three turns: on the sum of the rows
+        held in the ball so far (3 % of the budget each), and on their lengths about its mean (2, 2
+        and 5 %, the last up to 37 % for few columns); with the rest on the moments about the third
+        mean, on and above the diagonal. Where the mean is not taken off there is one turn, of
+        lengths.
+    Numerics
+        exact: in every round an integer statistic and integer noise of exact law; what happens in
+        floating point in between happens to released values.
+    Source
+        This package; ``rounds.py`` names what it is made after.
+
+    Reads the rows seven times; twice where the mean is not taken off.
+
+    Examples
+    --------
+    >>> from dpmodels.mechanisms import Facts
+    >>> from dpmodels.privacy import PureDP, adjacency
+    >>> plan = RoundsPure().plan(Facts(30, adjacency("replace"), centred=True), PureDP(1.0))
+    >>> len(plan.events), plan.events[-1].describe()
+    (7, 'Laplace, multiplier 1.21951')
+    """
+
+    card: ClassVar[Card] = Card(
+        name="rounds_pure",
+        theorem="eps-DP, or zCDP at the sum of all rounds' eps^2/2",
+        sensitivity="L1 of each round: sums, numbers by length, moments on and above the diagonal",
+        noise="discrete Laplace, one scale on and above the diagonal",
+        numerics="exact lattice",
+        source="moments about a released centre in a ball of released radius; this package",
+    )
+    passes: ClassVar[str] = "many"
+
+    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
+        """Divide a budget between the rounds and calibrate their noise.
+
+        BudgetError if the noise leaves no useful lattice.
+        """
+        wanted = shares(facts, TURNS_PURE, LEAST_PURE)
+        each = laplace_multipliers(guarantee, list(wanted.values()))
+        multipliers = dict(zip(wanted, each, strict=True))
+        moved = 2.0 if facts.adjacency.n_public else 1.0
+        scales = turn_scales(multipliers, moved, lambda own: laplace_count(facts, 1 / own))
+        lattice, steps = laplace_scales(facts, multipliers[MOMENTS])
+        events = tuple(LaplaceEvent(own) for own in multipliers.values())
+        return Plan(guarantee, events, lattice, facts, steps, scales)
+
+    def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
+        """Make ready to read the rows, once for each round."""
+        return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
+
+    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
+        """Read and add noise, round by round; rows of one length are not held in another ball."""
+        if not isinstance(statistic, Passes):
+            raise ArgumentError("statistic= is one of moments; expected what measure() returned")
+        seen = found(statistic, plan, entropy, LAPLACE)
+        exact, rows = seen.held.measured(moments).cross()
+        noisy = noised_moments(exact, plan, entropy, LAPLACE)
+        return hand_over(self.card, plan, noisy, rows, ball=seen.ball)
+
+
+# Whether increments between radii would serve better than moments in one ball.
+
+
+class Gain(NamedTuple):
+    """The predicted error of increments over that of moments, and the radius they would have."""
+
+    ratio: float
+    radius: float
+
+
+def increments_gain(seen: Lengths, plan: Plan) -> Gain:
+    """Compare both at the radius that is best for each, as far as released lengths tell."""
+    noise, levels = matrix_noise(plan), shells(plan.facts.columns)
+    held = [seen.squares(2.0**-level) for level in levels]
+    parts = [*(outer - inner for outer, inner in pairwise(held)), held[-1]]
+    rings = zip(INCREMENTS, (*levels[1:], levels[-1]), parts, strict=True)
+    errors = [
+        noise.error(
+            seen.radii**2 * plan.scales[name] / 4.0**level / plan.steps.diagonal, part, TYPICAL
+        )
+        for name, level, part in rings
+    ]
+    one = moments_error(seen, plan, TYPICAL)
+    many = np.linalg.norm([*errors, held[0][-1] - held[0]], axis=0)
+    place = int(np.argmin(many))
+    if not held[0].any():
+        return Gain(1.0, float(seen.radii[-1]))
+    return Gain(float(many[place] / one.min()), float(seen.radii[place]))
+
+
+# Centre and radius of a ball that holds most rows, found in turns by noisy sums and counts.
+
+MOMENTS = "moments"
+# About their mean rows that are cut off lie in many directions: of the second moment they take
+# about half as much in Frobenius norm as in trace. A choice.
+SCATTERED = 0.5
+# The error of a denoised matrix is a quarter to a half of what its noise could be, on simulated
+# rows: a radius is chosen by the half, since rows that are cut off are lost for good.
+TYPICAL, DEAR = 0.25, 0.5
+
+
+class Found(NamedTuple):
+    """Rows held where the turns say."""
+
+    held: Passes
+    public: Passes  # Held where the codebook says
+    ball: Ball | None  # None where it is the codebook's
+    lengths: Lengths | None  # The last ones; None where rows are all of one
+
+    def at(self, radius: float) -> Found:
+        """Return the same with another radius, about the same centre."""
+        assert self.lengths is not None
+        held = _within(self.held, radius)
+        own = held.scaling
+        if radius >= self.public.scaling.row_norm:
+            return self._replace(held=self.public, ball=None)
+        ball = Ball(own.centre, radius, *self.lengths.beyond(radius))
+        return self._replace(held=held, ball=ball)
+
+
+def shares(
+    facts: Facts, turns: tuple[tuple[float, float], ...], least: float
+) -> Mapping[str, float]:
+    """Divide a budget: of each turn to the sum of the rows and to their lengths, then to moments.
+
+    The last lengths have at least the share `least`/(`least` + f), with f the Frobenius norm of
+    unit noise in the moments: few columns have little noise, against which numbers of rows that
+    are not told of count more. Without a mean there is one turn, of lengths alone.
+    """
+    *first, (of_sum, of_lengths) = turns
+    norm = math.sqrt(facts.columns * (facts.columns + 1) / 2)
+    last = max(of_lengths, least / (least + norm))
+    if not facts.centred:
+        return {"lengths 1": last, MOMENTS: 1 - last}
+    parts = dict[str, float]()
+    for turn, (one, other) in enumerate((*first, (of_sum, last)), start=1):
+        parts |= {f"sum {turn}": one, f"lengths {turn}": other}
+    return {**parts, MOMENTS: 1 - math.fsum(parts.values())}
+
+
+def turn_scales(
+    multipliers: Mapping[str, float], moved: float, noise: Callable[[float], CountNoise]
+) -> dict[str, float]:
+    """Return the scales of the noise in each turn's number of rows, their sum and their lengths.
+
+    One row moves numbers of rows by length by `moved`; `noise` is that of number and sum for a
+    multiplier.
+    """
+    scales = dict[str, float]()
+    for name, own in multipliers.items():
+        what, _, turn = name.partition(" ")
+        if what == "lengths":
+            scales[name] = own * moved * ROUND_UP
+        elif what == "sum":
+            rows, total = noise(own)
+            scales |= {f"rows {turn}": rows * ROUND_UP, name: total * ROUND_UP}
+    return scales
+
+
+def found(statistic: Passes, plan: Plan, entropy: Entropy, law: Law = GAUSSIAN) -> Found:
+    """Move the ball to the mean of the rows and draw it in, turn by turn.
+
+    Rows of one length are not held in another ball, nor are rows in a ball that is no smaller.
+    """
+    public, turns = statistic.scaling, sum("lengths" in name for name in plan.scales)
+    if public.unit:
+        return Found(statistic, statistic, None, None)
+    held = statistic
+    for turn in range(1, turns + 1):
+        if f"sum {turn}" in plan.scales:
+            held = _about_the_mean(held, turn, plan, entropy, law)
+        seen = _lengths(held, public, turn, plan, entropy, law)
+        if turn < turns:
+            size = law.sd * math.sqrt(plan.facts.columns)
+            radius = seen.radius(plan.scales[f"sum {turn + 1}"] * size)
+        else:
+            radius = float(seen.radii[np.argmin(moments_error(seen, plan, DEAR, law))])
+        held = _within(held, radius)
+    return Found(held, statistic, None, seen).at(radius)
+
+
+class MatrixNoise(NamedTuple):
+    """How large planned noise in the second moment is, in units of the ball."""
+
+    frobenius: float  # Root of the expected squared Frobenius norm
+    edge: float  # Of the eigenvalues, about
+
+    def error(self, times: Floats, trace: Floats, part: float) -> Floats:
+        """Return about what the error is of a denoised matrix with so many times the noise.
+
+        Eigenvalues below the noise's edge are lost, those above keep noise of its order: a `part`
+        of ``√(edge · trace)``, and no more than the noise.
+        """
+        lost = part * np.sqrt(times * self.edge * np.maximum(trace, 0.0))
+        return np.asarray(np.minimum(times * self.frobenius, lost))
+
+
+def matrix_noise(plan: Plan, law: Law = GAUSSIAN) -> MatrixNoise:
+    """Return the size of the noise of a plan's steps."""
+    columns, steps = plan.facts.columns, plan.steps
+    both = math.hypot(steps.diagonal, math.sqrt(columns - 1) * steps.off)
+    unit = law.sd * math.sqrt(columns) / plan.lattice.steps**2
+    return MatrixNoise(unit * both, 2 * unit * steps.off)
+
+
+def moments_error(seen: Lengths, plan: Plan, part: float, law: Law = GAUSSIAN) -> Floats:
+    """Return about what the error of the denoised second moment is at each radius.
+
+    The largest radius is told best where no row is told of.
+    """
+    squares = seen.squares()
+    if not squares.any():
+        return -seen.radii
+    cut = (squares[-1] - squares) * (SCATTERED if plan.facts.centred else 1.0)
+    error = matrix_noise(plan, law).error(seen.radii**2, squares, part)
+    return np.asarray(np.hypot(error, cut))
+
+
+def _about_the_mean(passes: Passes, turn: int, plan: Plan, entropy: Entropy, law: Law) -> Passes:
+    """Move the centre to the noisy mean of the rows in their ball, shrunk by what is noise."""
+    noise = CountNoise(plan.scales[f"rows {turn}"], plan.scales[f"sum {turn}"])
+    mean, _ = noisy_mean(passes, plan.lattice, noise, entropy, law)
+    held = passes.scaling
+    return passes.rescaled(replace(held, centre=held.centre + mean * held.row_norm * held.scale))
+
+
+def _lengths(
+    passes: Passes, public: Scaling, turn: int, plan: Plan, entropy: Entropy, law: Law
+) -> Lengths:
+    """Return noisy numbers of rows by their distance from the centre."""
+    limits = tuple(int(end) for end in (FRACTIONS[:-1] * plan.lattice.radius) ** 2)
+    away = np.linalg.norm((passes.scaling.centre - public.centre) / public.scale)
+    farthest = public.row_norm + float(away)
+    exact, _ = _within(passes, farthest).measured(norm_counts, limits).cross()
+    counts, scale = noised_rows(exact, plan.scales[f"lengths {turn}"], entropy, law)
+    return Lengths(FRACTIONS * farthest, counts, law.sd * scale, faintest(law, scale))
+
+
+def _within(passes: Passes, radius: float) -> Passes:
+    return passes.rescaled(replace(passes.scaling, row_norm=radius))

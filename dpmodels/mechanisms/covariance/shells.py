@@ -8,8 +8,8 @@ Sensitivity
     With S_r the second moment of the rows clipped to radius r, the increments are S_1 - S_½, S_½ -
     S_¼ and S_¼, or with ⅛ for ¼ beyond 16 columns: what one row adds has norm 1 - ¼, ¼ - 1/16 and
     1/16 at most. Each has its trace as one more coordinate. The bound, and what rounding adds to
-    it, is proved at :func:`dpmodels.statistics.increments.increment_sensitivity`, that of the
-    count and the sum of the rows at :func:`dpmodels.mechanisms.noisy_count.gaussian_count`.
+    it, is proved at :func:`dpmodels.statistics.clipped.increment_sensitivity`, that of the
+    count and the sum of the rows at :func:`dpmodels.mechanisms.add_noise.gaussian_count`.
 Noise
     Independent discrete Gaussians on the integers of each increment, of scale σ on the diagonal,
     σ/√2 off it, σ/w for the trace of weight w, in proportion to its sensitivity. The increments

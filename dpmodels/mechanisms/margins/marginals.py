@@ -31,11 +31,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpmodels.design.margins import PrivateMargins
+from dpmodels.design.cells import PrivateMargins
 from dpmodels.mechanisms.add_noise import ROUND_UP, laplace_multipliers
-from dpmodels.mechanisms.count_plan import LEAST_SCALE, units_of
-from dpmodels.mechanisms.margin_plan import MarginFacts, MarginPlan
-from dpmodels.mechanisms.release_terms import release_terms
+from dpmodels.mechanisms.protocol import (
+    LEAST_SCALE,
+    MarginFacts,
+    MarginPlan,
+    release_terms,
+    units_of,
+)
 from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
 from dpmodels.postprocess.residuals import (
     Term,
@@ -48,7 +52,7 @@ from dpmodels.postprocess.residuals import (
 from dpmodels.privacy import Guarantee, LaplaceEvent
 from dpmodels.released import Card, MarginsRelease
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.margins import margin_counts
+from dpmodels.statistics.counts import margin_counts
 from dpmodels.typing import Floats
 
 
@@ -58,7 +62,7 @@ class Marginals:
 
     Examples
     --------
-    >>> from dpmodels.mechanisms.margin_plan import MarginFacts
+    >>> from dpmodels.mechanisms.protocol import MarginFacts
     >>> from dpmodels.privacy import PureDP, adjacency
     >>> facts = MarginFacts((3, 4, 2), ((0,), (0, 1), (1, 2)), adjacency("add-remove"))
     >>> plan = Marginals().plan(facts, PureDP(1.0))

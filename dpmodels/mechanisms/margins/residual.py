@@ -11,13 +11,13 @@ Theorem
     is independent from A to A.
 Sensitivity
     Δ² is the sum over A of the squared distance that one row moves V_A/K_A by, in units of the
-    noise's variance: :func:`dpmodels.mechanisms.margin_plan.squared_sensitivity`. Where a row is
+    noise's variance: :func:`dpmodels.mechanisms.protocol.squared_sensitivity`. Where a row is
     added or removed it is ``Σ p_A/σ_A²``, ``p_A = Π (1 − 1/n_i)``, for all rows alike. Where it is
     replaced, the number of rows is public and has no part in it; of up to 14 variables it is the
     largest over all sets of variables in which the two rows may differ, of more an upper bound.
 Noise
     Independent discrete Gaussians, σ_A rows a cell of A, at least 2²⁰ units: see
-    :mod:`dpmodels.mechanisms.counts.gaussian`. Of all σ_A at the same cost ``Σ p_A/σ_A²`` those
+    :mod:`dpmodels.mechanisms.counts.geometric`. Of all σ_A at the same cost ``Σ p_A/σ_A²`` those
     for which the variances of all cells of all margins asked for have the least sum.
 Numerics
     exact: integer statistic, integer noise of exact law, integer differences, then a division.
@@ -35,22 +35,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpmodels.design.margins import PrivateMargins
+from dpmodels.design.cells import PrivateMargins
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE
-from dpmodels.mechanisms.margin_plan import (
+from dpmodels.mechanisms.protocol import (
     MarginFacts,
     MarginPlan,
     best_variances,
+    release_terms,
     squared_sensitivity,
 )
-from dpmodels.mechanisms.release_terms import release_terms
 from dpmodels.noise import Entropy, discrete_gaussian
 from dpmodels.postprocess.residuals import cells, centred, split, summed
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
 from dpmodels.released import Card, MarginsRelease
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.margins import margin_counts
+from dpmodels.statistics.counts import margin_counts
 
 # What the sampler draws within 63 bits, with room to spare.
 LARGEST_SCALE = 2.0**50
@@ -62,7 +62,7 @@ class Residual:
 
     Examples
     --------
-    >>> from dpmodels.mechanisms.margin_plan import MarginFacts
+    >>> from dpmodels.mechanisms.protocol import MarginFacts
     >>> from dpmodels.privacy import ZCDP, adjacency
     >>> facts = MarginFacts((3, 4), ((0,), (1,)), adjacency("add-remove"))
     >>> plan = Residual().plan(facts, ZCDP(0.5))

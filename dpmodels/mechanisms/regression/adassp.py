@@ -38,12 +38,12 @@ from dpmodels.mechanisms.add_noise import (
     SMALLEST_SCALE,
     NoisyMoments,
     add_noise,
+    checked_share,
     gaussian_scales,
     hand_over,
     lattice_for,
     noised_moments,
 )
-from dpmodels.mechanisms.eigenvalues import checked_share
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian

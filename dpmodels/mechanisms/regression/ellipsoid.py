@@ -8,7 +8,7 @@ Theorem
 Sensitivity
     In each round a row is an integer vector of norm at most ``2**bits`` that depends on that row
     and released values alone. Sums of rows have the sensitivity of
-    :func:`dpmodels.mechanisms.noisy_count.gaussian_count`; numbers of rows by column, one cell in
+    :func:`dpmodels.mechanisms.add_noise.gaussian_count`; numbers of rows by column, one cell in
     each of d, √(2d), or √d for a row more; numbers of rows by length √2, or 1; and both rounds of
     augmented moments that of :func:`dpmodels.statistics.moment_sensitivity`.
 Noise
@@ -46,15 +46,16 @@ from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import (
     ROUND_UP,
     SMALLEST_SCALE,
+    CountNoise,
+    gaussian_count,
     gaussian_scales,
     hand_over,
     lattice_for,
     noise_of,
     noised_moments,
     noised_rows,
+    noisy_mean,
 )
-from dpmodels.mechanisms.noisy_count import CountNoise, gaussian_count
-from dpmodels.mechanisms.noisy_mean import noisy_mean
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.ellipsoid import (
@@ -69,7 +70,7 @@ from dpmodels.postprocess.ellipsoid import (
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Ball, Card, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, Statistic, moments
-from dpmodels.statistics.spreads import column_counts, turned_counts
+from dpmodels.statistics.passes import column_counts, turned_counts
 from dpmodels.typing import Floats
 
 # Of the budget. A choice: where nothing is gained, noise is 10 % larger than without rounds.

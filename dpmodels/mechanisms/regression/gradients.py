@@ -10,18 +10,19 @@ Sensitivity
     and the parameter, and summed exactly. The vector follows from that row and the parameter
     alone, wherever it stands (:meth:`dpmodels.statistics.gradient.Gradients.gradient`): so 1 for a
     row more or fewer, 2 for a row replaced, in units of that length. Of a multinomial loss it is
-    the vector of all levels, √2 long at most (:mod:`dpmodels.statistics.multinomial`). Residuals of
+    the vector of all levels, √2 long at most (:mod:`dpmodels.statistics.losses`). Residuals of
     a Poisson regression are held within a public bound first. Numbers of rows by their length: √2
     and 1; a row that is left out for its length adds 0 (:mod:`dpmodels.mechanisms.most_rows`).
-    Curvature and squared gradients: as they stand in :mod:`dpmodels.mechanisms.curvature`.
+    Curvature and squared gradients: as they stand in :mod:`dpmodels.mechanisms.most_rows`.
 Noise
     Independent discrete Gaussians on the same integers, or on 2²⁰ times them where less than 2²⁰
     steps are asked for: no scale is below 2²⁰ units. A step is the noisy
     gradient divided by the released second moment; the answer is the mean of the parameters after
     the second half of the steps. With ``inference`` it is the last, and a third of the budget goes
     to one more gradient there, three tenths to its curvature and squared gradients
-    (:mod:`dpmodels.mechanisms.curvature`). 4 % go to the lengths of rows about their noisy mean.
-    What is released of several levels is in contrasts (:mod:`dpmodels.mechanisms.contrasted`).
+    (:mod:`dpmodels.mechanisms.most_rows`). 4 % go to the lengths of rows about their noisy mean.
+    What is released of several levels is in contrasts
+    (:mod:`dpmodels.mechanisms.regression.gradients`).
 Numerics
     exact: integer statistics, integer noise of exact law. Parameters are rounded to integers
     before they meet a row. Scales are 1e-12 larger than computed, for the rounding of the plan;
@@ -50,29 +51,29 @@ from dpmodels.mechanisms.add_noise import (
     add_noise,
     gaussian_scales,
     noised_moments,
+    shrunk,
 )
-from dpmodels.mechanisms.coefficients import (
+from dpmodels.mechanisms.most_rows import Near, both_matrices, bought_scale, most_scales, near_rows
+from dpmodels.mechanisms.protocol import (
+    Facts,
+    Plan,
     RegressionFacts,
     RegressionPlan,
     as_gradients,
     hand_over,
     passes,
 )
-from dpmodels.mechanisms.constant_model import constant_model
-from dpmodels.mechanisms.contrasted import contrasted, levelled
-from dpmodels.mechanisms.curvature import both_matrices, bought_scale
-from dpmodels.mechanisms.most_rows import Near, most_scales, near_rows
-from dpmodels.mechanisms.noisy_mean import shrunk
-from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess import nearest_psd
-from dpmodels.postprocess.solve import RESOLVED
+from dpmodels.postprocess.solve import RESOLVED, contrasts
 from dpmodels.privacy import Event, GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Card, CoefficientsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
+from dpmodels.statistics.losses import Multinomial, Poisson
 from dpmodels.statistics.predictors import Predictors
+from dpmodels.statistics.protocol import Loss
 from dpmodels.typing import Floats
 
 # Choices: the number of steps, and of the budget what the moments take.
@@ -135,7 +136,7 @@ class NoisyGradients:
 
     Examples
     --------
-    >>> from dpmodels.mechanisms.coefficients import RegressionFacts
+    >>> from dpmodels.mechanisms.protocol import RegressionFacts
     >>> from dpmodels.privacy import ZCDP, adjacency
     >>> from dpmodels.statistics.losses import Logistic
     >>> from dpmodels.statistics.predictors import Predictors
@@ -319,3 +320,75 @@ def _predictor_moments(
     if left > 1:
         each = np.vstack([sums - each.sum(axis=0), each])
     return second, sums, each.ravel()
+
+
+# A model of the constant alone, by a released mean: where steps towards coefficients begin.
+
+# Frequencies of levels, and a mean of what is counted, are taken for so much at the least.
+RAREST = 1e-3
+
+
+class Constant(NamedTuple):
+    """A model of the constant alone, with a line for each linear predictor.
+
+    In units of the longest gradient.
+    """
+
+    mean: Floats  # Shape (lines,): of the response
+    linear: Floats  # Shape (lines,): the linear predictors
+    bend: Floats  # Shape (lines, lines): twice the curvature of a row, which steps are divided by
+    square: float  # Mean square of a row's pull along one way
+
+
+def constant_model(means: Floats, loss: Loss | Poisson | Multinomial) -> Constant:
+    """Return the model for released means of the responses, shape (responses,)."""
+    if isinstance(loss, Multinomial):
+        return _levels(means, loss)
+    (mean,) = means.tolist()
+    own = _counted(mean, loss) if isinstance(loss, Poisson) else _odds(mean)
+    held, linear, bend, square = own
+    return Constant(np.array([held]), np.array([linear]), np.array([[bend]]), square)
+
+
+def _counted(mean: float, loss: Poisson) -> tuple[float, float, float, float]:
+    held = float(np.clip(mean, RAREST * min(loss.upper, 1), loss.upper))
+    return held, math.log(held), 2 * held / loss.clip, held / loss.clip**2
+
+
+def _odds(mean: float) -> tuple[float, float, float, float]:
+    held = float(np.clip(mean, RAREST, 1 - RAREST))
+    square = held * (1 - held)
+    return held, math.log(held / (1 - held)), min(2 * square, 0.25), square
+
+
+def _levels(means: Floats, loss: Multinomial) -> Constant:
+    held = np.maximum([1 - means.sum(), *means], RAREST)
+    held = held / held.sum()
+    linear, spread = np.log(held), np.diag(held) - np.outer(held, held)
+    square = float(np.trace(spread)) / (loss.levels - 1) / loss.length**2
+    return Constant(held, linear - linear.mean(), 2 * spread / loss.length, square)
+
+
+# Released values of all levels of a category, brought to contrasts between them.
+#
+# Mechanisms read parameters, gradients and matrices with a line for each level, of which one is
+# superfluous: those of a row add to 0 over the levels. Independent noise of one standard deviation
+# in all coordinates, and of √2 times that on the diagonal of a matrix, is the same along any
+# orthonormal axes: what of it falls outside the contrasts is left, free of charge. Coordinates for
+# all levels but the reference would have that noise in full, and some of theirs besides.
+
+
+def levelled(values: Floats, facts: RegressionFacts) -> Floats:
+    """Take the mean over the levels off values of all of them, shape (columns,)."""
+    if facts.lines == 1:
+        return values
+    lines = values.reshape(facts.lines, -1)
+    return np.asarray((lines - lines.mean(axis=0)).ravel())
+
+
+def contrasted(values: Floats, facts: RegressionFacts) -> Floats:
+    """Return a vector, shape (columns,), or a symmetric matrix in contrasts."""
+    if facts.lines == 1:
+        return values
+    turn = np.kron(contrasts(facts.lines).T, np.eye(facts.predictors.columns))
+    return np.asarray(turn @ values if values.ndim == 1 else turn @ values @ turn.T)

@@ -9,7 +9,7 @@ Theorem
     one, the computed one plus noise of its own is a release too, and is charged.
 Sensitivity
     A row's gradient, at most 1 long, of a fixed sign along its z, and its curvature together
-    (:mod:`dpmodels.mechanisms.objective_noise`): a row that pulls with its whole weight does not
+    (:mod:`dpmodels.mechanisms.minimise`): a row that pulls with its whole weight does not
     bend the logistic loss, so with a ridge of the noise's own size the curvature costs pure noise
     nothing and Gaussian noise 16 % of its scale. Two rows replaced are one taken off and one
     added; a Gaussian release is twice as far from the second neighbour, as Gaussian differential
@@ -24,7 +24,7 @@ Noise
     count are those within a released radius of a released centre (7 %, or a tenth of ε under pure
     noise, :mod:`dpmodels.mechanisms.most_rows`): a row that is left out is one whose z is 0. With
     ``inference`` a share of the whole, of which the rest is divided so, goes to the curvature and
-    the squared gradients at the released point (:mod:`dpmodels.mechanisms.curvature`).
+    the squared gradients at the released point (:mod:`dpmodels.mechanisms.most_rows`).
 Numerics
     idealised: b is drawn in floating point. The minimiser reaches its tolerance whatever the rows,
     and the noise on the coefficients allows for as much again, of which rounding takes less than a
@@ -52,7 +52,32 @@ from typing import ClassVar
 from dpmodels.arguments import between, truth
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_UP, Law, laplace_multipliers
-from dpmodels.mechanisms.coefficients import (
+from dpmodels.mechanisms.minimise import (
+    LEAST_RIDGE,
+    RIDGE,
+    Mask,
+    furthest,
+    gaussian_scale,
+    mask,
+    masked,
+    minimise,
+    provable_rows,
+    pure_ridge,
+    pure_scale,
+    spherical,
+    spherical_sd,
+    tolerance,
+)
+from dpmodels.mechanisms.most_rows import (
+    SHARES,
+    both_matrices,
+    bought_scale,
+    most_rows,
+    most_scales,
+    most_shares,
+    steepest,
+)
+from dpmodels.mechanisms.protocol import (
     RegressionFacts,
     RegressionPlan,
     as_gradients,
@@ -60,28 +85,8 @@ from dpmodels.mechanisms.coefficients import (
     hand_over,
     passes,
 )
-from dpmodels.mechanisms.curvature import both_matrices, bought_scale
-from dpmodels.mechanisms.minimise import (
-    Mask,
-    furthest,
-    mask,
-    masked,
-    minimise,
-    provable_rows,
-    tolerance,
-)
-from dpmodels.mechanisms.most_rows import SHARES, most_rows, most_scales, most_shares, steepest
-from dpmodels.mechanisms.objective_noise import (
-    LEAST_RIDGE,
-    RIDGE,
-    gaussian_scale,
-    pure_ridge,
-    pure_scale,
-    spherical,
-    spherical_sd,
-)
 from dpmodels.noise import Entropy
-from dpmodels.noise.normals import normals
+from dpmodels.noise.uniform import normals
 from dpmodels.privacy import (
     ZCDP,
     ApproxDP,
@@ -129,7 +134,7 @@ class Objective:
 
     Examples
     --------
-    >>> from dpmodels.mechanisms.coefficients import RegressionFacts
+    >>> from dpmodels.mechanisms.protocol import RegressionFacts
     >>> from dpmodels.privacy import PureDP, adjacency
     >>> from dpmodels.statistics.losses import Logistic
     >>> from dpmodels.statistics.predictors import Predictors

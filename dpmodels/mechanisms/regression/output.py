@@ -33,7 +33,16 @@ import numpy as np
 from dpmodels.arguments import between
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.add_noise import laplace_multipliers
-from dpmodels.mechanisms.coefficients import (
+from dpmodels.mechanisms.minimise import (
+    LEAST_RIDGE,
+    furthest,
+    minimise,
+    provable_rows,
+    spherical,
+    spherical_sd,
+    tolerance,
+)
+from dpmodels.mechanisms.protocol import (
     RegressionFacts,
     RegressionPlan,
     as_gradients,
@@ -41,10 +50,8 @@ from dpmodels.mechanisms.coefficients import (
     hand_over,
     passes,
 )
-from dpmodels.mechanisms.minimise import furthest, minimise, provable_rows, tolerance
-from dpmodels.mechanisms.objective_noise import LEAST_RIDGE, spherical, spherical_sd
 from dpmodels.noise import Entropy
-from dpmodels.noise.normals import normals
+from dpmodels.noise.uniform import normals
 from dpmodels.privacy import (
     GaussianEvent,
     Guarantee,
@@ -72,7 +79,7 @@ class Output:
 
     Examples
     --------
-    >>> from dpmodels.mechanisms.coefficients import RegressionFacts
+    >>> from dpmodels.mechanisms.protocol import RegressionFacts
     >>> from dpmodels.privacy import ZCDP, adjacency
     >>> from dpmodels.statistics.losses import Huber
     >>> from dpmodels.statistics.predictors import Predictors

@@ -17,7 +17,7 @@ Sensitivity
 Noise
     Rank errors have two tails of e^-c a row where rows are in all cells, longer ones where cells
     without rows are many, so that there are no intervals. Ranks that noise could take out of the
-    rows are moved inside: :class:`dpmodels.mechanisms.quantile_ranks.Drawing`.
+    rows are moved inside: :class:`dpmodels.mechanisms.scalar.exponential.Drawing`.
 Numerics
     exact: integer ranks, and draws of the exact law on the grid.
 Source
@@ -39,15 +39,10 @@ from numpy.typing import NDArray
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_DOWN
-from dpmodels.mechanisms.count_plan import LEAST_SCALE
+from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms
 from dpmodels.mechanisms.quantile_facts import LARGEST_SCALE, QuantileFacts
-from dpmodels.mechanisms.quantile_ranks import TOLD, Drawing, draw_cell
-from dpmodels.mechanisms.release_terms import release_terms
-from dpmodels.noise import (
-    Entropy,
-    discrete_laplace,
-    discrete_laplace_variance,
-)
+from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
+from dpmodels.noise.finite import draw_finite
 from dpmodels.privacy import (
     ZCDP,
     ApproxDP,
@@ -90,7 +85,7 @@ class Exponential:
     Examples
     --------
     >>> from dpmodels.privacy import PureDP, adjacency
-    >>> from dpmodels.mechanisms.quantile_grid import Grid
+    >>> from dpmodels.mechanisms.quantile_facts import Grid
     >>> facts = QuantileFacts((0.5,), 4, Grid(1000), None, adjacency("replace"))
     >>> print(round(Exponential().plan(facts, PureDP(1.0)).middle[0], 6))
     0.475
@@ -230,3 +225,60 @@ def _wanted(prob: float, drawn: float) -> Fraction:
         return Fraction(repr(prob))
     towards = math.ceil if drawn < 0.5 else math.floor
     return Fraction(towards(drawn * RANK_STEPS), RANK_STEPS)
+
+
+# Draws by rank errors, and at which ranks, so that noise leaves quantiles among the rows.
+
+# Products of ranks below are machine integers.
+MACHINE = 2**62
+# A number of rows is told from none where it exceeds so many of its noise sds: a choice.
+TOLD = 4.0
+# Weight of the empty range in cells at the quantile, at most: where a rank is moved to, since
+# rows are in many cells as a rule; and where there is a quantile at all, were they in one. Choices.
+NEAR, MISSED = 16.0, 0.05
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Public terms of the draws for one quantile of one group.
+
+    A draw falls a rank error of 1/c rows away, c its concentration, where rows are; but cells
+    without rows above the largest or below the smallest all have one rank error and may be nearly
+    all of the grid. They weigh less than m cells at the quantile where the rank wanted is
+    ``log(grid/m) / c`` rows from their end.
+    """
+
+    prob: float  # The quantile, from 0 to 1
+    grid: int  # Cells of the grid
+    rows: float  # Released number of the group's rows, above 0
+
+    def reach(self, concentration: float, weight: float) -> float:
+        """Return how far from the end of the rows a rank has to be, as a share of them."""
+        # Half a row more, so that the first and the last are met without noise.
+        return (max(math.log(self.grid / weight), 0.0) / concentration + 0.5) / self.rows
+
+    def middle(self, concentration: float) -> float:
+        """Return the share of the rows to draw the quantile at; nan where rows are too few."""
+        if self.reach(concentration, MISSED) > 0.5:
+            return math.nan
+        reach = self.reach(concentration, NEAR)
+        return min(max(self.prob, reach), 1 - reach)
+
+
+def draw_cell(ranks: NDArray[Any], prob: Fraction, concentration: float, entropy: Entropy) -> int:
+    """Draw a cell of the grid by the rank errors of all.
+
+    `ranks`, shape (cells + 1,), are the rows below each cell's lower end, last all rows; the
+    concentration is by row.
+    """
+    unit = Fraction(concentration) / prob.denominator
+    return draw_finite(rank_errors(ranks, prob), unit, entropy)
+
+
+def rank_errors(ranks: NDArray[Any], prob: Fraction) -> NDArray[Any]:
+    """Return how far the wanted rank is from those of each cell, times the denominator of prob."""
+    rows = int(ranks[-1])
+    wide = rows * prob.denominator < MACHINE
+    scaled = (ranks if wide else ranks.astype(object)) * prob.denominator
+    wanted = prob.numerator * rows
+    return np.asarray(np.maximum(np.maximum(scaled[:-1] - wanted, wanted - scaled[1:]), 0))

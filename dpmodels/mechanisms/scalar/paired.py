@@ -28,7 +28,7 @@ from typing import ClassVar
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.count_noise import noised_mean, one_mean, paired_plan
-from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
+from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee
 from dpmodels.released import Card, CountsRelease

@@ -13,7 +13,7 @@ Sensitivity
 Noise
     Independent discrete Laplace or discrete Gaussian noise on every count of a round. The last
     round, which has most of the budget, gives the quantiles and their intervals
-    (:class:`dpmodels.postprocess.quantiles.NoisyCells`); its noise is independent of its cells. The
+    (:class:`dpmodels.postprocess.hierarchy.NoisyCells`); its noise is independent of its cells. The
     number of rows is not bought: its noise is that of the sum of the counts.
 Numerics
     exact: integer counts, integer noise of exact law. Gaussian noise is drawn in units so fine that
@@ -35,17 +35,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design.cells import PrivateCells
-from dpmodels.mechanisms.quantile_cells import FIRST_CELLS, Ends, first_ends, next_ends
 from dpmodels.mechanisms.quantile_facts import QuantileFacts
 from dpmodels.mechanisms.quantile_rounds import (
+    FIRST_CELLS,
+    Ends,
     RoundsPlan,
+    first_ends,
+    next_ends,
     noisy_cells,
     quantiles_released,
     rounds_plan,
 )
 from dpmodels.noise import Entropy
-from dpmodels.postprocess.hierarchy import Hierarchy
-from dpmodels.postprocess.quantiles import NoisyCells
+from dpmodels.postprocess.hierarchy import Hierarchy, NoisyCells
 from dpmodels.privacy import Guarantee
 from dpmodels.released import Card, QuantilesRelease
 from dpmodels.statistics import Statistic
@@ -63,7 +65,7 @@ class Refined:
 
     Examples
     --------
-    >>> from dpmodels.mechanisms.quantile_grid import Grid
+    >>> from dpmodels.mechanisms.quantile_facts import Grid
     >>> from dpmodels.privacy import PureDP, adjacency
     >>> facts = QuantileFacts((0.5,), 4, Grid(16), None, adjacency("replace"))
     >>> [round(scale, 6) for scale in Refined().plan(facts, PureDP(1.0)).scales]

@@ -36,17 +36,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design.cells import PrivateCells
-from dpmodels.mechanisms.quantile_cells import Ends, equal_ends, even_ends
 from dpmodels.mechanisms.quantile_facts import QuantileFacts
 from dpmodels.mechanisms.quantile_rounds import (
+    Ends,
     RoundsPlan,
+    equal_ends,
+    even_ends,
     noisy_cells,
     quantiles_released,
     rounds_plan,
 )
 from dpmodels.noise import Entropy
-from dpmodels.postprocess.hierarchy import best_fanout, levels_of, line
-from dpmodels.postprocess.quantiles import NoisyCells
+from dpmodels.postprocess.hierarchy import NoisyCells, best_fanout, levels_of, line
 from dpmodels.privacy import ZCDP, Guarantee
 from dpmodels.released import Card, QuantilesRelease
 from dpmodels.statistics import Statistic
@@ -63,7 +64,7 @@ class RankTree:
 
     Examples
     --------
-    >>> from dpmodels.mechanisms.quantile_grid import Grid
+    >>> from dpmodels.mechanisms.quantile_facts import Grid
     >>> from dpmodels.privacy import PureDP, adjacency
     >>> facts = QuantileFacts((0.25, 0.5), 1, Grid(4096), None, adjacency("replace"))
     >>> plan = RankTree().plan(facts, PureDP(1.0))

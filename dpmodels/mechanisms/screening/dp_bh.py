@@ -29,7 +29,7 @@ Sensitivity
     With ``p = Φ̄(S/w)``, or ``2 Φ̄(|S|/w)``, S as for peeling, w a function of the released response,
     ``log max(p, ν)`` moves by at most ``η = log(Φ̄(z_ν - Δ/w)/ν)``, ν = q/(2 m), for S moves by Δ;
     for two sides ν/2 takes the place of ν. In steps of a grid it is that number, rounded up, and
-    one step more: `dpmodels.statistics.log_p_values`. The response as for peeling.
+    one step more: `dpmodels.statistics.associations`. The response as for peeling.
 Noise
     Discrete Laplace of one scale, on all levels left in each draw, and afresh on those drawn.
 Numerics
@@ -51,7 +51,7 @@ import numpy as np
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import LAPLACE, ROUND_UP
-from dpmodels.mechanisms.release_terms import release_terms
+from dpmodels.mechanisms.protocol import release_terms
 from dpmodels.mechanisms.screening_plan import (
     SIGNS,
     Response,
@@ -73,14 +73,16 @@ from dpmodels.released import Card, PValuesRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.associations import (
     FINE,
+    STEPS,
     associations,
     box_lattice,
     centred_products,
+    log_change,
+    log_levels,
     product_change,
     reach,
     spread_change,
 )
-from dpmodels.statistics.log_p_values import STEPS, log_change, log_levels
 from dpmodels.typing import Integers
 
 # Of the budget for the response; and standard deviations of the noise by which its sum of squares

@@ -32,9 +32,14 @@ from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
 from dpmodels.mechanisms.count_noise import gaussian_plan, laplace_plan, law_of, noised_units
-from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
-from dpmodels.mechanisms.level_score import BoughtCounts, LevelScore
-from dpmodels.mechanisms.selection_plan import SelectionFacts, SelectionPlan, selected
+from dpmodels.mechanisms.protocol import CountFacts, CountPlan
+from dpmodels.mechanisms.selection_plan import (
+    BoughtCounts,
+    LevelScore,
+    SelectionFacts,
+    SelectionPlan,
+    selected,
+)
 from dpmodels.noise import Entropy
 from dpmodels.privacy import ZCDP, Guarantee, PureDP
 from dpmodels.privacy.compose import divide
@@ -50,7 +55,7 @@ class NoisyCounts:
 
     Examples
     --------
-    >>> from dpmodels.mechanisms.level_score import LevelScore
+    >>> from dpmodels.mechanisms.selection_plan import LevelScore
     >>> from dpmodels.privacy import PureDP, adjacency
     >>> facts = SelectionFacts(LevelScore(9), 2, None, 0.0, adjacency("replace"))
     >>> print(round(NoisyCounts().plan(facts, PureDP(1.0)).noise.scale, 6))

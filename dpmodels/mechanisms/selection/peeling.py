@@ -46,7 +46,7 @@ class Peeling:
 
     Examples
     --------
-    >>> from dpmodels.mechanisms.level_score import LevelScore
+    >>> from dpmodels.mechanisms.selection_plan import LevelScore
     >>> from dpmodels.privacy import ZCDP, adjacency
     >>> facts = SelectionFacts(LevelScore(9), 2, None, 0.0, adjacency("replace"))
     >>> print(round(Peeling().plan(facts, ZCDP(0.25)).eps, 6))

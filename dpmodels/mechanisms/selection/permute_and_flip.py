@@ -41,7 +41,7 @@ from dpmodels.mechanisms.selection_plan import (
     require_number,
 )
 from dpmodels.noise import Entropy
-from dpmodels.noise.coins import draw_flipped
+from dpmodels.noise.finite import draw_flipped
 from dpmodels.privacy import Guarantee, PureEvent
 from dpmodels.released import Card, SelectionRelease
 from dpmodels.statistics import Statistic
@@ -53,7 +53,7 @@ class PermuteAndFlip:
 
     Examples
     --------
-    >>> from dpmodels.mechanisms.level_score import LevelScore
+    >>> from dpmodels.mechanisms.selection_plan import LevelScore
     >>> from dpmodels.privacy import PureDP, adjacency
     >>> facts = SelectionFacts(LevelScore(9), 2, None, 0.0, adjacency("replace"))
     >>> print(round(PermuteAndFlip().plan(facts, PureDP(1.0)).eps, 6))

@@ -28,7 +28,7 @@ import numpy as np
 
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms.clipping_radius import sparse_scales
-from dpmodels.mechanisms.count_plan import LEAST_SCALE
+from dpmodels.mechanisms.protocol import LEAST_SCALE
 from dpmodels.mechanisms.selection_plan import (
     SelectionFacts,
     SelectionPlan,
@@ -50,7 +50,7 @@ class SparseVector:
 
     Examples
     --------
-    >>> from dpmodels.mechanisms.level_score import LevelScore
+    >>> from dpmodels.mechanisms.selection_plan import LevelScore
     >>> from dpmodels.privacy import PureDP, adjacency
     >>> facts = SelectionFacts(LevelScore(9), 2, 100.0, 0.0, adjacency("replace"))
     >>> print(round(SparseVector().plan(facts, PureDP(1.0)).eps, 6))

@@ -16,7 +16,7 @@ Noise
     released products together, which is free: on made-up spectra of 5, 10, 50 and 200 columns they
     lose 64, 43, 17 and 6 percent less energy, in the mean, than the last product alone.
     ``eigenvals="private"`` buys the scatter inside the space besides
-    (:mod:`dpmodels.mechanisms.eigenvectors_within`).
+    (:mod:`dpmodels.mechanisms.second_moment`).
 Numerics
     idealised: the statistic is exact integers, its products with a frame are floating point.
 Source
@@ -35,13 +35,16 @@ import numpy as np
 from dpmodels.arguments import whole
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, add_noise
-from dpmodels.mechanisms.eigenvectors_within import (
+from dpmodels.mechanisms.protocol import SILENT, Facts, Plan
+from dpmodels.mechanisms.second_moment import (
     axes_noise,
     checked_purchase,
     hand_over_frame,
+    largest_row,
+    scatter_norm,
+    second_moment,
+    wanted,
 )
-from dpmodels.mechanisms.protocol import SILENT, Facts, Plan
-from dpmodels.mechanisms.second_moment import largest_row, scatter_norm, second_moment, wanted
 from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import uniform_frames
 from dpmodels.noise.lattice import Lattice, choose_lattice

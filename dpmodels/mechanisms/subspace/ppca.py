@@ -21,7 +21,7 @@ Noise
     they would be a second release. Columns one after another are exact draws.
     ``eigenvals="private"`` buys the scatter inside the space, k × k, and the number of rows with a
     share of the budget, by discrete Laplace noise for a pure guarantee and discrete Gaussian noise
-    otherwise (:mod:`dpmodels.mechanisms.eigenvectors_within`); the columns become its
+    otherwise (:mod:`dpmodels.mechanisms.second_moment`); the columns become its
     eigenvectors.
 Numerics
     idealised: the statistic is exact integers, but the law lives on a sphere and is drawn in
@@ -43,9 +43,15 @@ from typing import ClassVar
 from dpmodels.arguments import word
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.add_noise import ROUND_DOWN
-from dpmodels.mechanisms.eigenvectors_within import axes_noise, checked_purchase, hand_over_frame
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.second_moment import scatter_range, second_moment, wanted
+from dpmodels.mechanisms.second_moment import (
+    axes_noise,
+    checked_purchase,
+    hand_over_frame,
+    scatter_range,
+    second_moment,
+    wanted,
+)
 from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import matrix_bingham, sequential_bingham
 from dpmodels.noise.lattice import choose_lattice

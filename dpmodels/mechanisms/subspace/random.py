@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.eigenvectors_within import hand_over_frame
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.second_moment import second_moment, wanted
+from dpmodels.mechanisms.second_moment import hand_over_frame, second_moment, wanted
 from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import uniform_frames
 from dpmodels.noise.lattice import choose_lattice

@@ -31,7 +31,7 @@ from functools import partial
 import numpy as np
 
 from dpmodels.audit.pair import Pair
-from dpmodels.noise.truncated import least_bound
+from dpmodels.noise.discrete import least_bound
 from dpmodels.typing import Floats
 from exhibits.exhibit import Batched, Exhibit
 

@@ -61,6 +61,6 @@ EXHIBITS = {_ADDED.name: _ADDED}
 CORRECT = {
     _ADDED.name: _ADDED.mended(
         Batched(partial(_half_difference, moved=REPLACED), law="gaussian"),
-        "the largest distance of two rows: dpmodels.mechanisms.margin_plan",
+        "the largest distance of two rows: dpmodels.mechanisms.protocol",
     )
 }
