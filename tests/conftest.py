@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from changed import tests as tests_of_changes
 from hypothesis import settings
 
 # They have no examples, and as modules of one name would not stand beside each other.
@@ -20,6 +21,18 @@ pytest.register_assert_rewrite("exact")
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.register_profile("searching", deadline=None)
 settings.load_profile("repeatable")
+
+
+def pytest_addoption(parser):
+    told = "only the tests of what changed since a revision (HEAD), by the imports"
+    parser.addoption("--changed", nargs="?", const="HEAD", metavar="REVISION", help=told)
+
+
+def pytest_configure(config):
+    """Take the tests of what changed in the place of all."""
+    revision = config.getoption("changed")
+    if revision is not None:
+        config.args[:] = tests_of_changes(revision) or pytest.exit("nothing changed", returncode=0)
 
 
 @pytest.hookimpl(tryfirst=True)
