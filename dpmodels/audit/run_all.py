@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,11 +17,11 @@ from dpmodels.audit.registry import GONE, REGISTRY, Audited, named_pair
 from dpmodels.audit.report import AuditTable, Outcome
 from dpmodels.audit.verb import audit
 from dpmodels.codebook import codebook
-from dpmodels.errors import NotAvailable
 from dpmodels.models.cov import dp_cov
 from dpmodels.noise import source
 from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, Witness
 from dpmodels.sites.parties import NOBODY
+from dpmodels.source_tree import load_source
 from dpmodels.typing import Floats
 
 # A verb on rows of several sites, as a recipe: what those see who put all they know together.
@@ -141,21 +138,7 @@ def exhibits() -> Any:
 
     They stand beside the tests of the source tree. NotAvailable where that is not there.
     """
-    if "exhibits" not in sys.modules:
-        folder = Path(__file__).parents[2] / "tests" / "audit" / "exhibits"
-        spec = spec_from_file_location(
-            "exhibits", folder / "__init__.py", submodule_search_locations=[str(folder)]
-        )
-        if not folder.is_dir() or spec is None or spec.loader is None:
-            raise NotAvailable(
-                "the exhibits are part of the source tree, tests/audit/exhibits, and are not "
-                "installed with the package: run this in a copy of the source, with the package "
-                'installed by pip install -e ".[test]"'
-            )
-        module = module_from_spec(spec)
-        sys.modules["exhibits"] = module
-        spec.loader.exec_module(module)
-    return sys.modules["exhibits"]
+    return load_source("exhibits", "tests/audit/exhibits", "the exhibits")
 
 
 def run_exhibits() -> AuditTable:

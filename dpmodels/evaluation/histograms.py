@@ -13,7 +13,7 @@ import numpy as np
 from dpmodels.arguments import word
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, said
-from dpmodels.evaluation.algorithms.identity import identity, uniform
+from dpmodels.evaluation.baselines import BASELINES
 from dpmodels.evaluation.recipe import Cell, Recipe, Score, recipes
 from dpmodels.evaluation.workload import WORKLOADS, Domain, margins
 from dpmodels.typing import Floats, Integers
@@ -40,7 +40,7 @@ class Histograms:
     @property
     def baselines(self) -> tuple[Recipe, ...]:
         """Noise on every cell, and the total spread evenly."""
-        return recipes({"identity": identity, "uniform": uniform})
+        return recipes(BASELINES)
 
     def settings(self) -> list[Cell]:
         """Return tables, scales and domains; refuse a domain that does not divide a table's."""

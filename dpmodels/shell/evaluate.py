@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from dpmodels.errors import ArgumentError, DPModelsError, FrameError
+from dpmodels.errors import ArgumentError, DPModelsError, FrameError, NotAvailable
 from dpmodels.outside import read_bytes
 from dpmodels.shell.command import Command, Parser
 from dpmodels.shell.outputs import add_outputs, require_outputs, tell, write_outputs
@@ -23,7 +23,8 @@ example:
 
 The page is one file, with pictures to choose cells in, and needs no network. Tables are public
 histograms, written by numpy.savez("public.npz", name=counts); by default simulated ones. Algorithms
-are mechanisms of dp_hist and published ones of dpmodels.evaluation.algorithms.
+are mechanisms of dp_hist and, in a copy of the source tree, the published ones of
+benchmarks/algorithms.py, such as greedyh and mwem.
 """
 
 _CELLS: Final = 1024
@@ -68,23 +69,34 @@ def _run(words: argparse.Namespace) -> int:
 
 def _recipes(names: list[str] | None, axes: int, delta: float) -> dict[str, Any]:
     """Return algorithms by name: mechanisms of dp_hist and published ones, for so many axes."""
-    from dpmodels.evaluation.algorithms import LINE, PLANE
     from dpmodels.evaluation.histograms import variables
     from dpmodels.mechanisms import COUNTS, ORDERED
     from dpmodels.models.hist import dp_hist
 
-    own = LINE if axes == 1 else PLANE
-    asked = partial(dp_hist, f"~ {' + '.join(variables(axes))}", delta=delta)
-    house = {name: partial(asked, mechanism=name) for name in (*COUNTS, *ORDERED)}
+    published, absent = _published(axes)
+    verb = partial(dp_hist, f"~ {' + '.join(variables(axes))}", delta=delta)
+    mechanisms = {name: partial(verb, mechanism=name) for name in (*COUNTS, *ORDERED)}
     if names is None:
-        return {name: one for name, one in house.items() if _takes(one, axes)} | dict(own)
+        return {name: one for name, one in mechanisms.items() if _takes(one, axes)} | published
+    known = mechanisms | published
     for name in names:
-        if name not in own and name not in house:
-            known = ", ".join((*house, *own))
+        if name not in known:
             raise ArgumentError(
-                f"--algorithms {name} is not known for tables of {axes} axes: write some of {known}"
+                f"--algorithms {name} is not known for tables of {axes} axes: write some of "
+                f"{', '.join(known)}{absent}"
             )
-    return {name: own.get(name) or house[name] for name in names}
+    return {name: known[name] for name in names}
+
+
+def _published(axes: int) -> tuple[dict[str, Any], str]:
+    """Return published algorithms for so many axes, or none and why there are none."""
+    from dpmodels.evaluation.published import published_algorithms
+
+    try:
+        algorithms = published_algorithms()
+    except NotAvailable as error:
+        return {}, f"; {error}"
+    return dict(algorithms.LINE if axes == 1 else algorithms.PLANE), ""
 
 
 def _takes(asked: Callable[..., object], axes: int) -> bool:

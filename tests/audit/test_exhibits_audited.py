@@ -14,7 +14,8 @@ from exhibits import CORRECT, EXHIBITS
 from scipy import stats
 
 import dpmodels as dp
-from dpmodels.audit import run_all
+from dpmodels import source_tree
+from dpmodels.audit.run_all import exhibits
 from dpmodels.errors import NotAvailable
 
 # Enough for a small audit where fewer or more are needed than these.
@@ -104,6 +105,6 @@ def test_twins_are_flagged_no_more_often_than_stated():
 
 def test_an_installed_package_says_where_the_exhibits_are(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "exhibits")
-    monkeypatch.setattr(run_all, "__file__", str(tmp_path / "dpmodels" / "audit" / "run_all.py"))
+    monkeypatch.setattr(source_tree, "ROOT", tmp_path)
     with pytest.raises(NotAvailable, match="part of the source tree, tests/audit/exhibits"):
-        run_all.exhibits()
+        exhibits()

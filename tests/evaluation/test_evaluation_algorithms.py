@@ -1,23 +1,30 @@
 """Sensitivities of published algorithms by all neighbours, and what they give without noise."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
 from scipy.fft import dct
 
 import dpmodels as dp
-from dpmodels.evaluation.algorithms import BASELINES, LINE, PLANE
-from dpmodels.evaluation.algorithms.efpa import moves
-from dpmodels.evaluation.algorithms.efpa import scores as efpa_scores
-from dpmodels.evaluation.algorithms.levels import (
+from benchmarks.algorithms import (
+    LINE,
+    PLANE,
+    clusters,
+    edges_of,
+    efpa_moves,
+    efpa_scores,
     greedyh_shares,
     least_squares,
+    mwem_scores,
     put_together,
     spread,
 )
-from dpmodels.evaluation.algorithms.mwem import scores as mwem_scores
-from dpmodels.evaluation.algorithms.ugrid import edges_of
+from dpmodels import source_tree
+from dpmodels.errors import NotAvailable
+from dpmodels.evaluation.baselines import BASELINES
+from dpmodels.evaluation.published import published_algorithms
 
 INCONSISTENT = {"uniform", "mwem"}
 CASES = [
@@ -79,8 +86,8 @@ def test_scores_and_coefficients_of_efpa_move_by_no_more_than_is_said():
         one, other = (dct(x.astype(float), norm="ortho") for x in (counts, neighbour))
         assert np.abs(efpa_scores(one, 1.0) - efpa_scores(other, 1.0)).max() <= 1 + 1e-12
         moved = np.abs(one - other).cumsum()
-        assert (moved <= moves(8) + 1e-12).all()
-        tight = np.maximum(tight, moved / moves(8))
+        assert (moved <= efpa_moves(8) + 1e-12).all()
+        tight = np.maximum(tight, moved / efpa_moves(8))
     # A bound that is never near would pay for nothing.
     assert tight.min() > 0.7
 
@@ -90,7 +97,7 @@ def test_scores_of_efpa_are_the_error_to_be_expected():
     found = efpa_scores(exact, 0.5)
     for kept in range(1, 9):
         left = np.linalg.norm(exact[kept:])
-        noise = math.sqrt(2 * kept) * moves(8)[kept - 1] / 0.5
+        noise = math.sqrt(2 * kept) * efpa_moves(8)[kept - 1] / 0.5
         assert found[kept - 1] == pytest.approx(left + noise)
 
 
@@ -125,6 +132,10 @@ def test_shares_of_levels_are_the_budget_and_the_best_for_prefixes():
         assert (used / other**2).sum() >= least - 1e-9
 
 
+def test_clusters_are_cut_where_values_differ_by_more_than_noise():
+    assert clusters(np.array([9.0, 9.0, 2.0, 1.0, 0.0]), 4.0).tolist() == [0, 0, 1, 1, 1]
+
+
 def test_blocks_are_disjoint_and_hold_all_cells():
     for cells in (2, 7, 64):
         for wanted in (0.0, 0.3, 3.2, 1e9):
@@ -132,6 +143,19 @@ def test_blocks_are_disjoint_and_hold_all_cells():
             assert ends[0] == 0
             assert ends[-1] == cells
             assert (np.diff(ends) >= 1).all()
+
+
+def test_the_source_tree_has_the_published_algorithms(monkeypatch):
+    assert published_algorithms().LINE is LINE
+    monkeypatch.delitem(sys.modules, "benchmarks.algorithms")
+    assert list(published_algorithms().PLANE) == list(PLANE)
+
+
+def test_an_installed_package_says_where_the_published_algorithms_are(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "benchmarks.algorithms")
+    monkeypatch.setattr(source_tree, "ROOT", tmp_path)
+    with pytest.raises(NotAvailable, match=r"source tree, benchmarks/algorithms\.py"):
+        published_algorithms()
 
 
 def worst_pair(domain):

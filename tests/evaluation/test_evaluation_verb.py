@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import dpmodels as dp
+from benchmarks.algorithms import LINE, PLANE
 from dpmodels.errors import ArgumentError, NotAvailable
-from dpmodels.evaluation.algorithms import LINE, PLANE
 from dpmodels.evaluation.histograms import coarsened
 
 SHAPES = {name: dp.shapes.standard(16)[name] for name in ("uniform", "spiky")}

@@ -1,8 +1,11 @@
 """The command compares algorithms, prints the table and writes one page."""
 
+import sys
+
 import numpy as np
 import pytest
 
+from dpmodels import source_tree
 from dpmodels.__main__ import main
 
 QUICK = ("--repeats", "2", "--scale", "100", "--eps", "1")
@@ -39,6 +42,21 @@ def test_all_that_fit_are_compared_where_none_are_named(tmp_path, capsys):
     assert "mwem" in pure
     assert "gaussian" not in pure
     assert "gaussian" in more
+
+
+def test_without_the_source_tree_mechanisms_of_dp_hist_are_compared(tmp_path, monkeypatch, capsys):
+    monkeypatch.delitem(sys.modules, "benchmarks.algorithms", raising=False)
+    monkeypatch.setattr(source_tree, "ROOT", tmp_path)
+    np.savez(tmp_path / "public.npz", line=np.ones(4))
+    words = ["evaluate", str(tmp_path / "a.html"), "--tables", str(tmp_path / "public.npz"), *QUICK]
+    assert main(words) == 0
+    printed = capsys.readouterr().out
+    assert "geometric" in printed
+    assert "mwem" not in printed
+    assert main([*words, "--algorithms", "mwem", "--force"]) == 2
+    message = " ".join(capsys.readouterr().err.split())
+    assert "--algorithms mwem is not known" in message
+    assert "part of the source tree, benchmarks/algorithms.py" in message
 
 
 @pytest.mark.parametrize(
