@@ -19,7 +19,7 @@ from dpmodels.privacy import (
     PureEvent,
     gaussian_multiplier,
     ledger_file,
-    ledger_place,
+    ledger_head,
 )
 from dpmodels.privacy.ledger_head import lock_path
 from dpmodels.privacy.lines import hash_of
@@ -300,7 +300,7 @@ def test_a_read_only_file_is_refused(path):
 
 @pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse.sshfs"])
 def test_a_file_system_of_a_network_is_refused(path, monkeypatch, kind):
-    monkeypatch.setattr(ledger_place, "_file_system", lambda place: kind)
+    monkeypatch.setattr(ledger_head, "_file_system", lambda place: kind)
     with pytest.raises(LedgerError, match="network file system"):
         Ledger.open(path, eps=1.0, new=True)
     assert not path.exists()
@@ -308,9 +308,9 @@ def test_a_file_system_of_a_network_is_refused(path, monkeypatch, kind):
 
 def test_the_file_system_of_a_path_is_that_of_its_longest_mount(path, monkeypatch, tmp_path):
     mounts = f"/dev/a / ext4 rw 0 0\nhost:/x {tmp_path} nfs4 rw 0 0\nproc /proc proc rw 0 0\n"
-    monkeypatch.setattr(ledger_place.Path, "read_text", lambda self, **words: mounts)
-    assert ledger_place._file_system(path) == "nfs4"
-    assert ledger_place._file_system(tmp_path) == "ext4"
+    monkeypatch.setattr(ledger_head.Path, "read_text", lambda self, **words: mounts)
+    assert ledger_head._file_system(path) == "nfs4"
+    assert ledger_head._file_system(tmp_path) == "ext4"
 
 
 @pytest.mark.parametrize("timeout", [-1, float("nan"), "30", True])

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from dpmodels.privacy import losses as under_test
+from dpmodels.privacy import calibrate as under_test
 from dpmodels.privacy.calibrate import composed_eps
 
 

@@ -10,7 +10,7 @@ from dpmodels.design.private import unbound_design
 from dpmodels.design.rows import asked_of
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
-from dpmodels.statistics import person_squares as counted
+from dpmodels.statistics import passes as counted
 from dpmodels.statistics.passes import person_squares
 
 NAMES = ["a", "b"]
