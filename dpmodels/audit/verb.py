@@ -128,13 +128,7 @@ def audit(
     error = 1 - share("confidence", confidence)
     runs = whole("runs", runs, 1, _MOST_RUNS, f", for example {RUNS:,}")
     chosen = _chosen(tests, runs)
-    if isinstance(recipe, functools.partial) and "codebook" in recipe.keywords:
-        recipe = house_recipe(recipe)
-    if not callable(recipe):
-        raise ArgumentError(
-            f"recipe= is of type {type(recipe).__name__}: expected a function of a table, or a "
-            'verb with its arguments, functools.partial(dp.dp_pca, "~ a + b", codebook=cb, eps=1)'
-        )
+    recipe = _callable(recipe)
     if isinstance(recipe, HouseRecipe):
         pair = worst_pair(recipe) if pair is None else pair
         if eps is None and budget is None:
@@ -149,18 +143,13 @@ def audit(
     named = word("numerics", numerics or getattr(recipe, "numerics", "exact"), known)
     made = claim(resolve_budget(eps, delta, budget), law or getattr(recipe, "law", None))
     batch = batch or getattr(recipe, "batch", None)
-    own = score or getattr(recipe, "score", None)
+    own_score = _own_score(recipe, score)
     # Tables that are made up are not what a chosen ledger is the account of.
     with options(ledger=None):
         sides = [run(recipe, table, runs, batch) for table in (pair.rows, pair.neighbour)]
     cut = split(*sides)
     goals = _goals(made, error)
-    scored = scorers(
-        cut.learning,
-        chosen,
-        {} if own is None else {"score": own},
-        idealised=named == "idealised",
-    )
+    scored = scorers(cut.learning, chosen, own_score, idealised=named == "idealised")
     found = _events(cut, goals, scored) if runs >= _LEAST_RUNS else ()
     counted = len(cut.counting.rows)
     reach = Reach(
@@ -179,6 +168,24 @@ def audit(
         reach=reach,
         points=points(cut, scored[found[0].score], error) if found else (),
     )
+
+
+def _callable(recipe: Recipe) -> Recipe:
+    """Return a recipe that can be run: a verb with its arguments becomes one."""
+    if isinstance(recipe, functools.partial) and "codebook" in recipe.keywords:
+        recipe = house_recipe(recipe)
+    if not callable(recipe):
+        raise ArgumentError(
+            f"recipe= is of type {type(recipe).__name__}: expected a function of a table, or a "
+            'verb with its arguments, functools.partial(dp.dp_pca, "~ a + b", codebook=cb, eps=1)'
+        )
+    return recipe
+
+
+def _own_score(recipe: Recipe, score: Score | None) -> dict[str, Score]:
+    """Return the score that was given, or else the recipe's, by its name; empty without one."""
+    own = score or getattr(recipe, "score", None)
+    return {} if own is None else {"score": own}
 
 
 def _goals(made: Claim, error: float) -> tuple[Goal, ...]:

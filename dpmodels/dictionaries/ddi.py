@@ -40,13 +40,7 @@ def _entry(name: str, own: Element) -> Entry:
     where = f"variable {name!r}"
     form = own.find("varFormat")
     character = form is not None and form.get("type") == "character"
-    groups = [group for group in own.findall("catgry") if group.find("catValu") is not None]
-    coded = [_code(_text(group.find("catValu")), character) for group in groups]
-    labels = [_text(group.find("labl")) for group in groups]
-    categories = once(zip(coded, labels, strict=True), where)
-    absent = [
-        code for code, group in zip(coded, groups, strict=True) if group.get("missing") == "Y"
-    ]
+    categories, absent = _categories(own, character, where)
     lower, upper = (_end(own, end, where) for end in ("min", "max"))
     continuous = own.get("intrvl") == "contin"
     listed = {} if continuous and lower is None else categories
@@ -67,6 +61,16 @@ def _entry(name: str, own: Element) -> Entry:
             ordered=own.get("nature") == "ordinal" and bool(listed),
         ),
     )
+
+
+def _categories(own: Element, character: bool, where: str) -> tuple[dict[Level, str], list[Level]]:
+    """Return the labels of categories by their codes, and the codes of missing values."""
+    groups = [group for group in own.findall("catgry") if group.find("catValu") is not None]
+    codes = [_code(_text(group.find("catValu")), character) for group in groups]
+    labels = [_text(group.find("labl")) for group in groups]
+    pairs = zip(codes, groups, strict=True)
+    absent = [code for code, group in pairs if group.get("missing") == "Y"]
+    return once(zip(codes, labels, strict=True), where), absent
 
 
 def _end(own: Element, end: str, where: str) -> Any:

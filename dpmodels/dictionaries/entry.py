@@ -66,8 +66,12 @@ class Entry:
         """Whether all is known that a codebook needs."""
         if self.kind == "categorical":
             return len(self.levels) > 1
-        ends = self.lower is not None and self.upper is not None
-        return self.kind == "boolean" or (self.kind in TYPES and ends)
+        return self.kind == "boolean" or (self.kind in TYPES and self.has_range)
+
+    @property
+    def has_range(self) -> bool:
+        """Whether both bounds are known."""
+        return self.lower is not None and self.upper is not None
 
     def variable(self, name: str) -> Variable:
         """Return the declaration; CodebookError, by name, where it is not known or is none."""
@@ -137,36 +141,50 @@ def settled(name: str, entry: Entry) -> Entry:
     as in surveys, where ``-9`` is labelled "refused". Of a category a range says no more than its
     levels, and stands for whole numbers where it has none.
     """
+    entry = _without_missing(entry)
+    if entry.kind in ("boolean", "date"):
+        return entry
+    if not entry.levels:
+        return _unlabelled(entry)
+    if entry.kind in _NUMBERS and len(entry.levels) < 2 and not entry.has_range:
+        return replace(entry, levels=(), labels=())
+    return _labelled(name, entry)
+
+
+def _without_missing(entry: Entry) -> Entry:
+    """Return an entry without the missing codes among its levels."""
     kept = [place for place, level in enumerate(entry.levels) if level not in entry.missing]
     levels = tuple(entry.levels[place] for place in kept)
     labels = tuple(entry.labels[place] for place in kept) if entry.labels else ()
-    entry = replace(entry, levels=levels, labels=_unlike(levels, labels))
-    ends = entry.lower is not None and entry.upper is not None
-    if entry.kind == "categorical" and not levels and ends:
+    return replace(entry, levels=levels, labels=_unlike(levels, labels))
+
+
+def _unlabelled(entry: Entry) -> Entry:
+    """Return an entry without levels: a bound makes a number, the range of a category levels."""
+    if entry.kind == "categorical" and entry.has_range:
         listed = tuple(codes_between(entry.lower, entry.upper, ()))
         return replace(entry, levels=listed, lower=None, upper=None)
-    if entry.kind in ("boolean", "date") or (not levels and entry.kind):
-        return entry
-    numbers = all(_is_number(level) for level in levels)
-    if not levels or (entry.kind in _NUMBERS and len(levels) < 2 and not ends):
-        bounded = entry.lower is not None or entry.upper is not None
-        return replace(
-            entry, kind=entry.kind or ("numeric" if bounded else ""), levels=(), labels=()
-        )
-    if not ends or not numbers:
-        return replace(entry, kind="categorical", lower=None, upper=None)
-    inside = [level for level in levels if entry.lower <= level <= entry.upper]
-    if entry.kind == "categorical" or len(inside) == entry.upper - entry.lower + 1:
-        if len(inside) < len(levels):
-            _disagree(name, "levels", levels, f"a range {entry.describe(name)}")
-        return replace(entry, kind="categorical", lower=None, upper=None)
-    codes = tuple(level for level in levels if level not in inside)
+    bounded = entry.lower is not None or entry.upper is not None
+    return replace(entry, kind="numeric") if bounded and not entry.kind else entry
+
+
+def _labelled(name: str, entry: Entry) -> Entry:
+    """Return an entry with levels: a category, or a number with a range and missing codes."""
+    category = replace(entry, kind="categorical", lower=None, upper=None)
+    if not entry.has_range or not all(map(_is_number, entry.levels)):
+        return category
+    outside = tuple(level for level in entry.levels if not entry.lower <= level <= entry.upper)
+    n_inside = len(entry.levels) - len(outside)
+    if entry.kind == "categorical" or n_inside == entry.upper - entry.lower + 1:
+        if outside:
+            _disagree(name, "levels", entry.levels, f"a range {entry.describe(name)}")
+        return category
     return replace(
         entry,
         kind=entry.kind or "numeric",
         levels=(),
         labels=(),
-        missing=(*entry.missing, *codes),
+        missing=(*entry.missing, *outside),
     )
 
 

@@ -13,7 +13,12 @@ from dpmodels.dictionaries.words import end_in, kind_in, level_in, one_line
 from dpmodels.errors import CodebookError, said
 from dpmodels.levels import Level
 
-_KINDS: Final = {"number": "numeric", "integer": "integer", "boolean": "boolean"}
+_KINDS: Final = {
+    "number": "numeric",
+    "integer": "integer",
+    "boolean": "boolean",
+    "string": "categorical",
+}
 _NUMBERS: Final = {"number", "integer"}
 # References that lead to references, and choices within choices: a choice.
 _DEEPEST: Final = 20
@@ -35,11 +40,7 @@ def entries_of_schema(schema: Schema, where: str) -> dict[str, Entry]:
 def _entry(name: str, plain: Any, schema: Schema) -> Entry:
     where = f"variable {name!r}"
     told = list(_choices(_resolved(plain, schema, where), schema, where))
-    kinds = {word for own in told for word in _words(own.get("type")) if word != "null"}
-    days = any(str(own.get("format")).startswith("date") for own in told)
-    kind = "date" if days else next((_KINDS[word] for word in _KINDS if kinds == {word}), "")
-    if kinds == {"string"} and not days:
-        kind = "categorical"
+    kind = _kind(told)
     listed = {level: label for own in told for level, label in _levels(own, where)}
     lower, upper = (_end(told, end, kind, where) for end in ("minimum", "maximum"))
     texts = (one_line(plain.get(word)) for word in ("title", "description"))
@@ -54,6 +55,14 @@ def _entry(name: str, plain: Any, schema: Schema) -> Entry:
             label=next((text for text in texts if text and not _is_name(text, name)), ""),
         ),
     )
+
+
+def _kind(told: list[Schema]) -> str:
+    """Return the one type that all choices have, nothing where they have several."""
+    types = {word for own in told for word in _words(own.get("type")) if word != "null"}
+    if any(str(own.get("format")).startswith("date") for own in told):
+        return "date"
+    return _KINDS.get(types.pop(), "") if len(types) == 1 else ""
 
 
 def _is_name(title: str, name: str) -> bool:

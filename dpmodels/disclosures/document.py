@@ -211,6 +211,11 @@ def _mechanisms(found: Gathered, cards: tuple[Card, ...]) -> Iterator[Block]:
                 f"Mechanism {name}: not told here, as no result of it is at hand and the ledger "
                 "has no more than its name."
             )
+    yield from _numerics(cards)
+
+
+def _numerics(cards: tuple[Card, ...]) -> Iterator[Block]:
+    """Say how the numerics of the mechanisms differ."""
     supplied = [card.name for card in cards if card.numerics in (CHECKED, NOT_CHECKED)]
     rest = [card for card in cards if card.name not in supplied]
     ideal = [card.name for card in rest if not card.numerics.startswith("exact")]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pandas as pd
 
@@ -25,6 +25,8 @@ _EXPECTED: Final = (
     "expected results, ledgers, sessions, or paths of files of ledgers and saved results, one or a "
     "list of them"
 )
+
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True)
@@ -108,10 +110,9 @@ class Gathered:
 def gathered(of: object) -> Gathered:
     """Sort what was given; each ledger and each release is counted once, however it came."""
     things = [_opened(one) for one in _listed(of)]
-    sessions = [one for one in things if isinstance(one, Session)]
-    ledgers = [one for one in things if isinstance(one, Ledger)]
-    ledgers += [one.ledger for one in sessions]
-    releases = _releases([one for one in things if isinstance(one, Result)])
+    sessions = _of_type(things, Session)
+    ledgers = _of_type(things, Ledger) + [one.ledger for one in sessions]
+    releases = _releases(_of_type(things, Result))
     registers = _distinct([(own, own.register()) for own in ledgers])
     accounts = tuple(
         _account(ledger, register, releases, number if len(registers) > 1 else 0)
@@ -121,6 +122,10 @@ def gathered(of: object) -> Gathered:
     loose = tuple(own for own in releases.values() if own.digest not in held)
     simulated = any(own.simulated for own in releases.values())
     return Gathered(accounts, loose, tuple(own.codebook for own in sessions), simulated)
+
+
+def _of_type(things: Sequence[object], kind: type[Thing]) -> list[Thing]:
+    return [one for one in things if isinstance(one, kind)]
 
 
 def _listed(of: object) -> Sequence[object]:

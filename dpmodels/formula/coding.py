@@ -403,11 +403,11 @@ def cells(blocks: Sequence[Block]) -> Cells:
         for name, *at in zip(block.names, *(place.tolist() for place in places), strict=True):
             cell, own, value = {}, [], 1.0
             for factor, contrast, one in zip(block.factors, block.contrasts, at, strict=True):
-                held = np.empty(0) if contrast is None else np.flatnonzero(contrast[:, one])
-                if contrast is not None and len(held) == 1:
+                indicated = _indicated(contrast, one)
+                if indicated is not None:
                     category = categories.setdefault(factor.code, len(categories))
-                    cell[category] = int(held[0])
-                    value *= float(contrast[held[0], one])
+                    cell[category] = indicated[0]
+                    value *= indicated[1]
                 else:
                     code = factor.code if contrast is None else f"{factor.code} in {name}"
                     own.append(numbers.setdefault((code, one), len(numbers) + 1))
@@ -428,6 +428,14 @@ def cells(blocks: Sequence[Block]) -> Cells:
     }
     known = tuple(sizes[code] for code in categories)
     return Cells(table, padded.reshape(len(atoms), width), known, np.array(scale))
+
+
+def _indicated(contrast: Floats | None, column: int) -> tuple[int, float] | None:
+    """Return the one level that a column indicates and its value there, None for other columns."""
+    if contrast is None:
+        return None
+    levels = np.flatnonzero(contrast[:, column])
+    return (int(levels[0]), float(contrast[levels[0], column])) if len(levels) == 1 else None
 
 
 def _columns(factor: object, contrast: Floats | None) -> int:

@@ -178,20 +178,7 @@ def check(mechanism: Any, *, runs: int = 10_000) -> Any:
 def require_mechanism(mechanism: object) -> Any:
     """Return an instance of a mechanism of moments or of its class; else ArgumentError."""
     kind: Any = mechanism if isinstance(mechanism, type) else type(mechanism)
-    name, law = (getattr(kind, word, None) for word in ("name", "law"))
-    claims = [word for word in ("card", "claim", "numerics") if hasattr(kind, word)]
-    fault = ""
-    if not issubclass(kind, MomentMechanism):
-        fault = "expected a subclass of dp.mechanisms.MomentMechanism"
-    elif not isinstance(name, str) or not name.isidentifier() or iskeyword(name):
-        fault = f"name={said(name)}: expected an identifier, such as name = 'mine'"
-    elif not isinstance(law, str) or law not in LAWS:
-        fault = f"law={said(law)}: expected the law of its noise, 'gaussian' or 'laplace'"
-    elif claims:
-        fault = (
-            "a user-supplied mechanism cannot state its own guarantee or numerics, such as "
-            f"'exact'; leave out {claims[0]}"
-        )
+    fault = _class_fault(kind)
     try:
         signature(kind.release).bind(None, "moments", "sd", "draw")
         own = kind() if isinstance(mechanism, type) and not fault else mechanism
@@ -203,6 +190,24 @@ def require_mechanism(mechanism: object) -> Any:
     if fault:
         raise ArgumentError(f"{kind.__name__}: {fault}")
     return own
+
+
+def _class_fault(kind: Any) -> str:
+    """Say what is wrong with what a class states, nothing where all is as expected."""
+    name, law = (getattr(kind, word, None) for word in ("name", "law"))
+    claims = [word for word in ("card", "claim", "numerics") if hasattr(kind, word)]
+    if not issubclass(kind, MomentMechanism):
+        return "expected a subclass of dp.mechanisms.MomentMechanism"
+    if not isinstance(name, str) or not name.isidentifier() or iskeyword(name):
+        return f"name={said(name)}: expected an identifier, such as name = 'mine'"
+    if not isinstance(law, str) or law not in LAWS:
+        return f"law={said(law)}: expected the law of its noise, 'gaussian' or 'laplace'"
+    if claims:
+        return (
+            "a user-supplied mechanism cannot state its own guarantee or numerics, such as "
+            f"'exact'; leave out {claims[0]}"
+        )
+    return ""
 
 
 def supplied(mechanism: object, table: Mapping[str, Any]) -> UserSupplied | None:

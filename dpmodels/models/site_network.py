@@ -192,8 +192,7 @@ def _meet(
     silent: set[int] = set()
     failure = ""
     while len(stated) < len(sites):
-        new = [node for node in post.nodes() if node not in asked]
-        post.send(TERMS, {node: {"session": session} for node in new}, until - time.monotonic())
+        new = _ask(post, asked, session, until)
         asked.update(new)
         silent.update(new)
         for node, said in post.arrived():
@@ -203,21 +202,34 @@ def _meet(
                 failure = f" (a node: {_quoted(said['failure'], 200)})"
             elif site not in sites:
                 continue
-            elif "terms" not in said:
-                why = _quoted(said.get("refusal", "it did not say what was asked"), 300)
-                raise FrameError(f"site {site!r} refuses: {why}; {_UNTOUCHED}")
-            elif not _are_terms(said["terms"]):
-                raise FrameError(f"site {site!r} uses another version of dpmodels; {_UNTOUCHED}")
-            elif site in stated:
-                raise FrameError(f"two nodes say they are site {site!r}; {_UNTOUCHED}")
             else:
-                at[node], stated[site] = site, said["terms"]
+                at[node], stated[site] = site, _terms_of(site, said, stated)
         hopeless = failure and not silent and len(asked) >= len(sites)
         if len(stated) < len(sites) and (hopeless or time.monotonic() > until):
             absent = next(site for site in sites if site not in stated)
             raise FrameError(f"site {absent!r} did not answer{failure}; {_UNTOUCHED}")
         time.sleep(0 if len(stated) == len(sites) else _PAUSE)
     return at, {site: stated[site] for site in sites}
+
+
+def _ask(post: Post, asked: set[int], session: str, until: float) -> list[int]:
+    """Ask the nodes that were not asked before; return them."""
+    new = [node for node in post.nodes() if node not in asked]
+    post.send(TERMS, {node: {"session": session} for node in new}, until - time.monotonic())
+    return new
+
+
+def _terms_of(site: str, said: Mapping[str, Any], stated: Mapping[str, Terms]) -> Terms:
+    """Return the terms in a site's answer, the first and only one."""
+    if "terms" not in said:
+        why = _quoted(said.get("refusal", "it did not say what was asked"), 300)
+        raise FrameError(f"site {site!r} refuses: {why}; {_UNTOUCHED}")
+    if not _are_terms(said["terms"]):
+        raise FrameError(f"site {site!r} uses another version of dpmodels; {_UNTOUCHED}")
+    if site in stated:
+        raise FrameError(f"two nodes say they are site {site!r}; {_UNTOUCHED}")
+    terms: Terms = said["terms"]
+    return terms
 
 
 def _are_terms(plain: Any) -> bool:

@@ -184,17 +184,21 @@ def _run(
     except Exception as error:
         own = f": {error}" if isinstance(error, DPModelsError) else ""
         raise ArgumentError(f"the recipe raised {type(error).__name__} {where}{own}") from error
-    for stage, ledger in zip(asked.stages, ledgers, strict=True):
-        if not ledger.entries:
-            raise ArgumentError(
-                f"the recipe spent nothing of stage {stage!r} {where}: hand its words on to the "
-                f"verb, dp.dp_...(..., **{stage})"
-            )
+    _require_spent(asked.stages, ledgers, where)
     events = [[one for entry in own.entries for one in entry.events] for own in ledgers]
     seen = [all(isinstance(one, GaussianEvent) for one in own) for own in events]
     if all(now or not assumed for now, assumed in zip(seen, gaussian, strict=True)):
         _check_together(asked, [one for own in events for one in own], where)
     return _score(given, where), seen
+
+
+def _require_spent(stages: Sequence[str], ledgers: Sequence[Ledger], where: str) -> None:
+    for stage, ledger in zip(stages, ledgers, strict=True):
+        if not ledger.entries:
+            raise ArgumentError(
+                f"the recipe spent nothing of stage {stage!r} {where}: hand its words on to the "
+                f"verb, dp.dp_...(..., **{stage})"
+            )
 
 
 def _check_together(asked: SplitQuestion, events: Sequence[Event], where: str) -> None:

@@ -84,38 +84,59 @@ def _small(
     within: tuple[int, ...], moments: Floats, row_noise: Floats, layout: Layout
 ) -> list[tuple[dict[int, int], float]]:
     """Return the small cells of some categories, and how many rows each of them lacks."""
-    known, levels = layout.identities, layout.levels
+    levels = layout.levels
     pure = np.asarray(~layout.numbers.any(axis=1))
     place = {tuple(row): at for at, row in enumerate(levels.tolist()) if pure[at]}
     seen = {f: sorted({int(row[f]) for row in levels[pure] if row[f] != NONE}) for f in within}
-    lost = {f: sorted(set(range(layout.sizes[f])) - set(seen[f])) for f in within}
-    if any(len(each) > 1 for each in lost.values()):
+    if any(len(set(range(layout.sizes[f])) - set(seen[f])) > 1 for f in within):
         return []
-    ways, cells = [], []
-    for cell in product(*(range(layout.sizes[f]) for f in within)):
-        # A level without a column is all rows less those of the other levels.
-        parts = [
-            [(level, 1.0)] if level in seen[f] else [(NONE, 1.0), *((o, -1.0) for o in seen[f])]
-            for f, level in zip(within, cell, strict=True)
-        ]
-        way = np.zeros(len(moments))
-        for chosen in product(*parts):
-            key = [NONE] * len(layout.sizes)
-            for f, (level, _) in zip(within, chosen, strict=True):
-                key[f] = level
-            if tuple(key) not in place:
-                return []
-            at, sign = place[tuple(key)], float(np.prod([sign for _, sign in chosen]))
-            way[at] += sign / known.factor[at]
-            way[0] += sign * known.shift[at] / known.factor[at]
-        ways.append(way)
-        cells.append(dict(zip(within, cell, strict=True)))
-    table = np.array(ways)
+    cells, rows = [], []
+    for chosen in product(*(range(layout.sizes[f]) for f in within)):
+        cell = dict(zip(within, chosen, strict=True))
+        weights = _count_weights(cell, seen, place, layout)
+        if weights is None:
+            return []
+        cells.append(cell)
+        rows.append(weights)
+    table = np.array(rows)
     counts = table @ moments[0]
     sds = np.sqrt(np.maximum(np.einsum("ij,ij->i", table @ row_noise, table), 0.0))
     least = np.maximum(TOLD * sds, HALF + GRAIN * moments[0, 0])
     lacking = np.maximum(least - counts, 0.0)
     return [(cells[at], float(lacking[at])) for at in np.flatnonzero(lacking)]
+
+
+def _count_weights(
+    cell: dict[int, int],
+    seen: dict[int, list[int]],
+    place: dict[tuple[int, ...], int],
+    layout: Layout,
+) -> Floats | None:
+    """Return the weights of the columns' sums in the count of a cell, None for lack of a column.
+
+    `seen` are the levels that columns indicate, by category; `place` the columns, by their levels.
+    """
+    known = layout.identities
+    weights = np.zeros(len(layout.levels))
+    for chosen in product(*(_signed_levels(level, seen[f]) for f, level in cell.items())):
+        key = [NONE] * len(layout.sizes)
+        for f, (level, _) in zip(cell, chosen, strict=True):
+            key[f] = level
+        at = place.get(tuple(key))
+        if at is None:
+            return None
+        sign = float(np.prod([sign for _, sign in chosen]))
+        weights[at] += sign / known.factor[at]
+        weights[0] += sign * known.shift[at] / known.factor[at]
+    return weights
+
+
+def _signed_levels(level: int, seen: list[int]) -> list[tuple[int, float]]:
+    """Return the levels whose counts add up to that of a level, each with its sign."""
+    if level in seen:
+        return [(level, 1.0)]
+    # A level without a column is all rows less those of the other levels.
+    return [(NONE, 1.0), *((other, -1.0) for other in seen)]
 
 
 def _row(cell: dict[int, int], means: Floats, layout: Layout) -> Floats:

@@ -166,14 +166,18 @@ class Filter:
         after = replace(after, failing=failed, aside=aside)
         if totals.charges or not isinstance(self.guarantee, ApproxDP):
             return after
-        tight = total_eps(asked, self.guarantee.delta)
+        return self._first(self.guarantee, asked, after)
+
+    def _first(self, whole: ApproxDP, events: tuple[Event, ...], after: Totals) -> Totals:
+        """Return the totals of a first charge; a plan, rule (d), where all others refuse it."""
+        tight = total_eps(events, whole.delta)
         if self.holds(after):
             return replace(after, alone=tight)
-        if self.guarantee.eps < tight <= self.guarantee.eps * (1 + TOLERANCE):
-            more = min(self.guarantee.delta * (1 + _DELTA), math.nextafter(1, 0))
-            tight = max(total_eps(asked, more), self.guarantee.eps)
+        if whole.eps < tight <= whole.eps * (1 + TOLERANCE):
+            more = min(whole.delta * (1 + _DELTA), math.nextafter(1, 0))
+            tight = max(total_eps(events, more), whole.eps)
         plan = Totals(charges=1, pure=tight, mu2=math.inf, rho=math.inf)
-        return replace(plan, failing=failed, aside=aside)
+        return replace(plan, failing=after.failing, aside=after.aside)
 
     def holds(self, totals: Totals) -> bool:
         """Tell whether charges of these totals are accepted."""

@@ -295,23 +295,13 @@ def require_form(line: Line, number: int, place: str) -> Line:
     """Refuse a line that lacks a part, or has one of another type, though its hash is right."""
     try:
         body = line.body
-        kind, totals = body["kind"], totals_from_plain(body["totals"])
-        texts = [body[name] for name in ("time", "user", "host", "version", *_TEXTS[kind])]
-        datetime.fromisoformat(body["time"])
-        numbers = [body["charge"], body["charges"]]
-        if kind == CHARGED:
-            About(**body["about"])
-            texts += body["about"].values()
-            texts += [text for name, value in body["claims"] for text in (name, value)]
-            for name, words, *count in body["events"]:
-                _EVENTS[name](**words)
-                numbers += count or [1]
-                texts += [own for own in words.values() if not isinstance(own, int | float)]
-        right = all(isinstance(text, str) for text in texts) and all(
-            type(value) is int and 0 <= value <= _MOST_EVENTS for value in numbers
+        totals = totals_from_plain(body["totals"])
+        texts, numbers = _texts_and_numbers(body)
+        right = (
+            all(isinstance(text, str) for text in texts)
+            and all(type(value) is int and 0 <= value <= _MOST_EVENTS for value in numbers)
+            and all(type(getattr(totals, name)) in kinds for name, kinds in _TOTALS.items())
         )
-        for name, kinds in _TOTALS.items():
-            right = right and type(getattr(totals, name)) in kinds
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError, DPModelsError):
         right = False
     if not right:
@@ -320,6 +310,23 @@ def require_form(line: Line, number: int, place: str) -> Line:
             "was charged; go back to a copy that verifies"
         )
     return line
+
+
+def _texts_and_numbers(body: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    """Return what has to be a text, and what a whole number, in the body of a line."""
+    texts = [body[name] for name in ("time", "user", "host", "version", *_TEXTS[body["kind"]])]
+    datetime.fromisoformat(body["time"])
+    numbers = [body["charge"], body["charges"]]
+    if body["kind"] != CHARGED:
+        return texts, numbers
+    About(**body["about"])
+    texts += body["about"].values()
+    texts += [text for name, value in body["claims"] for text in (name, value)]
+    for name, words, *count in body["events"]:
+        _EVENTS[name](**words)
+        numbers += count or [1]
+        texts += [own for own in words.values() if not isinstance(own, int | float)]
+    return texts, numbers
 
 
 def require_chain(

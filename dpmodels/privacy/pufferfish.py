@@ -131,12 +131,12 @@ def resolve_any(
 
 def refused(own: Pufferfish, totals: Totals, events: Sequence[Event]) -> str:
     """Say why releases do not compose with those before; nothing where they do."""
-    if any(not isinstance(event, PufferfishEvent) for event in events):
+    found = _of_chains(events)
+    if len(found) < len(events):
         return (
             "it is differentially private and this ledger keeps a Pufferfish guarantee: the two "
             "do not add up; charge a ledger opened with eps= and delta="
         )
-    found = [event for event in events if isinstance(event, PufferfishEvent)]
     if any(event.model != own.model.digest for event in found):
         return (
             "it assumes another class of chains than this ledger, and no law need be in both; "
@@ -160,7 +160,7 @@ def refused(own: Pufferfish, totals: Totals, events: Sequence[Event]) -> str:
 
 def plus(own: Pufferfish, totals: Totals, events: Sequence[Event]) -> Totals:
     """Return the totals after a charge; infinite where it does not compose with those before."""
-    found = [event for event in events if isinstance(event, PufferfishEvent)]
+    found = _of_chains(events)
     eps = math.fsum(event.eps * event.count for event in found)
     more = math.inf if refused(own, totals, events) else eps
     quilts = (event.series for event in found if event.mechanism == "quilt")
@@ -170,6 +170,10 @@ def plus(own: Pufferfish, totals: Totals, events: Sequence[Event]) -> Totals:
         pure=rounded_up(totals.pure, more) if math.isfinite(more) else math.inf,
         series=next(quilts, totals.series),
     )
+
+
+def _of_chains(events: Sequence[Event]) -> list[PufferfishEvent]:
+    return [event for event in events if isinstance(event, PufferfishEvent)]
 
 
 def hidden_by(guarantee: Guarantee | Pufferfish, relation: Adjacency) -> str:

@@ -127,7 +127,7 @@ def _table(section: Section, panel: range, number: int) -> list[str]:
     lines += [f"<thead>{above}<tr><td></td>{''.join(heads)}</tr></thead>"] if heads else []
     lines += ["<tbody>"]
     for place, row in enumerate(section.rows):
-        if not row.label and not any(row.cells[j] for j in panel):
+        if not row.shown_in(panel):
             continue
         blank = row.blank(panel)
         cells = [

@@ -72,8 +72,7 @@ def as_latex(report: Report) -> str:
     lines += [rf"\begin{{center}}\textbf{{{escaped(report.title)}}}\end{{center}}"]
     lines += _facts(report.facts)
     for section in report.sections:
-        alike = [s for s in report.sections if s.columns == section.columns]
-        layout = lay_out(alike, limits=(_LINE,))
+        layout = lay_out(report.alike(section), limits=(_LINE,))
         for panel in layout.panels:
             lines += _table(section, layout, panel)
     lines += [rf"\noindent {escaped(note)}\par" for note in report.notes]
@@ -128,16 +127,8 @@ def _table(section: Section, layout: Layout, panel: range) -> list[str]:
     lines = [rf"\begin{{longtable}}{{@{{}}{spec}@{{}}}}", r"\toprule", *above]
     lines += _above(section, panel)
     lines += [_line(title, *heads), r"\midrule", r"\endhead"]
-    for row in section.rows:
-        if not row.label and not any(row.cells[j] for j in panel):
-            continue
-        if row.heading:
-            lines.append(_line(*_heading(row, panel)))
-            continue
-        broken = long and not row.about
-        label = r"\newline ".join(map(escaped, wrap(row.label, LABEL))) if broken else _label(row)
-        cells = (_cell(row.cells[j], layout, aligns[j]) for j in panel)
-        lines.append(_line(label, *cells))
+    shown = (row for row in section.rows if row.shown_in(panel))
+    lines += [_row(row, layout, panel, aligns, long) for row in shown]
     return [*lines, r"\bottomrule", r"\end{longtable}"]
 
 
@@ -156,6 +147,15 @@ def _cell(cell: str, layout: Layout, align: str) -> str:
     if isinstance(cell, Bar):
         return rf"\rule{{{_BAR * cell.share:.2f}em}}{{1.2ex}}"
     return _stack(cell_lines(cell, layout.stacked), align, "t")
+
+
+def _row(row: Row, layout: Layout, panel: range, aligns: dict[int, str], long: bool) -> str:
+    """Set one row; its label wraps in a column of long labels."""
+    if row.heading:
+        return _line(*_heading(row, panel))
+    broken = long and not row.about
+    label = r"\newline ".join(map(escaped, wrap(row.label, LABEL))) if broken else _label(row)
+    return _line(label, *(_cell(row.cells[j], layout, aligns[j]) for j in panel))
 
 
 def _label(row: Row) -> str:

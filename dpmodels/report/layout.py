@@ -204,18 +204,21 @@ def _measure(sections: Sequence[Section], most: int, stacked: bool, comfort: int
     name = max((width(plain(row.label)) for row in rows if row.about), default=0)
     labels = [line for row in rows for line in label_lines(row, most, name)]
     label = max(map(width, titles + labels), default=0)
-    widths = []
-    for j, head in enumerate(heads):
-        cells = [line for s in sections for r in s.rows for line in cell_lines(r.cells[j], stacked)]
-        body = max(map(width, cells), default=0)
-        widths.append(max([body, *map(width, head_lines(head, body))]))
+    widths = tuple(_column_width(sections, j, stacked) for j in range(len(heads)))
     everything = (range(len(heads)),)
-    natural = Layout(label, tuple(widths), stacked, everything, name)
+    natural = Layout(label, widths, stacked, everything, name)
     for common in (max([_COMFORT, *widths]), max(widths, default=0)):
         even = Layout(label, (common,) * len(widths), stacked, everything, name)
         if even.width(everything[0]) <= comfort:
             return even
     return natural
+
+
+def _column_width(sections: Sequence[Section], column: int, stacked: bool) -> int:
+    rows = [row for section in sections for row in section.rows]
+    cells = [line for row in rows for line in cell_lines(row.cells[column], stacked)]
+    body = max(map(width, cells), default=0)
+    return max([body, *map(width, head_lines(sections[0].columns[column], body))])
 
 
 def _in_panels(layout: Layout, limit: int) -> Layout:
@@ -265,8 +268,7 @@ def placed(report: Report, limits: tuple[int, ...] | None = None) -> Report:
     sections = []
     for section in report.sections:
         fresh = {row.about for row in section.rows if row.about} - told
-        alike = [own for own in report.sections if own.columns == section.columns]
-        if fresh and (limits is None or fits(section, alike, limits)):
+        if fresh and (limits is None or fits(section, report.alike(section), limits)):
             told |= fresh
             sections.append(section)
         else:
@@ -321,6 +323,10 @@ class Row:
             return 0
         taken = (place for place, column in enumerate(columns) if self.cells[column])
         return next(taken, len(columns))
+
+    def shown_in(self, panel: range) -> bool:
+        """Whether there is anything to print in a panel: a label or a cell."""
+        return bool(self.label) or any(self.cells[j] for j in panel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,3 +388,7 @@ class Report:
     notes: tuple[str, ...]
     stamp: str | None = None
     legend: tuple[Fact, ...] = ()
+
+    def alike(self, section: Section) -> list[Section]:
+        """Return the sections with the column heads of one."""
+        return [own for own in self.sections if own.columns == section.columns]

@@ -42,17 +42,15 @@ def as_text(report: Report) -> str:
     formulas of the header lose their middle terms; nothing else is left out.
     """
     report = placed(report, (WIDTH, LIMIT))
-    layouts = {
-        section.columns: lay_out([s for s in report.sections if s.columns == section.columns])
-        for section in report.sections
-    }
+    layouts = {section.columns: lay_out(report.alike(section)) for section in report.sections}
     facts = fact_lines(report.facts)
     tables = [_table(section, layouts[section.columns]) for section in report.sections]
     columns = max([WIDTH, *map(width, facts), *(width(line) for t in tables for line in t)])
     blocks = [facts] if facts else []
     for section, table in zip(report.sections, tables, strict=True):
-        title = () if _shares_line(section, layouts[section.columns]) else (section.title,)
-        blocks.append([line for x in title for line in wrap(x, columns, indent=2)] + table)
+        shared = _shares_line(section, layouts[section.columns])
+        title = () if shared else wrap(section.title, columns, indent=2)
+        blocks.append([*title, *table])
     lines = [pad(line, columns, "^") for line in wrap(report.title, columns)]
     for number, block in enumerate(blocks):
         lines += [("-" if number else "=") * columns, *block]
@@ -94,7 +92,7 @@ def _table(section: Section, layout: Layout) -> list[str]:
             lines += _spanned(section.spans(panel), panel, layout)
             lines += _lines(first, raised, panel, layout, aligns)
         for row in section.rows if not number else wordless(section).rows:
-            if row.label or any(row.cells[j] for j in panel):
+            if row.shown_in(panel):
                 lines += _row(row, panel, layout, aligns)
     return lines
 

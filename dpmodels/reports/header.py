@@ -138,23 +138,7 @@ def closing(
             f"Part of one release of {call.part_of}, at no further cost; made from the rows that "
             "are complete in all of them."
         )
-    ball = release.ball if isinstance(release, MomentsRelease) else None
-    if ball is not None and ball.axes is not None:
-        notes.append(
-            "Rows outside an ellipsoid about a released centre, in the units of its axes longer "
-            "than the row norm, were shortened to it: coefficients and intervals are of the rows "
-            "so held. Where errors of long rows lean to one side the line of all rows is another."
-        )
-    elif card.name == "ellipsoid":
-        notes.append(
-            "The rounds found no ellipsoid in which coefficients are predicted to have less noise: "
-            "rows were held in the codebook's ball, and no row was shortened."
-        )
-    elif ball is not None:
-        notes.append(
-            "Rows longer than the row norm, counted from a released centre, were shortened to it: "
-            "what is told here is of the rows so held."
-        )
+    notes.extend(_shortened(release))
     notes.extend(_found(release))
     notes.extend(counted_notes(call, release))
     notes.extend(_shared_notes(release))
@@ -163,6 +147,28 @@ def closing(
     see = "" if card.numerics.startswith("user-supplied") else see
     notes.append(f"Source: {card.name}, {card.source}{see}.")
     return tuple(notes)
+
+
+def _shortened(release: AnyRelease) -> tuple[str, ...]:
+    """Say which rows were shortened."""
+    ball = release.ball if isinstance(release, MomentsRelease) else None
+    if ball is not None and ball.axes is not None:
+        return (
+            "Rows outside an ellipsoid about a released centre, in the units of its axes longer "
+            "than the row norm, were shortened to it: coefficients and intervals are of the rows "
+            "so held. Where errors of long rows lean to one side the line of all rows is another.",
+        )
+    if release.card.name == "ellipsoid":
+        return (
+            "The rounds found no ellipsoid in which coefficients are predicted to have less noise: "
+            "rows were held in the codebook's ball, and no row was shortened.",
+        )
+    if ball is not None:
+        return (
+            "Rows longer than the row norm, counted from a released centre, were shortened to it: "
+            "what is told here is of the rows so held.",
+        )
+    return ()
 
 
 def _shared_notes(release: AnyRelease) -> tuple[str, ...]:

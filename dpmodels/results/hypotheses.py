@@ -129,6 +129,12 @@ def read_constraints(terms: Terms, constraints: object) -> tuple[Floats, Floats,
         values = np.zeros(len(matrix))
     else:
         matrix, values = _spelt(terms, constraints)
+    _require_constraints(matrix, values, names)
+    labels = [_label(names, row) for row in matrix]
+    return matrix, values, labels
+
+
+def _require_constraints(matrix: Floats, values: Floats, names: list[str]) -> None:
     shaped = matrix.ndim == 2 and matrix.shape[1] == len(names) and len(matrix) == len(values)
     if not (shaped and len(matrix) and np.isfinite(matrix).all() and np.isfinite(values).all()):
         raise ArgumentError(
@@ -137,8 +143,6 @@ def read_constraints(terms: Terms, constraints: object) -> tuple[Floats, Floats,
         )
     if not matrix.any(axis=1).all():
         raise ArgumentError("constraints=: one of them names no coefficient; leave it out")
-    labels = [_label(names, row) for row in matrix]
-    return matrix, values, labels
 
 
 def _label(names: list[str], row: Floats) -> str:

@@ -43,14 +43,7 @@ def grid(model: Fitted, factors: str | Sequence[str], at: Mapping[str, object] |
     asked = variables_named(design, factors)
     given = _given(model, at)
     values = {name: given.get(name) or _usual(model, name) for name in design.variables}
-    for name in asked:
-        if name not in given and levels_of(design, name) is None:
-            ends = ", ".join(
-                _said(design.codebook[name], end) for end in bounds(design.codebook, name)
-            )
-            raise ArgumentError(
-                f"{name!r} is a number: say at which values, as at={{{name!r}: [{ends}]}}"
-            )
+    _require_values(design, asked, given)
     order = [*asked, *(name for name in design.variables if name not in asked)]
     shape = [len(values[name]) for name in order]
     if math.prod(shape) * len(model.terms.names) > MOST:
@@ -74,6 +67,18 @@ def grid(model: Fitted, factors: str | Sequence[str], at: Mapping[str, object] |
     held = {quote(name): str(*values[name]) for name in others if len(values[name]) == 1}
     averaged = tuple(quote(name) for name in others if len(values[name]) > 1)
     return Grid(pd.DataFrame(keys), rows, held, averaged)
+
+
+def _require_values(design: Design, factors: Sequence[str], given: Mapping[str, object]) -> None:
+    """Refuse numbers for which no values are given."""
+    for name in factors:
+        if name not in given and levels_of(design, name) is None:
+            ends = ", ".join(
+                _said(design.codebook[name], end) for end in bounds(design.codebook, name)
+            )
+            raise ArgumentError(
+                f"{name!r} is a number: say at which values, as at={{{name!r}: [{ends}]}}"
+            )
 
 
 def _usual(model: Fitted, name: str) -> dict[object, float]:

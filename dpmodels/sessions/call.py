@@ -80,17 +80,23 @@ def call_of(verb: Verb, given: tuple[Any, ...], words: Mapping[str, Any]) -> Cal
         raise ArgumentError(f"{name}: rows are given in the call, and {_FILTERED}")
     own = {word: value for word, value in words.items() if word != "formula" or given}
     for word in own:
-        if word in SAID or word == "ledger":
-            raise ArgumentError(
-                f"{name}: {word}= is said once, by the session: leave it out, or open another one, "
-                f"dp.session(..., {word}=...)"
-            )
-        if word not in known or word == "formula":
-            expected = ", ".join(one for one in known if one != "formula")
-            raise ArgumentError(f"{name}: {word}= is not expected; expected words: {expected}")
+        _require_word(name, word, [one for one in known if one != "formula"])
     if formula is None:
         raise ArgumentError(f'{name}: no formula is given; write {name}("~ age + income", eps=0.2)')
     return Call(verb, formula, own)
+
+
+def _require_word(name: str, word: str, expected: Sequence[str]) -> None:
+    """Refuse a word that the session says, or that the verb does not expect."""
+    if word in SAID or word == "ledger":
+        raise ArgumentError(
+            f"{name}: {word}= is said once, by the session: leave it out, or open another one, "
+            f"dp.session(..., {word}=...)"
+        )
+    if word not in expected:
+        raise ArgumentError(
+            f"{name}: {word}= is not expected; expected words: {', '.join(expected)}"
+        )
 
 
 # What a session says for all of its calls, and how a call is made or priced under it.

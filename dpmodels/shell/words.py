@@ -62,8 +62,11 @@ def read(allowed: Sequence[Any], text: str, *, none: bool = False) -> Any:
         return ()
     if inner and ("," in text or not _texts(allowed)):
         return tuple(read(inner, part.strip()) for part in text.split(",") if part.strip())
-    if none and text == "none":
-        return None
+    return None if none and text == "none" else _read_one(allowed, text)
+
+
+def _read_one(allowed: Sequence[Any], text: str) -> Any:
+    """Return a number where one is allowed and the text is one, else the text itself."""
     anything = Any in allowed or object in allowed
     for kind in _NUMBERS:
         if kind in allowed or anything:

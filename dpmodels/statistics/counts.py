@@ -46,31 +46,54 @@ def counts(private: PrivateCells, whole: int, *, count_public: bool) -> Statisti
     gathered = [by_person(own, neighbours) for own in private.tallies]
     pairs = list(zip(private.tallies, gathered, strict=True))
     persons = [PersonSums(own, neighbours) for own, whose in pairs if whose]
-    plain = tuple(own for own, whose in pairs if not whose)
-    divided = any(tally.degree for tally in plain)
-    units, most = (whole, BLOCK_ROWS) if divided else (1, WHOLE_ROWS)
-    total: NDArray[Any] = np.zeros(
-        sum(tally.size for tally in plain), dtype=object if divided else np.int64
-    )
+    plain = RowCounts(tuple(own for own, whose in pairs if not whose), whole)
     rows = 0
-
-    def counted(placed: tuple[Placed, ...]) -> Integers:
-        each = zip(plain, placed, strict=True)
-        return np.concatenate([_counted(tally, own, units) for tally, own in each])
-
     for part in private.parts(count_public=count_public):
         rows += part.taken
         for sums in persons:
             sums.add(part)
-        for block, _ in in_blocks(part, plain, counted, most) if plain else ():
-            total = total + block
-    total = total.astype(object) * (whole // units)
-    by_rows = iter(np.split(total, np.cumsum([own.size for own in plain])))
+        plain.add(part)
+    by_rows = iter(plain.parts())
     by_persons = (_of_persons(own, whole * neighbours.places, whole * rows) for own in persons)
     parts = [next(by_persons if whose else by_rows) for whose in gathered]
     facts = {**private.facts, "units of a row": str(whole)}
     basis = fingerprint(facts, count_public=count_public)
     return Statistic("counts", np.concatenate(parts), rows, basis)
+
+
+class RowCounts:
+    """Numbers of rows, or sums of their parts in units, by cell of some tables.
+
+    Exact integers: where no table divides its rows, whole rows are counted.
+    """
+
+    __slots__ = ("_most", "_tallies", "_total", "_units", "_whole")
+
+    def __init__(self, tallies: tuple[Tally, ...], whole: int) -> None:
+        divided = any(tally.degree for tally in tallies)
+        self._tallies, self._whole = tallies, whole
+        self._units, self._most = (whole, BLOCK_ROWS) if divided else (1, WHOLE_ROWS)
+        self._total: NDArray[Any] = np.zeros(
+            sum(tally.size for tally in tallies), dtype=object if divided else np.int64
+        )
+
+    def __repr__(self) -> str:
+        return "<RowCounts, not shown>"
+
+    def add(self, part: Part) -> None:
+        """Add the rows of a part, block by block."""
+        if self._tallies:
+            for block, _ in in_blocks(part, self._tallies, self._counted, self._most):
+                self._total = self._total + block
+
+    def _counted(self, placed: tuple[Placed, ...]) -> Integers:
+        each = zip(self._tallies, placed, strict=True)
+        return np.concatenate([_counted(tally, own, self._units) for tally, own in each])
+
+    def parts(self) -> list[NDArray[Any]]:
+        """Return the units of each table, one after another."""
+        total = self._total.astype(object) * (self._whole // self._units)
+        return np.split(total, np.cumsum([own.size for own in self._tallies]))
 
 
 def _of_persons(sums: PersonSums, units: int, everything: int) -> NDArray[Any]:
