@@ -117,7 +117,7 @@ def exported() -> dict[str, str]:
     """Return the files in ``models`` of the verbs of the package's stub, by name."""
     stub = files("dpmodels").joinpath("__init__.pyi").read_text("utf-8")
     found = re.findall(r"^from \.models\.(\w+) import dp_(\w+) as dp_\2$", stub, re.MULTILINE)
-    return {name: module for module, name in found}
+    return {name: module for module, name in sorted(found, key=lambda line: line[1])}
 
 
 def verb_names() -> tuple[str, ...]:

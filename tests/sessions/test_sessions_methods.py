@@ -13,11 +13,8 @@ from dpmodels.sessions.session import Session, method
 
 STUB = Path(dp.__file__).with_suffix(".pyi").read_text("utf-8")
 # But for those that charge nothing: a session is a table with its budget.
-VERBS = [
-    name
-    for name in re.findall(r"^from \S+ import dp_\w+ as dp_(\w+)$", STUB, flags=re.MULTILINE)
-    if name != "survey"
-]
+FOUND = re.findall(r"^from \S+ import dp_\w+ as dp_(\w+)$", STUB, flags=re.MULTILINE)
+VERBS = sorted(name for name in FOUND if name != "survey")
 SAID = {"data", "sites", "protocol", "csv", "codebook", "person", "rows", "adjacency", "ledger"}
 ROWS = {"age": [20, 40, 60, 80] * 100, "sex": ["F", "M"] * 200}
 BOOK = dp.codebook(age=(0, 100), sex=["F", "M"])
