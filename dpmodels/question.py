@@ -153,7 +153,7 @@ def asked(
     return Question(verb, formula, codebook, guarantee, relation, words, subset, attached)
 
 
-def plain_word(word: Any) -> Any:
+def plain_word(word: object) -> object:
     """Return an argument as JSON has it.
 
     >>> plain_word(np.arange(2.0)), plain_word(np.datetime64("2001-02-03")), plain_word([1, None])
@@ -199,7 +199,7 @@ def canonical(plain: object) -> bytes:
     return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
 
-def difference(one: Any, other: Any, where: str = "") -> str:
+def difference(one: object, other: object, where: str = "") -> str:
     """Say at which word two plain values first differ; nothing where they do not."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         for key in [*one, *(key for key in other if key not in one)]:

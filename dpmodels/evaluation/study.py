@@ -93,7 +93,7 @@ def _plain(
     }
 
 
-def _rounded(values: Floats) -> Any:
+def _rounded(values: Floats) -> object:
     """Return nested lists of numbers of few digits, None for what is not finite."""
     if values.ndim:
         return [_rounded(part) for part in values]
@@ -101,7 +101,7 @@ def _rounded(values: Floats) -> Any:
     return float(f"{value:.{_DIGITS - 1}e}") if math.isfinite(value) else None
 
 
-def _drawn(table: Floats) -> dict[str, Any]:
+def _drawn(table: Floats) -> dict[str, object]:
     """Return a table in parts that are few enough to be drawn."""
     if table.ndim not in _PARTS:
         table = table.ravel()

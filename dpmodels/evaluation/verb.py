@@ -27,7 +27,7 @@ _MOST_ROWS: Final = 2**31
 
 
 def evaluate(
-    recipes: Mapping[str, Any],
+    recipes: Mapping[str, object],
     tables: Mapping[str, Any] | None = None,
     *,
     scale: float | Iterable[float] = (1e3, 1e5),

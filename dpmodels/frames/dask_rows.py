@@ -22,7 +22,7 @@ from dpmodels.frames.progress import as_one_of_many, steps
 from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, unfinished
 from dpmodels.frames.require import require
 
-Sums = tuple[NDArray[Any], int]
+Sums = tuple[NDArray[np.object_], int]
 """Exact integers, and the number of rows they are of."""
 
 Measure = Callable[[RowSource], Sums]

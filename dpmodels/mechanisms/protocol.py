@@ -337,10 +337,10 @@ def units_of(scale: float) -> int:
 
 
 def counts_released(
-    card: Card, plan: CountPlan, exact: NDArray[Any], noise: Integers, rows: int, law: str
+    card: Card, plan: CountPlan, exact: NDArray[np.generic], noise: Integers, rows: int, law: str
 ) -> CountsRelease:
     """Add integer noise to exact counts; the number of rows goes along where it is public."""
-    noisy: NDArray[Any] = exact + noise.astype(object)
+    noisy: NDArray[np.object_] = exact + noise.astype(object)
     return CountsRelease(
         values=noisy.astype(np.float64) / plan.whole,
         law=law,
@@ -488,7 +488,7 @@ class Score(Protocol):
 
     def valued(
         self,
-        exact: NDArray[Any],
+        exact: NDArray[np.object_],
         ranked: Ranked,
         places: NDArray[np.int64],
         bought: Any,

@@ -94,7 +94,7 @@ class Foreseen(NamedTuple):
 
 
 # From a plan and a public number of rows; None where nothing is foreseen.
-Foresight = Callable[[Any, int], Foreseen | None]
+Foresight = Callable[[object, int], Foreseen | None]
 
 
 def nothing(plan: Any, rows: int) -> None:
@@ -145,7 +145,7 @@ def components(own: PrivateDesign, plan: Any, rows: int) -> Foreseen | None:
     return Foreseen(strength, 1.0, 2 * falling, lacking, f"{NUMBERS} and eigenvalues fall as 1/i")
 
 
-def group_means(tallies: tuple[Tally, ...], plan: Any, rows: int) -> Foreseen | None:
+def group_means(tallies: tuple[Tally, ...], plan: object, rows: int) -> Foreseen | None:
     """Foresee means by group: the rows of a cell against the noise of their number."""
     means = [tally for tally in tallies if tally.degree]
     if not isinstance(plan, CountPlan) or plan.first is not None or not means:
@@ -236,7 +236,7 @@ def _digits(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-Made = TypeVar("Made")
+Made = TypeVar("Made", covariant=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -342,7 +342,7 @@ def measured(
     return Measured(own, statistics, charged)
 
 
-def _foretell(way: Way[Any], held: Parties, plan: Any, private: Sequence[Any]) -> None:
+def _foretell(way: Way[object], held: Parties, plan: object, private: Sequence[Any]) -> None:
     """Warn of what a release will very likely not tell; nothing of private numbers of rows.
 
     Nor of persons, whom only reading their column counts, nor in a simulation, where nothing is

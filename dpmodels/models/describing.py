@@ -69,11 +69,11 @@ def _counted(
 
 def _ordered(
     facts: CountFacts, guarantee: Guarantee, mechanism: object, private: Sequence[PrivateCells]
-) -> Choice[Any]:
+) -> Choice[object]:
     """Choose among all that count cells in an order; "flat" is what has least noise in each."""
     flat, _ = auto_counts(facts, guarantee)
     own, automatic = (PLANE, auto_plane) if len(facts.shape) == 3 else (ORDERED, auto_ordered)
-    table: Mapping[str, type[Any]] = {"flat": COUNTS[flat], **COUNTS, **own}
+    table: Mapping[str, type[object]] = {"flat": COUNTS[flat], **COUNTS, **own}
     return choose(mechanism, table, partial(automatic, facts, guarantee))
 
 

@@ -183,7 +183,7 @@ def server_app(
     *,
     session: str,
     folder: AnyPath,
-    done: Callable[[Any], object] | None = None,
+    done: Callable[[object], object] | None = None,
     timeout: float = 600.0,
 ) -> ServerApp:
     """Make the app that asks the sites for their letters and combines them.
@@ -279,7 +279,7 @@ def _reply(answers: SiteAnswers, question: str, message: Message, context: Conte
     return Message(_record(answers.answer(question, _plain(message))), reply_to=message)
 
 
-def _record(plain: Mapping[str, Any]) -> RecordDict:
+def _record(plain: Mapping[str, object]) -> RecordDict:
     from flwr.app import ConfigRecord, RecordDict
 
     return RecordDict({_RECORD: ConfigRecord({"json": json.dumps(plain)})})

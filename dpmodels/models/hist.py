@@ -98,7 +98,7 @@ def dp_hist(
 
 
 @spec_of("hist", gaussian="gaussian", audited=("a ~ g", "geometric"))
-def hist_way(question: Question) -> Way[Any]:
+def hist_way(question: Question) -> Way[object]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)
     if in_plane(both):

@@ -98,7 +98,7 @@ class Kind(NamedTuple):
     fields: Mapping[str, Shape] = _NO_FIELDS
 
 
-def result_of_format_1(saved: Saved) -> Any:
+def result_of_format_1(saved: Saved) -> object:
     """Return the result of a file in the first format."""
     call, release, kind, fields = _read(saved)
     request = Question(
@@ -126,8 +126,8 @@ def _read(saved: Saved) -> tuple[Any, Any, Kind, Mapping[str, Any]]:
     arrays, facts = dict(saved.arrays), plain.pop("release", None)
     call = with_arrays(kind.call, plain.pop("call", None), arrays)
     names = set(facts) if isinstance(facts, dict) else set()
-    form: Any = max(get_args(AnyRelease), key=lambda one: len(names & {*fields_of(one)}))
-    call_kind: Any = kind.call
+    form: object = max(get_args(AnyRelease), key=lambda one: len(names & {*fields_of(one)}))
+    call_kind: object = kind.call
     own = {path[-1] for path, _ in arrays_of(call_kind)}
     plain |= {name: arrays[name] for name in kind.fields.keys() & arrays.keys()}
     rest = {name: arrays[name] for name in arrays.keys() - own - kind.fields.keys()}
@@ -147,7 +147,7 @@ def _part_of(expected: MomentsCall, call: MomentsCall) -> MomentsCall:
     return part
 
 
-def _row_norm(known: float | None, call: Any, release: Any) -> float | None:
+def _row_norm(known: float | None, call: Any, release: object) -> float | None:
     """Return the word row_norm= where rows were clipped to less than the codebook allows."""
     held = isinstance(call, MomentsCall) and getattr(release, "ball", None) is not None
     if known is None or held or math.isclose(known, call.row_norm, rel_tol=_NEAR):

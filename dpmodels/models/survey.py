@@ -145,7 +145,7 @@ def _tabulated(
     devices: Devices,
     weights: str | None,
     strata: Strata,
-) -> Any:
+) -> object:
     both = sides(formula, book)
     tally = counted(both)
     if tally.cells > MOST_CELLS:
@@ -176,7 +176,7 @@ def _modelled(
     devices: Devices,
     weights: str | None,
     strata: Strata,
-) -> Any:
+) -> object:
     name = strata if isinstance(strata, str) else next(iter(strata or ()), None)
     apart = [one for one in (weights, name) if one is not None]
     both = two_sided(formula, book, apart=apart)
@@ -207,7 +207,7 @@ def _modelled(
 
 def _result(
     formula: str, book: Codebook, release: Any, weights: str | None, strata: str | None
-) -> Any:
+) -> object:
     """Return the result of what was counted or fitted."""
     words = {"weights": weights, "strata": strata}
     relation = release.adjacency
@@ -216,7 +216,7 @@ def _result(
 
 
 @spec_of("survey")
-def survey_spec(request: Question) -> Spec[Any]:
+def survey_spec(request: Question) -> Spec[object]:
     """Return the public facts of a table, or of a regression, of answers."""
     book = request.codebook
     if not parse(request.formula, book).response:

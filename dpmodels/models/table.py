@@ -133,7 +133,7 @@ def _table_of_states(
 
 
 @spec_of("table", gaussian="gaussian", audited=("~ g", "geometric"))
-def table_way(question: Question) -> Way[Any]:
+def table_way(question: Question) -> Way[object]:
     """Return the way of the verb's question."""
     if isinstance(question.guarantee, Pufferfish):
         return states_way(question)

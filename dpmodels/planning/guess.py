@@ -225,7 +225,7 @@ def _said_of(given: Any) -> str:
     return "in shares " + " : ".join(f"{own:g}" for own in given)
 
 
-def _column(variable: Variable, given: Any, uniform: Floats) -> Any:
+def _column(variable: Variable, given: object, uniform: Floats) -> object:
     """Return the values at some quantiles of a variable's law, as cells are written."""
     if isinstance(variable, Categorical):
         levels = len(variable.levels)

@@ -310,11 +310,11 @@ class Result(Tabulated):
         words = ", ".join(filter(None, (self._size, guarantee_words(self.release))))
         return f"<{type(self).__name__} {self.call.formula!r}: {words}>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         saved = saved_of(self)
         return replay.dispatch(type(saved)), (saved,)
 
-    def _derive(self, kind: type[Derived], verb: str, **words: Any) -> Derived:
+    def _derive(self, kind: type[Derived], verb: str, **words: object) -> Derived:
         """Return a result of a kind that is computed from this one, at no cost."""
         part = self.derivations[verb](self, **words)
         request = None if self.request is None else self.request.derive(verb, **words)
@@ -351,7 +351,7 @@ class Result(Tabulated):
         """How much there is of it, in words."""
         return ""
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         """Return what a one-row table says besides the release."""
         return {"nobs": self.nobs}
 

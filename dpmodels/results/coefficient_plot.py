@@ -136,7 +136,7 @@ def _fits(fits: Any, labels: Sequence[str] | None) -> dict[str, Any]:
     }
 
 
-def _of_one_equation(fit: Any) -> bool:
+def _of_one_equation(fit: object) -> bool:
     called = isinstance(getattr(fit, "call", None), MomentsCall | CoefficientsCall)
     return called and getattr(getattr(fit, "params", None), "ndim", 0) == 1
 

@@ -90,7 +90,7 @@ class EstimateTable:
         table = self.keys.assign(**columns, identified=self._identified(columns), **further)
         return labelled(table, self.codebook, **self.labels)
 
-    def to_dataset(self, attrs: Mapping[str, Any], level: float = 0.95) -> xr.Dataset:
+    def to_dataset(self, attrs: Mapping[str, object], level: float = 0.95) -> xr.Dataset:
         """Return the columns of :meth:`tidy` as variables along one dimension.
 
         It is named after the key, or ``row`` where there are several keys.
@@ -239,7 +239,7 @@ def slope_unit(codebook: Codebook, response: str, term: str) -> str:
     return f"{own} per {variable}" if own and variable else ""
 
 
-def _available(result: object, name: str, default: Any = np.nan) -> Any:
+def _available(result: object, name: str, default: object = np.nan) -> object:
     """Return an attribute of a result, the default where it has none, nan where it refuses it."""
     try:
         return getattr(result, name) if hasattr(type(result), name) else default
@@ -247,7 +247,7 @@ def _available(result: object, name: str, default: Any = np.nan) -> Any:
         return np.nan
 
 
-def _ends(law: Ends | None, level: float) -> tuple[Any, Any]:
+def _ends(law: Ends | None, level: float) -> tuple[object, object]:
     try:
         ends = law(level) if law else None
     except NotAvailable:

@@ -93,7 +93,7 @@ def apart(columns: Sequence[Column]) -> tuple[str, ...]:
 
 def _numbers(columns: Sequence[Column]) -> list[str]:
     """Compare public numbers of what is counted in the same way."""
-    found: dict[tuple[Any, str], dict[int, dict[str, None]]] = {}
+    found: dict[tuple[object, str], dict[int, dict[str, None]]] = {}
     for column in columns:
         release = column.result.release
         if release.rows is not None:

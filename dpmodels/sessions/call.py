@@ -13,7 +13,7 @@ from dpmodels.privacy import Adjacency, Event, Ledger
 from dpmodels.sites import Parties, Witness
 from dpmodels.verbs import VERBS
 
-Verb = Callable[..., Any]
+Verb = Callable[..., object]
 # What the table's rows are, and what else a session says for all of its calls.
 ROWS: Final = ("data", "sites", "protocol", "csv")
 SAID: Final = ("codebook", "person", "rows", "adjacency")

@@ -134,9 +134,9 @@ def _require_alone(session: dp.session, charged: int) -> None:
 
 def _released(
     study: Study, session: dp.session, todo: Sequence[Asked], record: Record, charged: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Ask for what is left, and save each result before the next is asked for."""
-    fits: dict[str, Any] = {}
+    fits: dict[str, object] = {}
     silent = sum(asked.call.silent for asked in todo)
     if silent:
         session.split(silent)

@@ -76,16 +76,16 @@ def read(allowed: Sequence[Any], text: str, *, none: bool = False) -> Any:
     raise ArgumentError(f"{text!r}: expected {_form(allowed)}")
 
 
-def _inner(own: Any) -> tuple[Any, ...]:
+def _inner(own: object) -> tuple[object, ...]:
     return tuple(one for part in get_args(own) if part is not ... for one in members(part))
 
 
-def _texts(allowed: Sequence[Any]) -> bool:
+def _texts(allowed: Sequence[object]) -> bool:
     """Whether one text may stand for one value."""
     return any(own in (*_NUMBERS, str, Any, object) or isinstance(own, str) for own in allowed)
 
 
-def _form(allowed: Sequence[Any]) -> str:
+def _form(allowed: Sequence[object]) -> str:
     """Return how a value is written."""
     inner = [_form(_inner(own)) for own in allowed if get_origin(own) in _MANY]
     named = [own for own in allowed if isinstance(own, str)]
@@ -132,7 +132,7 @@ def add_word(group: Any, parameter: inspect.Parameter, said: Said) -> bool:
 
 
 def add_words(
-    group: Any, parameters: Iterable[inspect.Parameter], said: Mapping[str, Said]
+    group: object, parameters: Iterable[inspect.Parameter], said: Mapping[str, Said]
 ) -> tuple[str, ...]:
     """Add the options of a function's words; return the names of those that have none."""
     return tuple(
@@ -153,8 +153,8 @@ def signature(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 def evaluated_signature(function: Callable[..., Any]) -> inspect.Signature:
     """Return a signature with types for texts, read where the function or one it wraps stands."""
-    names: dict[str, Any] = {}
-    part: Any = function
+    names: dict[str, object] = {}
+    part: object = function
     while part is not None:
         names = {**names, **getattr(part, "__globals__", {})}
         part = getattr(part, "__wrapped__", None)
@@ -168,7 +168,7 @@ def evaluated_signature(function: Callable[..., Any]) -> inspect.Signature:
     return found.replace(parameters=parameters, return_annotation=types["return"])
 
 
-def _reader(allowed: Sequence[Any], *, none: bool) -> Callable[[str], Any]:
+def _reader(allowed: Sequence[object], *, none: bool) -> Callable[[str], object]:
     def value(text: str) -> Any:
         return read(allowed, text, none=none)
 
@@ -268,7 +268,7 @@ def _shell_words(call: ast.Call, known: Container[str]) -> str:
     return " ".join(given)
 
 
-def _option(name: str, value: Any) -> list[str]:
+def _option(name: str, value: object) -> list[str]:
     flag = name.replace("_", "-")
     if isinstance(value, bool):
         return [f"--{flag}" if value else f"--no-{flag}"]
@@ -315,7 +315,7 @@ def add_rows(
     add_privacy(parser.add_argument_group("privacy"), function)
 
 
-def add_privacy(group: Any, function: Callable[..., Any]) -> None:
+def add_privacy(group: Any, function: Callable[..., object]) -> None:
     """Add who is protected and how well, in the words that a function has of these."""
     own = signature(function)
     for name, text in SAID.items():
@@ -336,7 +336,7 @@ def add_privacy(group: Any, function: Callable[..., Any]) -> None:
 
 def asked(words: argparse.Namespace) -> dict[str, Any]:
     """Return what was said of the table and its guarantee besides the function's own words."""
-    own: dict[str, Any] = {}
+    own: dict[str, object] = {}
     if getattr(words, "codebook", None) is not None:
         own["codebook"] = words.codebook
     if getattr(words, "rho", None) is not None:

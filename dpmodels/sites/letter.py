@@ -195,7 +195,7 @@ def write_part(
 
 def join_parts(
     protocol: LetterProtocol, strategy: Any, letters: Sequence[Letter], plan: Any, basis: str
-) -> Any:
+) -> object:
     """Make the release of the letters of all sites, at no further cost."""
     if any(own.terms["basis"] != basis for own in letters):
         raise FrameError(
@@ -210,7 +210,7 @@ def join_parts(
     return replace(release, simulated=letters[0].simulated, shared=shared)
 
 
-def protocol_terms(protocol: Any) -> dict[str, Any]:
+def protocol_terms(protocol: Any) -> dict[str, object]:
     """Return a protocol as plain values."""
     return {"name": protocol.trust.name, **asdict(protocol)}
 
@@ -278,7 +278,11 @@ def post(letter: Letter, path: AnyPath, key: AnyPath | None, charged: Charge = N
 
 
 def finish(
-    key: AnyPath, site: str, path: AnyPath, terms: Mapping[str, Any], ledger: Ledger | None = None
+    key: AnyPath,
+    site: str,
+    path: AnyPath,
+    terms: Mapping[str, object],
+    ledger: Ledger | None = None,
 ) -> bool:
     """Make the letter visible for which a key was used up, if that is all that is lacking."""
     used, place = read_used(key), Path(path)

@@ -25,7 +25,7 @@ MOST_SITES: Final = 10_000
 class Witness:
     """Is told of each step of a crossing and changes none; it can only stop one, by raising."""
 
-    def planned(self, strategy: Any, private: Sequence[Any], plan: Any) -> None:
+    def planned(self, strategy: object, private: Sequence[object], plan: object) -> None:
         """See what is about to be released: nothing has been read."""
 
     def charging(self, mechanism: str, events: Sequence[Event]) -> None:

@@ -187,7 +187,7 @@ def unpack(strategy: Any, noisy: NDArray[Any], plan: AnyPlan, rows: int, widenin
         return replace(release, noise_sd=release.noise_sd * widening)
     line, column = _places(plan)
     size = plan.lattice.columns + 1
-    matrix: NDArray[Any] = np.zeros((size, size), dtype=object)
+    matrix: NDArray[np.object_] = np.zeros((size, size), dtype=object)
     matrix[line, column] = matrix[column, line] = noisy
     law = Law(_silent, widening)
     return hand_over(strategy.card, plan, noised_moments(matrix, plan, source(), law), rows)
@@ -220,7 +220,7 @@ def shared_by(
     numbers: int = 0,
     word: int = WORD,
     holds: str = "",
-) -> Any:
+) -> object:
     """Say on a release how its sites took part."""
     against = holds or trust.holds
     shared = Shared(trust.name, names, trust.sees, against, numbers, numbers * word)
