@@ -21,7 +21,7 @@ _OF_PANDAS: Final = b"PANDAS_ATTRS"
 MOST_CHARACTERS: Final = 2**24
 
 
-def attached(declared: Mapping[str, Any], data: Any) -> Any:
+def attached(declared: Mapping[str, object], data: Any) -> Any:
     """Return the same table with a codebook's plain values beside it; no row is copied or read."""
     import narwhals.stable.v2 as nw
 
@@ -41,7 +41,7 @@ def attached(declared: Mapping[str, Any], data: Any) -> Any:
 
 
 def write_parquet(
-    declared: Mapping[str, Any], data: Any, path: AnyPath, *, overwrite: bool = False
+    declared: Mapping[str, object], data: Any, path: AnyPath, *, overwrite: bool = False
 ) -> None:
     """Write a table in memory as a Parquet file with a codebook's plain values in its footer."""
     import narwhals.stable.v2 as nw

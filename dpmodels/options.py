@@ -201,7 +201,7 @@ class options:  # noqa: N801
         return "\n".join(f"{name:<11}{shown[name]}" for name in names)
 
 
-def _checked(values: dict[str, Any]) -> dict[str, Any]:
+def _checked(values: dict[str, Any]) -> dict[str, object]:
     book = values.get("codebook")
     if not isinstance(book, Mapping | str | PathLike | None):
         raise ArgumentError(

@@ -105,7 +105,7 @@ class Question:
         guarantee = conform(ApproxDP | ZCDP | PureDP, plain["guarantee"], "terms.guarantee")
         return cls(**{**own, "words": plain["words"], "guarantee": guarantee})
 
-    def to_saved(self) -> dict[str, Any]:
+    def to_saved(self) -> dict[str, object]:
         """Return plain values, as the file of a result holds them."""
         words = {name: plain_word(word) for name, word in self.words.items()}
         if self.parent is not None:
@@ -122,7 +122,7 @@ class Question:
             return parent.derive(derived["verb"], **derived["words"])
         return cls(**conform(SAVED, plain, "request"))
 
-    def about(self, mechanism: str, codebook: Mapping[str, Any] | None = None) -> About:
+    def about(self, mechanism: str, codebook: Mapping[str, object] | None = None) -> About:
         """Return what a ledger keeps: a digest stands for the declarations, those used if given."""
         own = fingerprint(self.codebook if codebook is None else codebook)
         unit = getattr(self.guarantee, "hidden", self.adjacency.unit.removeprefix("one "))

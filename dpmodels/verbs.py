@@ -59,7 +59,7 @@ class Verb(NamedTuple):
         returned = get_type_hints(unwrap(self.function)).get("return", object)
         return (get_args(returned) or (returned,))[0]
 
-    def sent(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def sent(self, options: Mapping[str, object]) -> dict[str, object]:
         """Return options with what stands for None where sites send something once."""
         return {
             name: self.among_sites.get(name) if own is None else own

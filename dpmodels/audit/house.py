@@ -56,7 +56,7 @@ class Seen(Witness):
         self.crossings: list[Crossing] = []
 
     def measured(
-        self, strategy: Any, statistics: Sequence[Any], names: Sequence[str], plan: Any
+        self, strategy: Any, statistics: Sequence[object], names: Sequence[str], plan: Any
     ) -> None:
         """Keep the exact statistics."""
         self.crossings.append(Crossing(strategy, tuple(statistics), tuple(names), plan))
@@ -170,7 +170,7 @@ def house_recipe(partial: functools.partial[Any]) -> HouseRecipe:
     return HouseRecipe(partial.func, formula, given)
 
 
-def either(function: Callable[[Any], Any], pair: Pair) -> Any:
+def either(function: Callable[[object], object], pair: Pair) -> Any:
     """Return a function's value for the table of a pair that it takes."""
     try:
         return function(pair.rows)

@@ -137,7 +137,7 @@ def _pca(mechanism: str, words: dict[str, object], *rest: object) -> Audited:
     return _of("pca", "~ a + b", mechanism, words, *rest)
 
 
-def _of(verb: str, formula: str, mechanism: str, words: dict[str, Any], *rest: Any) -> Audited:
+def _of(verb: str, formula: str, mechanism: str, words: dict[str, object], *rest: Any) -> Audited:
     """Put a mechanism that a verb chooses by its name, or has no other, behind a formula."""
     function = all_verbs()[verb].function
     named = {"mechanism": mechanism} if "mechanism" in signature(function).parameters else {}

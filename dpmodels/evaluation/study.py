@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
@@ -71,7 +71,7 @@ def _plain(
     truths: Mapping[int, Floats],
     answers: Mapping[tuple[str, int], Floats],
     stamp: str,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     coordinates = ("table", "domain", "scale", "eps")
     columns = {name: data[name].to_numpy().tolist() for name in coordinates}
     lines = zip(*columns.values(), strict=True)

@@ -271,7 +271,7 @@ def released_spreads(
     return Spread(centre, reached / most, response, least, np.maximum(spreads, least))
 
 
-def told_of(about: Spread, most: int, bought: BoughtMoments) -> dict[str, Any]:
+def told_of(about: Spread, most: int, bought: BoughtMoments) -> dict[str, object]:
     """Return what was released on the way to the names, as fields of a release."""
     return {
         "count": about.count,

@@ -474,7 +474,7 @@ class Score(Protocol):
     def width(self, adjacency: Adjacency, /) -> float:
         """Return the length of the interval of a neighbour's changes, in the scores' unit."""
 
-    def bought(self, facts: Any, paid: Any, eps: float, /) -> Any:
+    def bought(self, facts: Any, paid: Callable[[float], Guarantee], eps: float, /) -> Any:
         """Plan what is released besides the names, for draws of an eps: `events`, `noise_sd`.
 
         `paid` takes a share of the budget and returns what that guarantees.

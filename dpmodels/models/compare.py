@@ -265,7 +265,7 @@ def _chosen(names: object, known: Mapping[str, type[Any]]) -> list[str]:
     return listed_names
 
 
-def _registered_name(given: object, known: Mapping[str, type[Any]]) -> Any:
+def _registered_name(given: object, known: Mapping[str, type[object]]) -> Any:
     """Return the name of a registered mechanism that such a table takes, or what was given."""
     own = supplied(given, known) if isinstance(given, str | type) else None
     return given if own is None else own.mechanism.name

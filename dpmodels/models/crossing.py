@@ -44,8 +44,10 @@ from dpmodels.privacy import (
     planned_for_group,
 )
 from dpmodels.question import Question
+from dpmodels.released import AnyRelease
 from dpmodels.results.call import Spec
 from dpmodels.sites import Parties, parties, together
+from dpmodels.statistics import Statistic
 from dpmodels.statistics.losses import Multinomial, Poisson
 from dpmodels.typing import Floats
 from dpmodels.verbs import VERBS
@@ -279,7 +281,7 @@ class Measured(NamedTuple):
     """Exact statistics, one a holder, that were paid for and not released."""
 
     planned: Planned
-    statistics: tuple[Any, ...]
+    statistics: tuple[Statistic, ...]
     charged: Charge
 
 
@@ -294,7 +296,7 @@ def cross(way: Way[Made], data: object, mechanism: object, ledger: Ledger | None
     return way.of(release, charged.told, reason)
 
 
-def of_question(release: Any, question: Question, holders: Parties | None = None) -> Any:
+def of_question(release: Any, question: Question, holders: Parties | None = None) -> AnyRelease:
     """Return a release in its unit, with what is guaranteed to whom, and what that costs."""
     facts = [("Records", text) for text in holders.records] if holders else []
     facts += [("Codebook", "attached to the table")] if question.attached else []
@@ -312,7 +314,7 @@ def of_question(release: Any, question: Question, holders: Parties | None = None
 
 
 def measured(
-    way: Way[Any],
+    way: Way[object],
     held: Parties,
     mechanism: object,
     ledger: Ledger | None,

@@ -251,7 +251,9 @@ class _FlowerPost:
     def nodes(self) -> list[int]:
         return list(self._grid.get_node_ids())
 
-    def send(self, question: str, asked: Mapping[int, Mapping[str, Any]], seconds: float) -> None:
+    def send(
+        self, question: str, asked: Mapping[int, Mapping[str, object]], seconds: float
+    ) -> None:
         from flwr.app import Message
 
         if not asked:
@@ -285,7 +287,7 @@ def _record(plain: Mapping[str, object]) -> RecordDict:
     return RecordDict({_RECORD: ConfigRecord({"json": json.dumps(plain)})})
 
 
-def _plain(message: Message) -> dict[str, Any]:
+def _plain(message: Message) -> dict[str, object]:
     """Return what a message holds; nothing of what is not one of ours."""
     if message.has_error():
         return {"failure": message.error.reason or "Flower gave no reason"}

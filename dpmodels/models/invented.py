@@ -207,7 +207,7 @@ class RepeatedGradients(Gradients):
         """Sum the augmented moments of the joint rows (x, y) exactly."""
         return _sum([(times, one.moments(lattice)) for times, one in self._parts])
 
-    def _each(self, function: Callable[[Floats], Any], *, counted: bool = True) -> Any:
+    def _each(self, function: Callable[[Floats], object], *, counted: bool = True) -> Any:
         for times, one in self._parts:
             for part, count in one._each(function, counted=counted):
                 yield _times(part, times), times * count

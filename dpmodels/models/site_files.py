@@ -242,7 +242,7 @@ def combine(files: Sequence[AnyPath]) -> object:
     return way.of(release, "kept by each site", reason)
 
 
-def _way(question: Question) -> Way[Any]:
+def _way(question: Question) -> Way[object]:
     way: Way[Any] = VERBS[question.verb].spec(question)
     return way
 

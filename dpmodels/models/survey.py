@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from dpmodels.surveys.channels import (
     with_levels,
 )
 from dpmodels.surveys.read import Respondents, Strata, counted_answers, fitted_answers, respondents
+
+if TYPE_CHECKING:
+    from dpmodels.released import Released
 
 CARD = Card(
     name="respondents' devices",
@@ -206,7 +209,7 @@ def _modelled(
 
 
 def _result(
-    formula: str, book: Codebook, release: Any, weights: str | None, strata: str | None
+    formula: str, book: Codebook, release: Released, weights: str | None, strata: str | None
 ) -> object:
     """Return the result of what was counted or fitted."""
     words = {"weights": weights, "strata": strata}

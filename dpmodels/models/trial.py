@@ -244,7 +244,7 @@ class FitTrial(NamedTuple):
     """What all mechanisms are tried on."""
 
     question: FitQuestion
-    way: Way[Any]
+    way: Way[object]
     both: TwoSided
     shapes: Mapping[str, Shape]
     shares: Floats  # Relative eigenvalues of the variables, with the sum 1

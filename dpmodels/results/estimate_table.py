@@ -15,6 +15,7 @@ from dpmodels.formula.parse import quote
 from dpmodels.labels import plain
 from dpmodels.privacy import Adjacency
 from dpmodels.results.call import INTERCEPT
+from dpmodels.typing import Floats
 from dpmodels.variables import Variable
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class EstimateTable:
     noise: Ends | None
     total: Ends | None
     codebook: Codebook
-    further: Mapping[str, Any] = field(default_factory=dict)
+    further: Mapping[str, object] = field(default_factory=dict)
     labels: Mapping[str, Iterable[str]] = field(default_factory=dict)
     unit: str = ""
     others: Mapping[str, Ends] = field(default_factory=dict)
@@ -255,7 +256,7 @@ def _ends(law: Ends | None, level: float) -> tuple[object, object]:
     return (np.nan, np.nan) if ends is None else (ends["lower"], ends["upper"])
 
 
-def _floats(values: Any) -> Any:
+def _floats(values: Any) -> Floats:
     return np.asarray(values, dtype=np.float64).ravel()
 
 

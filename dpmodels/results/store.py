@@ -14,7 +14,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache, reduce, singledispatch
 from io import BytesIO
 from os import PathLike
-from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, get_args, get_origin
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from dpmodels.question import Question
 from dpmodels.released import AnyRelease
 from dpmodels.typing import Floats
 
+if TYPE_CHECKING:
+    from dpmodels.results.base import Result
+
 FORMAT: Final = "dpmodels.result/2"
 
 # Names of fields from a release down to one of its parts.
@@ -33,7 +36,7 @@ Path = tuple[str, ...]
 
 # Written with their names, by which one is told from another.
 _NAMED: Final = (*get_args(Guarantee), Pufferfish, *get_args(Event))
-_RELEASES: Final[Mapping[str, Any]] = {kind.__name__: kind for kind in get_args(AnyRelease)}
+_RELEASES: Final[Mapping[str, object]] = {kind.__name__: kind for kind in get_args(AnyRelease)}
 
 
 class Parts(NamedTuple):
@@ -51,7 +54,7 @@ def replay(saved: object) -> object:
     raise NotAvailable("no verb is known: import dpmodels.models")
 
 
-def saved_of(result: Any) -> Saved:
+def saved_of(result: Result) -> Saved:
     """Return the parts of a result as a file has them."""
     if result.request is None:
         raise NotAvailable(
@@ -69,7 +72,7 @@ def saved_of(result: Any) -> Saved:
     return Saved(FORMAT, facts, {name: own for name, own in arrays.items() if own is not None})
 
 
-def result_bytes(result: Any) -> bytes:
+def result_bytes(result: Result) -> bytes:
     """Return the file of a result; what is read back prints the same tables."""
     _, facts, arrays = saved_of(result)
     text = json.dumps(facts)

@@ -122,7 +122,7 @@ class Terms:
     adjacency: Adjacency  # With the persons and rows that it protects
     subset: str | None
 
-    def make(self, call: Call, budget: Mapping[str, Any], ledger: Ledger | None) -> Any:
+    def make(self, call: Call, budget: Mapping[str, object], ledger: Ledger | None) -> Any:
         """Ask the verb; errors are the verb's."""
         words = {word: own for word, own in call.words.items() if word not in (*AMOUNTS, "delta")}
         if self.subset is not None:

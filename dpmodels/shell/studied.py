@@ -57,7 +57,7 @@ def _made(study: Study, again: Collection[str]) -> int:
     return 0
 
 
-def in_order(study: Study, fits: Mapping[str, Any]) -> list[Asked]:
+def in_order(study: Study, fits: Mapping[str, object]) -> list[Asked]:
     """Return what is to be asked: first what says its budget, then what shares the rest."""
     left = [asked for asked in study.releases if asked.name not in fits]
     return sorted(left, key=lambda asked: asked.call.silent)

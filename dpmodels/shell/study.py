@@ -71,7 +71,7 @@ class Study:
     said: Mapping[str, Any]  # Of the table, with paths beside the file
     releases: tuple[Asked, ...]
     tables: tuple[Table, ...] = ()
-    disclosure: Mapping[str, Any] = field(default_factory=dict)
+    disclosure: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def out(self) -> Path:
@@ -262,7 +262,7 @@ def _named(plain: Mapping[str, Any], section: str) -> str:
     return name
 
 
-def _text(plain: Mapping[str, Any], key: str, where: str) -> str:
+def _text(plain: Mapping[str, object], key: str, where: str) -> str:
     _require_held(plain, key, where)
     text: str = conform(str, plain[key], f"{where}: {key}")
     return text

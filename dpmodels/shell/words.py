@@ -107,7 +107,7 @@ def add_word(group: Any, parameter: inspect.Parameter, said: Said) -> bool:
     allowed = members(parameter.annotation)
     form = "|".join(said.words) or _form(allowed)
     flag, default = parameter.name.replace("_", "-"), parameter.default
-    words: dict[str, Any] = {"dest": dest(parameter.name), "default": argparse.SUPPRESS}
+    words: dict[str, object] = {"dest": dest(parameter.name), "default": argparse.SUPPRESS}
     switched = bool in allowed or False in allowed
     if _form(allowed):
         none = None in allowed and default is not None
@@ -146,12 +146,12 @@ def given(words: argparse.Namespace) -> dict[str, Any]:
     return {name.removeprefix(_OWN): own for name, own in held if name.startswith(_OWN)}
 
 
-def signature(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+def signature(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
     """Return a function's words with what they may be."""
     return dict(evaluated_signature(function).parameters)
 
 
-def evaluated_signature(function: Callable[..., Any]) -> inspect.Signature:
+def evaluated_signature(function: Callable[..., object]) -> inspect.Signature:
     """Return a signature with types for texts, read where the function or one it wraps stands."""
     names: dict[str, object] = {}
     part: object = function
@@ -304,7 +304,7 @@ SAID: Final = {
 
 
 def add_rows(
-    parser: argparse.ArgumentParser, function: Callable[..., Any], formula: str = FORMULA
+    parser: argparse.ArgumentParser, function: Callable[..., object], formula: str = FORMULA
 ) -> None:
     """Add a formula, a file, and what is said of it, as far as a function asks for it."""
     own = signature(function)

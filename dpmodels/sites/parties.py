@@ -32,7 +32,7 @@ class Witness:
         """See what is about to be charged, all of it: nothing has been read."""
 
     def measured(
-        self, strategy: Any, statistics: Sequence[Any], names: Sequence[str], plan: Any
+        self, strategy: Any, statistics: Sequence[object], names: Sequence[str], plan: Any
     ) -> None:
         """See the exact statistics of all holders, which have been paid for."""
 

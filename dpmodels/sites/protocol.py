@@ -22,6 +22,7 @@ from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats, Integers
 
 if TYPE_CHECKING:
+    from dpmodels.released import Released
     from dpmodels.sites.key_file import Seat
 
 
@@ -214,7 +215,7 @@ def _silent(scale: float, size: int, entropy: Entropy) -> Integers:
 
 
 def shared_by(
-    release: Any,
+    release: Released,
     trust: Trust,
     names: tuple[str, ...],
     numbers: int = 0,

@@ -344,7 +344,7 @@ class Gradients(Statistic):
             rows += count
         return Statistic(name, total, rows, basis)
 
-    def _each(self, function: Callable[[Floats], Any], *, counted: bool = True) -> Any:
+    def _each(self, function: Callable[[Floats], object], *, counted: bool = True) -> Any:
         public = self._count_public and counted
         for design in self._designs:
             yield from design.blocks(function, self._lattice, count_public=public)

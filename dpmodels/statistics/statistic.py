@@ -167,9 +167,9 @@ def additive(
 
 def _there(
     measure: Callable[..., Statistic],
-    recipe: Callable[[RowSource], Any],
-    words: tuple[Any, ...],
-    named: dict[str, Any],
+    recipe: Callable[[RowSource], object],
+    words: tuple[object, ...],
+    named: dict[str, object],
     source: RowSource,
 ) -> Sums:
     """Bind rows where they lie and measure them."""
