@@ -21,6 +21,7 @@ from dpmodels.postprocess.residuals import Term, cells, components, largest, sub
 from dpmodels.privacy import Adjacency, Event, Guarantee
 from dpmodels.released import (
     AnswersRelease,
+    AnyRelease,
     Ball,
     BoughtCurvature,
     Card,
@@ -498,6 +499,8 @@ class Score(Protocol):
         """Release values of what was named with fresh noise, as fields of a release."""
 
 
+# Of any verb: which facts, plan and rows belong together, its verb knows.
+AnyStrategy = Strategy[Any, Any, Any, AnyRelease]
 # Of the second moment of rows in the unit ball.
 CovarianceMechanism = Strategy[Facts, Plan, PrivateDesign, MomentsRelease]
 # Of orthonormal directions of such rows.

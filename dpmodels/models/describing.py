@@ -69,7 +69,7 @@ def _counted(
 
 def _ordered(
     facts: CountFacts, guarantee: Guarantee, mechanism: object, private: Sequence[PrivateCells]
-) -> Choice[object]:
+) -> Choice[Any]:
     """Choose among all that count cells in an order; "flat" is what has least noise in each."""
     flat, _ = auto_counts(facts, guarantee)
     own, automatic = (PLANE, auto_plane) if len(facts.shape) == 3 else (ORDERED, auto_ordered)

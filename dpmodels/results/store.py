@@ -14,7 +14,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache, reduce, singledispatch
 from io import BytesIO
 from os import PathLike
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from dpmodels.privacy import Event, Guarantee, Pufferfish
 from dpmodels.question import Question
 from dpmodels.released import AnyRelease
 from dpmodels.typing import Floats
-
-if TYPE_CHECKING:
-    from dpmodels.results.base import Result
 
 FORMAT: Final = "dpmodels.result/2"
 
@@ -54,7 +51,7 @@ def replay(saved: object) -> object:
     raise NotAvailable("no verb is known: import dpmodels.models")
 
 
-def saved_of(result: Result) -> Saved:
+def saved_of(result: Any) -> Saved:
     """Return the parts of a result as a file has them."""
     if result.request is None:
         raise NotAvailable(
@@ -72,7 +69,7 @@ def saved_of(result: Result) -> Saved:
     return Saved(FORMAT, facts, {name: own for name, own in arrays.items() if own is not None})
 
 
-def result_bytes(result: Result) -> bytes:
+def result_bytes(result: Any) -> bytes:
     """Return the file of a result; what is read back prints the same tables."""
     _, facts, arrays = saved_of(result)
     text = json.dumps(facts)

@@ -13,16 +13,15 @@ from dpmodels.errors import ArgumentError, PrivacyError, said
 from dpmodels.mechanisms import Gauss
 from dpmodels.mechanisms.add_noise import Law, hand_over, noised_moments
 from dpmodels.mechanisms.counts import Gaussian
-from dpmodels.mechanisms.protocol import CountPlan, Plan, counts_released
+from dpmodels.mechanisms.protocol import AnyStrategy, CountPlan, Plan, counts_released
 from dpmodels.mechanisms.regression import Moments
 from dpmodels.noise import Entropy, discrete_gaussian, source
 from dpmodels.privacy import GaussianEvent
-from dpmodels.released import CountsRelease, MomentNoise, MomentsRelease, Shared
+from dpmodels.released import AnyRelease, CountsRelease, MomentNoise, MomentsRelease, Shared
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats, Integers
 
 if TYPE_CHECKING:
-    from dpmodels.released import Released
     from dpmodels.sites.key_file import Seat
 
 
@@ -55,17 +54,22 @@ class SiteProtocol(Protocol):
         """Name the sites that take part; refuse too few of them."""
         return names
 
-    def check(self, strategy: Any, plan: Any, names: Names) -> None:
+    def check(self, strategy: AnyStrategy, plan: Any, names: Names) -> None:
         """Refuse what the protocol cannot release, before a row is read or charged."""
 
     def release(
-        self, strategy: Any, statistics: Statistics, names: Names, plan: Any, entropy: Entropy
-    ) -> Any:
+        self,
+        strategy: AnyStrategy,
+        statistics: Statistics,
+        names: Names,
+        plan: Any,
+        entropy: Entropy,
+    ) -> AnyRelease:
         """Release the sum over the sites; called once, after the ledger was charged."""
         ...
 
     def view(
-        self, strategy: Any, statistics: Statistics, plan: Any, entropy: Entropy
+        self, strategy: AnyStrategy, statistics: Statistics, plan: Any, entropy: Entropy
     ) -> Floats | None:
         """Return what an aggregator and all colluders know of the honest sites' rows.
 
@@ -83,7 +87,7 @@ class LetterProtocol(SiteProtocol, Protocol):
 
     def part(
         self,
-        strategy: Any,
+        strategy: AnyStrategy,
         statistic: Statistic,
         plan: Any,
         seat: Seat | None,
@@ -98,8 +102,8 @@ class LetterProtocol(SiteProtocol, Protocol):
         ...
 
     def whole(
-        self, strategy: Any, parts: Parts, names: Names, rows: Sequence[int], plan: Any
-    ) -> Any:
+        self, strategy: AnyStrategy, parts: Parts, names: Names, rows: Sequence[int], plan: Any
+    ) -> AnyRelease:
         """Make the release of what all sites sent, at no further cost."""
         ...
 
@@ -180,7 +184,9 @@ def pack(statistic: Statistic, plan: AnyPlan) -> Payload:
     return Payload(exact[_places(plan)].astype(object), rows)
 
 
-def unpack(strategy: Any, noisy: NDArray[Any], plan: AnyPlan, rows: int, widening: float) -> Summed:
+def unpack(
+    strategy: AnyStrategy, noisy: NDArray[Any], plan: AnyPlan, rows: int, widening: float
+) -> Summed:
     """Make the release of integers that hold their noise already."""
     if isinstance(plan, CountPlan):
         silent = np.zeros(noisy.size, dtype=np.int64)
@@ -215,13 +221,13 @@ def _silent(scale: float, size: int, entropy: Entropy) -> Integers:
 
 
 def shared_by(
-    release: Released,
+    release: AnyRelease,
     trust: Trust,
     names: tuple[str, ...],
     numbers: int = 0,
     word: int = WORD,
     holds: str = "",
-) -> object:
+) -> AnyRelease:
     """Say on a release how its sites took part."""
     against = holds or trust.holds
     shared = Shared(trust.name, names, trust.sees, against, numbers, numbers * word)
