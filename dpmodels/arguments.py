@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from numbers import Real
-from typing import Any, TypeGuard, TypeVar
+from typing import TypeGuard, TypeVar
 
 import numpy as np
 
@@ -74,7 +74,7 @@ def whole(name: str, given: object, least: int, most: int | None = None, more: s
     return int(given)  # type: ignore[call-overload,no-any-return]
 
 
-def several(given: object) -> TypeGuard[Iterable[Any]]:
+def several(given: object) -> TypeGuard[Iterable[object]]:
     """Whether many are listed; a text is one, and so is an array without a dimension.
 
     >>> several([0.5]), several("ab"), several(np.array(0.5))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from dpmodels.entry_point import deferred
 
 
-def mechanism_check() -> Callable[..., Any]:
+def mechanism_check() -> Callable[..., object]:
     """Return the function behind ``dp.mechanisms.check``, which runs an audit."""
     from dpmodels.audit.mechanism_check import checked_mechanism
 

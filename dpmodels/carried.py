@@ -21,7 +21,7 @@ _OF_PANDAS: Final = b"PANDAS_ATTRS"
 MOST_CHARACTERS: Final = 2**24
 
 
-def attached(declared: Mapping[str, Any], data: Any) -> Any:
+def attached(declared: Mapping[str, object], data: Any) -> Any:
     """Return the same table with a codebook's plain values beside it; no row is copied or read."""
     import narwhals.stable.v2 as nw
 
@@ -41,7 +41,7 @@ def attached(declared: Mapping[str, Any], data: Any) -> Any:
 
 
 def write_parquet(
-    declared: Mapping[str, Any], data: Any, path: AnyPath, *, overwrite: bool = False
+    declared: Mapping[str, object], data: Any, path: AnyPath, *, overwrite: bool = False
 ) -> None:
     """Write a table in memory as a Parquet file with a codebook's plain values in its footer."""
     import narwhals.stable.v2 as nw
@@ -70,7 +70,7 @@ def write_parquet(
     write_whole(place, whole.getvalue(), overwrite=overwrite)
 
 
-def carried(data: Any) -> Any:
+def carried(data: object) -> object:
     """Return the plain values that travel with a table in memory, None where there are none.
 
     CodebookError if what stands under the name is no JSON, or of another version.
@@ -86,7 +86,7 @@ def carried(data: Any) -> Any:
     return None
 
 
-def carried_by_file(path: Path) -> Any:
+def carried_by_file(path: Path) -> object:
     """Return the plain values in the footer of a Parquet file; None where there are none."""
     try:
         import pyarrow as pa
@@ -100,7 +100,7 @@ def carried_by_file(path: Path) -> Any:
     return _of_schema(schema)
 
 
-def _of_schema(schema: Any) -> Any:
+def _of_schema(schema: Any) -> object:
     metadata = dict(schema.metadata or {})
     beside = metadata.pop(_OF_PANDAS, b"{}")
     own = {name.decode(errors="replace"): text for name, text in metadata.items()}
@@ -110,7 +110,7 @@ def _of_schema(schema: Any) -> Any:
     return _found(_parsed(beside))
 
 
-def _found(beside: Any) -> Any:
+def _found(beside: Any) -> object:
     names = [name for name in beside if isinstance(name, str) and name.startswith(_ANY_VERSION)]
     if KEY in names:
         return _parsed(beside[KEY])
@@ -122,7 +122,7 @@ def _found(beside: Any) -> Any:
     return None
 
 
-def _parsed(text: object) -> Any:
+def _parsed(text: object) -> object:
     content = text.encode(errors="replace") if isinstance(text, str) else text
     try:
         if not isinstance(content, bytes) or len(content) > MOST_CHARACTERS:

@@ -106,11 +106,11 @@ class Codebook(Mapping[str, Variable]):
 
     def __init__(
         self,
-        variables: Mapping[str, Any] | None = None,
+        variables: Mapping[str, object] | None = None,
         /,
         *,
         person: str | None = None,
-        **named: Any,
+        **named: object,
     ) -> None:
         declared = {**(variables or {}), **named}
         for name in declared:
@@ -151,7 +151,7 @@ class Codebook(Mapping[str, Variable]):
         return tuple(sorted(self.identifiers.get(person or "", Identifier()).missing))
 
     @classmethod
-    def uniform(cls, names: Iterable[str], declared: Any) -> Codebook:
+    def uniform(cls, names: Iterable[str], declared: object) -> Codebook:
         """Declare many variables alike.
 
         Examples
@@ -183,7 +183,7 @@ class Codebook(Mapping[str, Variable]):
     def _parts(self) -> tuple[Mapping[str, Variable], Mapping[str, Identifier], str | None]:
         return self._variables, self._identifiers, self._person
 
-    def __or__(self, other: Mapping[str, Any]) -> Codebook:
+    def __or__(self, other: Mapping[str, object]) -> Codebook:
         """Return the union; the right-hand side wins, and two columns of persons are refused."""
         person = joined_person(self.person, getattr(other, "person", None))
         identifiers = {**self.identifiers, **getattr(other, "identifiers", {})}
@@ -244,7 +244,7 @@ class Codebook(Mapping[str, Variable]):
         """
         return cls.from_dict(read_json(path))
 
-    def attach(self, data: Any) -> Any:
+    def attach(self, data: object) -> object:
         """Return a table with the codebook beside it, where every verb finds it.
 
         Parameters
@@ -276,7 +276,7 @@ class Codebook(Mapping[str, Variable]):
 
         return attached(self.to_dict(), data)
 
-    def write_parquet(self, data: Any, path: AnyPath, *, overwrite: bool = False) -> None:
+    def write_parquet(self, data: object, path: AnyPath, *, overwrite: bool = False) -> None:
         """Write a table in memory as a Parquet file that carries the codebook in its footer.
 
         Parameters

@@ -80,7 +80,7 @@ class Identifier:
             check_writable("missing id", canonical)
         object.__setattr__(self, "missing", tuple(dict.fromkeys(ids)))
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, object]:
         """Return JSON values."""
         entry = {"type": _TYPE, "missing": list(self.missing), "label": self.label}
         return {key: value for key, value in entry.items() if value}
@@ -98,8 +98,8 @@ class Identifier:
 
 
 def without_identifiers(
-    declared: Mapping[str, Any],
-) -> tuple[dict[str, Any], dict[str, Identifier]]:
+    declared: Mapping[str, object],
+) -> tuple[dict[str, object], dict[str, Identifier]]:
     """Return the declarations of variables, and those of identifiers."""
     identifiers = {
         name: entry if isinstance(entry, Identifier) else Identifier.from_plain(name, entry)
@@ -125,7 +125,7 @@ def checked_person(person: object) -> str | None:
     return person
 
 
-def without_person(declared: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
+def without_person(declared: Mapping[str, object]) -> tuple[dict[str, object], str | None]:
     """Return the entries of variables, and the name of the one that says whose a row is."""
     entries, persons = dict(declared), list[str]()
     for name, entry in declared.items():

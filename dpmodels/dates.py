@@ -60,7 +60,7 @@ def day_of(cell: object) -> float:
     return math.nan
 
 
-def days_of_times(times: NDArray[Any]) -> Floats:
+def days_of_times(times: NDArray[np.generic]) -> Floats:
     """Return the days of numpy's times, of any shape, rounded down; nan for none."""
     days = times.astype("datetime64[D]")
     return np.where(np.isnat(days), np.nan, days.astype(np.int64).astype(np.float64))

@@ -16,7 +16,7 @@ from dpmodels.frames.files import SUFFIX, named_files
 from dpmodels.options import chosen
 from dpmodels.question import difference
 
-Declared = Codebook | Mapping[str, Any] | str | PathLike[str] | None
+Declared = Codebook | Mapping[str, object] | str | PathLike[str] | None
 """What ``codebook=`` may be: a codebook, a draft, declarations by name, or a file of them."""
 
 
@@ -27,7 +27,7 @@ def declared(codebook: object, data: object, sites: object, formula: object) -> 
     these, or None. Then what travels with `data`, or with the `sites`, is taken; else what
     ``dp.options`` holds.
     """
-    own: Any = _said(codebook, data, sites)
+    own: object = _said(codebook, data, sites)
     if own is None:
         raise CodebookError(_lesson(formula))
     if isinstance(own, Codebook):

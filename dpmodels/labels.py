@@ -36,7 +36,7 @@ def plain(text: str) -> str:
     )
 
 
-def square(matrix: Any, names: Sequence[str], name: str) -> xr.DataArray:
+def square(matrix: object, names: Sequence[str], name: str) -> xr.DataArray:
     """Label a matrix ``variable × variable_``; the array is copied."""
     return with_labels(matrix, name, variable=names, variable_=names)
 

@@ -43,7 +43,7 @@ def require_distinct(levels: tuple[Level, ...], listed: str) -> None:
             )
 
 
-def as_level(declared: Any, what: str = "level") -> Level:
+def as_level(declared: object, what: str = "level") -> Level:
     """Return a plain text, number or truth value that tables can print and software compares."""
     level = declared.item() if isinstance(declared, np.generic) else declared
     if not isinstance(level, str | int | float) or level != level:
@@ -68,7 +68,7 @@ def sequence(what: str, declared: Any) -> tuple[Any, ...]:
     return tuple(declared)
 
 
-def missing_codes(declared: Any) -> tuple[Level, ...]:
+def missing_codes(declared: object) -> tuple[Level, ...]:
     """Read missing codes, each once."""
     codes = (as_level(code, "missing code") for code in sequence("missing", declared))
     return tuple({(type(code), code): code for code in codes}.values())

@@ -142,7 +142,7 @@ class options:  # noqa: N801
     def __init__(
         self,
         *,
-        codebook: Any = _UNSET,
+        codebook: object = _UNSET,
         adjacency: AdjacencyName | Adjacency | None = _UNSET,
         person: str | None = _UNSET,
         rows: int | Literal["mean"] | None = _UNSET,
@@ -201,7 +201,7 @@ class options:  # noqa: N801
         return "\n".join(f"{name:<11}{shown[name]}" for name in names)
 
 
-def _checked(values: dict[str, Any]) -> dict[str, Any]:
+def _checked(values: dict[str, Any]) -> dict[str, object]:
     book = values.get("codebook")
     if not isinstance(book, Mapping | str | PathLike | None):
         raise ArgumentError(
@@ -219,7 +219,7 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _shown(book: Any) -> str:
+def _shown(book: object) -> str:
     if isinstance(book, Mapping):
         return f"{len(book):,} variable{'s' * (len(book) != 1)}"
     return "none" if book is None else str(book)

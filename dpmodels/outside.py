@@ -37,6 +37,10 @@ from dpmodels.errors import DPModelsError, FrameError, shorten
 from dpmodels.typing import Floats
 
 Shape = Any
+# What a file from outside holds, of any shape until it is held against one.
+Plain = Any
+# A value of the shape that was asked for: which, no type says.
+Read = Any
 
 # More than any honest file has, and few enough to hold in memory as Python's objects.
 MOST_MARKS: Final = 5_000_000
@@ -45,10 +49,10 @@ LONGEST: Final = 1e30
 # Choices: deeper and longer than anything that is saved, within what Python reads quickly.
 _DEEPEST: Final = 50
 _LONGEST_INT: Final = 1000
-_LARGEST: Final[dict[Any, float]] = {int: 2**63 - 1, float: sys.float_info.max}
+_LARGEST: Final[dict[Shape, float]] = {int: 2**63 - 1, float: sys.float_info.max}
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
-_NAMES: Final[dict[Any, str]] = {
+_NAMES: Final[dict[Shape, str]] = {
     str: "a text",
     bool: "true or false",
     int: "a whole number",
@@ -76,7 +80,7 @@ def read_bytes(path: str | PathLike[str], most: int) -> bytes:
     return content
 
 
-def parse(content: bytes) -> Any:
+def parse(content: bytes) -> Plain:
     """Read JSON, strictly: no name twice in one object, nothing without end.
 
     >>> parse(b'{"a": [1, 2.5]}')
@@ -102,7 +106,7 @@ def parse(content: bytes) -> Any:
         raise FrameError("it is truncated or is not JSON") from None
 
 
-def conform(shape: Shape, plain: Any, where: str) -> Any:
+def conform(shape: Shape, plain: Plain, where: str) -> Read:
     """Return a plain value as what it should be.
 
     `where` is its place in the file, for the error, which names the first difference.
@@ -156,7 +160,7 @@ def require_text(text: str, where: str) -> str:
 
 def amount(plain: object) -> float:
     """Read 0 or a number between 1e-30 and 1e30; a shape for :func:`conform`."""
-    number: Any = plain
+    number: Plain = plain
     if type(plain) in (int, float) and (number == 0 or 1 / LONGEST <= number <= LONGEST):
         return float(number)
     raise FrameError("expected 0 or a number between 1e-30 and 1e30")
@@ -172,10 +176,10 @@ def or_nan(shape: Callable[[object], float]) -> Callable[[object], float]:
     return lambda plain: plain if isinstance(plain, float) and plain != plain else shape(plain)
 
 
-def one_of(*known: str | None) -> Callable[[object], Any]:
+def one_of(*known: str | None) -> Callable[[object], Read]:
     """Return the shape of a word from a list."""
 
-    def read(plain: object) -> Any:
+    def read(plain: object) -> Read:
         if not any(type(plain) is type(own) and plain == own for own in known):
             words = ", ".join(map(repr, known))
             raise FrameError(f"expected one of {words}, found {shorten(ascii(plain))}")
@@ -213,7 +217,7 @@ Bounded = Annotated[Floats, bounded]
 BoundedOrNan = Annotated[Floats, bounded_or_nan]
 
 
-def _scalar(shape: Any, plain: Any, where: str) -> Any:
+def _scalar(shape: Shape, plain: Plain, where: str) -> Read:
     found = type(plain)
     if found is not shape and (found, shape) != (int, float):
         raise FrameError(f"{where}: expected {_NAMES[shape]}, found {_found(plain)}")
@@ -223,8 +227,8 @@ def _scalar(shape: Any, plain: Any, where: str) -> Any:
 
 
 def _named(
-    shape: Mapping[str, Shape], plain: Any, where: str, optional: frozenset[str] = frozenset()
-) -> dict[str, Any]:
+    shape: Mapping[str, Shape], plain: Plain, where: str, optional: frozenset[str] = frozenset()
+) -> dict[str, Plain]:
     if not isinstance(plain, dict):
         raise FrameError(f"{where or 'it'}: expected an object, found {_found(plain)}")
     for name in shape:
@@ -243,7 +247,7 @@ def _named(
     }
 
 
-def _many(parts: tuple[Any, ...], plain: Any, where: str) -> tuple[Any, ...]:
+def _many(parts: tuple[Shape, ...], plain: Plain, where: str) -> tuple[Any, ...]:
     if not isinstance(plain, list | tuple):
         raise FrameError(f"{where}: expected a list, found {_found(plain)}")
     each = parts[:1] * len(plain) if parts[1:] == (...,) else parts
@@ -253,14 +257,14 @@ def _many(parts: tuple[Any, ...], plain: Any, where: str) -> tuple[Any, ...]:
     return tuple(conform(own, value, f"{where}[{place}]") for place, (own, value) in pairs)
 
 
-def _any_names(parts: tuple[Any, ...], plain: Any, where: str) -> dict[str, Any]:
+def _any_names(parts: tuple[Shape, ...], plain: Plain, where: str) -> dict[str, Plain]:
     if not isinstance(plain, dict):
         raise FrameError(f"{where}: expected an object, found {_found(plain)}")
     names = {require_text(name, f"a name in {where}"): value for name, value in plain.items()}
     return {name: conform(parts[1], value, f"{where}.{name}") for name, value in names.items()}
 
 
-def _one_of(parts: tuple[Any, ...], plain: Any, where: str) -> Any:
+def _one_of(parts: tuple[Shape, ...], plain: Plain, where: str) -> Read:
     if plain is None and NoneType in parts:
         return None
     known = [own for own in parts if own is not NoneType]
@@ -277,27 +281,27 @@ def _one_of(parts: tuple[Any, ...], plain: Any, where: str) -> Any:
     return conform(known[-1], plain, where)
 
 
-def _nearest(kinds: Iterable[Any], plain: Mapping[str, Any]) -> Any:
+def _nearest(kinds: Iterable[Shape], plain: Mapping[str, Plain]) -> Read:
     """Return the kind that has most fields of an object, the first of several."""
     return max(kinds, key=lambda kind: len(plain.keys() & fields_of(kind).keys()))
 
 
-def _tagged(kinds: Mapping[str, Any], plain: Any, where: str) -> Any:
+def _tagged(kinds: Mapping[str, Shape], plain: Plain, where: str) -> Read:
     if not isinstance(plain, list | tuple) or len(plain) != 2:
         raise FrameError(f"{where}: expected a list of a name and fields, found {_found(plain)}")
     name = _made(lambda: one_of(*kinds)(plain[0]), where)
     return conform(kinds[name], plain[1], where)
 
 
-def _literal(parts: tuple[Any, ...], plain: Any, where: str) -> Any:
+def _literal(parts: tuple[Shape, ...], plain: Plain, where: str) -> Read:
     return _made(lambda: one_of(*parts)(plain), where)
 
 
-def _annotated(parts: tuple[Any, ...], plain: Any, where: str) -> Any:
+def _annotated(parts: tuple[Shape, ...], plain: Plain, where: str) -> Read:
     return _made(lambda: parts[1](plain), where)
 
 
-_PARTED: Final[dict[Any, Callable[[tuple[Any, ...], Any, str], Any]]] = {
+_PARTED: Final[dict[Shape, Callable[[tuple[Shape, ...], Plain, str], Read]]] = {
     tuple: _many,
     dict: _any_names,
     Union: _one_of,
@@ -307,7 +311,7 @@ _PARTED: Final[dict[Any, Callable[[tuple[Any, ...], Any, str], Any]]] = {
 }
 
 
-def _made(make: Callable[[], Any], where: str) -> Any:
+def _made(make: Callable[[], Read], where: str) -> Read:
     try:
         return make()
     except DPModelsError as error:
@@ -320,11 +324,11 @@ def _depth(content: bytes) -> int:
     return int(steps.cumsum().max(initial=0))
 
 
-def _found(plain: Any) -> str:
+def _found(plain: Plain) -> str:
     return _NAMES.get(type(plain), type(plain).__name__)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Plain]]) -> dict[str, Plain]:
     made = dict(pairs)
     if len(made) < len(pairs):
         seen: set[str] = set()

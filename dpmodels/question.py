@@ -105,7 +105,7 @@ class Question:
         guarantee = conform(ApproxDP | ZCDP | PureDP, plain["guarantee"], "terms.guarantee")
         return cls(**{**own, "words": plain["words"], "guarantee": guarantee})
 
-    def to_saved(self) -> dict[str, Any]:
+    def to_saved(self) -> dict[str, object]:
         """Return plain values, as the file of a result holds them."""
         words = {name: plain_word(word) for name, word in self.words.items()}
         if self.parent is not None:
@@ -122,7 +122,7 @@ class Question:
             return parent.derive(derived["verb"], **derived["words"])
         return cls(**conform(SAVED, plain, "request"))
 
-    def about(self, mechanism: str, codebook: Mapping[str, Any] | None = None) -> About:
+    def about(self, mechanism: str, codebook: Mapping[str, object] | None = None) -> About:
         """Return what a ledger keeps: a digest stands for the declarations, those used if given."""
         own = fingerprint(self.codebook if codebook is None else codebook)
         unit = getattr(self.guarantee, "hidden", self.adjacency.unit.removeprefix("one "))
@@ -153,7 +153,7 @@ def asked(
     return Question(verb, formula, codebook, guarantee, relation, words, subset, attached)
 
 
-def plain_word(word: Any) -> Any:
+def plain_word(word: object) -> object:
     """Return an argument as JSON has it.
 
     >>> plain_word(np.arange(2.0)), plain_word(np.datetime64("2001-02-03")), plain_word([1, None])
@@ -199,7 +199,7 @@ def canonical(plain: object) -> bytes:
     return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
 
-def difference(one: Any, other: Any, where: str = "") -> str:
+def difference(one: object, other: object, where: str = "") -> str:
     """Say at which word two plain values first differ; nothing where they do not."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         for key in [*one, *(key for key in other if key not in one)]:

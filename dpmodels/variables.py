@@ -212,7 +212,7 @@ class Categorical:
         return (" < " if self.ordered else " | ").join(texts) + said_missing(self.missing)
 
 
-def _given(levels: Any, labels: Any) -> Any:
+def _given(levels: object, labels: object) -> object:
     """Return the labels where they are written."""
     if not isinstance(levels, Mapping):
         return labels
@@ -272,7 +272,7 @@ def kind(variable: Variable) -> str:
     return "ordered" if variable.ordered else "categorical"
 
 
-def _bound(side: str, declared: Any) -> float:
+def _bound(side: str, declared: object) -> float:
     bound = real(declared)
     if math.isnan(bound):
         days = ', or of days ("2001-01-01", "2020-12-31"); levels are a list, ["low", "high"]'
@@ -283,7 +283,7 @@ def _bound(side: str, declared: Any) -> float:
     return bound
 
 
-def _step(lower: float, upper: float, declared: Any) -> float:
+def _step(lower: float, upper: float, declared: object) -> float:
     step = real(declared)
     steps = (upper - lower) / step if step > 0 else 0.0
     if step != 0 and not (1 <= steps <= 2**40 and abs(steps - round(steps)) <= _WHOLE):
@@ -294,7 +294,7 @@ def _step(lower: float, upper: float, declared: Any) -> float:
     return (upper - lower) / round(steps) if step else 0.0
 
 
-def as_variable(name: str, declared: Any) -> Variable:
+def as_variable(name: str, declared: object) -> Variable:
     """Read one declaration: a tuple is a range, a list, a dict or pandas' dtype a set of levels."""
     try:
         match declared:
@@ -318,7 +318,7 @@ def as_variable(name: str, declared: Any) -> Variable:
     )
 
 
-def _are_labels(declared: dict[Any, Any]) -> bool:
+def _are_labels(declared: dict[object, object]) -> bool:
     """Tell labels of levels from an entry of a codebook's file."""
     texts = all(isinstance(label, str) for label in declared.values())
     return texts and not {"type", "range", "levels"} & set(declared)
@@ -336,9 +336,9 @@ def _of_dtype(dtype: Any) -> Categorical:
     return Categorical(tuple(dtype.categories), ordered=bool(dtype.ordered))
 
 
-def to_plain(variable: Variable) -> dict[str, Any]:
+def to_plain(variable: Variable) -> dict[str, object]:
     """Return one variable as JSON values; what is not declared is left out."""
-    entry: dict[str, Any] = {}
+    entry: dict[str, object] = {}
     match variable:
         case Boolean():
             entry = {"type": "boolean"}
@@ -357,7 +357,7 @@ def to_plain(variable: Variable) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if value}
 
 
-def from_plain(name: str, entry: Any) -> Variable:
+def from_plain(name: str, entry: object) -> Variable:
     """Read one variable from JSON values."""
     try:
         match entry:

@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple, TypeVar, get_args, get_origin, get_ty
 
 from dpmodels.outside import Shape
 
-SpecFunction = TypeVar("SpecFunction", bound=Callable[..., Any])
-_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
+SpecFunction = TypeVar("SpecFunction", bound=Callable[..., object])
+_NONE: Final[Mapping[str, object]] = MappingProxyType({})
 # Parameters of a verb's function that are not options of its own.
 _COMMON: Final = ("formula", "data", "answers", "mechanism", "shared")
 
@@ -26,14 +26,14 @@ class Verb(NamedTuple):
     name: str
     spec: Callable[..., Any]  # From a request to its specification
     gaussian: str
-    among_sites: Mapping[str, Any]
+    among_sites: Mapping[str, object]
     spends_delta: bool
     audited: tuple[str, str] | None
 
     @property
     def function(self) -> Callable[..., Any]:
         """The function, which stands beside the specification."""
-        function: Callable[..., Any] = vars(sys.modules[self.spec.__module__])[f"dp_{self.name}"]
+        function: Callable[..., object] = vars(sys.modules[self.spec.__module__])[f"dp_{self.name}"]
         return function
 
     @property
@@ -59,7 +59,7 @@ class Verb(NamedTuple):
         returned = get_type_hints(unwrap(self.function)).get("return", object)
         return (get_args(returned) or (returned,))[0]
 
-    def sent(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def sent(self, options: Mapping[str, object]) -> dict[str, object]:
         """Return options with what stands for None where sites send something once."""
         return {
             name: self.among_sites.get(name) if own is None else own
@@ -67,7 +67,7 @@ class Verb(NamedTuple):
         }
 
 
-def _plain_shape(annotation: Any) -> Shape:
+def _plain_shape(annotation: object) -> Shape:
     """Return an annotation with tuples of numbers for all that has many values."""
     kinds = get_args(annotation) if get_origin(annotation) is UnionType else (annotation,)
     return reduce(or_, (tuple[float, ...] if get_args(kind) else kind for kind in kinds))
@@ -83,7 +83,7 @@ def spec_of(
     verb: str,
     *,
     gaussian: str = "",
-    among_sites: Mapping[str, Any] = _NONE,
+    among_sites: Mapping[str, object] = _NONE,
     spends_delta: bool = False,
     audited: tuple[str, str] | None = None,
 ) -> Callable[[SpecFunction], SpecFunction]:

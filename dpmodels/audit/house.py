@@ -56,7 +56,7 @@ class Seen(Witness):
         self.crossings: list[Crossing] = []
 
     def measured(
-        self, strategy: Any, statistics: Sequence[Any], names: Sequence[str], plan: Any
+        self, strategy: Any, statistics: Sequence[object], names: Sequence[str], plan: Any
     ) -> None:
         """Keep the exact statistics."""
         self.crossings.append(Crossing(strategy, tuple(statistics), tuple(names), plan))
@@ -70,7 +70,7 @@ class HouseRecipe:
     formula: str
     words: dict[str, Any]
 
-    def __call__(self, rows: Any) -> Any:
+    def __call__(self, rows: object) -> object:
         """Run the verb on rows."""
         return self._asked(self.holders(rows, Witness()))
 
@@ -83,7 +83,7 @@ class HouseRecipe:
         lines = [numbers(crossing.release(entropy)) for _ in range(runs)]
         return np.stack(lines) if len({line.shape for line in lines}) == 1 else lines
 
-    def holders(self, rows: Any, witness: Witness) -> Parties:
+    def holders(self, rows: object, witness: Witness) -> Parties:
         """Return rows as their holders have them, watched."""
         mode = self.csv if isinstance(rows, str | PathLike) else "records"
         return Parties(("",), (with_csv_mode(rows, mode),), witness=witness)
@@ -112,7 +112,7 @@ class HouseRecipe:
         relation = self.question.adjacency
         return abs(rows - neighbour) > (0 if relation.n_public else relation.places)
 
-    def _n_rows(self, table: Any) -> int | None:
+    def _n_rows(self, table: object) -> int | None:
         """Return how many rows a verb counts in a table, None where it refuses the table."""
         try:
             statistics = self.crossing(table).statistics
@@ -126,7 +126,7 @@ class HouseRecipe:
         own = (word for word in self.words.values() if isinstance(word, str))
         return " ".join((self.formula, *own))
 
-    def _asked(self, data: Any) -> Any:
+    def _asked(self, data: Any) -> object:
         """Run the verb, which need not say that rows of an audit are few."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BudgetWarning)
@@ -170,7 +170,7 @@ def house_recipe(partial: functools.partial[Any]) -> HouseRecipe:
     return HouseRecipe(partial.func, formula, given)
 
 
-def either(function: Callable[[Any], Any], pair: Pair) -> Any:
+def either(function: Callable[[object], object], pair: Pair) -> Any:
     """Return a function's value for the table of a pair that it takes."""
     try:
         return function(pair.rows)
@@ -220,7 +220,7 @@ def numbers(release: Any) -> Floats:
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _once(value: NDArray[Any]) -> Floats:
+def _once(value: NDArray[np.generic]) -> Floats:
     square = value.ndim == 2 and value.shape[0] == value.shape[1]
     if square and np.array_equal(value, value.T):
         value = value[np.triu_indices(len(value))]

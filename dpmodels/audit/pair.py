@@ -42,7 +42,7 @@ class Pair:
     """
 
     rows: Any
-    neighbour: Any
+    neighbour: object
     adjacency: AdjacencyName = "replace"
     name: str = ""
 
@@ -63,9 +63,9 @@ def of_persons(pairs: Sequence[Pair], rows: int, person: str = PERSON) -> tuple[
     >>> own.rows
     {'a': [0, 1, 1, 1], 'person': ['0', '1', '1', '1']}
     """
-    written: dict[int, dict[str, list[Any]]] = {}
+    written: dict[int, dict[str, list[object]]] = {}
 
-    def side(table: Any, kept: int) -> dict[str, list[Any]]:
+    def side(table: Any, kept: int) -> dict[str, list[object]]:
         if id(table) not in written:
             counts = [1] * kept + [rows] * (_size(table) - kept)
             at = np.repeat(np.arange(len(counts)), counts)

@@ -19,8 +19,8 @@ from dpmodels.models.replay import all_verbs
 from dpmodels.variables import Integer
 
 BOOK: Final = codebook(a=(-1, 1), b=(-1, 1), g=["x", "y"])
-PURE: Final[dict[str, Any]] = {"codebook": BOOK, "eps": 1.0}
-GAUSSIAN: Final[dict[str, Any]] = {**PURE, "delta": 1e-5}
+PURE: Final[dict[str, object]] = {"codebook": BOOK, "eps": 1.0}
+GAUSSIAN: Final[dict[str, object]] = {**PURE, "delta": 1e-5}
 
 GONE: Final = "a row against none, few others"
 GONE_OF_MANY: Final = "a row against none, among its like"
@@ -132,12 +132,12 @@ def named_pair(recipe: HouseRecipe, name: str) -> Pair:
     return next(pair for pair in pairs if pair.name == name)
 
 
-def _pca(mechanism: str, words: dict[str, Any], *rest: Any) -> Audited:
+def _pca(mechanism: str, words: dict[str, object], *rest: object) -> Audited:
     """Put a mechanism of moments, or of directions, behind the same formula."""
     return _of("pca", "~ a + b", mechanism, words, *rest)
 
 
-def _of(verb: str, formula: str, mechanism: str, words: dict[str, Any], *rest: Any) -> Audited:
+def _of(verb: str, formula: str, mechanism: str, words: dict[str, object], *rest: Any) -> Audited:
     """Put a mechanism that a verb chooses by its name, or has no other, behind a formula."""
     function = all_verbs()[verb].function
     named = {"mechanism": mechanism} if "mechanism" in signature(function).parameters else {}
@@ -175,7 +175,7 @@ THREE: Final = {
 FINE: Final = {**PURE, "breaks": 8}
 
 
-def _over(periods: int, words: dict[str, Any]) -> dict[str, Any]:
+def _over(periods: int, words: dict[str, object]) -> dict[str, object]:
     """Return the words of counts over so many periods."""
     return {**words, "time": "t", "codebook": codebook(t=Integer(0, periods - 1))}
 

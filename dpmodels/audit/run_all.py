@@ -40,13 +40,13 @@ class JointRecipe(HouseRecipe):
     protocol: SiteProtocol  # how they release together
     others: Any  # rows of each other site
 
-    def holders(self, rows: Any, witness: Witness) -> Parties:
+    def holders(self, rows: object, witness: Witness) -> Parties:
         """Return rows at the first site, and the others'."""
         seated = self.protocol.seats(SITES)
         data = (rows, *(deepcopy(self.others) for _ in seated[1:]))
         return Parties(seated, data, self.protocol, witness=witness)
 
-    def __call__(self, rows: Any) -> Any:
+    def __call__(self, rows: object) -> object:
         """Run the verb, with the rows at the first site."""
         return self._asked(self.holders(rows, NOBODY))
 
@@ -93,7 +93,7 @@ JOINT: Final = tuple(joint_audited(kind()) for kind in PROTOCOLS.values())
 # Audits for persons: the pairs and the lines of the registry, with a person for each row.
 
 
-def for_persons(line: Audited, rows: Any) -> Audited:
+def for_persons(line: Audited, rows: object) -> Audited:
     """Return the line of the registry that protects persons of `rows` rows, or of "mean"."""
     verb = partial(line.verb, person=PERSON, rows=rows)
     (pair,) = of_persons([line.pair], rows if isinstance(rows, int) else 2)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpmodels.errors import ArgumentError
 from dpmodels.typing import Floats
 
-Batch = Callable[[Any, int], ArrayLike]
+Batch = Callable[[object, int], ArrayLike]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -61,7 +61,7 @@ class Runs:
         return self.values[self.place(kind)] if kind in self.kinds else np.empty((0, 0))
 
 
-def run(recipe: Recipe, rows: Any, runs: int, batch: Batch | None = None) -> Runs:
+def run(recipe: Recipe, rows: object, runs: int, batch: Batch | None = None) -> Runs:
     """Run a recipe many times on the same rows, or its batch once, of a line a run.
 
     ArgumentError if the batch has not one line a run.
@@ -88,7 +88,7 @@ def _raised(error: Exception) -> str:
     return f"raises {type(error).__name__}"
 
 
-def _once(recipe: Recipe, rows: Any) -> tuple[str, Floats]:
+def _once(recipe: Recipe, rows: object) -> tuple[str, Floats]:
     try:
         value = released(recipe(rows))
     except Exception as error:
@@ -150,7 +150,7 @@ def commonest(*sides: Runs) -> str:
 
 # A recipe may have the attributes batch(rows, runs) -> array of shape (runs, k), law ("gaussian")
 # and score(values of shape (m, k)) -> array of shape (m,); see `dpmodels.audit.verb.audit`.
-Recipe = Callable[[Any], Any]
+Recipe = Callable[[object], object]
 
 
 def released(value: object) -> Floats:
@@ -189,7 +189,7 @@ def released(value: object) -> Floats:
     return _flat(np.asarray(value))
 
 
-def _is_numeric(value: Any) -> bool:
+def _is_numeric(value: object) -> bool:
     try:
         return np.asarray(value).dtype.kind in "biuf"
     except ValueError:
@@ -200,7 +200,7 @@ def _joined(parts: list[Floats]) -> Floats:
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _flat(array: NDArray[Any]) -> Floats:
+def _flat(array: NDArray[np.generic]) -> Floats:
     if array.dtype.kind == "c":
         array = np.stack([array.real, array.imag], axis=-1)
     if array.dtype.kind in "biuf":

@@ -34,7 +34,7 @@ def converted(codebook: Codebook, chunk: Mapping[str, NDArray[Any]]) -> Columns:
     return on_steps(codebook, as_written(codebook, chunk))
 
 
-def as_written(codebook: Codebook, chunk: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
+def as_written(codebook: Codebook, chunk: Mapping[str, NDArray[np.generic]]) -> dict[str, Floats]:
     """Do the same with numbers as they are, between the steps they are declared in."""
     columns: dict[str, Floats] = {}
     for name, declared in codebook.items():
@@ -51,7 +51,9 @@ def as_written(codebook: Codebook, chunk: Mapping[str, NDArray[Any]]) -> dict[st
 
 
 def _known(
-    cells: NDArray[Any], read: Callable[[NDArray[Any]], Floats], missing: tuple[Level, ...]
+    cells: NDArray[np.generic],
+    read: Callable[[NDArray[np.generic]], Floats],
+    missing: tuple[Level, ...],
 ) -> Floats:
     """Read cells as numbers, nan where they are read like a missing code."""
     values = read(cells)

@@ -82,7 +82,7 @@ class Device:
         truths = pd.Index(self.levels, name="truth", dtype=object)
         return pd.DataFrame(matrix([self.channel]), answers, truths)
 
-    def randomize(self, values: Any) -> Any:
+    def randomize(self, values: Any) -> object:
         """Answer by the device, with coins of an exact law; to be run where the truth is known.
 
         Parameters
@@ -160,7 +160,9 @@ class Device:
         return self.summary().as_html()
 
 
-def places_of(levels: tuple[Level, ...], values: Iterable[Any]) -> tuple[Integers, pd.Index | None]:
+def places_of(
+    levels: tuple[Level, ...], values: Iterable[object]
+) -> tuple[Integers, pd.Index | None]:
     """Return the places of values among levels, -1 of what is none, and their index.
 
     ArgumentError for a table, and whatever else is no sequence of values.

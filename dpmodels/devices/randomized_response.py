@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from numbers import Rational
-from typing import Any
 
 from dpmodels.arguments import real, whole
 from dpmodels.devices.device import Device
@@ -173,7 +172,7 @@ def _by_force(levels: tuple[Level, ...], forced: object) -> Device:
     return _checked(levels, "forced answer", law, 1 - total, "forced=")
 
 
-def _by_question(levels: tuple[Level, ...], truth: Fraction, unrelated: Any) -> Device:
+def _by_question(levels: tuple[Level, ...], truth: Fraction, unrelated: object) -> Device:
     size = len(levels)
     if unrelated is None:
         law = (Fraction(1, size),) * size

@@ -20,7 +20,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -86,7 +85,7 @@ class UnaryDevice:
         """A device for each column of answers, as :func:`dpmodels.dp_survey` takes them."""
         return {str(level): Bit(self.eps) for level in self.levels}
 
-    def randomize(self, values: Iterable[Any]) -> pd.DataFrame:
+    def randomize(self, values: Iterable[object]) -> pd.DataFrame:
         """Answer by the device, with coins of an exact law; to be run where the truth is known.
 
         Parameters

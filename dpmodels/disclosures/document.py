@@ -326,7 +326,7 @@ def _quoted(text: str) -> str:
 _METHODS: Final = ("plot_scree", "plot_loadings")
 
 
-def pictures(fit: Any) -> tuple[tuple[str, bytes], ...]:
+def pictures(fit: object) -> tuple[tuple[str, bytes], ...]:
     """Draw a result, each picture with its words; none where matplotlib is not installed."""
     if fit is None or find_spec("matplotlib") is None:
         return ()

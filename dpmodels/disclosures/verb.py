@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from dpmodels.arguments import text, truth
 from dpmodels.disclosures.blocks import Block
@@ -24,7 +24,7 @@ from dpmodels.writing import require_target, write_whole
 
 
 def disclosure(
-    of: Result | Ledger | Session | str | PathLike[str] | Iterable[Any],
+    of: Result | Ledger | Session | str | PathLike[str] | Iterable[object],
     *,
     title: str = "Disclosure report",
     author: str = "",

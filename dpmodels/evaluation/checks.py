@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -100,7 +100,7 @@ def checked(
 
 
 def _errors(
-    task: Task, recipe: Recipe, cell: Cell, tables: Iterable[Any], seed: int
+    task: Task, recipe: Recipe, cell: Cell, tables: Iterable[object], seed: int
 ) -> Floats | None:
     """Return errors on tables that were drawn before; None where the recipe cannot be asked."""
     try:
@@ -113,7 +113,7 @@ def _errors(
     return np.array([score.error for score in scores])
 
 
-def _consistent(task: Task, recipe: Recipe, cell: Cell, seed: int) -> dict[str, Any]:
+def _consistent(task: Task, recipe: Recipe, cell: Cell, seed: int) -> dict[str, object]:
     near, far = (
         _errors(task, recipe, step, drawn(task, cell, FEW, seed), seed)
         for step in (cell._replace(eps=cell.eps * more) for more in (LARGE, LARGE**2))
@@ -136,7 +136,7 @@ def _log_ratios(task: Task, recipe: Recipe, cell: Cell, repeats: int, seed: int)
     return np.asarray(np.log(ten / one))
 
 
-def _interval(logs: Floats, level: float) -> dict[str, Any]:
+def _interval(logs: Floats, level: float) -> dict[str, object]:
     """Return the ratio of errors with its interval, and whether that allows for about 1."""
     if len(logs) < 2:
         none = {"ratio": math.nan, "ratio_low": math.nan, "ratio_high": math.nan}

@@ -80,7 +80,7 @@ class Histograms:
         signed = workload.image(cells - drawn)
         return Score(workload.error(signed, scale), signed / scale, cells)
 
-    def _asked(self, recipe: Recipe, drawn: Integers, eps: float, seed: int) -> Any:
+    def _asked(self, recipe: Recipe, drawn: Integers, eps: float, seed: int) -> object:
         if not recipe.is_verb:
             return recipe.of_counts(drawn, eps, seed)
         names = variables(drawn.ndim)
@@ -101,7 +101,7 @@ def variables(axes: int) -> list[str]:
     return ["v"] if axes == 1 else [f"v{axis + 1}" for axis in range(axes)]
 
 
-def _has_margins(answer: Any) -> bool:
+def _has_margins(answer: object) -> bool:
     """Tell a result that gives margins by names of variables, and no table of all cells."""
     return not hasattr(answer, READ[0]) and callable(getattr(answer, "table", None))
 
@@ -134,7 +134,7 @@ def histograms(
     return made
 
 
-def require_names(tables: Mapping[Any, Any]) -> None:
+def require_names(tables: Mapping[object, object]) -> None:
     """Refuse tables without a name that can be printed."""
     for name in tables:
         if not isinstance(name, str) or not name:

@@ -28,7 +28,7 @@ from dpmodels.options import options
 from dpmodels.sessions.session import Session
 from dpmodels.typing import Floats
 
-Callee = Callable[..., Any]
+Callee = Callable[..., object]
 
 # What the evaluation says, and no recipe may.
 _SAID: Final = ("data", "sites", "codebook", "eps", "budget", "ledger")
@@ -50,13 +50,15 @@ class Recipe:
         """Whether it is asked of rows."""
         return {"data", "codebook"} <= self.words
 
-    def of_counts(self, counts: Any, eps: float, seed: int) -> Any:
+    def of_counts(self, counts: Any, eps: float, seed: int) -> object:
         """Answer counts by cell."""
         more = {"rng": np.random.default_rng(seed)} if "rng" in self.words else {}
         with simulation(seed=seed):
             return self.ask(counts.copy(), eps, **more)
 
-    def of_rows(self, data: Any, codebook: Any, eps: float, seed: int, **words: Any) -> Any:
+    def of_rows(
+        self, data: object, codebook: object, eps: float, seed: int, **words: object
+    ) -> object:
         """Answer rows, as a verb."""
         own = self.ask.keywords if isinstance(self.ask, partial) else {}
         more = {name: words[name] for name in _FILLED if name in words and name not in own}

@@ -108,7 +108,7 @@ def _by_cell(made: Study) -> tuple[Section, ...]:
 
 def _labels(made: Study) -> list[str]:
     """Name cells by what differs between them."""
-    texts: dict[str, Callable[[Any], str]] = {
+    texts: dict[str, Callable[[object], str]] = {
         "table": str,
         "domain": str,
         "scale": lambda one: f"{one:,}",

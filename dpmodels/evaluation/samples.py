@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from dpmodels.evaluation.recipe import Cell, Recipe, Score, recipes
 from dpmodels.typing import Floats
 
 LEVEL: Final = 0.95
-Truth = Callable[[pd.DataFrame], Any]
+Truth = Callable[[pd.DataFrame], object]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -80,7 +80,7 @@ class Measure:
     about: str
     read: tuple[str, ...]
     score: Callable[[Floats, Floats], Score]
-    blind: Mapping[str, Callable[..., Any]]
+    blind: Mapping[str, Callable[..., object]]
 
 
 def _alike(answer: Floats, truth: Floats) -> None:

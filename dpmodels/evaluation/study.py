@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
@@ -71,7 +71,7 @@ def _plain(
     truths: Mapping[int, Floats],
     answers: Mapping[tuple[str, int], Floats],
     stamp: str,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     coordinates = ("table", "domain", "scale", "eps")
     columns = {name: data[name].to_numpy().tolist() for name in coordinates}
     lines = zip(*columns.values(), strict=True)
@@ -93,7 +93,7 @@ def _plain(
     }
 
 
-def _rounded(values: Floats) -> Any:
+def _rounded(values: Floats) -> object:
     """Return nested lists of numbers of few digits, None for what is not finite."""
     if values.ndim:
         return [_rounded(part) for part in values]
@@ -101,7 +101,7 @@ def _rounded(values: Floats) -> Any:
     return float(f"{value:.{_DIGITS - 1}e}") if math.isfinite(value) else None
 
 
-def _drawn(table: Floats) -> dict[str, Any]:
+def _drawn(table: Floats) -> dict[str, object]:
     """Return a table in parts that are few enough to be drawn."""
     if table.ndim not in _PARTS:
         table = table.ravel()

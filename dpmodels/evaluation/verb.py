@@ -27,16 +27,16 @@ _MOST_ROWS: Final = 2**31
 
 
 def evaluate(
-    recipes: Mapping[str, Any],
-    tables: Mapping[str, Any] | None = None,
+    recipes: Mapping[str, object],
+    tables: Mapping[str, object] | None = None,
     *,
     scale: float | Iterable[float] = (1e3, 1e5),
     domain: int | tuple[int, ...] | Iterable[int | tuple[int, ...]] | None = None,
     eps: float | Iterable[float] = 0.1,
     error: str = "prefix",
     repeats: int = 20,
-    codebook: Mapping[str, Any] | None = None,
-    truth: Callable[[Any], Any] | None = None,
+    codebook: Mapping[str, object] | None = None,
+    truth: Callable[[object], object] | None = None,
     seed: int = 0,
 ) -> Study:
     """Compare algorithms on public or simulated tables; nothing is private, nothing is spent.
@@ -158,7 +158,7 @@ def evaluate(
     )
 
 
-def _several(name: str, given: Any) -> tuple[Any, ...]:
+def _several(name: str, given: Any) -> tuple[object, ...]:
     """Return one thing or many as a tuple; a tuple of a domain is one thing."""
     single = given is None or not isinstance(given, Iterable) or isinstance(given, str)
     if single or (name == "domain" and isinstance(given, tuple)):

@@ -276,10 +276,10 @@ class _Prototype:
     def name(self) -> str:
         return self._code
 
-    def memorize_passes_needed(self, state: dict[str, Any], env: object) -> int:
+    def memorize_passes_needed(self, state: dict[str, object], env: object) -> int:
         return 0
 
-    def eval(self, state: dict[str, Any], data: object) -> object:
+    def eval(self, state: dict[str, object], data: object) -> object:
         match self.value:
             case Category(levels=levels, contrast=contrast):
                 return patsy_category(pd.Series(levels, dtype=object), contrast, list(levels))

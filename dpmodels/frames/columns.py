@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-Cut = Callable[[int, int], NDArray[Any]]
+Cut = Callable[[int, int], NDArray[np.generic]]
 """The rows from a first to before a last, as a 1-D array."""
 
 
@@ -84,7 +84,7 @@ def _cut_of_sequence(column: Any) -> Cut:
         return cut(np.asarray(column))
     cells = column if isinstance(column, list | tuple | range) else list(column)
 
-    def cells_between(start: int, stop: int) -> NDArray[Any]:
+    def cells_between(start: int, stop: int) -> NDArray[np.generic]:
         part = cells[start:stop]
         return np.fromiter(part, object, len(part))
 
@@ -125,14 +125,14 @@ def _cut_of_categories(array: Any) -> Cut:
     return lambda start, stop: labels[codes[start:stop]]
 
 
-def _cut_of_arrow(array: Any) -> Cut:
+def _cut_of_arrow(array: object) -> Cut:
     import pyarrow as pa
 
     column = pa.array(array)
     return lambda start, stop: arrow_cells(column.slice(start, stop - start))
 
 
-def _polars_cells(series: "polars.Series") -> NDArray[Any]:
+def _polars_cells(series: "polars.Series") -> NDArray[np.generic]:
     """Give the n cells of a polars series, shape (n,).
 
     Numbers as numbers (integers with nulls: masked; other numbers: NaN for null), logical values
@@ -187,7 +187,7 @@ class ColumnRows:
         return blocks({name: cut(self.columns[name]) for name in wanted}, self.nrows, rows)
 
 
-def open_mapping(data: Mapping[Any, Any]) -> ColumnRows:
+def open_mapping(data: Mapping[object, object]) -> ColumnRows:
     """Open a mapping of names to 1-D array-likes of one length."""
     columns = {name: data[name] for name in data if isinstance(name, str)}
     lengths = {name: _length(name, column) for name, column in columns.items()}
@@ -267,7 +267,7 @@ class NativeRows:
         cuts = {name: cut(self._column(names.index(name))) for name in wanted}
         return blocks(cuts, self.nrows, rows)
 
-    def _column(self, position: int) -> Any:
+    def _column(self, position: int) -> object:
         """Take a column by its position: names may repeat among columns nobody wants."""
         import narwhals.stable.v2 as nw
 

@@ -105,7 +105,7 @@ _PLAIN_NUMBERS: Final = frozenset(map(id, (float, int, bool, NoneType)))
 _PLAIN_CELLS: Final = _PLAIN_NUMBERS | {id(str)}
 
 
-def to_float(values: NDArray[Any]) -> Floats:
+def to_float(values: NDArray[np.generic]) -> Floats:
     """Convert a column of any dtype, shape (n,), to numbers, each cell on its own.
 
     Numbers as the nearest float, logical values as 0 and 1, text as the number it spells. NaN for
@@ -133,7 +133,7 @@ def to_float(values: NDArray[Any]) -> Floats:
     return np.full(len(values), MISSING)
 
 
-def _cells_to_float(values: NDArray[Any]) -> Floats:
+def _cells_to_float(values: NDArray[np.generic]) -> Floats:
     cells = values.tolist()
     if set(map(id, map(type, cells))) <= _PLAIN_NUMBERS:
         try:
@@ -148,7 +148,7 @@ def _cell_to_float(cell: object) -> float:
     return number(value) if isinstance(value, str) else value
 
 
-def to_days(values: NDArray[Any]) -> Floats:
+def to_days(values: NDArray[np.generic]) -> Floats:
     """Convert a column of any dtype, shape (n,), to days since 1970-01-01, each cell on its own.
 
     Dates, times (the day they fall on, in their own zone) and text in the form of ISO 8601. NaN for
@@ -177,7 +177,7 @@ def to_days(values: NDArray[Any]) -> Floats:
     return np.fromiter(map(day, values.tolist()), np.float64, len(values))
 
 
-def to_codes(values: NDArray[Any], levels: tuple[Hashable, ...]) -> NDArray[np.intp]:
+def to_codes(values: NDArray[np.generic], levels: tuple[Hashable, ...]) -> NDArray[np.intp]:
     """Convert a column of any dtype, shape (n,), to positions among levels, each cell on its own.
 
     -1 where the cell is missing, masked or not listed; of equal levels the first counts, and one
@@ -208,7 +208,7 @@ def to_codes(values: NDArray[Any], levels: tuple[Hashable, ...]) -> NDArray[np.i
     return np.full(len(values), -1, dtype=np.intp)
 
 
-def plain_cells(values: NDArray[Any]) -> list[str | float | None]:
+def plain_cells(values: NDArray[np.generic]) -> list[str | float | None]:
     """Read the cells of a column of objects or text, shape (n,), each as a text or a number.
 
     Whole numbers, logical values and None may be left as they are.
@@ -220,10 +220,10 @@ def plain_cells(values: NDArray[Any]) -> list[str | float | None]:
         return list(map(plain, cells))
 
 
-def concatenated(parts: list[NDArray[Any]]) -> NDArray[Any]:
+def concatenated(parts: list[NDArray[np.generic]]) -> NDArray[np.generic]:
     """Join blocks of a column, of which some may be masked."""
     masked = any(isinstance(part, np.ma.MaskedArray) for part in parts)
-    join: Callable[..., NDArray[Any]] = np.ma.concatenate if masked else np.concatenate
+    join: Callable[..., NDArray[np.generic]] = np.ma.concatenate if masked else np.concatenate
     return join(parts) if parts else np.empty(0)
 
 
@@ -320,7 +320,7 @@ def level_names(values: NDArray[Any]) -> NDArray[Any]:
         cells = map(plain, values.tolist())
         return np.fromiter((names[cell] for cell in cells), object, len(values))
     numbers, at = np.unique(to_float(values), return_inverse=True)
-    own: NDArray[Any] = np.fromiter(map(_name, numbers.tolist()), object, len(numbers))
+    own: NDArray[np.object_] = np.fromiter(map(_name, numbers.tolist()), object, len(numbers))
     return own[at]
 
 
@@ -366,7 +366,7 @@ def arrow_cells(column: Any) -> NDArray[Any]:
     return concatenated([*map(_array_cells, column.chunks)])
 
 
-def _array_cells(array: Any) -> NDArray[Any]:
+def _array_cells(array: Any) -> NDArray[np.generic]:
     import pyarrow as pa
     from pyarrow import types
 
@@ -401,7 +401,7 @@ def _times(array: Any) -> NDArray[Any]:
     return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
-def _dictionary_cells(array: Any) -> NDArray[Any]:
+def _dictionary_cells(array: Any) -> NDArray[np.generic]:
     """Look cells up; an index that a damaged file puts outside the dictionary is missing."""
     values = _array_cells(array.dictionary)
     last = len(values)
@@ -411,7 +411,7 @@ def _dictionary_cells(array: Any) -> NDArray[Any]:
     return np.asarray(labels[np.where((codes < 0) | (codes > last), last, codes)])
 
 
-def _text_cells(array: Any) -> NDArray[Any]:
+def _text_cells(array: Any) -> NDArray[np.generic]:
     """Text, or the bytes of all cells where one is not UTF-8, which Arrow does not promise."""
     import pyarrow as pa
 
@@ -421,19 +421,19 @@ def _text_cells(array: Any) -> NDArray[Any]:
         return np.fromiter(array.cast(pa.large_binary()).to_pylist(), object, len(array))
 
 
-def _uuid_texts(cells: NDArray[Any]) -> NDArray[Any]:
+def _uuid_texts(cells: NDArray[np.generic]) -> NDArray[np.generic]:
     texts = (None if cell is None else str(UUID(bytes=cell)) for cell in cells)
     return np.fromiter(texts, object, len(cells))
 
 
-def is_text(kind: Any) -> bool:
+def is_text(kind: object) -> bool:
     """Whether cells of an Arrow type are read as text."""
     from pyarrow import types
 
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
-def is_bytes(kind: Any) -> bool:
+def is_bytes(kind: object) -> bool:
     """Whether cells of an Arrow type are bytes, which are read as text."""
     from pyarrow import types
 
@@ -445,7 +445,7 @@ def is_bytes(kind: Any) -> bool:
     )
 
 
-def is_number(kind: Any) -> bool:
+def is_number(kind: object) -> bool:
     """Whether cells of an Arrow type are read as numbers."""
     from pyarrow import types
 
@@ -457,7 +457,7 @@ def is_number(kind: Any) -> bool:
     )
 
 
-def is_days(kind: Any) -> bool:
+def is_days(kind: object) -> bool:
     """Whether cells of an Arrow type are dates, or times of a date."""
     from pyarrow import types
 

@@ -22,7 +22,7 @@ from dpmodels.frames.progress import as_one_of_many, steps
 from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, unfinished
 from dpmodels.frames.require import require
 
-Sums = tuple[NDArray[Any], int]
+Sums = tuple[NDArray[np.object_], int]
 """Exact integers, and the number of rows they are of."""
 
 Measure = Callable[[RowSource], Sums]
@@ -117,7 +117,7 @@ class DaskRows:
             told = _told(error)
         raise FrameError(unfinished(told))
 
-    def _roots(self, wanted: tuple[str, ...], measure: Measure) -> list[Any]:
+    def _roots(self, wanted: tuple[str, ...], measure: Measure) -> list[object]:
         """Put off the measuring: one delayed sum for a number of partitions."""
         import dask
 
@@ -210,7 +210,7 @@ def _meta() -> Any:
     return pd.Series([], dtype=object)
 
 
-def _tree(parts: Sequence[Any]) -> Any:
+def _tree(parts: Sequence[object]) -> Any:
     """Add delayed results, a few at a time."""
     import dask
 

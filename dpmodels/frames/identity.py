@@ -62,7 +62,7 @@ def person_keys(cells: NDArray[Any], secret: bytes, missing: Sequence[str] = ())
     return keys
 
 
-def cell_bytes(cells: NDArray[Any]) -> bytes:
+def cell_bytes(cells: NDArray[np.generic]) -> bytes:
     """Return what cells of any dtype hold, the same bytes however they are divided into blocks.
 
     It never raises.
@@ -122,7 +122,7 @@ def _of_numbers(cells: NDArray[Any], secret: bytes) -> Keys:
     return keys
 
 
-def _of_objects(cells: list[Any], secret: bytes) -> Keys:
+def _of_objects(cells: list[object], secret: bytes) -> Keys:
     """Return the keys of Python objects: integers by their values, all else by their texts."""
     import pandas as pd
 
@@ -178,7 +178,7 @@ def _encrypted(blocks: bytes, secret: bytes) -> Keys:
     return Keys(words[:, 0].copy(), words[:, 1].copy(), np.ones(len(words), dtype=bool))
 
 
-def _hashed(texts: NDArray[Any], secret: bytes) -> Keys:
+def _hashed(texts: NDArray[np.generic], secret: bytes) -> Keys:
     """Hash texts by SipHash, under a key for each word; the empty one is nobody's."""
     import pandas as pd
 

@@ -88,7 +88,7 @@ def steps(items: Iterator[Item], *, total: int | None, label: str) -> Iterator[I
             bar.update()
 
 
-def _bar(total: int | None, label: str, layout: str | None) -> Any:
+def _bar(total: int | None, label: str, layout: str | None) -> _Bar:
     return _Bar(
         total=total,
         desc=label,

@@ -20,7 +20,7 @@ _BY_KIND: Final = {
 }
 
 
-def kind_of(column: Any) -> Kind:
+def kind_of(column: object) -> Kind:
     """Tell from the type of a column, without a look at its cells, what it can hold.
 
     Only types that the container declares count: those of Arrow and polars, and of structured
@@ -44,7 +44,7 @@ def kind_of(column: Any) -> Kind:
     return ANY
 
 
-def kind_of_dtype(dtype: np.dtype[Any]) -> Kind:
+def kind_of_dtype(dtype: np.dtype[np.generic]) -> Kind:
     """Tell what a field of a structured array can hold.
 
     >>> kind_of_dtype(np.dtype("M8[D]"))

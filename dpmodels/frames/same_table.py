@@ -42,7 +42,7 @@ class _Column(NamedTuple):
     """Where a column lies, None where that is not known, and what has to live for it to be so."""
 
     extents: tuple[Extent, ...] | None
-    owner: Any
+    owner: object
 
 
 class _Table(NamedTuple):
@@ -75,7 +75,7 @@ class Tables:
         self._longest = 0
         self._room = _FEWEST
 
-    def require_new(self, data: Any, label: str) -> None:
+    def require_new(self, data: object, label: str) -> None:
         """Refuse a table that was met before, or that shares its rows with one."""
         import narwhals.stable.v2 as nw
 
@@ -158,7 +158,7 @@ def _object(owner: object) -> _Column:
     return _Column((Extent(id(owner), id(owner) + 1, 1, 1),), owner)
 
 
-def _column(cells: Any, table: Any) -> _Column:
+def _column(cells: Any, table: object) -> _Column:
     import narwhals.stable.v2 as nw
 
     pandas = nw.dependencies.get_pandas()
@@ -179,7 +179,7 @@ def _column(cells: Any, table: Any) -> _Column:
     return _Column(tuple(one for one in known if one.start < one.stop), owner)
 
 
-def _pandas_cells(series: Any) -> Any:
+def _pandas_cells(series: Any) -> object:
     """Return the array in which a pandas series has its cells; None where that is not known."""
     import pandas as pd
 
@@ -193,7 +193,7 @@ def _pandas_cells(series: Any) -> Any:
     return getattr(array, "_data", None)  # Nullable numbers
 
 
-def _of_array(array: NDArray[Any]) -> _Column:
+def _of_array(array: NDArray[np.generic]) -> _Column:
     root: Any = array
     while isinstance(root.base, np.ndarray):
         root = root.base

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,9 +143,11 @@ class NoisyMoments:
     noise: MomentNoise
 
 
-def add_noise(exact: NDArray[Any], scale: float, entropy: Entropy, law: Law = GAUSSIAN) -> Floats:
+def add_noise(
+    exact: NDArray[np.generic], scale: float, entropy: Entropy, law: Law = GAUSSIAN
+) -> Floats:
     """Add noise to Python integers; float only after the sum."""
-    sums: NDArray[Any] = exact + law.draw(scale, exact.size, entropy).astype(object)
+    sums: NDArray[np.generic] = exact + law.draw(scale, exact.size, entropy).astype(object)
     return sums.astype(np.float64)
 
 
@@ -155,7 +157,7 @@ def row_units(scale: float) -> int:
 
 
 def noised_rows(
-    exact: NDArray[Any], scale: float, entropy: Entropy, law: Law = GAUSSIAN
+    exact: NDArray[np.generic], scale: float, entropy: Entropy, law: Law = GAUSSIAN
 ) -> tuple[Floats, float]:
     """Return noisy numbers of rows, and the scale of their noise, in rows; least of many steps."""
     units = row_units(scale)
@@ -164,7 +166,7 @@ def noised_rows(
 
 
 def noised_symmetric(
-    exact: NDArray[Any], diagonal: float, off: float, entropy: Entropy, law: Law = GAUSSIAN
+    exact: NDArray[np.generic], diagonal: float, off: float, entropy: Entropy, law: Law = GAUSSIAN
 ) -> Floats:
     """Add independent noise on and above the diagonal of a symmetric integer matrix."""
     size = len(exact)
@@ -177,7 +179,7 @@ def noised_symmetric(
 
 
 def noised_moments(
-    exact: NDArray[Any], plan: Plan, entropy: Entropy, law: Law = GAUSSIAN
+    exact: NDArray[np.generic], plan: Plan, entropy: Entropy, law: Law = GAUSSIAN
 ) -> NoisyMoments:
     """Release the augmented moments with noise of the plan's steps.
 
@@ -190,7 +192,7 @@ def noised_moments(
 
 
 def noised_count(
-    exact: NDArray[Any], plan: Plan, entropy: Entropy, law: Law = GAUSSIAN
+    exact: NDArray[np.generic], plan: Plan, entropy: Entropy, law: Law = GAUSSIAN
 ) -> tuple[float, Floats | None]:
     """Release the number of rows and, where the plan has noise for it, their sum.
 
@@ -394,7 +396,7 @@ def eigenvalue_scale(
 
 
 def noised_eigenvalues(
-    exact: NDArray[Any], plan: Plan, entropy: Entropy, law: Law = GAUSSIAN
+    exact: NDArray[np.generic], plan: Plan, entropy: Entropy, law: Law = GAUSSIAN
 ) -> Floats:
     """Release the eigenvalues of the second moment, in units of the ball, largest first.
 

@@ -164,7 +164,7 @@ class AssociationScore:
         own, most = facts.adjacency, self.most
         about = released_spreads(exact, most, facts, bought, entropy)
         products = np.abs(centred_products(exact, about.centre))
-        scores: NDArray[Any] = products * about.weights // WEIGHTS
+        scores: NDArray[np.object_] = products * about.weights // WEIGHTS
         change = product_change(own, most, about.centre)
         unit, count = FINE * most**2 * about.rows * about.response * about.least, about.rows
         unlike = 1.0 if self.kind == "correlation" else math.sqrt(count / own.places)
@@ -173,7 +173,7 @@ class AssociationScore:
 
     def valued(
         self,
-        exact: NDArray[Any],
+        exact: NDArray[np.object_],
         ranked: Ranked,
         places: NDArray[np.int64],
         bought: BoughtMoments,
@@ -246,11 +246,15 @@ def require_meaningful(scale: float, most: int) -> None:
 
 
 def released_spreads(
-    exact: NDArray[Any], most: int, facts: SelectionFacts, bought: BoughtMoments, entropy: Entropy
+    exact: NDArray[np.generic],
+    most: int,
+    facts: SelectionFacts,
+    bought: BoughtMoments,
+    entropy: Entropy,
 ) -> Spread:
     """Release the mean and the spread of the response, and the spreads of all columns."""
     law = bought.law
-    sums: NDArray[Any] = np.array([exact[SUMS, -1], most * exact[SUMS, 0]], dtype=object)
+    sums: NDArray[np.generic] = np.array([exact[SUMS, -1], most * exact[SUMS, 0]], dtype=object)
     total, reached = add_noise(sums, bought.centre, entropy, law).tolist()
     count = max(reached / most, 1.0)
     centre = round(FINE * max(-most, min(most, total / count)))
@@ -267,7 +271,7 @@ def released_spreads(
     return Spread(centre, reached / most, response, least, np.maximum(spreads, least))
 
 
-def told_of(about: Spread, most: int, bought: BoughtMoments) -> dict[str, Any]:
+def told_of(about: Spread, most: int, bought: BoughtMoments) -> dict[str, object]:
     """Return what was released on the way to the names, as fields of a release."""
     return {
         "count": about.count,
@@ -381,14 +385,16 @@ class GainScore:
 
     def _ranked(
         self,
-        exact: NDArray[Any],
+        exact: NDArray[np.object_],
         facts: SelectionFacts,
         bought: BoughtFits,
         entropy: Entropy,
         about: FittedSoFar,
     ) -> Ranked:
         spread, fit = about.spread, about.fits[-1]
-        scores: NDArray[Any] = np.abs(residual_products(exact, fit)) * spread.weights // WEIGHTS
+        scores: NDArray[np.object_] = (
+            np.abs(residual_products(exact, fit)) * spread.weights // WEIGHTS
+        )
         width = 2 * residual_change(facts.adjacency, self.most, fit)
         unit = PARTS * self.most**2 * spread.response * spread.least
         after = partial(self._after, exact, facts, bought, entropy, about)
@@ -396,7 +402,7 @@ class GainScore:
 
     def _after(
         self,
-        exact: NDArray[Any],
+        exact: NDArray[np.object_],
         facts: SelectionFacts,
         bought: BoughtFits,
         entropy: Entropy,
@@ -408,7 +414,7 @@ class GainScore:
         longest = -(-fit.longest(most) // PARTS)
         product = int(residual_products(exact, fit)[place]) // PARTS
         total, square = exact[0, place + 1], exact[place + 1, place + 1]
-        sums: NDArray[Any] = np.array(
+        sums: NDArray[np.generic] = np.array(
             [product, longest * total, longest * square // most], dtype=object
         )
         scale = max(bought.multiplier * self._moved(facts, bought, longest), LEAST_SCALE)
@@ -449,7 +455,9 @@ class GainScore:
             residual_scatter(exact, fit, place)
             for fit, place in zip(fits[:-1], places.tolist(), strict=True)
         ]
-        moments: NDArray[Any] = np.concatenate([np.array(shared, dtype=object), scatters(own)])
+        moments: NDArray[np.generic] = np.concatenate(
+            [np.array(shared, dtype=object), scatters(own)]
+        )
         noisy = add_noise(moments, bought.moments, entropy, bought.law) / unit
         return {
             **found,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,7 @@ def reach_scales(adjacency: Adjacency, eps: float, lattice: Lattice) -> dict[str
     }
 
 
-def lost(exact: NDArray[Any]) -> list[int]:
+def lost(exact: NDArray[np.object_]) -> list[int]:
     """Return what clipping to ``2**-t``, t = 1, 2, ..., takes off the sum of squares.
 
     `exact`, shape (levels, columns + 1, columns + 1), is as from
@@ -105,7 +105,7 @@ def lost(exact: NDArray[Any]) -> list[int]:
 
 
 def clipping_radius(
-    exact: NDArray[Any],
+    exact: NDArray[np.object_],
     error: Callable[[float], float],
     plan: Plan,
     entropy: Entropy,
@@ -124,12 +124,14 @@ def clipping_radius(
     return first_above(lost(exact), allowed, scales, entropy)
 
 
-def noised_trace(exact: NDArray[Any], plan: Plan, entropy: Entropy, law: Law = GAUSSIAN) -> float:
+def noised_trace(
+    exact: NDArray[np.generic], plan: Plan, entropy: Entropy, law: Law = GAUSSIAN
+) -> float:
     """Release the trace of the second moment, in units of the ball; at least its noise.
 
     One row changes it by at most the squared radius of the ball, for either adjacency.
     """
-    trace: NDArray[Any] = np.array([sum(np.diagonal(exact)[1:].tolist())], dtype=object)
+    trace: NDArray[np.generic] = np.array([sum(np.diagonal(exact)[1:].tolist())], dtype=object)
     scale = plan.scales[TRACE]
     released = float(add_noise(trace, scale, entropy, law)[0])
     return max(released, law.sd * scale) / plan.lattice.steps**2

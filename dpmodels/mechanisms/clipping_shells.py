@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,7 @@ def shell_lattice(facts: Facts, multipliers: Sequence[float], *others: float) ->
 
 
 def noised_shells(
-    exact: NDArray[Any], outermost: int, plan: Plan, entropy: Entropy
+    exact: NDArray[np.generic], outermost: int, plan: Plan, entropy: Entropy
 ) -> list[Increment]:
     """Release increments and their traces, in units of the ball.
 
@@ -101,7 +101,7 @@ def noised_shells(
         sigma = plan.scales[name]
         off = sigma / math.sqrt(2)
         matrix = noised_symmetric(part, sigma, off, entropy) / unit
-        trace: NDArray[Any] = np.array([sum(np.diagonal(part).tolist())], dtype=object)
+        trace: NDArray[np.generic] = np.array([sum(np.diagonal(part).tolist())], dtype=object)
         noisy = add_noise(trace, sigma / weight, entropy) / unit
         found.append(Increment(matrix, float(noisy[0]), off / unit))
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,10 +95,12 @@ def law_of(plan: CountPlan) -> str:
     return "gaussian" if isinstance(plan.events[-1], GaussianEvent) else "laplace"
 
 
-def noised_units(plan: CountPlan, exact: NDArray[Any], entropy: Entropy) -> tuple[Floats, str]:
+def noised_units(
+    plan: CountPlan, exact: NDArray[np.generic], entropy: Entropy
+) -> tuple[Floats, str]:
     """Add the planned noise to whole rows, and return them in rows again, with its law."""
     noise = _drawn(plan, exact.size, entropy)
-    noisy: NDArray[Any] = exact.astype(object) * plan.whole + noise.astype(object)
+    noisy: NDArray[np.generic] = exact.astype(object) * plan.whole + noise.astype(object)
     return noisy.astype(np.float64) / plan.whole, law_of(plan)
 
 
@@ -111,7 +112,7 @@ def _drawn(plan: CountPlan, size: int, entropy: Entropy) -> Integers:
 def noised_sums(
     card: Card,
     plan: CountPlan,
-    exact: NDArray[Any],
+    exact: NDArray[np.generic],
     rows: int,
     entropy: Entropy,
     *,
@@ -136,7 +137,7 @@ def noised_sums(
 
 
 def noised_counts(
-    card: Card, plan: CountPlan, exact: NDArray[Any], rows: int, entropy: Entropy
+    card: Card, plan: CountPlan, exact: NDArray[np.generic], rows: int, entropy: Entropy
 ) -> CountsRelease:
     """Add the planned noise to exact counts."""
     noise = _drawn(plan, exact.size, entropy)
@@ -144,7 +145,7 @@ def noised_counts(
 
 
 def noised_mean(
-    card: Card, plan: CountPlan, exact: NDArray[Any], rows: int, entropy: Entropy
+    card: Card, plan: CountPlan, exact: NDArray[np.generic], rows: int, entropy: Entropy
 ) -> CountsRelease:
     """Add the planned noise to the sum and the counts that one mean of all rows is made of.
 

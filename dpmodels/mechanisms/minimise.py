@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -253,7 +253,9 @@ def mask(distance: float, columns: int, multiplier: float, law: Law) -> Mask:
 def masked(point: Pair, own: Mask, entropy: Entropy, law: Law) -> Floats:
     """Round an exact point to the nearest of the mask's lattice and add its noise."""
     exact = (Fraction(high) + Fraction(low) for high, low in np.transpose(point).tolist())
-    whole: NDArray[Any] = np.array([round(x / Fraction(own.step)) for x in exact], dtype=object)
+    whole: NDArray[np.generic] = np.array(
+        [round(x / Fraction(own.step)) for x in exact], dtype=object
+    )
     return add_noise(whole, own.scale, entropy, law) * own.step
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,7 +212,7 @@ class Lengths(NamedTuple):
         return int(np.argmin(np.where(known, square, math.inf)))
 
 
-def _noisy(exact: NDArray[Any], scale: float, entropy: Entropy, law: Law) -> Floats:
+def _noisy(exact: NDArray[np.generic], scale: float, entropy: Entropy, law: Law) -> Floats:
     """Release integers of which a row is :data:`UNITS`."""
     return add_noise(exact, max(scale * UNITS, law.smallest), entropy, law) / UNITS
 

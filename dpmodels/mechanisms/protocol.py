@@ -21,6 +21,7 @@ from dpmodels.postprocess.residuals import Term, cells, components, largest, sub
 from dpmodels.privacy import Adjacency, Event, Guarantee
 from dpmodels.released import (
     AnswersRelease,
+    AnyRelease,
     Ball,
     BoughtCurvature,
     Card,
@@ -337,10 +338,10 @@ def units_of(scale: float) -> int:
 
 
 def counts_released(
-    card: Card, plan: CountPlan, exact: NDArray[Any], noise: Integers, rows: int, law: str
+    card: Card, plan: CountPlan, exact: NDArray[np.generic], noise: Integers, rows: int, law: str
 ) -> CountsRelease:
     """Add integer noise to exact counts; the number of rows goes along where it is public."""
-    noisy: NDArray[Any] = exact + noise.astype(object)
+    noisy: NDArray[np.object_] = exact + noise.astype(object)
     return CountsRelease(
         values=noisy.astype(np.float64) / plan.whole,
         law=law,
@@ -474,7 +475,7 @@ class Score(Protocol):
     def width(self, adjacency: Adjacency, /) -> float:
         """Return the length of the interval of a neighbour's changes, in the scores' unit."""
 
-    def bought(self, facts: Any, paid: Any, eps: float, /) -> Any:
+    def bought(self, facts: Any, paid: Callable[[float], Guarantee], eps: float, /) -> Any:
         """Plan what is released besides the names, for draws of an eps: `events`, `noise_sd`.
 
         `paid` takes a share of the budget and returns what that guarantees.
@@ -488,7 +489,7 @@ class Score(Protocol):
 
     def valued(
         self,
-        exact: NDArray[Any],
+        exact: NDArray[np.object_],
         ranked: Ranked,
         places: NDArray[np.int64],
         bought: Any,
@@ -498,6 +499,8 @@ class Score(Protocol):
         """Release values of what was named with fresh noise, as fields of a release."""
 
 
+# Of any verb: which facts, plan and rows belong together, its verb knows.
+AnyStrategy = Strategy[Any, Any, Any, AnyRelease]
 # Of the second moment of rows in the unit ball.
 CovarianceMechanism = Strategy[Facts, Plan, PrivateDesign, MomentsRelease]
 # Of orthonormal directions of such rows.

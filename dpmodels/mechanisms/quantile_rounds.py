@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,7 +179,7 @@ class RoundsPlan:
 
 # Counts one group, whose rows below each end of the grid's cells are given, with noise: the ends
 # of the last round's cells, and their counts.
-Counted = Callable[[NDArray[Any], RoundsPlan, float, Entropy], tuple[Ends, NoisyCells]]
+Counted = Callable[[NDArray[np.generic], RoundsPlan, float, Entropy], tuple[Ends, NoisyCells]]
 
 
 def rounds_plan(
@@ -222,7 +221,7 @@ def _priced(
 
 
 def noisy_cells(
-    cells: NDArray[Any],
+    cells: NDArray[np.object_],
     hierarchy: Hierarchy,
     plan: RoundsPlan,
     turn: int,

@@ -197,10 +197,10 @@ class Response(NamedTuple):
     centre: int  # What it is counted from, in parts of lattice steps: `centred_products`
 
 
-def noised_response(exact: NDArray[Any], plan: ScreenPlan, entropy: Entropy) -> Response:
+def noised_response(exact: NDArray[np.generic], plan: ScreenPlan, entropy: Entropy) -> Response:
     """Release the number of complete rows, the response's sum and its sum of squares."""
     most, law = reach(plan.lattice), LAWS[plan.law]
-    sums: NDArray[Any] = np.array(
+    sums: NDArray[np.generic] = np.array(
         [most**2 * exact[0, 0], most * exact[0, -1], exact[1, -1]], dtype=object
     )
     noisy = add_noise(sums, _response_scale(plan), entropy, law)

@@ -31,7 +31,7 @@ therefore makes ``Δ = (1 - 1/n)(a aᵀ - b bᵀ)`` with ``a = x - m``, ``b = y 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +70,7 @@ def second_moment(statistic: Statistic, lattice: Lattice, *, centred: bool) -> S
     exact, rows = statistic.cross()
     unit = int(lattice.radius)
     complete = int(exact[0, 0]) // unit**2
-    second: NDArray[Any] = exact[1:, 1:]
+    second: NDArray[np.generic] = exact[1:, 1:]
     if centred:
         total = exact[0, 1:] // unit
         second = (complete * second - np.multiply.outer(total, total)) / max(complete, 1)
@@ -202,11 +202,11 @@ def hand_over_frame(
     )
 
 
-def _inside(exact: Scatter, frame: Floats, lattice: Lattice) -> NDArray[Any]:
+def _inside(exact: Scatter, frame: Floats, lattice: Lattice) -> NDArray[np.generic]:
     """Round count and scatter inside the space to integers, as moments are."""
     unit = lattice.radius**2
     compressed = frame.T @ exact.matrix @ frame
-    whole: NDArray[Any] = np.zeros((len(compressed) + 1,) * 2, dtype=object)
+    whole: NDArray[np.generic] = np.zeros((len(compressed) + 1,) * 2, dtype=object)
     whole[0, 0] = exact.complete * int(unit)
     rounded = [[round(value) for value in row] for row in (compressed * unit).tolist()]
     whole[1:, 1:] = np.array(rounded, dtype=object)

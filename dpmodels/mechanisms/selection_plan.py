@@ -42,7 +42,7 @@ DELTA_ERROR = 1e-8
 # From a share of a budget to what that guarantees.
 Paid = Callable[[float], Guarantee]
 # From levels, a unit and a number to indices, best first.
-Draw = Callable[[NDArray[Any], Fraction, int, Entropy], NDArray[np.int64]]
+Draw = Callable[[NDArray[np.generic], Fraction, int, Entropy], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ class LevelScore:
 
     def valued(
         self,
-        exact: NDArray[Any],
+        exact: NDArray[np.object_],
         ranked: Ranked,
         places: NDArray[np.int64],
         bought: BoughtCounts,

@@ -59,7 +59,7 @@ _ROUNDING: Final = 1e-9
 Kind = TypeVar("Kind", bound=type)
 _REGISTERED: Final[dict[str, type[Any]]] = {}
 # What was checked of a class; it is no longer checked once one of these is replaced.
-_PASSED: Final[dict[type[Any], tuple[Any, ...]]] = {}
+_PASSED: Final[dict[type[object], tuple[object, ...]]] = {}
 
 
 def register(mechanism: Kind) -> Kind:
@@ -210,7 +210,7 @@ def _class_fault(kind: Any) -> str:
     return ""
 
 
-def supplied(mechanism: object, table: Mapping[str, Any]) -> UserSupplied | None:
+def supplied(mechanism: object, table: Mapping[str, object]) -> UserSupplied | None:
     """Return the strategy of a registered mechanism where a table is of moments, else None."""
     if isinstance(mechanism, UserSupplied) or not table.keys() & {"gauss", "adassp"}:
         return mechanism if isinstance(mechanism, UserSupplied) else None
@@ -237,12 +237,12 @@ def stated_card(strategy: Any, card: Card) -> Card:
     return card if kind.__module__.startswith("dpmodels.") else replace(card, numerics=NOT_CHECKED)
 
 
-def record_passed(mechanism: Any) -> None:
+def record_passed(mechanism: object) -> None:
     """Record that a mechanism passed its checks."""
     _PASSED[type(mechanism)] = _checked_parts(mechanism)
 
 
-def _checked_parts(mechanism: Any) -> tuple[Any, ...]:
+def _checked_parts(mechanism: Any) -> tuple[object, ...]:
     kind, options = type(mechanism), sorted(getattr(mechanism, "__dict__", {}).items())
     plain = all(isinstance(value, str | int | float | None) for _, value in options)
     return kind.plan, kind.release, kind.law, kind.name, options if plain else object()

@@ -72,7 +72,7 @@ def compare_mechanisms(
     denoise: str | None = "auto",
     repeats: int = 3,
     family: str | None = None,
-) -> Comparison | Any:
+) -> Comparison | object:
     """Compare the mechanisms for a formula and a budget; reads no data, spends nothing.
 
     Parameters
@@ -265,7 +265,7 @@ def _chosen(names: object, known: Mapping[str, type[Any]]) -> list[str]:
     return listed_names
 
 
-def _registered_name(given: object, known: Mapping[str, type[Any]]) -> Any:
+def _registered_name(given: object, known: Mapping[str, type[object]]) -> Any:
     """Return the name of a registered mechanism that such a table takes, or what was given."""
     own = supplied(given, known) if isinstance(given, str | type) else None
     return given if own is None else own.mechanism.name
@@ -331,7 +331,7 @@ class Assumptions(NamedTuple):
 
 
 def compared_fits(
-    way: Way[Any], names: list[str], assumed: Assumptions, shares: Callable[[int], Floats]
+    way: Way[object], names: list[str], assumed: Assumptions, shares: Callable[[int], Floats]
 ) -> FitComparison:
     """Compare mechanisms of ``dp_lm`` or ``dp_glm``.
 
@@ -371,7 +371,7 @@ def fit_way(
     family: str,
     scale: str | None,
     row_norm: float | str | None,
-) -> Way[Any]:
+) -> Way[object]:
     """Return the way of the verb that fits the family."""
     word("family", family, FAMILIES)
     own: dict[str, Any] = {"weights": None, "vcov": "iid"}

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from dpmodels.formula.values import Category, Real
 from dpmodels.frames.protocol import before_charge
 from dpmodels.mechanisms import Plan
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, noise_of
-from dpmodels.mechanisms.protocol import CountPlan, RegressionPlan
+from dpmodels.mechanisms.protocol import AnyStrategy, CountPlan, RegressionPlan
 from dpmodels.mechanisms.user_supplied import stated_card
 from dpmodels.noise import simulating
 from dpmodels.options import ledger_of
@@ -44,8 +44,10 @@ from dpmodels.privacy import (
     planned_for_group,
 )
 from dpmodels.question import Question
+from dpmodels.released import AnyRelease
 from dpmodels.results.call import Spec
 from dpmodels.sites import Parties, parties, together
+from dpmodels.statistics import Statistic
 from dpmodels.statistics.losses import Multinomial, Poisson
 from dpmodels.typing import Floats
 from dpmodels.verbs import VERBS
@@ -94,14 +96,14 @@ class Foreseen(NamedTuple):
 
 
 # From a plan and a public number of rows; None where nothing is foreseen.
-Foresight = Callable[[Any, int], Foreseen | None]
+Foresight = Callable[[object, int], Foreseen | None]
 
 
-def nothing(plan: Any, rows: int) -> None:
+def nothing(plan: object, rows: int) -> None:
     """Foresee nothing."""
 
 
-def slopes_of_moments(own: PrivateDesign, plan: Any, rows: int) -> Foreseen | None:
+def slopes_of_moments(own: PrivateDesign, plan: object, rows: int) -> Foreseen | None:
     """Foresee least squares of the last column: the strength of X'X along its widest column."""
     variances = guessed(own)[:-1]
     if not len(variances) or not _one_release(plan):
@@ -111,7 +113,7 @@ def slopes_of_moments(own: PrivateDesign, plan: Any, rows: int) -> Foreseen | No
     return Foreseen(strength, LOST_SLOPES, SEEN_SLOPES, lacking, NUMBERS)
 
 
-def of_outcomes(plan: Any, rows: int) -> Foreseen | None:
+def of_outcomes(plan: object, rows: int) -> Foreseen | None:
     """Foresee a model of outcomes: the bought curvature against its noise, or else the pull.
 
     Nothing of counts, whose mean within their bounds no guess is near to.
@@ -132,7 +134,7 @@ def of_outcomes(plan: Any, rows: int) -> Foreseen | None:
     return Foreseen(strength, lost, seen, "no slope will have a standard error", NUMBERS)
 
 
-def components(own: PrivateDesign, plan: Any, rows: int) -> Foreseen | None:
+def components(own: PrivateDesign, plan: object, rows: int) -> Foreseen | None:
     """Foresee a covariance matrix: all of its variance in one component against the noise."""
     if not _one_release(plan) or own.scaling.unit:
         return None
@@ -145,7 +147,7 @@ def components(own: PrivateDesign, plan: Any, rows: int) -> Foreseen | None:
     return Foreseen(strength, 1.0, 2 * falling, lacking, f"{NUMBERS} and eigenvalues fall as 1/i")
 
 
-def group_means(tallies: tuple[Tally, ...], plan: Any, rows: int) -> Foreseen | None:
+def group_means(tallies: tuple[Tally, ...], plan: object, rows: int) -> Foreseen | None:
     """Foresee means by group: the rows of a cell against the noise of their number."""
     means = [tally for tally in tallies if tally.degree]
     if not isinstance(plan, CountPlan) or plan.first is not None or not means:
@@ -180,10 +182,11 @@ def _fills_little(factor: Factor) -> bool:
     return True
 
 
-def _one_release(plan: Any) -> bool:
+def _one_release(plan: object) -> TypeGuard[Plan]:
     """Whether moments of the codebook's ball are released at once, with noise of known law."""
-    known = isinstance(plan, Plan) and bool(plan.events) and not math.isnan(plan.steps.off)
-    return known and _rounds(plan) == 0
+    if not isinstance(plan, Plan) or not plan.events:
+        return False
+    return not math.isnan(plan.steps.off) and _rounds(plan) == 0
 
 
 def _rounds(plan: Plan) -> int:
@@ -236,7 +239,7 @@ def _digits(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-Made = TypeVar("Made")
+Made = TypeVar("Made", covariant=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -248,7 +251,7 @@ class Way(Spec[Made]):
     facts: Any  # Public ones, from which a plan is made
     # From the word mechanism= and the holders' bound rows, none of them read, to a strategy, and
     # why it.
-    choose: Callable[[object, Sequence[Any]], tuple[Any, str]]
+    choose: Callable[[object, Sequence[Any]], tuple[AnyStrategy, str]]
     lawful: bool = False  # Whether the result needs noise of a known law
     passes: bool = False  # Whether all strategies of the verb read the rows more than once
     # Of whose rows they are and how many count, where that is not what the guarantee is of.
@@ -270,7 +273,7 @@ class Way(Spec[Made]):
 class Planned(NamedTuple):
     """A strategy, the plan it made of public facts, and why it."""
 
-    strategy: Any
+    strategy: AnyStrategy
     plan: Any
     reason: str
 
@@ -279,7 +282,7 @@ class Measured(NamedTuple):
     """Exact statistics, one a holder, that were paid for and not released."""
 
     planned: Planned
-    statistics: tuple[Any, ...]
+    statistics: tuple[Statistic, ...]
     charged: Charge
 
 
@@ -294,7 +297,7 @@ def cross(way: Way[Made], data: object, mechanism: object, ledger: Ledger | None
     return way.of(release, charged.told, reason)
 
 
-def of_question(release: Any, question: Question, holders: Parties | None = None) -> Any:
+def of_question(release: Any, question: Question, holders: Parties | None = None) -> AnyRelease:
     """Return a release in its unit, with what is guaranteed to whom, and what that costs."""
     facts = [("Records", text) for text in holders.records] if holders else []
     facts += [("Codebook", "attached to the table")] if question.attached else []
@@ -312,7 +315,7 @@ def of_question(release: Any, question: Question, holders: Parties | None = None
 
 
 def measured(
-    way: Way[Any],
+    way: Way[object],
     held: Parties,
     mechanism: object,
     ledger: Ledger | None,
@@ -342,7 +345,7 @@ def measured(
     return Measured(own, statistics, charged)
 
 
-def _foretell(way: Way[Any], held: Parties, plan: Any, private: Sequence[Any]) -> None:
+def _foretell(way: Way[object], held: Parties, plan: object, private: Sequence[Any]) -> None:
     """Warn of what a release will very likely not tell; nothing of private numbers of rows.
 
     Nor of persons, whom only reading their column counts, nor in a simulation, where nothing is

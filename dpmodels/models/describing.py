@@ -73,7 +73,7 @@ def _ordered(
     """Choose among all that count cells in an order; "flat" is what has least noise in each."""
     flat, _ = auto_counts(facts, guarantee)
     own, automatic = (PLANE, auto_plane) if len(facts.shape) == 3 else (ORDERED, auto_ordered)
-    table: Mapping[str, type[Any]] = {"flat": COUNTS[flat], **COUNTS, **own}
+    table: Mapping[str, type[object]] = {"flat": COUNTS[flat], **COUNTS, **own}
     return choose(mechanism, table, partial(automatic, facts, guarantee))
 
 

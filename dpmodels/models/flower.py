@@ -183,7 +183,7 @@ def server_app(
     *,
     session: str,
     folder: AnyPath,
-    done: Callable[[Any], object] | None = None,
+    done: Callable[[object], object] | None = None,
     timeout: float = 600.0,
 ) -> ServerApp:
     """Make the app that asks the sites for their letters and combines them.
@@ -251,7 +251,9 @@ class _FlowerPost:
     def nodes(self) -> list[int]:
         return list(self._grid.get_node_ids())
 
-    def send(self, question: str, asked: Mapping[int, Mapping[str, Any]], seconds: float) -> None:
+    def send(
+        self, question: str, asked: Mapping[int, Mapping[str, object]], seconds: float
+    ) -> None:
         from flwr.app import Message
 
         if not asked:
@@ -279,13 +281,13 @@ def _reply(answers: SiteAnswers, question: str, message: Message, context: Conte
     return Message(_record(answers.answer(question, _plain(message))), reply_to=message)
 
 
-def _record(plain: Mapping[str, Any]) -> RecordDict:
+def _record(plain: Mapping[str, object]) -> RecordDict:
     from flwr.app import ConfigRecord, RecordDict
 
     return RecordDict({_RECORD: ConfigRecord({"json": json.dumps(plain)})})
 
 
-def _plain(message: Message) -> dict[str, Any]:
+def _plain(message: Message) -> dict[str, object]:
     """Return what a message holds; nothing of what is not one of ours."""
     if message.has_error():
         return {"failure": message.error.reason or "Flower gave no reason"}

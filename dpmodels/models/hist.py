@@ -98,7 +98,7 @@ def dp_hist(
 
 
 @spec_of("hist", gaussian="gaussian", audited=("a ~ g", "geometric"))
-def hist_way(question: Question) -> Way[Any]:
+def hist_way(question: Question) -> Way[object]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)
     if in_plane(both):
@@ -159,7 +159,7 @@ def plane_bins(both: Sides, breaks: object) -> tuple[Tally, tuple[Ends, Ends], t
     return tally, (along, across), (numbers[0].code, numbers[1].code)
 
 
-def _pair(breaks: object) -> tuple[Any, Any]:
+def _pair(breaks: object) -> tuple[object, object]:
     """Return the breaks of each number, from one for both or a pair; those that are many listed."""
     if isinstance(breaks, int | np.integer):
         return breaks, breaks

@@ -20,7 +20,7 @@ from dpmodels.design.rows import Terms, rows_of
 from dpmodels.formula import design
 from dpmodels.formula.response import TwoSided
 from dpmodels.mechanisms import Plan
-from dpmodels.mechanisms.choose import Mechanism
+from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.gradient import Gradients
@@ -128,7 +128,7 @@ class Invented:
         total = sum(times * rows.sum(axis=1) for times, rows in self.parts)
         return np.asarray((second - np.outer(total, total) / self.rows) / max(self.rows - 1, 1))
 
-    def measured(self, strategy: Mechanism, plan: Plan) -> Statistic:
+    def measured(self, strategy: AnyStrategy, plan: Plan) -> Statistic:
         """Return a strategy's statistic of all rows, of which each block is read once."""
         found = [(times, strategy.measure(design, plan)) for times, design in self._bound]
         passes = tuple((times, one) for times, one in found if isinstance(one, Passes))
@@ -207,7 +207,7 @@ class RepeatedGradients(Gradients):
         """Sum the augmented moments of the joint rows (x, y) exactly."""
         return _sum([(times, one.moments(lattice)) for times, one in self._parts])
 
-    def _each(self, function: Callable[[Floats], Any], *, counted: bool = True) -> Any:
+    def _each(self, function: Callable[[Floats], object], *, counted: bool = True) -> Any:
         for times, one in self._parts:
             for part, count in one._each(function, counted=counted):
                 yield _times(part, times), times * count

@@ -83,7 +83,9 @@ def load(path: str | PathLike[str]) -> Any:
 
 FORMAT_1: Final = "dpmodels.result/1"
 
-Words = Callable[[Any, Any, Mapping[str, Any]], Mapping[str, Any]]
+# Fields of a file of format 1, by name: what each holds goes by the verb.
+Fields = Mapping[str, Any]
+Words = Callable[[Any, Any, Fields], Fields]
 _NO_FIELDS: Final[Mapping[str, Shape]] = MappingProxyType({})
 # Ranges are worked out by functions that may differ in their last bits between machines.
 _NEAR: Final = 1e-9
@@ -98,7 +100,7 @@ class Kind(NamedTuple):
     fields: Mapping[str, Shape] = _NO_FIELDS
 
 
-def result_of_format_1(saved: Saved) -> Any:
+def result_of_format_1(saved: Saved) -> object:
     """Return the result of a file in the first format."""
     call, release, kind, fields = _read(saved)
     request = Question(
@@ -119,15 +121,15 @@ def result_of_format_1(saved: Saved) -> Any:
     return replace(result, call=_part_of(result.call, call)) if part else result
 
 
-def _read(saved: Saved) -> tuple[Any, Any, Kind, Mapping[str, Any]]:
+def _read(saved: Saved) -> tuple[Any, Any, Kind, Fields]:
     """Return the call, the release and the other fields of a file, and their kind."""
     plain: dict[str, Any] = dict(saved.facts) if isinstance(saved.facts, dict) else {}
     kind = KINDS[conform(one_of(*KINDS), plain.pop("kind", None), "kind")]
     arrays, facts = dict(saved.arrays), plain.pop("release", None)
     call = with_arrays(kind.call, plain.pop("call", None), arrays)
     names = set(facts) if isinstance(facts, dict) else set()
-    form: Any = max(get_args(AnyRelease), key=lambda one: len(names & {*fields_of(one)}))
-    call_kind: Any = kind.call
+    form: object = max(get_args(AnyRelease), key=lambda one: len(names & {*fields_of(one)}))
+    call_kind: object = kind.call
     own = {path[-1] for path, _ in arrays_of(call_kind)}
     plain |= {name: arrays[name] for name in kind.fields.keys() & arrays.keys()}
     rest = {name: arrays[name] for name in arrays.keys() - own - kind.fields.keys()}
@@ -147,7 +149,7 @@ def _part_of(expected: MomentsCall, call: MomentsCall) -> MomentsCall:
     return part
 
 
-def _row_norm(known: float | None, call: Any, release: Any) -> float | None:
+def _row_norm(known: float | None, call: Any, release: object) -> float | None:
     """Return the word row_norm= where rows were clipped to less than the codebook allows."""
     held = isinstance(call, MomentsCall) and getattr(release, "ball", None) is not None
     if known is None or held or math.isclose(known, call.row_norm, rel_tol=_NEAR):
@@ -158,53 +160,53 @@ def _row_norm(known: float | None, call: Any, release: Any) -> float | None:
 def _scaled(*names: str) -> Words:
     """Return how the words of a verb on moments follow from its call."""
 
-    def words(call: MomentsCall, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    def words(call: MomentsCall, release: Any, fields: Fields) -> Fields:
         own = {name: getattr(call, name) for name in names}
         return {**own, "row_norm": "unit" if call.unit_rows else None}
 
     return words
 
 
-def _linear(call: MomentsCall, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _linear(call: MomentsCall, release: Any, fields: Fields) -> Fields:
     return {"weights": fields["model"]["weights"], "row_norm": None, "vcov": None}
 
 
-def _glm(call: CoefficientsCall, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _glm(call: CoefficientsCall, release: Any, fields: Fields) -> Fields:
     clip = None if math.isnan(call.clip) else call.clip
     return {"family": call.family, "clip": clip, "scale": call.scale}
 
 
-def _screened(call: ScreenCall, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _screened(call: ScreenCall, release: Any, fields: Fields) -> Fields:
     return {**fields, "most": call.most, "alternative": call.alternative}
 
 
-def _selected(call: DescribedCall, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _selected(call: DescribedCall, release: Any, fields: Fields) -> Fields:
     threshold, number = fields["threshold"], fields["asked"]
     named = {"k": number} if threshold is None else {"threshold": threshold, "most": number}
     score = None if fields["score"] == "count" else fields["score"]
     return {**named, "score": score, "values": fields["share"] or False}
 
 
-def _answers(call: Any, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _answers(call: Any, release: Any, fields: Fields) -> Fields:
     return {"weights": release.weighted, "strata": release.stratified}
 
 
-def _states(call: DescribedCall, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _states(call: DescribedCall, release: Any, fields: Fields) -> Fields:
     return {"time": fields["time"], "person": release.adjacency.person}
 
 
-def _binned(call: DescribedCall, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _binned(call: DescribedCall, release: Any, fields: Fields) -> Fields:
     number, _ = one_measured(sides(call.formula, call.codebook), "the result")
     return {"breaks": _breaks(fields["breaks"], number)}
 
 
-def _in_plane(call: DescribedCall, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _in_plane(call: DescribedCall, release: Any, fields: Fields) -> Fields:
     numbers = map(measured, sides(call.formula, call.codebook).described)
     pairs = zip((fields["along"], fields["across"]), numbers, strict=False)
     return {"breaks": tuple(_breaks(*pair) for pair in pairs)}
 
 
-def _followed(call: DescribedCall, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _followed(call: DescribedCall, release: Any, fields: Fields) -> Fields:
     time = survival(call.formula, call.codebook).time
     return {"breaks": (time.lower, *fields["ends"])}
 
@@ -217,7 +219,7 @@ def _breaks(ends: Floats, number: Real) -> tuple[Any, ...]:
     return tuple(map(text_of_day, ends)) if number.date else tuple(ends.tolist())
 
 
-def _fields(call: Any, release: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _fields(call: Any, release: Any, fields: Fields) -> Fields:
     return fields
 
 

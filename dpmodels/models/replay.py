@@ -51,7 +51,7 @@ def specified(request: Question, release: Any) -> Spec[Any]:
 
 
 @replay.register
-def replayed(saved: Saved) -> Any:
+def replayed(saved: Saved) -> object:
     """Return the result of a saved request and release; FrameError where they do not agree."""
     request, release, ledger, reason = read_parts(saved)
     return result_of(request, specified(request, release), release, ledger, reason)

@@ -60,7 +60,7 @@ def site_release(
     ledger: Ledger | None = None,
     key: AnyPath | None = None,
     cards: Sequence[AnyPath] = (),
-    **words: Any,
+    **words: object,
 ) -> Path:
     """Write this site's part of a joint release to a file, for :func:`combine`.
 
@@ -172,7 +172,7 @@ def site_release(
     return Path(path)
 
 
-def combine(files: Sequence[AnyPath]) -> Any:
+def combine(files: Sequence[AnyPath]) -> object:
     """Fit what the sites' files were written for, at no further cost.
 
     Parameters
@@ -242,7 +242,7 @@ def combine(files: Sequence[AnyPath]) -> Any:
     return way.of(release, "kept by each site", reason)
 
 
-def _way(question: Question) -> Way[Any]:
+def _way(question: Question) -> Way[object]:
     way: Way[Any] = VERBS[question.verb].spec(question)
     return way
 
@@ -382,7 +382,7 @@ def _declared(name: object) -> Verb | None:
     return verb if verb is not None and verb.gaussian else None
 
 
-def _require_words(verb: Verb, words: Mapping[str, Any]) -> None:
+def _require_words(verb: Verb, words: Mapping[str, object]) -> None:
     """Refuse words that a verb does not take here, or that no file can hold."""
     strange = [word for word in words if word not in verb.options]
     if strange:
@@ -397,7 +397,7 @@ def _require_words(verb: Verb, words: Mapping[str, Any]) -> None:
     _read_words(verb, json.loads(json.dumps(dict(words))), "words")
 
 
-def _read_words(verb: Verb, plain: Mapping[str, Any], where: str) -> None:
+def _read_words(verb: Verb, plain: Mapping[str, object], where: str) -> None:
     conform({word: shape for word, shape in verb.shapes.items() if word in plain}, plain, where)
 
 

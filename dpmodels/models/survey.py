@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from dpmodels.surveys.channels import (
     with_levels,
 )
 from dpmodels.surveys.read import Respondents, Strata, counted_answers, fitted_answers, respondents
+
+if TYPE_CHECKING:
+    from dpmodels.released import Released
 
 CARD = Card(
     name="respondents' devices",
@@ -145,7 +148,7 @@ def _tabulated(
     devices: Devices,
     weights: str | None,
     strata: Strata,
-) -> Any:
+) -> object:
     both = sides(formula, book)
     tally = counted(both)
     if tally.cells > MOST_CELLS:
@@ -176,7 +179,7 @@ def _modelled(
     devices: Devices,
     weights: str | None,
     strata: Strata,
-) -> Any:
+) -> object:
     name = strata if isinstance(strata, str) else next(iter(strata or ()), None)
     apart = [one for one in (weights, name) if one is not None]
     both = two_sided(formula, book, apart=apart)
@@ -206,8 +209,8 @@ def _modelled(
 
 
 def _result(
-    formula: str, book: Codebook, release: Any, weights: str | None, strata: str | None
-) -> Any:
+    formula: str, book: Codebook, release: Released, weights: str | None, strata: str | None
+) -> object:
     """Return the result of what was counted or fitted."""
     words = {"weights": weights, "strata": strata}
     relation = release.adjacency
@@ -216,7 +219,7 @@ def _result(
 
 
 @spec_of("survey")
-def survey_spec(request: Question) -> Spec[Any]:
+def survey_spec(request: Question) -> Spec[object]:
     """Return the public facts of a table, or of a regression, of answers."""
     book = request.codebook
     if not parse(request.formula, book).response:

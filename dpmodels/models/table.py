@@ -28,7 +28,7 @@ from dpmodels.released import AnswersRelease, CountsRelease
 from dpmodels.results.call import DescribedCall
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.table import StatesResult, TableResult
-from dpmodels.variables import Integer
+from dpmodels.variables import Integer, Variable
 
 
 @verb
@@ -133,7 +133,7 @@ def _table_of_states(
 
 
 @spec_of("table", gaussian="gaussian", audited=("~ g", "geometric"))
-def table_way(question: Question) -> Way[Any]:
+def table_way(question: Question) -> Way[object]:
     """Return the way of the verb's question."""
     if isinstance(question.guarantee, Pufferfish):
         return states_way(question)
@@ -288,7 +288,7 @@ def _only(facts: SeriesFacts) -> tuple[str, str]:
     return "quilt", "it is the one of a Pufferfish guarantee."
 
 
-def _wider(book: Codebook, time: str) -> Any:
+def _wider(book: Codebook, time: str) -> Variable:
     """Return the time with bounds beyond the declared: what lies outside these is then missing."""
     own = book[time]
     if isinstance(own, Integer):

@@ -244,7 +244,7 @@ class FitTrial(NamedTuple):
     """What all mechanisms are tried on."""
 
     question: FitQuestion
-    way: Way[Any]
+    way: Way[object]
     both: TwoSided
     shapes: Mapping[str, Shape]
     shares: Floats  # Relative eigenvalues of the variables, with the sum 1
@@ -352,7 +352,7 @@ def _exact(rows: InventedFit, family: str) -> Exact | None:
     return Exact(fit.model, fit.params, fit.bse, fit.deviance, float(alone) - fit.deviance)
 
 
-def _fit_trial_simulated(one: FitContender, world: FitWorld, made: FitTrial) -> Any:
+def _fit_trial_simulated(one: FitContender, world: FitWorld, made: FitTrial) -> object:
     """Return the result of invented rows; every mechanism meets the same rows and noise."""
     assert one.plan is not None
     strategy, plan, _ = one.plan

@@ -177,7 +177,7 @@ def request(
     )
 
 
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
+def _signature(function: Callable[..., object]) -> inspect.Signature:
     own = inspect.signature(function)
     shared = {
         name: inspect.Parameter(
@@ -194,7 +194,7 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return own.replace(parameters=[formula, data, *before, *options, *after])
 
 
-def _docstring(function: Callable[..., Any]) -> str:
+def _docstring(function: Callable[..., object]) -> str:
     """Return the docstring of a verb with the entries of the shared parameters."""
     head, mark, rest = (inspect.getdoc(function) or "").partition("\nParameters\n----------\n")
     section, *others = re.split(r"(\n\n\w[\w ]*\n-{3,}\n)", rest, maxsplit=1)

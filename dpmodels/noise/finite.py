@@ -23,7 +23,7 @@ _WORD = 64
 _LARGEST = 2**63
 
 
-def draw_finite(levels: NDArray[Any], unit: Fraction, entropy: Entropy) -> int:
+def draw_finite(levels: NDArray[np.generic], unit: Fraction, entropy: Entropy) -> int:
     """Draw an index with probability proportional to ``exp(-unit * levels[index])``.
 
     Where a uniform number is farther from the cumulative probabilities in float64 than these can
@@ -106,7 +106,7 @@ def draw_ranked(
 _COINS_MARGIN = 2.0**-40
 
 
-def exp_coins(levels: NDArray[Any], unit: Fraction, entropy: Entropy) -> NDArray[np.bool_]:
+def exp_coins(levels: NDArray[np.generic], unit: Fraction, entropy: Entropy) -> NDArray[np.bool_]:
     """Toss a coin a level, which shows heads with probability ``exp(-unit * level)``.
 
     Where a uniform number is farther from that in float64 than the two can err, it decides; else
@@ -126,7 +126,7 @@ def exp_coins(levels: NDArray[Any], unit: Fraction, entropy: Entropy) -> NDArray
 
 
 def draw_flipped(
-    levels: NDArray[Any], unit: Fraction, count: int, entropy: Entropy
+    levels: NDArray[np.generic], unit: Fraction, count: int, entropy: Entropy
 ) -> NDArray[np.int64]:
     """Draw `count` different indices by permute-and-flip, each among those that are left.
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
+def one_blas_thread() -> AbstractContextManager[object]:
     """Hold BLAS to one thread inside a ``with`` statement."""
-    held: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    held: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
     return held
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -102,7 +102,7 @@ class AnalysisPlan(Printed):
         """
         return pd.DataFrame([self._row(one) for one in self.lines])
 
-    def _row(self, one: PlanLine) -> dict[str, Any]:
+    def _row(self, one: PlanLine) -> dict[str, object]:
         return {
             "name": one.name,
             "call": repr(one.call),

@@ -39,7 +39,7 @@ _WIDTH: Final = float(2 * ndtri((1 + LEVEL) / 2))
 COLUMNS: Final = ("value", "noise", "total")
 
 
-def figures(fit: Any) -> pd.DataFrame:
+def figures(fit: object) -> pd.DataFrame:
     """Return the figures of a result, by name.
 
     Columns: ``value``; standard errors ``noise`` and ``total``, nan where the result has none of
@@ -138,7 +138,7 @@ def _covariances(fit: CovResult) -> pd.DataFrame:
     return pd.DataFrame({name: each.to_numpy()[upper] for name, each in own.items()}, index=pairs)
 
 
-def _long(wide: pd.DataFrame) -> Any:
+def _long(wide: pd.DataFrame) -> object:
     return wide.stack()
 
 

@@ -70,7 +70,7 @@ class Guess:
     """
 
     codebook: Codebook  # Of the variables that are made
-    shapes: Mapping[str, Any]  # By variable a word, a word with mean and sd, or shares
+    shapes: Mapping[str, object]  # By variable a word, a word with mean and sd, or shares
     usual: str  # The law of numbers that have none of their own
     frame: pd.DataFrame | None = None  # Public rows, instead of all laws
 
@@ -225,7 +225,7 @@ def _said_of(given: Any) -> str:
     return "in shares " + " : ".join(f"{own:g}" for own in given)
 
 
-def _column(variable: Variable, given: Any, uniform: Floats) -> Any:
+def _column(variable: Variable, given: object, uniform: Floats) -> object:
     """Return the values at some quantiles of a variable's law, as cells are written."""
     if isinstance(variable, Categorical):
         levels = len(variable.levels)
@@ -308,7 +308,7 @@ def _encoded(frame: pd.DataFrame) -> pd.DataFrame:
 
 def released(
     call: Call, terms: Terms, guarantee: Guarantee, times: int, *, seed: int = PLAN_SEED
-) -> list[Any]:
+) -> list[object]:
     """Make a call so many times; its releases differ, and are the same at every plan."""
     with as_one_of_many(), simulation(seed=seed):
         return [_made(call, terms, guarantee) for _ in range(times)]

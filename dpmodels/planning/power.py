@@ -207,7 +207,7 @@ def _target(power: object, alpha: float) -> float:
     return number
 
 
-def _listed(given: Any) -> list[Any]:
+def _listed(given: object) -> list[object]:
     """Return what is listed, or the one that is given."""
     if not several(given) or isinstance(given, Mapping):
         return [given]

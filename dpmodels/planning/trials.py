@@ -48,7 +48,7 @@ class Trial:
     """A verb asked of tables of so many rows from a population, by one mechanism."""
 
     power: Power
-    way: Way[Any]
+    way: Way[object]
     posed: Posed
     rows: int
     alpha: float
@@ -58,7 +58,7 @@ class Trial:
     def chosen(self) -> tuple[Any, str]:
         """The strategy and why it; of public facts."""
         drawn = self.posed.population.drawn(self.rows, np.random.default_rng(SEED))
-        own: tuple[Any, str] = self.way.choose(self.mechanism, [self.way.private.of(drawn)])
+        own: tuple[object, str] = self.way.choose(self.mechanism, [self.way.private.of(drawn)])
         return own
 
     @cached_property
@@ -219,7 +219,7 @@ class Asking:
         return population(bound._rows, sampled=sampled)
 
     @cached_property
-    def _unread(self) -> Way[Any]:
+    def _unread(self) -> Way[object]:
         way: Way[Any] = self.verb.spec(self._question(None if self.budget else 1.0))
         return way
 

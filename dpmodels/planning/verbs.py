@@ -330,7 +330,7 @@ def verb_with_power(name: object) -> tuple[Verb, Power]:
     return verb, power
 
 
-def words_of(verb: Verb) -> dict[str, Any]:
+def words_of(verb: Verb) -> dict[str, object]:
     """Return a verb's own words, with their defaults."""
     options = {**verb.options, "subset": None}.items()
     return {name: own for name, own in options if name not in ("mu", "time")}

@@ -82,7 +82,7 @@ def curves(
 
 
 def band(
-    times: NDArray[Any],
+    times: NDArray[np.generic],
     values: Floats,
     ends: Floats,
     labels: tuple[str, str],

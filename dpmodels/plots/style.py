@@ -34,7 +34,7 @@ FONT = 9.0  # points
 SMALL = 8.0  # points of captions
 
 # What is read out instead of a picture, while the picture is there.
-_SAID: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
+_SAID: Final[WeakKeyDictionary[object, str]] = WeakKeyDictionary()
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
@@ -201,7 +201,7 @@ def number(value: Any) -> str:
     return f"{rounded:,.0f}" if 100 <= abs(rounded) < 1e15 else f"{rounded:g}"
 
 
-def between(value: Any, low: Any, high: Any) -> str:
+def between(value: object, low: Any, high: Any) -> str:
     """Print a number with the ends of its interval, where it has any.
 
     >>> between(1, 0.5, 1.5), between(1, float("-inf"), 2)

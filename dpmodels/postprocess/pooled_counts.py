@@ -170,7 +170,7 @@ def _over(above: Floats, below: Floats) -> Floats:
     return np.divide(above, below, out=found, where=below > 0)
 
 
-def _halves(values: NDArray[Any]) -> Floats:
+def _halves(values: NDArray[np.generic]) -> Floats:
     """Return the halves of every node on a new last axis."""
     return values.reshape(*values.shape[:-1], -1, 2).astype(float)
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from dpmodels.typing import Floats, Integers
 
 # Places of variables, rising: the variables of a margin, or of a component.
+Numbers = TypeVar("Numbers", bound=np.generic)
 Term = tuple[int, ...]
 Sizes = Sequence[int]
 
@@ -143,7 +144,9 @@ def unlike(part: Term, sizes: Sizes) -> float:
     return math.prod(1 - 1 / sizes[i] for i in part)
 
 
-def split(values: Floats, parts: Iterable[Term], sizes: Sizes) -> dict[Term, Floats]:
+def split(
+    values: NDArray[Numbers], parts: Iterable[Term], sizes: Sizes
+) -> dict[Term, NDArray[Numbers]]:
     """Return the components that stand in one vector, one after another."""
     found, at = {}, 0
     for part in parts:

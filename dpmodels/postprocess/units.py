@@ -48,7 +48,7 @@ def in_persons(release: AnyRelease, places: int) -> AnyRelease:
     >>> in_persons(fit.release, 20).rows, in_persons(fit.release, 2).step
     (5, 0.5)
     """
-    more: dict[str, Any] = {}
+    more: dict[str, object] = {}
     match release:
         case MomentsRelease(noise=noise, meat=meat):
             more = {"noise": _divided(noise, places), "meat": _meat(meat, places)}

@@ -34,7 +34,7 @@ def pairs(cells: int) -> tuple[Hierarchy, tuple[NDArray[np.intp], ...]]:
     return hierarchy, (np.zeros(1, dtype=np.intp), *hierarchy.starts)
 
 
-def wavelets(cells: NDArray[Any]) -> NDArray[Any]:
+def wavelets(cells: NDArray[Any]) -> NDArray[np.generic]:
     """Return the sum of all cells, then differences level by level, of cells on the last axis.
 
     >>> wavelets(np.array([5, 1, 2, 0])).tolist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -92,7 +92,7 @@ def made_whole(release: AnyRelease, others: str) -> str:
     return f"Counts are whole, not negative{agree}: made so from {others} in released."
 
 
-def crossed(facts: TableCall, counts: NDArray[Any]) -> Section:
+def crossed(facts: TableCall, counts: NDArray[np.generic]) -> Section:
     """Set the last factor across, with totals."""
     names = (" / ".join(facts.factors[:-1]), facts.factors[-1])
     labels = joined_levels(facts.levels[:-1]), list(map(str, facts.levels[-1]))
@@ -100,7 +100,7 @@ def crossed(facts: TableCall, counts: NDArray[Any]) -> Section:
 
 
 def side_by_side(
-    counts: NDArray[Any], names: tuple[str, str], labels: tuple[list[str], list[str]]
+    counts: NDArray[np.generic], names: tuple[str, str], labels: tuple[list[str], list[str]]
 ) -> Section:
     """Lay out counts, shape (lines, columns), with totals."""
     counts = np.vstack([counts, counts.sum(axis=0)])

@@ -26,6 +26,8 @@ from dpmodels.writing import write_whole
 if TYPE_CHECKING:
     import xarray as xr
 
+    from dpmodels.released import Released
+
 
 STAMP: Final = "SIMULATION - NOT PRIVATE"
 
@@ -310,18 +312,18 @@ class Result(Tabulated):
         words = ", ".join(filter(None, (self._size, guarantee_words(self.release))))
         return f"<{type(self).__name__} {self.call.formula!r}: {words}>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         saved = saved_of(self)
         return replay.dispatch(type(saved)), (saved,)
 
-    def _derive(self, kind: type[Derived], verb: str, **words: Any) -> Derived:
+    def _derive(self, kind: type[Derived], verb: str, **words: object) -> Derived:
         """Return a result of a kind that is computed from this one, at no cost."""
         part = self.derivations[verb](self, **words)
         request = None if self.request is None else self.request.derive(verb, **words)
         spec: Spec[Derived] = Spec(request, part.call, part.result)
         return spec.of(part.take(self.release), self.call.ledger, self.call.reason)
 
-    def derived(self, request: Question) -> Spec[Any]:
+    def derived(self, request: Question) -> Spec[object]:
         """Return the specification of a request whose parent is that of this result."""
         if request.verb not in self.derivations:
             raise FrameError(f"request.verb: {request.verb!r} is not computed from its parent")
@@ -351,12 +353,12 @@ class Result(Tabulated):
         """How much there is of it, in words."""
         return ""
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         """Return what a one-row table says besides the release."""
         return {"nobs": self.nobs}
 
 
-def public_rows(release: Any) -> int | None:
+def public_rows(release: Released) -> int | None:
     """Return the number of rows, where it is public: of persons with some each, their most is."""
     own: Adjacency = release.adjacency
     rows: int | None = release.rows
@@ -436,7 +438,7 @@ def closest(release: Any) -> Curve:
     return min(guaranteed, own, key=lambda curve: power(curve, ALPHA))
 
 
-def convergence_words(release: Any) -> str:
+def convergence_words(release: Released) -> str:
     """Return the caveat of a release whose guarantee holds in the limit of a Markov chain.
 
     A Markov chain of a public number of sweeps has no proved distance from its limit. Empty for
@@ -445,7 +447,7 @@ def convergence_words(release: Any) -> str:
     return f"if {UNPROVED}" if getattr(release, "limit", "") else ""
 
 
-def reading_line(release: Any) -> str:
+def reading_line(release: Released) -> str:
     """Say what a test, and a prior, may gain by a release alone.
 
     >>> from types import SimpleNamespace

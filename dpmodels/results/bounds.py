@@ -144,7 +144,7 @@ class BoundsResult(Result):
             identified=identified,
         )
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         told = sum(own.told for own in self.found.values())
         return {"nobs": self.nobs, "nvariables": len(self.names), "ntold": told}
 

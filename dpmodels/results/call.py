@@ -245,7 +245,7 @@ AnyCall = MomentsCall | CoefficientsCall | DescribedCall | ScreenCall
 Made = TypeVar("Made", covariant=True)
 
 
-def accept(release: Any) -> None:
+def accept(release: object) -> None:
     """Accept any release."""
 
 
@@ -263,7 +263,7 @@ class Spec(Generic[Made]):
 
     def of(self, release: Any, ledger: str = "", reason: str = "") -> Made:
         """Return the result of a release, with what the ledger said and why this mechanism."""
-        call: Any = replace(self.call, ledger=ledger, reason=reason)
+        call: object = replace(self.call, ledger=ledger, reason=reason)
         if isinstance(call, MomentsCall) and isinstance(release, MomentsRelease):
             call = call.held_in(release.ball)
         result = self.result(call, release)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -60,7 +60,7 @@ class CCAResult(Result):
         """Names of the pairs of variates."""
         return tuple(f"CC{number}" for number in range(1, min(self._sizes) + 1))
 
-    def _pairs(self, values: Any, name: str) -> xr.DataArray:
+    def _pairs(self, values: object, name: str) -> xr.DataArray:
         return with_labels(np.asarray(values), name, component=self.names)
 
     def _told(self, values: Floats) -> Floats:
@@ -203,7 +203,7 @@ class CCAResult(Result):
             identified=self.readable,
         )
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         return {
             "nobs": self.nobs,
             "ncomplete": self.ncomplete,

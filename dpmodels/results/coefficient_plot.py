@@ -21,6 +21,8 @@ from dpmodels.typing import Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from dpmodels.results.base import Result
+
 Standard = Literal["range", "sd"] | None
 _STANDARDS: Final = ("range", "sd", None)
 _OVER: Final = {"range": "over the range of each term", "sd": "by one sd of each term", None: ""}
@@ -136,7 +138,7 @@ def _fits(fits: Any, labels: Sequence[str] | None) -> dict[str, Any]:
     }
 
 
-def _of_one_equation(fit: Any) -> bool:
+def _of_one_equation(fit: object) -> bool:
     called = isinstance(getattr(fit, "call", None), MomentsCall | CoefficientsCall)
     return called and getattr(getattr(fit, "params", None), "ndim", 0) == 1
 
@@ -150,7 +152,7 @@ def _terms(fit: Any, over: str | None, level: float) -> tuple[list[str], Floats]
     return terms, np.hstack(parts) * _lengths(fit, over)[:, None]
 
 
-def _lengths(fit: Any, over: str | None) -> Floats:
+def _lengths(fit: Result, over: str | None) -> Floats:
     """Return what each coefficient is multiplied by, shape (terms,)."""
     call = fit.call
     if isinstance(call, MomentsCall):

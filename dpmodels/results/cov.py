@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -88,7 +88,7 @@ class CovResult(Result):
         """Label a matrix in released coordinates and bring it to the columns' own units."""
         return square(matrix * np.outer(self._unit, self._unit), self.call.names, name)
 
-    def _by_column(self, values: NDArray[Any], name: str) -> xr.DataArray:
+    def _by_column(self, values: NDArray[np.generic], name: str) -> xr.DataArray:
         return with_labels(values, name, variable=self.call.names)
 
     @property
@@ -244,7 +244,7 @@ class CovResult(Result):
             noise_sd=table["noise_sd"],
         )
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         return {
             "nobs": self.nobs,
             "ncomplete": self.ncomplete,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -70,7 +70,7 @@ def described_line(
     release: CountsRelease | QuantilesRelease | SumsRelease | RunsRelease,
     complete: float,
     groups: int,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return what a one-row table says of a description."""
     rows = np.nan if public_rows(release) is None else public_rows(release)
     return {"nobs": rows, "ncomplete": complete, "ngroups": groups}
@@ -80,7 +80,7 @@ def described_line(
 
 
 def by_group(
-    facts: TableCall, group: object, columns: Callable[[int], Mapping[str, Any]]
+    facts: TableCall, group: object, columns: Callable[[int], Mapping[str, object]]
 ) -> pd.DataFrame:
     """Return columns of one group, or of each with its levels; they are made of its place."""
     groups = _groups(facts)

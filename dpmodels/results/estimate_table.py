@@ -15,6 +15,7 @@ from dpmodels.formula.parse import quote
 from dpmodels.labels import plain
 from dpmodels.privacy import Adjacency
 from dpmodels.results.call import INTERCEPT
+from dpmodels.typing import Floats
 from dpmodels.variables import Variable
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class EstimateTable:
     noise: Ends | None
     total: Ends | None
     codebook: Codebook
-    further: Mapping[str, Any] = field(default_factory=dict)
+    further: Mapping[str, object] = field(default_factory=dict)
     labels: Mapping[str, Iterable[str]] = field(default_factory=dict)
     unit: str = ""
     others: Mapping[str, Ends] = field(default_factory=dict)
@@ -90,7 +91,7 @@ class EstimateTable:
         table = self.keys.assign(**columns, identified=self._identified(columns), **further)
         return labelled(table, self.codebook, **self.labels)
 
-    def to_dataset(self, attrs: Mapping[str, Any], level: float = 0.95) -> xr.Dataset:
+    def to_dataset(self, attrs: Mapping[str, object], level: float = 0.95) -> xr.Dataset:
         """Return the columns of :meth:`tidy` as variables along one dimension.
 
         It is named after the key, or ``row`` where there are several keys.
@@ -239,7 +240,7 @@ def slope_unit(codebook: Codebook, response: str, term: str) -> str:
     return f"{own} per {variable}" if own and variable else ""
 
 
-def _available(result: object, name: str, default: Any = np.nan) -> Any:
+def _available(result: object, name: str, default: object = np.nan) -> object:
     """Return an attribute of a result, the default where it has none, nan where it refuses it."""
     try:
         return getattr(result, name) if hasattr(type(result), name) else default
@@ -247,7 +248,7 @@ def _available(result: object, name: str, default: Any = np.nan) -> Any:
         return np.nan
 
 
-def _ends(law: Ends | None, level: float) -> tuple[Any, Any]:
+def _ends(law: Ends | None, level: float) -> tuple[object, object]:
     try:
         ends = law(level) if law else None
     except NotAvailable:
@@ -255,7 +256,7 @@ def _ends(law: Ends | None, level: float) -> tuple[Any, Any]:
     return (np.nan, np.nan) if ends is None else (ends["lower"], ends["upper"])
 
 
-def _floats(values: Any) -> Any:
+def _floats(values: Any) -> Floats:
     return np.asarray(values, dtype=np.float64).ravel()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -93,7 +93,7 @@ def apart(columns: Sequence[Column]) -> tuple[str, ...]:
 
 def _numbers(columns: Sequence[Column]) -> list[str]:
     """Compare public numbers of what is counted in the same way."""
-    found: dict[tuple[Any, str], dict[int, dict[str, None]]] = {}
+    found: dict[tuple[object, str], dict[int, dict[str, None]]] = {}
     for column in columns:
         release = column.result.release
         if release.rows is not None:
@@ -381,7 +381,9 @@ def _principal(fit: PCAResult, level: float) -> tuple[Column, ...]:
     )
 
 
-def _loadings(fit: Any, values: Floats, noise: float, spread: float, *, told: bool) -> Any:
+def _loadings(
+    fit: Result, values: Floats, noise: float, spread: float, *, told: bool
+) -> pd.DataFrame:
     names = fit.call.names
     numbers = {
         "estimate": values,

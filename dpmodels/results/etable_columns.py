@@ -115,7 +115,7 @@ def columns_of(result: object, level: float) -> tuple[Column, ...]:
 
 
 def cells_of(
-    rows: Sequence[str], numbers: Mapping[str, Any], told: Any = True, why: str = NOT_IDENTIFIED
+    rows: Sequence[str], numbers: Mapping[str, object], told: Any = True, why: str = NOT_IDENTIFIED
 ) -> pd.DataFrame:
     """Return numbers by row, and words where they tell nothing."""
     index = pd.Index(np.array(rows, dtype=object), name="term")
@@ -130,7 +130,7 @@ def cells_of(
     return table.assign(open=np.where(known, "", why))
 
 
-def whole_of(result: Result, **sds: float) -> dict[str, tuple[Any, float]]:
+def whole_of(result: Result, **sds: float) -> dict[str, tuple[object, float]]:
     """Return what glance() says besides the release, with noise sds where they are known."""
     line = result.glance().iloc[0].to_dict()
     of_release = release_row(result.release)
@@ -226,7 +226,7 @@ def _by_level(fit: MultinomialResult, level: float) -> tuple[Column, ...]:
     return tuple(columns)
 
 
-def _as_released(fit: GLMResult | SVMResult, table: pd.DataFrame) -> dict[str, Any]:
+def _as_released(fit: GLMResult | SVMResult, table: pd.DataFrame) -> dict[str, object]:
     held = fit.call.held_in(fit.release.ball)
     noise = released_noise(held, fit.release)
     return {"estimate": table["estimate"], **({} if noise is None else {"noise_sd": noise})}

@@ -156,7 +156,7 @@ class GLMResult(Estimated):
         """
         return self._ratios(level)
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         return {
             "nobs": self.nobs,
             "nterms": len(self.call.names),

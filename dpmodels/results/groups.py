@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 import pandas as pd
@@ -156,7 +156,7 @@ class GroupedResult(Result):
     _called: ClassVar[str]
     _dated: ClassVar[bool] = False
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         complete = float(self.counts.sum())
         return described_line(self.release, complete, self._facts.cells)
 
@@ -458,5 +458,5 @@ class TTestResult(Tested):
         """Return one row about the whole release, with the test."""
         return super().glance().assign(statistic=self.tvalue, p_value=self.pvalue)
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         return self.means._line()

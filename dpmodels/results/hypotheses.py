@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -170,8 +169,8 @@ def _spelt(terms: Terms, constraints: str) -> tuple[Floats, Floats]:
 
 
 def _numbers(constraints: object) -> tuple[Floats, Floats]:
-    left: Any = constraints
-    right: Any = 0.0
+    left: object = constraints
+    right: object = 0.0
     if isinstance(constraints, tuple) and len(constraints) == 2:
         left, right = constraints
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import pandas as pd
 
@@ -122,7 +122,7 @@ class LevelsResult(Result):
         unit = counted_as(self.release.adjacency)
         return estimate_table(self, self.counts.index, unit=unit, estimate=self.counts)
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         found = {"nlevels": sum(map(len, self.release.levels)), "found_with": self.found_with()}
         return {"nobs": self.nobs, "nvariables": len(self.names), **found}
 

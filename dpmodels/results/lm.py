@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -320,7 +320,7 @@ class LMResult(Estimated):
         units = [slope_unit(codebook, response, term) for term in index]
         return estimate_table(self, index, labels=list(index), unit=units)
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         return {
             "r_squared": self.rsquared,
             "adj_r_squared": self.rsquared_adj,

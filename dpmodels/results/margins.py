@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -224,7 +224,7 @@ class MarginsResult(Result):
         shares = {"proportion": joined_ends(tables, "proportion")}
         return replace(found, total=joined_ends(tables, "conf"), others=shares)
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         rows = public_rows(self.release)
         return {
             "nobs": np.nan if rows is None else rows,

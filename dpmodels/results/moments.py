@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -255,7 +255,7 @@ class MomentsResult(DefaultPlot):
             noise_sd=np.nan if fit.center is None else fit.center_noise_sd,
         )
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         columns = len(self.call.names)
         return {"nobs": self.nobs, "ncomplete": self.ncomplete, "ncolumns": columns}
 

@@ -173,7 +173,7 @@ class MultinomialResult(Result):
         """Return the estimates, or relative risk ratios; see :meth:`LMResult.tidy`."""
         return ratios_where(exponentiate, super().tidy())
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         return {
             "nobs": self.nobs,
             "nterms": len(self.linear.matrix),

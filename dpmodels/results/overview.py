@@ -105,7 +105,7 @@ class OverviewResult(Tested):
         sums. Rows without a declared group are in none. The columns are those of :meth:`tidy`,
         without intervals.
         """
-        lines: list[dict[str, Any]] = []
+        lines: list[dict[str, object]] = []
         for name in self.variables:
             own = self[name]
             if isinstance(own, TableResult):
@@ -199,7 +199,7 @@ class OverviewResult(Tested):
         own = self[self.variables[0] if variable is None else variable]
         return own.plot(ax, level, caption=caption)
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         line = described_line(self.release, float("nan"), self.groups.cells)
         return {name: own for name, own in line.items() if name != "ncomplete"}
 
@@ -208,7 +208,7 @@ class OverviewResult(Tested):
         return f"{len(self.variables)} vars"
 
 
-def _mean(own: MeanResult) -> dict[str, Any]:
+def _mean(own: MeanResult) -> dict[str, object]:
     """Return the mean of all groups together."""
     facts, moments = own._facts, own._moments.together
     noise, sampling = moments.mean_noise_sd[0], moments.mean_sampling_sd[0]
@@ -231,7 +231,7 @@ def _levels(own: TableResult) -> list[dict[str, Any]]:
     ]
 
 
-def _test(own: MeanResult | TableResult) -> dict[str, Any]:
+def _test(own: MeanResult | TableResult) -> dict[str, object]:
     """Compare the groups of a variable."""
     found: Independence | EqualMeans
     if isinstance(own, TableResult):

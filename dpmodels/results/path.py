@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -191,7 +191,7 @@ class PathResult(Tabulated):
 
     def glance(self) -> pd.DataFrame:
         """Return one row: the penalties, and what the release says of all."""
-        row: dict[str, Any] = {
+        row: dict[str, object] = {
             "penalty": self.penalty,
             "nlambda": len(self.lambdas),
             "lambda_max": self.lambdas[0],

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -269,7 +269,7 @@ class PCAResult(Rotation):
             noise_sd=self.spectrum.sd[: self.ncomp],
         )
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         return {
             "nobs": self.nobs,
             "ncolumns": len(self.call.names),
@@ -290,7 +290,7 @@ class PCAResult(Rotation):
         import xarray as xr
 
         shown = ("loadings", "eigenvals", "explained_variance_ratio")
-        parts: dict[str, Any] = {name: getattr(self, name) for name in shown}
+        parts: dict[str, object] = {name: getattr(self, name) for name in shown}
         for name, values in self.noise().drop(columns="eigenvalue").items():
             parts[str(name)] = ("component", values.to_numpy())
         if self.center is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -339,7 +339,7 @@ class SplitResult(Printed):
         """Return one row a division and stage: ``division, stage, share, eps`` or ``rho, ...``."""
         asked, table = self.question, self.table.drop(columns=list(self.question.stages))
         common = [dict(zip(map(str, table), line, strict=True)) for line in table.to_numpy(object)]
-        lines: list[dict[str, Any]] = []
+        lines: list[dict[str, object]] = []
         for number, (shares, budgets) in enumerate(zip(self.shares, self.divisions, strict=True)):
             for stage, share, budget in zip(asked.stages, shares, budgets, strict=True):
                 own = {"division": number, "stage": stage, "share": share}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import pandas as pd
@@ -177,7 +177,7 @@ class PlaneResult(Result):
         """
         checked_level(level)
         cells = self._rectangles(first, second)
-        ends: dict[str, Any] = {}
+        ends: dict[str, object] = {}
         for name, own, ranges in zip(self.variables, self.bins, cells[:2], strict=True):
             ends[f"{name}_low"], ends[f"{name}_high"] = own.written(ranges)
         return by_group(
@@ -213,7 +213,7 @@ class PlaneResult(Result):
 
     def _estimates(self) -> EstimateTable:
         groups, factors = len(self._places), self._facts.factors[:-2]
-        further: dict[str, Any] = {}
+        further: dict[str, object] = {}
         sizes = ((1, self.shape[1]), (self.shape[0], 1))
         for name, own, (times, each) in zip(self.variables, self.bins, sizes, strict=True):
             for end, ends in zip(("low", "high"), own.ends, strict=True):
@@ -226,7 +226,7 @@ class PlaneResult(Result):
             further={**further, "released": self.ordered.cells.ravel()},
         )
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         return described_line(self.release, self.ncomplete, self._facts.cells)
 
     def plot(self, ax: Axes | None = None, group: object = None, *, caption: bool = True) -> Axes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -173,7 +173,7 @@ class QuantileResult(Result):
             drawn.xaxis_date()
         return drawn
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         complete = float(self.release.counts.sum())
         return described_line(self.release, complete, self._facts.cells)
 

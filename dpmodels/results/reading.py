@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
@@ -83,7 +83,7 @@ class ReadingResult(Printed):
         keys = ["guarantee", "units", "protected"]
         return self.table.melt(keys, list(_MEASURES), "reading", "value")
 
-    def trade_off(self, alarms: Any) -> pd.DataFrame:
+    def trade_off(self, alarms: object) -> pd.DataFrame:
         """Return the least rates of misses of tests, a column a guarantee.
 
         Parameters
@@ -128,7 +128,7 @@ class ReadingResult(Printed):
     def __repr__(self) -> str:
         return f"<ReadingResult of {', '.join(self.labels)}>"
 
-    def _line(self, at: int, units: int) -> dict[str, Any]:
+    def _line(self, at: int, units: int) -> dict[str, object]:
         curve = self.curves[at]
         factor = odds_factor(curve, self.alpha, units)
         eps = curve.eps if isinstance(curve, PureDP | ApproxDP) and units == 1 else np.nan

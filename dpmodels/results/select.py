@@ -81,7 +81,7 @@ class SelectResult(Result):
         return self._facts.index.take(list(self.release.places))
 
     @property
-    def selected(self) -> tuple[Any, ...]:
+    def selected(self) -> tuple[object, ...]:
         """What was named, in order: levels, tuples of levels, or coded columns."""
         return tuple(self.index.to_list())
 
@@ -192,7 +192,7 @@ class SelectResult(Result):
             self, pd.MultiIndex.from_frame(ranked), further=further, labels=about, **numbers
         )
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         named = {"ncandidates": self.ncandidates, "nselected": len(self.release.places)}
         return {"nobs": self.nobs, **named}
 

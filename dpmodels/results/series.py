@@ -203,7 +203,7 @@ class SeriesResult(Result):
         }
         return pd.DataFrame(columns, index=self._index(self.periods.times[stops - 1]))
 
-    def _index(self, times: NDArray[Any]) -> pd.MultiIndex:
+    def _index(self, times: NDArray[np.generic]) -> pd.MultiIndex:
         """Label groups, or all rows, and times."""
         groups, time = self._groups, self._facts.factors[-1]
         levels = groups.levels or (("(all)",),)
@@ -238,7 +238,7 @@ class SeriesResult(Result):
             std_error=np.sqrt(table["noise_sd"] ** 2 + effect * table["count"]),
         )
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         line = described_line(self.release, self.ncomplete, self._groups.cells)
         return {**line, "nperiods": len(self.periods)}
 
@@ -313,7 +313,7 @@ class SeriesResult(Result):
         )
 
 
-def _running(values: NDArray[Any]) -> NDArray[Any]:
+def _running(values: NDArray[np.generic]) -> NDArray[np.generic]:
     """Return running sums, shape (groups, periods + 1)."""
     sums: Floats = np.cumsum(np.pad(values, ((0, 0), (1, 0))), axis=1)
     return sums

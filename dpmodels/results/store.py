@@ -33,7 +33,7 @@ Path = tuple[str, ...]
 
 # Written with their names, by which one is told from another.
 _NAMED: Final = (*get_args(Guarantee), Pufferfish, *get_args(Event))
-_RELEASES: Final[Mapping[str, Any]] = {kind.__name__: kind for kind in get_args(AnyRelease)}
+_RELEASES: Final[Mapping[str, object]] = {kind.__name__: kind for kind in get_args(AnyRelease)}
 
 
 class Parts(NamedTuple):
@@ -46,7 +46,7 @@ class Parts(NamedTuple):
 
 
 @singledispatch
-def replay(saved: object) -> Any:
+def replay(saved: object) -> object:
     """Return the result of a saved request and release; the verbs register how."""
     raise NotAvailable("no verb is known: import dpmodels.models")
 
@@ -90,7 +90,7 @@ def read_parts(saved: Saved) -> Parts:
     return Parts(**conform(shape, saved.facts, ""))
 
 
-def _release(arrays: Mapping[str, Any]) -> Any:
+def _release(arrays: Mapping[str, object]) -> object:
     """Return the shape of a release whose arrays stand beside its fields."""
 
     def read(plain: Any) -> Any:
@@ -101,7 +101,7 @@ def _release(arrays: Mapping[str, Any]) -> Any:
     return read
 
 
-def read_release(kind: Any, facts: Any, arrays: Mapping[str, Any]) -> Any:
+def read_release(kind: object, facts: object, arrays: Mapping[str, object]) -> object:
     """Read a release of a kind; FrameError for other fields or arrays than it has."""
     release = conform(kind, with_arrays(kind, facts, arrays), "release")
     known = {path[-1] for path, _ in arrays_of(kind) if part_at(release, path) is not None}
@@ -110,7 +110,7 @@ def read_release(kind: Any, facts: Any, arrays: Mapping[str, Any]) -> Any:
     return release
 
 
-def with_arrays(kind: Any, facts: Any, arrays: Mapping[str, Any]) -> Any:
+def with_arrays(kind: object, facts: object, arrays: Mapping[str, object]) -> object:
     """Return plain fields with the arrays where they belong."""
     for path, _ in arrays_of(kind):
         if path[-1] in arrays:
@@ -153,7 +153,7 @@ def part_at(release: object, path: Path) -> Any:
     return reduce(lambda own, name: getattr(own, name, None), path, release)
 
 
-def _put(plain: Any, path: Path, values: Any) -> Any:
+def _put(plain: object, path: Path, values: object) -> object:
     """Return plain values with an array where there was null."""
     if not path:
         return values if plain is None else plain

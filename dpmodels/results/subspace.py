@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -161,7 +161,7 @@ class SubspaceResult(Rotation):
             noise_sd=self.eigenvals_noise_sd,
         )
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         return {
             "nobs": self.nobs,
             "ncolumns": len(self.call.names),
@@ -175,7 +175,7 @@ class SubspaceResult(Rotation):
         """Return loadings and, where bought, eigenvalues as one labelled dataset."""
         import xarray as xr
 
-        parts: dict[str, Any] = {"loadings": self.loadings}
+        parts: dict[str, object] = {"loadings": self.loadings}
         if self.bought:
             parts |= {"eigenvals": self.eigenvals, "noise_sd": self.eigenvals_noise_sd}
         attributes = {

@@ -244,7 +244,7 @@ class SurveyResult(Result):
         own = self.likeliest
         return [own.sum([two for two in own.dims if two != one]).to_numpy() for one in own.dims]
 
-    def goodness_of_fit(self, shares: Mapping[Any, float] | Iterable[float]) -> AnswersTest:
+    def goodness_of_fit(self, shares: Mapping[object, float] | Iterable[float]) -> AnswersTest:
         """Test whether the truth has public shares.
 
         Parameters
@@ -292,7 +292,7 @@ class SurveyResult(Result):
         test = self.independence()
         return row.assign(statistic=test.statistic, df=test.df, p_value=test.pvalue)
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         return {
             "nobs": self.nobs,
             "ncomplete": self.ncomplete,
@@ -330,7 +330,7 @@ class SurveyResult(Result):
         return f"{self._facts.cells} cells"
 
 
-def _public_shares(shares: object, levels: tuple[Any, ...]) -> Floats:
+def _public_shares(shares: object, levels: tuple[object, ...]) -> Floats:
     given = [shares.get(one) for one in levels] if isinstance(shares, Mapping) else shares
     each = [real(one) for one in given] if isinstance(given, Iterable) else []
     own = np.array(each)

@@ -126,7 +126,7 @@ class SurveyFitResult(Estimated):
         """Return odds ratios with their intervals at a level: coefficients exponentiated."""
         return self._ratios(level)
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         return {
             "nobs": self.nobs,
             "ncomplete": self.ncomplete,

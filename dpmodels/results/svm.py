@@ -85,7 +85,7 @@ class SVMResult(DefaultPlot):
         names = self.call.names
         return estimate_table(self, pd.Index(names, name="term"), labels=names)
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         return {"nobs": self.nobs, "nterms": len(self.call.names), "ridge": self.release.ridge}
 
     scores, fittedvalues, resid = per_row("decision_function(newdata)")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
@@ -243,7 +243,7 @@ class TableResult(CountedResult):
             caption=self._caption(shown=caption),
         )
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         return described_line(self.release, self.ncomplete, self._facts.cells)
 
     @property
@@ -395,7 +395,7 @@ class StatesResult(CountedResult):
             "the most."
         )
 
-    def _line(self) -> dict[str, Any]:
+    def _line(self) -> dict[str, object]:
         own = described_line(self.release, self.ncomplete, self._facts.cells)
         quilt = {"scale": 2 * self.quilt.scale, "influence": self.quilt.influence}
         return {**own, "nobs": self.nobs, "ntimes": self.steps, **quilt}

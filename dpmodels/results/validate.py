@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import astuple
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -51,6 +51,9 @@ from dpmodels.results.call import (
 from dpmodels.results.held_margins import HeldMargins
 from dpmodels.results.store import arrays_of, part_at
 
+if TYPE_CHECKING:
+    from dpmodels.released import Released
+
 # How far from 1 the sum of a law may be, as its entries are rounded.
 _NEAR: Final = 1e-9
 
@@ -75,7 +78,7 @@ def require_law(release: Any) -> None:
         raise FrameError("array 'total', release.noise: expected both, without nan")
 
 
-def _require_shapes(release: Any, known: Mapping[str, int]) -> None:
+def _require_shapes(release: Released, known: Mapping[str, int]) -> None:
     """Refuse arrays of other sizes than the public facts imply."""
     kind: Any = type(release)
     for path, dims in arrays_of(kind):
@@ -91,7 +94,7 @@ def _require_shapes(release: Any, known: Mapping[str, int]) -> None:
             )
 
 
-def _sizes(call: AnyCall, release: Any) -> dict[str, int]:
+def _sizes(call: AnyCall, release: Released) -> dict[str, int]:
     """Return the sizes of the dimensions of a release's arrays, as public facts imply them."""
     match call:
         case MomentsCall(names=names, ncomp=ncomp):
@@ -105,7 +108,7 @@ def _sizes(call: AnyCall, release: Any) -> dict[str, int]:
     return _table_sizes(call, release)
 
 
-def _table_sizes(call: DescribedCall, release: Any) -> dict[str, int]:
+def _table_sizes(call: DescribedCall, release: Released) -> dict[str, int]:
     first = call.tables[0]
     sizes = {"group": first.cells, "place": 3, "part": sum(own.size for own in call.tables)}
     match release:

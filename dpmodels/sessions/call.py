@@ -13,7 +13,7 @@ from dpmodels.privacy import Adjacency, Event, Ledger
 from dpmodels.sites import Parties, Witness
 from dpmodels.verbs import VERBS
 
-Verb = Callable[..., Any]
+Verb = Callable[..., object]
 # What the table's rows are, and what else a session says for all of its calls.
 ROWS: Final = ("data", "sites", "protocol", "csv")
 SAID: Final = ("codebook", "person", "rows", "adjacency")
@@ -128,7 +128,7 @@ class Terms:
     adjacency: Adjacency  # With the persons and rows that it protects
     subset: str | None
 
-    def make(self, call: Call, budget: Mapping[str, Any], ledger: Ledger | None) -> Any:
+    def make(self, call: Call, budget: Mapping[str, object], ledger: Ledger | None) -> Any:
         """Ask the verb; errors are the verb's."""
         words = {word: own for word, own in call.words.items() if word not in (*AMOUNTS, "delta")}
         if self.subset is not None:

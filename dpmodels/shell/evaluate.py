@@ -67,7 +67,7 @@ def _run(words: argparse.Namespace) -> int:
     return 0
 
 
-def _recipes(names: list[str] | None, axes: int, delta: float) -> dict[str, Any]:
+def _recipes(names: list[str] | None, axes: int, delta: float) -> dict[str, object]:
     """Return algorithms by name: mechanisms of dp_hist and published ones, for so many axes."""
     from dpmodels.evaluation.histograms import variables
     from dpmodels.mechanisms import COUNTS, ORDERED

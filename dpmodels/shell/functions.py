@@ -100,13 +100,13 @@ def _run(name: str, words: argparse.Namespace) -> int:
     return 0
 
 
-def _items(files: list[str]) -> list[Any]:
+def _items(files: list[str]) -> list[object]:
     """Return saved results and ledgers by their files."""
     return [dp.load(file) if file.endswith(_SAVED) else dp.Ledger.open(file) for file in files]
 
 
 def _named(name: str) -> Callable[..., Any]:
-    function: Callable[..., Any] = getattr(dp, name)
+    function: Callable[..., object] = getattr(dp, name)
     return function
 
 

@@ -77,7 +77,7 @@ def write_outputs(words: argparse.Namespace, summary: Summary, fit: Any = None) 
         raise FrameError("; ".join(failed) + ". What was released is printed above")
 
 
-def content(name: str, summary: Summary, fit: Any = None) -> bytes:
+def content(name: str, summary: Summary, fit: object = None) -> bytes:
     """Return what a file holds, by the name of its option."""
     from dpmodels.disclosures.document import pictures
     from dpmodels.shell.plain import as_csv, as_json

@@ -38,20 +38,20 @@ def as_csv(fit: Any) -> str:
     return text
 
 
-def _inert(cell: Any) -> Any:
+def _inert(cell: object) -> object:
     risky = isinstance(cell, str) and (
         cell.lstrip().startswith(_FORMULA) or cell.startswith(("\t", "\r", "\n"))
     )
     return f"'{cell}" if risky else cell
 
 
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def _records(frame: pd.DataFrame) -> list[dict[str, object]]:
     return [
         {str(name): _value(own) for name, own in row.items()} for row in frame.to_dict("records")
     ]
 
 
-def _value(own: Any) -> Any:
+def _value(own: object) -> object:
     if own is pd.NA:
         return None
     if own is None or isinstance(own, str | bool):

@@ -57,7 +57,7 @@ def _made(study: Study, again: Collection[str]) -> int:
     return 0
 
 
-def in_order(study: Study, fits: Mapping[str, Any]) -> list[Asked]:
+def in_order(study: Study, fits: Mapping[str, object]) -> list[Asked]:
     """Return what is to be asked: first what says its budget, then what shares the rest."""
     left = [asked for asked in study.releases if asked.name not in fits]
     return sorted(left, key=lambda asked: asked.call.silent)
@@ -134,9 +134,9 @@ def _require_alone(session: dp.session, charged: int) -> None:
 
 def _released(
     study: Study, session: dp.session, todo: Sequence[Asked], record: Record, charged: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Ask for what is left, and save each result before the next is asked for."""
-    fits: dict[str, Any] = {}
+    fits: dict[str, object] = {}
     silent = sum(asked.call.silent for asked in todo)
     if silent:
         session.split(silent)

@@ -22,7 +22,7 @@ from dpmodels.sessions.call import AMOUNTS, Call, signature_of
 from dpmodels.shell.words import evaluated_signature, members, signature
 
 _MOST_BYTES: Final = 2**20
-_STUDY: Final[Mapping[str, Any]] = {
+_STUDY: Final[Mapping[str, object]] = {
     **dict.fromkeys(("title", "author", "data", "codebook", "subset", "ledger", "out"), str),
     **dict.fromkeys(("eps", "delta", "rho"), float),
     "adjacency": Literal["replace", "add-remove"],
@@ -71,7 +71,7 @@ class Study:
     said: Mapping[str, Any]  # Of the table, with paths beside the file
     releases: tuple[Asked, ...]
     tables: tuple[Table, ...] = ()
-    disclosure: Mapping[str, Any] = field(default_factory=dict)
+    disclosure: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def out(self) -> Path:
@@ -134,14 +134,14 @@ def require_known(given: Collection[str], known: Collection[str], where: str) ->
             )
 
 
-def _listed(plain: Mapping[str, Any], section: str) -> list[dict[str, Any]]:
+def _listed(plain: Mapping[str, object], section: str) -> list[dict[str, object]]:
     held = plain.get(section, [])
     if not isinstance(held, list) or not all(isinstance(own, dict) for own in held):
         raise ArgumentError(f"[{section}]: write [[{section}]], once for each")
     return held
 
 
-def _said(plain: Mapping[str, Any], beside: Path) -> dict[str, Any]:
+def _said(plain: Mapping[str, object], beside: Path) -> dict[str, object]:
     """Return what is said of the table, paths as they are from the file's folder."""
     require_known(plain, _STUDY, "[study]")
     said = {name: conform(_STUDY[name], own, f"[study] {name}") for name, own in plain.items()}
@@ -179,7 +179,7 @@ def _release(plain: Mapping[str, Any]) -> Asked:
     return Asked(name, dp.call(verb, formula, **words), plots, canonical(written))
 
 
-def _read(own: Mapping[str, Any], held: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _read(own: Mapping[str, Any], held: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """Give words as verbs take them: TOML has no None, and days of a type of their own."""
     for word, value in held.items():
         one = own.get(word)
@@ -193,7 +193,7 @@ def _day(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
-def _table(plain: Mapping[str, Any], verbs: Mapping[str, Any]) -> Table:
+def _table(plain: Mapping[str, object], verbs: Mapping[str, Any]) -> Table:
     name = _named(plain, "table")
     where, own = f"table {name!r}", known_words(dp.etable)
     require_known(plain, (*_TABLE, *own), where)
@@ -210,7 +210,7 @@ def _table(plain: Mapping[str, Any], verbs: Mapping[str, Any]) -> Table:
     return Table(name, of, words)
 
 
-def _require_column(name: str, verb: Callable[..., Any]) -> None:
+def _require_column(name: str, verb: Callable[..., object]) -> None:
     """Refuse a release whose result, whatever it will be, does not stand beside others."""
     kinds = members(evaluated_signature(verb).return_annotation)
     if all(columns_of.dispatch(kind) is columns_of.dispatch(object) for kind in kinds):
@@ -230,7 +230,7 @@ def _told(where: str) -> Iterator[None]:
         raise
 
 
-def _disclosed(plain: Any) -> dict[str, Any]:
+def _disclosed(plain: Any) -> dict[str, object]:
     """Return words of dp.disclosure, which are tried on a ledger without charges."""
     if not isinstance(plain, dict):
         raise ArgumentError("[disclosure]: expected one section, and not a list")
@@ -241,7 +241,7 @@ def _disclosed(plain: Any) -> dict[str, Any]:
     return words
 
 
-def known_words(function: Callable[..., Any]) -> list[str]:
+def known_words(function: Callable[..., object]) -> list[str]:
     """Return a function's words, less what stands first in it and what is no word of a file."""
     own = signature(function).items()
     return [name for name, one in own if one.kind == one.KEYWORD_ONLY and name != "ledger"]
@@ -262,7 +262,7 @@ def _named(plain: Mapping[str, Any], section: str) -> str:
     return name
 
 
-def _text(plain: Mapping[str, Any], key: str, where: str) -> str:
+def _text(plain: Mapping[str, object], key: str, where: str) -> str:
     _require_held(plain, key, where)
     text: str = conform(str, plain[key], f"{where}: {key}")
     return text

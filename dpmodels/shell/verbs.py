@@ -116,7 +116,7 @@ _FORM: Final = "NAME=LEVEL,LEVEL:EPS"
 class _Devices(argparse.Action):
     """Makes the devices of all questions, each a randomized response."""
 
-    def __call__(self, parser: Any, words: Any, texts: Any, option: Any = None) -> None:
+    def __call__(self, parser: object, words: Any, texts: Any, option: object = None) -> None:
         setattr(words, self.dest, dict(map(_device, texts)))
 
 
@@ -133,13 +133,13 @@ def add_devices(group: Any) -> None:
     )
 
 
-def _device(text: str) -> tuple[str, Any]:
+def _device(text: str) -> tuple[str, object]:
     from dpmodels.devices.randomized_response import randomized_response
 
     name, _, rest = text.partition("=")
     levels, _, eps = rest.rpartition(":")
     try:
-        answers = [read((Any,), level) for level in levels.split(",")]
+        answers = [read((object,), level) for level in levels.split(",")]
         return name, randomized_response(answers, eps=float(eps))
     except ValueError as error:
         why = str(error) if isinstance(error, ArgumentError) else f"expected {_FORM}"

@@ -79,16 +79,16 @@ def _read_one(allowed: Sequence[Any], text: str) -> Any:
     raise ArgumentError(f"{text!r}: expected {_form(allowed)}")
 
 
-def _inner(own: Any) -> tuple[Any, ...]:
+def _inner(own: object) -> tuple[object, ...]:
     return tuple(one for part in get_args(own) if part is not ... for one in members(part))
 
 
-def _texts(allowed: Sequence[Any]) -> bool:
+def _texts(allowed: Sequence[object]) -> bool:
     """Whether one text may stand for one value."""
     return any(own in (*_NUMBERS, str, Any, object) or isinstance(own, str) for own in allowed)
 
 
-def _form(allowed: Sequence[Any]) -> str:
+def _form(allowed: Sequence[object]) -> str:
     """Return how a value is written."""
     inner = [_form(_inner(own)) for own in allowed if get_origin(own) in _MANY]
     named = [own for own in allowed if isinstance(own, str)]
@@ -110,7 +110,7 @@ def add_word(group: Any, parameter: inspect.Parameter, said: Said) -> bool:
     allowed = members(parameter.annotation)
     form = "|".join(said.words) or _form(allowed)
     flag, default = parameter.name.replace("_", "-"), parameter.default
-    words: dict[str, Any] = {"dest": dest(parameter.name), "default": argparse.SUPPRESS}
+    words: dict[str, object] = {"dest": dest(parameter.name), "default": argparse.SUPPRESS}
     switched = bool in allowed or False in allowed
     if _form(allowed):
         none = None in allowed and default is not None
@@ -135,7 +135,7 @@ def add_word(group: Any, parameter: inspect.Parameter, said: Said) -> bool:
 
 
 def add_words(
-    group: Any, parameters: Iterable[inspect.Parameter], said: Mapping[str, Said]
+    group: object, parameters: Iterable[inspect.Parameter], said: Mapping[str, Said]
 ) -> tuple[str, ...]:
     """Add the options of a function's words; return the names of those that have none."""
     return tuple(
@@ -149,15 +149,15 @@ def given(words: argparse.Namespace) -> dict[str, Any]:
     return {name.removeprefix(_OWN): own for name, own in held if name.startswith(_OWN)}
 
 
-def signature(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+def signature(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
     """Return a function's words with what they may be."""
     return dict(evaluated_signature(function).parameters)
 
 
-def evaluated_signature(function: Callable[..., Any]) -> inspect.Signature:
+def evaluated_signature(function: Callable[..., object]) -> inspect.Signature:
     """Return a signature with types for texts, read where the function or one it wraps stands."""
-    names: dict[str, Any] = {}
-    part: Any = function
+    names: dict[str, object] = {}
+    part: object = function
     while part is not None:
         names = {**names, **getattr(part, "__globals__", {})}
         part = getattr(part, "__wrapped__", None)
@@ -171,7 +171,7 @@ def evaluated_signature(function: Callable[..., Any]) -> inspect.Signature:
     return found.replace(parameters=parameters, return_annotation=types["return"])
 
 
-def _reader(allowed: Sequence[Any], *, none: bool) -> Callable[[str], Any]:
+def _reader(allowed: Sequence[object], *, none: bool) -> Callable[[str], object]:
     def value(text: str) -> Any:
         return read(allowed, text, none=none)
 
@@ -271,7 +271,7 @@ def _shell_words(call: ast.Call, known: Container[str]) -> str:
     return " ".join(given)
 
 
-def _option(name: str, value: Any) -> list[str]:
+def _option(name: str, value: object) -> list[str]:
     flag = name.replace("_", "-")
     if isinstance(value, bool):
         return [f"--{flag}" if value else f"--no-{flag}"]
@@ -307,7 +307,7 @@ SAID: Final = {
 
 
 def add_rows(
-    parser: argparse.ArgumentParser, function: Callable[..., Any], formula: str = FORMULA
+    parser: argparse.ArgumentParser, function: Callable[..., object], formula: str = FORMULA
 ) -> None:
     """Add a formula, a file, and what is said of it, as far as a function asks for it."""
     own = signature(function)
@@ -318,7 +318,7 @@ def add_rows(
     add_privacy(parser.add_argument_group("privacy"), function)
 
 
-def add_privacy(group: Any, function: Callable[..., Any]) -> None:
+def add_privacy(group: Any, function: Callable[..., object]) -> None:
     """Add who is protected and how well, in the words that a function has of these."""
     own = signature(function)
     for name, text in SAID.items():
@@ -339,7 +339,7 @@ def add_privacy(group: Any, function: Callable[..., Any]) -> None:
 
 def asked(words: argparse.Namespace) -> dict[str, Any]:
     """Return what was said of the table and its guarantee besides the function's own words."""
-    own: dict[str, Any] = {}
+    own: dict[str, object] = {}
     if getattr(words, "codebook", None) is not None:
         own["codebook"] = words.codebook
     if getattr(words, "rho", None) is not None:

@@ -40,7 +40,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from dpmodels.errors import ArgumentError, BudgetError, FrameError
+from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise import Entropy
+from dpmodels.released import AnyRelease
 from dpmodels.sites.key_file import PairStream, pair_key
 from dpmodels.sites.protocol import (
     WORD,
@@ -112,7 +114,7 @@ class Cape(MaskedSum):
             raise ArgumentError("protocol='cape' needs two sites or more for noise to cancel")
         return names
 
-    def check(self, strategy: Any, plan: Any, names: Names) -> None:
+    def check(self, strategy: AnyStrategy, plan: Any, names: Names) -> None:
         """Refuse strategies without Gaussian noise on integers, and noise beyond 64 bits."""
         require_gaussian(strategy, plan, self.trust.name)
         self.share(plan, len(names))
@@ -143,7 +145,7 @@ class Cape(MaskedSum):
         return noise_share(honest, multiplier(plan), scales(plan), leak)
 
     def view(
-        self, strategy: Any, statistics: Statistics, plan: AnyPlan, entropy: Entropy
+        self, strategy: AnyStrategy, statistics: Statistics, plan: AnyPlan, entropy: Entropy
     ) -> Floats:
         """Return the honest sum, and each honest vector without the masks that colluders share."""
         return coalition_view(self, statistics, plan, entropy, self.pair_noise)
@@ -175,8 +177,8 @@ class Cape(MaskedSum):
         return draw(np.ldexp(1.0, power), secret)
 
     def whole(
-        self, strategy: Any, parts: Parts, names: Names, rows: Sequence[int], plan: AnyPlan
-    ) -> Any:
+        self, strategy: AnyStrategy, parts: Parts, names: Names, rows: Sequence[int], plan: AnyPlan
+    ) -> AnyRelease:
         """Make the release of what all sites sent; FrameError if one of them did not."""
         if len(parts) != len(names):
             raise FrameError(

@@ -29,7 +29,7 @@ from dpmodels.mechanisms import Gauss
 from dpmodels.mechanisms.protocol import Plan
 from dpmodels.noise import Entropy
 from dpmodels.outside import LONGEST
-from dpmodels.released import MomentNoise, MomentsRelease
+from dpmodels.released import AnyRelease, MomentNoise, MomentsRelease
 from dpmodels.sites.key_file import Seat
 from dpmodels.sites.protocol import (
     LetterProtocol,
@@ -110,8 +110,13 @@ class DPdisPCA(LetterProtocol):
             )
 
     def release(
-        self, strategy: Any, statistics: Statistics, names: Names, plan: Any, entropy: Entropy
-    ) -> Any:
+        self,
+        strategy: Any,
+        statistics: Statistics,
+        names: Names,
+        plan: Any,
+        entropy: Entropy,
+    ) -> AnyRelease:
         """Release each site's leading part, and add."""
         releases = [strategy.release(own, plan, entropy) for own in statistics]
         roots = [self.root(one, plan) for one in releases]
@@ -154,7 +159,7 @@ class DPdisPCA(LetterProtocol):
 
     def whole(
         self, strategy: Any, parts: Parts, names: Names, rows: Sequence[int], plan: Plan
-    ) -> Any:
+    ) -> AnyRelease:
         """Add what the sites sent."""
         columns, silent = plan.facts.columns, np.zeros(len(scales(plan)), dtype=object)
         roots, terms = [], []
@@ -170,7 +175,7 @@ class DPdisPCA(LetterProtocol):
     def _kept(self, plan: Plan) -> int:
         return self.R or plan.facts.components or plan.facts.columns
 
-    def join(self, roots: Any, terms: Any, names: Names, plan: Plan) -> Any:
+    def join(self, roots: Any, terms: Any, names: Names, plan: Plan) -> AnyRelease:
         """Add ``P_s P_sᵀ``, and what was left out for the means, at no further cost."""
         seconds = [one.root @ one.root.T + _of_mean(one.complete, one.total) for one in roots]
         sent = [

@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise import Entropy
+from dpmodels.released import AnyRelease
 from dpmodels.sites.key_file import Seat
 from dpmodels.sites.protocol import (
     AnyPlan,
@@ -60,14 +62,19 @@ class Full(LetterProtocol):
     )
     passes_noise: ClassVar[bool] = True
 
-    def check(self, strategy: Any, plan: Any, names: Names) -> None:
+    def check(self, strategy: AnyStrategy, plan: Any, names: Names) -> None:
         """Refuse strategies without Gaussian noise, and weights that make no sense."""
         require_gaussian(strategy, plan, self.trust.name)
         checked_weights(self.weights, plan, self.trust.name)
 
     def release(
-        self, strategy: Any, statistics: Statistics, names: Names, plan: Any, entropy: Entropy
-    ) -> Any:
+        self,
+        strategy: AnyStrategy,
+        statistics: Statistics,
+        names: Names,
+        plan: Any,
+        entropy: Entropy,
+    ) -> AnyRelease:
         """Release each site's, and add."""
         payloads = [pack(own, plan) for own in statistics]
         releases = [
@@ -80,13 +87,15 @@ class Full(LetterProtocol):
         noisy: NDArray[Any] = payload.exact + draw(scales(plan), entropy).astype(object)
         return noisy
 
-    def view(self, strategy: Any, statistics: Statistics, plan: Any, entropy: Entropy) -> Floats:
+    def view(
+        self, strategy: AnyStrategy, statistics: Statistics, plan: Any, entropy: Entropy
+    ) -> Floats:
         """Return what the first site sends; the others' say nothing of its rows."""
         return self.send(pack(statistics[0], plan), plan, entropy).astype(np.float64)
 
     def part(
         self,
-        strategy: Any,
+        strategy: AnyStrategy,
         statistic: Statistic,
         plan: AnyPlan,
         seat: Seat | None,
@@ -101,14 +110,14 @@ class Full(LetterProtocol):
         return "words", (WORDS, len(scales(plan)))
 
     def whole(
-        self, strategy: Any, parts: Parts, names: Names, rows: Sequence[int], plan: AnyPlan
-    ) -> Any:
+        self, strategy: AnyStrategy, parts: Parts, names: Names, rows: Sequence[int], plan: AnyPlan
+    ) -> AnyRelease:
         """Add what the sites sent."""
         pairs = zip(map(from_words, parts), rows, strict=True)
         releases = [unpack(strategy, one, plan, count, 1.0) for one, count in pairs]
         return self.join(releases, names, plan)
 
-    def join(self, releases: Any, names: Names, plan: Any) -> Any:
+    def join(self, releases: Any, names: Names, plan: Any) -> AnyRelease:
         """Add what the sites released, at no further cost."""
         own = [0 if one.rows is None else one.rows for one in releases]
         total = weighted(releases, site_weights(self.weights, own))

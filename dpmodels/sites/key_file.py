@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,7 +189,7 @@ def _digits(plain: object) -> str:
     return plain
 
 
-def _read(path: str | PathLike[str], written: str) -> dict[str, Any]:
+def _read(path: str | PathLike[str], written: str) -> dict[str, object]:
     why = "it is of another format"
     try:
         plain = parse(read_bytes(path, MOST_BYTES))

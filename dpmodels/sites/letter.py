@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError, LedgerError, shorten
+from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise import simulating, source
 from dpmodels.outside import Shape, conform, fields_of, parse, read_bytes
 from dpmodels.privacy import Charge, Ledger, adjacency
@@ -167,7 +168,7 @@ def require_same_terms(letters: Sequence[Letter], names: Sequence[str]) -> None:
 
 def write_part(
     protocol: LetterProtocol,
-    strategy: Any,
+    strategy: AnyStrategy,
     statistic: Statistic,
     plan: Any,
     terms: dict[str, Any],
@@ -194,8 +195,12 @@ def write_part(
 
 
 def join_parts(
-    protocol: LetterProtocol, strategy: Any, letters: Sequence[Letter], plan: Any, basis: str
-) -> Any:
+    protocol: LetterProtocol,
+    strategy: AnyStrategy,
+    letters: Sequence[Letter],
+    plan: Any,
+    basis: str,
+) -> object:
     """Make the release of the letters of all sites, at no further cost."""
     if any(own.terms["basis"] != basis for own in letters):
         raise FrameError(
@@ -205,12 +210,12 @@ def join_parts(
     names = tuple(own.site for own in letters)
     rows = [0 if own.rows is None else own.rows for own in letters]
     parts = [_values(own, *protocol.shape(plan)) for own in letters]
-    release = protocol.whole(strategy, parts, names, rows, plan)
+    release: Any = protocol.whole(strategy, parts, names, rows, plan)
     shared = replace(release.shared, size=len(letters[0].values))
     return replace(release, simulated=letters[0].simulated, shared=shared)
 
 
-def protocol_terms(protocol: Any) -> dict[str, Any]:
+def protocol_terms(protocol: Any) -> dict[str, object]:
     """Return a protocol as plain values."""
     return {"name": protocol.trust.name, **asdict(protocol)}
 
@@ -278,7 +283,11 @@ def post(letter: Letter, path: AnyPath, key: AnyPath | None, charged: Charge = N
 
 
 def finish(
-    key: AnyPath, site: str, path: AnyPath, terms: Mapping[str, Any], ledger: Ledger | None = None
+    key: AnyPath,
+    site: str,
+    path: AnyPath,
+    terms: Mapping[str, object],
+    ledger: Ledger | None = None,
 ) -> bool:
     """Make the letter visible for which a key was used up, if that is all that is lacking."""
     used, place = read_used(key), Path(path)

@@ -11,11 +11,14 @@ from dpmodels.frames.delimited import RECORDS, csv_mode
 from dpmodels.frames.files import named_files, require_once
 from dpmodels.frames.open import records_of, with_csv_mode
 from dpmodels.frames.same_table import Tables
+from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise import source
 from dpmodels.options import chosen as options_chosen
 from dpmodels.privacy import WRITE_DELTA, Event, PureDP
 from dpmodels.question import Question
+from dpmodels.released import AnyRelease
 from dpmodels.sites.protocol import SiteProtocol
+from dpmodels.statistics import Statistic
 
 Bound = TypeVar("Bound")
 # A choice: names of more sites fit no table that is printed.
@@ -25,14 +28,14 @@ MOST_SITES: Final = 10_000
 class Witness:
     """Is told of each step of a crossing and changes none; it can only stop one, by raising."""
 
-    def planned(self, strategy: Any, private: Sequence[Any], plan: Any) -> None:
+    def planned(self, strategy: object, private: Sequence[object], plan: object) -> None:
         """See what is about to be released: nothing has been read."""
 
     def charging(self, mechanism: str, events: Sequence[Event]) -> None:
         """See what is about to be charged, all of it: nothing has been read."""
 
     def measured(
-        self, strategy: Any, statistics: Sequence[Any], names: Sequence[str], plan: Any
+        self, strategy: AnyStrategy, statistics: Sequence[object], names: Sequence[str], plan: Any
     ) -> None:
         """See the exact statistics of all holders, which have been paid for."""
 
@@ -112,12 +115,14 @@ class Parties:
             return asked, ""
         return gaussian, f"under protocol {name} the sites add Gaussian noise themselves."
 
-    def check(self, strategy: Any, plan: Any) -> None:
+    def check(self, strategy: AnyStrategy, plan: Any) -> None:
         """Refuse what the protocol cannot release."""
         if self.protocol is not None:
             self.protocol.check(strategy, plan, self.others or self.names)
 
-    def release(self, strategy: Any, statistics: tuple[Any, ...], plan: Any) -> Any:
+    def release(
+        self, strategy: AnyStrategy, statistics: tuple[Statistic, ...], plan: Any
+    ) -> AnyRelease:
         """Release the exact statistics, one a holder; called once, after the charge."""
         if self.protocol is None:
             (own,) = statistics

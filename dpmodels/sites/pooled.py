@@ -8,7 +8,9 @@ from operator import add
 from typing import Any, ClassVar
 
 from dpmodels.errors import ArgumentError, said
+from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise import Entropy
+from dpmodels.released import AnyRelease
 from dpmodels.sites.protocol import Names, SiteProtocol, Statistics, Trust, shared_by
 
 
@@ -33,8 +35,13 @@ class Pooled(SiteProtocol):
     )
 
     def release(
-        self, strategy: Any, statistics: Statistics, names: Names, plan: Any, entropy: Entropy
-    ) -> Any:
+        self,
+        strategy: AnyStrategy,
+        statistics: Statistics,
+        names: Names,
+        plan: Any,
+        entropy: Entropy,
+    ) -> AnyRelease:
         """Release the sum with the noise of one release."""
         release = strategy.release(reduce(add, statistics), plan, entropy)
         return shared_by(release, self.trust, names)
@@ -77,7 +84,12 @@ class Local(SiteProtocol):
         return (self.site,)
 
     def release(
-        self, strategy: Any, statistics: Statistics, names: Names, plan: Any, entropy: Entropy
-    ) -> Any:
+        self,
+        strategy: AnyStrategy,
+        statistics: Statistics,
+        names: Names,
+        plan: Any,
+        entropy: Entropy,
+    ) -> AnyRelease:
         """Release the one statistic."""
         return shared_by(strategy.release(statistics[0], plan, entropy), self.trust, names)

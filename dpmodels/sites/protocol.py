@@ -13,11 +13,11 @@ from dpmodels.errors import ArgumentError, PrivacyError, said
 from dpmodels.mechanisms import Gauss
 from dpmodels.mechanisms.add_noise import Law, hand_over, noised_moments
 from dpmodels.mechanisms.counts import Gaussian
-from dpmodels.mechanisms.protocol import CountPlan, Plan, counts_released
+from dpmodels.mechanisms.protocol import AnyStrategy, CountPlan, Plan, counts_released
 from dpmodels.mechanisms.regression import Moments
 from dpmodels.noise import Entropy, discrete_gaussian, source
 from dpmodels.privacy import GaussianEvent
-from dpmodels.released import CountsRelease, MomentNoise, MomentsRelease, Shared
+from dpmodels.released import AnyRelease, CountsRelease, MomentNoise, MomentsRelease, Shared
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats, Integers
 
@@ -54,17 +54,22 @@ class SiteProtocol(Protocol):
         """Name the sites that take part; refuse too few of them."""
         return names
 
-    def check(self, strategy: Any, plan: Any, names: Names) -> None:
+    def check(self, strategy: AnyStrategy, plan: Any, names: Names) -> None:
         """Refuse what the protocol cannot release, before a row is read or charged."""
 
     def release(
-        self, strategy: Any, statistics: Statistics, names: Names, plan: Any, entropy: Entropy
-    ) -> Any:
+        self,
+        strategy: AnyStrategy,
+        statistics: Statistics,
+        names: Names,
+        plan: Any,
+        entropy: Entropy,
+    ) -> AnyRelease:
         """Release the sum over the sites; called once, after the ledger was charged."""
         ...
 
     def view(
-        self, strategy: Any, statistics: Statistics, plan: Any, entropy: Entropy
+        self, strategy: AnyStrategy, statistics: Statistics, plan: Any, entropy: Entropy
     ) -> Floats | None:
         """Return what an aggregator and all colluders know of the honest sites' rows.
 
@@ -82,7 +87,7 @@ class LetterProtocol(SiteProtocol, Protocol):
 
     def part(
         self,
-        strategy: Any,
+        strategy: AnyStrategy,
         statistic: Statistic,
         plan: Any,
         seat: Seat | None,
@@ -97,8 +102,8 @@ class LetterProtocol(SiteProtocol, Protocol):
         ...
 
     def whole(
-        self, strategy: Any, parts: Parts, names: Names, rows: Sequence[int], plan: Any
-    ) -> Any:
+        self, strategy: AnyStrategy, parts: Parts, names: Names, rows: Sequence[int], plan: Any
+    ) -> AnyRelease:
         """Make the release of what all sites sent, at no further cost."""
         ...
 
@@ -179,7 +184,9 @@ def pack(statistic: Statistic, plan: AnyPlan) -> Payload:
     return Payload(exact[_places(plan)].astype(object), rows)
 
 
-def unpack(strategy: Any, noisy: NDArray[Any], plan: AnyPlan, rows: int, widening: float) -> Summed:
+def unpack(
+    strategy: AnyStrategy, noisy: NDArray[Any], plan: AnyPlan, rows: int, widening: float
+) -> Summed:
     """Make the release of integers that hold their noise already."""
     if isinstance(plan, CountPlan):
         silent = np.zeros(noisy.size, dtype=np.int64)
@@ -187,7 +194,7 @@ def unpack(strategy: Any, noisy: NDArray[Any], plan: AnyPlan, rows: int, widenin
         return replace(release, noise_sd=release.noise_sd * widening)
     line, column = _places(plan)
     size = plan.lattice.columns + 1
-    matrix: NDArray[Any] = np.zeros((size, size), dtype=object)
+    matrix: NDArray[np.object_] = np.zeros((size, size), dtype=object)
     matrix[line, column] = matrix[column, line] = noisy
     law = Law(_silent, widening)
     return hand_over(strategy.card, plan, noised_moments(matrix, plan, source(), law), rows)
@@ -214,13 +221,13 @@ def _silent(scale: float, size: int, entropy: Entropy) -> Integers:
 
 
 def shared_by(
-    release: Any,
+    release: AnyRelease,
     trust: Trust,
     names: tuple[str, ...],
     numbers: int = 0,
     word: int = WORD,
     holds: str = "",
-) -> Any:
+) -> AnyRelease:
     """Say on a release how its sites took part."""
     against = holds or trust.holds
     shared = Shared(trust.name, names, trust.sees, against, numbers, numbers * word)

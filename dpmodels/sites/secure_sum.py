@@ -35,7 +35,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from dpmodels.errors import ArgumentError, FrameError
+from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise import Entropy
+from dpmodels.released import AnyRelease
 from dpmodels.sites.key_file import (
     KeyShare,
     PairStream,
@@ -116,7 +118,7 @@ class SecureSum(MaskedSum):
             )
         return names
 
-    def check(self, strategy: Any, plan: Any, names: Names) -> None:
+    def check(self, strategy: AnyStrategy, plan: Any, names: Names) -> None:
         """Refuse strategies without Gaussian noise on integers."""
         require_gaussian(strategy, plan, self.trust.name)
 
@@ -126,7 +128,7 @@ class SecureSum(MaskedSum):
         return noise_share(honest, multiplier(plan), scales(plan))
 
     def view(
-        self, strategy: Any, statistics: Statistics, plan: AnyPlan, entropy: Entropy
+        self, strategy: AnyStrategy, statistics: Statistics, plan: AnyPlan, entropy: Entropy
     ) -> Floats:
         """Return the honest sum; single vectors are uniform."""
         return coalition_view(self, statistics, plan, entropy)
@@ -149,13 +151,13 @@ class SecureSum(MaskedSum):
 
     def whole(
         self,
-        strategy: Any,
+        strategy: AnyStrategy,
         parts: Parts,
         names: Names,
         rows: Sequence[int],
         plan: AnyPlan,
         absent: int = 0,
-    ) -> Any:
+    ) -> AnyRelease:
         """Make the release of one vector a site, or what stands in for the `absent` ones.
 
         `rows` are of those that answered. FrameError if there is no vector of a site.

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, FrameError, said
 from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
+from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise import Entropy, seeded
+from dpmodels.released import AnyRelease
 from dpmodels.sites.key_file import PairStream, pair_key, public_bytes
 from dpmodels.sites.protocol import (
     AnyPlan,
@@ -151,7 +153,11 @@ def sent_by_all(
 
 
 def summed(
-    strategy: Any, plan: AnyPlan, sent: Sequence[Words], rows: Sequence[int], widening: float
+    strategy: AnyStrategy,
+    plan: AnyPlan,
+    sent: Sequence[Words],
+    rows: Sequence[int],
+    widening: float,
 ) -> Summed:
     """Make the release of what all sites sent."""
     shapes = {one.shape for one in sent}
@@ -234,15 +240,20 @@ class MaskedSum(LetterProtocol):
         """
 
     def release(
-        self, strategy: Any, statistics: Statistics, names: Names, plan: Any, entropy: Entropy
-    ) -> Any:
+        self,
+        strategy: AnyStrategy,
+        statistics: Statistics,
+        names: Names,
+        plan: Any,
+        entropy: Entropy,
+    ) -> AnyRelease:
         """Run all sites and the aggregator in this process, with fresh keys."""
         sent, rows = sent_by_all(self.send, statistics, plan, entropy)
         return self.whole(strategy, sent, names, rows, plan)
 
     def part(
         self,
-        strategy: Any,
+        strategy: AnyStrategy,
         statistic: Statistic,
         plan: AnyPlan,
         seat: Seat | None,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +78,7 @@ def box_sums(
         z[0] = block[0] > 0
         return summed(z).astype(np.int64)
 
-    total: NDArray[Any] = np.zeros((lines, lattice.columns + 1), dtype=object)
+    total: NDArray[np.object_] = np.zeros((lines, lattice.columns + 1), dtype=object)
     rows = 0
     for block, count in design.blocks(of_block, lattice, count_public=count_public):
         total = total + block
@@ -88,7 +87,7 @@ def box_sums(
     return Statistic(name, total, rows, fingerprint(facts, count_public=count_public))
 
 
-def centred_products(exact: NDArray[Any], centre: int) -> NDArray[Any]:
+def centred_products(exact: NDArray[np.object_], centre: int) -> NDArray[np.generic]:
     """Return ``S_j = Σ x_j (y - c)`` for each x, exactly, in parts of lattice steps.
 
     `centre` is c, a released or public whole number of parts, at most ``reach * FINE`` from 0.
@@ -96,7 +95,7 @@ def centred_products(exact: NDArray[Any], centre: int) -> NDArray[Any]:
     It is n times the covariance, and beside it ``n x̄_j (ȳ - c)``: at most as many half-ranges as
     the noise of the sum of y that c was made of.
     """
-    products: NDArray[Any] = FINE * exact[PRODUCTS, 1:-1] - centre * exact[SUMS, 1:-1]
+    products: NDArray[np.object_] = FINE * exact[PRODUCTS, 1:-1] - centre * exact[SUMS, 1:-1]
     return products
 
 
@@ -134,7 +133,7 @@ def spread_change(adjacency: Adjacency, most: int, norm: int) -> float:
     return (2.0 if adjacency.n_public else math.sqrt(3)) * most**2
 
 
-def scatters(exact: NDArray[Any]) -> NDArray[Any]:
+def scatters(exact: NDArray[np.object_]) -> NDArray[np.object_]:
     """Return ``⌊Σ (x_j - x̄_j)²⌋`` for each x, exactly; 0 where there is no row.
 
     One row moves each by at most ``4 R²``. One more row raises the sum by
@@ -142,7 +141,7 @@ def scatters(exact: NDArray[Any]) -> NDArray[Any]:
     numbers; and integers below numbers so far apart are no farther.
     """
     rows = max(int(exact[SUMS, 0]), 1)
-    found: NDArray[Any] = (rows * exact[SQUARES, 1:-1] - exact[SUMS, 1:-1] ** 2) // rows
+    found: NDArray[np.object_] = (rows * exact[SQUARES, 1:-1] - exact[SUMS, 1:-1] ** 2) // rows
     return found
 
 
@@ -182,9 +181,9 @@ class ReleasedFit:
         return abs(self.centre) + self.stretch * most
 
 
-def residual_products(exact: NDArray[Any], fit: ReleasedFit) -> NDArray[Any]:
+def residual_products(exact: NDArray[np.object_], fit: ReleasedFit) -> NDArray[np.generic]:
     """Return ``S_j = Σ x_j r`` for each x, exactly, in parts."""
-    found: NDArray[Any] = PARTS * exact[-1, 1:-1] - fit.centre * exact[0, 1:-1]
+    found: NDArray[np.object_] = PARTS * exact[-1, 1:-1] - fit.centre * exact[0, 1:-1]
     for place, slope in zip(fit.places, fit.slopes, strict=True):
         found = found - slope * exact[place + 1, 1:-1]
     return found
@@ -201,7 +200,7 @@ def residual_change(adjacency: Adjacency, most: int, fit: ReleasedFit) -> int:
     return (2 if adjacency.n_public else 1) * most * fit.longest(most)
 
 
-def residual_scatter(exact: NDArray[Any], fit: ReleasedFit, place: int) -> int:
+def residual_scatter(exact: NDArray[np.generic], fit: ReleasedFit, place: int) -> int:
     """Return ``⌊Σ (x - x̄)(r - r̄) / stretch⌋`` of one column, exactly; 0 where there is no row.
 
     x is in an interval of half-length R, ``r / stretch`` too, whatever the row. So one row moves it
@@ -223,7 +222,7 @@ STEPS = 2**32
 _BITS = 160
 
 
-def log_levels(sums: NDArray[Any], scale: float, least: float, sides: int) -> Integers:
+def log_levels(sums: NDArray[np.generic], scale: float, least: float, sides: int) -> Integers:
     """Return ``log max(p, ν)`` in whole steps, where ``p = sides Φ̄(sum/scale)``.
 
     `sums`, shape (tests,), are whole numbers, not below 0 for two `sides`; `least` is ν.

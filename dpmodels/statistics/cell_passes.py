@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 from operator import add
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +72,7 @@ class CellPasses(Statistic):
         public = self._count_public
         return reduce(add, (measure(own, *words, count_public=public) for own in self._private))
 
-    def cross(self) -> tuple[NDArray[Any], int]:
+    def cross(self) -> tuple[NDArray[np.object_], int]:
         """Hand over the parts of the rows by cell."""
         return self.counted(counts, self._whole).cross()
 

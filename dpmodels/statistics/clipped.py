@@ -19,7 +19,7 @@ from dpmodels.typing import Floats, Integers
 # Increments between clipped moments, and how far one row moves them.
 
 
-def increments(levels: NDArray[Any], chosen: Sequence[int]) -> list[NDArray[Any]]:
+def increments(levels: NDArray[np.generic], chosen: Sequence[int]) -> list[NDArray[np.generic]]:
     """Return what each radius adds to the second moment of the next smaller one.
 
     Of levels a < b that follow each other in `chosen` it is ``G = 4**(b - a) L_a - L_b``, shape
@@ -128,7 +128,7 @@ def clipped_moments(
     """
     sums: dict[Band, NDArray[Any]] = {}
     size, rows = lattice.columns + 1, 0
-    kind: np.dtype[Any] = np.dtype(np.int64)
+    kind: np.dtype[np.generic] = np.dtype(np.int64)
     for bands, count in design.blocks(
         lambda block: _products(block, lattice, halvings), lattice, count_public=count_public
     ):

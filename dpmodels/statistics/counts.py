@@ -169,7 +169,7 @@ def counted_levels(private: PrivateLevels, *, count_public: bool) -> Statistic:
     count of each by 1, a row replaced at most two. A level takes some 250 bytes of memory, and
     there are at most as many as rows.
     """
-    total: NDArray[Any] = _columns([Counter() for _ in private.names])
+    total: NDArray[np.object_] = _columns([Counter() for _ in private.names])
     rows = 0
 
     def counted(columns: tuple[NDArray[Any], ...]) -> tuple[Counter[str], ...]:
@@ -341,7 +341,7 @@ class PersonSums:
         persons, cells = np.divmod(keys, self._tally.cells)
         rows, steps = self._rows[there], self._steps[there]
         whole = self._shared_by(persons, rows)
-        total: NDArray[Any] = np.zeros((self._tally.cells, self._tally.parts), dtype=object)
+        total: NDArray[np.object_] = np.zeros((self._tally.cells, self._tally.parts), dtype=object)
         for at in range(0, len(there), _BLOCK):
             here = slice(at, at + _BLOCK)
             total = total + self._block(rows[here], steps[here], whole[here], cells[here], units)
@@ -349,7 +349,7 @@ class PersonSums:
 
     def _block(
         self, rows: Integers, steps: Integers, whole: Integers, cells: Integers, units: int
-    ) -> NDArray[Any]:
+    ) -> NDArray[np.generic]:
         """Return the sums over some persons and cells."""
         own = _share(np.full(len(rows), units), rows, whole)
         places = steps / (rows * float(STEPS))
@@ -391,7 +391,7 @@ def _divided(positions: Floats, degree: int, units: Integers) -> Integers:
     return np.stack([*parts, left])
 
 
-def _summed(cells: Integers, parts: Integers, size: int) -> NDArray[Any]:
+def _summed(cells: Integers, parts: Integers, size: int) -> NDArray[np.generic]:
     """Add parts by cell, of a block, as Python integers."""
     halves = parts >> _HALF, parts & (2**_HALF - 1)
     high, low = (np.bincount(cells, own, size).astype(np.int64) for own in halves)

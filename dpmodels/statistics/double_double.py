@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from decimal import Decimal, localcontext
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +103,7 @@ def divided(numerator: Pair, denominator: Pair) -> Pair:
     return two_sum(first, rest / denominator.high)
 
 
-def row_sums(weights: Pair, rows: Floats) -> tuple[NDArray[Any], Floats, Floats]:
+def row_sums(weights: Pair, rows: Floats) -> tuple[NDArray[np.generic], Floats, Floats]:
     """Return the sum of weighted rows in three parts, shape (columns,) each.
 
     `weights` are at most 1, shape (rows,); `rows`, shape (columns, rows), at most 1 long, and at

@@ -70,7 +70,7 @@ class Gradients(Statistic):
         self._require(other)
         return self._of(self._designs + other._designs)
 
-    def cross(self) -> tuple[NDArray[Any], int]:
+    def cross(self) -> tuple[NDArray[np.object_], int]:
         """Hand over the exact gradient at zero."""
         columns = self.columns
         return self.gradient(np.zeros(columns), Lattice(MAX_BITS, columns)).cross()
@@ -337,14 +337,14 @@ class Gradients(Statistic):
         shape: tuple[int, ...],
         basis: Fingerprint,
     ) -> Statistic:
-        total: NDArray[Any] = np.zeros(shape, dtype=object)
+        total: NDArray[np.object_] = np.zeros(shape, dtype=object)
         rows = 0
         for part, count in self._each(lambda block: function(block).astype(np.int64)):
             total = total + part
             rows += count
         return Statistic(name, total, rows, basis)
 
-    def _each(self, function: Callable[[Floats], Any], *, counted: bool = True) -> Any:
+    def _each(self, function: Callable[[Floats], object], *, counted: bool = True) -> Any:
         public = self._count_public and counted
         for design in self._designs:
             yield from design.blocks(function, self._lattice, count_public=public)
@@ -374,7 +374,7 @@ def precise_total(
     parts: Iterable[tuple[_PreciseSums, int]], linear: tuple[Floats, ...], columns: int
 ) -> tuple[Slopes, int]:
     """Add the sums of blocks, each with its number of rows, and vectors."""
-    whole: NDArray[Any] = np.zeros(columns, dtype=object)
+    whole: NDArray[np.object_] = np.zeros(columns, dtype=object)
     curvature, energy, rows, added = np.zeros((columns, columns)), 0.0, 0, [*linear]
     for part, count in parts:
         whole = whole + part.whole

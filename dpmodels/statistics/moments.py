@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +33,7 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
     adds zero. They are the same for any chunking, order or number of threads.
     """
     size = lattice.columns + 1
-    total: NDArray[Any] = np.zeros((size, size), dtype=object)
+    total: NDArray[np.object_] = np.zeros((size, size), dtype=object)
     pending = np.zeros((size, size), dtype=np.int64)
     rows = 0
     products = design.blocks(
@@ -205,7 +204,7 @@ def row_sums(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> 
 
     Sensitivity: that of :func:`dpmodels.mechanisms.add_noise.gaussian_count`.
     """
-    total: NDArray[Any] = np.zeros(lattice.columns + 1, dtype=object)
+    total: NDArray[np.object_] = np.zeros(lattice.columns + 1, dtype=object)
     rows = 0
     sums = design.blocks(lambda z: z.sum(axis=1), lattice, count_public=count_public)
     for found, seen in sums:

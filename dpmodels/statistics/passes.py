@@ -95,8 +95,7 @@ class Passes(Statistic):
             if rows * 4**self._lattice.bits >= FITS_INT64:
                 total = total.astype(object)
             total = total + exact
-        exact = total.astype(object)
-        return Statistic("moments of transformed rows", exact, rows, basis)
+        return Statistic("moments of transformed rows", total.astype(object), rows, basis)
 
 
 def turned(block: Floats, whole: Turn, lattice: Lattice) -> Floats:

@@ -73,7 +73,7 @@ def fingerprint(facts: Mapping[str, str], *, count_public: bool) -> Fingerprint:
     return Fingerprint(tuple(facts.items())).also({"adjacency": relation.describe()})
 
 
-def digest_of(numbers: NDArray[Any]) -> str:
+def digest_of(numbers: NDArray[np.generic]) -> str:
     """Name an array of released values or public facts by its shape and SHA-256."""
     whole = np.ascontiguousarray(numbers, dtype="<f8")
     return f"{numbers.shape} {sha256(whole.tobytes()).hexdigest()}"
@@ -100,7 +100,7 @@ class Statistic:
     __slots__ = ("_exact", "_rows", "fingerprint", "name")
 
     def __init__(
-        self, name: str, exact: NDArray[Any], rows: int, fingerprint: Fingerprint = UNSTATED
+        self, name: str, exact: NDArray[np.object_], rows: int, fingerprint: Fingerprint = UNSTATED
     ) -> None:
         self.name = name
         self.fingerprint = fingerprint
@@ -119,7 +119,7 @@ class Statistic:
         exact = self._exact + other._exact
         return Statistic(self.name, exact, self._rows + other._rows, self.fingerprint)
 
-    def cross(self) -> tuple[NDArray[Any], int]:
+    def cross(self) -> tuple[NDArray[np.object_], int]:
         """Hand the exact integers and the row count to the mechanism that releases them."""
         return self._exact, self._rows
 
@@ -167,9 +167,9 @@ def additive(
 
 def _there(
     measure: Callable[..., Statistic],
-    recipe: Callable[[RowSource], Any],
-    words: tuple[Any, ...],
-    named: dict[str, Any],
+    recipe: Callable[[RowSource], object],
+    words: tuple[object, ...],
+    named: dict[str, object],
     source: RowSource,
 ) -> Sums:
     """Bind rows where they lie and measure them."""

@@ -36,7 +36,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,7 +183,7 @@ class Adaptive:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Find the radius, add the planned noise inside it, and estimate the moments."""
 
-        def inside(exact: NDArray[Any], trace: float, cap: float | None) -> Floats:
+        def inside(exact: NDArray[np.object_], trace: float, cap: float | None) -> Floats:
             level = clipping_radius(
                 exact, partial(denoised_error, plan, trace), plan, entropy, CAUTION
             )
@@ -300,7 +300,7 @@ def better_error(plan: Plan, trace: float, radius: float, law: Law = GAUSSIAN) -
 
 
 def better_of_two(
-    exact: NDArray[Any],
+    exact: NDArray[np.generic],
     level: int,
     trace: float,
     cap: float | None,
@@ -329,7 +329,7 @@ def released_inside(
     statistic: Statistic,
     plan: Plan,
     entropy: Entropy,
-    inside: Callable[[NDArray[Any], float, float | None], Floats] | None,
+    inside: Callable[[NDArray[np.object_], float, float | None], Floats] | None,
     law: Law = GAUSSIAN,
 ) -> MomentsRelease:
     """Release count, sum, trace and what stands `inside` of the radius that clipping allows.
@@ -434,7 +434,7 @@ class AdaptivePure:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Find the radius, add the planned noise inside it, and estimate the moments."""
 
-        def inside(exact: NDArray[Any], trace: float, cap: float | None) -> Floats:
+        def inside(exact: NDArray[np.object_], trace: float, cap: float | None) -> Floats:
             error = partial(denoised_error, plan, trace, law=LAPLACE)
             level = clipping_radius(exact, error, plan, entropy)
             unit, scale = 4.0**level * plan.lattice.steps**2, plan.scales[OFF]

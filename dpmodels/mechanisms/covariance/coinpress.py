@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,7 +214,7 @@ def normal_radius(columns: int) -> float:
 
 
 def _seen(
-    exact: NDArray[Any], sigma: float, radius: float, lattice: Lattice, entropy: Entropy
+    exact: NDArray[np.generic], sigma: float, radius: float, lattice: Lattice, entropy: Entropy
 ) -> Round:
     """Add noise to integers and bring them to the units of rows brought inward."""
     unit = (radius / lattice.steps) ** 2

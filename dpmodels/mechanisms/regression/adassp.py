@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,7 +120,7 @@ class AdaSSP:
         return hand_over(self.card, plan, noisy, rows, _with_ridge(noisy, own, plan))
 
 
-def _noised_smallest(exact: NDArray[Any], plan: Plan, entropy: Entropy) -> float:
+def _noised_smallest(exact: NDArray[np.generic], plan: Plan, entropy: Entropy) -> float:
     """Release the smallest eigenvalue of the moments of the constant and the terms."""
     value = float(np.linalg.eigvalsh(exact[:-1, :-1].astype(np.float64))[0])
     whole = np.array([round(value)], dtype=object)

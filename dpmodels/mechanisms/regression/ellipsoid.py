@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import astuple, dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -308,7 +308,7 @@ def _fractions(octave: int) -> Floats:
     return np.asarray(2.0 ** (-np.arange(octave * OCTAVES, -1, -1) / octave))
 
 
-def _noisy(exact: NDArray[Any], radii: Floats, sd: float, entropy: Entropy) -> Cells:
+def _noisy(exact: NDArray[np.generic], radii: Floats, sd: float, entropy: Entropy) -> Cells:
     """Add noise to numbers of rows."""
     found, _ = noised_rows(exact.ravel(), sd, entropy)
     return Cells(radii, found.reshape(exact.shape), sd)

@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -205,7 +205,7 @@ def _pure_eps(guarantee: Guarantee, share: float) -> float:
 
 
 def _group(
-    ranks: NDArray[Any], plan: QuantilePlan, rows: float, entropy: Entropy
+    ranks: NDArray[np.generic], plan: QuantilePlan, rows: float, entropy: Entropy
 ) -> tuple[Floats, Floats]:
     """Draw the quantiles of one group, and say at which shares of its rows."""
     facts = plan.facts
@@ -265,7 +265,9 @@ class Drawing:
         return min(max(self.prob, reach), 1 - reach)
 
 
-def draw_cell(ranks: NDArray[Any], prob: Fraction, concentration: float, entropy: Entropy) -> int:
+def draw_cell(
+    ranks: NDArray[np.generic], prob: Fraction, concentration: float, entropy: Entropy
+) -> int:
     """Draw a cell of the grid by the rank errors of all.
 
     `ranks`, shape (cells + 1,), are the rows below each cell's lower end, last all rows; the
@@ -275,7 +277,7 @@ def draw_cell(ranks: NDArray[Any], prob: Fraction, concentration: float, entropy
     return draw_finite(rank_errors(ranks, prob), unit, entropy)
 
 
-def rank_errors(ranks: NDArray[Any], prob: Fraction) -> NDArray[Any]:
+def rank_errors(ranks: NDArray[np.generic], prob: Fraction) -> NDArray[np.generic]:
     """Return how far the wanted rank is from those of each cell, times the denominator of prob."""
     rows = int(ranks[-1])
     wide = rows * prob.denominator < MACHINE
