@@ -6,6 +6,8 @@ without a link. What names nothing at all is a warning, and so an error.
 
 import importlib
 import re
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -38,6 +40,13 @@ def exists(name: str) -> bool:
     return False
 
 
+@cache
+def result_files() -> tuple[str, ...]:
+    """Name the modules of results, which verbs import where a result is made."""
+    folder = Path(importlib.import_module("dpmodels.results").__file__ or "").parent
+    return tuple(f"dpmodels.results.{path.stem}" for path in sorted(folder.glob("[a-z]*.py")))
+
+
 def resolve(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, words: nodes.Element
 ) -> nodes.Element | None:
@@ -47,7 +56,8 @@ def resolve(
     target = re.sub(r"^(dp|dpmodels)\.", "", node["reftarget"]).replace("session.", "Session.")
     name = documented(env, target)
     if name is None:
-        inside = (node["reftarget"], f"dpmodels.{target}", f"{node.get('py:module')}.{target}")
+        above = ("dpmodels", node.get("py:module"), *result_files())
+        inside = (node["reftarget"], *(f"{module}.{target}" for module in above))
         return words if any(map(exists, inside)) else None
     entry = env.domains.python_domain.objects[name]
     return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, words, name)
