@@ -100,7 +100,7 @@ class Statistic:
     __slots__ = ("_exact", "_rows", "fingerprint", "name")
 
     def __init__(
-        self, name: str, exact: NDArray[np.object_], rows: int, fingerprint: Fingerprint = UNSTATED
+        self, name: str, exact: NDArray[Any], rows: int, fingerprint: Fingerprint = UNSTATED
     ) -> None:
         self.name = name
         self.fingerprint = fingerprint
@@ -119,7 +119,7 @@ class Statistic:
         exact = self._exact + other._exact
         return Statistic(self.name, exact, self._rows + other._rows, self.fingerprint)
 
-    def cross(self) -> tuple[NDArray[np.object_], int]:
+    def cross(self) -> tuple[NDArray[Any], int]:
         """Hand the exact integers and the row count to the mechanism that releases them."""
         return self._exact, self._rows
 
