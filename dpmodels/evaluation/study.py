@@ -1,4 +1,4 @@
-"""What an evaluation found."""
+"""What an evaluation found: its table, its pictures and its page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rows are counted by: the cells of declared levels, and a number's place in its range."""
+"""What rows are counted by: levels, breaks, margins, and a number's place in its range."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chi-square test of independence that counts the noise of the table in."""
+"""Chi-square tests of independence that count the noise of the table in."""
 
 from __future__ import annotations
 

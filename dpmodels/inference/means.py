@@ -1,4 +1,4 @@
-"""Means and variances by group, from noisy power sums."""
+"""Means and variances by group from noisy power sums, and tests of equal means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mechanism is: a card, a plan from public facts, a measure and one release."""
+"""What a mechanism is, and what it plans from: a card, a plan, a measure, one release."""
 
 from __future__ import annotations
 

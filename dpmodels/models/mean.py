@@ -1,4 +1,4 @@
-"""``dp_mean``: private means by formula."""
+"""``dp_mean``, ``dp_var``, ``dp_ttest``: means, variances and differences by formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A draw from finitely many things with probabilities proportional to exp(-x), exactly."""
+"""Exact draws from finitely many things: by exp(-x), coins, randomised responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uniform random numbers known only as far as a decision needs, and enclosures to compare with."""
+"""Uniform and normal random numbers known only as far as a decision needs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

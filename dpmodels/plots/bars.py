@@ -1,4 +1,4 @@
-"""Bars with error bars: panels of quantities, and a histogram."""
+"""Bars with error bars: panels of quantities, histograms, ranked candidates, ratios."""
 
 from __future__ import annotations
 

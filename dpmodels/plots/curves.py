@@ -1,4 +1,4 @@
-"""Power against rows, eps or effects, with that of the same rows without noise."""
+"""Curves: power, values over time, distributions, paths, survival and trade-offs of errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coloured cells with names beside them, and a symmetric matrix drawn in them."""
+"""Coloured cells with names beside them: matrices, loadings, quantiles, shares, budgets."""
 
 from __future__ import annotations
 

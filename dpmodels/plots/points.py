@@ -1,4 +1,4 @@
-"""Points with intervals: scores of divisions of a budget."""
+"""Points with intervals: estimates, ranges, answers, divisions of a budget; maps of rows."""
 
 from __future__ import annotations
 

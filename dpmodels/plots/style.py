@@ -1,4 +1,4 @@
-"""One quiet look for every picture: colours, axes, stamp, caption, and words instead of it."""
+"""One quiet look for every picture: colours, axes, names, stamp, caption, and its words."""
 
 from __future__ import annotations
 

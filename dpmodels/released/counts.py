@@ -1,4 +1,4 @@
-"""Released counts of rows by cell, and of levels that nobody declared."""
+"""Released counts of rows: by cell, in margins, by runs, as sums, and in quantiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Released names of candidates that were ranked, and values of them with fresh noise."""
+"""Released names of candidates with their values, and p-values of columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The printed report of calls with their prices."""
+"""The printed reports of ledgers, plans, divisions of a budget and power."""
 
 from __future__ import annotations
 

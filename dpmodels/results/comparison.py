@@ -1,4 +1,4 @@
-"""What the mechanisms are predicted to do with a budget, before any of it is spent."""
+"""What mechanisms are predicted to do with a budget, for components and for fits."""
 
 from __future__ import annotations
 

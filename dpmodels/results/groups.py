@@ -1,4 +1,4 @@
-"""The results of private means and of private variances by group."""
+"""The results of private means, variances and t-tests by group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expected responses at levels of factors, over an even grid of what else there is."""
+"""Expected responses at levels of factors, and marginal effects, over an even grid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of private margins of one table."""
+"""The result of private margins of one table, and log-linear models of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls with their prices, before any of them is made."""
+"""Results of planning: calls with their prices, divisions of a budget, and power."""
 
 from __future__ import annotations
 

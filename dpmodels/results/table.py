@@ -1,4 +1,4 @@
-"""The result of private counts by declared levels."""
+"""The results of private counts: by declared levels, and of states and transitions."""
 
 from __future__ import annotations
 

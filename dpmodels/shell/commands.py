@@ -1,4 +1,4 @@
-"""All commands, and the parser that knows them by name."""
+"""All commands by name, with those of citations, ledgers and audits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact counts of rows, or of their parts by Bernstein polynomials, by cell."""
+"""Exact counts of rows, or of parts of rows, by cell, margin, level or state."""
 
 from __future__ import annotations
 

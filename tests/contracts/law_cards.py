@@ -64,21 +64,17 @@ def neighbours_are_tried_somewhere(mechanism: Mechanism) -> None:
 
 
 def the_table_lists_the_folder() -> None:
-    """All families of a folder together list its modules, but for the protocols."""
+    """All families of a folder together list its modules, each named after one of its mechanisms."""
     for folder in {family.folder for family in FAMILIES.values()}:
         tables = [family.table for family in FAMILIES.values() if family.folder is folder]
         entries = [entry for table in tables for entry in table.items()]
-        names = [name for name, _ in entries]
+        homes: dict[str, set[str]] = {}
         # A word that two tables have stands for two modules, one of them named as its class is.
-        homes = {
-            strategy.__module__: {name, strategy.__name__.lower()}
-            if names.count(name) > 1
-            else {name}
-            for name, strategy in entries
-        }
+        for name, strategy in entries:
+            homes.setdefault(strategy.__module__, set()).update({name, strategy.__name__.lower()})
         listed = {one.name for one in MECHANISMS if one.kin.folder is folder}
         modules = {found.name for found in pkgutil.iter_modules(folder.__path__)} - {"protocol"}
-        assert set(names) == listed
+        assert {name for name, _ in entries} == listed
         assert {f"{folder.__name__}.{name}" for name in modules} == set(homes)
         assert all(home.rpartition(".")[-1] in known for home, known in homes.items())
     told = [(one.name, one.family, kind) for one in MECHANISMS for kind in one.takes]

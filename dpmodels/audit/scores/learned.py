@@ -1,4 +1,4 @@
-"""What a score is: from released values to one number each, larger for the neighbour."""
+"""Scores, one number of each release: atoms, classifiers, linear and quadratic forms."""
 
 from __future__ import annotations
 
