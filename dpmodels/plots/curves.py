@@ -1,4 +1,4 @@
-"""Curves: power, values over time, distributions, paths, survival and trade-offs of errors."""
+"""Curves: power, values over time, distributions, paths, survival, trade-offs of errors."""
 
 from __future__ import annotations
 
