@@ -64,7 +64,7 @@ def neighbours_are_tried_somewhere(mechanism: Mechanism) -> None:
 
 
 def the_table_lists_the_folder() -> None:
-    """All families of a folder together list its modules, each named after one of its mechanisms."""
+    """The families of a folder list its modules, each named after one of its mechanisms."""
     for folder in {family.folder for family in FAMILIES.values()}:
         tables = [family.table for family in FAMILIES.values() if family.folder is folder]
         entries = [entry for table in tables for entry in table.items()]
