@@ -54,7 +54,7 @@ def first_is_drawn(levels, scale):
 def test_no_neighbours_differ_in_the_law_of_a_draw_by_more_than_it_costs(
     relation, alternative, steps, monkeypatch
 ):
-    monkeypatch.setattr(associations, "STEPS", steps)
+    monkeypatch.setitem(log_levels.__globals__, "STEPS", steps)
     own, times = adjacency(relation), 1.5
     facts = ScreenFacts(2, 1, alternative, own)
     most = reach(box_lattice(3))

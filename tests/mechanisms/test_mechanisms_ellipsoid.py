@@ -160,8 +160,7 @@ def test_only_released_values_steer_the_ellipsoid(monkeypatch):
             return NoisyMoments(1e4, drawn.uniform(0, 1, size), spread, noise_of(plan))
 
         with monkeypatch.context() as patch:
-            for room in ("add_noise", "noisy_mean"):
-                patch.setattr(f"dpmodels.mechanisms.{room}.add_noise", noisy)
+            patch.setattr("dpmodels.mechanisms.add_noise.add_noise", noisy)
             patch.setattr(ellipsoid, "noised_moments", rough)
             patch.setattr(ellipsoid.Passes, "measured", scaled)
             patch.setattr(ellipsoid.Passes, "within", turned)

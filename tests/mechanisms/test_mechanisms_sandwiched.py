@@ -101,7 +101,11 @@ def test_neighbours_are_within_the_sensitivity(relation, guarantee):
 
 
 def test_a_planted_fault_shows(monkeypatch):
+    held = passes.to_lattice
+
     def unheld(rows, factor, shift, lattice):
+        if (factor != 1).any():  # the moments, whose rows are held as they should be
+            return held(rows, factor, shift, lattice)
         rows[:] = np.rint(np.nan_to_num(rows) * lattice.steps)
 
     monkeypatch.setattr(passes, "to_lattice", unheld)
