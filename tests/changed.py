@@ -42,6 +42,7 @@ def exported(module):
     return found
 
 
+@cache
 def imported(path):
     """The modules that a file imports or reaches by `dp.name`."""
     tree = ast.parse(path.read_text("utf-8"))
