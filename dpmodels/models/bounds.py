@@ -51,13 +51,6 @@ def dp_bounds(
     BoundsResult
         Its ``codebook`` has the bounds that were found, and is public.
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
-
     Notes
     -----
     Rows are counted by cells that double from 0, or from the bound nearest to

@@ -90,13 +90,6 @@ def dp_fdr(
     -------
     FDRResult
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
-
     Notes
     -----
     A p-value is of the hypothesis that column and response are independent. It

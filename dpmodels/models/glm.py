@@ -108,13 +108,6 @@ def dp_glm(
     GLMResult or MultinomialResult
         The latter of a response with three levels or more.
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
-
     Warns
     -----
     BudgetWarning

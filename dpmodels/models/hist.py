@@ -67,13 +67,6 @@ def dp_hist(
     HistResult
         Of two numbers a PlaneResult.
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
-
     Notes
     -----
     Bins at the data's own ends or quantiles would tell of rows: there are

@@ -51,13 +51,6 @@ def dp_levels(
     LevelsResult
         Its ``codebook`` is what was declared with the levels that were found, and is public.
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
-
     Notes
     -----
     A level is a text of at most 100 printable characters or a whole number

@@ -91,13 +91,6 @@ def dp_lm(
         ``params, bse, conf_int(), noise_int(), summary(), predict(newdata)``
         and more, by statsmodels' names.
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
-
     Warns
     -----
     BudgetWarning

@@ -48,13 +48,6 @@ def dp_margins(
     -------
     MarginsResult
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
-
     Notes
     -----
     The budget is divided so that the noise variances of all cells asked for

@@ -46,13 +46,6 @@ def dp_mean(
     -------
     MeanResult
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
-
     Warns
     -----
     BudgetWarning
@@ -133,13 +126,6 @@ def dp_var(
     -------
     VarResult
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
-
     Warns
     -----
     BudgetWarning
@@ -207,13 +193,6 @@ def dp_ttest(
     Returns
     -------
     TTestResult
-
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
 
     Warns
     -----

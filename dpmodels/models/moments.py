@@ -55,13 +55,6 @@ def dp_moments(
     -------
     MomentsResult
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
-
     Notes
     -----
     A row that is incomplete in any column counts in none. More columns mean
@@ -151,13 +144,6 @@ def dp_cca(
     Returns
     -------
     CCAResult
-
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
 
     Warns
     -----

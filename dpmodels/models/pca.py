@@ -70,13 +70,6 @@ def dp_pca(
     PCAResult or SubspaceResult
         The latter where the mechanism releases directions alone.
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
-
     Warns
     -----
     BudgetWarning

@@ -74,13 +74,6 @@ def dp_quantile(
     -------
     QuantileResult
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
-
     Notes
     -----
     What is noisy is the rank, not the value. The declared range has 65,536

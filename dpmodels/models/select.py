@@ -102,13 +102,6 @@ def dp_select(
     -------
     SelectResult
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
-
     Notes
     -----
     Values that won a ranking are too large, and the k-th and the next are not

@@ -73,13 +73,6 @@ def dp_series(
     -------
     SeriesResult
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
-
     Notes
     -----
     Rows without a time, with days outside the declared ones, or of which the

@@ -47,13 +47,6 @@ def dp_summary(
     -------
     OverviewResult
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
-
     Notes
     -----
     Numbers are described by their means and standard deviations, categories

@@ -59,13 +59,6 @@ def dp_survfit(
     -------
     SurvfitResult
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
-
     Notes
     -----
     A row is counted once: in its group, in the interval its time ends in, and by

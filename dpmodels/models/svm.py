@@ -57,13 +57,6 @@ def dp_svm(
     -------
     SVMResult
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
-
     Warns
     -----
     BudgetWarning

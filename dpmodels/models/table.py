@@ -64,13 +64,6 @@ def dp_table(
     TableResult, or SurveyResult where rows answered for themselves, or StatesResult of a
     Pufferfish guarantee
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
-        Before a row is read and before anything is charged.
-    LedgerError
-        If the ledger refuses; nothing is charged.
-
     Notes
     -----
     The number of incomplete rows is released along, at no further cost: under

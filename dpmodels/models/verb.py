@@ -95,6 +95,14 @@ csv : {"records", "lines"}, optional
     their line. The choice is public; the report repeats it.
 ledger : Ledger, optional
     Charged before a row is read; refuses what it cannot afford."""
+_RAISES: Final = """
+
+Raises
+------
+FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
+    Before a row is read and before anything is charged.
+LedgerError
+    If the ledger refuses; nothing is charged."""
 
 
 class _Entry(NamedTuple):
@@ -106,7 +114,7 @@ class _Entry(NamedTuple):
 
 
 def verb(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Return a verb with the shared parameters in its signature and docstring.
+    """Return a verb with the shared parameters and errors in its signature and docstring.
 
     In the docstring of the function an entry of a shared parameter adds to the shared text.
     """
@@ -195,9 +203,13 @@ def _signature(function: Callable[..., object]) -> inspect.Signature:
 
 
 def _docstring(function: Callable[..., object]) -> str:
-    """Return the docstring of a verb with the entries of the shared parameters."""
+    """Return the docstring of a verb with the shared parameters and errors.
+
+    The errors stand after the section of what it returns, which follows that of parameters.
+    """
     head, mark, rest = (inspect.getdoc(function) or "").partition("\nParameters\n----------\n")
-    section, *others = re.split(r"(\n\n\w[\w ]*\n-{3,}\n)", rest, maxsplit=1)
+    section, *others = re.split(r"(\n\n\w[\w ]*\n-{3,}\n)", rest, maxsplit=2)
+    others[2:2] = [_RAISES] * bool(others)
     formula, *entries = _entries(section)
     added = {entry.names[0]: entry.text for entry in entries if _is_shared(entry)}
     shared = [
