@@ -159,8 +159,8 @@ def _table_facts(tallies: tuple[Tally, ...]) -> dict[str, str]:
 
 # Columns whose levels nobody declared, on their way to counts.
 
-# Rows that are counted at a time: a choice.
-LEVEL_BLOCK_ROWS = 2**17
+# Rows of levels and of margins that are counted at a time: a choice.
+MANY_ROWS = 2**17
 
 
 class PrivateLevels(BoundRows):
@@ -209,7 +209,7 @@ class PrivateLevels(BoundRows):
         may show how many there are.
         """
         for part in self._rows.parts(count_public=count_public):
-            for own, size, times in placed(part.places, part.rows, LEVEL_BLOCK_ROWS, FOLDS):
+            for own, size, times in placed(part.places, part.rows, MANY_ROWS, FOLDS):
                 columns = [part.columns[levels_of(name)][own] for name in self.names]
                 if part.counted is not None:
                     columns = [column[part.counted[own]] for column in columns]
@@ -228,9 +228,6 @@ def _levels_bound(
 
 
 # Rows on their way into margins: the level of each variable, block by block.
-
-# Rows that are counted at a time: a choice.
-MARGIN_BLOCK_ROWS = 2**17
 
 Codes = NDArray[np.intp]
 
@@ -278,7 +275,7 @@ class PrivateMargins(BoundRows):
         how many there are.
         """
         for part in self._rows.parts(count_public=count_public):
-            for own, size, times in placed(part.places, part.rows, MARGIN_BLOCK_ROWS, FOLDS):
+            for own, size, times in placed(part.places, part.rows, MANY_ROWS, FOLDS):
                 codes = [_codes(factor, part, own) for factor in self.asked.factors]
                 yield multiplied(function(codes), times), times * size
 

@@ -11,9 +11,8 @@ is a distance between parameters and data: for ``Ω = N`` and Gaussian noise it 
 likelihood ratio. A set of parameters is refused where the least Q on it exceeds the quantile of a
 χ² with as many degrees of freedom as the set has conditions: score inversion. The least Q has that
 law where the parameters left free are well identified, and is smaller where they are not;
-:mod:`dpmodels.inference.least_squares` makes up for it. Where X'X is lost in its noise what is
-not refused has no end. Where X'X stands far above it the delta form ``G⁻¹ Ω G⁻¹``, ``G = X'X``,
-says the same.
+:func:`as_chi_squared` makes up for it. Where X'X is lost in its noise what is not refused has no
+end. Where X'X stands far above it the delta form ``G⁻¹ Ω G⁻¹``, ``G = X'X``, says the same.
 
 Laplace noise enters by its variances, as if sums of it were normal.
 

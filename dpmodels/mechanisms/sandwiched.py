@@ -74,6 +74,7 @@ from dpmodels.privacy import (
 from dpmodels.released import Ball, Card, Meat, MomentsRelease
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.passes import Score, person_score_squares, score_squares
+from dpmodels.statistics.statistic import measured_as
 from dpmodels.typing import Floats
 
 # Choices: the least and the most that the noise of the squares makes up of a variance, and the
@@ -154,8 +155,7 @@ class Sandwiched:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Release the moments, then the squares of the scores."""
-        if not isinstance(statistic, Passes):
-            raise ArgumentError("statistic= is one of moments; expected what measure() returned")
+        statistic = measured_as(Passes, statistic, "moments")
         release = self.base.release(statistic, plan, entropy)
         return replace(release, meat=self._squares(statistic, release, plan, entropy))
 

@@ -104,10 +104,9 @@ def wanted(facts: Facts) -> int:
 # The axes of a released space: the scatter inside it is bought, its eigenvectors order the space.
 #
 # With ``V`` released already, the k × k matrix ``Vᵀ Δ V`` is no larger than the difference ``Δ`` of
-# the scatters of neighbours (:mod:`dpmodels.mechanisms.second_moment`): bought whole, with Gaussian
-# noise in isometric coordinates, it costs what its diagonal costs. The number of complete rows goes
-# along with weight 1. Let ``r`` be the most that a row adds along a direction, 1 or 4 about the
-# mean.
+# the scatters of neighbours: bought whole, with Gaussian noise in isometric coordinates, it costs
+# what its diagonal costs. The number of complete rows goes along with weight 1. Let ``r`` be the
+# most that a row adds along a direction, 1 or 4 about the mean.
 #
 # *L2.* Two complete rows: ``‖Δ‖_F``, √2, 1 or 4. A complete row against none: ``√(r² + 1)``, which
 # is no more than √2 about the origin.

@@ -285,7 +285,7 @@ def _before(terms: Floats) -> Floats:
 
 # Shrink the eigenvalues of a noisy symmetric matrix whose truth may have either sign.
 #
-# As :mod:`dpmodels.postprocess.denoise`, for what is left of a released matrix after a guess of it
+# As above, for what is left of a released matrix after a guess of it
 # was taken off: the truth is near zero, not positive.
 
 # A choice: how much a divergence counts against the isotonic values, which follow the noise.

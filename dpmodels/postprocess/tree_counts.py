@@ -209,7 +209,7 @@ def _beside(
 #
 # A run ends in two nodes of each level, those of its first and its last cell, or in one; all others
 # hold cells of it alone or none, and what is below them is known by level. The theorems are those
-# of :mod:`dpmodels.postprocess.hierarchy` and :mod:`dpmodels.postprocess.tree_counts`.
+# above and of :mod:`dpmodels.postprocess.hierarchy`.
 
 
 class Beside(NamedTuple):

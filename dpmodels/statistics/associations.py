@@ -147,7 +147,7 @@ def scatters(exact: NDArray[np.object_]) -> NDArray[np.object_]:
 
 # Exact products of all columns, and what columns have in common with residuals of a released fit.
 #
-# Rows lie in the box of :mod:`dpmodels.statistics.associations`.
+# Rows lie in the box above.
 
 # Parts that coefficients are multiples of: rounded, they are off by less than noise is.
 PARTS = 2**20

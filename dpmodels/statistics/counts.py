@@ -40,7 +40,7 @@ def counts(private: PrivateCells, whole: int, *, count_public: bool) -> Statisti
     incomplete rows. Every row adds `whole` units, at most ``2**40``, to each table; they are the
     same for any chunking or order. For means of persons the rows of each are added up first, and
     the person adds as many units as all its places have: see
-    :mod:`dpmodels.statistics.counts`.
+    :class:`PersonSums`.
     """
     neighbours = private.neighbours
     gathered = [by_person(own, neighbours) for own in private.tallies]

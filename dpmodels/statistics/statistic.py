@@ -138,6 +138,7 @@ class Statistic:
 
 Rows = TypeVar("Rows", PrivateDesign, PrivateCells, PrivateLevels, PrivateMargins)
 Words = ParamSpec("Words")
+Kind = TypeVar("Kind", bound="Statistic")
 
 
 def additive(
@@ -174,3 +175,10 @@ def _there(
 ) -> Sums:
     """Bind rows where they lie and measure them."""
     return measure(recipe(source), *words, **named).cross()
+
+
+def measured_as(kind: type[Kind], statistic: Statistic, name: str) -> Kind:
+    """Return a statistic that reads rows several times; ArgumentError for any other one."""
+    if not isinstance(statistic, kind):
+        raise ArgumentError(f"statistic= is one of {name}; expected what measure() returned")
+    return statistic

@@ -54,6 +54,7 @@ from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from dpmodels.released import Card, CountsRelease, HeldIn
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.cell_passes import CellPasses, place_counts
+from dpmodels.statistics.statistic import measured_as
 
 # Of the budget, for the range: a choice. Where nothing is gained, Laplace noise is 18 % larger.
 RANGE_SHARE = 0.15
@@ -111,8 +112,7 @@ class Rounds:
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Find a range, then release the parts of the rows held in it."""
-        if not isinstance(statistic, CellPasses):
-            raise ArgumentError("statistic= is one of counts; expected what measure() returned")
+        statistic = measured_as(CellPasses, statistic, "counts")
         found = _found(statistic, plan, entropy)
         held = statistic if found is None else statistic.held(found.lower, found.upper)
         exact, rows = held.cross()

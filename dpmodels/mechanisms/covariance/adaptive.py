@@ -363,7 +363,7 @@ class AdaptivePure:
         the radius is pure; each may depend on the answers before it. Their ε add up, and their ε²/2
         of zCDP. An (ε, δ) guarantee leaves its δ unused.
     Sensitivity
-        As told in ``adaptive.py``: the moments inside the radius found are those of `Laplace`, the
+        As for `Adaptive`: the moments inside the radius found are those of `Laplace`, the
         eigenvalues those of `SeparatePure`.
     Noise
         Discrete Laplace, at least 2¹⁰ steps: 2 % of the budget for the count, or 15 % for the count

@@ -39,7 +39,6 @@ from numpy.typing import NDArray
 
 from dpmodels.arguments import between, whole
 from dpmodels.design import PrivateDesign
-from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import (
     ROUND_UP,
     SMALLEST_SCALE,
@@ -56,6 +55,7 @@ from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Card, MomentNoise, MomentsRelease
 from dpmodels.statistics import MomentWeights, Passes, Statistic, moment_sensitivity
+from dpmodels.statistics.statistic import measured_as
 from dpmodels.typing import Floats
 
 # The last round's share of the budget, and the chance beta of a longer row: choices.
@@ -178,8 +178,7 @@ class CoinPress:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Read, add noise and tighten the ellipsoid, round by round."""
-        if not isinstance(statistic, Passes):
-            raise ArgumentError("statistic= is one of moments; expected what measure() returned")
+        statistic = measured_as(Passes, statistic, "moments")
         start, scale = np.eye(plan.facts.columns), math.sqrt(self.largest)
         ellipsoid = Ellipsoid(start / scale, start * scale)
         radius = ellipsoid.radius()

@@ -43,7 +43,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from dpmodels.design import PrivateDesign, Scaling
-from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import (
     FRACTIONS,
     GAUSSIAN,
@@ -77,6 +76,7 @@ from dpmodels.privacy import (
 from dpmodels.released import Ball, Card, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, Statistic, clipped_moments, moments
 from dpmodels.statistics.moments import norm_counts
+from dpmodels.statistics.statistic import measured_as
 from dpmodels.typing import Floats
 
 # Of the budget, turn by turn to the sum and to the lengths; see `shares` for the last. Choices: a
@@ -144,16 +144,12 @@ class Rounds:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Read and add noise, round by round; rows of one length are not held in another ball."""
-        if not isinstance(statistic, Passes):
-            raise ArgumentError("statistic= is one of moments; expected what measure() returned")
-        seen = found(statistic, plan, entropy)
+        seen = found(measured_as(Passes, statistic, "moments"), plan, entropy)
         if seen.lengths is not None and not plan.facts.centred:
             gain = increments_gain(seen.lengths, plan)
             if gain.ratio < WORTH:
                 return self._increments(seen.at(gain.radius), plan, entropy)
-        exact, rows = seen.held.measured(moments).cross()
-        noisy = noised_moments(exact, plan, entropy)
-        return hand_over(self.card, plan, noisy, rows, ball=seen.ball)
+        return _moments_within(self.card, seen, plan, entropy, GAUSSIAN)
 
     def _increments(self, seen: Found, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Release increments within the ball instead of moments."""
@@ -164,7 +160,7 @@ class Rounds:
         return hand_over(self.card, plan, noisy, rows, estimate, seen.ball)
 
 
-# Of the budget, as in `rounds.py`: choices.
+# Of the budget, as TURNS and LEAST: choices.
 TURNS_PURE = ((0.03, 0.02), (0.03, 0.02), (0.03, 0.05))
 LEAST_PURE = 1.0
 
@@ -181,7 +177,7 @@ class RoundsPure:
         ε_j²/2 of zCDP. An (ε, δ) guarantee leaves its δ unused. Centre and radius of a round are
         functions of released values and public facts.
     Sensitivity
-        As told in ``rounds.py``, in L1: of sums of rows that of
+        As for `Rounds`, in L1: of sums of rows that of
         :func:`dpmodels.mechanisms.add_noise.laplace_count`, of numbers of rows by length 2, or 1
         for a row more, of the last round that of
         :func:`dpmodels.statistics.moments.absolute_sensitivity`.
@@ -195,7 +191,7 @@ class RoundsPure:
         exact: in every round an integer statistic and integer noise of exact law; what happens in
         floating point in between happens to released values.
     Source
-        This package; ``rounds.py`` names what it is made after.
+        This package; the file's docstring names what it is made after.
 
     Reads the rows seven times; twice where the mean is not taken off.
 
@@ -238,12 +234,17 @@ class RoundsPure:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Read and add noise, round by round; rows of one length are not held in another ball."""
-        if not isinstance(statistic, Passes):
-            raise ArgumentError("statistic= is one of moments; expected what measure() returned")
-        seen = found(statistic, plan, entropy, LAPLACE)
-        exact, rows = seen.held.measured(moments).cross()
-        noisy = noised_moments(exact, plan, entropy, LAPLACE)
-        return hand_over(self.card, plan, noisy, rows, ball=seen.ball)
+        seen = found(measured_as(Passes, statistic, "moments"), plan, entropy, LAPLACE)
+        return _moments_within(self.card, seen, plan, entropy, LAPLACE)
+
+
+def _moments_within(
+    card: Card, seen: Found, plan: Plan, entropy: Entropy, law: Law
+) -> MomentsRelease:
+    """Release the moments of the rows in the ball that was found."""
+    exact, rows = seen.held.measured(moments).cross()
+    noisy = noised_moments(exact, plan, entropy, law)
+    return hand_over(card, plan, noisy, rows, ball=seen.ball)
 
 
 # Whether increments between radii would serve better than moments in one ball.

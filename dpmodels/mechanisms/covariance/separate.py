@@ -30,10 +30,12 @@ from typing import ClassVar
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.add_noise import (
     EIGENVALUES,
+    GAUSSIAN,
     LAPLACE,
     ROOM,
     SMALLEST_LAPLACE,
     SMALLEST_SCALE,
+    Law,
     checked_share,
     eigenvalue_scale,
     gaussian_scales,
@@ -114,11 +116,7 @@ class Separate:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add noise to the moments and, apart, to the eigenvalues; put both together."""
-        exact, rows = statistic.cross()
-        noisy = noised_moments(exact, plan, entropy)
-        values = noised_eigenvalues(exact, plan, entropy)
-        estimate = recombined(values, noisy.second, trace_cap(plan.facts, rows))
-        return hand_over(self.card, plan, noisy, rows, estimate)
+        return _recombined_release(self.card, statistic, plan, entropy, GAUSSIAN)
 
 
 @dataclass(frozen=True)
@@ -137,9 +135,9 @@ class SeparatePure:
         as for `Laplace`.
     Noise
         Independent discrete Laplace noise on the squared lattice, for the eigenvalues and for the
-        moments, at least 2¹⁰ steps; what is made of both is told in ``separate.py``.
+        moments, at least 2¹⁰ steps; what is made of both is as for `Separate`.
     Numerics
-        idealised, as told in ``separate.py``. The moments are exact.
+        idealised, as for `Separate`. The moments are exact.
     Source
         Dong, Liang, Yi (2022), "Differentially private covariance revisited", NeurIPS, for the two
         parts. Amin, Dick, Kulesza, Muñoz Medina, Vassilvitskii (2019), "Differentially private
@@ -194,8 +192,15 @@ class SeparatePure:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add noise to the moments and, apart, to the eigenvalues; put both together."""
-        exact, rows = statistic.cross()
-        noisy = noised_moments(exact, plan, entropy, LAPLACE)
-        values = noised_eigenvalues(exact, plan, entropy, LAPLACE)
-        estimate = recombined(values, noisy.second, trace_cap(plan.facts, rows))
-        return hand_over(self.card, plan, noisy, rows, estimate)
+        return _recombined_release(self.card, statistic, plan, entropy, LAPLACE)
+
+
+def _recombined_release(
+    card: Card, statistic: Statistic, plan: Plan, entropy: Entropy, law: Law
+) -> MomentsRelease:
+    """Put noisy eigenvalues together with the eigenvectors of the noisy moments."""
+    exact, rows = statistic.cross()
+    noisy = noised_moments(exact, plan, entropy, law)
+    values = noised_eigenvalues(exact, plan, entropy, law)
+    estimate = recombined(values, noisy.second, trace_cap(plan.facts, rows))
+    return hand_over(card, plan, noisy, rows, estimate)

@@ -42,7 +42,6 @@ from numpy.typing import NDArray
 
 from dpmodels.arguments import between
 from dpmodels.design import PrivateDesign, Scaling
-from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import (
     ROUND_UP,
     SMALLEST_SCALE,
@@ -71,6 +70,7 @@ from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, spli
 from dpmodels.released import Ball, Card, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, Statistic, moments
 from dpmodels.statistics.passes import column_counts, turned_counts
+from dpmodels.statistics.statistic import measured_as
 from dpmodels.typing import Floats
 
 # Of the budget. A choice: where nothing is gained, noise is 10 % larger than without rounds.
@@ -185,8 +185,7 @@ class Ellipsoid:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Read and add noise, round by round."""
-        if not isinstance(statistic, Passes):
-            raise ArgumentError("statistic= is one of moments; expected what measure() returned")
+        statistic = measured_as(Passes, statistic, "moments")
         public = statistic.scaling
         found, ball = _found(statistic, plan, entropy, self.alike), None
         if found is None:

@@ -21,8 +21,7 @@ Noise
     the second half of the steps. With ``inference`` it is the last, and a third of the budget goes
     to one more gradient there, three tenths to its curvature and squared gradients
     (:mod:`dpmodels.mechanisms.most_rows`). 4 % go to the lengths of rows about their noisy mean.
-    What is released of several levels is in contrasts
-    (:mod:`dpmodels.mechanisms.regression.gradients`).
+    What is released of several levels is in contrasts (below).
 Numerics
     exact: integer statistics, integer noise of exact law. Parameters are rounded to integers
     before they meet a row. Scales are 1e-12 larger than computed, for the rounding of the plan;
