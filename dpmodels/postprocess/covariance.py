@@ -15,9 +15,6 @@ from dpmodels.typing import Floats
 WEAK = 4.0
 # A variance this small beside the largest is none.
 NOTHING = 1e-24
-# A choice: from this share of the public number of rows on, the noise in that of complete ones is
-# too much.
-UNSURE = 0.25
 
 
 @dataclass(frozen=True)
