@@ -220,7 +220,8 @@ class LeastSquares:
     @property
     def clear(self) -> bool:
         """Whether X'X stands far enough above its noise for intervals without a search."""
-        return self.equations.strength >= (CLEAR if self.equations.searched else CLEAR_OF_MANY)
+        own = self.equations
+        return own.near_zero or own.strength >= (CLEAR if own.searched else CLEAR_OF_MANY)
 
     @cached_property
     def _found(self) -> dict[bytes, Combinations]:

@@ -16,7 +16,7 @@ from dpmodels.formula.coding import cells
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
 from dpmodels.mechanisms.protocol import Registered
-from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments
+from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
 from dpmodels.mechanisms.regression.ellipsoid import tells
 from dpmodels.mechanisms.sandwiched import NOBODY, Sandwiched
 from dpmodels.mechanisms.user_supplied import UserSupplied
@@ -35,7 +35,7 @@ from dpmodels.sites import together
 
 # A choice: what shortening rows may do to the coefficients where errors depend on the terms.
 UNEVEN = 1.0
-LAWFUL = (Moments, AdaSSP, Ellipsoid, Gauss, Laplace, Rounds, UserSupplied)
+LAWFUL = (Moments, AdaSSP, Ellipsoid, Scores, Gauss, Laplace, Rounds, UserSupplied)
 ONCE = "one release of exact moments: every interval is made from noise of known law."
 ROUNDS = (
     "at this size rounds tell where the rows are; the noise is then that of an ellipsoid about "

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from dpmodels.postprocess.bound import BoundNoise, bind
-from dpmodels.postprocess.few_rows import Added, Layout, added
+from dpmodels.postprocess.few_rows import TOLD, Added, Layout, added
 from dpmodels.released import MomentNoise, MomentsRelease
 from dpmodels.typing import Floats
 
@@ -45,7 +45,8 @@ class NormalEquations:
     `regressors` is ``T``, shape (terms + 2, parameters), whose first column is the constant where
     `intercept`, and `response` is ``t``. `bound` is the noise of entries whose variance is 0 here,
     where any are held to what is public of them; `more` are the moments of rows that were added to
-    cells of too few.
+    cells of too few. `near_zero` says that the moments are about a line near the estimate: noise in
+    X'X then hardly moves it, and the delta form holds at any strength.
     """
 
     moments: Floats
@@ -55,6 +56,7 @@ class NormalEquations:
     intercept: bool
     bound: BoundNoise | None = None
     more: Added | None = None
+    near_zero: bool = False
 
     @cached_property
     def whole(self) -> Floats:
@@ -233,6 +235,8 @@ class NormalEquations:
         One number for all slopes, another for the constant; none where X'X is strong.
         """
         slopes = 0.0
+        if self.near_zero:
+            return np.zeros(len(self.gram))
         if floor > 0 and self.strength >= (SEARCHED if self.searched else STRONG):
             return np.zeros(len(self.gram))
         if self.centred.shape[1]:
@@ -306,13 +310,36 @@ def released_equations(
     """
     assert release.total is not None
     ball = release.ball
-    return normal_equations(
+    own = normal_equations(
         *(release.count, release.total, release.second, release.noise),
         row_norm=row_norm,
         shift=shift,
         axes=None if ball is None else ball.axes,
         layout=layout if ball is None else None,
     )
+    if ball is None or math.isnan(ball.prior):
+        return own
+    return about_identity(own, release.count / max(1 - ball.shortened, 0.1), ball.prior)
+
+
+def about_identity(own: NormalEquations, rows: float, prior: float) -> NormalEquations:
+    """Shrink the moments of (1, u), whitened terms, towards those of `rows` rows of covariance I.
+
+    An entry of their mean is taken to have the variance `prior` about that, twice on the diagonal,
+    and keeps the variance that is left given its noise.
+    """
+    terms = slice(0, len(own.moments) - 1)
+    seen, noise = own.moments[terms, terms] / rows, own.variance[terms, terms] / rows**2
+    expected = prior * (1 + np.eye(len(seen)))
+    keep = expected / (expected + noise)
+    shrunk = np.eye(len(seen)) + (seen - np.eye(len(seen))) * keep
+    left = keep * noise
+    values, axes = np.linalg.eigh(shrunk)
+    least = TOLD / 2 * math.sqrt(float(left.max()))
+    shrunk = (axes * np.maximum(values, least)) @ axes.T
+    moments, variance = own.moments.copy(), own.variance.copy()
+    moments[terms, terms], variance[terms, terms] = shrunk * rows, left * rows**2
+    return replace(own, moments=moments, variance=variance, near_zero=True)
 
 
 def solved(own: NormalEquations, release: MomentsRelease, row_norm: float) -> NormalEquations:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -40,15 +41,19 @@ class Ball:
     axes : ndarray, shape (columns, columns) or None
         Of an ellipsoid: a row of the unit ball times ``radius * axes`` is a scaled row about the
         centre. None for a ball.
+    prior : float
+        Variance that an entry of the mean of (1, u)(1, u)ᵀ, u the terms along the axes, is taken
+        to have about the identity, before it is released; nan where nothing is taken for granted.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"axes"})
+    later: ClassVar[frozenset[str]] = frozenset({"axes", "prior"})
 
     centre: Annotated[Bounded, "variable"]
     radius: Amount
     shortened: Quantity
     shortened_sd: Amount
     axes: Annotated[Bounded, "variable", "variable_"] | None = None
+    prior: AmountOrNan = math.nan
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ class LinearFit:
     def _asked(self) -> NormalEquations:
         """The equations that laws are of: where noise hides a direction, with that held."""
         own = self.equations
-        return own if own.strength >= WEAK else own.held
+        return own if own.near_zero or own.strength >= WEAK else own.held
 
     def covariance(self, law: LeastSquares) -> Floats:
         """Return the delta form in own units, shape (parameters, parameters)."""

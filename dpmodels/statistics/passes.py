@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign, Scaling
+from dpmodels.formula import Block
 from dpmodels.noise.lattice import Lattice, to_lattice
 from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.statistics.statistic import Fingerprint, Statistic, additive, digest_of, fingerprint
@@ -50,6 +51,11 @@ class Passes(Statistic):
     def scaling(self) -> Scaling:
         """How the rows are brought into the ball."""
         return self._designs[0].scaling
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The coded terms of the rows, public."""
+        return self._designs[0].public.blocks
 
     def rescaled(self, scaling: Scaling) -> Passes:
         """Return passes over the same rows, brought into the ball by released values."""

@@ -8,12 +8,14 @@ from dpmodels.mechanisms.regression.gradients import NoisyGradients as NoisyGrad
 from dpmodels.mechanisms.regression.moments import Moments as Moments
 from dpmodels.mechanisms.regression.objective import Objective as Objective
 from dpmodels.mechanisms.regression.output import Output as Output
+from dpmodels.mechanisms.regression.scores import Scores as Scores
 
 # Of the moments of rows, the response last.
 REGRESSION: dict[str, type[CovarianceMechanism]] = {
     "moments": Moments,
     "adassp": AdaSSP,
     "ellipsoid": Ellipsoid,
+    "scores": Scores,
 }
 # Of coefficients.
 COEFFICIENTS: dict[str, type[RegressionMechanism]] = {

@@ -1,0 +1,224 @@
+"""Coordinates in which the scores of least squares are short, learnt round by round.
+
+A row (x, y) is written as ``z = W (x - c)``, whose covariance is about the identity, and
+``e = (y - b₀ - b · x) / s``, the residual of a line in units of its standard deviation. Everything
+here is a function of released values and public facts. Lengths are in scaled units.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmodels.typing import Floats
+
+# A choice: rows are kept whole up to this length of (1, z), in units of √(1 + d) for d terms, and
+# residuals up to this many of their standard deviations.
+TERM_RADIUS, RESIDUAL_CUT = 1.0, 2.0
+# A choice: what is kept grows until a coordinate of the noise in the score is this many standard
+# errors of sampling, up to these multiples. Longer radii trade noise for less bias.
+NOISE_PER_SAMPLING, WIDEST_TERMS, WIDEST_RESIDUALS = 1.2, 3.75, 2.5
+# Choices: within which ends the variance of an entry of X'X/n about the identity is estimated, and
+# the squared length of a step in residual standard deviations.
+GRAM_VARIANCE, SQUARED_STEP = (0.003, 0.2), (0.05, 1.0)
+# Choices: a variance of z is not taken for less, nor for less than so many noise sds of an entry.
+LEAST_VARIANCE, LEAST_IN_NOISE, LARGEST_FLOOR = 0.02, 6.0, 0.35
+# Of the response's variance: no residual's is taken for less after one step.
+LEAST_RESIDUAL = 0.05
+# A choice: a distance that so many rows are within is taken for a standard deviation.
+MOST_ROWS = 0.75
+# A choice: the noise of a variance counts for so many of its sds where the variance is smaller.
+LEAST_SPREAD = 1.5
+
+
+@dataclass(frozen=True)
+class ScoreCoordinates:
+    """Centre, whitening, line and residual standard deviation, in scaled units.
+
+    `centre` has the shape (terms,), `whitening` (terms, terms), `line` (terms + 1,), its constant
+    first.
+    """
+
+    centre: Floats
+    whitening: Floats
+    line: Floats
+    residual_sd: float
+
+    @property
+    def parameters(self) -> int:
+        """Number of coordinates of (1, z)."""
+        return len(self.line)
+
+    def transform(self, radius: float, cut: float) -> Floats:
+        """Return what takes (1, x, y) to ``(1, z) / (R√2)`` and ``e / (c√2)``, square."""
+        size = self.parameters
+        matrix = np.zeros((size + 1, size + 1))
+        matrix[0, 0] = 1.0
+        matrix[1:size, 0] = -self.whitening @ self.centre
+        matrix[1:size, 1:size] = self.whitening
+        matrix[:size] /= radius * math.sqrt(2)
+        matrix[size, :size] = -self.line
+        matrix[size, size] = 1.0
+        matrix[size] /= self.residual_sd * cut * math.sqrt(2)
+        return matrix
+
+    def coefficients(self, step: Floats) -> Floats:
+        """Return a change of the coefficients of (1, z), in residual sds, as one of (1, x)."""
+        slopes = self.whitening.T @ step[1:]
+        constant = step[0] - slopes @ self.centre
+        return self.residual_sd * np.append(constant, slopes)
+
+    def axes(self, radius: float, cut: float) -> Floats:
+        """Return what takes (z, e R / c) to the scaled row (x, y) about the centre, square."""
+        size = self.parameters
+        back = np.linalg.inv(self.whitening)
+        matrix = np.zeros((size, size))
+        matrix[:-1, :-1] = back
+        matrix[-1, :-1] = self.line[1:] @ back
+        matrix[-1, -1] = self.residual_sd * cut / radius
+        return matrix
+
+
+@dataclass(frozen=True)
+class ScoreMoments:
+    """Released means over rows of the moments of (w, w z) and w e, and their noise.
+
+    `gram` has the shape (parameters, parameters), `score` (parameters,). `gram_sd` is the noise of
+    an entry of `gram` off the diagonal, which has √2 times that, `score_sd` that of one of `score`,
+    `square_sd` that of `square`.
+    """
+
+    gram: Floats
+    score: Floats
+    square: float
+    gram_sd: float
+    score_sd: float
+    square_sd: float
+
+
+def radii(parameters: int, multiplier: float, rows: float) -> tuple[float, float]:
+    """Return up to which length of (1, z) and which residual rows are kept whole.
+
+    `multiplier` is that of the whole budget.
+    """
+    whole = 2 * multiplier * math.sqrt(parameters) * TERM_RADIUS * RESIDUAL_CUT
+    wider = math.sqrt(max(NOISE_PER_SAMPLING * math.sqrt(rows) / whole, 1.0))
+    radius = TERM_RADIUS * math.sqrt(parameters) * min(wider, WIDEST_TERMS)
+    return radius, RESIDUAL_CUT * min(wider, WIDEST_RESIDUALS)
+
+
+def radius_of_most(distances: Floats, within: Floats, sd: float) -> Floats:
+    """Return by column a distance within which most rows are, infinite where noise hides it.
+
+    `within` are noisy shares of the rows up to each distance, shape (columns, distances), sums of
+    cells that have a noise of `sd` each.
+    """
+    noise = sd * np.sqrt(np.arange(1, len(distances) + 1))
+    wanted = MOST_ROWS + noise
+    reached = (within >= wanted) & (wanted < 1)
+    first = np.argmax(reached, axis=1)
+    return np.where(reached.any(axis=1), distances[first], math.inf)
+
+
+def first_coordinates(mean: Floats, variance: Floats) -> ScoreCoordinates:
+    """Return coordinates of each column alone, from released means and variances.
+
+    Both have the shape (terms + 1,), the response last.
+    """
+    spread = np.sqrt(variance)
+    line = np.zeros(len(mean))
+    line[0] = mean[-1]
+    return ScoreCoordinates(mean[:-1], np.diag(1 / spread[:-1]), line, float(spread[-1]))
+
+
+def rough_coordinates(own: ScoreCoordinates, seen: ScoreMoments) -> ScoreCoordinates:
+    """Return coordinates after a first release of moments: correlations and a rough line.
+
+    Correlations are shrunk towards 0 by what of them may be noise, and so is the line.
+    """
+    shift, scatter = _centred(seen.gram)
+    prior = gram_variance(scatter, seen.gram_sd)
+    keep = prior / (prior + seen.gram_sd**2)
+    trust = 1 / (1 + 2 * seen.gram_sd**2)
+    floor = min(0.25, LEAST_VARIANCE + LEAST_IN_NOISE * seen.gram_sd)
+    diagonal = np.maximum(np.diagonal(scatter), floor) * trust + (1 - trust)
+    off = scatter * keep
+    np.fill_diagonal(off, diagonal)
+    spread = np.sqrt(diagonal)
+    values, axes = np.linalg.eigh(off / np.outer(spread, spread))
+    edge = seen.gram_sd * math.sqrt(len(spread)) / 2
+    values = np.maximum(values, max(0.05, min(edge, 0.6)))
+    gain = values / (values**2 + _penalty(seen, prior))
+    slope = np.clip(axes @ (gain * (axes.T @ (seen.score[1:] / spread))), -1, 1) / spread
+    explained = float(2 * slope @ seen.score[1:] - slope @ off @ slope)
+    left = _residual_variance(seen, slope, explained, float(gain.sum()))
+    moved = np.append(seen.score[0] - shift @ slope, slope)
+    trust_mean = 1 / (1 + seen.gram_sd**2 * len(spread))
+    centre = own.centre + np.linalg.solve(own.whitening, shift) * trust_mean
+    line = own.line + own.coefficients(moved)
+    whitening = (axes / np.sqrt(values)) @ axes.T @ (own.whitening / spread[:, None])
+    return ScoreCoordinates(centre, whitening, line, own.residual_sd * math.sqrt(left))
+
+
+def better_coordinates(own: ScoreCoordinates, seen: ScoreMoments) -> ScoreCoordinates:
+    """Return coordinates after one more release: a better line, whitening and residual sd.
+
+    The mean of (1, z)(1, z)ᵀ is shrunk towards the identity and the step towards 0, each by the
+    noise in it.
+    """
+    prior = gram_variance(seen.gram, seen.gram_sd)
+    identity = np.eye(own.parameters)
+    gram = identity + (seen.gram - identity) * (prior / (prior + seen.gram_sd**2))
+    values, axes = np.linalg.eigh(gram)
+    floor = min(LARGEST_FLOOR, LEAST_VARIANCE + LEAST_IN_NOISE * seen.gram_sd)
+    values = np.maximum(values, floor)
+    gram = (axes * values) @ axes.T
+    gain = values / (values**2 + _penalty(seen, prior))
+    step = axes @ ((axes.T @ seen.score) * gain)
+    explained = float(2 * step @ seen.score - step @ gram @ step)
+    left = _residual_variance(seen, step, explained, float(gain.sum()))
+    shift, scatter = _centred(gram)
+    values, axes = np.linalg.eigh(scatter)
+    whitening = (axes / np.sqrt(np.maximum(values, floor))) @ axes.T @ own.whitening
+    centre = own.centre + np.linalg.solve(own.whitening, shift) / 2
+    line = own.line + own.coefficients(step)
+    return ScoreCoordinates(centre, whitening, line, own.residual_sd * math.sqrt(left))
+
+
+def gram_variance(gram: Floats, sd: float) -> float:
+    """Return the variance of entries off the diagonal about 0, without that of their noise."""
+    off = gram[np.triu_indices(len(gram), 1)]
+    square = float(np.mean(off**2)) if len(off) else 0.0
+    return float(np.clip(square - sd**2, *GRAM_VARIANCE))
+
+
+def _penalty(seen: ScoreMoments, prior: float) -> float:
+    """Return the ridge of a step, in units of X'X/n, by the noise in the score and in X'X.
+
+    The step is taken to be as long as the score is beyond its noise. Noise in X'X counts as far as
+    `prior`, the variance of its entries, leaves it, times the step.
+    """
+    size = len(seen.gram)
+    square = float(np.clip(seen.score @ seen.score - size * seen.score_sd**2, *SQUARED_STEP))
+    left = seen.gram_sd**2 * prior / (prior + seen.gram_sd**2)
+    return size * (seen.score_sd**2 / square + left)
+
+
+def _residual_variance(seen: ScoreMoments, step: Floats, explained: float, gain: float) -> float:
+    """Return the variance that a step leaves, with one sd of its noise, in the old unit.
+
+    A step that follows the noise in the score explains ``2 gain score_sd²`` too much.
+    """
+    weight = max(float(seen.gram[0, 0]), 0.5)
+    noise = math.hypot(seen.square_sd, 2 * seen.score_sd * float(np.linalg.norm(step)))
+    left = seen.square - explained + 2 * gain * seen.score_sd**2 + noise
+    return float(np.clip(left / weight, LEAST_RESIDUAL, 1.5))
+
+
+def _centred(gram: Floats) -> tuple[Floats, Floats]:
+    """Return the mean and the covariance of z from the moments of (1, z)."""
+    weight = max(float(gram[0, 0]), 0.5)
+    shift = gram[0, 1:] / weight
+    return shift, gram[1:, 1:] / weight - np.outer(shift, shift)

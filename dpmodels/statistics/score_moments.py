@@ -1,0 +1,131 @@
+"""Exact moments of rows in coordinates in which the terms and the residual are held apart."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.design import PrivateDesign
+from dpmodels.noise.lattice import Lattice, lengths, to_lattice
+from dpmodels.statistics.passes import Turn, turn
+from dpmodels.statistics.statistic import Statistic, additive, digest_of, fingerprint
+from dpmodels.typing import Floats, Integers
+
+# Halves of the squared unit length, a little less for the rounding of a row to the lattice.
+_HALF = math.sqrt(0.5) * (1 - 2.0**-40)
+
+
+class ColumnPowers(NamedTuple):
+    """The public map from a scaled row x to what its means and variances are read from.
+
+    Entry k is ``linear[k] u + square[k] u² - middle[k]`` of ``u = (x[column[k]] - centre[k])``, in
+    units of the ball that holds all of them.
+    """
+
+    column: Integers
+    centre: Floats
+    linear: Floats
+    square: Floats
+    middle: Floats
+
+
+@additive
+def power_sums(
+    design: PrivateDesign,
+    lattice: Lattice,
+    powers: ColumnPowers,
+    finer: Lattice,
+    *,
+    count_public: bool,
+) -> Statistic:
+    """Sum ``(2**bits, q)`` over complete rows exactly, q the row's powers on the lattice `finer`.
+
+    q is an integer vector of norm at most ``finer.radius`` that is a function of public facts and
+    that row alone; an incomplete row adds zero. Sensitivity: that of
+    :func:`dpmodels.mechanisms.add_noise.gaussian_count`.
+    """
+    ones = np.ones(finer.columns)
+    unit = design.scaling.row_norm / lattice.steps
+
+    def summed(block: Floats) -> Integers:
+        u = block[1:][powers.column] * unit - powers.centre[:, None]
+        q = powers.linear[:, None] * u + powers.square[:, None] * (u * u) - powers.middle[:, None]
+        to_lattice(q, ones, 0 * ones, finer)
+        complete = block[0] > 0
+        q[:, ~complete] = 0.0
+        count = np.array([np.count_nonzero(complete) * finer.radius])
+        return np.append(count, q.sum(axis=1)).astype(np.int64)
+
+    total: NDArray[Any] = np.zeros(finer.columns + 1, dtype=object)
+    n_rows = 0
+    for part, count in design.blocks(summed, lattice, count_public=count_public):
+        total = total + part
+        n_rows += count
+    facts = {**design.facts, "lattice": repr(lattice), "powers": digest_of(np.stack(powers))}
+    return Statistic(
+        "sums of powers", total, n_rows, fingerprint(facts, count_public=count_public)
+    )
+
+
+@additive
+def score_moments(
+    design: PrivateDesign,
+    lattice: Lattice,
+    transform: Floats,
+    finer: Lattice,
+    *,
+    count_public: bool,
+) -> Statistic:
+    """Sum ``v vᵀ`` over complete rows exactly, v a row's score coordinates on the lattice `finer`.
+
+    `transform`, T of shape (columns + 1, columns + 1), is finite and a function of released values
+    and public facts; the row is ``a = (1, x)`` with x in the unit ball. ``v = (w t, w e cut to
+    ±√½)`` with ``(t, e) = T a``, e its last entry, and ``w = min(1, √½ / ‖t‖)``: both parts have a
+    squared norm of at most ½. On the lattice v is an integer vector of norm at most
+    ``finer.radius``, and a function of T and that row alone; an incomplete row adds zero.
+
+    Sensitivity, in Frobenius norm and units of the squared radius: 1 for a row more, √2 for a row
+    replaced, as the inner product of two squares is not negative.
+    """
+    whole = turn(transform, lattice)
+
+    def summed(block: Floats) -> Integers:
+        rows = _held(block, whole, lattice, finer)
+        return np.asarray((rows @ rows.T).astype(np.int64))
+
+    total: NDArray[Any] = np.zeros((finer.columns, finer.columns), dtype=object)
+    n_rows = 0
+    for part, count in design.blocks(summed, lattice, count_public=count_public):
+        total = total + part
+        n_rows += count
+    basis = fingerprint(
+        {**design.facts, "lattice": repr(lattice), "transform": digest_of(transform)},
+        count_public=count_public,
+    )
+    return Statistic("moments of scores", total, n_rows, basis)
+
+
+def _held(block: Floats, whole: Turn, lattice: Lattice, finer: Lattice) -> Floats:
+    """Return rows in score coordinates on the lattice, shape (columns + 1, rows).
+
+    The product is exact; what follows is one correctly rounded operation on each number, and the
+    integer norm is checked once more.
+    """
+    rows = whole.times(block)
+    rows /= lattice.radius
+    terms = rows[:-1]
+    # Far rows first: their squares would overflow.
+    _, halvings = np.frexp(np.abs(rows).max(axis=0, initial=0.0))
+    scaled = np.ldexp(terms, -np.maximum(halvings, 0))
+    norms = np.ldexp(lengths(scaled), np.maximum(halvings, 0))
+    weights = _HALF / np.maximum(norms, _HALF)
+    rows *= weights
+    np.clip(rows[-1], -_HALF, _HALF, out=rows[-1])
+    complete = block[0] > 0
+    ones = np.ones(finer.columns)
+    to_lattice(rows, ones, 0 * ones, finer)
+    rows[:, ~complete] = 0.0
+    return rows
