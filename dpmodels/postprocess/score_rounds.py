@@ -19,10 +19,12 @@ from dpmodels.typing import Floats
 TERM_RADIUS, RESIDUAL_CUT = 1.0, 2.0
 # A choice: what is kept grows until a coordinate of the noise in the score is this many standard
 # errors of sampling, up to these multiples. Longer radii trade noise for less bias.
-NOISE_PER_SAMPLING, WIDEST_TERMS, WIDEST_RESIDUALS = 1.2, 3.75, 2.5
+NOISE_PER_SAMPLING, WIDEST_TERMS, WIDEST_RESIDUALS = 1.0, 3.75, 2.5
 # Choices: within which ends the variance of an entry of X'X/n about the identity is estimated, and
 # the squared length of a step in residual standard deviations.
 GRAM_VARIANCE, SQUARED_STEP = (0.003, 0.2), (0.05, 1.0)
+# A choice: the variance of a diagonal entry of X'X/n about 1.
+DIAGONAL = 1.0
 # Choices: a variance of z is not taken for less, nor for less than so many noise sds of an entry.
 LEAST_VARIANCE, LEAST_IN_NOISE, LARGEST_FLOOR = 0.02, 6.0, 0.35
 # Of the response's variance: no residual's is taken for less after one step.
@@ -97,6 +99,11 @@ class ScoreMoments:
     score_sd: float
     square_sd: float
 
+    @property
+    def gram_variances(self) -> Floats:
+        """Variances of the noise in the entries of `gram`."""
+        return np.asarray(self.gram_sd**2 * (1 + np.eye(len(self.gram))))
+
 
 def radii(parameters: int, multiplier: float, rows: float) -> tuple[float, float]:
     """Return up to which length of (1, z) and which residual rows are kept whole.
@@ -139,18 +146,14 @@ def rough_coordinates(own: ScoreCoordinates, seen: ScoreMoments) -> ScoreCoordin
     Correlations are shrunk towards 0 by what of them may be noise, and so is the line.
     """
     shift, scatter = _centred(seen.gram)
-    prior = gram_variance(scatter, seen.gram_sd)
-    keep = prior / (prior + seen.gram_sd**2)
-    trust = 1 / (1 + 2 * seen.gram_sd**2)
     floor = min(0.25, LEAST_VARIANCE + LEAST_IN_NOISE * seen.gram_sd)
-    diagonal = np.maximum(np.diagonal(scatter), floor) * trust + (1 - trust)
-    off = scatter * keep
-    np.fill_diagonal(off, diagonal)
-    spread = np.sqrt(diagonal)
+    np.fill_diagonal(scatter, np.maximum(np.diagonal(scatter), floor))
+    off, remaining = shrunk_gram(scatter, seen.gram_variances[1:, 1:])
+    spread = np.sqrt(np.diagonal(off))
     values, axes = np.linalg.eigh(off / np.outer(spread, spread))
     edge = seen.gram_sd * math.sqrt(len(spread)) / 2
     values = np.maximum(values, max(0.05, min(edge, 0.6)))
-    gain = values / (values**2 + _penalty(seen, prior))
+    gain = values / (values**2 + _penalty(seen, remaining))
     slope = np.clip(axes @ (gain * (axes.T @ (seen.score[1:] / spread))), -1, 1) / spread
     explained = float(2 * slope @ seen.score[1:] - slope @ off @ slope)
     left = _residual_variance(seen, slope, explained, float(gain.sum()))
@@ -168,14 +171,12 @@ def better_coordinates(own: ScoreCoordinates, seen: ScoreMoments) -> ScoreCoordi
     The mean of (1, z)(1, z)ᵀ is shrunk towards the identity and the step towards 0, each by the
     noise in it.
     """
-    prior = gram_variance(seen.gram, seen.gram_sd)
-    identity = np.eye(own.parameters)
-    gram = identity + (seen.gram - identity) * (prior / (prior + seen.gram_sd**2))
+    gram, remaining = shrunk_gram(seen.gram, seen.gram_variances)
     values, axes = np.linalg.eigh(gram)
     floor = min(LARGEST_FLOOR, LEAST_VARIANCE + LEAST_IN_NOISE * seen.gram_sd)
     values = np.maximum(values, floor)
     gram = (axes * values) @ axes.T
-    gain = values / (values**2 + _penalty(seen, prior))
+    gain = values / (values**2 + _penalty(seen, remaining))
     step = axes @ ((axes.T @ seen.score) * gain)
     explained = float(2 * step @ seen.score - step @ gram @ step)
     left = _residual_variance(seen, step, explained, float(gain.sum()))
@@ -187,23 +188,56 @@ def better_coordinates(own: ScoreCoordinates, seen: ScoreMoments) -> ScoreCoordi
     return ScoreCoordinates(centre, whitening, line, own.residual_sd * math.sqrt(left))
 
 
-def gram_variance(gram: Floats, sd: float) -> float:
-    """Return the variance of entries off the diagonal about 0, without that of their noise."""
-    off = gram[np.triu_indices(len(gram), 1)]
-    square = float(np.mean(off**2)) if len(off) else 0.0
-    return float(np.clip(square - sd**2, *GRAM_VARIANCE))
+def shrunk_gram(gram: Floats, noise: Floats) -> tuple[Floats, Floats]:
+    """Shrink a noisy mean of (1, z)(1, z)ᵀ towards the identity; return what noise is left, too.
+
+    `noise` are the variances of its entries. Correlations are taken to have a variance about 0 that
+    they show beyond their noise, diagonal entries one of :data:`DIAGONAL` about 1; an entry keeps
+    the variance that it has, given its noise.
+    """
+    size = len(gram)
+    own = DIAGONAL / (DIAGONAL + np.diagonal(noise))
+    diagonal = np.maximum(1 + (np.diagonal(gram) - 1) * own, LEAST_VARIANCE)
+    unit = np.outer(diagonal, diagonal)
+    upper = np.triu_indices(size, 1)
+    square = float(((gram**2 - noise) / unit)[upper].mean()) if size > 1 else 0.0
+    prior = float(np.clip(square, *GRAM_VARIANCE)) * unit
+    keep = prior / (prior + noise)
+    np.fill_diagonal(keep, own)
+    shrunk = gram * keep
+    np.fill_diagonal(shrunk, diagonal)
+    return shrunk, keep * noise
 
 
-def _penalty(seen: ScoreMoments, prior: float) -> float:
+def kept_whole(square: float, cut: float) -> float:
+    """Return the share of normal residuals below a cut whose mean square, cut off there, is given.
+
+    A score of cut residuals answers a change of the coefficients by this share only.
+    """
+    from scipy.optimize import brentq
+
+    def excess(sd: float) -> float:
+        t = cut / sd
+        inside = math.erf(t / math.sqrt(2))
+        density = math.sqrt(2 / math.pi) * t * math.exp(-(t**2) / 2)
+        return sd**2 * (inside - density) + cut**2 * (1 - inside) - square
+
+    low, high = cut / 10, 3 * cut
+    if excess(low) >= 0:
+        return 1.0
+    sd = high if excess(high) <= 0 else float(brentq(excess, low, high))
+    return max(math.erf(cut / sd / math.sqrt(2)), 0.5)
+
+
+def _penalty(seen: ScoreMoments, remaining: Floats) -> float:
     """Return the ridge of a step, in units of X'X/n, by the noise in the score and in X'X.
 
     The step is taken to be as long as the score is beyond its noise. Noise in X'X counts as far as
-    `prior`, the variance of its entries, leaves it, times the step.
+    it remains, times the step.
     """
     size = len(seen.gram)
     square = float(np.clip(seen.score @ seen.score - size * seen.score_sd**2, *SQUARED_STEP))
-    left = seen.gram_sd**2 * prior / (prior + seen.gram_sd**2)
-    return size * (seen.score_sd**2 / square + left)
+    return size * (seen.score_sd**2 / square + float(remaining.mean()))
 
 
 def _residual_variance(seen: ScoreMoments, step: Floats, explained: float, gain: float) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpmodels.postprocess.bound import BoundNoise, bind
 from dpmodels.postprocess.few_rows import TOLD, Added, Layout, added
+from dpmodels.postprocess.score_rounds import kept_whole, shrunk_gram
 from dpmodels.released import MomentNoise, MomentsRelease
 from dpmodels.typing import Floats
 
@@ -317,29 +318,29 @@ def released_equations(
         axes=None if ball is None else ball.axes,
         layout=layout if ball is None else None,
     )
-    if ball is None or math.isnan(ball.prior):
+    if ball is None or not ball.about_line:
         return own
-    return about_identity(own, release.count / max(1 - ball.shortened, 0.1), ball.prior)
+    return about_line(own, release.count / max(1 - ball.shortened, 0.1), row_norm)
 
 
-def about_identity(own: NormalEquations, rows: float, prior: float) -> NormalEquations:
-    """Shrink the moments of (1, u), whitened terms, towards those of `rows` rows of covariance I.
+def about_line(own: NormalEquations, rows: float, row_norm: float) -> NormalEquations:
+    """Shrink the moments of whitened terms towards those of `rows` rows of covariance I.
 
-    An entry of their mean is taken to have the variance `prior` about that, twice on the diagonal,
-    and keeps the variance that is left given its noise.
+    Residuals were cut at ``row_norm / √2``: those of a score are made to answer a change of the
+    coefficients as whole ones do.
     """
     terms = slice(0, len(own.moments) - 1)
-    seen, noise = own.moments[terms, terms] / rows, own.variance[terms, terms] / rows**2
-    expected = prior * (1 + np.eye(len(seen)))
-    keep = expected / (expected + noise)
-    shrunk = np.eye(len(seen)) + (seen - np.eye(len(seen))) * keep
-    left = keep * noise
+    shrunk, left = shrunk_gram(own.moments[terms, terms] / rows, own.variance[terms, terms] / rows**2)
     values, axes = np.linalg.eigh(shrunk)
     least = TOLD / 2 * math.sqrt(float(left.max()))
     shrunk = (axes * np.maximum(values, least)) @ axes.T
     moments, variance = own.moments.copy(), own.variance.copy()
     moments[terms, terms], variance[terms, terms] = shrunk * rows, left * rows**2
-    return replace(own, moments=moments, variance=variance, near_zero=True)
+    square = max(float(moments[-1, -1]) / rows, 0.0)
+    unit = np.ones(len(moments))
+    unit[-1] = 1 / kept_whole(square, row_norm / math.sqrt(2))
+    unit = np.outer(unit, unit)
+    return replace(own, moments=moments * unit, variance=variance * unit**2, near_zero=True)
 
 
 def solved(own: NormalEquations, release: MomentsRelease, row_norm: float) -> NormalEquations:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -41,19 +40,19 @@ class Ball:
     axes : ndarray, shape (columns, columns) or None
         Of an ellipsoid: a row of the unit ball times ``radius * axes`` is a scaled row about the
         centre. None for a ball.
-    prior : float
-        Variance that an entry of the mean of (1, u)(1, u)ᵀ, u the terms along the axes, is taken
-        to have about the identity, before it is released; nan where nothing is taken for granted.
+    about_line : bool
+        Whether the last axis is the residual of a line near the estimate, the others whitened
+        terms, and both were held apart: to ``radius / √2`` each, a row's number with its terms.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"axes", "prior"})
+    later: ClassVar[frozenset[str]] = frozenset({"axes", "about_line"})
 
     centre: Annotated[Bounded, "variable"]
     radius: Amount
     shortened: Quantity
     shortened_sd: Amount
     axes: Annotated[Bounded, "variable", "variable_"] | None = None
-    prior: AmountOrNan = math.nan
+    about_line: bool = False
 
 
 @dataclass(frozen=True)

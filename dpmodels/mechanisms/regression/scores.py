@@ -58,7 +58,7 @@ from dpmodels.postprocess.score_rounds import (
     ScoreMoments,
     better_coordinates,
     first_coordinates,
-    gram_variance,
+    kept_whole,
     radii,
     radius_of_most,
     rough_coordinates,
@@ -144,7 +144,6 @@ class Scores:
         public, longest = passes.scaling, radius * math.sqrt(2)
         middle = np.append(coordinates.centre, coordinates.line[0])
         middle[-1] += coordinates.line[1:] @ coordinates.centre
-        seen = _means(noisy, rows, radius, cut)
         shortened, shortened_sd = _shortened(noisy, rows, radius)
         ball = Ball(
             public.centre + public.scale * middle,
@@ -152,6 +151,7 @@ class Scores:
             shortened,
             shortened_sd,
             coordinates.axes(radius, cut),
+            about_line=True,
                 )
         return hand_over(self.card, plan, noisy, n_rows, ball=ball)
 
@@ -308,12 +308,13 @@ def _means(noisy: NoisyMoments, rows: float, radius: float, cut: float) -> Score
     gram[1:, 1:] = noisy.second[:-1, :-1] * longest**2
     score = np.append(noisy.total[-1] * longest, noisy.second[:-1, -1] * longest**2) * share
     off = noisy.noise.off * longest**2
-    square = float(noisy.second[-1, -1]) * (longest * share) ** 2
+    square = max(float(noisy.second[-1, -1]) * (longest * share) ** 2 / rows, 0.0)
+    whole = kept_whole(square, cut)
     return ScoreMoments(
         gram / rows,
-        score / rows,
-        max(square / rows, 0.0),
+        score / rows / whole,
+        square / whole**2,
         off / rows,
-        off * share / rows,
-        math.sqrt(2) * off * share**2 / rows,
+        off * share / rows / whole,
+        math.sqrt(2) * off * (share / whole) ** 2 / rows,
     )
