@@ -49,7 +49,10 @@ class Call:
         return all(self.words.get(word) is None for word in AMOUNTS)
 
     def __repr__(self) -> str:
-        words = [repr(self.formula), *(f"{word}={said(own)}" for word, own in self.words.items())]
+        words = [
+            repr(self.formula),
+            *(f"{word}={said(value)}" for word, value in self.words.items()),
+        ]
         return f"{self.name}({', '.join(words)})"
 
 
@@ -60,30 +63,32 @@ def name_of(verb: Verb) -> str:
 
 def signature_of(verb: Verb) -> inspect.Signature:
     """Return a verb's words less what the session says, with a share of what is left."""
-    own, word = inspect.signature(verb), inspect.Parameter.KEYWORD_ONLY
-    apart = {*ROWS, *SAID, "ledger", *AMOUNTS, "delta"}
-    kept = [one for name, one in own.parameters.items() if name not in apart]
+    signature, keyword_only = inspect.signature(verb), inspect.Parameter.KEYWORD_ONLY
+    excluded = {*ROWS, *SAID, "ledger", *AMOUNTS, "delta"}
+    parameters = [
+        parameter for name, parameter in signature.parameters.items() if name not in excluded
+    ]
     amounts = {"eps": "float | str | None", "share": "float | str | None"}
     amounts |= {"delta": "float | None", "budget": "Guarantee | None"}
-    spent = [
-        inspect.Parameter(name, word, default=None, annotation=kind)
-        for name, kind in amounts.items()
+    budget_parameters = [
+        inspect.Parameter(name, keyword_only, default=None, annotation=annotation)
+        for name, annotation in amounts.items()
     ]
-    return own.replace(parameters=[kept[0], *spent, *kept[1:]])
+    return signature.replace(parameters=[parameters[0], *budget_parameters, *parameters[1:]])
 
 
-def call_of(verb: Verb, given: tuple[Any, ...], words: Mapping[str, Any]) -> Call:
+def call_of(verb: Verb, arguments: tuple[Any, ...], words: Mapping[str, Any]) -> Call:
     """Hold what was written against the verb's words; ArgumentError says what to write instead."""
-    name, known = name_of(verb), signature_of(verb).parameters
-    formula, *rest = given or (words.get("formula"),)
+    name, parameters = name_of(verb), signature_of(verb).parameters
+    formula, *rest = arguments or (words.get("formula"),)
     if rest or any(word in ROWS for word in words):
         raise ArgumentError(f"{name}: rows are given in the call, and {_FILTERED}")
-    own = {word: value for word, value in words.items() if word != "formula" or given}
-    for word in own:
-        _require_word(name, word, [one for one in known if one != "formula"])
+    options = {word: value for word, value in words.items() if word != "formula" or arguments}
+    for word in options:
+        _require_word(name, word, [parameter for parameter in parameters if parameter != "formula"])
     if formula is None:
         raise ArgumentError(f'{name}: no formula is given; write {name}("~ age + income", eps=0.2)')
-    return Call(verb, formula, own)
+    return Call(verb, formula, options)
 
 
 def _require_word(name: str, word: str, expected: Sequence[str]) -> None:
@@ -130,9 +135,11 @@ class Terms:
 
     def make(self, call: Call, budget: Mapping[str, object], ledger: Ledger | None) -> Any:
         """Ask the verb; errors are the verb's."""
-        words = {word: own for word, own in call.words.items() if word not in (*AMOUNTS, "delta")}
+        options = {
+            word: value for word, value in call.words.items() if word not in (*AMOUNTS, "delta")
+        }
         if self.subset is not None:
-            if words.get("subset") is not None:
+            if options.get("subset") is not None:
                 raise ArgumentError(
                     f"{call.name}: subset= is said by the session already: write both conditions "
                     "in one of the two"
@@ -142,14 +149,14 @@ class Terms:
                     f"{call.name} takes no subset=, which this session says: open a session "
                     "without it for the call"
                 )
-            words["subset"] = self.subset
+            options["subset"] = self.subset
         return call.verb(
             call.formula,
             self.parties,
             codebook=self.codebook,
             adjacency=self.adjacency,
             ledger=ledger,
-            **{**words, **budget},
+            **{**options, **budget},
         )
 
     def price(self, call: Call, budget: Mapping[str, Any]) -> Priced:

@@ -70,8 +70,8 @@ def _charging(where: str, name: str) -> Callable[..., Any]:
     """Return the function of a verb that charges a ledger."""
     verb = verb_of(name)
     if verb is None or not verb.charges:
-        known = "" if name.startswith("_") else f", one of {', '.join(all_verbs())}"
-        raise NotAvailable(f"{where}.{name}: expected a verb{known}")
+        expected = "" if name.startswith("_") else f", one of {', '.join(all_verbs())}"
+        raise NotAvailable(f"{where}.{name}: expected a verb{expected}")
     return verb.function
 
 
@@ -81,15 +81,17 @@ def method(verb: Callable[..., Made]) -> Callable[..., Made]:
 
     @functools.wraps(verb)
     @entry_point
-    def ask(self: Any, *given: Any, **words: Any) -> Any:
-        return self.make(call_of(verb, given, words))
+    def ask(self: Any, *arguments: Any, **words: Any) -> Any:
+        return self.make(call_of(verb, arguments, words))
 
     head, _, rest = (verb.__doc__ or "").partition("\n")
     ask.__doc__ = f"{head}\n{_SESSION}{rest}"
-    own = signature_of(verb)
-    first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    asked = own.replace(parameters=[first, *own.parameters.values()])
-    vars(ask)["__signature__"] = asked
+    signature = signature_of(verb)
+    self_parameter = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    method_signature = signature.replace(
+        parameters=[self_parameter, *signature.parameters.values()]
+    )
+    vars(ask)["__signature__"] = method_signature
     return ask
 
 
@@ -126,12 +128,12 @@ class Calls:
 
     def __getattr__(self, name: str) -> Callable[..., Call]:
         verb = _charging("call", name.removeprefix("dp_"))
-        return lambda *given, **words: call_of(verb, given, words)
+        return lambda *arguments, **words: call_of(verb, arguments, words)
 
     def __call__(self, verb: str, formula: str, **words: Any) -> Call:
         """Write a call of a verb by its name."""
-        written: Call = self.__getattr__(verb)(formula, **words)
-        return written
+        call: Call = self.__getattr__(verb)(formula, **words)
+        return call
 
     def __dir__(self) -> list[str]:
         return list(all_verbs())
@@ -257,19 +259,23 @@ class Session:
         share: float | str | None = None,
     ) -> None:
         book = declared(codebook, data, sites, "~ .")
-        unsaid = adjacency is None and person is None and rows is None and book.person is None
+        default_neighbours = (
+            adjacency is None and person is None and rows is None and book.person is None
+        )
         relation = related(book, adjacency, person, rows)
-        chosen = condition(subset, book)
-        named = () if chosen is None else tuple(chosen.codebook)
-        named += () if relation.person is None else (relation.person,)
-        held = _opened(gathered(data, sites, protocol, PROTOCOLS, csv), tuple(dict.fromkeys(named)))
-        stated = eps is not None or budget is not None or ledger is None
-        asked = resolve_budget(eps, delta, budget) if stated else None
+        subset_condition = condition(subset, book)
+        columns = () if subset_condition is None else tuple(subset_condition.codebook)
+        columns += () if relation.person is None else (relation.person,)
+        table = _opened(
+            gathered(data, sites, protocol, PROTOCOLS, csv), tuple(dict.fromkeys(columns))
+        )
+        has_budget = eps is not None or budget is not None or ledger is None
+        guarantee = resolve_budget(eps, delta, budget) if has_budget else None
         self._parts, self._share = 0, None if share is None else fraction("share", share)
         self._taking_parts = RLock()
-        self._ledger = _opened_ledger(ledger, asked, None if unsaid else relation)
-        own = self._ledger.adjacency if unsaid else relation
-        self._terms = Terms(held, book, own, subset)
+        self._ledger = _opened_ledger(ledger, guarantee, None if default_neighbours else relation)
+        neighbours = self._ledger.adjacency if default_neighbours else relation
+        self._terms = Terms(table, book, neighbours, subset)
 
     @property
     def ledger(self) -> Ledger:
@@ -338,8 +344,8 @@ class Session:
                 f"calls of type {type(calls).__name__}: expected a list of them, "
                 '[("lm", "y ~ x", dict(eps=0.2)), session.call.pca("~ .", eps=0.3)]'
             )
-        written = [self.call.read(one) for one in calls]
-        return planned(written, self._terms, self._ledger, self._parts, self._share)
+        requests = [self.call.read(call) for call in calls]
+        return planned(requests, self._terms, self._ledger, self._parts, self._share)
 
     def make(self, call: Call) -> Any:
         """Make a call that was written: charge for it, read the rows, return the verb's result."""
@@ -351,13 +357,13 @@ class Session:
         with self._taking_parts:
             if self._parts == 0:
                 return self.make(call)
-            part = Fraction(1, self._parts)
-            budget = budget_of(call, self._terms, self._ledger, part)
-            charged = self._ledger.charges
+            share = Fraction(1, self._parts)
+            budget = budget_of(call, self._terms, self._ledger, share)
+            n_charges = self._ledger.charges
             try:
                 return self._terms.make(call, budget, self._ledger)
             finally:
-                self._parts -= self._ledger.charges > charged
+                self._parts -= self._ledger.charges > n_charges
 
     def tighten(self, formula: str, **words: Any) -> BoundsResult:
         """Find narrower bounds, and use them from here on.
@@ -374,9 +380,9 @@ class Session:
         BoundsResult
             What was found; its codebook, now public, replaces declarations of the same variables.
         """
-        found: BoundsResult = self.bounds(formula, **words)
-        self.declare(found.codebook)
-        return found
+        result: BoundsResult = self.bounds(formula, **words)
+        self.declare(result.codebook)
+        return result
 
     def declare(self, codebook: Mapping[str, Any]) -> None:
         """Use further declarations from here on, in the place of those of the same name.
@@ -396,14 +402,14 @@ class Session:
                 f"declarations of type {type(codebook).__name__}: expected a codebook, or a "
                 'mapping such as {"age": (0, 100)}'
             )
-        own = self._terms.codebook | codebook
-        if own.person not in (self._terms.codebook.person, self._terms.adjacency.person):
+        merged = self._terms.codebook | codebook
+        if merged.person not in (self._terms.codebook.person, self._terms.adjacency.person):
             raise CodebookError(
-                f"the declarations name persons, person={own.person!r}, and this session protects "
-                f"{self._terms.adjacency.unit}: open another one, dp.session(..., codebook, "
-                f"person={own.person!r})"
+                f"the declarations name persons, person={merged.person!r}, and this session "
+                f"protects {self._terms.adjacency.unit}: open another one, dp.session(..., codebook, "
+                f"person={merged.person!r})"
             )
-        self._terms = replace(self._terms, codebook=own)
+        self._terms = replace(self._terms, codebook=merged)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return Method(name).__get__(self)
@@ -419,24 +425,24 @@ class Session:
 
     def _report(self) -> Report:
         ledger, terms, entries = self._ledger, self._terms, self._ledger.entries
-        known = len(terms.codebook)
+        n_variables = len(terms.codebook)
         facts: tuple[Fact, ...] = (
             ("Guarantee", ledger.guarantee.describe()),
             ("Neighbours", terms.adjacency.describe()),
             ("Spent", ledger.describe().split(";")[0]),
-            ("Codebook", f"{count(known)} variable{'s' * (known != 1)}"),
+            ("Codebook", f"{count(n_variables)} variable{'s' * (n_variables != 1)}"),
             ("Left", left_words(ledger)),
             ("Ledger", ledger.place or "in memory"),
         )
-        said = (("Person", terms.adjacency.person), ("Subset", terms.subset))
-        facts += tuple((name, own) for name, own in said if own is not None)
+        optional_facts = (("Person", terms.adjacency.person), ("Subset", terms.subset))
+        facts += tuple((name, value) for name, value in optional_facts if value is not None)
         rows = tuple(
-            Row(f"{one.number} {one.label}", (signif(one.spent_after.amount, 3),))
-            for one in entries[-_SHOWN:]
+            Row(f"{entry.number} {entry.label}", (signif(entry.spent_after.amount, 3),))
+            for entry in entries[-_SHOWN:]
         )
         sections = (Section("Calls", (f"total {ledger.spent.unit}",), rows),) if rows else ()
-        earlier = len(entries) - len(rows)
-        notes = (f"{count(earlier)} earlier calls: see register().",) if earlier else ()
+        n_earlier = len(entries) - len(rows)
+        notes = (f"{count(n_earlier)} earlier calls: see register().",) if n_earlier else ()
         notes = (*notes, *convergence_notes(ledger.register()["mechanism"]))
         return Report("Session", facts, sections, notes)
 
@@ -453,41 +459,41 @@ for _name in verb_names():
 session = Session
 
 
-def _opened(data: object, named: tuple[str, ...]) -> Parties:
+def _opened(data: object, columns: tuple[str, ...]) -> Parties:
     """Return the holders of rows that can be read at every call, and have the columns named."""
-    held = parties(data)
-    for name, own in zip(held.names, held.data, strict=True):
-        at = f"site {name!r}: " if name else ""
-        if isinstance(own, Iterator):
+    sites = parties(data)
+    for name, rows in zip(sites.names, sites.data, strict=True):
+        site_label = f"site {name!r}: " if name else ""
+        if isinstance(rows, Iterator):
             raise FrameError(
-                f"{at}an iterator of tables can be read once, and each call of a session reads: "
-                "write the tables to a Parquet file and give its path, or give a list of them"
+                f"{site_label}an iterator of tables can be read once, and each call of a session "
+                "reads: write the tables to a Parquet file and give its path, or give a list of them"
             )
         try:
-            require(open_rows(own), named)
+            require(open_rows(rows), columns)
         except FrameError as error:
-            raise FrameError(f"{at}{error}") from None
-    return held
+            raise FrameError(f"{site_label}{error}") from None
+    return sites
 
 
 def _opened_ledger(
-    given: Ledger | AnyPath | None, budget: Guarantee | None, relation: Adjacency | None
+    source: Ledger | AnyPath | None, budget: Guarantee | None, relation: Adjacency | None
 ) -> Ledger:
     """Return the ledger of a session; `relation` is what it says of neighbours, None if nothing."""
-    if isinstance(given, Ledger):
-        if budget is not None and budget != given.guarantee:
+    if isinstance(source, Ledger):
+        if budget is not None and budget != source.guarantee:
             raise BudgetError(
-                f"the ledger holds {given.guarantee.describe()}, and the session says "
+                f"the ledger holds {source.guarantee.describe()}, and the session says "
                 f"{budget.describe()}: leave out eps, delta and budget"
             )
-        whole_of(given)
-        refuse_other_neighbours(given.adjacency, relation or given.adjacency)
-        return given
-    if given is None:
+        whole_of(source)
+        refuse_other_neighbours(source.adjacency, relation or source.adjacency)
+        return source
+    if source is None:
         return Ledger(budget=budget, adjacency=relation or "replace")
-    if not isinstance(given, str | PathLike):
+    if not isinstance(source, str | PathLike):
         raise ArgumentError(
-            f"ledger of type {type(given).__name__}: expected a dp.Ledger, the path of a file, or "
+            f"ledger of type {type(source).__name__}: expected a dp.Ledger, the path of a file, or "
             "none for one in memory"
         )
-    return Ledger.open(given, budget=budget, adjacency=relation, new=True)
+    return Ledger.open(source, budget=budget, adjacency=relation, new=True)
