@@ -164,12 +164,12 @@ def read(source: object) -> Draft:
         return Draft(of_declared(source), person=source.person)
     if isinstance(source, str | PathLike):
         return _read_path(Path(source))
-    made, where = _entries(source)
-    if made is None:
+    entries, where = _entries(source)
+    if entries is None:
         raise CodebookError(
             f"a draft of {type(source).__name__} cannot be made: expected {_ACCEPTED}"
         )
-    return Draft(made, where)
+    return Draft(entries, where)
 
 
 def _read_path(path: Path) -> Draft:
@@ -177,8 +177,8 @@ def _read_path(path: Path) -> Draft:
     if reader is None:
         raise CodebookError(f"a draft of {str(path)!r} cannot be made: expected {_ACCEPTED}")
     try:
-        made = reader(path)
-        return made if isinstance(made, Draft) else Draft(made, path.name)
+        content = reader(path)
+        return content if isinstance(content, Draft) else Draft(content, path.name)
     except FrameError as error:
         raise CodebookError(f"{str(path)!r}: {error}") from None
 
@@ -192,8 +192,8 @@ def _entries(source: Any) -> tuple[Entries | None, str]:
         return _of_mapping(source), ""
     for word, what in (("to_schema", "a pandera model"), ("model_json_schema", "a pydantic model")):
         if isinstance(source, type) and callable(getattr(source, word, None)):
-            told = getattr(source, word)()
-            return _entries(told)[0], f"{what}, {source.__name__}"
+            schema = getattr(source, word)()
+            return _entries(schema)[0], f"{what}, {source.__name__}"
     if hasattr(source, "checks") and isinstance(getattr(source, "columns", None), Mapping):
         return entries_of_columns(source.columns), "a pandera schema"
     return None, ""
@@ -203,14 +203,16 @@ def _of_mapping(source: Mapping[Any, Any]) -> Entries | None:
     types = entries_of_dtypes(source)
     if types is not None:
         return types
-    if source and all(isinstance(own, Numeric | Date | Categorical) for own in source.values()):
+    if source and all(
+        isinstance(variable, Numeric | Date | Categorical) for variable in source.values()
+    ):
         return of_declared(source)
     return _of_json(source, "the schema")
 
 
 def _of_json(plain: Mapping[str, Any], where: str) -> Entries | None:
     """Return the entries of JSON values by what they are; None of a codebook's or of others."""
-    if all(isinstance(own, Mapping) and _DECLARED & set(own) for own in plain.values()):
+    if all(isinstance(value, Mapping) and _DECLARED & set(value) for value in plain.values()):
         return None
     word = next((word for word in _JSON if word in plain), None)
     return None if word is None else _JSON[word](plain, where)
@@ -218,8 +220,8 @@ def _of_json(plain: Mapping[str, Any], where: str) -> Entries | None:
 
 def _read_json(path: Path) -> Entries | Draft:
     plain = read_json(path)
-    made = _of_json(plain, repr(str(path)))
-    return Draft.from_dict(plain, path.name) if made is None else made
+    entries = _of_json(plain, repr(str(path)))
+    return Draft.from_dict(plain, path.name) if entries is None else entries
 
 
 def _read_parquet(path: Path) -> Entries:

@@ -16,7 +16,7 @@ from zipfile import ZipFile
 
 from dpmodels.codebook import MOST_BYTES
 from dpmodels.dictionaries.entry import Entry, joined, settled
-from dpmodels.dictionaries.words import end_in, kind_in, levels_in, one_line, range_in, told
+from dpmodels.dictionaries.words import cell_text, end_in, kind_in, levels_in, one_line, range_in
 from dpmodels.dictionaries.xml import elements
 from dpmodels.errors import CodebookError
 from dpmodels.outside import read_bytes
@@ -47,32 +47,34 @@ Cells = Sequence[object]
 
 def headings(line: Cells) -> dict[str, int] | None:
     """Return the places of known columns in a line, None if it is no head of a dictionary."""
-    found: dict[str, int] = {}
-    for place, cell in enumerate(line):
-        word = _COLUMN_OF.get(re.sub(r"[\W_]+", " ", told(cell).casefold()).strip())
+    positions: dict[str, int] = {}
+    for position, cell in enumerate(line):
+        word = _COLUMN_OF.get(re.sub(r"[\W_]+", " ", cell_text(cell).casefold()).strip())
         if word is not None:
-            found.setdefault(word, place)
-    return found if "name" in found and _FACTS & set(found) else None
+            positions.setdefault(word, position)
+    return positions if "name" in positions and _FACTS & set(positions) else None
 
 
 def entries_of(lines: Iterable[Cells], where: str) -> dict[str, Entry]:
     """Read the lines of a dictionary; CodebookError, which tells of no cell, if it is none."""
     waiting = iter(lines)
     heads = (headings(line) for line in islice(waiting, _HEADINGS))
-    places = next((found for found in heads if found is not None), None)
-    if places is None:
+    positions = next((candidate for candidate in heads if candidate is not None), None)
+    if positions is None:
         raise CodebookError(
             f"{where} is no data dictionary: expected a line of column names with name (or "
             "variable) and one or more of type, min, max, range, levels; also label, unit, "
             "missing. Where it holds rows, give them as a frame, of which names and types "
             "are read: dp.codebook.draft(pandas.read_csv(...))"
         )
-    made: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     for number, line in enumerate(waiting, 1):
         if number > MOST_LINES:
             raise CodebookError(f"{where} has more than {MOST_LINES:,} lines; split it")
-        cells = {word: _text(line, place) for word, place in places.items()}
-        texts = {word: own if word in _FREE or told(own) else "" for word, own in cells.items()}
+        cells = {word: _text(line, position) for word, position in positions.items()}
+        texts = {
+            word: text if word in _FREE or cell_text(text) else "" for word, text in cells.items()
+        }
         if not any(texts.values()):
             continue
         name = one_line(texts.pop("name"))
@@ -81,12 +83,12 @@ def entries_of(lines: Iterable[Cells], where: str) -> dict[str, Entry]:
                 f"{where}: entry {number} has no name; write the variable's name in each line"
             )
         entry = _entry(name, texts)
-        made[name] = joined(name, made[name], entry) if name in made else entry
-    return made
+        entries[name] = joined(name, entries[name], entry) if name in entries else entry
+    return entries
 
 
-def _text(line: Cells, place: int) -> str:
-    cell = line[place] if place < len(line) else None
+def _text(line: Cells, position: int) -> str:
+    cell = line[position] if position < len(line) else None
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
     if isinstance(cell, date):
@@ -98,12 +100,12 @@ def _entry(name: str, texts: Mapping[str, str]) -> Entry:
     where = f"variable {name!r}"
     lower, upper = (end_in(texts.get(end, ""), f"{where}: {end}") for end in ("min", "max"))
     ranged = texts.get("range", "")
-    found: Any = range_in(texts.get("levels", "")) or range_in(ranged)
-    if ranged and not found:
+    bounds: Any = range_in(texts.get("levels", "")) or range_in(ranged)
+    if ranged and not bounds:
         raise CodebookError(f"{where}: range {ranged!r} is no range; write one such as 0-110")
-    if found:
+    if bounds:
         lower, upper = (
-            own if end is None else end for end, own in zip((lower, upper), found, strict=True)
+            bound if end is None else end for end, bound in zip((lower, upper), bounds, strict=True)
         )
     listed = {} if range_in(texts.get("levels", "")) else levels_in(texts.get("levels", ""), where)
     kind = kind_in(texts.get("type", ""), ranged=lower is not None or upper is not None)

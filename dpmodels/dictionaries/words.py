@@ -33,14 +33,17 @@ _NOTHING: Final = {"", "?", "-", "na", "n/a", "nan", "none", "null", "unknown", 
 
 def one_line(text: object) -> str:
     """Return a text on one line, of characters that print; None is the empty one."""
-    printed = (own if own.isprintable() else " " for own in ("" if text is None else str(text)))
+    printed = (
+        character if character.isprintable() else " "
+        for character in ("" if text is None else str(text))
+    )
     return " ".join("".join(printed).split())
 
 
-def told(cell: object) -> str:
+def cell_text(cell: object) -> str:
     """Return what a cell of a dictionary tells: nothing if it stands for nothing.
 
-    >>> told("0 to  110 "), told("unknown"), told(None)
+    >>> cell_text("0 to  110 "), cell_text("unknown"), cell_text(None)
     ('0 to 110', '', '')
     """
     line = one_line(cell)
@@ -55,9 +58,9 @@ def kind_in(text: str, *, ranged: bool = False) -> str:
     >>> kind_in("Whole number"), kind_in("float64"), kind_in("text"), kind_in("F8.2")
     ('integer', 'numeric', 'categorical', '')
     """
-    found = re.findall(r"[a-z]+\d*", text.casefold().replace("/", ""))
-    kinds = [_KIND_OF[word] for word in found if word in _KIND_OF]
-    stems = [_KIND_OF[stem] for word in found if (stem := word.rstrip("0123456789")) in _KIND_OF]
+    tokens = re.findall(r"[a-z]+\d*", text.casefold().replace("/", ""))
+    kinds = [_KIND_OF[word] for word in tokens if word in _KIND_OF]
+    stems = [_KIND_OF[stem] for word in tokens if (stem := word.rstrip("0123456789")) in _KIND_OF]
     kind = next(iter(kinds or stems), "")
     return kind if kind != "text" else "" if ranged else "categorical"
 
@@ -97,8 +100,8 @@ def range_in(text: str) -> tuple[float, float] | None:
     >>> range_in("0 - 110"), range_in("[-5, 5]"), range_in("low; high")
     ((0.0, 110.0), (-5.0, 5.0), None)
     """
-    found = _RANGE.fullmatch(text.strip()) or _BRACKETED.fullmatch(text.strip())
-    ends = [number_in(end) for end in found.groups()] if found else []
+    match = _RANGE.fullmatch(text.strip()) or _BRACKETED.fullmatch(text.strip())
+    ends = [number_in(end) for end in match.groups()] if match else []
     return (ends[0], ends[1]) if ends and not any(map(math.isnan, ends)) else None
 
 
@@ -126,13 +129,13 @@ def levels_in(text: str, where: str) -> dict[Level, str]:
     >>> levels_in("1 = low; 2 = high", ""), levels_in("1, Low | 2, High", ""), levels_in("F,M", "")
     ({1: 'low', 2: 'high'}, {1: 'Low', 2: 'High'}, {'F': '', 'M': ''})
     """
-    apart = next((mark for mark in "\n;|" if mark in text.strip()), ",")
-    items = [one_line(item) for item in text.split(apart) if item.strip()]
+    separator = next((mark for mark in "\n;|" if mark in text.strip()), ",")
+    items = [one_line(item) for item in text.split(separator) if item.strip()]
     for form in (_CODED, _PAIRED):
-        found = [form.fullmatch(item) for item in items]
-        if items and all(found):
-            return once(((level_in(own[1]), own[2]) for own in found if own), where)
-        if any(found) and form is _CODED:
+        matches = [form.fullmatch(item) for item in items]
+        if items and all(matches):
+            return once(((level_in(match[1]), match[2]) for match in matches if match), where)
+        if any(matches) and form is _CODED:
             raise CodebookError(
                 f"{where}: of the levels {shorten(repr(text), 100)} some have a label and some do "
                 "not; write 1=low; 2=high, or low; high"
@@ -156,11 +159,11 @@ def codes_between(lower: float, upper: float, listed: Iterable[Level]) -> list[L
 
 def once(pairs: Iterable[tuple[Level, str]], where: str) -> dict[Level, str]:
     """Return levels with their labels; CodebookError where one has two."""
-    made: dict[Level, str] = {}
+    labels: dict[Level, str] = {}
     for level, label in pairs:
-        if made.setdefault(level, label) != label:
+        if labels.setdefault(level, label) != label:
             raise CodebookError(
-                f"{where}: level {shorten(repr(level))} is labelled {shorten(repr(made[level]))} "
+                f"{where}: level {shorten(repr(level))} is labelled {shorten(repr(labels[level]))} "
                 f"and {shorten(repr(label))}; keep one of them"
             )
-    return made
+    return labels
