@@ -164,15 +164,15 @@ def to_days(values: NDArray[np.generic]) -> Floats:
         return days_of_times(values)
     if values.dtype.kind not in _CELLS:
         return np.full(len(values), MISSING)
-    known: dict[str, float] = {}
+    day_by_text: dict[str, float] = {}
 
     def day(cell: object) -> float:
         text = plain(cell)
         if not isinstance(text, str):
             return day_of(cell)
-        if text not in known:
-            known[text] = day_of_text(text)
-        return known[text]
+        if text not in day_by_text:
+            day_by_text[text] = day_of_text(text)
+        return day_by_text[text]
 
     return np.fromiter(map(day, values.tolist()), np.float64, len(values))
 
@@ -270,8 +270,8 @@ class LevelCodes(dict[str | float | None, int]):
             return np.full(len(values), -1, dtype=np.intp)
         keys = np.array(sorted(self._numbers))
         codes = np.array([self._numbers[key] for key in keys.tolist()], dtype=np.intp)
-        place = np.minimum(np.searchsorted(keys, values), len(keys) - 1)
-        return np.where(keys[place] == values, codes[place], -1)
+        positions = np.minimum(np.searchsorted(keys, values), len(keys) - 1)
+        return np.where(keys[positions] == values, codes[positions], -1)
 
 
 def _first(pairs: list[tuple[float, int]]) -> dict[float, int]:
@@ -312,16 +312,18 @@ def level_names(values: NDArray[Any]) -> NDArray[Any]:
     ['x', '1', '1', None, None, None, None]
     """
     if isinstance(values, np.ma.MaskedArray):
-        found = level_names(np.ma.getdata(values))
-        found[np.ma.getmaskarray(values)] = None
-        return found
+        result = level_names(np.ma.getdata(values))
+        result[np.ma.getmaskarray(values)] = None
+        return result
     if values.dtype.kind in "OUST":
         names = _Names()
         cells = map(plain, values.tolist())
         return np.fromiter((names[cell] for cell in cells), object, len(values))
-    numbers, at = np.unique(to_float(values), return_inverse=True)
-    own: NDArray[np.object_] = np.fromiter(map(_name, numbers.tolist()), object, len(numbers))
-    return own[at]
+    numbers, inverse = np.unique(to_float(values), return_inverse=True)
+    distinct_names: NDArray[np.object_] = np.fromiter(
+        map(_name, numbers.tolist()), object, len(numbers)
+    )
+    return distinct_names[inverse]
 
 
 class _Names(dict[str | float, str | None]):

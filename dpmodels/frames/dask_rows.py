@@ -42,7 +42,7 @@ _FAILED: Final = (
     "a partition of the Dask DataFrame could not be computed: compute them one by one, "
     "data.partitions[0].compute(), to see why"
 )
-_TOLD: Final = {
+_MESSAGES: Final = {
     "CancelledError": _LOST,
     "CommClosedError": _LOST,
     "KilledWorker": "several Dask workers ended while they had one partition: give them more "
@@ -74,9 +74,9 @@ class DaskRows:
         """Tell nothing: the types that Dask states are inferred from cells."""
         return ANY
 
-    def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
+    def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
         """Refuse: rows are not brought to the client; the `FrameError` tells what can be had."""
-        require(self, wanted)
+        require(self, columns)
         raise FrameError(
             "the rows of a Dask DataFrame stay with its workers, and what is asked cannot be "
             "added up from its partitions: use a verb and a mechanism that can, such as dp_pca, "
@@ -88,7 +88,7 @@ class DaskRows:
         """Return rows of which those of a person come to lie in one partition."""
         return replace(self, person=person, secret=secret, missing_ids=missing_ids)
 
-    def summed(self, wanted: tuple[str, ...], measure: Measure, *, count_public: bool) -> Sums:
+    def summed(self, columns: tuple[str, ...], measure: Measure, *, count_public: bool) -> Sums:
         """Measure every partition on the workers and add the results.
 
         The scheduler is the one Dask would take: that of the current `distributed.Client`, or of
@@ -104,32 +104,32 @@ class DaskRows:
         """
         from threadpoolctl import threadpool_limits
 
-        require(self, wanted)
+        require(self, columns)
         try:
             # One task a core: BLAS adds no threads where workers are threads of this process.
             with threadpool_limits(1, "blas"), _unwarned():
-                roots = self._roots(wanted, measure)
-                shown = len(roots) if count_public else None
+                roots = self._roots(columns, measure)
+                total = len(roots) if count_public else None
                 return reduce(
-                    _added, steps(_computed(roots), total=shown, label="reading partitions")
+                    _added, steps(_computed(roots), total=total, label="reading partitions")
                 )
         except Exception as error:
-            told = _told(error)
-        raise FrameError(unfinished(told))
+            message = _failure_message(error)
+        raise FrameError(unfinished(message))
 
-    def _roots(self, wanted: tuple[str, ...], measure: Measure) -> list[object]:
+    def _roots(self, columns: tuple[str, ...], measure: Measure) -> list[object]:
         """Put off the measuring: one delayed sum for a number of partitions."""
         import dask
 
         recipe = dask.delayed(_shipped(measure), pure=False)
-        frame = self.frame[list(wanted)]
+        frame = self.frame[list(columns)]
         if self.person is not None:
             secret = dask.delayed(self.secret, pure=False)
             frame = _gathered(frame, self.person, secret, self.missing_ids)
         measured = frame.map_partitions(_measured, recipe, meta=_meta(), enforce_metadata=False)
         parts = measured.to_delayed()
         size = _PARTS_PER_CPU * (os.cpu_count() or 1)
-        return [_tree(parts[at : at + size]) for at in range(0, len(parts), size)]
+        return [_tree(parts[start : start + size]) for start in range(0, len(parts), size)]
 
 
 def open_dask(frame: Any) -> DaskRows:
@@ -154,14 +154,16 @@ def _answers(client: Any) -> bool:
     return True
 
 
-def _told(error: Exception) -> str:
+def _failure_message(error: Exception) -> str:
     """Say what failed without what the error says, which may be of a cell."""
     # Dask's processes wrap an error, with the text of its traceback.
     error = getattr(error, "exception", error)
     if isinstance(error, DPModelsError):
         return str(error)
-    known = (_TOLD[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _TOLD)
-    return next(known, _FAILED)
+    messages = (
+        _MESSAGES[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _MESSAGES
+    )
+    return next(messages, _FAILED)
 
 
 @contextmanager
@@ -186,22 +188,22 @@ def _gathered(frame: Any, person: str, secret: Any, missing_ids: tuple[str, ...]
     """
     # A name longer than that of any column, made of public ones.
     column = "".join(map(str, (*frame.columns, " of whom")))
-    told = frame._meta.assign(**{column: np.zeros(0, dtype=np.int64)})
-    named = frame.map_partitions(
-        _named, person, column, secret, missing_ids, meta=told, enforce_metadata=False
+    meta = frame._meta.assign(**{column: np.zeros(0, dtype=np.int64)})
+    keyed = frame.map_partitions(
+        _with_person_key, person, column, secret, missing_ids, meta=meta, enforce_metadata=False
     )
-    gathered = named.shuffle(on=column, npartitions=frame.npartitions, shuffle_method="tasks")
+    gathered = keyed.shuffle(on=column, npartitions=frame.npartitions, shuffle_method="tasks")
     return gathered[list(frame.columns)]
 
 
-def _named(
+def _with_person_key(
     frame: Any, person: str, column: str, secret: bytes, missing_ids: tuple[str, ...]
 ) -> Any:
     """Add a column of whose rows are, on a worker, and leave out those of nobody."""
     chunks = NativeRows(frame).chunks((person,), max(len(frame), 1))
     cells = next((chunk[person] for chunk in chunks), np.empty(0))
-    high, low, known = person_keys(cells, secret, missing_ids)
-    return frame.assign(**{column: (high ^ low).view(np.int64)})[known]
+    high, low, has_id = person_keys(cells, secret, missing_ids)
+    return frame.assign(**{column: (high ^ low).view(np.int64)})[has_id]
 
 
 def _meta() -> Any:
@@ -215,8 +217,11 @@ def _tree(parts: Sequence[object]) -> Any:
     import dask
 
     while len(parts) > 1:
-        few = [parts[at : at + _ADDED_AT_A_TIME] for at in range(0, len(parts), _ADDED_AT_A_TIME)]
-        parts = [dask.delayed(_total, pure=False)(own) for own in few]
+        groups = [
+            parts[start : start + _ADDED_AT_A_TIME]
+            for start in range(0, len(parts), _ADDED_AT_A_TIME)
+        ]
+        parts = [dask.delayed(_total, pure=False)(group) for group in groups]
     return parts[0]
 
 
@@ -241,9 +246,9 @@ def _total(parts: Sequence[Sums]) -> Sums:
     return reduce(_added, parts)
 
 
-def _added(one: Sums, other: Sums) -> Sums:
+def _added(left: Sums, right: Sums) -> Sums:
     """Add without changing either, which may be added again if a worker is lost."""
-    return _narrowed(one[0] + other[0]), one[1] + other[1]
+    return _narrowed(left[0] + right[0]), left[1] + right[1]
 
 
 def _narrowed(exact: NDArray[Any]) -> NDArray[Any]:

@@ -134,8 +134,8 @@ def _refuse_lazy(data: object) -> None:
             "bag.to_dataframe(), or dask.dataframe.from_dask_array(array, columns=[...])"
         )
     # Older narwhals know their own alone.
-    known = getattr(nw.dependencies, "is_into_lazyframe", nw.dependencies.is_narwhals_lazyframe)
-    if nw.dependencies.is_narwhals_lazyframe(data) or known(data):
+    is_lazy = getattr(nw.dependencies, "is_into_lazyframe", nw.dependencies.is_narwhals_lazyframe)
+    if nw.dependencies.is_narwhals_lazyframe(data) or is_lazy(data):
         raise FrameError(
             "a lazy table is a query yet to run: bring it into memory (data.collect(), "
             "data.compute(), data.df()), give an iterable of its computed parts, "
@@ -145,12 +145,12 @@ def _refuse_lazy(data: object) -> None:
 
 def _open_items(items: Iterable[object], tables: Tables) -> Iterator[RowSource]:
     """Open tables one after the other, none of them twice."""
-    seen: dict[Hashable, str] = {}
+    names_by_file: dict[Hashable, str] = {}
     for number, item in enumerate(items, start=1):
         source = _open_item(item)
         tables.require_new(item, f"item {number}")
         if isinstance(source, DelimitedRows | ParquetRows):
-            require_once(source.files, seen)
+            require_once(source.files, names_by_file)
         yield source
 
 
@@ -192,17 +192,17 @@ class ListedRows:
     def nrows(self) -> int | None:
         """The number of rows of all tables, None where only reading them would tell."""
         counts = [source.nrows for source in self._sources]
-        known = [count for count in counts if count is not None]
-        return sum(known) if len(known) == len(counts) else None
+        known_counts = [count for count in counts if count is not None]
+        return sum(known_counts) if len(known_counts) == len(counts) else None
 
     def kind(self, name: str) -> Kind:
         """Anything: a table may be a single row, whose cell then decides the type."""
         return ANY
 
-    def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
-        """Blocks of at most `rows` rows of the wanted columns, table after table."""
-        require(self, wanted)
-        return chain.from_iterable(source.chunks(wanted, rows) for source in self._sources)
+    def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
+        """Blocks of at most `block_rows` rows of the columns, table after table."""
+        require(self, columns)
+        return chain.from_iterable(source.chunks(columns, block_rows) for source in self._sources)
 
 
 class StreamRows:
@@ -239,23 +239,23 @@ class StreamRows:
         """Anything: the tables to come are not known, and the first may be a single row."""
         return ANY
 
-    def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
-        """Blocks of at most `rows` rows of the wanted columns, table after table."""
-        require(self, wanted)
+    def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
+        """Blocks of at most `block_rows` rows of the columns, table after table."""
+        require(self, columns)
         if self._spent:
             raise FrameError(
                 "an iterable of tables can be read once: make a new one for each model, "
                 "or write the tables to one Parquet file and give its path"
             )
         self._spent = True
-        return self._read(wanted, rows)
+        return self._read(columns, block_rows)
 
-    def _read(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
+    def _read(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
         """Read the tables to come, whose errors are raised after the charge."""
         try:
             source = next(self._sources, None)
             while source is not None:
-                yield from source.chunks(wanted, rows)
+                yield from source.chunks(columns, block_rows)
                 source = next(self._sources, None)
         except FrameError as error:
             text = str(error)

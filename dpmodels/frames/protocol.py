@@ -44,8 +44,8 @@ ANY: Final = Kind(Holds.ANYTHING)
 def kind_of_parts(kinds: Iterable[Kind]) -> Kind:
     """Tell what a column can hold of which each part can hold something."""
     parts = tuple(kinds)
-    both = {Holds.DAYS, Holds.WHOLE} <= {part.holds for part in parts}
-    return ANY if both else max(parts)
+    is_mixed = {Holds.DAYS, Holds.WHOLE} <= {part.holds for part in parts}
+    return ANY if is_mixed else max(parts)
 
 
 class RowSource(Protocol):
@@ -78,8 +78,8 @@ class RowSource(Protocol):
         """
         ...
 
-    def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
-        """Blocks of at most `rows` rows: name to a 1-D array of any dtype, all of one length.
+    def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
+        """Blocks of at most `block_rows` rows: name to a 1-D array of any dtype, all of one length.
 
         Without a wanted name the blocks are empty mappings and tell nothing, not even how many rows
         there are. The arrays may be views of the user's data: never write to them. A `FrameError`

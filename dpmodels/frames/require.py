@@ -72,8 +72,8 @@ def kind_of_arrow(arrow_type: Any) -> Kind:
     if is_days(arrow_type):
         return Kind(Holds.DAYS, str(arrow_type))
     readable = (is_number, is_text, is_bytes, types.is_null)
-    known = any(able(arrow_type) for able in readable)
-    return Kind(Holds.ANYTHING if known else Holds.NOTHING, str(arrow_type).split("<")[0])
+    is_readable = any(check(arrow_type) for check in readable)
+    return Kind(Holds.ANYTHING if is_readable else Holds.NOTHING, str(arrow_type).split("<")[0])
 
 
 def _of_polars(dtype: Any) -> Kind:
@@ -94,7 +94,7 @@ _HELD: Final = {
 }
 
 
-def require(source: RowSource, wanted: tuple[str, ...]) -> None:
+def require(source: RowSource, columns: tuple[str, ...]) -> None:
     """Refuse a table that lacks a wanted column or holds it twice.
 
     Only names are compared: no row is read. The message repeats the wanted names and those names of
@@ -110,26 +110,26 @@ def require(source: RowSource, wanted: tuple[str, ...]) -> None:
     rename the columns of the data, or the variables of the formula and the codebook
     """
     counts = Counter(source.names)
-    missing = [_described(name, source.names) for name in wanted if name not in counts]
+    missing = [_described(name, source.names) for name in columns if name not in counts]
     if missing:
         raise FrameError(
             f"the data have no column {', '.join(missing)}: rename the columns of the data, "
             "or the variables of the formula and the codebook"
         )
-    twice = [repr(name) for name in wanted if counts[name] > 1]
-    if twice:
+    duplicates = [repr(name) for name in columns if counts[name] > 1]
+    if duplicates:
         raise FrameError(
-            f"the data have more than one column called {', '.join(twice)}: "
+            f"the data have more than one column called {', '.join(duplicates)}: "
             "rename or drop all but one"
         )
 
 
 def _described(name: str, names: tuple[str, ...]) -> str:
     """Quote a missing name, with the names that it may have been meant for."""
-    folded = {known.strip().casefold(): known for known in names}
-    near = get_close_matches(name.strip().casefold(), folded, n=3)
-    hint = " or ".join(repr(folded[known]) for known in near)
-    return f"{name!r} (did you mean {hint}?)" if near else repr(name)
+    folded = {name.strip().casefold(): name for name in names}
+    matches = get_close_matches(name.strip().casefold(), folded, n=3)
+    hint = " or ".join(repr(folded[match]) for match in matches)
+    return f"{name!r} (did you mean {hint}?)" if matches else repr(name)
 
 
 def require_declared(source: RowSource, declared: Mapping[str, Variable]) -> None:
@@ -156,14 +156,14 @@ def require_declared(source: RowSource, declared: Mapping[str, Variable]) -> Non
     require(source, tuple(declared))
     for name, variable in declared.items():
         kind = source.kind(name)
-        if kind.holds not in (Holds.ANYTHING, _wanted(variable)):
+        if kind.holds not in (Holds.ANYTHING, _required_holds(variable)):
             raise FrameError(
                 f"column {name!r} is of type {kind.name}, which holds {_HELD[kind.holds]}, and "
                 f"{name!r} is declared as {_instead(variable, kind.holds)}"
             )
 
 
-def _wanted(variable: Variable) -> Holds:
+def _required_holds(variable: Variable) -> Holds:
     """Tell what a column holds at the least that can hold what was declared."""
     if isinstance(variable, Date):
         return Holds.DAYS
