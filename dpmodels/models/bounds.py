@@ -90,29 +90,29 @@ def dp_bounds(
 @spec_of("bounds")
 def bounds_way(question: Question) -> Way[BoundsResult]:
     """Return the way of the verb's question."""
-    both = sides(question.formula, question.codebook)
-    tallies = numbers(both)
+    formula_sides = sides(question.formula, question.codebook)
+    tallies = numbers(formula_sides)
     facts = CountFacts(len(tallies), len(tallies), False, question.adjacency)
     return Way(
         question,
-        described_call(both, tallies),
+        described_call(formula_sides, tallies),
         partial(BoundsResult, declared=Codebook(question.codebook)),
-        unbound_cells(both.text, both.codebook, tallies),
+        unbound_cells(formula_sides.text, formula_sides.codebook, tallies),
         facts,
         lambda mechanism, _: choose(mechanism, BOUNDS, lambda: ("ranges", "")),
         passes=True,
     )
 
 
-def numbers(both: Sides) -> tuple[Tally, ...]:
+def numbers(formula_sides: Sides) -> tuple[Tally, ...]:
     """Return one table for each variable of a formula, which are numbers all."""
-    if both.groups or not both.described:
+    if formula_sides.groups or not formula_sides.described:
         raise FormulaError(
-            f"formula {shorten(both.text)!r}: dp_bounds finds bounds of all rows together, without "
-            "groups; write '~ a + b'"
+            f"formula {shorten(formula_sides.text)!r}: dp_bounds finds bounds of all rows "
+            "together, without groups; write '~ a + b'"
         )
     tallies = []
-    for value in both.described:
+    for value in formula_sides.described:
         if not isinstance(value, Real) or value.variable is None:
             raise FormulaError(
                 f"{shorten(value.code)!r} is no number of the codebook as it stands: dp_bounds "

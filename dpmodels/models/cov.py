@@ -109,8 +109,8 @@ def _check(scale: object, mechanism: object) -> None:
             'scale="sd": expected "range" or None; correlations are in .cor of the result, free of '
             "charge"
         )
-    named = isinstance(mechanism, str) and mechanism in SUBSPACE
-    if named or isinstance(mechanism, tuple(SUBSPACE.values())):
+    is_subspace_name = isinstance(mechanism, str) and mechanism in SUBSPACE
+    if is_subspace_name or isinstance(mechanism, tuple(SUBSPACE.values())):
         raise ArgumentError(
             "mechanism= releases directions alone and no matrix; use dp.dp_pca, or write one of "
             + ", ".join(map(repr, ("auto", *COVARIANCE)))

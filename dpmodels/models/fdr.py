@@ -137,20 +137,20 @@ def fdr_way(question: Question) -> Way[FDRResult]:
     level = share("q", words["q"], ", such as 0.1")
     method = word("method", words["method"], tuple(METHODS))
     alternative = word("alternative", words["alternative"], ALTERNATIVES)
-    both = screened(question.formula, question.codebook)
-    own, many = box_design(both), len(both.terms.names)
-    most = min(many, FEW + many // FEW)
+    equation = screened(question.formula, question.codebook)
+    design, n_columns = box_design(equation), len(equation.terms.names)
+    max_columns = min(n_columns, FEW + n_columns // FEW)
     if words["most"] is not None:
-        write = f", as there are {many:,} columns, or None"
-        most = whole("most", words["most"], 1, many, write)
-    facts = ScreenFacts(many, most, alternative, question.adjacency, level)
+        write = f", as there are {n_columns:,} columns, or None"
+        max_columns = whole("most", words["most"], 1, n_columns, write)
+    facts = ScreenFacts(n_columns, max_columns, alternative, question.adjacency, level)
 
     call = ScreenCall(
         formula=" ".join(question.formula.split()),
-        codebook=Codebook(own.public.codebook),
-        names=both.terms.names,
-        response=both.response.names[0],
-        most=most,
+        codebook=Codebook(design.public.codebook),
+        names=equation.terms.names,
+        response=equation.response.names[0],
+        most=max_columns,
         alternative=alternative,
     )
     result = partial(FDRResult, q=level, method=method)
@@ -158,20 +158,20 @@ def fdr_way(question: Question) -> Way[FDRResult]:
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> Choice[ScreeningMechanism]:
         return choose(mechanism, SCREENING, lambda: _auto(facts, question.private, private))
 
-    return Way(question, call, result, own, facts, chosen)
+    return Way(question, call, result, design, facts, chosen)
 
 
 def screened(formula: str, codebook: Codebook) -> TwoSided:
     """Code a formula whose left side is held against its right one."""
     book = checked_codebook(codebook)
     check_size(formula)
-    places, text = marks(formula), shorten(" ".join(formula.split()))
-    if len(places) != 1 or formula[places[0]] != "~" or not formula[: places[0]].strip():
+    positions, text = marks(formula), shorten(" ".join(formula.split()))
+    if len(positions) != 1 or formula[positions[0]] != "~" or not formula[: positions[0]].strip():
         raise FormulaError(
             f"formula {text!r}: dp_fdr holds columns against one response; write 'a + b + c ~ y', "
             "or '. ~ y' for all other variables of the codebook"
         )
-    left, right = formula[: places[0]], formula[places[0] + 1 :]
+    left, right = formula[: positions[0]], formula[positions[0] + 1 :]
     response = parse(f"~ {right}", ()).predictors
     for factor in {code for term in response for code in term}:
         compile_factor(factor, book)
@@ -181,29 +181,29 @@ def screened(formula: str, codebook: Codebook) -> TwoSided:
             "on the right; write 'a + b + c ~ y' or '. ~ y', and for another response another call"
         )
     (code,) = response[0]
-    others = [name for name in book if name not in variables_in(code)]
-    if response[0] in parse(f"~ {left}", others).predictors:
+    predictors = [name for name in book if name not in variables_in(code)]
+    if response[0] in parse(f"~ {left}", predictors).predictors:
         raise FormulaError(f"formula {text!r} has {shorten(code)!r} on both sides; write it on one")
-    both = two_levels(two_sided(f"{right} ~ {left}", book))
-    if both.offset or not both.terms.names:
+    equation = two_levels(two_sided(f"{right} ~ {left}", book))
+    if equation.offset or not equation.terms.names:
         raise FormulaError(
             f"formula {text!r} names no column on its left side that could be tested; write "
             "'a + b + c ~ y', without offset()"
         )
-    return both
+    return equation
 
 
 def _auto(
     facts: ScreenFacts, guarantee: Guarantee, private: Sequence[PrivateDesign]
 ) -> tuple[str, str]:
     """Choose by the noise of a product, in standard errors where the number of rows is public."""
-    moved = 2 if facts.adjacency.n_public else 1
+    n_moved = 2 if facts.adjacency.n_public else 1
     sds = {
-        name: moved * plan.products * LAWS[plan.law].sd
-        for name, drawn in (("peeling", True), ("moments", False))
-        for plan in (calibrated(facts, guarantee, drawn=drawn),)
+        name: n_moved * plan.products * LAWS[plan.law].sd
+        for name, peeled in (("peeling", True), ("moments", False))
+        for plan in (calibrated(facts, guarantee, drawn=peeled),)
     }
-    rows = together([own.nrows for own in private], 1) if facts.adjacency.n_public else None
+    rows = together([source.nrows for source in private], 1) if facts.adjacency.n_public else None
     if rows and sds["moments"] <= QUIET * math.sqrt(rows):
         share_of = two_digits(sds["moments"] / math.sqrt(rows))
         return "moments", (
@@ -211,8 +211,8 @@ def _auto(
             "fills its bounds."
         )
     best = min(sds, key=lambda name: sds[name])
-    other = "moments" if best == "peeling" else "peeling"
+    runner_up = "moments" if best == "peeling" else "peeling"
     return best, (
-        f"its noise in a sum has an sd of {two_digits(sds[best])}; that of {other} would "
-        f"have {two_digits(sds[other])}."
+        f"its noise in a sum has an sd of {two_digits(sds[best])}; that of {runner_up} would "
+        f"have {two_digits(sds[runner_up])}."
     )

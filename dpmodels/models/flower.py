@@ -252,18 +252,20 @@ class _FlowerPost:
         return list(self._grid.get_node_ids())
 
     def send(
-        self, question: str, asked: Mapping[int, Mapping[str, object]], seconds: float
+        self, question: str, contents: Mapping[int, Mapping[str, object]], seconds: float
     ) -> None:
         from flwr.app import Message
 
-        if not asked:
+        if not contents:
             return
         messages = [
             Message(_record(plain), node, f"query.{question}", ttl=max(seconds, 1.0))
-            for node, plain in asked.items()
+            for node, plain in contents.items()
         ]
         numbers = self._grid.push_messages(messages)
-        self._sent |= {number: node for number, node in zip(numbers, asked, strict=False) if number}
+        self._sent |= {
+            number: node for number, node in zip(numbers, contents, strict=False) if number
+        }
 
     def arrived(self) -> list[tuple[int, dict[str, Any]]]:
         replies = self._grid.pull_messages(list(self._sent)) if self._sent else ()
@@ -299,8 +301,8 @@ def _plain(message: Message) -> dict[str, object]:
     return plain if isinstance(plain, dict) else {}
 
 
-def _is_name(given: object) -> bool:
-    return isinstance(given, str) and bool(given)
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
 
 
 def _need_flower() -> None:

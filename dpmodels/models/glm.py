@@ -200,26 +200,26 @@ def glm_way(question: Question) -> Way[GLMResult | MultinomialResult]:
     """Return the way of the verb's question."""
     family, clip = question.words["family"], question.words["clip"]
     if not isinstance(family, str) or family not in AUTOMATIC:
-        known = ", ".join(f'"{name}"' for name in AUTOMATIC)
+        families = ", ".join(f'"{name}"' for name in AUTOMATIC)
         raise ArgumentError(
-            f"family={said(family)}: expected {known}; the links are logit and log, and least "
+            f"family={said(family)}: expected {families}; the links are logit and log, and least "
             "squares are dp_lm"
         )
     terms = linear(question)
     if family == "poisson":
-        model = _poisson(terms.both, clip)
+        model = _poisson(terms.equation, clip)
     elif terms.predictors.responses > 1:
         model = _multinomial(terms, clip)
     else:
-        model = _binomial(terms.both, family, clip)
+        model = _binomial(terms.equation, family, clip)
     result = MultinomialResult if model.family == "multinomial" else GLMResult
     return coefficients_way(question, terms, model, COEFFICIENTS, AUTOMATIC[model.family], result)
 
 
-def _binomial(both: TwoSided, family: str, clip: float | None) -> Model:
+def _binomial(equation: TwoSided, family: str, clip: float | None) -> Model:
     """Return the logistic loss and the two levels."""
     _bounded(clip)
-    return Model("binomial", Logistic(), levels(both, f'family="{family}"'))
+    return Model("binomial", Logistic(), levels(equation, f'family="{family}"'))
 
 
 def _multinomial(terms: Linear, clip: float | None) -> Model:
@@ -233,7 +233,7 @@ def _multinomial(terms: Linear, clip: float | None) -> Model:
             f'family="multinomial" has room for {MOST_COEFFICIENTS:,}: name fewer terms, or '
             "compare levels, as in 'party == \"a\" ~ ...'"
         )
-    return Model("multinomial", loss, levels(terms.both, 'family="multinomial"'))
+    return Model("multinomial", loss, levels(terms.equation, 'family="multinomial"'))
 
 
 def _bounded(clip: float | None) -> None:
@@ -243,9 +243,9 @@ def _bounded(clip: float | None) -> None:
         )
 
 
-def _poisson(both: TwoSided, clip: float | None) -> Model:
+def _poisson(equation: TwoSided, clip: float | None) -> Model:
     """Return clipped residuals; check that the response is a number that counts."""
-    response = both.response
+    response = equation.response
     name, lower, upper = shorten(response.names[0]), response.lower[0], response.upper[0]
     counts = isinstance(response.blocks[0].factors[0], RealValue)
     if not counts or lower < 0 or upper <= 0:

@@ -93,28 +93,28 @@ def dp_hist(
 @spec_of("hist", gaussian="gaussian", audited=("a ~ g", "geometric"))
 def hist_way(question: Question) -> Way[object]:
     """Return the way of the verb's question."""
-    both = sides(question.formula, question.codebook)
-    if in_plane(both):
-        return plane_way(question, both)
-    tally, ends, variable = bins(both, question.words["breaks"])
-    made = partial(HistResult, breaks=np.array(ends), variable=variable)
+    formula_sides = sides(question.formula, question.codebook)
+    if in_plane(formula_sides):
+        return plane_way(question, formula_sides)
+    tally, edges, variable = bins(formula_sides, question.words["breaks"])
+    result = partial(HistResult, breaks=np.array(edges), variable=variable)
     shape = math.prod(tally.shape[:-1]), tally.shape[-1]
-    return described_way(question, both, (tally,), made, shape=shape)
+    return described_way(question, formula_sides, (tally,), result, shape=shape)
 
 
-def bins(both: Sides, breaks: object) -> tuple[Tally, tuple[float, ...], str]:
+def bins(formula_sides: Sides, breaks: object) -> tuple[Tally, tuple[float, ...], str]:
     """Return the table of a histogram, the ends of its bins, and what is counted."""
-    _check_number(both)
-    number, factors = one_measured(both, "dp_hist")
-    cut, ends = binned(number, breaks)
-    return Tally((*factors, cut)), ends, number.code
+    _check_number(formula_sides)
+    number, factors = one_measured(formula_sides, "dp_hist")
+    cut, edges = binned(number, breaks)
+    return Tally((*factors, cut)), edges, number.code
 
 
-def _check_number(both: Sides) -> None:
+def _check_number(formula_sides: Sides) -> None:
     """Refuse to draw what has levels of its own."""
-    drawn = both.described
-    if len(drawn) == 1 and isinstance(drawn[0], Category | Truth):
-        code = shorten(drawn[0].code)
+    described = formula_sides.described
+    if len(described) == 1 and isinstance(described[0], Category | Truth):
+        code = shorten(described[0].code)
         raise FormulaError(
             f"{code!r} is a category: a histogram is of a number; count its levels with "
             f"dp_table, '~ {code}'"
@@ -129,26 +129,34 @@ MOST_CELLS = 5_000_000
 Ends = tuple[float, ...]
 
 
-def in_plane(both: Sides) -> bool:
+def in_plane(formula_sides: Sides) -> bool:
     """Whether a formula describes two numbers."""
-    return len(both.described) == 2 and all(isinstance(own, Real) for own in both.described)
+    return len(formula_sides.described) == 2 and all(
+        isinstance(value, Real) for value in formula_sides.described
+    )
 
 
-def plane_way(question: Question, both: Sides) -> Way[PlaneResult]:
+def plane_way(question: Question, formula_sides: Sides) -> Way[PlaneResult]:
     """Return the way of a question about two numbers."""
-    tally, (along, across), variables = plane_bins(both, question.words["breaks"])
-    made = partial(PlaneResult, along=np.array(along), across=np.array(across), variables=variables)
+    tally, (along, across), variables = plane_bins(formula_sides, question.words["breaks"])
+    result = partial(
+        PlaneResult, along=np.array(along), across=np.array(across), variables=variables
+    )
     shape = (math.prod(tally.shape[:-2]), *tally.shape[-2:])
-    return described_way(question, both, (tally,), made, shape=shape)
+    return described_way(question, formula_sides, (tally,), result, shape=shape)
 
 
-def plane_bins(both: Sides, breaks: object) -> tuple[Tally, tuple[Ends, Ends], tuple[str, str]]:
+def plane_bins(
+    formula_sides: Sides, breaks: object
+) -> tuple[Tally, tuple[Ends, Ends], tuple[str, str]]:
     """Return the table of a plane, the ends of the bins of both numbers, and what is counted."""
-    numbers = tuple(map(measured, both.described))
+    numbers = tuple(map(measured, formula_sides.described))
     pair = _pair(breaks)
-    _require_room(pair, math.prod(len(own.levels) for own in both.groups))
-    (first, along), (second, across) = (binned(*own) for own in zip(numbers, pair, strict=True))
-    tally = Tally((*both.groups, first, second), most=MOST_CELLS)
+    _require_room(pair, math.prod(len(group.levels) for group in formula_sides.groups))
+    (first, along), (second, across) = (
+        binned(*number_and_breaks) for number_and_breaks in zip(numbers, pair, strict=True)
+    )
+    tally = Tally((*formula_sides.groups, first, second), most=MOST_CELLS)
     return tally, (along, across), (numbers[0].code, numbers[1].code)
 
 
@@ -156,20 +164,22 @@ def _pair(breaks: object) -> tuple[object, object]:
     """Return the breaks of each number, from one for both or a pair; those that are many listed."""
     if isinstance(breaks, int | np.integer):
         return breaks, breaks
-    own = [list(one) if several(one) else one for one in breaks] if several(breaks) else []
-    if len(own) != 2:
-        given = f"a sequence of {len(own)}" if several(breaks) else said(breaks)
+    breaks_by_number = (
+        [list(part) if several(part) else part for part in breaks] if several(breaks) else []
+    )
+    if len(breaks_by_number) != 2:
+        description = f"a sequence of {len(breaks_by_number)}" if several(breaks) else said(breaks)
         raise ArgumentError(
-            f"breaks={given}: the formula has two numbers; write a number of bins for both, or a "
-            "pair with a number of bins or their ends for each, such as breaks=(256, 256)"
+            f"breaks={description}: the formula has two numbers; write a number of bins for both, "
+            "or a pair with a number of bins or their ends for each, such as breaks=(256, 256)"
         )
-    return own[0], own[1]
+    return breaks_by_number[0], breaks_by_number[1]
 
 
 def _require_room(pair: tuple[Any, Any], groups: int) -> None:
     """Refuse more cells than are counted at once, before any of them has a name."""
-    along, across = (len(own) - 1 if isinstance(own, list) else own for own in pair)
-    counted = all(isinstance(own, int | np.integer) for own in (along, across))
+    along, across = (len(part) - 1 if isinstance(part, list) else part for part in pair)
+    counted = all(isinstance(count, int | np.integer) for count in (along, across))
     if counted and int(along) * int(across) * groups > MOST_CELLS:
         of = f" of {groups:,} groups" if groups > 1 else ""
         raise ArgumentError(

@@ -42,7 +42,7 @@ Table = Mapping[str, type[RegressionMechanism]]
 class Linear(NamedTuple):
     """Both sides of a formula, the design of no rows, and how rows become predictors."""
 
-    both: TwoSided
+    equation: TwoSided
     design: PrivateDesign
     predictors: Predictors
 
@@ -57,37 +57,41 @@ class Model(NamedTuple):
 
 def linear(question: Question) -> Linear:
     """Code a question's formula."""
-    asked = of_levels if question.words.get("family") == "multinomial" else two_sided
-    both = asked(question.formula, question.codebook)
+    code_formula = of_levels if question.words.get("family") == "multinomial" else two_sided
+    equation = code_formula(question.formula, question.codebook)
     if question.words.get("family") != "poisson":
-        both = two_levels(both)
-    if both.offset:
+        equation = two_levels(equation)
+    if equation.offset:
         raise FormulaError(
-            f"{shorten(both.offset)!r}: the mechanisms of this model have no proof with an offset; "
-            "dp_lm takes it, and so does a term of its own, whose coefficient is estimated"
+            f"{shorten(equation.offset)!r}: the mechanisms of this model have no proof with an "
+            "offset; dp_lm takes it, and so does a term of its own, whose coefficient is estimated"
         )
-    own = joint_design(
-        both,
+    design = joint_design(
+        equation,
         question.codebook,
         scale=question.words["scale"],
         row_norm=question.words["row_norm"],
         # Without an intercept a moved column would be another model.
-        center=both.intercept,
+        center=equation.intercept,
     )
-    scaled, points = own.scaling, both.response.blocks[0].points
+    scaled, points = design.scaling, equation.response.blocks[0].points
     responses = slice(-points.shape[1], None)
-    apart = (points - scaled.centre[responses]) / scaled.scale[responses]
-    left = float(np.linalg.norm(apart, axis=1).max())
-    longest = math.sqrt(scaled.row_norm**2 - left**2) / scaled.row_norm if both.terms.names else 0.0
+    distances = (points - scaled.centre[responses]) / scaled.scale[responses]
+    response_length = float(np.linalg.norm(distances, axis=1).max())
+    longest = (
+        math.sqrt(scaled.row_norm**2 - response_length**2) / scaled.row_norm
+        if equation.terms.names
+        else 0.0
+    )
     predictors = Predictors(
-        terms=len(both.terms.names),
-        intercept=both.intercept,
+        terms=len(equation.terms.names),
+        intercept=equation.intercept,
         radius=longest,
         middle=float(scaled.centre[-1]),
         reach=float(scaled.scale[-1] * scaled.row_norm),
         responses=points.shape[1],
     )
-    return Linear(both, own, predictors)
+    return Linear(equation, design, predictors)
 
 
 def of_levels(formula: str, codebook: Codebook | None) -> TwoSided:
@@ -95,12 +99,12 @@ def of_levels(formula: str, codebook: Codebook | None) -> TwoSided:
     return two_sided(formula, codebook, most=MOST_LEVELS)
 
 
-def levels(both: TwoSided, verb: str) -> tuple[str, ...]:
+def levels(equation: TwoSided, verb: str) -> tuple[str, ...]:
     """Return the levels of the response: of two the modelled one last, else the reference first."""
-    factor = both.response.blocks[0].factors[0]
+    factor = equation.response.blocks[0].factors[0]
     if isinstance(factor, Category):
         return tuple(map(str, factor.levels))
-    name = shorten(both.response.names[0])
+    name = shorten(equation.response.names[0])
     declare = f'declare {name}=["no", "yes"] or (0, 1) in the codebook, or '
     raise FormulaError(
         f"the response {name!r} is a number; {verb} needs two levels or more: "
@@ -122,24 +126,26 @@ def coefficients_way(
 
     def with_coder(call: CoefficientsCall, release: CoefficientsRelease) -> Made:
         return result(
-            call, release, row_coder(terms.both.terms) if terms.both.terms.names else None
+            call, release, row_coder(terms.equation.terms) if terms.equation.terms.names else None
         )
 
-    def one(mechanism: object, ridge: float | None) -> tuple[RegressionMechanism, str]:
+    def strategy_for(mechanism: object, ridge: float | None) -> tuple[RegressionMechanism, str]:
         strategy, reason = choose(mechanism, table, lambda: automatic, {**words, "ridge": ridge})
         usual = not isinstance(words.get("ridge"), tuple) and ridge is None
         return strategy if usual else with_ridge(strategy, ridge), reason
 
-    def chosen(mechanism: object, held: Sequence[object]) -> tuple[Any, str]:
+    def chosen(mechanism: object, private: Sequence[object]) -> tuple[Any, str]:
         ridge = words.get("ridge")
-        several = ridge if isinstance(ridge, tuple) else (ridge,)
-        strategies, reasons = zip(*(one(mechanism, own) for own in several), strict=True)
+        candidates = ridge if isinstance(ridge, tuple) else (ridge,)
+        strategies, reasons = zip(
+            *(strategy_for(mechanism, value) for value in candidates), strict=True
+        )
         strategy, reason = strategies[0], reasons[0]
-        if len(several) > 1:
+        if len(candidates) > 1:
             strategy = Tuned(strategies)
         elif isinstance(ridge, tuple):
             reason = f"{reason} {ALONE}".strip()
-        rounded = len(held) > 1 and strategy.card.numerics == "idealised"
+        rounded = len(private) > 1 and strategy.card.numerics == "idealised"
         return strategy, f"{reason} {ROUNDED}" if reason and rounded else reason
 
     return Way(
@@ -155,12 +161,12 @@ def coefficients_way(
 
 
 def _call(question: Question, terms: Linear, model: Model) -> CoefficientsCall:
-    both, scaled, predictors = terms.both, terms.design.scaling, terms.predictors
+    equation, scaled, predictors = terms.equation, terms.design.scaling, terms.predictors
     return CoefficientsCall(
-        formula=both.response.formula,
+        formula=equation.response.formula,
         codebook=terms.design.public.codebook,
-        names=(INTERCEPT,) * both.intercept + both.terms.names,
-        response=both.response.names[0],
+        names=(INTERCEPT,) * equation.intercept + equation.terms.names,
+        response=equation.response.names[0],
         levels=model.levels,
         family=model.family,
         matrix=_matrix(terms),
@@ -171,9 +177,9 @@ def _call(question: Question, terms: Linear, model: Model) -> CoefficientsCall:
     )
 
 
-def _worst_case(own: Linear) -> float:
+def _worst_case(linear: Linear) -> float:
     """Return the longest scaled row of the terms that the codebook allows."""
-    scaled, predictors = own.design.scaling, own.predictors
+    scaled, predictors = linear.design.scaling, linear.predictors
     if not predictors.terms:
         return 0.0
     if scaled.worst_case == scaled.row_norm:
@@ -182,17 +188,17 @@ def _worst_case(own: Linear) -> float:
     return math.sqrt(scaled.worst_case**2 - response)
 
 
-def _matrix(own: Linear) -> Floats:
+def _matrix(linear: Linear) -> Floats:
     """Return what turns coefficients of the ball into those of the coded columns."""
-    predictors, scaled = own.predictors, own.design.scaling
+    predictors, scaled = linear.predictors, linear.design.scaling
     first, size = int(predictors.intercept), predictors.columns
     matrix = np.zeros((size, size))
     if predictors.terms:
         terms = slice(predictors.terms)
-        each = predictors.share / (predictors.radius * scaled.row_norm) / scaled.scale[terms]
-        matrix[first:, first:] = np.diag(each)
+        factors = predictors.share / (predictors.radius * scaled.row_norm) / scaled.scale[terms]
+        matrix[first:, first:] = np.diag(factors)
         if first:
-            matrix[0, 1:] = -each * scaled.centre[terms]
+            matrix[0, 1:] = -factors * scaled.centre[terms]
     if first:
         matrix[0, 0] = predictors.constant
     return matrix
@@ -268,33 +274,35 @@ def tune(values: Iterable[float | None]) -> Tune:
     (20.0, 200.0)
     """
     write = "write ridge=dp.tune([None, 100, 1000])"
-    given: object = values
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ArgumentError(f"tune({said(given)}): expected several numbers; {write}")
-    found = tuple(None if own is None else finite("tune: a value", own) for own in given)
-    if not 1 <= len(found) <= MOST:
-        raise ArgumentError(f"tune: {len(found)} values; expected 2 to {MOST}: {write}")
-    if len(set(found)) < len(found):
+    unchecked: object = values
+    if isinstance(unchecked, str) or not isinstance(unchecked, Iterable):
+        raise ArgumentError(f"tune({said(unchecked)}): expected several numbers; {write}")
+    numbers = tuple(
+        None if value is None else finite("tune: a value", value) for value in unchecked
+    )
+    if not 1 <= len(numbers) <= MOST:
+        raise ArgumentError(f"tune: {len(numbers)} values; expected 2 to {MOST}: {write}")
+    if len(set(numbers)) < len(numbers):
         raise ArgumentError("tune: a value is listed twice, and would be paid for twice: once each")
-    return Tune(found)
+    return Tune(numbers)
 
 
-def asked_ridge(given: object) -> object:
+def asked_ridge(value: object) -> object:
     """Return the word of a question: candidates as a tuple, anything else as it is."""
-    if isinstance(given, Tune):
-        return given.values
-    if isinstance(given, Sequence | set | np.ndarray):
+    if isinstance(value, Tune):
+        return value.values
+    if isinstance(value, Sequence | set | np.ndarray):
         raise ArgumentError(
-            f"ridge= is of type {type(given).__name__}: expected one number, or "
+            f"ridge= is of type {type(value).__name__}: expected one number, or "
             "ridge=dp.tune([None, 100, 1000]), which chooses one privately"
         )
-    return given
+    return value
 
 
 def with_ridge(strategy: Any, ridge: float | None) -> Any:
     """Return a strategy with a ridge; ArgumentError where it has none, or one of its own."""
-    named = {own.name for own in fields(strategy)} if is_dataclass(strategy) else set()
-    if "ridge" not in named:
+    field_names = {field.name for field in fields(strategy)} if is_dataclass(strategy) else set()
+    if "ridge" not in field_names:
         raise ArgumentError(
             f'ridge= goes with mechanism="objective" or "output"; {strategy.card.name!r} has none '
             "to choose: leave ridge= out"

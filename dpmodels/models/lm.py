@@ -153,28 +153,28 @@ def dp_lm(
 def lm_way(question: Question) -> Way[LMResult]:
     """Return the way of the verb's question."""
     weights, book = question.words["weights"], question.codebook
-    apart = () if weights is None else (str(weights),)
-    both = two_sided(question.formula, book, apart=apart)
-    emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(both.terms.names)) - 1, 1.0))
+    excluded = () if weights is None else (str(weights),)
+    equation = two_sided(question.formula, book, apart=excluded)
+    emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(equation.terms.names)) - 1, 1.0))
     row_norm, vcov = question.words["row_norm"], question.words.get("vcov", "iid")
     _check(vcov, question)
-    own = joint_design(both, book, weights=weights, row_norm=row_norm, emphasis=emphasis)
-    columns = len(own.public.names)
+    design = joint_design(equation, book, weights=weights, row_norm=row_norm, emphasis=emphasis)
+    columns = len(design.public.names)
     facts = Facts(columns, question.adjacency, centred=True)
     setting = {"center": True, "scale": "range", "denoise": None, "ncomp": columns}
-    call, parameters = moments_call(own, setting), columns - 1 + both.intercept
+    call, parameters = moments_call(design, setting), columns - 1 + equation.intercept
 
     def fitted(call: MomentsCall, release: MomentsRelease) -> LMResult:
-        coder = row_coder(both.terms) if both.terms.names else None
-        return LMResult(call, release, LinearModel(both.intercept, weights), coder)
+        coder = row_coder(equation.terms) if equation.terms.names else None
+        return LMResult(call, release, LinearModel(equation.intercept, weights), coder)
 
     def automatic(private: Sequence[PrivateDesign]) -> tuple[str, str]:
-        own, counts = question.adjacency, (one.nrows for one in private)
-        rows = together(counts, own.places) if own.n_public else None
+        neighbours, counts = question.adjacency, (source.nrows for source in private)
+        rows = together(counts, neighbours.places) if neighbours.n_public else None
         # A row of a rare level is far from the others: an ellipsoid would shorten it.
-        levels = max(cells(both.terms.blocks).sizes, default=0)
-        plain = weights is None and row_norm is None and len(private) == 1 and levels <= 2
-        if not plain or rows is None or isinstance(question.guarantee, PureDP):
+        levels = max(cells(equation.terms.blocks).sizes, default=0)
+        is_plain = weights is None and row_norm is None and len(private) == 1 and levels <= 2
+        if not is_plain or rows is None or isinstance(question.guarantee, PureDP):
             return "moments", ONCE
         if private[0].rereadable and tells(facts, question.private, rows):
             return "ellipsoid", ROUNDS
@@ -197,17 +197,17 @@ def lm_way(question: Question) -> Way[LMResult]:
             return strategy, reason
         if kind == "HC" and isinstance(strategy, Ellipsoid):
             strategy = replace(strategy, alike=max(strategy.alike, UNEVEN))
-        known = layout(call, weights)
-        return Sandwiched(strategy, both.intercept, known, vcov=kind), reason
+        terms = layout(call, weights)
+        return Sandwiched(strategy, equation.intercept, terms, vcov=kind), reason
 
     return Way(
         question,
         call,
         fitted,
-        own,
+        design,
         facts,
         chosen,
-        foresee=partial(slopes_of_moments, own),
+        foresee=partial(slopes_of_moments, design),
         sizes={"parameter": parameters, "parameter_": parameters},
         check=require_law,
     )
@@ -225,8 +225,8 @@ def _check(vcov: object, question: Question) -> None:
 def _kind(vcov: str | None, question: Question, private: Sequence[PrivateDesign]) -> str:
     """Return what standard errors there are, of rows that can be read again for it."""
     if vcov is None:
-        again = all(rows.rereadable for rows in private)
-        return "cluster" if again and question.adjacency.person is not None else "iid"
+        rereadable = all(rows.rereadable for rows in private)
+        return "cluster" if rereadable and question.adjacency.person is not None else "iid"
     if vcov != "iid":
         for rows in private:
             _require_again(rows, vcov)

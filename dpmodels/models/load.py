@@ -128,18 +128,20 @@ def _read(saved: Saved) -> tuple[Any, Any, Kind, Fields]:
     arrays, facts = dict(saved.arrays), plain.pop("release", None)
     call = with_arrays(kind.call, plain.pop("call", None), arrays)
     names = set(facts) if isinstance(facts, dict) else set()
-    form: object = max(get_args(AnyRelease), key=lambda one: len(names & {*fields_of(one)}))
+    form: object = max(
+        get_args(AnyRelease), key=lambda release_type: len(names & {*fields_of(release_type)})
+    )
     call_kind: object = kind.call
-    own = {path[-1] for path, _ in arrays_of(call_kind)}
+    array_names = {path[-1] for path, _ in arrays_of(call_kind)}
     plain |= {name: arrays[name] for name in kind.fields.keys() & arrays.keys()}
-    rest = {name: arrays[name] for name in arrays.keys() - own - kind.fields.keys()}
+    rest = {name: arrays[name] for name in arrays.keys() - array_names - kind.fields.keys()}
     release = read_release(form, facts, rest)
     return conform(kind.call, call, "call"), release, kind, conform(kind.fields, plain, "")
 
 
 def _part_of(expected: MomentsCall, call: MomentsCall) -> MomentsCall:
     """Return the facts of some columns of a joint release, which scaled them together."""
-    sizes = {own.shape for own in (call.origin, call.divisor, expected.lower)}
+    sizes = {values.shape for values in (call.origin, call.divisor, expected.lower)}
     if len(sizes) > 1 or not (call.divisor >= 1 / LONGEST).all():
         raise FrameError("arrays 'origin', 'divisor': not a scaling of the columns")
     names = ("origin", "divisor", "row_norm", "worst_case", "part_of")
@@ -149,10 +151,16 @@ def _part_of(expected: MomentsCall, call: MomentsCall) -> MomentsCall:
     return part
 
 
-def _row_norm(known: float | None, call: Any, release: object) -> float | None:
+def _row_norm(default_norm: float | None, call: Any, release: object) -> float | None:
     """Return the word row_norm= where rows were clipped to less than the codebook allows."""
-    held = isinstance(call, MomentsCall) and getattr(release, "ball", None) is not None
-    if known is None or held or math.isclose(known, call.row_norm, rel_tol=_NEAR):
+    clipped_by_release = (
+        isinstance(call, MomentsCall) and getattr(release, "ball", None) is not None
+    )
+    if (
+        default_norm is None
+        or clipped_by_release
+        or math.isclose(default_norm, call.row_norm, rel_tol=_NEAR)
+    ):
         return None
     return float(call.row_norm)
 
@@ -161,8 +169,8 @@ def _scaled(*names: str) -> Words:
     """Return how the words of a verb on moments follow from its call."""
 
     def words(call: MomentsCall, release: Any, fields: Fields) -> Fields:
-        own = {name: getattr(call, name) for name in names}
-        return {**own, "row_norm": "unit" if call.unit_rows else None}
+        options = {name: getattr(call, name) for name in names}
+        return {**options, "row_norm": "unit" if call.unit_rows else None}
 
     return words
 
@@ -182,9 +190,9 @@ def _screened(call: ScreenCall, release: Any, fields: Fields) -> Fields:
 
 def _selected(call: DescribedCall, release: Any, fields: Fields) -> Fields:
     threshold, number = fields["threshold"], fields["asked"]
-    named = {"k": number} if threshold is None else {"threshold": threshold, "most": number}
+    rule = {"k": number} if threshold is None else {"threshold": threshold, "most": number}
     score = None if fields["score"] == "count" else fields["score"]
-    return {**named, "score": score, "values": fields["share"] or False}
+    return {**rule, "score": score, "values": fields["share"] or False}
 
 
 def _answers(call: Any, release: Any, fields: Fields) -> Fields:

@@ -79,14 +79,14 @@ def dp_margins(
 @spec_of("margins")
 def margins_way(question: Question) -> Way[MarginsResult]:
     """Return the way of the verb's question."""
-    own = margins(question.formula, question.codebook)
-    facts = MarginFacts(own.sizes, own.terms, question.adjacency)
+    layout = margins(question.formula, question.codebook)
+    facts = MarginFacts(layout.sizes, layout.terms, question.adjacency)
 
     return Way(
         question,
-        margins_call(own),
+        margins_call(layout),
         MarginsResult,
-        unbound_margins(own),
+        unbound_margins(layout),
         facts,
         lambda mechanism, private: choose(
             mechanism, MARGINS, partial(auto_margins, facts, question.private)
@@ -94,12 +94,13 @@ def margins_way(question: Question) -> Way[MarginsResult]:
     )
 
 
-def margins_call(own: Margins) -> DescribedCall:
+def margins_call(layout: Margins) -> DescribedCall:
     """Return the public facts of margins: a table each."""
     tables = (
         TableCall(
-            tuple(own.factors[i].code for i in term), tuple(own.factors[i].levels for i in term)
+            tuple(layout.factors[i].code for i in term),
+            tuple(layout.factors[i].levels for i in term),
         )
-        for term in own.terms
+        for term in layout.terms
     )
-    return DescribedCall(own.text, Codebook(own.codebook), tuple(tables))
+    return DescribedCall(layout.text, Codebook(layout.codebook), tuple(tables))

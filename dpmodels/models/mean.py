@@ -91,10 +91,10 @@ def dp_mean(
 @spec_of("mean", gaussian="gaussian")
 def mean_way(question: Question) -> Way[MeanResult]:
     """Return the way of the verb's question."""
-    both = sides(question.formula, question.codebook)
-    number, factors = one_measured(both, "dp_mean")
+    formula_sides = sides(question.formula, question.codebook)
+    number, factors = one_measured(formula_sides, "dp_mean")
     tally = mean_tally(question.adjacency, factors, number)
-    return described_way(question, both, (tally,), MeanResult)
+    return described_way(question, formula_sides, (tally,), MeanResult)
 
 
 # ``dp_var``: private variances by formula.
@@ -156,9 +156,9 @@ def dp_var(
 @spec_of("var", gaussian="gaussian", audited=("a ~ g", "geometric"))
 def var_way(question: Question) -> Way[VarResult]:
     """Return the way of the verb's question."""
-    both = sides(question.formula, question.codebook)
-    number, factors = one_measured(both, "dp_var")
-    return described_way(question, both, (Tally(factors, number, 4),), VarResult)
+    formula_sides = sides(question.formula, question.codebook)
+    number, factors = one_measured(formula_sides, "dp_var")
+    return described_way(question, formula_sides, (Tally(factors, number, 4),), VarResult)
 
 
 # ``dp_ttest``: a private t-test by formula.
@@ -230,14 +230,14 @@ def dp_ttest(
 @spec_of("ttest", gaussian="gaussian")
 def ttest_way(question: Question) -> Way[TTestResult]:
     """Return the way of the verb's question."""
-    both = sides(question.formula, question.codebook)
-    number, factors = one_measured(both, "dp_ttest")
+    formula_sides = sides(question.formula, question.codebook)
+    number, factors = one_measured(formula_sides, "dp_ttest")
     levels = [len(factor.levels) for factor in factors]
     if levels not in ([], [2]):
         raise FormulaError(
-            f"formula {shorten(both.text)!r}: a t-test compares two groups; write 'y ~ group' "
-            "with a group of two levels, such as (region == \"north\"), or '~ y'"
+            f"formula {shorten(formula_sides.text)!r}: a t-test compares two groups; write 'y ~ "
+            "group' with a group of two levels, such as (region == \"north\"), or '~ y'"
         )
-    made = partial(TTestResult, mu=finite("mu", question.words["mu"]))
+    result = partial(TTestResult, mu=finite("mu", question.words["mu"]))
     tally = mean_tally(question.adjacency, factors, number)
-    return described_way(question, both, (tally,), made)
+    return described_way(question, formula_sides, (tally,), result)

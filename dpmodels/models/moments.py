@@ -75,9 +75,9 @@ def dp_moments(
     >>> m.pca("~ age + income").loadings.sizes, m.cor("~ age + sex").sizes
     (Frozen({'variable': 2, 'component': 2}), Frozen({'variable': 2, 'variable_': 2}))
     """
-    named = gauss_if_auto(mechanism)
+    chosen = gauss_if_auto(mechanism)
     return run_verb(
-        "moments", moments_way, formula, data, shared, named, row_norm=row_norm, denoise=denoise
+        "moments", moments_way, formula, data, shared, chosen, row_norm=row_norm, denoise=denoise
     )
 
 
@@ -172,8 +172,8 @@ def dp_cca(
     >>> fit.cor.sizes, fit.xcoef.sizes
     (Frozen({'component': 2}), Frozen({'variable': 2, 'component': 2}))
     """
-    named = gauss_if_auto(mechanism)
-    return run_verb("cca", cca_way, formula, data, shared, named, row_norm=row_norm)
+    chosen = gauss_if_auto(mechanism)
+    return run_verb("cca", cca_way, formula, data, shared, chosen, row_norm=row_norm)
 
 
 @spec_of("cca", gaussian="gauss")

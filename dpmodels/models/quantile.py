@@ -115,8 +115,8 @@ def dp_quantile(
 @spec_of("quantile")
 def quantile_way(question: Question) -> Way[QuantileResult]:
     """Return the way of the verb's question."""
-    both = sides(question.formula, question.codebook)
-    number, factors = one_measured(both, "dp_quantile")
+    formula_sides = sides(question.formula, question.codebook)
+    number, factors = one_measured(formula_sides, "dp_quantile")
     probs, level = checked_probs(question.words["probs"]), question.words["level"]
     if level is not None:
         checked_level(level)
@@ -130,9 +130,9 @@ def quantile_way(question: Question) -> Way[QuantileResult]:
 
     return Way(
         question,
-        described_call(both, (grouped,)),
+        described_call(formula_sides, (grouped,)),
         result,
-        unbound_cells(both.text, both.codebook, (tally,)),
+        unbound_cells(formula_sides.text, formula_sides.codebook, (tally,)),
         QuantileFacts(probs, grouped.cells, grid, level, question.adjacency),
         lambda mechanism, _: choose(mechanism, QUANTILES, lambda: _auto(probs, level, grid)),
         sizes={"prob": len(probs)},
@@ -154,12 +154,12 @@ def grid_of(grouped: Tally) -> Grid:
     """Return the cells of a number's range, for all groups together not too many."""
     number = grouped.measured
     assert number is not None
-    most = max(min(FINEST, MAX_CELLS // grouped.cells), COARSEST)
+    max_cells = max(min(FINEST, MAX_CELLS // grouped.cells), COARSEST)
     width = number.upper - number.lower
     steps = round(width / number.step) + 1 if number.step else math.inf
-    if steps <= most:
+    if steps <= max_cells:
         return Grid(int(steps))
-    return Grid(most, min(max(-number.lower / width, 0.0), 1.0) if width else 0.0)
+    return Grid(max_cells, min(max(-number.lower / width, 0.0), 1.0) if width else 0.0)
 
 
 def _grid(number: Real, grid: Grid) -> Category:
@@ -173,19 +173,19 @@ def _grid(number: Real, grid: Grid) -> Category:
 
 def checked_probs(probs: object) -> tuple[float, ...]:
     """Return increasing numbers from 0 to 1."""
-    given = [probs] if isinstance(probs, Number) else probs
-    if not several(given):
+    values = [probs] if isinstance(probs, Number) else probs
+    if not several(values):
         raise ArgumentError(f"probs={said(probs)}: expected numbers from 0 to 1")
-    asked = tuple(_prob(one) for one in given)
-    if not 1 <= len(asked) <= MOST_PROBS:
-        raise ArgumentError(f"probs= has {len(asked)} numbers: expected 1 to {MOST_PROBS}")
-    if any(not low < high for low, high in pairwise(asked)):
-        raise ArgumentError(f"probs={said(list(asked))}: expected increasing numbers, each once")
-    return asked
+    checked = tuple(_prob(value) for value in values)
+    if not 1 <= len(checked) <= MOST_PROBS:
+        raise ArgumentError(f"probs= has {len(checked)} numbers: expected 1 to {MOST_PROBS}")
+    if any(not low < high for low, high in pairwise(checked)):
+        raise ArgumentError(f"probs={said(list(checked))}: expected increasing numbers, each once")
+    return checked
 
 
-def _prob(given: object) -> float:
-    prob = finite("probs", given)
+def _prob(value: object) -> float:
+    prob = finite("probs", value)
     if not 0 <= prob <= 1:
-        raise ArgumentError(f"probs= holds {said(given)}: expected numbers from 0 to 1")
+        raise ArgumentError(f"probs= holds {said(value)}: expected numbers from 0 to 1")
     return prob

@@ -162,18 +162,18 @@ def select_way(question: Question) -> Way[SelectResult]:
 
 
 def _levels_way(question: Question) -> Way[SelectResult]:
-    both = sides(question.formula, question.codebook)
-    tally = levels(both)
+    formula_sides = sides(question.formula, question.codebook)
+    tally = levels(formula_sides)
     facts = selection_facts(question, LevelScore(tally.cells), _score(question, COUNT))
-    private = unbound_cells(both.text, both.codebook, (tally,))
-    return _way(question, described_call(both, (tally,)), COUNT, facts, private)
+    private = unbound_cells(formula_sides.text, formula_sides.codebook, (tally,))
+    return _way(question, described_call(formula_sides, (tally,)), COUNT, facts, private)
 
 
 def _columns_way(question: Question) -> Way[SelectResult]:
-    both = columns(question.formula, question.codebook)
+    equation = columns(question.formula, question.codebook)
     kind = _score(question, "correlation", "z", GAIN)
-    facts = selection_facts(question, _ranked_by(kind, len(both.terms.names)), kind)
-    return _way(question, columns_call(both), kind, facts, box_design(both))
+    facts = selection_facts(question, _ranked_by(kind, len(equation.terms.names)), kind)
+    return _way(question, columns_call(equation), kind, facts, box_design(equation))
 
 
 def _way(
@@ -210,11 +210,11 @@ def _require_selected(score: str, facts: SelectionFacts, release: SelectionRelea
         raise FrameError("release.slopes: expected coefficients where columns are of most gain")
 
 
-def _score(question: Question, *known: str) -> Any:
+def _score(question: Question, *scores: str) -> Any:
     """Return the score that was asked for, the first that is known by default."""
-    given = question.words["score"]
-    more = "; '~ town' ranks levels by count, 'y ~ .' columns by correlation, z or gain"
-    return known[0] if given is None else word("score", given, known, more)
+    score = question.words["score"]
+    hint = "; '~ town' ranks levels by count, 'y ~ .' columns by correlation, z or gain"
+    return scores[0] if score is None else word("score", score, scores, hint)
 
 
 def _ranked_by(kind: Any, size: int) -> Score:
@@ -231,26 +231,26 @@ def _ranked_by(kind: Any, size: int) -> Score:
 
 def columns(formula: str, codebook: Codebook) -> TwoSided:
     """Code a formula whose columns are the candidates."""
-    both = two_levels(two_sided(formula, codebook))
-    if len(both.terms.names) < FEWEST or both.offset:
+    equation = two_levels(two_sided(formula, codebook))
+    if len(equation.terms.names) < FEWEST or equation.offset:
         raise FormulaError(
             f"formula {shorten(formula)!r}: name the columns to choose among on the right, two at "
             "least and no offset; write 'y ~ .' or 'y ~ a + b + c'"
         )
-    return both
+    return equation
 
 
-def columns_call(both: TwoSided) -> DescribedCall:
+def columns_call(equation: TwoSided) -> DescribedCall:
     """Return the public facts of a selection of columns."""
-    response = both.response
+    response = equation.response
     table = TableCall(
         ("term",),
-        (both.terms.names,),
+        (equation.terms.names,),
         measured=response.names[0],
         lower=float(response.lower[0]),
         upper=float(response.upper[0]),
     )
-    return DescribedCall(response.formula, Codebook(both.joint.codebook), (table,))
+    return DescribedCall(response.formula, Codebook(equation.joint.codebook), (table,))
 
 
 def _chosen(
@@ -261,13 +261,13 @@ def _chosen(
 
 def selection_facts(question: Question, score: Score, kind: str) -> SelectionFacts:
     """Return the public facts of a selection; ArgumentError for numbers that contradict it."""
-    own = question.words
-    k, threshold, most = own["k"], own["threshold"], own["most"]
-    values = _share(own["values"], SHARES[kind], MOST_SHARE - score.own_share)
+    options = question.words
+    k, threshold, limit = options["k"], options["threshold"], options["most"]
+    values = _share(options["values"], SHARES[kind], MOST_SHARE - score.own_share)
     if threshold is None:
-        if most is not None:
+        if limit is not None:
             raise ArgumentError(
-                f"most={said(most)} goes with threshold=, above which so many are named; write k= "
+                f"most={said(limit)} goes with threshold=, above which so many are named; write k= "
                 "for the number to be named, or threshold= too"
             )
         number = whole("k", 1 if k is None else k, 1, score.size, _candidates(score))
@@ -278,44 +278,44 @@ def selection_facts(question: Question, score: Score, kind: str) -> SelectionFac
             "for those above it"
         )
     write = "; write threshold=100 of rows, 0.1 of a correlation, or 3 with score='z'"
-    least = between("threshold", threshold, 0.0, LARGEST[kind], write)
+    lower = between("threshold", threshold, 0.0, LARGEST[kind], write)
     number = whole(
-        "most", min(MOST, score.size) if most is None else most, 1, score.size, _candidates(score)
+        "most", min(MOST, score.size) if limit is None else limit, 1, score.size, _candidates(score)
     )
-    return SelectionFacts(score, number, least, values, question.adjacency)
+    return SelectionFacts(score, number, lower, values, question.adjacency)
 
 
 def _candidates(score: Score) -> str:
     return f", as many as the formula has to choose among; it has {score.size:,}"
 
 
-def _share(values: object, usual: float, most: float) -> float:
+def _share(values: object, default_share: float, max_share: float) -> float:
     """Return the share of the budget for values; 0 where none are wanted."""
     if isinstance(values, bool):
-        return usual if values else 0.0
+        return default_share if values else 0.0
     return between(
         "values",
         values,
         LEAST_SHARE,
-        most,
+        max_share,
         ", the share of the budget for values that tell something and leave some for names; or "
         "write True or False",
     )
 
 
-def levels(both: Sides) -> Tally:
+def levels(formula_sides: Sides) -> Tally:
     """Return the one table whose cells are the candidates of a formula."""
-    products = {term for terms in both.terms for term in terms}
-    text = shorten(both.text)
-    if both.groups or not both.described:
+    products = {term for terms in formula_sides.terms for term in terms}
+    text = shorten(formula_sides.text)
+    if formula_sides.groups or not formula_sides.described:
         raise FormulaError(
             f"formula {text!r}: levels are named of one variable, or of one product; write "
             "'~ town' or '~ town:job'"
         )
     if len(products) > 1:
-        cross = shorten(":".join(code.code for code in both.described))
+        cross = shorten(":".join(code.code for code in formula_sides.described))
         raise FormulaError(
             f"formula {text!r} has several terms, and levels of one are named at a time; write "
             f"'~ {cross}' for the combinations, or one dp_select for each"
         )
-    return Tally(tuple(map(grouping, both.described)))
+    return Tally(tuple(map(grouping, formula_sides.described)))

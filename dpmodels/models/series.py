@@ -108,16 +108,16 @@ def dp_series(
 def series_way(question: Question) -> Way[SeriesResult]:
     """Return the way of the verb's question."""
     time, by = question.words["time"], question.words["by"]
-    both, over = timed(question.formula, question.codebook, time, by)
-    tally = tallied(both, over)
+    formula_sides, over = timed(question.formula, question.codebook, time, by)
+    tally = tallied(formula_sides, over)
     groups, cells = tally.cells // len(over), len(over)
     facts = CountFacts(1, tally.size, False, question.adjacency, (groups, cells))
 
     return Way(
         question,
-        described_call(both, (tally,)),
+        described_call(formula_sides, (tally,)),
         partial(SeriesResult, time=time, by=by),
-        unbound_cells(both.text, both.codebook, (tally,)),
+        unbound_cells(formula_sides.text, formula_sides.codebook, (tally,)),
         facts,
         lambda mechanism, _: _chosen(mechanism, partial(auto_running, facts, question.private)),
         check=_require_running,
@@ -131,46 +131,49 @@ def _require_running(release: Any) -> None:
 
 
 def _chosen(mechanism: object, automatic: Callable[[], tuple[str, str]]) -> Choice[Any]:
-    own = choose(mechanism, RUNNING, automatic)
-    if not isinstance(own.strategy, tuple(RUNNING.values())):
+    choice = choose(mechanism, RUNNING, automatic)
+    if not isinstance(choice.strategy, tuple(RUNNING.values())):
         raise ArgumentError(
-            f"mechanism= is of type {type(own.strategy).__name__}, which counts no running totals; "
-            f"write one of {', '.join(map(repr, RUNNING))}, or dp.mechanisms.Tree(fanout=2)"
+            f"mechanism= is of type {type(choice.strategy).__name__}, which counts no running "
+            f"totals; write one of {', '.join(map(repr, RUNNING))}, or dp.mechanisms.Tree(fanout=2)"
         )
-    return own
+    return choice
 
 
 def timed(formula: str, book: Codebook, time: str, by: str | int | None) -> tuple[Sides, Periods]:
     """Return the sides of a formula, time among its variables, and the periods."""
-    own = sides(formula, book)
+    formula_sides = sides(formula, book)
     over = periods(time, by, book)
-    if any(one.code == over.factor.code for one in (*own.described, *own.groups)):
+    if any(
+        variable.code == over.factor.code
+        for variable in (*formula_sides.described, *formula_sides.groups)
+    ):
         raise FormulaError(
-            f"formula {shorten(own.text)!r} names {over.factor.code!r}, which is the time: "
-            "write the formula without it"
+            f"formula {shorten(formula_sides.text)!r} names {over.factor.code!r}, which is the "
+            "time: write the formula without it"
         )
-    used = {*own.codebook, time}
-    return replace(own, codebook=book.select(name for name in book if name in used)), over
+    used = {*formula_sides.codebook, time}
+    return replace(formula_sides, codebook=book.select(name for name in book if name in used)), over
 
 
-def tallied(both: Sides, over: Periods) -> Tally:
+def tallied(formula_sides: Sides, over: Periods) -> Tally:
     """Return the table of groups, levels of the event and periods."""
-    if len(both.described) > 1:
+    if len(formula_sides.described) > 1:
         raise FormulaError(
-            f"formula {shorten(both.text)!r}: dp_series counts one kind of event; write '~ 1', "
-            "'~ event', or '~ event | group'"
+            f"formula {shorten(formula_sides.text)!r}: dp_series counts one kind of event; write "
+            "'~ 1', '~ event', or '~ event | group'"
         )
-    if not both.described:
-        if not _ALL_ROWS.fullmatch(both.text):
+    if not formula_sides.described:
+        if not _ALL_ROWS.fullmatch(formula_sides.text):
             raise FormulaError(
-                f"formula {shorten(both.text)!r} says nothing to count; write '~ 1' for all rows, "
-                "'~ event', or '~ event | group'"
+                f"formula {shorten(formula_sides.text)!r} says nothing to count; write '~ 1' for "
+                "all rows, '~ event', or '~ event | group'"
             )
-        return Tally((*both.groups, over.factor))
-    (event,) = both.described
+        return Tally((*formula_sides.groups, over.factor))
+    (event,) = formula_sides.described
     if isinstance(event, Category) and event.levels != (False, True):
-        return Tally((*both.groups, event, over.factor))
-    return Tally((*both.groups, _of_events(event, over.factor)))
+        return Tally((*formula_sides.groups, event, over.factor))
+    return Tally((*formula_sides.groups, _of_events(event, over.factor)))
 
 
 def _of_events(event: Varying, time: Category) -> Category:

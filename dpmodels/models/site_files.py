@@ -163,10 +163,10 @@ def site_release(
     # What a ledger lets a site use once: its name in a session, and its key.
     claims = [("session", f"{session}, site {site}")]
     claims += [] if seat is None else [key_claim(terms, site)]
-    others = () if seat is None else seat.names
-    held = Parties((site,), with_csv((data,), csv), chosen, others)
+    other_sites = () if seat is None else seat.names
+    holders = Parties((site,), with_csv((data,), csv), chosen, other_sites)
     (strategy, plan, _), (statistic,), charged = measured(
-        _way(stated.question), held, "auto", ledger, tuple(claims)
+        _way(stated.question), holders, "auto", ledger, tuple(claims)
     )
     post(write_part(chosen, strategy, statistic, plan, terms, site, seat), path, key, charged)
     return Path(path)
@@ -234,8 +234,8 @@ def combine(files: Sequence[AnyPath]) -> object:
     question, protocol = read_terms(terms)
     sites = tuple(letter.site for letter in letters)
     _require_all(protocol, terms, sites)
-    held, way = Parties(protocol.seats(sites), (), protocol), _way(question)
-    strategy, plan, reason = planned(way, held, "auto", (way.private,))
+    holders, way = Parties(protocol.seats(sites), (), protocol), _way(question)
+    strategy, plan, reason = planned(way, holders, "auto", (way.private,))
     # The rows lie at the sites: of none the lattice and its public facts are told.
     basis = strategy.measure(way.private, plan).fingerprint.digest
     release = of_question(join_parts(protocol, strategy, letters, plan, basis), question)
@@ -299,14 +299,14 @@ def state(
         raise ArgumentError(
             f"verb={said(verb)}: expected one of {', '.join(map(repr, sent_verbs()))}"
         )
-    for name, given in (("site", site), ("session", session)):
-        if not isinstance(given, str) or not given:
-            raise ArgumentError(f"{name}={said(given)}: expected a text that is not empty")
+    for name, value in (("site", site), ("session", session)):
+        if not isinstance(value, str) or not value:
+            raise ArgumentError(f"{name}={said(value)}: expected a text that is not empty")
     _require_words(declared, words)
     all_words = declared.sent({**declared.options, **words})
-    own: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, **all_words}
+    options: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, **all_words}
     question = asked(
-        verb, formula, checked_codebook(codebook), eps, delta, budget, adjacency, **own
+        verb, formula, checked_codebook(codebook), eps, delta, budget, adjacency, **options
     )
     if not isinstance(question.guarantee, ApproxDP | ZCDP):
         raise ArgumentError(f"sites add Gaussian noise: {WRITE_DELTA}, or budget=dp.ZCDP(rho)")
@@ -354,21 +354,23 @@ def keys_of(seat: Seat | None) -> dict[str, str]:
     """Return all sites' public keys as plain values."""
     if seat is None:
         return {}
-    return {name: own.hex() for name, own in zip(seat.names, seat.public, strict=True)}
+    return {
+        name: public_key.hex() for name, public_key in zip(seat.names, seat.public, strict=True)
+    }
 
 
 def read_terms(terms: Mapping[str, Any]) -> tuple[Question, LetterProtocol]:
     """Return what letters are of, and refuse what this version does not know."""
-    own = dict(terms["protocol"])
-    name, verb, words = own.pop("name", None), _declared(terms["verb"]), terms["words"]
+    protocol_terms = dict(terms["protocol"])
+    name, verb, words = protocol_terms.pop("name", None), _declared(terms["verb"]), terms["words"]
     if name not in SENT or verb is None or not words.keys() <= verb.options.keys():
         raise FrameError("the files are of a verb, words or a protocol that this version lacks")
     _read_words(verb, words, "terms.words")
     question = Question.of({**terms, "words": verb.sent({**verb.options, **words})})
     if not isinstance(question.guarantee, ApproxDP | ZCDP):
         raise FrameError("terms.guarantee: sites add Gaussian noise, which has no pure guarantee")
-    made: LetterProtocol = conform(SENT[name], own, "terms.protocol")
-    return question, made
+    protocol: LetterProtocol = conform(SENT[name], protocol_terms, "terms.protocol")
+    return question, protocol
 
 
 def sent_verbs() -> dict[str, Verb]:
@@ -386,9 +388,9 @@ def _require_words(verb: Verb, words: Mapping[str, object]) -> None:
     """Refuse words that a verb does not take here, or that no file can hold."""
     strange = [word for word in words if word not in verb.options]
     if strange:
-        known = ", ".join(verb.options) or "none"
+        expected = ", ".join(verb.options) or "none"
         raise ArgumentError(
-            f"{strange[0]}= is no word of verb {verb.name!r} here; expected: {known}"
+            f"{strange[0]}= is no word of verb {verb.name!r} here; expected: {expected}"
         )
     if not all(map(_is_plain, words.values())):
         raise ArgumentError(
@@ -402,7 +404,7 @@ def _read_words(verb: Verb, plain: Mapping[str, object], where: str) -> None:
 
 
 def _is_plain(value: object) -> bool:
-    many = value if isinstance(value, list | tuple) else ()
+    items = value if isinstance(value, list | tuple) else ()
     return isinstance(value, str | int | float | list | tuple | None) and all(
-        isinstance(one, int | float) for one in many
+        isinstance(item, int | float) for item in items
     )

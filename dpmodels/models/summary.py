@@ -79,25 +79,27 @@ def dp_summary(
 @spec_of("summary", gaussian="gaussian")
 def summary_way(question: Question) -> Way[OverviewResult]:
     """Return the way of the verb's question."""
-    both = sides(question.formula, question.codebook)
+    formula_sides = sides(question.formula, question.codebook)
     tested = truth("tests", question.words["tests"])
-    if tested and not both.groups:
+    if tested and not formula_sides.groups:
         raise FormulaError(
-            f"formula {shorten(both.text)!r} has no groups, and tests=True compares them; write "
-            "'a + b ~ group'"
+            f"formula {shorten(formula_sides.text)!r} has no groups, and tests=True compares them; "
+            "write 'a + b ~ group'"
         )
-    made = partial(OverviewResult, strata=len(both.groups), tested=tested)
-    return described_way(question, both, tables(both, question.adjacency), made)
+    result = partial(OverviewResult, strata=len(formula_sides.groups), tested=tested)
+    return described_way(question, formula_sides, tables(formula_sides, question.adjacency), result)
 
 
-def tables(both: Sides, neighbours: Adjacency) -> tuple[Tally, ...]:
+def tables(formula_sides: Sides, neighbours: Adjacency) -> tuple[Tally, ...]:
     """Return a table for each variable that is described."""
-    if not both.described:
+    if not formula_sides.described:
         raise FormulaError(
-            f"formula {shorten(both.text)!r} names no variable to describe; write '~ a + b' or "
-            "'a + b ~ group'"
+            f"formula {shorten(formula_sides.text)!r} names no variable to describe; write '~ a + "
+            "b' or 'a + b ~ group'"
         )
-    return tuple(_tally(value, both.groups, neighbours) for value in both.described)
+    return tuple(
+        _tally(value, formula_sides.groups, neighbours) for value in formula_sides.described
+    )
 
 
 def _tally(value: Varying, strata: tuple[Category, ...], neighbours: Adjacency) -> Tally:

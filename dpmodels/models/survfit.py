@@ -22,7 +22,7 @@ from dpmodels.question import Question
 from dpmodels.results.survfit import SurvfitResult
 
 # Those whose noise has a known law in all sums of cells.
-CURVES: Final = {name: own for name, own in ORDERED.items() if name != "partition"}
+CURVES: Final = {name: kind for name, kind in ORDERED.items() if name != "partition"}
 
 
 @verb
@@ -97,18 +97,18 @@ def dp_survfit(
 @spec_of("survfit", gaussian="gaussian")
 def survfit_way(question: Question) -> Way[SurvfitResult]:
     """Return the way of the verb's question."""
-    own = survival(question.formula, question.codebook)
-    tally, ends = own.tally(question.words["breaks"])
+    curve = survival(question.formula, question.codebook)
+    tally, edges = curve.tally(question.words["breaks"])
     cells = tally.shape[-1]
     shape = (tally.cells // cells, cells)
     facts = CountFacts(1, tally.size, False, question.adjacency, shape)
 
-    inner = tuple(min(end, own.grid.upper) for end in ends[1:])
+    inner = tuple(min(end, curve.grid.upper) for end in edges[1:])
     return Way(
         question,
-        described_call(own.sides, (tally,)),
+        described_call(curve.sides, (tally,)),
         partial(SurvfitResult, ends=inner),
-        unbound_cells(own.text, own.codebook, (tally,)),
+        unbound_cells(curve.text, curve.codebook, (tally,)),
         facts,
         partial(_chosen, facts, question.private),
     )
@@ -120,10 +120,10 @@ def _chosen(
     """Choose among all that count cells in an order and tell the law of their noise."""
     flat, _ = auto_counts(facts, guarantee)
     table = {"flat": COUNTS[flat], **COUNTS, **CURVES}
-    own = choose(mechanism, table, partial(auto_ordered, facts, guarantee))
-    if not isinstance(own.strategy, tuple(table.values())):
+    choice = choose(mechanism, table, partial(auto_ordered, facts, guarantee))
+    if not isinstance(choice.strategy, tuple(table.values())):
         raise ArgumentError(
-            f"mechanism= is of type {type(own.strategy).__name__}, which tells no law of the noise "
-            f"in sums of counts; write one of {', '.join(map(repr, table))}"
+            f"mechanism= is of type {type(choice.strategy).__name__}, which tells no law of the "
+            f"noise in sums of counts; write one of {', '.join(map(repr, table))}"
         )
-    return own
+    return choice

@@ -107,5 +107,5 @@ def dp_svm(
 def svm_way(question: Question) -> Way[SVMResult]:
     """Return the way of the verb's question."""
     loss, terms = Huber(question.words["width"]), linear(question)
-    model = Model("svm", loss, levels(terms.both, "dp_svm"))
+    model = Model("svm", loss, levels(terms.equation, "dp_svm"))
     return coefficients_way(question, terms, model, TABLE, AUTOMATIC, SVMResult)

@@ -131,9 +131,9 @@ def table_way(question: Question) -> Way[object]:
     if isinstance(question.guarantee, Pufferfish):
         return states_way(question)
     refuse_alone(question.words.get("time"))
-    both = sides(question.formula, question.codebook)
-    _require_full_cross(both)
-    return described_way(question, both, (counted(both),), _result, RESPONSES)
+    formula_sides = sides(question.formula, question.codebook)
+    _require_full_cross(formula_sides)
+    return described_way(question, formula_sides, (counted(formula_sides),), _result, RESPONSES)
 
 
 def _result(call: DescribedCall, release: Any) -> TableResult | SurveyResult:
@@ -141,13 +141,13 @@ def _result(call: DescribedCall, release: Any) -> TableResult | SurveyResult:
     return kind(call, release)
 
 
-def _require_full_cross(both: Sides) -> None:
+def _require_full_cross(formula_sides: Sides) -> None:
     """Refuse some products without that of all: they mean margins, and a table is of one cross."""
-    for terms in both.terms:
+    for terms in formula_sides.terms:
         every = list(dict.fromkeys(code for term in terms for code in term))
         longest = max(map(len, terms), default=0)
         if 1 < longest < len(every):
-            text, cross = shorten(both.text), shorten("*".join(every))
+            text, cross = shorten(formula_sides.text), shorten("*".join(every))
             raise FormulaError(
                 f"formula {text!r} asks for margins, and dp_table counts one table of all its "
                 f"variables; write dp_margins({text!r}, ...) for margins that agree, or "
@@ -155,13 +155,13 @@ def _require_full_cross(both: Sides) -> None:
             )
 
 
-def counted(both: Sides) -> Tally:
+def counted(formula_sides: Sides) -> Tally:
     """Return the table of a formula, groups first."""
-    if not both.described:
+    if not formula_sides.described:
         raise FormulaError(
-            f"formula {shorten(both.text)!r} names no variable to count; write '~ a + b'"
+            f"formula {shorten(formula_sides.text)!r} names no variable to count; write '~ a + b'"
         )
-    return Tally((*both.groups, *map(grouping, both.described)))
+    return Tally((*formula_sides.groups, *map(grouping, formula_sides.described)))
 
 
 # Counts of states in series of persons, under a Pufferfish guarantee.
@@ -187,21 +187,21 @@ def asked_states(
     person = words.pop("person", None)
     person = book.person if person is None else person
     _require_columns(time, person)
-    for word, own in words.items():
-        if own is not None:
+    for word, value in words.items():
+        if value is not None:
             raise ArgumentError(
-                f"{word}={said(own)} has no sense with budget=dp.Pufferfish(...), which hides each "
-                f"state of each person's series as a whole: leave it out, {_WRITE}"
+                f"{word}={said(value)} has no sense with budget=dp.Pufferfish(...), which hides "
+                f"each state of each person's series as a whole: leave it out, {_WRITE}"
             )
     return Question("table", formula, book, budget, _ONE_STATE, {"time": time, "person": person})
 
 
 def _require_columns(time: object, person: object) -> None:
     """Refuse to count without the names of both columns."""
-    for word, own in (("person", person), ("time", time)):
-        if not isinstance(own, str):
+    for word, value in (("person", person), ("time", time)):
+        if not isinstance(value, str):
             raise ArgumentError(
-                f"{word}={said(own)}: a Pufferfish guarantee is of each person's state at each "
+                f"{word}={said(value)}: a Pufferfish guarantee is of each person's state at each "
                 f"time, and needs the names of both columns; write {_WRITE}"
             )
 
@@ -211,13 +211,13 @@ def states_way(question: Question) -> Way[StatesResult]:
     budget, time = question.guarantee, question.words["time"]
     _require_columns(time, question.words.get("person"))
     assert isinstance(budget, Pufferfish)
-    both, over = series_of(question.formula, question.codebook, time)
-    if question.words["person"] in both.codebook:
+    formula_sides, over = series_of(question.formula, question.codebook, time)
+    if question.words["person"] in formula_sides.codebook:
         raise FormulaError(
             f"person={said(question.words['person'])} is whose states they are and in public "
-            f"number, and time={said(time)} or {shorten(both.text)!r} {_APART}"
+            f"number, and time={said(time)} or {shorten(formula_sides.text)!r} {_APART}"
         )
-    tally = states_of(both)
+    tally = states_of(formula_sides)
     (state,) = tally.factors
     model = budget.model.ordered(state.levels)
     budget = replace(budget, model=model)
@@ -241,13 +241,13 @@ def states_way(question: Question) -> Way[StatesResult]:
         if quilt is None or not math.isclose(quilt.scale, needed, rel_tol=_NEAR):
             raise FrameError("release.quilt: not that of the guarantee and so many times")
 
-    book = both.codebook | {time: _wider(both.codebook, time)}
+    book = formula_sides.codebook | {time: _wider(formula_sides.codebook, time)}
     placed = Tally((over.factor, state), most=_MOST_CELLS)
     return Way(
         question,
-        described_call(both, (tally,)),
+        described_call(formula_sides, (tally,)),
         partial(StatesResult, time=time),
-        unbound_cells(both.text, Codebook(book), (placed,)),
+        unbound_cells(formula_sides.text, Codebook(book), (placed,)),
         facts,
         lambda mechanism, _: choose(mechanism, CHAINS, partial(_only, facts)),
         lawful=True,
@@ -258,23 +258,23 @@ def states_way(question: Question) -> Way[StatesResult]:
 
 def series_of(formula: str, book: Codebook, time: str) -> tuple[Sides, Periods]:
     """Return the sides of a formula, time among its variables, and the times."""
-    own, over = sides(formula, book), periods(time, None, book)
-    if time in own.codebook:
+    formula_sides, over = sides(formula, book), periods(time, None, book)
+    if time in formula_sides.codebook:
         raise FormulaError(
-            f"time={said(time)} is when states are, and {shorten(own.text)!r} {_APART}"
+            f"time={said(time)} is when states are, and {shorten(formula_sides.text)!r} {_APART}"
         )
-    used = {*own.codebook, time}
-    return replace(own, codebook=book.select(name for name in book if name in used)), over
+    used = {*formula_sides.codebook, time}
+    return replace(formula_sides, codebook=book.select(name for name in book if name in used)), over
 
 
-def states_of(both: Sides) -> Tally:
+def states_of(formula_sides: Sides) -> Tally:
     """Return the table of the one variable whose levels are states."""
-    if len(both.described) != 1 or both.groups:
+    if len(formula_sides.described) != 1 or formula_sides.groups:
         raise FormulaError(
-            f"formula {shorten(both.text)!r}: a Pufferfish guarantee is of one variable, whose "
-            "levels are the states of the chain; write '~ activity'"
+            f"formula {shorten(formula_sides.text)!r}: a Pufferfish guarantee is of one variable, "
+            "whose levels are the states of the chain; write '~ activity'"
         )
-    return Tally((grouping(both.described[0]),), most=MAX_CELLS)
+    return Tally((grouping(formula_sides.described[0]),), most=MAX_CELLS)
 
 
 def _only(facts: SeriesFacts) -> tuple[str, str]:
@@ -283,10 +283,10 @@ def _only(facts: SeriesFacts) -> tuple[str, str]:
 
 def _wider(book: Codebook, time: str) -> Variable:
     """Return the time with bounds beyond the declared: what lies outside these is then missing."""
-    own = book[time]
-    if isinstance(own, Integer):
-        return replace(own, lower=own.lower - 1, upper=own.upper + 1)
-    return own
+    variable = book[time]
+    if isinstance(variable, Integer):
+        return replace(variable, lower=variable.lower - 1, upper=variable.upper + 1)
+    return variable
 
 
 def refuse_alone(time: object) -> None:

@@ -406,8 +406,8 @@ class Session:
         if merged.person not in (self._terms.codebook.person, self._terms.adjacency.person):
             raise CodebookError(
                 f"the declarations name persons, person={merged.person!r}, and this session "
-                f"protects {self._terms.adjacency.unit}: open another one, dp.session(..., codebook, "
-                f"person={merged.person!r})"
+                f"protects {self._terms.adjacency.unit}: open another one, "
+                f"dp.session(..., codebook, person={merged.person!r})"
             )
         self._terms = replace(self._terms, codebook=merged)
 
@@ -467,7 +467,8 @@ def _opened(data: object, columns: tuple[str, ...]) -> Parties:
         if isinstance(rows, Iterator):
             raise FrameError(
                 f"{site_label}an iterator of tables can be read once, and each call of a session "
-                "reads: write the tables to a Parquet file and give its path, or give a list of them"
+                "reads: write the tables to a Parquet file and give its path, "
+                "or give a list of them"
             )
         try:
             require(open_rows(rows), columns)

@@ -167,8 +167,8 @@ def _private(who: str, guarantee: Guarantee | Pufferfish) -> Guarantee:
     if isinstance(guarantee, Pufferfish):
         raise BudgetError(
             f"{who} {guarantee.describe()}, and a session's calls are differentially private: "
-            "write dp.dp_table(..., time=..., budget=dp.Pufferfish(...), ledger=...), of a ledger of its "
-            "own, dp.Ledger(budget=dp.Pufferfish(...))"
+            "write dp.dp_table(..., time=..., budget=dp.Pufferfish(...), ledger=...), "
+            "of a ledger of its own, dp.Ledger(budget=dp.Pufferfish(...))"
         )
     return guarantee
 
