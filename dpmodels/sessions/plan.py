@@ -1,4 +1,4 @@
-"""Calls priced before any is made."""
+"""Prices of planned calls, before any of them runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def budget_of(
     share: Fraction | None,
     earlier: Sequence[tuple[Event, ...]] = (),
 ) -> dict[str, object]:
-    """Return the words of a call's budget, of what is left once the earlier ones were charged."""
+    """Return the budget options of a call, given what the earlier calls leave."""
 
     def fraction_used(guarantee: Guarantee) -> float:
         events = terms.price(call, {"budget": guarantee}).events
@@ -38,7 +38,7 @@ def budget_of(
 def planned(
     calls: Iterable[Call], terms: Terms, ledger: Ledger, parts: int, share: Fraction | None
 ) -> PlanResult:
-    """Price calls one after another; `parts` of those that say no budget share what is left."""
+    """Price calls in order; `parts` of those without a budget share what is left."""
     entered, charges = [], list[tuple[Event, ...]]()
     for call in calls:
         call_share = share

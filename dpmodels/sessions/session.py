@@ -1,4 +1,4 @@
-"""``session``: what is said once of a table, and verbs that spend of what is left."""
+"""``session``: settings shared by all calls on a table, and verbs that spend its budget."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _charging(where: str, name: str) -> Callable[..., Any]:
 
 @functools.cache
 def method(verb: Callable[..., Made]) -> Callable[..., Made]:
-    """Return the verb as a method: its words less those a session says, its docstring."""
+    """Return the verb as a method, without the parameters that a session sets."""
 
     @functools.wraps(verb)
     @entry_point
@@ -96,7 +96,7 @@ def method(verb: Callable[..., Made]) -> Callable[..., Made]:
 
 
 class Calls:
-    """The verbs, which write a call and do not make it: for plans.
+    """The verbs as calls that are not run: for plans.
 
     Each verb is a method, ``call.lm("y ~ x")``; the same is ``call("lm", "y ~ x")``.
 
@@ -107,7 +107,7 @@ class Calls:
     formula : str
         As for the verb.
     **words
-        The verb's own words, less those that are said once of a table; a budget or none.
+        The verb's own options, a budget or none. The session sets the rest.
 
     Returns
     -------
@@ -117,7 +117,7 @@ class Calls:
     Raises
     ------
     NotAvailable, ArgumentError
-        If there is no such verb, or it does not know a word.
+        If there is no such verb, or it lacks a parameter.
 
     Examples
     --------
@@ -158,10 +158,10 @@ _SHOWN: Final = 20
 
 
 class Session:
-    """A table with all that is said once of it: codebook, budget, neighbours, persons and ledger.
+    """A table with its codebook, budget, neighbours, persons and ledger.
 
     Every verb is a method, ``session.lm("y ~ x", eps=0.2)`` for :func:`dp_lm`, with the verb's own
-    words less those. Each is charged to the session's ledger before a row is read.
+    options. Each is charged to the session's ledger before a row is read.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class Session:
     eps, delta : float
         Instead of ``budget``.
     person : str or False, optional
-        The column that tells persons apart, by default that of the codebook: neighbours then differ
+        The column that identifies persons, by default that of the codebook: neighbours then differ
         in one person with all rows. False where the rows are nobody's.
     rows : int or "mean", optional
         How many rows of a person count, or all, each person with the weight of one; without
@@ -187,10 +187,10 @@ class Session:
     csv : {"records", "lines"}, optional
         What a row of a CSV file is, as for :func:`dp_pca`.
     ledger : Ledger or path, optional
-        A ledger as it is, or the file of one, opened or made; by default one in memory.
+        A ledger, or the path of a ledger file, opened or created; by default one in memory.
     adjacency : {"replace", "add-remove"}
         Neighbours differ by a change, and numbers are public, or by one more or fewer. By default
-        what a ledger that is there already has, with persons and rows, else ``"replace"``.
+        those of an existing ledger, with persons and rows, else ``"replace"``.
     share : float or str, optional
         What a call without a budget takes of what is left, such as ``"1/5"``; by default it is an
         error to leave it out.
@@ -198,7 +198,7 @@ class Session:
     Raises
     ------
     BudgetError, ArgumentError, CodebookError, FrameError
-        If the words make no sense, or the data cannot be opened. No row is read.
+        If the arguments are invalid, or the data cannot be opened. No row is read.
     LedgerError
         If the ledger has another budget or other neighbours.
 
@@ -208,14 +208,13 @@ class Session:
     under ``"replace"`` the number of rows is, and nobody can see that it was filtered. A subset's
     size is private; so give the table whole and write ``subset="area == 4"``.
 
-    *Budgets.* A call says ``eps=0.2``, with the session's delta unless it says another (as
-    ``levels`` has to, which spends its own), or ``budget=``, or a share of what is left:
-    ``eps="1/5"``, ``share=0.2``. After ``split(5)`` the next five calls that say nothing take 1/5,
-    1/4, ..., all of what is left then: equal parts that fit, and spend it. A share is the largest
-    budget at which the call's noise takes that part of what the ledger counts: eps, or rho, or with
-    a delta the ``mu**2`` of Gaussian noise. With a delta, releases without Gaussian noise cost
-    least before the first one with it. What is left depends on earlier calls alone, not on their
-    answers.
+    *Budgets.* A call sets ``eps=0.2``, with the session's delta unless it sets another (as
+    ``levels`` must, which spends delta), or ``budget=``, or a share of what is left: ``eps="1/5"``,
+    ``share=0.2``. After ``split(5)`` the next five calls without a budget take 1/5, 1/4, ..., all
+    of what is left then: equal parts that fit, and spend it. A share is the largest budget at which
+    the call's noise takes that part of what the ledger counts: eps, or rho, or with a delta the
+    ``mu**2`` of Gaussian noise. With a delta, releases without Gaussian noise cost least before the
+    first one with it. What is left depends on earlier calls alone, not on their answers.
 
     *Copies.* A session is not copied or pickled; a fork of it cannot spend from memory, and spends
     from the same file.
@@ -299,15 +298,15 @@ class Session:
 
     @property
     def call(self) -> Calls:
-        """The verbs once more, which write a call for :meth:`plan` and do not make it."""
+        """The verbs as calls for :meth:`plan`, which are not run."""
         return Calls()
 
     def register(self) -> pd.DataFrame:
-        """Return the charges of the ledger, one a row, with what became of each."""
+        """Return the charges of the ledger, one per row, with the outcome of each."""
         return self._ledger.register()
 
     def split(self, parts: int) -> None:
-        """Have the next calls that say no budget take equal parts of what is left.
+        """Let the next calls without a budget take equal parts of what is left.
 
         Parameters
         ----------
@@ -318,9 +317,9 @@ class Session:
         self._parts = whole("parts", parts, 1, _MOST_PARTS)
 
     def plan(self, calls: Iterable[Call | tuple[Any, ...]]) -> PlanResult:
-        """Price calls before any is made: nothing is charged, and no row is read.
+        """Price calls before any of them runs: nothing is charged, and no row is read.
 
-        Persons are counted where their number is public, and has a say in the mechanism.
+        Persons are counted where their number is public and affects the mechanism.
 
         Parameters
         ----------
@@ -348,12 +347,12 @@ class Session:
         return planned(requests, self._terms, self._ledger, self._parts, self._share)
 
     def make(self, call: Call) -> Any:
-        """Make a call that was written: charge for it, read the rows, return the verb's result."""
+        """Run a call: charge for it, read the rows, return the verb's result."""
         if not call.silent or self._parts == 0:
             return self._terms.make(
                 call, budget_of(call, self._terms, self._ledger, self._share), self._ledger
             )
-        # What a part is depends on what is left, so calls that take parts follow each other.
+        # A part depends on what is left, so calls that take parts run one after another.
         with self._taking_parts:
             if self._parts == 0:
                 return self.make(call)
@@ -395,7 +394,7 @@ class Session:
         Raises
         ------
         CodebookError
-            If a declaration cannot be used; then none is.
+            If a declaration cannot be used; then all are rejected.
         """
         if not isinstance(codebook, Mapping):
             raise CodebookError(
@@ -460,15 +459,15 @@ session = Session
 
 
 def _opened(data: object, columns: tuple[str, ...]) -> Parties:
-    """Return the holders of rows that can be read at every call, and have the columns named."""
+    """Return the sources of rows, which every call can read and which have the columns."""
     sites = parties(data)
     for name, rows in zip(sites.names, sites.data, strict=True):
         site_label = f"site {name!r}: " if name else ""
         if isinstance(rows, Iterator):
             raise FrameError(
-                f"{site_label}an iterator of tables can be read once, and each call of a session "
-                "reads: write the tables to a Parquet file and give its path, "
-                "or give a list of them"
+                f"{site_label}each call of a session reads the data, but an iterator of tables can "
+                "be read only once: write the tables to a Parquet file and give its path, or give "
+                "a list of them"
             )
         try:
             require(open_rows(rows), columns)
@@ -480,11 +479,11 @@ def _opened(data: object, columns: tuple[str, ...]) -> Parties:
 def _opened_ledger(
     source: Ledger | AnyPath | None, budget: Guarantee | None, relation: Adjacency | None
 ) -> Ledger:
-    """Return the ledger of a session; `relation` is what it says of neighbours, None if nothing."""
+    """Return the ledger of a session; `relation` holds its neighbours, None if not set."""
     if isinstance(source, Ledger):
         if budget is not None and budget != source.guarantee:
             raise BudgetError(
-                f"the ledger holds {source.guarantee.describe()}, and the session says "
+                f"the ledger has the budget {source.guarantee.describe()}, and the session states "
                 f"{budget.describe()}: leave out eps, delta and budget"
             )
         whole_of(source)

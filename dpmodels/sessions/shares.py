@@ -1,4 +1,4 @@
-r"""The budget of a call: an amount as it is written, or a share of what is left.
+r"""The budget of a call: an amount, or a share of what is left.
 
 A share is taken of what the ledger counts, by `Filter.taken`: of eps, of rho, or, with a delta, of
 the ``mu**2`` (or rho) left beside releases without delta, and of eps while all releases are such.
@@ -40,11 +40,10 @@ _WRITE: Final = 'write a share of what is left, such as "1/5" or 0.2'
 _ULPS: Final = 1 + 1e-12
 _DIGITS: Final = Context(prec=10, rounding=ROUND_FLOOR)
 _BACK: Final = 1 - 1e-9
-# Of what is asked for, what rounding leaves is nothing.
+# Smaller fractions of a request are remainders of rounding.
 _NOTHING: Final = 1e-5
 _LITTLE: Final = (
-    "too little is left in the session's ledger for a share of it: register() tells what was "
-    "spent, and what is spent stays spent"
+    "too little is left in the session's ledger for a share of it: register() lists what was spent"
 )
 _STEPS: Final = 12
 _STEP: Final = 16.0
@@ -73,7 +72,7 @@ def budget_words(
     share: Fraction | None,
     fraction_used: Callable[[Guarantee], float],
 ) -> dict[str, Any]:
-    """Return the words of a verb's budget.
+    """Return the budget options of a verb.
 
     `share` is that of a call that sets none; `fraction_used` maps a budget to what it uses up.
     """
@@ -98,7 +97,7 @@ def budget_words(
 
 
 def _form(total: Guarantee, delta: object) -> Callable[[float], Guarantee]:
-    """Return what makes a guarantee of an amount: of the whole's kind, with the delta said."""
+    """Return the function from an amount to a guarantee of the total's kind, with that delta."""
     max_delta = total.delta if isinstance(total, ApproxDP) else 0.0
     chosen_delta = max_delta if delta is None else real(delta)
     if not 0 <= chosen_delta <= max_delta:
@@ -119,7 +118,7 @@ def shared(
 ) -> Guarantee:
     """Return the largest budget that takes no more than a part of what is left.
 
-    What rounding leaves of a ledger that was spent is no budget.
+    A remainder of rounding does not count as a budget.
     """
     from scipy.optimize import brentq
 
@@ -153,13 +152,13 @@ def _low_enough(amount: float, fits: Callable[[float], bool]) -> float:
             if fits(amount):
                 return amount
             amount /= _STEP
-    except BudgetError:  # The verb's own: nothing meaningful is released for so little
+    except BudgetError:  # Raised by the verb: the budget is too small for a release
         pass
     raise BudgetError(_LITTLE)
 
 
 def whole_of(ledger: Ledger) -> Guarantee:
-    """Return what a session's ledger holds; BudgetError where that is no differential privacy."""
+    """Return the guarantee of a session; BudgetError unless it is differentially private."""
     return _private("the ledger holds", ledger.guarantee)
 
 
@@ -174,7 +173,7 @@ def _private(who: str, guarantee: Guarantee | Pufferfish) -> Guarantee:
 
 
 def left_words(ledger: Ledger) -> str:
-    """Say how much one more call may still spend; with a delta that depends on its noise."""
+    """Say how much one more call may spend; with a delta this depends on its noise."""
     total = ledger.guarantee
     if not isinstance(total, ApproxDP):
         return ledger.remaining.describe()
