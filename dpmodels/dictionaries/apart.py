@@ -1,7 +1,7 @@
-"""What a file of SPSS, Stata or SAS says of its variables, read in a process of its own.
+"""Variable metadata of an SPSS, Stata or SAS file, read in a separate process.
 
-Its text is run by :mod:`dpmodels.dictionaries.labelled`: a damaged file may crash the library that
-reads it, and has to leave the caller standing. It prints JSON and reads no row.
+Its text is run by :mod:`dpmodels.dictionaries.labelled`: a damaged file may crash the library,
+which must not end the caller. It prints JSON and reads no row.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import sys
 
 def main(path: str, reader: str, options: str) -> None:
     """Print a list for each variable: name, label, type, format, measure, labels, missing."""
-    # Memory is held within a limit where the system has one.
+    # Limit memory where the system supports it.
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 

@@ -1,7 +1,7 @@
 """DDI-Codebook 2: the XML in which archives publish what their files' variables are.
 
-Read are names, labels, declared ranges, categories and codes of missing values. What was counted in
-the rows stands in the same files (``sumStat``, ``catStat``) and is passed over.
+Names, labels, declared ranges, categories and codes of missing values are read. Statistics of the
+rows in the same files (``sumStat``, ``catStat``) are ignored.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _categories(
 
 
 def _end(element: Element, end: str, where: str) -> Any:
-    """Return an end of the declared values, which may be given in several pieces."""
+    """Return a bound of the declared values, which may be given in several pieces."""
     pieces = element.findall("valrng/range") + element.findall("valrng/item")
     texts = [one_line(piece.get(end) or piece.get("VALUE")) for piece in pieces]
     bounds = [end_in(text, f"{where}: valrng {end}") for text in texts]

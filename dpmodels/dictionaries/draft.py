@@ -1,4 +1,4 @@
-"""Drafts: codebooks of which some bounds or levels are not known yet."""
+"""Drafts: codebooks in which some bounds or levels are still unknown."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from dpmodels.levels import check_writable
 from dpmodels.typing import AnyPath
 from dpmodels.writing import write_whole
 
-# A formula that speaks of all variables, or of those whose names are alike.
+# A formula that names all variables, or those of a name pattern.
 _ALL: Final = re.compile(r"(?<![\w.)\]])\.(?![\w.])|\b(?:starts_with|ends_with|contains)\s*\(")
 
 
 class Draft(Mapping[str, Entry]):
-    """A codebook to be: what public sources say of variables, with ``?`` for what they do not.
+    """A draft codebook: declarations from public sources, with ``?`` for unknown facts.
 
     Made by ``dp.codebook.draft``. It may be given to a verb as a codebook; there, and in
     :meth:`codebook`, a ``?`` is refused by name.
@@ -39,7 +39,7 @@ class Draft(Mapping[str, Entry]):
     Parameters
     ----------
     entries : mapping
-        What is known of each variable, by name.
+        Known facts of each variable, by name.
     source : str, optional
         Where it comes from, for printing.
     person : str, optional
@@ -96,7 +96,7 @@ class Draft(Mapping[str, Entry]):
     __hash__ = None  # type: ignore[assignment]
 
     def __or__(self, other: Mapping[str, Any]) -> Draft:
-        """Return what two drafts say together; where they disagree they are refused by name."""
+        """Merge two drafts; a CodebookError names the variable where they disagree."""
         person = joined_person(self.person, getattr(other, "person", None))
         right = other if isinstance(other, Draft) else Draft(of_declared(other))
         try:
@@ -114,20 +114,20 @@ class Draft(Mapping[str, Entry]):
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Names of the variables of which something is not known."""
+        """Names of the incomplete variables."""
         return tuple(name for name, entry in self.items() if not entry.is_complete)
 
     def complete(self, variables: Mapping[str, Any] | None = None, /, **named: Any) -> Draft:
-        """Return the draft with declarations in place of what it says of range or levels.
+        """Return the draft with declarations in place of its ranges or levels.
 
         Parameters
         ----------
         variables : mapping, optional
             Declarations by name, for names that are not Python identifiers.
         **named
-            Declarations by name, as for ``dp.codebook``. Of a variable that the draft calls a whole
-            number, bounds are those of one; its label, unit and missing codes are kept where the
-            declaration gives none.
+            Declarations by name, as for ``dp.codebook``. A variable that the draft
+            calls an integer stays one; its label, unit and missing codes are kept
+            where the declaration gives none.
 
         Returns
         -------
@@ -166,20 +166,19 @@ class Draft(Mapping[str, Entry]):
         Raises
         ------
         CodebookError
-            While something is not known; the message names the variables.
+            While a variable is incomplete; the message names it.
         """
         self._refuse(self.unknown)
         variables = {name: entry.variable(name) for name, entry in self.items()}
         return Codebook({**variables, **self.identifiers}, person=self.person)
 
     def codebook_for(self, formula: object) -> Codebook:
-        """Return the codebook of what is known, if it is all that a formula speaks of.
+        """Return the known declarations, if they are all that a formula needs.
 
         Raises
         ------
         CodebookError
-            If something that the formula names is not known, or anything is not where it speaks of
-            all variables.
+            If a variable that the formula names is incomplete, or any variable where it names all.
         """
         text = formula if isinstance(formula, str) else ""
         unknown = [name for name in self.unknown if _names(text, name)]
@@ -284,7 +283,7 @@ def of_declared(declared: Mapping[str, Any]) -> dict[str, Entry]:
 
 
 def _names(formula: str, name: str) -> bool:
-    """Tell whether a formula may name a variable, quoted or not."""
+    """Whether a formula may name a variable, quoted or not."""
     return re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", formula) is not None
 
 

@@ -1,4 +1,4 @@
-"""What a dictionary says of one variable, which may be less than a codebook needs."""
+"""Facts of one variable in a dictionary, possibly fewer than a codebook needs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpmodels.variables import (
 )
 
 UNKNOWN: Final = "?"
-# The types that a dictionary may name, and how one that is not known of is declared.
+# The types that a dictionary may name, and an example declaration of each.
 TYPES: Final[dict[str, tuple[type[Any], str]]] = {
     "numeric": (Numeric, "(lower, upper)"),
     "integer": (Integer, "(lower, upper)"),
@@ -34,14 +34,14 @@ TYPES: Final[dict[str, tuple[type[Any], str]]] = {
     "categorical": (Categorical, '["low", "high"]'),
 }
 _COMPARED: Final = ("lower", "upper", "step", "levels", "labels", "missing", "unit")
-# What the label of a variable says whose bounds were read off public rows.
+# The label of a variable whose bounds were read from public rows.
 PUBLIC_ROWS: Final = "from a public sample"
 _NUMBERS: Final = frozenset({"numeric", "integer"})
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Facts of a variable, named as in its declaration; what is None or empty is not known."""
+    """Facts of a variable, named as in its declaration; None or empty means unknown."""
 
     kind: str = ""  # One of TYPES
     lower: Any = None
@@ -78,7 +78,7 @@ class Entry:
         return self.lower is not None and self.upper is not None
 
     def variable(self, name: str) -> Variable:
-        """Return the declaration; CodebookError, by name, where it is not known or is none."""
+        """Return the declaration; CodebookError, by name, if it is incomplete or invalid."""
         if not self.is_complete:
             raise CodebookError(f"variable {name!r} is not known: {self.instead(name)}")
         variable_class, _ = TYPES[self.kind]
@@ -95,7 +95,7 @@ class Entry:
         return variable
 
     def describe(self, name: str) -> str:
-        """Return the declared range or levels, of many the first, ``?`` for what is not known."""
+        """Return the declared range or the first levels, with ``?`` for unknown facts."""
         if self.is_complete:
             return brief(self.variable(name))
         bounds = [_bound_text(end) for end in (self.lower, self.upper)]
@@ -103,12 +103,12 @@ class Entry:
         return text + said_missing(self.missing)
 
     def instead(self, name: str) -> str:
-        """Say what to write for what is not known, as a word of a call."""
+        """Return an example declaration, as a keyword of a call."""
         _, example = TYPES.get(self.kind, TYPES["numeric"])
         return f"{name}={example}" if name.isidentifier() else f"**{{{name!r}: {example}}}"
 
     def completed(self, name: str, declared: Any) -> Entry:
-        """Return the entry with a declaration in place of what was known of range and levels."""
+        """Return the entry with a declaration in place of its range and levels."""
         entry = Entry.of(as_variable(name, declared))
         if isinstance(declared, tuple) and (entry.kind, self.kind) == ("numeric", "integer"):
             entry = replace(entry, kind="integer", step=1.0)
@@ -124,10 +124,9 @@ _DEFAULTS: Final = {field.name: field.default for field in fields(Entry)}
 
 
 def joined(name: str, left: Entry, right: Entry) -> Entry:
-    """Return what two entries of one variable say together; CodebookError where they disagree.
+    """Merge two entries of one variable; CodebookError where they disagree.
 
-    Of two labels the first is kept, as they are worded freely; that bounds are those of public rows
-    is said whichever label says it.
+    The first of two labels is kept, with the mark of bounds from public rows if either has it.
     """
     for word in _COMPARED:
         first, second = getattr(left, word), getattr(right, word)
@@ -146,10 +145,10 @@ def joined(name: str, left: Entry, right: Entry) -> Entry:
 def settled(name: str, entry: Entry) -> Entry:
     """Return an entry with one type: a number has a range, a category levels.
 
-    Missing codes are no levels. Labelled values of a number with a range are its levels if there is
-    one for each whole number of the range; else those outside the range stand for missing values,
-    as in surveys, where ``-9`` is labelled "refused". Of a category a range says no more than its
-    levels, and stands for whole numbers where it has none.
+    Missing codes are not levels. Labelled values of a number with a range are its levels if there
+    is one for each whole number of the range; else those outside the range are missing values, as
+    in surveys, where ``-9`` is labelled "refused". The range of a category stands for its whole
+    numbers if it has no levels.
     """
     entry = _without_missing(entry)
     if entry.kind in ("boolean", "date"):
@@ -201,7 +200,7 @@ def _labelled(name: str, entry: Entry) -> Entry:
 
 
 def plain_of(name: str, entry: Entry) -> dict[str, Any]:
-    """Return JSON values: those of a codebook, with ``"?"`` for what is not known."""
+    """Return JSON values: those of a codebook, with ``"?"`` for unknown facts."""
     if entry.is_complete:
         return to_plain(entry.variable(name))
     plain: dict[str, Any] = {}
@@ -244,7 +243,7 @@ def entry_of(name: str, plain: Any) -> Entry:
 
 
 def _no_word(plain: object) -> object:
-    raise FrameError("is no word of a variable")
+    raise FrameError("is not a property of a variable")
 
 
 _SHAPES: Final[dict[str, Any]] = {
@@ -264,7 +263,7 @@ def _end(name: str, kind: str, plain: Any) -> Any:
         return date.fromisoformat(plain) if kind == "date" else float(plain)
     except (TypeError, ValueError):
         raise CodebookError(
-            f"variable {name!r}: {shorten(repr(plain))} is no end of a range; write a number, a "
+            f"variable {name!r}: {shorten(repr(plain))} is not a valid bound; write a number, a "
             'date such as "2001-12-31", or "?" where it is not known'
         ) from None
 
@@ -282,7 +281,7 @@ def _is_number(value: object) -> bool:
 
 
 def _unlike(levels: tuple[Level, ...], labels: tuple[str, ...]) -> tuple[str, ...]:
-    """Return labels of levels, a level in place of each that a table could not tell from others."""
+    """Return labels of levels; a blank or duplicate label is replaced by its level."""
     texts = tuple(map(str, levels))
     shown_labels = labels or texts
     counts = Counter([*shown_labels, *texts])

@@ -20,14 +20,14 @@ _KINDS: Final = {
     "string": "categorical",
 }
 _NUMBERS: Final = {"number", "integer"}
-# References that lead to references, and choices within choices: a choice.
+# A choice: the deepest nesting of references and of alternatives.
 _DEEPEST: Final = 20
 
 Schema = Mapping[str, Any]
 
 
 def entries_of_schema(schema: Schema, where: str) -> dict[str, Entry]:
-    """Read bounds, levels and labels of the properties; what else they say is passed over."""
+    """Read bounds, levels and labels of the properties; other keywords are ignored."""
     table_schema = _resolved(schema, schema, where)
     if "items" in table_schema and "properties" not in table_schema:
         table_schema = _resolved(table_schema["items"], schema, where)
@@ -66,7 +66,7 @@ def _kind(choices: list[Schema]) -> str:
 
 
 def _is_name(title: str, name: str) -> bool:
-    """Tell whether a title is the name once more, as models make it of names."""
+    """Whether a title only repeats the name, as models generate it."""
     return title.casefold().replace(" ", "_") == name.casefold()
 
 
@@ -94,7 +94,7 @@ def _resolved(plain: Any, schema: Schema, where: str) -> Schema:
 
 
 def _choices(choice: Schema, schema: Schema, where: str, depth: int = 0) -> Iterator[Schema]:
-    """Give a schema and those that it is all or any of, but for null."""
+    """Yield a schema and its alternatives, except null."""
     if depth > _DEEPEST:
         raise CodebookError(f"{where}: choices are nested more than {_DEEPEST} deep")
     if choice.get("type") == "null":
@@ -109,13 +109,13 @@ def _levels(choice: Schema, where: str) -> Iterator[tuple[Level, str]]:
     listed = choice["enum"] if isinstance(choice.get("enum"), list) else []
     for level in [*listed, *([choice["const"]] if "const" in choice else [])]:
         if not isinstance(level, str | int | float | None):
-            raise CodebookError(f"{where}: a level is no text, number or truth value")
+            raise CodebookError(f"{where}: a level is not a text, number or truth value")
         if level is not None:
             yield level, one_line(choice.get("title")) if "const" in choice else ""
 
 
 def _end(choices: list[Schema], end: str, kind: str, where: str) -> float | None:
-    """Return the widest end of all choices; None where one of them has none."""
+    """Return the widest bound of all choices; None where one has no bound."""
     inward = (1 if end == "minimum" else -1) * (kind == "integer")
     shifted_bounds: list[float] = []
     for choice in choices:
@@ -125,7 +125,7 @@ def _end(choices: list[Schema], end: str, kind: str, where: str) -> float | None
             if choice.get(word) is not None
         ]
         if any(math.isnan(real(number)) for number, _ in bounds):
-            raise CodebookError(f"{where}: {end} {said(bounds[0][0])} is no finite number")
+            raise CodebookError(f"{where}: {end} {said(bounds[0][0])} is not a finite number")
         if not bounds and len(choices) > 2 and _NUMBERS & set(_words(choice.get("type"))):
             return None
         shifted_bounds += [number + step for number, step in bounds]
@@ -169,7 +169,7 @@ def _frictionless_entry(name: str, field: Mapping[str, Any], absent: tuple[Level
     where = f"variable {name!r}"
     limits = field.get("constraints") or {}
     if not isinstance(limits, Mapping):
-        raise CodebookError(f"{where}: its constraints are no object")
+        raise CodebookError(f"{where}: its constraints are not an object")
     kind = kind_in(one_line(field.get("type")))
     listed = _frictionless_levels(field.get("categories") or limits.get("enum"), where)
     ends = (end_in(one_line(limits.get(end)), f"{where}: {end}") for end in ("minimum", "maximum"))
@@ -206,7 +206,7 @@ def _frictionless_levels(listed: Any, where: str) -> dict[Level, str]:
     for value in _list(listed, "levels", where):
         level = value.get("value") if isinstance(value, Mapping) else value
         if not isinstance(level, str | int | float):
-            raise CodebookError(f"{where}: a level is no text, number or truth value")
+            raise CodebookError(f"{where}: a level is not a text, number or truth value")
         levels[level] = one_line(value.get("label")) if isinstance(value, Mapping) else ""
     return levels
 
@@ -222,5 +222,5 @@ def _list(plain: Any, what: str, where: str) -> list[Any]:
     if plain is None:
         return []
     if not isinstance(plain, list):
-        raise CodebookError(f"{where}: its {what} are no list")
+        raise CodebookError(f"{where}: its {what} are not a list")
     return plain

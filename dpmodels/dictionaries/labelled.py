@@ -1,4 +1,4 @@
-"""What files of SPSS, Stata and SAS say of their variables; the rows in them are not read."""
+"""Variable metadata of SPSS, Stata and SAS files; their rows are not read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ READERS: Final = {
     ".sas7bdat": "read_sas7bdat",
     ".xpt": "read_xport",
 }
-# Of declared missing values SPSS's files tell only if they are to be kept.
+# Declared missing values of SPSS are read only with this option.
 _MORE: Final = {"read_sav": {"user_missing": True}}
 _DAYS: Final = re.compile(r"[AEJS]?DATE|MMDDYY|DDMMYY|YYMMDD|%-?t[dcC]|E8601D")
 _SECONDS: Final = 60
@@ -45,7 +45,7 @@ _Code = float | str
 
 @dataclass(frozen=True)
 class _FileVariable:
-    """What a file says of a variable, as the other process prints it."""
+    """Metadata of a variable, as the other process prints it."""
 
     name: str
     label: _Text
@@ -59,7 +59,7 @@ class _FileVariable:
 def read_labelled(path: Path) -> dict[str, Entry]:
     """Read names, labels, labels of values and codes of missing values: what people declared.
 
-    How wide a number is stored is no declaration, since software may choose it by the rows.
+    The storage width of a number is not a declaration: software may choose it by the rows.
     """
     where = repr(str(path))
     if find_spec("pyreadstat") is None:
@@ -72,13 +72,13 @@ def read_labelled(path: Path) -> dict[str, Entry]:
         variables = conform([_FileVariable], parse(_metadata_json(path)), "")
     except (FrameError, subprocess.SubprocessError, OSError):
         raise CodebookError(
-            f"{where} is damaged, or is not what its suffix says: write it anew"
+            f"{where} is damaged, or does not match its suffix: write it anew"
         ) from None
     return {variable.name: _entry(variable) for variable in variables}
 
 
 def _metadata_json(path: Path) -> bytes:
-    """Return what another process prints of a file."""
+    """Return the metadata that another process prints, as JSON."""
     reader = READERS[path.suffix.lower()]
     script = Path(__file__).with_name("apart.py").read_text("utf-8")
     process = subprocess.run(
@@ -90,13 +90,13 @@ def _metadata_json(path: Path) -> bytes:
         check=True,
     )
     if len(process.stdout) > MOST_BYTES:
-        raise FrameError("it says too much")
+        raise FrameError("its metadata are too large")
     return process.stdout
 
 
 def _entry(variable: _FileVariable) -> Entry:
     text, scale = variable.type == "string", variable.measure == "scale"
-    # Labelled letters are Stata's missing values, which every reader takes for such.
+    # Labelled letters are Stata's missing values.
     listed = {
         _level(code): label for code, label in variable.labels if text or not isinstance(code, str)
     }

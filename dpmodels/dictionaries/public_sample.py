@@ -14,12 +14,12 @@ from dpmodels.dictionaries.draft import Draft
 from dpmodels.dictionaries.entry import PUBLIC_ROWS, Entry
 from dpmodels.errors import CodebookError, FrameError
 
-# A column of more texts is one of names or numbers that stand for persons: a choice.
+# A choice: a column of more texts holds names or ids.
 _MOST_LEVELS: Final = 1_000
 
 
 def from_public(data: Any, widen: float = 0.1) -> Draft:
-    """Return a draft of bounds and levels read off public rows, marked as such in each label."""
+    """Return a draft of bounds and levels from public rows, marked as such in each label."""
     fraction = between(
         "widen", widen, 0, 100, ", the share of its range that a range is widened by"
     )
@@ -32,7 +32,7 @@ def from_public(data: Any, widen: float = 0.1) -> Draft:
     entries: dict[str, Entry] = {}
     for name in frame.columns:
         if not isinstance(name, str) or name in entries:
-            raise CodebookError(f"the sample's column {name!r} has no name of its own: rename it")
+            raise CodebookError(f"the sample's column {name!r} has no unique text name: rename it")
         entries[name] = _entry(frame[name], fraction)
     return Draft(
         entries, f"a public sample of {len(frame):,} rows, ranges widened by {fraction:.0%}"

@@ -36,7 +36,7 @@ _COLUMNS: Final = {
 }
 _COLUMN_OF: Final = {name: word for word, names in _COLUMNS.items() for name in names.split("|")}
 _FACTS: Final = {"type", "min", "max", "range", "levels"}
-# In these "unknown" and "none" are words as any other.
+# In these columns "unknown" and "none" are ordinary text.
 _FREE: Final = {"name", "label"}
 # A title may stand above the names of the columns.
 _HEADINGS: Final = 10
@@ -46,7 +46,7 @@ Cells = Sequence[object]
 
 
 def headings(line: Cells) -> dict[str, int] | None:
-    """Return the places of known columns in a line, None if it is no head of a dictionary."""
+    """Return the positions of known columns in a line, None if it is not a header."""
     positions: dict[str, int] = {}
     for position, cell in enumerate(line):
         word = _COLUMN_OF.get(re.sub(r"[\W_]+", " ", cell_text(cell).casefold()).strip())
@@ -56,16 +56,16 @@ def headings(line: Cells) -> dict[str, int] | None:
 
 
 def entries_of(lines: Iterable[Cells], where: str) -> dict[str, Entry]:
-    """Read the lines of a dictionary; CodebookError, which tells of no cell, if it is none."""
+    """Read the lines of a dictionary; CodebookError, without cell contents, if it is not one."""
     waiting = iter(lines)
     heads = (headings(line) for line in islice(waiting, _HEADINGS))
     positions = next((candidate for candidate in heads if candidate is not None), None)
     if positions is None:
         raise CodebookError(
-            f"{where} is no data dictionary: expected a line of column names with name (or "
+            f"{where} is not a data dictionary: expected a line of column names with name (or "
             "variable) and one or more of type, min, max, range, levels; also label, unit, "
-            "missing. Where it holds rows, give them as a frame, of which names and types "
-            "are read: dp.codebook.draft(pandas.read_csv(...))"
+            "missing. For a table of rows pass a frame, whose names and types are read: "
+            "dp.codebook.draft(pandas.read_csv(...))"
         )
     entries: dict[str, Entry] = {}
     for number, line in enumerate(waiting, 1):
@@ -102,7 +102,7 @@ def _entry(name: str, texts: Mapping[str, str]) -> Entry:
     ranged = texts.get("range", "")
     bounds: Any = range_in(texts.get("levels", "")) or range_in(ranged)
     if ranged and not bounds:
-        raise CodebookError(f"{where}: range {ranged!r} is no range; write one such as 0-110")
+        raise CodebookError(f"{where}: range {ranged!r} is not valid; write one such as 0-110")
     if bounds:
         lower, upper = (
             bound if end is None else end for end, bound in zip((lower, upper), bounds, strict=True)
@@ -132,7 +132,7 @@ def _entry(name: str, texts: Mapping[str, str]) -> Entry:
 
 
 def read_delimited(path: Path) -> dict[str, Entry]:
-    """Read a dictionary, its columns apart by a comma, a semicolon, a tab or a bar."""
+    """Read a dictionary with columns separated by a comma, semicolon, tab or bar."""
     where = repr(str(path))
     try:
         text = read_bytes(path, MOST_BYTES).decode("utf-8-sig")
@@ -158,7 +158,7 @@ _MOST_COLUMNS: Final = 200
 
 
 def read_excel(path: Path) -> dict[str, Entry]:
-    """Read a dictionary; the parts of the file are held against limits before they are read."""
+    """Read a dictionary; the sizes of the file's parts are checked before they are read."""
     where = repr(str(path))
     try:
         from openpyxl import load_workbook
@@ -182,7 +182,7 @@ def read_excel(path: Path) -> dict[str, Entry]:
 
 
 def _require_plain(content: bytes, where: str) -> None:
-    """Refuse what is no archive, unpacks to too much or declares entities."""
+    """Refuse a file that is not an archive, is too large unpacked or declares entities."""
     try:
         with ZipFile(BytesIO(content)) as archive:
             size = sum(part.file_size for part in archive.infolist())
@@ -194,4 +194,4 @@ def _require_plain(content: bytes, where: str) -> None:
     except CodebookError:
         raise
     except Exception:
-        raise CodebookError(f"{where} is no Excel file: save it as .xlsx or as CSV") from None
+        raise CodebookError(f"{where} is not an Excel file: save it as .xlsx or as CSV") from None

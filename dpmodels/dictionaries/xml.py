@@ -1,4 +1,4 @@
-"""XML from outside: read in steps, within limits, without entities or anything from elsewhere."""
+"""Read XML in steps, within limits, without entities or external references."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from xml.parsers import expat
 
 from dpmodels.errors import CodebookError, shorten
 
-# Choices: beyond any honest dictionary's elements; and bytes read at a time.
+# Choices: nesting beyond that of any dictionary, and bytes read at a time.
 _DEEPEST: Final = 100
 _STEP: Final = 1 << 16
 
 
 def elements(content: bytes, tag: str, where: str) -> Iterator[Element]:
-    """Give the elements of a name, by local names, one at a time; the rest is passed over.
+    """Yield the elements with a local name, one at a time; others are skipped.
 
     Entities are refused where they are declared, and nothing outside the file is looked up.
 
@@ -36,7 +36,7 @@ def elements(content: bytes, tag: str, where: str) -> Iterator[Element]:
 
 
 class _Collector:
-    """The wanted elements of a document that passes by, of which one at most is under way."""
+    """Collects the elements with a tag from a document that is parsed in steps."""
 
     def __init__(self, tag: str, where: str) -> None:
         self.elements: list[Element] = []
@@ -48,7 +48,7 @@ class _Collector:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise CodebookError(
-                f"{self._where} is nested more than {_DEEPEST} deep, and is no dictionary"
+                f"{self._where} is nested more than {_DEEPEST} deep, too deep for a dictionary"
             )
         if self._builder is None and _local(tag) == self._tag:
             self._builder, self._since = TreeBuilder(), self._depth
@@ -70,8 +70,8 @@ class _Collector:
 
     def entity(self, name: str, *_: object) -> None:
         raise CodebookError(
-            f"{self._where} declares the entity {shorten(repr(name))}, which is not read from "
-            "outside: write its text in its place"
+            f"{self._where} declares the entity {shorten(repr(name))}, and entities are not read: "
+            "write its text in its place"
         )
 
 

@@ -202,7 +202,7 @@ def open_mapping(data: Mapping[object, object]) -> ColumnRows:
 
 
 def open_structured(data: NDArray[Any]) -> ColumnRows:
-    """Open a structured array; tell how to name the columns of any other."""
+    """Open a structured array; for any other a FrameError says how to name columns."""
     names = data.dtype.names
     if names is None:
         raise FrameError(
@@ -268,7 +268,7 @@ class NativeRows:
         return blocks(cuts, self.nrows, block_rows)
 
     def _column(self, position: int) -> object:
-        """Take a column by its position: names may repeat among columns nobody wants."""
+        """Take a column by its position: names may repeat among unused columns."""
         import narwhals.stable.v2 as nw
 
         if nw.dependencies.is_pyarrow_table(self.frame):

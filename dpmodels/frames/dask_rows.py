@@ -71,21 +71,21 @@ class DaskRows:
         return None
 
     def kind(self, name: str) -> Kind:
-        """Tell nothing: the types that Dask states are inferred from cells."""
+        """Return ANY: Dask infers the types of columns from cells."""
         return ANY
 
     def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
-        """Refuse: rows are not brought to the client; the `FrameError` tells what can be had."""
+        """Refuse: rows are not brought to the client; the `FrameError` says what to use."""
         require(self, columns)
         raise FrameError(
-            "the rows of a Dask DataFrame stay with its workers, and what is asked cannot be "
-            "added up from its partitions: use a verb and a mechanism that can, such as dp_pca, "
-            "dp_cov, dp_lm or dp_table with their defaults, or write the rows with "
+            "the rows of a Dask DataFrame stay with its workers, and this result is not a sum "
+            "over its partitions: use a verb and a mechanism that can, such as dp_pca, dp_cov, "
+            "dp_lm or dp_table with their defaults, or write the rows with "
             'data.to_parquet("rows") and give the folder "rows"'
         )
 
     def together(self, person: str, secret: bytes, missing_ids: tuple[str, ...] = ()) -> DaskRows:
-        """Return rows of which those of a person come to lie in one partition."""
+        """Return the rows with those of each person in one partition."""
         return replace(self, person=person, secret=secret, missing_ids=missing_ids)
 
     def summed(self, columns: tuple[str, ...], measure: Measure, *, count_public: bool) -> Sums:
@@ -96,11 +96,10 @@ class DaskRows:
         (`distributed`), and a result that is lost with its worker is computed anew; a partition
         enters the sum once, since the sum is of results and not of attempts.
 
-        `measure` gives the integers of one part and is made of public facts alone, since it is sent
-        to the workers; `count_public` says whether progress may show how much there is. What comes
-        back are the sum and the number of rows in it. In memory at a time are the results of a few
-        partitions, however many there are. Of a partition that could not be computed or measured
-        the `FrameError` says nothing but that.
+        `measure` returns the integers of one part and holds public facts only, since it is sent to
+        the workers; `count_public` says whether progress may show the total. Returns the sum and
+        its number of rows. Memory holds the results of a few partitions. The `FrameError` of a
+        failed partition gives no details.
         """
         from threadpoolctl import threadpool_limits
 
@@ -155,7 +154,7 @@ def _answers(client: Any) -> bool:
 
 
 def _failure_message(error: Exception) -> str:
-    """Say what failed without what the error says, which may be of a cell."""
+    """Describe a failure without the text of the error, which may quote a cell."""
     # Dask's processes wrap an error, with the text of its traceback.
     error = getattr(error, "exception", error)
     if isinstance(error, DPModelsError):
@@ -168,7 +167,7 @@ def _failure_message(error: Exception) -> str:
 
 @contextmanager
 def _unwarned() -> Iterator[None]:
-    """Drop warnings: of loading code, which may be of a cell; of Dask, how large its rows are."""
+    """Drop warnings, which may quote a cell or give the size of rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -182,12 +181,12 @@ def _shipped(measure: Measure) -> bytes:
 
 
 def _gathered(frame: Any, person: str, secret: Any, missing_ids: tuple[str, ...]) -> Any:
-    """Bring rows of a person into one partition, in the memory of the workers; drop nobody's.
+    """Bring the rows of a person into one partition, on the workers; drop rows without an id.
 
-    By tasks: other ways of Dask's write rows into files.
+    Shuffle by tasks: Dask's other methods write rows into files.
     """
     # A name longer than that of any column, made of public ones.
-    column = "".join(map(str, (*frame.columns, " of whom")))
+    column = "".join(map(str, (*frame.columns, " person key")))
     meta = frame._meta.assign(**{column: np.zeros(0, dtype=np.int64)})
     keyed = frame.map_partitions(
         _with_person_key, person, column, secret, missing_ids, meta=meta, enforce_metadata=False
@@ -199,7 +198,7 @@ def _gathered(frame: Any, person: str, secret: Any, missing_ids: tuple[str, ...]
 def _with_person_key(
     frame: Any, person: str, column: str, secret: bytes, missing_ids: tuple[str, ...]
 ) -> Any:
-    """Add a column of whose rows are, on a worker, and leave out those of nobody."""
+    """Add the person keys of rows, on a worker, and drop rows without an id."""
     chunks = NativeRows(frame).chunks((person,), max(len(frame), 1))
     cells = next((chunk[person] for chunk in chunks), np.empty(0))
     high, low, has_id = person_keys(cells, secret, missing_ids)
@@ -226,7 +225,7 @@ def _tree(parts: Sequence[object]) -> Any:
 
 
 def _measured(frame: Any, recipe: bytes) -> Sums:
-    """Measure one partition, on a worker; what fails says nothing of its rows."""
+    """Measure one partition, on a worker; a failure reveals nothing of its rows."""
     try:
         measure: Measure = pickle.loads(recipe)
         with as_one_of_many():
@@ -237,8 +236,8 @@ def _measured(frame: Any, recipe: bytes) -> Sums:
     except Exception as error:
         kind = type(error).__name__
     raise FrameError(
-        f"a partition could not be measured on its worker ({kind}): see that the workers run the "
-        "versions of Python and dpmodels that the client runs, with memory for a partition"
+        f"a partition could not be measured on its worker ({kind}): check that the workers run the "
+        "client's versions of Python and dpmodels and have memory for a partition"
     )
 
 
@@ -275,6 +274,6 @@ def _computed(roots: Sequence[Any]) -> Iterator[Sums]:
         return
     from distributed import as_completed
 
-    # Nothing but the running sum is kept: a future is let go when its result is here.
+    # Only the running sum is kept: a future is dropped once its result has arrived.
     for future in as_completed(client.compute(list(roots), retries=_RETRIES)):
         yield future.result()

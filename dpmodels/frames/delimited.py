@@ -1,4 +1,4 @@
-"""CSV files, read as text record by record, so that a record says nothing of another."""
+"""CSV files, read as text record by record, so that no record depends on another."""
 
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -51,9 +51,9 @@ class DelimitedRows:
     No record raises. Short records have empty cells at the end, surplus cells are ignored, a blank
     line is a row of empty cells, undecodable bytes become U+FFFD. What follows a closing quote
     belongs to the cell. All cells are text: nothing is inferred from a column. Carriage returns
-    before a line feed belong to no unquoted cell. Of a cell of more than 65,536 characters that
-    many are kept, and a digest of the whole: no level equals it, and long ids stay apart. Of cells
-    that are not wanted nothing is kept.
+    before a line feed belong to no unquoted cell. A cell of more than 65,536 characters keeps that
+    many and a digest of all: no level equals it, and long ids stay distinct. Unused cells are not
+    kept.
     """
 
     path: Path
@@ -198,7 +198,7 @@ def _split(line: str, *, lines: bool) -> list[str] | None:
 class _LongRecord:
     """A record read piece by piece: several lines, or cells of any length.
 
-    Memory is that of the wanted cells, each as far as it is kept.
+    Memory holds the selected cells, each up to its limit.
     """
 
     def __init__(self, positions: Container[int], *, lines: bool) -> None:

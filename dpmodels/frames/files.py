@@ -24,7 +24,7 @@ def folder_cells(path: Path) -> tuple[tuple[str, str | None], ...]:
 
 
 def display_paths(files: Sequence[Path]) -> tuple[str, ...]:
-    """Give the paths of a table's files as messages may show them: without cells."""
+    """Return the paths of files for messages, without the cells in folder names."""
     return tuple(_display_path(path, number) for number, path in enumerate(files, start=1))
 
 
@@ -38,7 +38,7 @@ def _display_path(path: Path, number: int) -> str:
 def require_once(files: Sequence[Path], names_by_file: dict[Hashable, str]) -> None:
     """Refuse a file that is there twice, under one name or by links under several.
 
-    `seen` holds the files before, to which these are added: rows would count twice.
+    `names_by_file` holds the files before, to which these are added.
     """
     for file, name in zip(files, display_paths(files), strict=True):
         identity = _identity(file)
@@ -78,7 +78,7 @@ def _is_file(item: object) -> bool:
 
 
 def named_files(data: object) -> tuple[Path, ...]:
-    """Give the files that data stand for; none where they are no paths, or lead nowhere."""
+    """Return the files that data stand for; empty where they are not paths, or do not exist."""
     try:
         if is_list_of_files(data):
             return files_of_all(data)
@@ -137,7 +137,7 @@ def _matching(pattern: Path) -> tuple[Path, ...]:
     mismatch = next((path for path in paths if path.suffix.lower() != SUFFIX), None)
     if mismatch is not None:
         raise FrameError(
-            f"{str(pattern)!r} matches {str(mismatch)!r}, which has not the suffix {SUFFIX}: "
+            f"{str(pattern)!r} matches {str(mismatch)!r}, which does not have the suffix {SUFFIX}: "
             f"only Parquet files are read together, write a pattern that ends in {SUFFIX}"
         )
     return files_of_all(paths)

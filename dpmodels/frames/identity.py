@@ -148,7 +148,7 @@ def _of_objects(cells: list[object], secret: bytes) -> Keys:
 
 
 def _of_ids(ids: list[str], secret: bytes) -> Keys:
-    """Return the keys of canonical ids; the empty one is nobody's."""
+    """Return the keys of canonical ids; the empty id stands for no person."""
     keys = _hashed(np.fromiter(ids, object, len(ids)), secret)
     positions = [
         position for position, text in enumerate(ids) if text[:1] < ":" and _is_whole(text)
@@ -187,7 +187,7 @@ def _encrypted(blocks: bytes, secret: bytes) -> Keys:
 
 
 def _hashed(texts: NDArray[np.generic], secret: bytes) -> Keys:
-    """Hash texts by SipHash, under a key for each word; the empty one is nobody's."""
+    """Hash texts by SipHash, under a key for each word; the empty text stands for no person."""
     import pandas as pd
 
     has_id = texts.astype(bool)
@@ -235,7 +235,7 @@ class Numbering:
 
     @property
     def room(self) -> int:
-        """How many keys there is room for."""
+        """How many keys fit."""
         return len(self._high)
 
     def salted(self) -> Words:
@@ -265,7 +265,7 @@ class Numbering:
         return numbers
 
     def _settle(self, slots: Integers, high: Words, low: Words) -> None:
-        """Give empty slots, and the next numbers, each to one of the keys that are there."""
+        """Assign each empty slot, and the next number, to one of its keys."""
         winners = self._won(slots)
         new = self.size + np.arange(len(winners))
         self._slots[slots[winners]] = new
@@ -278,14 +278,14 @@ class Numbering:
         return slots.view(np.int64)
 
     def _won(self, slots: Integers) -> Integers:
-        """Let one of those at each empty slot have it."""
+        """Choose one key for each empty slot."""
         claiming = np.flatnonzero(self._slots[slots] < 0)
         claims = -2 - np.arange(len(claiming), dtype=np.int32)
         self._slots[slots[claiming]] = claims
         return np.asarray(claiming[self._slots[slots[claiming]] == claims])
 
     def _make_room(self, n_new: int) -> None:
-        """Double the table until it has room for so many more keys."""
+        """Double the table until the new keys fit."""
         if self.size + n_new <= self.room:
             return
         n_slots = len(self._slots)

@@ -1,4 +1,4 @@
-"""The one door for data: whatever the user has becomes a source of rows."""
+"""Entry point for data: every supported container becomes a source of rows."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -32,7 +32,7 @@ def no_rows(names: Iterable[str]) -> RowSource:
 
 
 def open_rows(data: object) -> RowSource:
-    """Open whatever the user has as a source of rows.
+    """Open data as a source of rows.
 
     A data frame of pandas, polars, pyarrow or another eager library that narwhals knows; a numpy
     structured array; a mapping of names to 1-D array-likes; the path of a ``.parquet`` or ``.csv``
@@ -89,8 +89,8 @@ def _open_path(data: str | PathLike[str]) -> RowSource:
         return open_parquet(files_of(path))
     if path.suffix.lower() != ".csv":
         raise FrameError(
-            f"{str(path)!r} has not the suffix .parquet or .csv: read the file "
-            "yourself and give the DataFrame, or write it as Parquet"
+            f"{str(path)!r} does not have the suffix .parquet or .csv: read the file yourself and "
+            "give the DataFrame, or write it as Parquet"
         )
     if not path.is_file():
         raise FrameError(f"there is no file {str(path)!r}: check the path and the working folder")
@@ -115,12 +115,12 @@ def _open_table(data: Any) -> RowSource | None:
         return open_dask(data)
     _refuse_lazy(data)
     if nw.dependencies.is_into_series(data):
-        raise FrameError("a single Series has no table around it: write series.to_frame()")
+        raise FrameError("a single Series is not a table: write series.to_frame()")
     return open_mapping(data) if isinstance(data, Mapping) else None
 
 
 def _refuse_lazy(data: object) -> None:
-    """Refuse a query that has not run: its failures would speak of cells."""
+    """Refuse a query that has not run: its errors could quote cells."""
     import narwhals.stable.v2 as nw
 
     if nw.dependencies.is_polars_lazyframe(data):
@@ -133,7 +133,7 @@ def _refuse_lazy(data: object) -> None:
             "of Dask's collections only a DataFrame is a table: write series.to_frame(), "
             "bag.to_dataframe(), or dask.dataframe.from_dask_array(array, columns=[...])"
         )
-    # Older narwhals know their own alone.
+    # Older narwhals recognise only their own lazy frames.
     is_lazy = getattr(nw.dependencies, "is_into_lazyframe", nw.dependencies.is_narwhals_lazyframe)
     if nw.dependencies.is_narwhals_lazyframe(data) or is_lazy(data):
         raise FrameError(
@@ -155,14 +155,14 @@ def _open_items(items: Iterable[object], tables: Tables) -> Iterator[RowSource]:
 
 
 def _open_item(item: object) -> RowSource:
-    """One table of an iterable. The message is silent about it: it might be a cell."""
+    """Open one table of an iterable. The message does not quote it: it might be a cell."""
     table = _open_path(item) if isinstance(item, PathLike) else _open_table(item)
     if table is None:
         raise FrameError(f"the items of an iterable must be tables: give {_ACCEPTED}")
     if isinstance(table, DaskRows):
         raise FrameError(
-            "a Dask DataFrame is no item of an iterable: give it alone, or join several with "
-            "dask.dataframe.concat"
+            "a Dask DataFrame cannot be an item of an iterable: give it alone, or join several "
+            "with dask.dataframe.concat"
         )
     return table
 
@@ -208,8 +208,8 @@ class ListedRows:
 class StreamRows:
     """The rows of an iterable of tables, for one pass.
 
-    The first table is taken from the iterable when the names are asked for. What the iterable
-    itself raises is the user's own and passes through.
+    The first table is taken from the iterable when the names are asked for. Errors of the iterable
+    itself pass through.
     """
 
     rereadable: ClassVar[bool] = False

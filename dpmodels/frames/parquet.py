@@ -142,7 +142,7 @@ def _opened(path: Path, name: str) -> Any:
 
 
 def _intact(batches: Iterator[Any], name: str, n_rows: int) -> Iterator[Any]:
-    """Pass batches on; tell of a damaged file without what the reader says of its content."""
+    """Pass batches on; report a damaged file without quoting its content."""
     import pyarrow as pa
 
     n_read = 0
@@ -166,8 +166,8 @@ def _intact(batches: Iterator[Any], name: str, n_rows: int) -> Iterator[Any]:
 def prefetch(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     """Pass chunks on in their order, the next of them read by a thread meanwhile.
 
-    Reading has to leave other threads alone, as decoding a file does. Two chunks are in memory at a
-    time; what reading raises comes where the chunk would have come.
+    Reading must be thread-safe, as decoding a file is. Two chunks are in memory at
+    a time; what reading raises comes where the chunk would have come.
     """
     with ThreadPoolExecutor(1) as reader:
         coming = reader.submit(next, chunks, None)

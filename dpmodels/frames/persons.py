@@ -1,14 +1,14 @@
-"""Whose rows are: how many places each row takes of those that its person has.
+"""Contribution bounding: how many of its person's places each row takes.
 
 A person has a public number of places. Where they are shared evenly, each of its rows takes as many
 as whole numbers allow; else each of its rows takes one while there are any. Which of its rows get
-more than the others is drawn by a secret and the person's key, all with the same chance. So what
-the rows of a person take follows from the secret, its key, how many rows it has and where each
-stands among them, and from no other person; a row of nobody takes none and changes nothing.
+more than the others is drawn by a secret and the person's key, all with the same chance. So the
+places that the rows of a person take depend on the secret, its key, its number of rows and their
+ranks, and on no other person; a row without an id takes none and changes nothing.
 
-It is never more than the places: rows that stand where the first reading had none take nothing, and
-the ranks of the others differ. Where a digest shows that a later reading was of other persons,
-nothing is released.
+No person takes more than its places: rows beyond the number at the first reading take none, and the
+ranks of the others differ. If a digest shows that a later reading had other persons, nothing is
+released.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ class Persons:
         return self._names.size
 
     def count(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> None:
-        """Count rows, those that are counted, of each person; a person of none is known too."""
+        """Count each person's rows that are `counted`; persons without any are registered too."""
         self._cache.add(self._ranks(cells, counted))
 
     def again(self) -> None:
-        """Start at the first row, after all were counted."""
+        """Start a new reading, after all rows were counted."""
         if self._totals is None:
             self._totals, self._first = self._n_read.copy(), self._digest()
             self._seeds = self._names.salted()
@@ -98,7 +98,7 @@ class Persons:
         self._cache.again(self._places_of)
 
     def taken(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> PersonRows:
-        """Return whose rows are and how many places they take, after all were counted."""
+        """Return the persons of rows and the places they take, after all were counted."""
         cached = self._cache.next(len(cells))
         if cached is None:
             ranks = self._ranks(cells, counted)
@@ -115,7 +115,7 @@ class Persons:
             )
 
     def first(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> PersonRows:
-        """Return the same of rows that are read once: a person's first rows take one place each."""
+        """Return the same for rows read once: a person's first rows take one place each."""
         ranks = self._ranks(cells, counted)
         places = (ranks.persons >= 0) & (ranks.positions < self._places)
         return _those(ranks.persons, places.view(np.uint8))
@@ -144,12 +144,12 @@ class Persons:
         return b"".join(digest.digest() for digest in self._digests)
 
     def _update_digests(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> None:
-        """Take down whose rows are, and which of them count."""
+        """Update the digests with the ids of rows, and which of them count."""
         self._digests[0].update(cell_bytes(cells))
         self._digests[1].update(counted.data)
 
     def _ranks(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> RowRanks:
-        """Return whose rows are that count, and where each stands among those."""
+        """Return the persons of the rows that count, and the rank of each row."""
         self._update_digests(cells, counted)
         high, low, has_id = person_keys(cells, self._secret, self._missing)
         rows = np.flatnonzero(has_id)
@@ -169,17 +169,18 @@ class Persons:
 
 
 def _those(persons: NDArray[Any], places: NDArray[np.uint8]) -> PersonRows:
-    """Leave out rows that take no place; those that take as many come together."""
+    """Leave out rows that take no place; sort the others by the places they take."""
     order = np.argsort(places, kind="stable")
     rows = order[np.count_nonzero(places == 0) :]
     return PersonRows(rows, persons[rows], places[rows])
 
 
 def shuffled(position: Integers, total: Integers, seed: Words) -> Integers:
-    """Return where places of 0, ..., total - 1 come to stand when they are shuffled by a seed.
+    """Return the new positions of 0, ..., total - 1 under a shuffle by a seed.
 
-    For each total and seed it is a permutation: one of the next power of two, walked until it comes
-    back below the total, then a turn that makes all places equally likely for each.
+    For each total and seed it is a permutation: one of the next power of two,
+    walked until it comes back below the total, then a rotation that makes all
+    positions equally likely.
     """
     position_bits, end = position.astype(np.uint64), total.astype(np.uint64)
     bits = np.frexp(total - 1.0)[1].astype(np.uint64)
@@ -204,14 +205,14 @@ def _stir(values: Words, bits: Words, seed: Words) -> None:
         values ^= values >> half
 
 
-# Whose rows are and the places they take, kept from the first reading to the later ones.
+# Persons and places of rows, cached from the first reading for the later ones.
 
 # A choice: tables of so many rows at most, in 8 bytes a row at the first reading, then in 5.
 _MOST_ROWS: Final = 2**24
 
 
 class RowRanks(NamedTuple):
-    """Of n rows the numbers of their persons, -1 for nobody, and where each stands among theirs."""
+    """Persons of n rows, -1 for none, and the rank of each row within its person."""
 
     persons: NDArray[Any]
     positions: NDArray[Any]
@@ -251,7 +252,7 @@ class PersonCache:
     def next(self, n_rows: int) -> tuple[NDArray[Any], NDArray[np.uint8]] | None:
         """Return persons and places of the next rows, None where they are not kept.
 
-        Rows that the first reading did not see are nobody's.
+        Rows that the first reading did not see have no person.
         """
         if self._places is None:
             return None

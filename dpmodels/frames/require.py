@@ -1,4 +1,4 @@
-"""What the columns of a table are called and can hold by their types, and what a model wants."""
+"""Names and types of the columns of a table, compared with those that a model needs."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -59,7 +59,7 @@ def is_inferred(metadata: Mapping[bytes, bytes] | None) -> bool:
 
 
 def kind_of_arrow(arrow_type: Any) -> Kind:
-    """Tell what a column of an Arrow type can hold; of a column of nulls nobody knows."""
+    """Tell what a column of an Arrow type can hold; for a column of nulls anything."""
     import pyarrow as pa
     from pyarrow import types
 
@@ -95,11 +95,11 @@ _HELD: Final = {
 
 
 def require(source: RowSource, columns: tuple[str, ...]) -> None:
-    """Refuse a table that lacks a wanted column or holds it twice.
+    """Refuse a table that lacks a column or holds it twice.
 
-    Only names are compared: no row is read. The message repeats the wanted names and those names of
-    the table that resemble them; it never lists the other names, since the first line of a CSV file
-    without a header is a row.
+    Only names are compared: no row is read. The message repeats the missing names and those names
+    of the table that resemble them; it never lists the other names, since the first line of a CSV
+    file without a header is a row.
 
     >>> from dpmodels.frames import open_rows, require
     >>> require(open_rows({"wage": [9.5, 12.0], "educ": [12, 16]}), ("wage",))
@@ -138,7 +138,7 @@ def require_declared(source: RowSource, declared: Mapping[str, Variable]) -> Non
     Names and types are compared, and no cell is read. A column is refused for its type only where
     the container declares the type (Arrow, Parquet, polars, structured arrays) and no cell of that
     type is what was declared: a column of durations, of lists or structures; of dates, where none
-    are declared; of whole numbers, where dates are declared or levels that are no numbers. Types
+    are declared; of whole numbers, where dates are declared or levels that are not numbers. Types
     that pandas, numpy or Dask inferred from cells refuse nothing, in files that pandas wrote
     either: else one row would decide whether there is a release.
 
@@ -164,7 +164,7 @@ def require_declared(source: RowSource, declared: Mapping[str, Variable]) -> Non
 
 
 def _required_holds(variable: Variable) -> Holds:
-    """Tell what a column holds at the least that can hold what was declared."""
+    """Return the least that a column must hold for the declared values."""
     if isinstance(variable, Date):
         return Holds.DAYS
     numbers = not isinstance(variable, Categorical) or LevelCodes(variable.levels).any_number

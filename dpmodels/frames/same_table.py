@@ -1,9 +1,9 @@
 """Whether two tables in memory are one: the same object, or views of the same memory.
 
 Objects and addresses are compared, never cells. Tables are one where they share memory in every
-column that both have. One shared column is no evidence: tables of different rows may share a column
+column that both have. One shared column proves nothing: tables of different rows may share a column
 of ones. A value broadcast to all rows is left out. A column whose memory is not known here (a
-tuple, an extension type) counts as different, and then the object alone decides.
+tuple, an extension type) counts as different, and then only the identity of the object counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpmodels.errors import FrameError
 
 _TABLE: Final = "\0table"  # Named like a column: the object itself
-_FEWEST: Final = 64  # A choice: tables before those that are gone are looked for
+_FEWEST: Final = 64  # A choice: tables before freed ones are removed
 
 
 class Extent(NamedTuple):
@@ -39,7 +39,7 @@ class Extent(NamedTuple):
 
 
 class _Column(NamedTuple):
-    """Where a column lies, None where that is not known, and what has to live for it to be so."""
+    """The memory of a column, None where unknown, and the owner that keeps it alive."""
 
     extents: tuple[Extent, ...] | None
     owner: object
@@ -63,8 +63,8 @@ class _Table(NamedTuple):
 class Tables:
     """The tables that were met, to refuse one that comes twice; no row is kept in memory.
 
-    `kept` says that the caller keeps all tables. Else addresses count as long as their owner lives,
-    and of lists, which cannot be watched, those of the last table.
+    `kept` says that the caller keeps all tables. Otherwise addresses count while their owner lives;
+    for lists, which have no weak references, only those of the last table.
     """
 
     def __init__(self, *, kept: bool) -> None:
@@ -91,8 +91,8 @@ class Tables:
             if table.same(new):
                 raise FrameError(
                     f"{table.label} and {label} are one table that is given twice, or share rows "
-                    "in memory, and these would count twice: give each row once, and a copy of "
-                    "an array that is filled anew"
+                    "in memory, which would count twice: give each row once, and a copy of an "
+                    "array that is filled again"
                 )
         self._count += 1
         self._last = [] if self._kept else [column.owner for column in columns.values()]

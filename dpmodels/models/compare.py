@@ -1,4 +1,4 @@
-"""``compare_mechanisms``: what each mechanism would do with a budget, before it is spent."""
+"""``compare_mechanisms``: the accuracy of each mechanism for a budget, before it is spent."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ def compare_mechanisms(
         Components wanted. All by default, as for a covariance matrix: then
         mechanisms are sorted by its relative error instead of by captured energy.
     spectrum : {"power", "steep", "flat"} or array_like
-        Assumed eigenvalues: ``1/i``, ``1/i²``, equal, or a public guess of
-        their relative sizes; those left out are 0. Of columns in units of
-        their ranges, before a shape makes whole numbers or 0 and 1 of them.
+        Assumed eigenvalues: ``1/i``, ``1/i²``, equal, or a public guess of their relative sizes;
+        those left out are 0. They apply to columns in units of their ranges, before a shape rounds
+        these.
     row_length : float or sequence of float, optional
         By default rows of five shapes are tried, whose lengths differ. Numbers in
         (0, 1] try rows of those lengths instead, as shares of the row norm,
@@ -115,12 +115,10 @@ def compare_mechanisms(
     Returns
     -------
     Comparison
-        Its ``table`` has for every mechanism what it loses on the typical and
-        on the worst shape, ``by_shape`` what it loses on each; ``auto`` is what
-        ``mechanism="auto"`` would take. With a response a
-        :class:`~dpmodels.results.comparison.FitComparison`: errors of
-        coefficients in standard errors without privacy, and how far the
-        automatic choice is behind the best, ``behind``.
+        Its ``table`` has the loss of every mechanism on the typical and on the worst shape,
+        ``by_shape`` that on each; ``auto`` is the choice of ``mechanism="auto"``. With a response a
+        :class:`~dpmodels.results.comparison.FitComparison`: errors of coefficients in standard
+        errors without privacy, and how far the automatic choice is behind the best, ``behind``.
 
     Raises
     ------
@@ -138,11 +136,10 @@ def compare_mechanisms(
     ``dummies``, long rows on the surface of the ball. *Typical* is the
     median over the shapes, *worst* the worst of them.
 
-    Rows are blocks of about 2,000 that stand as often as n asks for. Sums over
-    rows are measured on one block and multiplied, which is exact; noise is that
-    of n rows. So the time does not depend on n, and many of the rows are
-    equal, of which no mechanism takes notice. What is predicted is as good as
-    the assumptions are; nothing in it comes from data.
+    Rows are blocks of about 2,000, repeated to n rows. Sums over rows are measured on one block and
+    multiplied, which is exact; noise is that of n rows. So the time does not depend on n. Many rows
+    are equal, which affects no mechanism. Predictions are as good as the assumptions; nothing comes
+    from data.
 
     With a response the shapes are those of the variables of the right-hand
     side, which the formula then codes; levels of a category fall off as 1/i. A
@@ -225,7 +222,7 @@ def compare_mechanisms(
 
 
 def _call(public: Design, question: Question, denoise: str | None, box: Box) -> MomentsCall:
-    """Return the call that the invented rows answer: in the unit ball, scaled by nothing."""
+    """Return the call for the simulated rows: in the unit ball, without scaling."""
     ones, columns = np.ones(question.columns), question.columns
     shaped = not question.row_lengths
     return MomentsCall(
@@ -247,13 +244,13 @@ def _call(public: Design, question: Question, denoise: str | None, box: Box) -> 
 
 
 def _refuse_moments(**is_default: bool) -> None:
-    """Refuse words of moments about a formula with a response, but as they are by default."""
+    """Refuse options of moments, unless at their defaults, for a formula with a response."""
     for name in (name for name, unchanged in is_default.items() if not unchanged):
         raise ArgumentError(f"{name}= goes with '~ a + b': leave it out where there is a response")
 
 
 def _chosen(names: object, available: Mapping[str, type[Any]]) -> list[str]:
-    """Return which mechanisms are named, all of them by default."""
+    """Return the names of the mechanisms, all of them by default."""
     if names is None:
         return list(available)
     listed = ", ".join(map(repr, available))
@@ -272,7 +269,7 @@ def _chosen(names: object, available: Mapping[str, type[Any]]) -> list[str]:
 
 
 def _registered_name(value: object, available: Mapping[str, type[object]]) -> Any:
-    """Return the name of a registered mechanism that such a table takes, or what was given."""
+    """Return the name of a registered mechanism of such a table, or the value itself."""
     registered = supplied(value, available) if isinstance(value, str | type) else None
     return value if registered is None else registered.mechanism.name
 
@@ -300,7 +297,7 @@ def _shares(spectrum: object, columns: int) -> Floats:
 
 
 def shares_of_norm(value: object) -> tuple[float, ...]:
-    """Return lengths of rows as given, one or several, all different; none where None is."""
+    """Return the lengths of rows, one or several, all different; none for None."""
     if value is None:
         return ()
     values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
@@ -322,17 +319,17 @@ def _share(value: object) -> float:
     return length
 
 
-# The half of ``compare_mechanisms`` for formulas with a response: what each loses in a fit.
+# ``compare_mechanisms`` for formulas with a response: the loss of each in a fit.
 
 FAMILIES = ("gaussian", "binomial", "poisson")
 
 
 class Assumptions(NamedTuple):
-    """What is assumed of rows."""
+    """Assumptions about rows."""
 
     rows: int
     lengths: tuple[float, ...]
-    spectrum: str  # In words
+    spectrum: str  # As printed
     repeats: int
 
 
@@ -383,7 +380,7 @@ def fit_way(
     scale: str | None,
     row_norm: float | str | None,
 ) -> Way[object]:
-    """Return the way of the verb that fits the family."""
+    """Build the specification of the verb that fits the family."""
     word("family", family, FAMILIES)
     options: dict[str, Any] = {"weights": None, "vcov": "iid"}
     if family != FAMILIES[0]:
@@ -397,7 +394,7 @@ def fit_way(
     question = asked(verb, formula, codebook, None, 0.0, guarantee, adjacency, **words)
     if question.adjacency.person is not None:
         raise ArgumentError(
-            "adjacency= protects persons, and rows are invented without any: write "
+            "adjacency= protects persons, and simulated rows have none: write "
             'adjacency="replace", and n= for how many persons there are'
         )
     return lm_way(question) if verb == "lm" else glm_way(question)

@@ -1,4 +1,4 @@
-"""What descriptive verbs share: their way, and the call that a result keeps."""
+"""What descriptive verbs share: their specification, and the call that a result keeps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def described_way(
     mechanisms: Mapping[str, type[Any]] = MappingProxyType({}),
     shape: tuple[int, ...] = (),
 ) -> Way[Made]:
-    """Return the way of a verb that counts the rows of a formula in tables.
+    """Build the specification of a verb that counts the rows of a formula in tables.
 
     `mechanisms` are those of the verb beside those of counts; `shape` is that of the one
     table whose cells stand in an order, or in a plane, if they do.
@@ -70,7 +70,7 @@ def _counted(
 def _ordered(
     facts: CountFacts, guarantee: Guarantee, mechanism: object, private: Sequence[PrivateCells]
 ) -> Choice[Any]:
-    """Choose among all that count cells in an order; "flat" is what has least noise in each."""
+    """Choose among mechanisms for ordered cells; "flat" is the one with least noise per cell."""
     flat, _ = auto_counts(facts, guarantee)
     mechanisms, automatic = (
         (PLANE, auto_plane) if len(facts.shape) == 3 else (ORDERED, auto_ordered)
@@ -87,9 +87,9 @@ def mean_tally(neighbours: Adjacency, factors: tuple[Category, ...], number: Rea
 
 
 def _telling(facts: CountFacts, private: Sequence[PrivateCells]) -> int | None:
-    """Return how many rows may tell what range a number is in; None where they may not.
+    """Return the number of rows for estimating a number's range; None where it is not estimated.
 
-    Shares and truths, between 0 and 1, lie in the range they are declared in.
+    Proportions and conditions, between 0 and 1, fill their declared range.
     """
     if facts.tables > 1 or not (facts.divided and facts.adjacency.n_public):
         return None

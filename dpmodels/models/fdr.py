@@ -1,4 +1,4 @@
-"""``dp_fdr``: which of many columns go with a response, at a false discovery rate."""
+"""``dp_fdr``: which of many columns depend on a response, at a false discovery rate."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from dpmodels.results.fdr import FDRResult
 from dpmodels.sites import together
 
 ALTERNATIVES: Final = ("two-sided", "larger", "smaller")
-# By default so many columns are looked at, and of each ten above them one more: a choice.
+# A choice: so many columns are tested by default, and one more for each ten above them.
 FEW: Final = 10
-# Noise in a test of all columns, in standard errors, that is as good as none: a choice.
+# A choice: noise in a test of all columns, in standard errors, that is negligible.
 QUIET: Final = 0.25
 
 
@@ -49,7 +49,7 @@ def dp_fdr(
     mechanism: str | ScreeningMechanism = "auto",
     **shared: Unpack[Shared],
 ) -> FDRResult:
-    """Find which of many columns go with a response, at a false discovery rate.
+    """Find which of many columns depend on a response, at a false discovery rate.
 
     Parameters
     ----------
@@ -67,24 +67,22 @@ def dp_fdr(
         The false discovery rate, in (0, 1): the expected share of true null
         hypotheses among those rejected.
     most : int, optional
-        How many columns are looked at; the others are never rejected. By
-        default 10, and one more for each ten columns, or all if they are fewer.
+        How many columns are tested; the others are never rejected. By default 10, and one more for
+        each ten columns, or all if they are fewer.
     method : {"bh", "by"}
         Benjamini-Hochberg, or Benjamini-Yekutieli for columns that depend on
         each other in any way.
     alternative : {"two-sided", "larger", "smaller"}
-        Whether columns may rise or fall with the response, or in one way only,
-        which leaves more of the budget to those.
+        Whether columns may rise or fall with the response, or only one of these, which leaves them
+        more of the budget.
     mechanism : {"auto", "peeling", "moments", "adapt", "dp_bh"} or instance
-        ``"peeling"`` draws columns by their covariance with the response, then
-        releases sums of the drawn ones with fresh noise; ``"moments"``
-        releases those of all columns. The one with less noise by default, or
-        ``"moments"`` where that has hardly any. ``"adapt"`` is peeling by size
-        for one side, with a rule of its own instead of `method`: as many false
-        discoveries are taken to be there as on the other side. It needs a delta.
-        ``"dp_bh"`` peels logarithms of p-values as was published [1]_, for
-        comparison: noise that covers what a row moves them by leaves hardly
-        anything to find below millions of rows.
+        ``"peeling"`` draws columns by their covariance with the response, then releases sums of the
+        drawn ones with fresh noise; ``"moments"`` releases those of all columns. The one with less
+        noise by default, or ``"moments"`` where that has hardly any. ``"adapt"`` is peeling by size
+        for one side, with its own rule instead of `method`: the other side estimates the number of
+        false discoveries. It needs a delta. ``"dp_bh"`` peels logarithms of p-values as was
+        published [1]_, for comparison: its noise covers the sensitivity of a row and leaves hardly
+        any discovery below millions of rows.
 
     Returns
     -------
@@ -92,13 +90,12 @@ def dp_fdr(
 
     Notes
     -----
-    A p-value is of the hypothesis that column and response are independent. It
-    holds the noise and what noise hides of the column's variance, so that it is
-    rather too large. Columns are drawn by their covariance in half-ranges:
-    one that hardly varies within its bounds is drawn late, whatever its
-    correlation. Under ``"bh"`` the false discovery rate is at most
-    ``q (1 + log(1/q))`` for independent columns, and in simulations at most
-    `q`; under ``"by"`` it is at most `q` for any columns.
+    A p-value is of the hypothesis that column and response are independent. It allows for the
+    noise, also in the column's variance, so that it is conservative. Columns are drawn by their
+    covariance in half-ranges: one that hardly varies within its bounds is drawn late, whatever its
+    correlation. Under ``"bh"`` the false discovery rate is at most ``q (1 + log(1/q))`` for
+    independent columns, and in simulations at most `q`; under ``"by"`` it is at most `q` for any
+    columns.
 
     References
     ----------
@@ -132,7 +129,7 @@ def dp_fdr(
 
 @spec_of("fdr")
 def fdr_way(question: Question) -> Way[FDRResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_fdr call."""
     words = question.words
     level = share("q", words["q"], ", such as 0.1")
     method = word("method", words["method"], tuple(METHODS))
@@ -162,13 +159,13 @@ def fdr_way(question: Question) -> Way[FDRResult]:
 
 
 def screened(formula: str, codebook: Codebook) -> TwoSided:
-    """Code a formula whose left side is held against its right one."""
+    """Code a formula whose left-hand columns are tested against the right-hand side."""
     book = checked_codebook(codebook)
     check_size(formula)
     positions, text = marks(formula), shorten(" ".join(formula.split()))
     if len(positions) != 1 or formula[positions[0]] != "~" or not formula[: positions[0]].strip():
         raise FormulaError(
-            f"formula {text!r}: dp_fdr holds columns against one response; write 'a + b + c ~ y', "
+            f"formula {text!r}: dp_fdr tests columns against one response; write 'a + b + c ~ y', "
             "or '. ~ y' for all other variables of the codebook"
         )
     left, right = formula[: positions[0]], formula[positions[0] + 1 :]
@@ -177,8 +174,8 @@ def screened(formula: str, codebook: Codebook) -> TwoSided:
         compile_factor(factor, book)
     if len(response) != 1 or len(response[0]) != 1:
         raise FormulaError(
-            f"formula {text!r}: what columns are held against is one variable, and stands "
-            "on the right; write 'a + b + c ~ y' or '. ~ y', and for another response another call"
+            f"formula {text!r}: the response is one variable on the right-hand side; write 'a + b "
+            "+ c ~ y' or '. ~ y', and for another response another call"
         )
     (code,) = response[0]
     predictors = [name for name in book if name not in variables_in(code)]

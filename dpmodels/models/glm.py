@@ -197,7 +197,7 @@ def dp_glm(
 
 @spec_of("glm")
 def glm_way(question: Question) -> Way[GLMResult | MultinomialResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_glm call."""
     family, clip = question.words["family"], question.words["clip"]
     if not isinstance(family, str) or family not in AUTOMATIC:
         families = ", ".join(f'"{name}"' for name in AUTOMATIC)

@@ -92,7 +92,7 @@ def dp_hist(
 
 @spec_of("hist", gaussian="gaussian", audited=("a ~ g", "geometric"))
 def hist_way(question: Question) -> Way[object]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_hist call."""
     formula_sides = sides(question.formula, question.codebook)
     if in_plane(formula_sides):
         return plane_way(question, formula_sides)

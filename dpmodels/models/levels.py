@@ -88,7 +88,7 @@ def _besides(codebook: object, data: object, sites: object, _: str) -> Codebook:
 
 @spec_of("levels", spends_delta=True)
 def levels_way(question: Question) -> Way[LevelsResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_levels call."""
     book = checked_codebook(question.codebook)
     text, names = named(question.formula, book)
     tables = tuple(TableCall((), (), measured=name) for name in names)

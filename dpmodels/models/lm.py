@@ -151,7 +151,7 @@ def dp_lm(
 
 @spec_of("lm", gaussian="moments", among_sites={"vcov": "iid"})
 def lm_way(question: Question) -> Way[LMResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_lm call."""
     weights, book = question.words["weights"], question.codebook
     excluded = () if weights is None else (str(weights),)
     equation = two_sided(question.formula, book, apart=excluded)

@@ -78,7 +78,7 @@ def dp_margins(
 
 @spec_of("margins")
 def margins_way(question: Question) -> Way[MarginsResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_margins call."""
     layout = margins(question.formula, question.codebook)
     facts = MarginFacts(layout.sizes, layout.terms, question.adjacency)
 

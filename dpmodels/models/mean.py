@@ -90,7 +90,7 @@ def dp_mean(
 
 @spec_of("mean", gaussian="gaussian")
 def mean_way(question: Question) -> Way[MeanResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_mean call."""
     formula_sides = sides(question.formula, question.codebook)
     number, factors = one_measured(formula_sides, "dp_mean")
     tally = mean_tally(question.adjacency, factors, number)
@@ -155,7 +155,7 @@ def dp_var(
 
 @spec_of("var", gaussian="gaussian", audited=("a ~ g", "geometric"))
 def var_way(question: Question) -> Way[VarResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_var call."""
     formula_sides = sides(question.formula, question.codebook)
     number, factors = one_measured(formula_sides, "dp_var")
     return described_way(question, formula_sides, (Tally(factors, number, 4),), VarResult)
@@ -229,7 +229,7 @@ def dp_ttest(
 
 @spec_of("ttest", gaussian="gaussian")
 def ttest_way(question: Question) -> Way[TTestResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_ttest call."""
     formula_sides = sides(question.formula, question.codebook)
     number, factors = one_measured(formula_sides, "dp_ttest")
     levels = [len(factor.levels) for factor in factors]

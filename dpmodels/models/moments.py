@@ -83,7 +83,7 @@ def dp_moments(
 
 @spec_of("moments", gaussian="gauss")
 def moments_way(question: Question) -> Way[MomentsResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_moments call."""
     check_gaussian(question)
     return scaled_way(question, GAUSSIAN_MOMENTS, _result, lawful=True)
 
@@ -178,7 +178,7 @@ def dp_cca(
 
 @spec_of("cca", gaussian="gauss")
 def cca_way(question: Question) -> Way[CCAResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_cca call."""
     check_gaussian(question)
     joint = two_sets(question.formula, question.codebook).joint
     return scaled_way(

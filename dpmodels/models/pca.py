@@ -121,7 +121,7 @@ def dp_pca(
 
 @spec_of("pca", gaussian="gauss")
 def pca_way(question: Question) -> Way[PCAResult | SubspaceResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_pca call."""
     checked_eigenvals(question.words.get("eigenvals"))
     able = automatic(question.words["scale"])
     return scaled_way(question, {**COVARIANCE, **SUBSPACE}, _result, automatic=able)

@@ -114,7 +114,7 @@ def dp_quantile(
 
 @spec_of("quantile")
 def quantile_way(question: Question) -> Way[QuantileResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_quantile call."""
     formula_sides = sides(question.formula, question.codebook)
     number, factors = one_measured(formula_sides, "dp_quantile")
     probs, level = checked_probs(question.words["probs"]), question.words["level"]

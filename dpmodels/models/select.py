@@ -154,7 +154,7 @@ def dp_select(
 
 @spec_of("select")
 def select_way(question: Question) -> Way[SelectResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_select call."""
     formula = question.formula
     check_size(formula)
     left, mark, _ = formula.partition("~")

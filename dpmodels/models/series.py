@@ -106,7 +106,7 @@ def dp_series(
 
 @spec_of("series")
 def series_way(question: Question) -> Way[SeriesResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_series call."""
     time, by = question.words["time"], question.words["by"]
     formula_sides, over = timed(question.formula, question.codebook, time, by)
     tally = tallied(formula_sides, over)

@@ -78,7 +78,7 @@ def dp_summary(
 
 @spec_of("summary", gaussian="gaussian")
 def summary_way(question: Question) -> Way[OverviewResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_summary call."""
     formula_sides = sides(question.formula, question.codebook)
     tested = truth("tests", question.words["tests"])
     if tested and not formula_sides.groups:

@@ -96,7 +96,7 @@ def dp_survfit(
 
 @spec_of("survfit", gaussian="gaussian")
 def survfit_way(question: Question) -> Way[SurvfitResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_survfit call."""
     curve = survival(question.formula, question.codebook)
     tally, edges = curve.tally(question.words["breaks"])
     cells = tally.shape[-1]

@@ -105,7 +105,7 @@ def dp_svm(
 
 @spec_of("svm")
 def svm_way(question: Question) -> Way[SVMResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_svm call."""
     loss, terms = Huber(question.words["width"]), linear(question)
     model = Model("svm", loss, levels(terms.equation, "dp_svm"))
     return coefficients_way(question, terms, model, TABLE, AUTOMATIC, SVMResult)

@@ -127,7 +127,7 @@ def _table_of_states(
 
 @spec_of("table", gaussian="gaussian", audited=("~ g", "geometric"))
 def table_way(question: Question) -> Way[object]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_table call."""
     if isinstance(question.guarantee, Pufferfish):
         return states_way(question)
     refuse_alone(question.words.get("time"))

@@ -102,10 +102,10 @@ def test_a_pandera_schema_is_read_by_its_checks():
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ({"fields": {"a": 1}}, "its fields are no list"),
+        ({"fields": {"a": 1}}, "its fields are not a list"),
         ({"fields": [{"type": "integer"}]}, "a field has no name"),
         ({"fields": [*FIELDS["fields"], {"name": "sex", "type": "integer"}]}, "'sex' has two"),
-        ({"fields": [{"name": "a", "constraints": [1]}]}, "'a': its constraints are no object"),
+        ({"fields": [{"name": "a", "constraints": [1]}]}, "'a': its constraints are not an object"),
         ({"fields": [{"name": "a", "constraints": {"enum": [[1]]}}]}, "'a': a level is no text"),
         ({"fields": [{"name": "a", "constraints": {"minimum": "low"}}]}, "'a': minimum is 'low'"),
         ({"resources": [{"path": "a.csv"}]}, "no resource with a table schema"),
@@ -113,7 +113,7 @@ def test_a_pandera_schema_is_read_by_its_checks():
         ({"properties": {"a": 1}}, "variable 'a': expected an object"),
         ({"properties": {"a": {"$ref": "http://example.org/a"}}}, "within the schema"),
         ({"properties": {"a": {"$ref": "#/properties/a"}}}, "variable 'a'"),
-        ({"properties": {"a": {"type": "number", "minimum": "0"}}}, "'a': minimum '0' is no"),
+        ({"properties": {"a": {"type": "number", "minimum": "0"}}}, "'a': minimum '0' is not a finite number"),
         ({"properties": {"a": {"type": "integer", "minimum": 5, "maximum": 0}}}, "variable 'a'"),
         ({"properties": {"a": {"enum": [{"b": 1}, 2]}}}, "variable 'a'"),
     ],
