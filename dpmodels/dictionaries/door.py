@@ -128,8 +128,8 @@ class codebook(Codebook):  # noqa: N801
 
         Notes
         -----
-        Where a dictionary has some of the bounds, public rows may give the others: ``draft |
-        dp.codebook.from_public(table[list(draft.unknown)])``.
+        Where a dictionary has some of the bounds, public rows may give the others:
+        ``draft | dp.codebook.from_public(table[list(draft.unknown)])``.
 
         Examples
         --------

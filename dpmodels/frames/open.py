@@ -63,7 +63,7 @@ def open_rows(data: object) -> RowSource:
 
 
 def records_of(data: object) -> tuple[CsvMode, ...]:
-    """Return how the CSV files that data name are read; nothing where there are none."""
+    """Return the modes of the CSV files in data; empty without CSV files."""
     if isinstance(data, list | tuple):
         return tuple(mode for item in data for mode in records_of(item))
     if isinstance(data, CsvFile):
@@ -72,7 +72,7 @@ def records_of(data: object) -> tuple[CsvMode, ...]:
 
 
 def with_csv_mode(data: object, mode: CsvMode) -> object:
-    """Return data in which paths of CSV files say what a row is; anything else as it is."""
+    """Attach the mode to paths of CSV files in data; other data are unchanged."""
     if isinstance(data, list | tuple):
         return [CsvFile(Path(item), mode) if _is_csv(item, PathLike) else item for item in data]
     return CsvFile(Path(data), mode) if _is_csv(data) else data  # type: ignore[arg-type]
@@ -265,4 +265,4 @@ class StreamRows:
 
 
 _CHARGED = unfinished("").removeprefix(".")
-_EMPTY = "the {} no table: give at least one, with its columns and 0 rows where there are none"
+_EMPTY = "the {} no table: give at least one, which may have 0 rows"

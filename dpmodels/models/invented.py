@@ -1,4 +1,4 @@
-"""Invented rows: blocks of several shapes, which stand as often as a table has rows."""
+"""Simulated rows: blocks of several shapes, repeated to the number of rows of a table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ONE_LENGTH = "one length"
 
 
 class Shape(NamedTuple):
-    """What rows may be like within their bounds, which are -1 and 1."""
+    """A distribution of rows within their bounds, which are -1 and 1."""
 
     like: str
     transform: Callable[[Floats, np.random.Generator], Floats]  # Of correlated normal columns
@@ -97,7 +97,7 @@ def box_of(lower: Floats, upper: Floats, scaling: Scaling) -> Box:
 
 @dataclass(frozen=True)
 class Invented:
-    """A block of invented rows, as often as it fits, then its first rows once more."""
+    """A block of simulated rows, repeated to the number of rows."""
 
     block: Floats  # Shape (columns, block rows)
     rows: int
@@ -116,7 +116,7 @@ class Invented:
 
     @property
     def parts(self) -> list[tuple[int, Floats]]:
-        """How often which rows stand."""
+        """Rows and how often they are repeated."""
         parts = [(self.full_blocks, self.block), (1, self.remainder)]
         return [(times, rows) for times, rows in parts if times and rows.size]
 
@@ -157,7 +157,7 @@ class Invented:
 
 
 class Repeated(Passes):
-    """Passes over rows that stand several times: read once, their exact sums multiplied.
+    """Passes over repeated rows: read once, their exact sums multiplied.
 
     A sum over rows is what it would be if each were there: nothing is approximated.
     """
@@ -189,7 +189,7 @@ class Repeated(Passes):
 
 
 class RepeatedGradients(Gradients):
-    """Gradients of rows that stand several times: read once, multiplied.
+    """Gradients of repeated rows: read once, multiplied.
 
     Integers are what they would be if each row were there; sums in floating point, inside a
     minimiser, up to their rounding.
@@ -220,14 +220,14 @@ class RepeatedGradients(Gradients):
 
 
 def _times(part: Any, times: int) -> Any:
-    """Return as often what a block adds; integers as Python's, which have room for it."""
+    """Return a multiple of a block's sum; integers as Python's, which do not overflow."""
     if isinstance(part, np.ndarray):
         return part.astype(object) * times
     return multiplied(part, times)
 
 
 def _sum(parts: list[tuple[int, Any]]) -> Statistic:
-    """Add statistics, each as often as its rows stand."""
+    """Add statistics, each multiplied by the repetitions of its rows."""
     total: Statistic | None = None
     for times, statistic in parts:
         exact, rows = statistic.cross()
@@ -243,7 +243,7 @@ def shaped(shape: Shape, shares: Floats, box: Box, rows: int, rng: np.random.Gen
     """Make rows of a shape between the bounds of a box.
 
     Normal columns have exactly the relative eigenvalues `shares` in random directions, and a mean
-    square of 1; then the shape makes them what they are, and bounds clip them.
+    square of 1; then the shape transforms them, and bounds clip them.
 
     Examples
     --------
@@ -299,7 +299,7 @@ def invent(
 
 
 def numbered(columns: int) -> list[str]:
-    """Return names of invented columns."""
+    """Return names of simulated columns."""
     return [f"x{number}" for number in range(1, columns + 1)]
 
 
@@ -307,7 +307,7 @@ def _directions(columns: int, rng: np.random.Generator) -> Floats:
     return np.asarray(np.linalg.qr(rng.normal(size=(columns, columns)))[0])
 
 
-# Invented rows of a formula with a response: variables of a shape, coded, and what fits them.
+# Simulated rows of a formula with a response: variables of a shape, coded, with a response.
 
 # Choices, of the models that rows follow: the share of a number's variance that is explained, the
 # rate of an outcome and the spread of its log odds, and, of counts, their mean as a share of the
@@ -318,7 +318,7 @@ COUNTED, LOG_COUNTS = 0.1, 0.5
 
 
 def inventing(lengths: tuple[float, ...]) -> Mapping[str, Shape]:
-    """Return the shapes that numbers are tried in, or normal ones of given spreads."""
+    """Return the shapes of numbers to try, or normal ones of given spreads."""
     if not lengths:
         return SHAPES
     return {
@@ -335,7 +335,7 @@ def _spread(length: float, latent: Floats, rng: np.random.Generator) -> Floats:
 
 @dataclass(frozen=True)
 class InventedFit:
-    """Coded terms and response, a block that stands as often as it fits, then its first rows."""
+    """Coded terms and response, a block repeated to the number of rows."""
 
     terms: Floats  # Shape (terms, block rows), in units of the coded columns
     response: Floats  # Shape (block rows,)
@@ -344,7 +344,7 @@ class InventedFit:
 
     @cached_property
     def times(self) -> Floats:
-        """How often each row of the block stands, shape (block rows,)."""
+        """Repetitions of each row of the block, shape (block rows,)."""
         size = len(self.response)
         return np.asarray(self.rows // size + (np.arange(size) < self.rows % size), dtype=float)
 
@@ -378,7 +378,7 @@ def invented_fit(
     rows: int,
     rng: np.random.Generator,
 ) -> InventedFit:
-    """Invent variables with a spectrum between their bounds, code them, and draw a response.
+    """Simulate variables with a spectrum between their bounds, code them, and draw a response.
 
     `shares`, shape (variables of the terms,), are relative eigenvalues with the sum 1. Standardised
     terms have coefficients of one size and random signs.

@@ -1,4 +1,4 @@
-"""What verbs on linear predictors share: their way, and the call that a result keeps."""
+"""What verbs on linear predictors share: their specification, and the call of a result."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ ROUNDED = (
     "The sums of losses and gradients that it minimises are added over the sites in floating "
     "point, not exactly: the noise allows for their rounding, as for one table."
 )
-ALONE = "One ridge alone is no choice: it was fitted to all rows, and nothing went on choosing."
-# Of a response: a choice, beyond what a table of coefficients is read for.
+ALONE = "With a single ridge nothing was chosen: it was fitted to all rows with the whole budget."
+# A choice: levels of a response, more than a table of coefficients can show.
 MOST_LEVELS = 100
 Table = Mapping[str, type[RegressionMechanism]]
 
 
 class Linear(NamedTuple):
-    """Both sides of a formula, the design of no rows, and how rows become predictors."""
+    """The equation, its design without rows, and how rows become predictors."""
 
     equation: TwoSided
     design: PrivateDesign
@@ -48,7 +48,7 @@ class Linear(NamedTuple):
 
 
 class Model(NamedTuple):
-    """The model in a word, what is summed over rows, and levels of a response that has them."""
+    """The family, the loss summed over rows, and the levels of a response that has them."""
 
     family: str
     loss: Loss | Poisson | Multinomial
@@ -64,14 +64,14 @@ def linear(question: Question) -> Linear:
     if equation.offset:
         raise FormulaError(
             f"{shorten(equation.offset)!r}: the mechanisms of this model have no proof with an "
-            "offset; dp_lm takes it, and so does a term of its own, whose coefficient is estimated"
+            "offset; use dp_lm, or write it as a term, whose coefficient is estimated"
         )
     design = joint_design(
         equation,
         question.codebook,
         scale=question.words["scale"],
         row_norm=question.words["row_norm"],
-        # Without an intercept a moved column would be another model.
+        # Without an intercept a centred column would be another model.
         center=equation.intercept,
     )
     scaled, points = design.scaling, equation.response.blocks[0].points
@@ -120,7 +120,7 @@ def coefficients_way(
     automatic: tuple[str, str],
     result: Callable[[CoefficientsCall, CoefficientsRelease, Coder | None], Made],
 ) -> Way[Made]:
-    """Return the way of a verb on a linear predictor."""
+    """Build the specification of a verb on a linear predictor."""
     facts = RegressionFacts(terms.predictors, model.loss, question.adjacency)
     words = {"inference": False, **question.words}
 
@@ -189,7 +189,7 @@ def _worst_case(linear: Linear) -> float:
 
 
 def _matrix(linear: Linear) -> Floats:
-    """Return what turns coefficients of the ball into those of the coded columns."""
+    """Return the matrix from coefficients of the ball to those of the coded columns."""
     predictors, scaled = linear.predictors, linear.design.scaling
     first, size = int(predictors.intercept), predictors.columns
     matrix = np.zeros((size, size))
@@ -204,15 +204,15 @@ def _matrix(linear: Linear) -> Floats:
     return matrix
 
 
-# ``tune``: an option of which several values are tried, and one is chosen privately.
+# ``tune``: values of an option, of which one is chosen privately.
 
-# Every one of them costs a part of the budget: a choice.
+# A choice: every value costs a part of the budget.
 MOST: Final = 20
 
 
 @dataclass(frozen=True)
 class Tune:
-    """Values of an option to choose from; None stands for the mechanism's own."""
+    """Values of an option to choose from; None stands for the mechanism's default."""
 
     values: tuple[float | None, ...]
 
@@ -223,8 +223,7 @@ def tune(values: Iterable[float | None]) -> Tune:
     Parameters
     ----------
     values : iterable of float or None
-        Two to 20 public numbers, none twice. None is what the mechanism would
-        take by itself.
+        Two to 20 public numbers, none twice. None stands for the mechanism's default.
 
     Returns
     -------
@@ -234,34 +233,29 @@ def tune(values: Iterable[float | None]) -> Tune:
     Raises
     ------
     ArgumentError
-        If there are none, too many, or one twice; if one is not a number.
+        If there is no value, too many or a duplicate; if a value is not a number.
 
     Notes
     -----
-    Of the budget 40 % goes on the choice. Coins part the rows, those of a person
-    together: each value is tried on three quarters of them, and the other
-    quarter draws one by the exponential mechanism, by its Brier score
-    (``dp_glm``) or its wrong labels (``dp_svm``). As a row is on one side alone,
-    trials and draw cost no more than trials. The value that was drawn is fitted
-    to all rows for the other 60 %. It is one charge; no score is released. One
-    value alone is no choice: it is fitted for the whole budget.
+    The choice takes 40 % of the budget. Rows are split at random, those of a person together: each
+    value is fitted to three quarters of them, and the other quarter draws one by the exponential
+    mechanism, by its Brier score (``dp_glm``) or its wrong labels (``dp_svm``). As each row is in
+    one part only, fits and draw cost no more than the fits. The drawn value is fitted to all rows
+    with the other 60 %. It is one charge; no score is released. A single value is fitted with the
+    whole budget.
 
-    *When it does not help*, which is mostly. The mechanism's own ridge is made
-    for its noise: in ``benchmarks/tune.py``, with 2,000 and 20,000 rows of six
-    shapes at eps = 1, a larger one is better by hindsight in 2 of 48 cells, by
-    3 % at most. A choice of three costs its share of the budget where it is
-    right: with 20,000 rows the excess error is 1.0 to 2.4 times that of no
-    choice in 22 of 24 cells. Where trials are mostly noise, which a larger ridge
-    always hides, it is wrong: with 2,000 rows the error is up to 10 times as
-    large, and in two cells of 20,000 rows 19 and 115 times. Tune few values, far
-    apart, of many rows, where predictions matter and the own ridge is known to
-    be wrong.
+    *It rarely helps.* The mechanism's default ridge suits its noise: in ``benchmarks/tune.py``,
+    with 2,000 and 20,000 rows of six shapes at eps = 1, a larger one is better by hindsight in 2 of
+    48 cells, by 3 % at most. A choice of three costs its share of the budget where it is right:
+    with 20,000 rows the excess error is 1.0 to 2.4 times that of no choice in 22 of 24 cells. Where
+    the fits are mostly noise, which favours a larger ridge, it is wrong: with 2,000 rows the error
+    is up to 10 times as large, and in two cells of 20,000 rows 19 and 115 times. Tune few values,
+    far apart, of many rows, where predictions matter and the default ridge is known to be wrong.
 
-    *Intervals* (``inference=True``) are those of the value that was drawn, as if
-    it had been given. Of k intervals of 95 %, one a value, all cover with a
-    chance of 1 - 0.05 k at least, so the one that was drawn does, whatever it
-    was drawn by. Where the ridge's pull is taken off they hardly differ, and
-    cover as without a choice.
+    *Intervals* (``inference=True``) are those of the drawn value, as if it had been given. Of k
+    intervals of 95 %, one per value, all cover with a probability of at least 1 - 0.05 k, so
+    the drawn one does too, however it was drawn. Where the ridge's bias is corrected they
+    hardly differ, and cover as without a choice.
 
     Examples
     --------
@@ -283,12 +277,14 @@ def tune(values: Iterable[float | None]) -> Tune:
     if not 1 <= len(numbers) <= MOST:
         raise ArgumentError(f"tune: {len(numbers)} values; expected 2 to {MOST}: {write}")
     if len(set(numbers)) < len(numbers):
-        raise ArgumentError("tune: a value is listed twice, and would be paid for twice: once each")
+        raise ArgumentError(
+            "tune: a value is listed twice, and would be paid for twice; list each once"
+        )
     return Tune(numbers)
 
 
 def asked_ridge(value: object) -> object:
-    """Return the word of a question: candidates as a tuple, anything else as it is."""
+    """Return the option of a request: candidates as a tuple, other values unchanged."""
     if isinstance(value, Tune):
         return value.values
     if isinstance(value, Sequence | set | np.ndarray):
@@ -300,7 +296,7 @@ def asked_ridge(value: object) -> object:
 
 
 def with_ridge(strategy: Any, ridge: float | None) -> Any:
-    """Return a strategy with a ridge; ArgumentError where it has none, or one of its own."""
+    """Return a strategy with a ridge; ArgumentError where it takes none, or has another."""
     field_names = {field.name for field in fields(strategy)} if is_dataclass(strategy) else set()
     if "ridge" not in field_names:
         raise ArgumentError(
@@ -309,6 +305,6 @@ def with_ridge(strategy: Any, ridge: float | None) -> Any:
         )
     if strategy.ridge not in (None, ridge):
         raise ArgumentError(
-            f"ridge= is said twice, and mechanism= has {strategy.ridge:g}: say it in one of them"
+            f"ridge= is set twice, and mechanism= has {strategy.ridge:g}: set it in one of them"
         )
     return replace(strategy, ridge=ridge)

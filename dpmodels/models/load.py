@@ -44,15 +44,14 @@ def load(path: str | PathLike[str]) -> Any:
     Raises
     ------
     FrameError
-        If the file is missing, was not written by ``save``, was changed, is of
-        an earlier version, or says what does not go together; the message
-        names the first fault.
+        If the file is missing, was not written by ``save``, was changed, is of an earlier version,
+        or is inconsistent; the message names the first fault.
 
     Notes
     -----
-    A digest in the file shows damage and careless change. It is no signature:
-    who can change a file can write the digest too. What a file says of privacy
-    is as true as whoever it comes from.
+    A digest in the file detects damage and careless changes. It does not sign the file: who can
+    change a file can write the digest too. Trust a file's statements on privacy as far as its
+    author.
 
     Examples
     --------
@@ -72,18 +71,18 @@ def load(path: str | PathLike[str]) -> Any:
     try:
         return replay(saved) if saved.format == FORMAT else result_of_format_1(saved)
     except DPModelsError as error:
-        raise FrameError(f"{str(path)!r} is no result that can be used: {error}") from None
+        raise FrameError(f"{str(path)!r} is not a usable result: {error}") from None
 
 
 # Results saved in the first format of files, read as the requests that they were made by.
 #
-# That format held every field of a result. The request follows from these, and is replayed as any
+# That format had every field of a result. The request follows from these, and is replayed as any
 # other. Of a part of a joint release only its own columns are in the file: it prints as it did, and
 # has no request.
 
 FORMAT_1: Final = "dpmodels.result/1"
 
-# Fields of a file of format 1, by name: what each holds goes by the verb.
+# Fields of a file of format 1, by name; their content depends on the verb.
 Fields = Mapping[str, Any]
 Words = Callable[[Any, Any, Fields], Fields]
 _NO_FIELDS: Final[Mapping[str, Shape]] = MappingProxyType({})
@@ -152,7 +151,7 @@ def _part_of(expected: MomentsCall, call: MomentsCall) -> MomentsCall:
 
 
 def _row_norm(default_norm: float | None, call: Any, release: object) -> float | None:
-    """Return the word row_norm= where rows were clipped to less than the codebook allows."""
+    """Return the option row_norm= where rows were clipped to less than the codebook allows."""
     clipped_by_release = (
         isinstance(call, MomentsCall) and getattr(release, "ball", None) is not None
     )
@@ -166,7 +165,7 @@ def _row_norm(default_norm: float | None, call: Any, release: object) -> float |
 
 
 def _scaled(*names: str) -> Words:
-    """Return how the words of a verb on moments follow from its call."""
+    """Return the function from a call on moments to the options of its verb."""
 
     def words(call: MomentsCall, release: Any, fields: Fields) -> Fields:
         options = {name: getattr(call, name) for name in names}
@@ -220,7 +219,7 @@ def _followed(call: DescribedCall, release: Any, fields: Fields) -> Fields:
 
 
 def _breaks(ends: Floats, number: Real) -> tuple[Any, ...]:
-    """Return the word breaks= of the ends of bins, which lie beside whole numbers."""
+    """Return the option breaks= from edges of bins, which lie beside whole numbers."""
     if by_whole_numbers(number):
         ends = np.concatenate([ends[:1] + 0.5, ends[1:] - 0.5])
     ends = np.clip(ends, number.lower, number.upper)

@@ -1,4 +1,4 @@
-"""``dp_margins``: private margins by formula, which agree."""
+"""``dp_margins``: private, consistent margins by formula."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def dp_margins(
     mechanism: str | MarginMechanism = "auto",
     **shared: Unpack[Shared],
 ) -> MarginsResult:
-    """Release margins of one table, which agree, from one budget.
+    """Release consistent margins of one table from one budget.
 
     Parameters
     ----------
     formula : str
-        A margin a term: ``"~ sex*region + region:drug"`` are those of sex, of
-        region, of sex by region, and of region by drug;
-        ``"~ (a + b + c)**2"`` all of two variables, ``"~ .**2"`` those of the
-        codebook. Numbers are cut at public breaks, ``cut(age, [0, 30, 100])``.
-        A margin of a million cells at most, and all of them together.
+        One margin per term: ``"~ sex*region + region:drug"`` are those of sex, of
+        region, of sex by region, and of region by drug; ``"~ (a + b + c)**2"`` all
+        of two variables, ``"~ .**2"`` those of the codebook. Numbers are cut at
+        public breaks, ``cut(age, [0, 30, 100])``. A margin of a million cells at
+        most, and all of them together.
     protocol
         Here ``"pooled"`` or ``"local"``.
     mechanism : {"auto", "residual", "marginals"} or instance

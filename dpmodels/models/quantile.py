@@ -31,8 +31,8 @@ from dpmodels.typing import Floats
 
 # Cells of the grid, a choice: fewer where there are many groups.
 FINEST, COARSEST = 2**16, 1_000
-MOST_PROBS = 100  # A choice: they share the budget, and little is left to each of more
-# So many are drawn with less noise than they are counted with, where no interval is wanted.
+MOST_PROBS = 100  # A choice: they share the budget, and more leave little to each
+# Without intervals so few are drawn with less noise than counts have.
 FEW_PROBS = 3
 # From so many on a tree has less noise in ranks than cells cut around each of them; of a number
 # with few steps, whose values have cells of their own, it has not. Tried on rows of many shapes.
@@ -76,20 +76,17 @@ def dp_quantile(
 
     Notes
     -----
-    What is noisy is the rank, not the value. The declared range has 65,536
-    public cells, fewer where there are more than 15 groups: half of them equal,
-    half of them finer towards 0, so that bounds may be far too wide. A number
-    that is declared in steps, ``dp.Numeric(0, 15, step=1)``, has its steps for
-    cells, and its quantiles are among them.
+    The noise is in the rank, not in the value. The declared range has 65,536 public cells, fewer
+    where there are more than 15 groups: half of them equal, half of them finer towards 0, so that
+    bounds may be far too wide. A number that is declared in steps, ``dp.Numeric(0, 15, step=1)``,
+    has its steps for cells, and its quantiles are among them.
 
-    Intervals are ranks inverted, with no density: they hold for whole numbers
-    and other values that many rows share as well. Their ends are those of
-    cells, rounded outwards, so that they cover somewhat more often than stated
-    where cells hold many rows or the noise is large.
+    Intervals invert ranks, without a density: they also hold for whole numbers and other values
+    that many rows share. Their ends are those of cells, rounded outwards, so that they cover
+    somewhat more often than stated where cells hold many rows or the noise is large.
 
-    Near 0 and 1 noise would take ranks out of the rows, where any value of the
-    empty range might be found: there a quantile farther inside stands for the
-    one asked, and `drawn` says which.
+    Near 0 and 1 the noise could move ranks beyond the rows, to any value of the empty range: there
+    a quantile farther inside replaces the requested one, and `drawn` says which.
 
     References
     ----------
@@ -142,7 +139,10 @@ def quantile_way(question: Question) -> Way[QuantileResult]:
 def _auto(probs: tuple[float, ...], level: float | None, grid: Grid) -> tuple[str, str]:
     """Return the name of a mechanism, and the reason."""
     if level is None and len(probs) <= FEW_PROBS:
-        return "exponential", "it draws few quantiles with less noise, and no interval is wanted."
+        return (
+            "exponential",
+            "it draws few quantiles with less noise, and no interval is requested.",
+        )
     if len(probs) >= MANY_PROBS and grid.cells > FIRST:
         return "tree", f"one tree of counts serves all {len(probs)} quantiles together."
     if level is None:
@@ -151,7 +151,7 @@ def _auto(probs: tuple[float, ...], level: float | None, grid: Grid) -> tuple[st
 
 
 def grid_of(grouped: Tally) -> Grid:
-    """Return the cells of a number's range, for all groups together not too many."""
+    """Return the cells of a number's range, limited over all groups together."""
     number = grouped.measured
     assert number is not None
     max_cells = max(min(FINEST, MAX_CELLS // grouped.cells), COARSEST)

@@ -1,4 +1,4 @@
-"""``reading``: what a guarantee lets anybody tell."""
+"""``reading``: the inference about a row that a guarantee allows."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def reading(
     person: str | None = None,
     rows: int | Literal["mean"] | None = None,
 ) -> ReadingResult:
-    """Say what guarantees mean: power of tests, posteriors, advantages, lies.
+    """Interpret guarantees: power of tests, posteriors, advantages, lies.
 
     Parameters
     ----------
     budget : PureDP, ApproxDP or ZCDP, list of these, Ledger or result, optional
-        What is read: guarantees; a ledger's, and what it was charged so far; a result's, and that
-        of its noise where this is Gaussian alone, or without delta.
+        Guarantees; a ledger, for its guarantee and its charges so far; or a result, for its
+        guarantee and that of its noise where this is only Gaussian, or without delta.
     eps, delta : optional
         Instead of `budget`; several eps may be listed.
     alpha : float, default 0.05
@@ -53,7 +53,7 @@ def reading(
     prior : float, default 0.5
         Probability, in (0, 1), that an adversary gives beforehand to somebody's part in the table.
     adjacency, person, rows : optional
-        Who is protected, as for the verbs; of a ledger or a result left out, as they say it.
+        Who is protected, as for the verbs; leave out for a ledger or a result, which state it.
 
     Returns
     -------
@@ -64,18 +64,18 @@ def reading(
     Raises
     ------
     BudgetError
-        If `budget` is nothing of the kind, such as a Pufferfish one, or makes no sense.
+        If `budget` is of another kind, such as a Pufferfish guarantee, or invalid.
     ArgumentError
-        If `alpha` or `prior` is not between 0 and 1, or neighbours are said twice.
+        If `alpha` or `prior` is not between 0 and 1, or neighbours are set twice.
 
     Notes
     -----
-    A test at level alpha takes a table without the row for one with it at a rate of alpha at most.
-    Its power is then ``1 - f(alpha)`` at most, f the trade-off curve of the guarantee [1]_ [2]_:
-    with (eps, delta) ``max(0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha))``. The odds of a
-    prior are multiplied by ``e^eps`` at most without delta, and else by ``alpha / f(1 - alpha)``
-    but for outputs of probability alpha. The advantage is ``(e^eps - 1 + 2 delta) / (e^eps + 1)``.
-    A yes that is a lie with probability ``1 / (1 + e^eps)`` has the guarantee eps.
+    A test at level alpha has at most a rate alpha of false alarms. Its power is then
+    ``1 - f(alpha)`` at most, f the trade-off curve of the guarantee [1]_ [2]_: with (eps, delta)
+    ``max(0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha))``. The odds of a prior are
+    multiplied by ``e^eps`` at most without delta, and else by ``alpha / f(1 - alpha)`` but for
+    outputs of probability alpha. The advantage is ``(e^eps - 1 + 2 delta) / (e^eps + 1)``. A yes
+    that is a lie with probability ``1 / (1 + e^eps)`` has the guarantee eps.
 
     References
     ----------
@@ -103,8 +103,8 @@ def reading(
     if isinstance(budget, Ledger | Result):
         if stated or relation is not None:
             raise ArgumentError(
-                f"budget={type(budget).__name__} says what is guaranteed to whom: leave out eps=, "
-                "delta=, adjacency=, person= and rows="
+                f"budget={type(budget).__name__} states its guarantee and neighbours: leave out "
+                "eps=, delta=, adjacency=, person= and rows="
             )
         read = _of_ledger if isinstance(budget, Ledger) else _of_result
         return read(budget, alpha, prior)
@@ -114,7 +114,7 @@ def reading(
 
 
 def _listed(budget: Any, eps: Any, delta: float) -> tuple[Guarantee, ...]:
-    """Return the guarantees that were asked for, one or more."""
+    """Return the requested guarantees, one or more."""
     if budget is None:
         guarantees = tuple(resolve_budget(level, delta) for level in _as_list(eps))
     else:
@@ -127,7 +127,7 @@ def _listed(budget: Any, eps: Any, delta: float) -> tuple[Guarantee, ...]:
 
 
 def _differential(guarantee: Any) -> Any:
-    """Return what is asked about; a BudgetError of what is no differential privacy."""
+    """Return a guarantee; BudgetError unless it is differentially private."""
     if isinstance(guarantee, Pufferfish):
         raise BudgetError(
             f"{guarantee.describe()}: tests and posteriors of who is in the table are bounded by "
@@ -142,7 +142,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _of_ledger(ledger: Any, alpha: float, prior: float) -> ReadingResult:
-    """Return what is guaranteed in all, and what was charged so far where that is something."""
+    """Return the guarantee of a ledger, and that of its charges so far, if any."""
     guarantee = _differential(ledger.guarantee)
     labels, curves = [f"{guarantee.describe()}, in all"], [guarantee]
     spent = ledger.spent

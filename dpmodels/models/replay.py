@@ -30,7 +30,7 @@ def all_verbs() -> dict[str, Verb]:
 
 
 def specified(request: Question, release: Any) -> Spec[Any]:
-    """Return the specification of a request from a file; typed errors for what is not a request.
+    """Return the specification of a request from a file; typed errors if it is not valid.
 
     The release is that of the result: what is derived from another result is laid out from it.
     """

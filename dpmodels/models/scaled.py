@@ -1,4 +1,4 @@
-"""What verbs on moments of scaled columns share: their way, and the call that a result keeps."""
+"""What verbs on moments of scaled columns share: their specification, and the call of a result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dpmodels.sites import together
 from dpmodels.typing import Coder
 
 Made = TypeVar("Made")
-# What verbs take whose results need Gaussian noise of a known law.
+# Mechanisms for results that need Gaussian noise of a known distribution.
 GAUSSIAN_MOMENTS: Table = {"gauss": COVARIANCE["gauss"]}
 MANY_PASSES = frozenset(
     name for name, kind in COVARIANCE.items() if getattr(kind, "passes", "one") == "many"
@@ -40,7 +40,7 @@ def scaled_way(
     coded: Design | None = None,
     check: Callable[[Any], None] = accept,
 ) -> Way[Made]:
-    """Return the way of a verb on moments; `coded` are its columns, if not of a right-hand side."""
+    """Build the specification of a verb on moments; `coded` are columns other than a formula's."""
     words, relation = question.words, question.adjacency
     center, scale = words.get("center", True), words.get("scale", "range")
     denoise, row_norm = checked_rule(words.get("denoise")), words["row_norm"]
@@ -90,19 +90,19 @@ def scaled_way(
 
 
 def require_gaussian(strategy: object, verb: str) -> None:
-    """Refuse what a result with intervals cannot be made of."""
+    """Refuse mechanisms that do not support intervals."""
     is_registered_gaussian = (
         isinstance(strategy, UserSupplied) and strategy.mechanism.law == "gaussian"
     )
     if not is_registered_gaussian and not isinstance(strategy, Gauss):
         raise ArgumentError(
             f"mechanism= is of type {type(strategy).__name__}; dp_{verb} needs moments with "
-            'Gaussian noise of a known law: write "gauss", or a registered mechanism of that law'
+            'Gaussian noise of a known distribution: write "gauss", or such a registered mechanism'
         )
 
 
 def checked_rule(denoise: object) -> str | None:
-    """Return the rule by which noise is taken off eigenvalues, or say which there are."""
+    """Return the rule for removing noise from eigenvalues; ArgumentError lists the rules."""
     if denoise is None or (isinstance(denoise, str) and denoise in RULES):
         return denoise
     rules = ", ".join(f'"{rule}"' for rule in RULES)
@@ -110,7 +110,7 @@ def checked_rule(denoise: object) -> str | None:
 
 
 def moments_call(private_design: PrivateDesign, settings: Mapping[str, Any]) -> MomentsCall:
-    """Return the public facts of a design; `settings` fill what it does not say."""
+    """Return the public facts of a design; `settings` are the other fields."""
     public, scaling = private_design.public, private_design.scaling
     return MomentsCall(
         formula=public.formula,

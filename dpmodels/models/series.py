@@ -54,9 +54,8 @@ def dp_series(
     data
         A row is an event.
     time : str
-        The variable that tells when: a :class:`Date`, a whole number or an
-        ordered category of the codebook, whose public ends are those of the
-        series.
+        The time of the event: a :class:`Date`, a whole number or an ordered category of the
+        codebook, whose public bounds are those of the series.
     by : {"day", "week", "month", "quarter", "year"} or int, optional
         Periods of days, the first and last of which may be cut by the declared
         ends, or of so many days or whole numbers from the first on; by default
@@ -75,14 +74,12 @@ def dp_series(
 
     Notes
     -----
-    Rows without a time, with days outside the declared ones, or of which the
-    event is not true, count as incomplete; whole numbers outside their bounds
-    are held at them.
+    Rows without a time, with days outside the declared ones, or for which the event is not true,
+    count as incomplete; whole numbers outside their bounds are clipped to them.
 
-    Both mechanisms are those of counts that are released as time goes by:
-    every period's numbers depend on it and those before it alone, so that the
-    guarantee would be the same. This is one release of a table that is at
-    hand; what has to be added as it comes is not offered.
+    Both mechanisms are those of continual release: the numbers of every period depend only on it
+    and earlier ones, so that the guarantee would be the same. This is one release of a complete
+    table; adding periods later is not offered.
 
     References
     ----------
@@ -125,7 +122,7 @@ def series_way(question: Question) -> Way[SeriesResult]:
 
 
 def _require_running(release: Any) -> None:
-    """Refuse sums that are not of counts over time."""
+    """Refuse sums of a mechanism that is not for counts over time."""
     if release.sums not in RUNNING:
         raise FrameError("release.sums: not sums of counts over time")
 
@@ -166,7 +163,7 @@ def tallied(formula_sides: Sides, over: Periods) -> Tally:
     if not formula_sides.described:
         if not _ALL_ROWS.fullmatch(formula_sides.text):
             raise FormulaError(
-                f"formula {shorten(formula_sides.text)!r} says nothing to count; write '~ 1' for "
+                f"formula {shorten(formula_sides.text)!r} names nothing to count; write '~ 1' for "
                 "all rows, '~ event', or '~ event | group'"
             )
         return Tally((*formula_sides.groups, over.factor))

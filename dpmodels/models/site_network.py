@@ -1,4 +1,4 @@
-"""Both halves of a release over a network: a site answers once, the aggregator asks all first."""
+"""A release over a network: a site answers once, the aggregator first asks all for their terms."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LOG: Final = logging.getLogger("dpmodels.sites")
 
 @dataclass(frozen=True, repr=False)
 class SiteAnswers:
-    """What one site states, and how it answers."""
+    """The terms of one site, and its answers."""
 
     site: str
     protocol: LetterProtocol
@@ -54,7 +54,7 @@ class SiteAnswers:
         if keyed and bool(self.cards) == bool(self.sites):
             raise ArgumentError(
                 f"protocol={name!r} needs either cards=, those of all sites, or sites=, their "
-                "names, if the aggregator is trusted to hand on their keys"
+                "names, if the aggregator is trusted to pass on their keys"
             )
         if self.sites and self.site not in self.sites:
             raise ArgumentError(f"sites=: this site, {self.site!r}, is not among them")
@@ -69,7 +69,7 @@ class SiteAnswers:
             kind = type(error).__name__
             _LOG.warning("site %r did not answer. %s: %s", self.site, kind, error)
         except Exception:
-            # What a reader of rows raises may quote one: not even its name goes on.
+            # An error while reading may quote a row: not even its class is sent.
             kind = "an error outside dpmodels"
             _LOG.warning("site %r did not answer: %s", self.site, kind)
         return {"site": self.site, "refusal": f"it cannot answer ({kind}); its own log says why"}
@@ -77,7 +77,7 @@ class SiteAnswers:
     def _answer(self, question: str, request: Mapping[str, Any]) -> Answer:
         session = self.terms["session"]
         if request.get("session") != session:
-            return self._refusal(f"its session is {session!r}, another one than was asked for")
+            return self._refusal(f"its session is {session!r}, not the requested one")
         if self.key is not None:
             finish(self.key, self.site, self.path, self.terms, self.ledger)
         if self.path.exists():
@@ -109,7 +109,7 @@ class SiteAnswers:
         return {self.site: public_bytes(take_seat(self.key, self.site, ()).private).hex()}
 
     def _cards(self, received_keys: Any, folder: Path) -> Sequence[AnyPath]:
-        """Return one's own copies of the cards, or else those handed on."""
+        """Return the site's own copies of the cards, or else those received."""
         if not self.sites:
             return self.cards
         cards = [folder / f"{position}.card" for position in range(len(received_keys))]
@@ -189,7 +189,7 @@ def agreed_terms(stated: Mapping[str, Terms]) -> Terms:
 def _meet(
     post: Post, sites: Sequence[str], session: str, until: float
 ) -> tuple[dict[int, str], dict[str, Terms]]:
-    """Ask every node who it is and what it states, until all sites are known."""
+    """Ask every node for its site and terms, until all sites are known."""
     site_of_node: dict[int, str] = {}
     stated: dict[str, Terms] = {}
     asked_nodes: set[int] = set()
@@ -224,9 +224,9 @@ def _ask(post: Post, asked_nodes: set[int], session: str, until: float) -> list[
 
 
 def _terms_of(site: str, answer: Mapping[str, Any], stated: Mapping[str, Terms]) -> Terms:
-    """Return the terms in a site's answer, the first and only one."""
+    """Return the terms in a site's answer, which is its only one."""
     if "terms" not in answer:
-        why = _quoted(answer.get("refusal", "it did not say what was asked"), 300)
+        why = _quoted(answer.get("refusal", "it did not answer the question"), 300)
         raise FrameError(f"site {site!r} refuses: {why}; {_UNTOUCHED}")
     if not _are_terms(answer["terms"]):
         raise FrameError(f"site {site!r} uses another version of dpmodels; {_UNTOUCHED}")
@@ -237,7 +237,7 @@ def _terms_of(site: str, answer: Mapping[str, Any], stated: Mapping[str, Terms])
 
 
 def _are_terms(plain: Any) -> bool:
-    """Tell whether terms are of the shape that all state."""
+    """Whether terms have the expected structure."""
     try:
         conform(STATED, plain, "")
     except FrameError:
@@ -246,7 +246,7 @@ def _are_terms(plain: Any) -> bool:
 
 
 def _quoted(text: object, max_length: int) -> str:
-    """Return what a node wrote, as it can be printed."""
+    """Return the printable text of a node."""
     return shorten(printed(str(text)), max_length)
 
 
@@ -257,7 +257,7 @@ def _receive(
     files: Mapping[str, Path],
     until: float,
 ) -> dict[str, str]:
-    """Put the letters of all sites into files; return why, of those of which none came."""
+    """Write the letters of all sites to files; return the reason for each missing one."""
     waiting, failed = dict(site_of_node), {}
     while waiting and time.monotonic() <= until:
         for node, answer in post.arrived():
@@ -276,7 +276,7 @@ def _receive(
 
 
 def _store(text: str, site: str, terms: Terms, file: Path) -> str:
-    """Keep a letter; say what is wrong with it, nothing where it is as agreed."""
+    """Write a letter; return what is wrong with it, or an empty text."""
     try:
         write_whole(file, text.encode(errors="replace"))
         letter = read_letter(file)
@@ -289,11 +289,11 @@ def _store(text: str, site: str, terms: Terms, file: Path) -> str:
     return f"its letter is of other terms: {mismatch}" if mismatch else ""
 
 
-# What carries a release over a network: questions to nodes, and their answers.
+# The transport of a release over a network: questions to nodes, and their answers.
 
 
 class Post(Protocol):
-    """What carries questions to nodes and brings their answers."""
+    """Sends questions to nodes and returns their answers."""
 
     def nodes(self) -> Sequence[int]:
         """Return the nodes that are connected now."""
@@ -302,7 +302,7 @@ class Post(Protocol):
     def send(
         self, question: str, contents: Mapping[int, Mapping[str, Any]], seconds: float
     ) -> None:
-        """Ask nodes; a question not taken up in that time is void."""
+        """Ask nodes; a question not received in that time expires."""
         ...
 
     def arrived(self) -> Sequence[tuple[int, Mapping[str, Any]]]:

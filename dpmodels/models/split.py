@@ -53,15 +53,14 @@ def split_budget(
     Parameters
     ----------
     recipe : callable
-        Takes the rows, then one parameter a stage, two or more; returns a
-        score. What a stage is given are the words ``budget`` and ``ledger``,
-        to be handed to its verb: ``recipe(rows, pca, svm)`` calls
-        ``dp.dp_pca(..., **pca)`` and ``dp.dp_svm(..., **svm)``. Parameters
-        with defaults are no stages.
+        Takes the rows, then one parameter a stage, two or more; returns a score. Each stage gets
+        the options ``budget`` and ``ledger`` for its verb: ``recipe(rows, pca, svm)`` calls
+        ``dp.dp_pca(..., **pca)`` and ``dp.dp_svm(..., **svm)``. Parameters with defaults are not
+        stages.
     data : object
-        **Public or simulated rows**, like the private ones; handed to the
-        recipe as they are. Scores on private rows would give them away: no
-        guarantee covers what this function returns, and it cannot tell.
+        **Public or simulated rows**, like the private ones; passed to the recipe unchanged. Scores
+        on private rows would reveal them: no guarantee covers the output of this function, which
+        cannot check this.
     eps, delta, budget
         The guarantee of all stages together, as for :func:`dp_pca`.
     shares : array_like, optional
@@ -71,35 +70,34 @@ def split_budget(
     repeats : int
         Runs of each division, from 2.
     best : {"largest", "smallest"}
-        Which score is the best.
+        Whether large or small scores are better.
     adjacency : {"replace", "add-remove"}
-        Who is a neighbour, as in the recipe's verbs.
+        The neighbours, as in the recipe's verbs.
 
     Returns
     -------
     SplitResult
-        Its ``budgets`` are the words of the stages in the best division.
+        Its ``budgets`` are those of the stages in the best division.
 
     Raises
     ------
     ArgumentError
-        If the recipe has fewer than two stages, fails, leaves a stage out or
-        returns no finite number; if its stages cost more than the whole; if
-        an argument is none of the above. Messages about a run name its shares.
+        If the recipe has fewer than two stages, fails, leaves a stage out or returns no finite
+        number; if its stages cost more than the budget; if an argument is invalid. Messages about a
+        run name its shares.
     BudgetError
-        If the budget makes no sense.
+        If the budget is invalid.
 
     Notes
     -----
-    Every run is made inside a simulation of its own, with the same random words
-    for all divisions; each stage has a ledger that refuses what goes beyond its
-    part. The parts compose to the whole: eps and rho add up; with a delta,
-    stages of Gaussian noise divide ``1/m**2`` of their joint multiplier, which
-    is exact, and other stages their share of eps. Which are which is read off
-    the ledgers, in a run that is not counted.
+    Every run is made inside a simulation of its own, with the same random words for all divisions;
+    each stage has a ledger that refuses what goes beyond its part. The parts compose to the whole:
+    eps and rho add up; with a delta, stages of Gaussian noise divide ``1/m**2`` of their joint
+    multiplier, which is exact, and other stages their share of eps. The kind of each stage is read
+    off the ledgers, in a run that is not scored.
 
-    The best division depends on the budget, the number of rows and what they
-    are like: rows to plan with have to be like those to come in all three.
+    The best division depends on the budget, the number of rows and their distribution: public rows
+    must resemble the private ones in both.
 
     References
     ----------
@@ -144,7 +142,7 @@ def split_budget(
 
 
 class _Trial(NamedTuple):
-    """A recipe, its rows, what is asked and the divisions to try."""
+    """A recipe, its rows, the request and the divisions to try."""
 
     recipe: Callable[..., float]
     data: object
@@ -153,7 +151,7 @@ class _Trial(NamedTuple):
 
 
 def _tried(trial: _Trial, gaussian: Sequence[bool]) -> SplitResult:
-    """Run all divisions; start again where a stage's noise is not of the kind assumed."""
+    """Run all divisions; restart if a stage's noise is not of the assumed kind."""
     question = trial.question
     scores = np.empty((len(trial.shares), question.repeats))
     for number, shares in enumerate(trial.shares):
@@ -169,7 +167,7 @@ def _tried(trial: _Trial, gaussian: Sequence[bool]) -> SplitResult:
 def _run(
     trial: _Trial, shares: Floats, gaussian: Sequence[bool], repeat: int
 ) -> tuple[float, list[bool]]:
-    """Run the recipe once; return its score and whose noise was Gaussian throughout."""
+    """Run the recipe once; return its score and which stages had only Gaussian noise."""
     question = trial.question
     budgets = divide(question.guarantee, shares.tolist(), gaussian)
     ledgers = [Ledger(budget=guarantee, adjacency=question.adjacency) for guarantee in budgets]
@@ -200,13 +198,13 @@ def _require_spent(stages: Sequence[str], ledgers: Sequence[Ledger], where: str)
     for stage, ledger in zip(stages, ledgers, strict=True):
         if not ledger.entries:
             raise ArgumentError(
-                f"the recipe spent nothing of stage {stage!r} {where}: hand its words on to the "
+                f"the recipe spent nothing of stage {stage!r} {where}: pass its options to the "
                 f"verb, dp.dp_...(..., **{stage})"
             )
 
 
 def _check_together(question: SplitQuestion, events: Sequence[Event], where: str) -> None:
-    """Refuse stages that keep to their parts and yet cost more than the whole together.
+    """Refuse stages that keep to their parts but together cost more than the budget.
 
     A stage of many releases may: at the same delta they cost less than the sum of their eps.
     """

@@ -54,10 +54,9 @@ def dp_summary(
     a row's L1 norm is m and its L2 norm √m, so that Gaussian noise grows with
     the root of the number of variables.
 
-    The column of all groups together and the tests are made of what is released
-    for the groups, at no further cost: Welch's t or his analysis of variance for
-    means, chi-square for counts, with the noise counted in. p-values are not
-    adjusted for their number.
+    The column of all groups together and the tests use the release of the groups,
+    at no further cost: Welch's t or his analysis of variance for means, chi-square
+    for counts, allowing for the noise. p-values are not adjusted for their number.
 
     References
     ----------
@@ -94,8 +93,8 @@ def tables(formula_sides: Sides, neighbours: Adjacency) -> tuple[Tally, ...]:
     """Return a table for each variable that is described."""
     if not formula_sides.described:
         raise FormulaError(
-            f"formula {shorten(formula_sides.text)!r} names no variable to describe; write '~ a + "
-            "b' or 'a + b ~ group'"
+            f"formula {shorten(formula_sides.text)!r} has no variable to describe; write '~ a + b' "
+            "or 'a + b ~ group'"
         )
     return tuple(
         _tally(value, formula_sides.groups, neighbours) for value in formula_sides.described

@@ -1,4 +1,4 @@
-"""``dp_survey``: answers that came in randomised, tabulated or modelled, free of charge."""
+"""``dp_survey``: tables and regressions of randomised answers, free of charge."""
 
 from __future__ import annotations
 
@@ -64,26 +64,25 @@ def dp_survey(
     strata: Strata = None,
     csv: CsvMode | None = None,
 ) -> SurveyResult | Any:
-    """Read answers that respondents randomised themselves: estimates, errors, tests, regression.
+    """Analyse answers that respondents randomised themselves: estimates, errors, tests, regression.
 
     Parameters
     ----------
     formula : str
-        ``"~ drug + sex"``: the shares of all combinations of answers, of which
-        one question at least was randomised. ``"drug ~ age + sex"``: logistic
-        regression of a randomised answer of two levels, or compared with one,
-        ``"drug == 'often' ~ age"``, by terms that were not randomised.
+        ``"~ drug + sex"``: the proportions of all combinations of answers, with at least one
+        randomised question. ``"drug ~ age + sex"``: logistic regression of a randomised answer of
+        two levels, or compared with one, ``"drug == 'often' ~ age"``, by terms that were not
+        randomised.
     answers : frame
-        The answers as they came, one row a respondent: anything that the other
-        verbs read.
+        The reported answers, one row per respondent, in any format that other verbs read.
     device : mapping
         The device of each randomised question, by its variable.
     codebook : Codebook, mapping, draft, path or None
-        Public bounds and levels of the other variables; of randomised ones the
-        device knows the levels.
+        Public bounds and levels of the other variables; the device has the levels of randomised
+        ones.
     weights : str, optional
-        A number of the codebook: the weight of each respondent. Who has none
-        above 0 is left out.
+        A number of the codebook: the weight of each respondent. Respondents without a positive
+        weight are left out.
     strata : str or mapping, optional
         A category of the codebook within which respondents were drawn. With the
         population's shares or sizes, ``{"region": {"n": 0.4, "s": 0.6}}``,
@@ -103,15 +102,14 @@ def dp_survey(
 
     Notes
     -----
-    Nothing is charged: who sees the answers has seen what this verb sees. The
-    guarantee is local. It holds for each respondent, of the randomised answers
-    of the formula together, and rests on the device having been used before
-    answering, which no computation can see. Columns that came as they were,
-    such as age or sex, are those of the respondents and are not protected by
-    it: their counts, and fits by them, are as exact as in any survey.
+    Nothing is charged: the answers are already randomised. The guarantee is local. It holds for
+    each respondent, for the randomised answers of the formula together, and requires that the
+    device was used before answering, which cannot be checked. Columns that were not randomised,
+    such as age or sex, are not protected: their counts, and fits by them, are as exact as in any
+    survey.
 
-    A respondent whose answer is missing, or impossible under the device, counts
-    as incomplete and is left out. The shares are those of the others.
+    A respondent whose answer is missing, or impossible under the device, counts as incomplete and
+    is left out. Proportions are of the others.
 
     References
     ----------
@@ -189,8 +187,8 @@ def _modelled(
     who = respondents(answers, used, book, weights, strata)
     if who.shares is not None:
         raise FormulaError(
-            f"formula {shorten(formula)!r} is a regression, which shares of a population do not "
-            f"weigh; write strata={who.stratified!r}, and weights= of the respondents"
+            f"formula {shorten(formula)!r} is a regression, which is not weighted by a "
+            f"population's shares; write strata={who.stratified!r}, and weights= of the respondents"
         )
     fit, null, complete, incomplete = fitted_answers(
         who, equation, channel.truth, (1 - channel.truth) * channel.law[1]
@@ -211,7 +209,7 @@ def _modelled(
 def _result(
     formula: str, book: Codebook, release: Released, weights: str | None, strata: str | None
 ) -> object:
-    """Return the result of what was counted or fitted."""
+    """Return the result of a release."""
     words = {"weights": weights, "strata": strata}
     relation = release.adjacency
     request = Question("survey", formula, book, release.guarantee, relation, words)
@@ -260,9 +258,9 @@ def _channel(equation: TwoSided, devices: Devices) -> Channel:
     randomized = [name for name in equation.terms.codebook if name in devices]
     if randomized:
         raise FormulaError(
-            f"{randomized[0]!r} was randomised and stands on the right-hand side, where the error "
-            "in it would pull its coefficient towards 0; write it as the response, or cross it, "
-            f"'~ {randomized[0]} + ...'"
+            f"{randomized[0]!r} was randomised and stands on the right-hand side, where its error "
+            "would bias the coefficient towards 0; write it as the response, or cross it, '~ "
+            f"{randomized[0]} + ...'"
         )
     response = equation.response.blocks[0].factors[0]
     names = tuple(equation.response.codebook)
@@ -284,7 +282,7 @@ def _channel(equation: TwoSided, devices: Devices) -> Channel:
 
 
 def _terms(who: Respondents, channels: Iterable[Channel], rows: int) -> dict[str, Any]:
-    """Return what a survey's releases share; a respondent is one row."""
+    """Return the fields that all releases of a survey have; a respondent is one row."""
     return {
         "rows": rows,
         "card": CARD,

@@ -51,34 +51,29 @@ def dp_table(
         and so are ``"~ sex:region"`` and ``"~ sex*region"``. For margins, ``"~ a:b + b:c"``,
         write :func:`dp_margins`.
     mechanism : {"auto", "geometric", "gaussian", "randomized_response"} or instance
-        Discrete Laplace or discrete Gaussian noise; the quieter by default.
-        Randomized response has every row answer for itself, with noise as if
-        nobody could be trusted with the table; under ``"replace"`` alone.
+        Discrete Laplace or discrete Gaussian noise; the quieter by default. Randomized response
+        randomises every row by itself, as without a trusted curator; under ``"replace"`` only.
     time : str, optional
-        With ``budget=dp.Pufferfish(eps=, model=)`` and ``person=``: the variable that
-        tells when each person was in which state, whose public ends are those of the
-        series. See the notes.
+        With ``budget=dp.Pufferfish(eps=, model=)`` and ``person=``: the time of each person's
+        state, whose public bounds are those of the series. See the notes.
 
     Returns
     -------
-    TableResult, or SurveyResult where rows answered for themselves, or StatesResult of a
-    Pufferfish guarantee
+    TableResult, or SurveyResult of randomized response, or StatesResult of a Pufferfish guarantee
 
     Notes
     -----
-    The number of incomplete rows is released along, at no further cost: under
-    ``"replace"`` all counts are then made to add up to the public number of
-    rows, which takes noise off them.
+    The number of incomplete rows is also released, at no further cost: under ``"replace"`` all
+    counts are then made to add up to the public number of rows, which reduces their noise.
 
-    *States that depend on each other.* Where a person has a row a minute, all of
-    them are that person's, and what is hidden of them may be the whole series
-    (``person="id"``) or each minute's state, which takes far less noise and an
-    assumption on how states follow each other: ``budget=dp.Pufferfish(eps=1.0,
-    model=dp.markov_chain(...))`` with ``time=`` and ``person=``. It is not
-    differential privacy. Levels of the formula's one variable are the states; of
-    several rows of a person at one time the first complete one counts, a time
-    without a row or outside the declared ends counts as incomplete, and which are
-    is taken to be independent of the states. The number of persons is public.
+    *States that depend on each other.* Where a person has one row per minute, the guarantee may
+    hide the whole series (``person="id"``) or each minute's state, which takes far less noise and
+    an assumption on the dependence of states:
+    ``budget=dp.Pufferfish(eps=1.0, model=dp.markov_chain(...))`` with ``time=`` and ``person=``. It
+    is not differential privacy. Levels of the formula's one variable are the states; of several
+    rows of a person at one time the first complete one counts. A time without a row or outside the
+    declared bounds counts as incomplete, which is assumed to be independent of the states. The
+    number of persons is public.
 
     References
     ----------
@@ -142,7 +137,7 @@ def _result(call: DescribedCall, release: Any) -> TableResult | SurveyResult:
 
 
 def _require_full_cross(formula_sides: Sides) -> None:
-    """Refuse some products without that of all: they mean margins, and a table is of one cross."""
+    """Refuse some products without that of all: they ask for margins, not one table."""
     for terms in formula_sides.terms:
         every = list(dict.fromkeys(code for term in terms for code in term))
         longest = max(map(len, terms), default=0)
@@ -166,12 +161,12 @@ def counted(formula_sides: Sides) -> Tally:
 
 # Counts of states in series of persons, under a Pufferfish guarantee.
 
-# A choice: cells of states by times that places are looked up in.
+# A choice: cells of states by times.
 _MOST_CELLS: Final = 32 * MOST_ROWS
 _APART: Final = (
-    'has it too: write three variables, such as "~ activity" with time="minute" and person="id"'
+    'uses it too: write three variables, such as "~ activity" with time="minute" and person="id"'
 )
-# How far a scale of noise may be off, as it is computed by functions that machines round apart.
+# Tolerance of a noise scale, computed by functions that machines round differently.
 _NEAR: Final = 1e-9
 _ONE_STATE: Final = Adjacency("replace")
 _WRITE: Final = (
@@ -183,39 +178,39 @@ _WRITE: Final = (
 def asked_states(
     formula: str, book: Codebook, budget: Pufferfish, time: object, **words: object
 ) -> Question:
-    """Return the question; ArgumentError for words that have no sense beside such a guarantee."""
+    """Return the request; ArgumentError for options that do not apply to such a guarantee."""
     person = words.pop("person", None)
     person = book.person if person is None else person
     _require_columns(time, person)
     for word, value in words.items():
         if value is not None:
             raise ArgumentError(
-                f"{word}={said(value)} has no sense with budget=dp.Pufferfish(...), which hides "
-                f"each state of each person's series as a whole: leave it out, {_WRITE}"
+                f"{word}={said(value)} does not apply to budget=dp.Pufferfish(...), which hides "
+                f"each state of each person's series: leave it out, {_WRITE}"
             )
     return Question("table", formula, book, budget, _ONE_STATE, {"time": time, "person": person})
 
 
 def _require_columns(time: object, person: object) -> None:
-    """Refuse to count without the names of both columns."""
+    """Require the names of both columns."""
     for word, value in (("person", person), ("time", time)):
         if not isinstance(value, str):
             raise ArgumentError(
-                f"{word}={said(value)}: a Pufferfish guarantee is of each person's state at each "
-                f"time, and needs the names of both columns; write {_WRITE}"
+                f"{word}={said(value)}: a Pufferfish guarantee protects each person's state at "
+                f"each time, and needs the names of both columns; write {_WRITE}"
             )
 
 
 def states_way(question: Question) -> Way[StatesResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of counts of states."""
     budget, time = question.guarantee, question.words["time"]
     _require_columns(time, question.words.get("person"))
     assert isinstance(budget, Pufferfish)
     formula_sides, over = series_of(question.formula, question.codebook, time)
     if question.words["person"] in formula_sides.codebook:
         raise FormulaError(
-            f"person={said(question.words['person'])} is whose states they are and in public "
-            f"number, and time={said(time)} or {shorten(formula_sides.text)!r} {_APART}"
+            f"person={said(question.words['person'])} identifies the persons, and "
+            f"time={said(time)} or {shorten(formula_sides.text)!r} {_APART}"
         )
     tally = states_of(formula_sides)
     (state,) = tally.factors
@@ -228,7 +223,7 @@ def states_way(question: Question) -> Way[StatesResult]:
             f"{shorten(time)!r} has {steps:,} times; at most {MOST_ROWS:,} of a person are "
             "counted: declare narrower bounds"
         )
-    # All rows of a person are read, and those at one time are told apart then.
+    # All rows of a person are read, and those at one time are then separated.
     reads, counts = (Adjacency("replace", rows, person) for rows in (MOST_ROWS, steps))
     series = (
         f"{state.code} by {time} {over.factor.levels[0]} to {over.factor.levels[-1]} of {person}"
@@ -236,7 +231,7 @@ def states_way(question: Question) -> Way[StatesResult]:
     facts = SeriesFacts(len(state.levels), steps, series, counts)
 
     def check(release: CountsRelease) -> None:
-        """Refuse a scale of noise that is not that of the guarantee and so many times."""
+        """Refuse a noise scale that does not follow from the guarantee and the number of times."""
         needed, quilt = budget.active(steps).scale, release.quilt
         if quilt is None or not math.isclose(quilt.scale, needed, rel_tol=_NEAR):
             raise FrameError("release.quilt: not that of the guarantee and so many times")
@@ -261,7 +256,8 @@ def series_of(formula: str, book: Codebook, time: str) -> tuple[Sides, Periods]:
     formula_sides, over = sides(formula, book), periods(time, None, book)
     if time in formula_sides.codebook:
         raise FormulaError(
-            f"time={said(time)} is when states are, and {shorten(formula_sides.text)!r} {_APART}"
+            f"time={said(time)} is the time of the states, and {shorten(formula_sides.text)!r} "
+            f"{_APART}"
         )
     used = {*formula_sides.codebook, time}
     return replace(formula_sides, codebook=book.select(name for name in book if name in used)), over
@@ -271,8 +267,8 @@ def states_of(formula_sides: Sides) -> Tally:
     """Return the table of the one variable whose levels are states."""
     if len(formula_sides.described) != 1 or formula_sides.groups:
         raise FormulaError(
-            f"formula {shorten(formula_sides.text)!r}: a Pufferfish guarantee is of one variable, "
-            "whose levels are the states of the chain; write '~ activity'"
+            f"formula {shorten(formula_sides.text)!r}: a Pufferfish guarantee protects one "
+            "variable, whose levels are the states of the chain; write '~ activity'"
         )
     return Tally((grouping(formula_sides.described[0]),), most=MAX_CELLS)
 
@@ -282,7 +278,7 @@ def _only(facts: SeriesFacts) -> tuple[str, str]:
 
 
 def _wider(book: Codebook, time: str) -> Variable:
-    """Return the time with bounds beyond the declared: what lies outside these is then missing."""
+    """Return the time with wider bounds, so that times outside the declared ones are missing."""
     variable = book[time]
     if isinstance(variable, Integer):
         return replace(variable, lower=variable.lower - 1, upper=variable.upper + 1)
@@ -290,9 +286,9 @@ def _wider(book: Codebook, time: str) -> Variable:
 
 
 def refuse_alone(time: object) -> None:
-    """Refuse a time beside a guarantee that knows of none."""
+    """Refuse a time with a guarantee that has none."""
     if time is not None:
         raise BudgetError(
-            f"time={said(time)} is of series under a Pufferfish guarantee: write {_WRITE}, or "
-            "dp_series for counts over time with differential privacy"
+            f"time={said(time)} needs a Pufferfish guarantee: write {_WRITE}, or dp_series for "
+            "counts over time with differential privacy"
         )

@@ -1,4 +1,4 @@
-"""Strategies tried on invented rows of several shapes, before there are any data."""
+"""Strategies tried on simulated rows of several shapes, before there are any data."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from dpmodels.sites import parties
 from dpmodels.typing import Floats
 
 BASELINES = frozenset({"zero", "random"})
-# Columns up to which a release takes seconds.
+# Most columns for which a release takes seconds.
 MOST_COLUMNS = 1_000
 SLOW = {"iterative": 150, "ppca": 150}
 # Whether the least or the largest is the worst.
@@ -56,13 +56,13 @@ class Contender(NamedTuple):
 
     @property
     def details(self) -> dict[str, object]:
-        """What is said of it besides what is predicted."""
+        """Its facts besides the predicted losses."""
         numerics = self.strategy.card.numerics
         return {"numerics": numerics, "fits": self.fits, "note": self.note}
 
 
 class Trial(NamedTuple):
-    """What all strategies are tried on."""
+    """The setting of all strategies."""
 
     question: Question
     call: MomentsCall
@@ -72,7 +72,7 @@ class Trial(NamedTuple):
 
 
 class World(NamedTuple):
-    """Invented rows, their covariance, and the energy of its first components."""
+    """Simulated rows, their covariance, and the energy of its first components."""
 
     shape: str
     repeat: int
@@ -87,7 +87,7 @@ def contenders(names: Sequence[str], table: Table, trial: Trial) -> list[Contend
 
 
 def tried(entered: list[Contender], trial: Trial) -> pd.DataFrame:
-    """Release from every world; one row a mechanism, shape and repetition."""
+    """Release from every world; one row per mechanism, shape and repetition."""
     shapes = _shapes(trial.question)
     total = len(shapes) * trial.question.repeats
 
@@ -104,7 +104,7 @@ def outcomes(
     evaluate: Callable[[Any, Any], tuple[float, ...]],
     measures: Iterable[str],
 ) -> pd.DataFrame:
-    """Try all that have a plan on so many worlds; one row a mechanism, shape and repetition."""
+    """Try all with a plan on every world; one row per mechanism, shape and repetition."""
     planned_contenders, lines = (
         [contender for contender in entered if contender.plan is not None],
         [],
@@ -180,7 +180,7 @@ def _contender(name: str, table: Table, trial: Trial) -> Contender:
 
 
 def _worlds(shapes: list[str], trial: Trial) -> Iterator[World]:
-    """Invent the rows of each shape and repetition, one after another."""
+    """Simulate the rows of each shape and repetition, one after another."""
     question = trial.question
     for shape in shapes:
         for repeat in range(question.repeats):
@@ -200,7 +200,7 @@ def _rows(shape: str, repeat: int, trial: Trial) -> Invented:
 
 
 def _shapes(question: Question) -> list[str]:
-    """Return what shapes are called: one length of rows is one as well."""
+    """Return the names of the shapes; a single length of rows is one as well."""
     lengths_listed = [f"length {length:g}" for length in question.row_lengths]
     return (lengths_listed if lengths_listed[1:] else [ONE_LENGTH] * len(lengths_listed)) or list(
         SHAPES
@@ -208,7 +208,7 @@ def _shapes(question: Question) -> list[str]:
 
 
 def _simulated(contender: Contender, world: World) -> Release:
-    """Release from invented rows; every strategy meets the same rows and the same noise."""
+    """Release from simulated rows; every strategy gets the same rows and the same noise."""
     assert contender.plan is not None
     with simulation(seed=SEED + world.repeat):
         statistic = world.rows.measured(contender.strategy, contender.plan)
@@ -235,14 +235,14 @@ def reason(error: DPModelsError) -> str:
     return shorten(str(error).partition(":")[0].partition(";")[0], 120)
 
 
-# Mechanisms of regressions tried on invented rows of several shapes, before there are any data.
+# Mechanisms of regressions tried on simulated rows of several shapes.
 
 # Whether the least or the largest is the worst.
 FIT_MEASURES = {"error": "largest", "excess": "largest", "identified": "least"}
 
 
 class Assumed(NamedTuple):
-    """Rows that there will be, as far as an automatic choice asks for them."""
+    """The assumed rows, as far as an automatic choice depends on them."""
 
     nrows: int
     rereadable: bool = True
@@ -252,7 +252,7 @@ class Assumed(NamedTuple):
 
 
 class FitTrial(NamedTuple):
-    """What all mechanisms are tried on."""
+    """The setting of all mechanisms."""
 
     question: FitQuestion
     way: Way[object]
@@ -266,16 +266,16 @@ class FitTrial(NamedTuple):
 
 
 class Exact(NamedTuple):
-    """The fit without privacy to invented rows."""
+    """The fit without privacy to simulated rows."""
 
     model: Any  # Of statsmodels
     params: Floats
     bse: Floats
     deviance: float
-    explained: float  # How much less that is than of the constant alone
+    explained: float  # Reduction from the deviance of the constant alone
 
     def excess(self, params: Floats) -> float:
-        """Return what part of the explained deviance other coefficients lose."""
+        """Return the fraction of the explained deviance that other coefficients lose."""
         with np.errstate(over="ignore"):
             mean = self.model.predict(params)
         deviance = self.model.family.deviance(
@@ -287,7 +287,7 @@ class Exact(NamedTuple):
 
 
 class FitWorld(NamedTuple):
-    """Invented rows, and the fit to them without privacy."""
+    """Simulated rows, and the fit to them without privacy."""
 
     shape: str
     repeat: int
@@ -304,7 +304,7 @@ class FitContender(NamedTuple):
 
     @property
     def details(self) -> dict[str, object]:
-        """What is said of it besides what is predicted."""
+        """Its facts besides the predicted losses."""
         mechanisms = REGRESSION | COEFFICIENTS
         card = mechanisms[self.name].card if self.name in mechanisms else registered_card(self.name)
         return {
@@ -320,7 +320,7 @@ def fit_contenders(names: list[str], trial: FitTrial) -> list[FitContender]:
 
 
 def fits_tried(entered: list[FitContender], trial: FitTrial) -> pd.DataFrame:
-    """Release from every world; one row a mechanism, shape and repetition."""
+    """Release from every world; one row per mechanism, shape and repetition."""
     total = len(trial.shapes) * trial.question.repeats
 
     def evaluate(contender: FitContender, world: FitWorld) -> tuple[float, ...]:
@@ -337,7 +337,7 @@ def _fit_contender(name: str, trial: FitTrial) -> FitContender:
 
 
 def _fit_worlds(trial: FitTrial) -> Iterator[FitWorld]:
-    """Invent the rows of each shape and repetition, one after another."""
+    """Simulate the rows of each shape and repetition, one after another."""
     question = trial.question
     for name, shape in trial.shapes.items():
         for repeat in range(question.repeats):
@@ -348,7 +348,7 @@ def _fit_worlds(trial: FitTrial) -> Iterator[FitWorld]:
 
 
 def _exact(rows: InventedFit, family: str) -> Exact | None:
-    """Fit without privacy; None where the rows leave a coefficient open without noise too."""
+    """Fit without privacy; None where a coefficient is not identified even without noise."""
     import statsmodels.api as sm
 
     is_used = rows.times > 0
@@ -368,7 +368,7 @@ def _exact(rows: InventedFit, family: str) -> Exact | None:
 
 
 def _simulated_fit(contender: FitContender, world: FitWorld, trial: FitTrial) -> object:
-    """Return the result of invented rows; every mechanism meets the same rows and noise."""
+    """Return the result of simulated rows; every mechanism gets the same rows and noise."""
     assert contender.plan is not None
     strategy, plan, _ = contender.plan
     with simulation(seed=SEED + world.repeat):
@@ -380,7 +380,7 @@ def _simulated_fit(contender: FitContender, world: FitWorld, trial: FitTrial) ->
 def _fit_outcome(result: Any, world: FitWorld, trial: FitTrial) -> tuple[float, float, float]:
     """Return errors over standard errors, excess, and the share of coefficients that have errors.
 
-    Of the slopes, or of the constant where there are none.
+    For the slopes, or for the constant without slopes.
     """
     first = int(trial.equation.intercept and bool(trial.equation.terms.names))
     identified = np.asarray(result.identified, dtype=np.float64)[first:]

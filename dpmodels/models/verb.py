@@ -1,4 +1,4 @@
-"""What all verbs share: their parameters, the text of these, and the way from a call to a release.
+"""What all verbs share: their parameters, their docstrings, and the steps to a release.
 
 A verb declares its own parameters and takes the others as ``**shared``. The decorator puts both
 into one signature and one docstring, so that ``help`` is complete and each text stands once.
@@ -116,7 +116,7 @@ class _Entry(NamedTuple):
 def verb(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Return a verb with the shared parameters and errors in its signature and docstring.
 
-    In the docstring of the function an entry of a shared parameter adds to the shared text.
+    An entry for a shared parameter in the function's docstring adds to the shared text.
     """
     signature = _signature(function)
 

@@ -156,10 +156,10 @@ def test_a_saved_result_comes_back_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("words", "error", "said"),
     [
-        ({"time": None}, ArgumentError, "time=None: a Pufferfish guarantee is of each person's"),
+        ({"time": None}, ArgumentError, "time=None: a Pufferfish guarantee protects each person's"),
         ({"person": None}, ArgumentError, "person=None: a Pufferfish"),
         ({"person": False}, ArgumentError, "person=False: a Pufferfish"),
-        ({"eps": 1.0}, ArgumentError, r"eps=1.0 has no sense with budget=dp.Pufferfish"),
+        ({"eps": 1.0}, ArgumentError, r"eps=1.0 does not apply to budget=dp.Pufferfish"),
         ({"delta": 1e-6}, ArgumentError, "delta=1e-06 has no sense"),
         ({"rows": 4}, ArgumentError, "rows=4 has no sense"),
         ({"subset": "age > 3"}, ArgumentError, "subset='age > 3' has no sense"),
@@ -215,7 +215,7 @@ def test_one_variable_is_counted(formula):
 
 
 def test_sites_are_refused():
-    with pytest.raises(ArgumentError, match=r"sites=.* has no sense"):
+    with pytest.raises(ArgumentError, match=r"sites=.* does not apply"):
         dp.dp_table("~ activity", sites={"a": ROWS, "b": ROWS}, protocol="pooled", **ASKED)
 
 
