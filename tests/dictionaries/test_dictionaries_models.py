@@ -113,7 +113,10 @@ def test_a_pandera_schema_is_read_by_its_checks():
         ({"properties": {"a": 1}}, "variable 'a': expected an object"),
         ({"properties": {"a": {"$ref": "http://example.org/a"}}}, "within the schema"),
         ({"properties": {"a": {"$ref": "#/properties/a"}}}, "variable 'a'"),
-        ({"properties": {"a": {"type": "number", "minimum": "0"}}}, "'a': minimum '0' is not a finite number"),
+        (
+            {"properties": {"a": {"type": "number", "minimum": "0"}}},
+            "'a': minimum '0' is not a finite number",
+        ),
         ({"properties": {"a": {"type": "integer", "minimum": 5, "maximum": 0}}}, "variable 'a'"),
         ({"properties": {"a": {"enum": [{"b": 1}, 2]}}}, "variable 'a'"),
     ],

@@ -54,7 +54,11 @@ def test_a_method_has_the_words_and_the_docstring_of_its_verb(name):
         (("~ age",), {"adjacency": "replace"}, "the session sets adjacency="),
         (("~ age",), {"ledger": None}, "the session sets ledger="),
         (("~ age",), {"person": "sex"}, "the session sets person="),
-        (("~ age",), {"mechanisms": "rounds"}, "mechanisms= is not expected; expected parameters: eps,"),
+        (
+            ("~ age",),
+            {"mechanisms": "rounds"},
+            "mechanisms= is not expected; expected parameters: eps,",
+        ),
         (("~ age",), {"formula": "~ sex"}, "formula= is not expected"),
         ((), {"eps": 1}, "no formula is given"),
     ],

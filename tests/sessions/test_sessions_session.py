@@ -111,7 +111,9 @@ def test_sites_are_said_once():
     sites = {"A": ROWS, "B": AGAIN}
     session = dp.session(sites=sites, protocol="pooled", codebook=BOOK, eps=50.0)
     assert session.table("~ sex", share=1).counts.to_numpy().tolist() == [400.0, 400.0]
-    with pytest.raises(FrameError, match="site 'B': each call of a session reads the data, but an iterator"):
+    with pytest.raises(
+        FrameError, match="site 'B': each call of a session reads the data, but an iterator"
+    ):
         dp.session(sites={"A": ROWS, "B": frames()}, protocol="pooled", codebook=BOOK, eps=1.0)
 
 
