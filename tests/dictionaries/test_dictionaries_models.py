@@ -106,7 +106,7 @@ def test_a_pandera_schema_is_read_by_its_checks():
         ({"fields": [{"type": "integer"}]}, "a field has no name"),
         ({"fields": [*FIELDS["fields"], {"name": "sex", "type": "integer"}]}, "'sex' has two"),
         ({"fields": [{"name": "a", "constraints": [1]}]}, "'a': its constraints are not an object"),
-        ({"fields": [{"name": "a", "constraints": {"enum": [[1]]}}]}, "'a': a level is no text"),
+        ({"fields": [{"name": "a", "constraints": {"enum": [[1]]}}]}, "'a': a level is not a text"),
         ({"fields": [{"name": "a", "constraints": {"minimum": "low"}}]}, "'a': minimum is 'low'"),
         ({"resources": [{"path": "a.csv"}]}, "no resource with a table schema"),
         ({"properties": [1]}, 'no "properties"'),

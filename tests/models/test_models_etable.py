@@ -230,7 +230,7 @@ def test_digits_are_those_of_errors(fits):
     [
         ({"models": []}, "has no results"),
         ({"models": 3}, "int is not a result"),
-        ({"models": [ROWS]}, "ndarray|no result"),
+        ({"models": [ROWS]}, "float64 is not a result"),
         ({"statistic": "se"}, "statistic='se': expected"),
         ({"stats": "aic"}, "stats='aic': expected"),
         ({"stars": 0.05}, "levels like"),

@@ -178,7 +178,7 @@ def test_a_saved_result_comes_back_the_same(tmp_path):
             ArgumentError,
             "at most 65,536 of a person",
         ),
-        ({"budget": dp.PureDP(1.0)}, BudgetError, "under a Pufferfish guarantee"),
+        ({"budget": dp.PureDP(1.0)}, BudgetError, "time='minute' needs a Pufferfish guarantee"),
         ({"person": "nobody"}, FrameError, "nobody"),
     ],
 )
