@@ -1,7 +1,7 @@
-"""What a file of SPSS, Stata or SAS says of its variables, read in a process of its own.
+"""Variable metadata of an SPSS, Stata or SAS file, read in a separate process.
 
-Its text is run by :mod:`dpmodels.dictionaries.labelled`: a damaged file may crash the library that
-reads it, and has to leave the caller standing. It prints JSON and reads no row.
+Its text is run by :mod:`dpmodels.dictionaries.labelled`: a damaged file may crash the library,
+which must not end the caller. It prints JSON and reads no row.
 """
 
 import contextlib
@@ -9,9 +9,9 @@ import json
 import sys
 
 
-def main(path: str, reader: str, more: str) -> None:
+def main(path: str, reader: str, options: str) -> None:
     """Print a list for each variable: name, label, type, format, measure, labels, missing."""
-    # Memory is held within a limit where the system has one.
+    # Limit memory where the system supports it.
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -19,18 +19,20 @@ def main(path: str, reader: str, more: str) -> None:
     import pyreadstat
 
     read = getattr(pyreadstat, reader)
-    _, told = read(path, metadataonly=True, output_format="dict", **json.loads(more))
+    _, metadata = read(path, metadataonly=True, output_format="dict", **json.loads(options))
     variables = [
         {
             "name": name,
-            "label": told.column_names_to_labels.get(name) or "",
-            "type": told.readstat_variable_types.get(name) or "",
-            "format": told.original_variable_types.get(name) or "",
-            "measure": told.variable_measure.get(name) or "",
-            "labels": list(told.variable_value_labels.get(name, {}).items()),
-            "missing": [[own["lo"], own["hi"]] for own in told.missing_ranges.get(name, ())],
+            "label": metadata.column_names_to_labels.get(name) or "",
+            "type": metadata.readstat_variable_types.get(name) or "",
+            "format": metadata.original_variable_types.get(name) or "",
+            "measure": metadata.variable_measure.get(name) or "",
+            "labels": list(metadata.variable_value_labels.get(name, {}).items()),
+            "missing": [
+                [bounds["lo"], bounds["hi"]] for bounds in metadata.missing_ranges.get(name, ())
+            ],
         }
-        for name in told.column_names
+        for name in metadata.column_names
     ]
     sys.stdout.write(json.dumps(variables))
 

@@ -1,7 +1,7 @@
 """DDI-Codebook 2: the XML in which archives publish what their files' variables are.
 
-Read are names, labels, declared ranges, categories and codes of missing values. What was counted in
-the rows stands in the same files (``sumStat``, ``catStat``) and is passed over.
+Names, labels, declared ranges, categories and codes of missing values are read. Statistics of the
+rows in the same files (``sumStat``, ``catStat``) are ignored.
 """
 
 from __future__ import annotations
@@ -23,49 +23,51 @@ from dpmodels.outside import read_bytes
 def read_ddi(path: Path) -> dict[str, Entry]:
     """Read the variables of a DDI-Codebook file; CodebookError if it has none."""
     where = repr(str(path))
-    made: dict[str, Entry] = {}
-    for own in elements(read_bytes(path, MOST_BYTES), "var", where):
-        name = one_line(own.get("name") or own.get("ID"))
-        entry = _entry(name, own)
-        made[name] = joined(name, made[name], entry) if name in made else entry
-    if not made:
+    entries: dict[str, Entry] = {}
+    for element in elements(read_bytes(path, MOST_BYTES), "var", where):
+        name = one_line(element.get("name") or element.get("ID"))
+        entry = _entry(name, element)
+        entries[name] = joined(name, entries[name], entry) if name in entries else entry
+    if not entries:
         raise CodebookError(
             f"{where} has no variables of DDI-Codebook (elements var of codeBook, versions 1 to "
             "2.6); export the file's documentation as DDI-Codebook, not DDI-Lifecycle"
         )
-    return made
+    return entries
 
 
-def _entry(name: str, own: Element) -> Entry:
+def _entry(name: str, element: Element) -> Entry:
     where = f"variable {name!r}"
-    form = own.find("varFormat")
+    form = element.find("varFormat")
     character = form is not None and form.get("type") == "character"
-    categories, absent = _categories(own, character, where)
-    lower, upper = (_end(own, end, where) for end in ("min", "max"))
-    continuous = own.get("intrvl") == "contin"
+    categories, absent = _categories(element, character, where)
+    lower, upper = (_end(element, end, where) for end in ("min", "max"))
+    continuous = element.get("intrvl") == "contin"
     listed = {} if continuous and lower is None else categories
     days = form is not None and form.get("category") in ("date", "time")
-    whole = own.get("dcml") == "0" and continuous
+    is_integer = element.get("dcml") == "0" and continuous
     kind = "date" if days else "categorical" if character else "numeric"
     return settled(
         name,
         Entry(
-            kind="integer" if kind == "numeric" and whole else kind,
+            kind="integer" if kind == "numeric" and is_integer else kind,
             lower=lower,
             upper=upper,
             levels=tuple(listed),
             labels=tuple(listed.values()),
-            missing=tuple(dict.fromkeys(_invalid(own, character, categories) + absent)),
-            label=_text(own.find("labl")),
-            unit=one_line(own.get("measUnit")),
-            ordered=own.get("nature") == "ordinal" and bool(listed),
+            missing=tuple(dict.fromkeys(_invalid(element, character, categories) + absent)),
+            label=_text(element.find("labl")),
+            unit=one_line(element.get("measUnit")),
+            ordered=element.get("nature") == "ordinal" and bool(listed),
         ),
     )
 
 
-def _categories(own: Element, character: bool, where: str) -> tuple[dict[Level, str], list[Level]]:
+def _categories(
+    element: Element, character: bool, where: str
+) -> tuple[dict[Level, str], list[Level]]:
     """Return the labels of categories by their codes, and the codes of missing values."""
-    groups = [group for group in own.findall("catgry") if group.find("catValu") is not None]
+    groups = [group for group in element.findall("catgry") if group.find("catValu") is not None]
     codes = [_code(_text(group.find("catValu")), character) for group in groups]
     labels = [_text(group.find("labl")) for group in groups]
     pairs = zip(codes, groups, strict=True)
@@ -73,19 +75,21 @@ def _categories(own: Element, character: bool, where: str) -> tuple[dict[Level, 
     return once(zip(codes, labels, strict=True), where), absent
 
 
-def _end(own: Element, end: str, where: str) -> Any:
-    """Return an end of the declared values, which may be given in several pieces."""
-    pieces = own.findall("valrng/range") + own.findall("valrng/item")
+def _end(element: Element, end: str, where: str) -> Any:
+    """Return a bound of the declared values, which may be given in several pieces."""
+    pieces = element.findall("valrng/range") + element.findall("valrng/item")
     texts = [one_line(piece.get(end) or piece.get("VALUE")) for piece in pieces]
-    ends = [end_in(text, f"{where}: valrng {end}") for text in texts]
-    if not ends or None in ends:
+    bounds = [end_in(text, f"{where}: valrng {end}") for text in texts]
+    if not bounds or None in bounds:
         return None
-    return min(ends) if end == "min" else max(ends)
+    return min(bounds) if end == "min" else max(bounds)
 
 
-def _invalid(own: Element, character: bool, listed: Iterable[Level]) -> list[Level]:
-    codes = [_code(one_line(item.get("VALUE")), character) for item in own.findall("invalrng/item")]
-    for piece in own.findall("invalrng/range"):
+def _invalid(element: Element, character: bool, listed: Iterable[Level]) -> list[Level]:
+    codes = [
+        _code(one_line(item.get("VALUE")), character) for item in element.findall("invalrng/item")
+    ]
+    for piece in element.findall("invalrng/range"):
         lower, upper = (number_in(one_line(piece.get(end))) for end in ("min", "max"))
         codes += codes_between(lower, upper, listed)
     return codes
@@ -98,5 +102,5 @@ def _code(text: str, character: bool) -> Level:
     return int(number) if number.is_integer() else number
 
 
-def _text(own: Element | None) -> str:
-    return "" if own is None else one_line("".join(own.itertext()))
+def _text(element: Element | None) -> str:
+    return "" if element is None else one_line("".join(element.itertext()))

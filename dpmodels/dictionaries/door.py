@@ -41,7 +41,7 @@ class codebook(Codebook):  # noqa: N801
     person : str, optional
         The column that says whose a row is, as for :class:`Codebook`.
     **named
-        Declarations by name, as for :class:`Codebook`, which is what is made of them.
+        Declarations by name, as for :class:`Codebook`.
 
     Raises
     ------
@@ -60,7 +60,7 @@ class codebook(Codebook):  # noqa: N801
 
     @staticmethod
     def draft(source: object) -> Draft:
-        """Draft a codebook from what public documents say, never from rows.
+        """Draft a codebook from public documents, never from rows.
 
         Parameters
         ----------
@@ -76,20 +76,20 @@ class codebook(Codebook):  # noqa: N801
         Returns
         -------
         Draft
-            What the source says, with ``?`` for the bounds and levels that it does not. Two say
-            more: ``draft(a) | draft(b)``.
+            The declarations of the source, with ``?`` for unknown bounds and levels. Two drafts
+            combine: ``draft(a) | draft(b)``.
 
         Raises
         ------
         CodebookError
-            If the source says nothing of variables, contradicts itself or is damaged.
+            If the source declares no variables, contradicts itself or is damaged.
 
         Notes
         -----
-        No cell of a row is read. The categories of pandas and Arrow types are passed over, since
-        they are commonly made of the rows; where they were declared, give them:
-        ``.complete(sex=table.sex.dtype)``. A document is taken at its word: that it was not itself
-        made of the rows is for whoever gives it to know.
+        No cell of a row is read. The categories of pandas and Arrow types are ignored, since they
+        are commonly inferred from the rows; where they were declared, pass them:
+        ``.complete(sex=table.sex.dtype)``. Documents are trusted: the caller must know that they
+        were not made from the rows.
 
         Examples
         --------
@@ -104,31 +104,31 @@ class codebook(Codebook):  # noqa: N801
 
     @staticmethod
     def from_public(data: object, widen: float = 0.1) -> Draft:
-        """Read bounds and levels off rows that are public: never off those to be protected.
+        """Read bounds and levels from public rows, never from protected ones.
 
         Parameters
         ----------
         data : DataFrame
             Public rows, such as a published survey of the same variables.
         widen : float, default 0.1
-            What ranges are widened by at both ends, as a share of their length; those of whole
-            numbers and of days to the next. None is widened from above zero to below it, nor one of
-            0 and 1 alone.
+            Share of its length by which a range is widened at both ends, rounded outwards for whole
+            numbers and days. A non-negative range stays non-negative; the integers 0 and 1 stay as
+            they are.
 
         Returns
         -------
         Draft
-            The label of each variable says where it comes from, and so does whatever prints it.
+            The label of each variable, and so every printout, names the source.
 
         Raises
         ------
         FrameError, CodebookError, ArgumentError
-            If it is no table in memory, names of columns are not text of their own, or `widen` is
-            no number from 0 to 100.
+            If `data` is not a table in memory, column names are not unique texts, or `widen` is not
+            a number from 0 to 100.
 
         Notes
         -----
-        Where a dictionary knows some of the bounds, public rows may give the others:
+        Where a dictionary has some of the bounds, public rows may give the others:
         ``draft | dp.codebook.from_public(table[list(draft.unknown)])``.
 
         Examples
@@ -145,7 +145,7 @@ class codebook(Codebook):  # noqa: N801
         return from_public(data, widen)
 
 
-# The one door for dictionaries: whatever says what variables are becomes a draft.
+# Entry point for dictionaries: every supported source becomes a draft.
 
 Entries = dict[str, Entry]
 
@@ -157,19 +157,19 @@ _ACCEPTED: Final = (
 
 
 def read(source: object) -> Draft:
-    """Return the draft of a source; CodebookError if it says nothing of variables."""
+    """Return the draft of a source; CodebookError if it declares no variables."""
     if isinstance(source, Draft):
         return source
     if isinstance(source, Codebook):
         return Draft(of_declared(source), person=source.person)
     if isinstance(source, str | PathLike):
         return _read_path(Path(source))
-    made, where = _entries(source)
-    if made is None:
+    entries, where = _entries(source)
+    if entries is None:
         raise CodebookError(
             f"a draft of {type(source).__name__} cannot be made: expected {_ACCEPTED}"
         )
-    return Draft(made, where)
+    return Draft(entries, where)
 
 
 def _read_path(path: Path) -> Draft:
@@ -177,14 +177,14 @@ def _read_path(path: Path) -> Draft:
     if reader is None:
         raise CodebookError(f"a draft of {str(path)!r} cannot be made: expected {_ACCEPTED}")
     try:
-        made = reader(path)
-        return made if isinstance(made, Draft) else Draft(made, path.name)
+        content = reader(path)
+        return content if isinstance(content, Draft) else Draft(content, path.name)
     except FrameError as error:
         raise CodebookError(f"{str(path)!r}: {error}") from None
 
 
 def _entries(source: Any) -> tuple[Entries | None, str]:
-    """Return the entries of what stands in memory, and what it is; None of anything else."""
+    """Return the entries of an object in memory and its description; None for other objects."""
     types = types_of(source)
     if types is not None:
         return entries_of_types(types), "names and types of a table"
@@ -192,8 +192,8 @@ def _entries(source: Any) -> tuple[Entries | None, str]:
         return _of_mapping(source), ""
     for word, what in (("to_schema", "a pandera model"), ("model_json_schema", "a pydantic model")):
         if isinstance(source, type) and callable(getattr(source, word, None)):
-            told = getattr(source, word)()
-            return _entries(told)[0], f"{what}, {source.__name__}"
+            schema = getattr(source, word)()
+            return _entries(schema)[0], f"{what}, {source.__name__}"
     if hasattr(source, "checks") and isinstance(getattr(source, "columns", None), Mapping):
         return entries_of_columns(source.columns), "a pandera schema"
     return None, ""
@@ -203,14 +203,16 @@ def _of_mapping(source: Mapping[Any, Any]) -> Entries | None:
     types = entries_of_dtypes(source)
     if types is not None:
         return types
-    if source and all(isinstance(own, Numeric | Date | Categorical) for own in source.values()):
+    if source and all(
+        isinstance(variable, Numeric | Date | Categorical) for variable in source.values()
+    ):
         return of_declared(source)
     return _of_json(source, "the schema")
 
 
 def _of_json(plain: Mapping[str, Any], where: str) -> Entries | None:
-    """Return the entries of JSON values by what they are; None of a codebook's or of others."""
-    if all(isinstance(own, Mapping) and _DECLARED & set(own) for own in plain.values()):
+    """Return the entries of JSON values by their schema; None for a codebook or other values."""
+    if all(isinstance(value, Mapping) and _DECLARED & set(value) for value in plain.values()):
         return None
     word = next((word for word in _JSON if word in plain), None)
     return None if word is None else _JSON[word](plain, where)
@@ -218,8 +220,8 @@ def _of_json(plain: Mapping[str, Any], where: str) -> Entries | None:
 
 def _read_json(path: Path) -> Entries | Draft:
     plain = read_json(path)
-    made = _of_json(plain, repr(str(path)))
-    return Draft.from_dict(plain, path.name) if made is None else made
+    entries = _of_json(plain, repr(str(path)))
+    return Draft.from_dict(plain, path.name) if entries is None else entries
 
 
 def _read_parquet(path: Path) -> Entries:
@@ -227,7 +229,7 @@ def _read_parquet(path: Path) -> Entries:
 
 
 _DECLARED: Final = {"range", "levels", "type", "person"}
-# By a name that stands in the object itself; of what has none of them, declarations by name.
+# Readers by a key of the object; without any of these keys it holds declarations by name.
 _JSON: Final[dict[str, Callable[[Mapping[str, Any], str], Entries]]] = {
     "resources": entries_of_package,
     "fields": entries_of_fields,

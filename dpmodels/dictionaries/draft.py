@@ -1,4 +1,4 @@
-"""Drafts: codebooks of which some bounds or levels are not known yet."""
+"""Drafts: codebooks in which some bounds or levels are still unknown."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from dpmodels.levels import check_writable
 from dpmodels.typing import AnyPath
 from dpmodels.writing import write_whole
 
-# A formula that speaks of all variables, or of those whose names are alike.
+# A formula that names all variables, or those of a name pattern.
 _ALL: Final = re.compile(r"(?<![\w.)\]])\.(?![\w.])|\b(?:starts_with|ends_with|contains)\s*\(")
 
 
 class Draft(Mapping[str, Entry]):
-    """A codebook to be: what public sources say of variables, with ``?`` for what they do not.
+    """A draft codebook: declarations from public sources, with ``?`` for unknown facts.
 
     Made by ``dp.codebook.draft``. It may be given to a verb as a codebook; there, and in
     :meth:`codebook`, a ``?`` is refused by name.
@@ -39,7 +39,7 @@ class Draft(Mapping[str, Entry]):
     Parameters
     ----------
     entries : mapping
-        What is known of each variable, by name.
+        Known facts of each variable, by name.
     source : str, optional
         Where it comes from, for printing.
     person : str, optional
@@ -72,7 +72,7 @@ class Draft(Mapping[str, Entry]):
             for text in (entry.label, entry.unit):
                 check_writable(f"variable {name!r}: label or unit", text)
         self._entries = {
-            name: Entry.of(entry.variable(name)) if entry.known else entry
+            name: Entry.of(entry.variable(name)) if entry.is_complete else entry
             for name, entry in entries.items()
         }
         self.source = source
@@ -96,34 +96,38 @@ class Draft(Mapping[str, Entry]):
     __hash__ = None  # type: ignore[assignment]
 
     def __or__(self, other: Mapping[str, Any]) -> Draft:
-        """Return what two drafts say together; where they disagree they are refused by name."""
+        """Merge two drafts; a CodebookError names the variable where they disagree."""
         person = joined_person(self.person, getattr(other, "person", None))
         right = other if isinstance(other, Draft) else Draft(of_declared(other))
         try:
-            both = {name: joined(name, self[name], right[name]) for name in self if name in right}
+            entries = {
+                name: joined(name, self[name], right[name]) for name in self if name in right
+            }
         except CodebookError as error:
-            raise CodebookError(f"{self._said()} and {right._said()}: {error}") from None
-        both = {**self, **right, **both}
+            raise CodebookError(
+                f"{self._source_text()} and {right._source_text()}: {error}"
+            ) from None
+        entries = {**self, **right, **entries}
         sources = dict.fromkeys(filter(None, (self.source, right.source)))
         identifiers = {**self.identifiers, **getattr(other, "identifiers", {})}
-        return Draft(both, ", ".join(sources), person, identifiers)
+        return Draft(entries, ", ".join(sources), person, identifiers)
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Names of the variables of which something is not known."""
-        return tuple(name for name, entry in self.items() if not entry.known)
+        """Names of the incomplete variables."""
+        return tuple(name for name, entry in self.items() if not entry.is_complete)
 
     def complete(self, variables: Mapping[str, Any] | None = None, /, **named: Any) -> Draft:
-        """Return the draft with declarations in place of what it says of range or levels.
+        """Return the draft with declarations in place of its ranges or levels.
 
         Parameters
         ----------
         variables : mapping, optional
             Declarations by name, for names that are not Python identifiers.
         **named
-            Declarations by name, as for ``dp.codebook``. Of a variable that the draft calls a whole
-            number, bounds are those of one; its label, unit and missing codes are kept where the
-            declaration gives none.
+            Declarations by name, as for ``dp.codebook``. A variable that the draft
+            calls an integer stays one; its label, unit and missing codes are kept
+            where the declaration gives none.
 
         Returns
         -------
@@ -137,8 +141,10 @@ class Draft(Mapping[str, Entry]):
         declared = {**(variables or {}), **named}
         for name in declared:
             self._require(name)
-        done = {name: self[name].completed(name, own) for name, own in declared.items()}
-        return Draft({**self._entries, **done}, self.source, self.person, self.identifiers)
+        completed = {
+            name: self[name].completed(name, declaration) for name, declaration in declared.items()
+        }
+        return Draft({**self._entries, **completed}, self.source, self.person, self.identifiers)
 
     def select(self, names: Iterable[str]) -> Draft:
         """Return the draft of some of the variables.
@@ -148,10 +154,10 @@ class Draft(Mapping[str, Entry]):
         CodebookError
             If a name is not in the draft.
         """
-        wanted = list(names)
-        for name in wanted:
+        selected = list(names)
+        for name in selected:
             self._require(name)
-        chosen = {name: self[name] for name in wanted}
+        chosen = {name: self[name] for name in selected}
         return Draft(chosen, self.source, self.person, self.identifiers)
 
     def codebook(self) -> Codebook:
@@ -160,31 +166,32 @@ class Draft(Mapping[str, Entry]):
         Raises
         ------
         CodebookError
-            While something is not known; the message names the variables.
+            While a variable is incomplete; the message names it.
         """
         self._refuse(self.unknown)
-        known = {name: entry.variable(name) for name, entry in self.items()}
-        return Codebook({**known, **self.identifiers}, person=self.person)
+        variables = {name: entry.variable(name) for name, entry in self.items()}
+        return Codebook({**variables, **self.identifiers}, person=self.person)
 
     def codebook_for(self, formula: object) -> Codebook:
-        """Return the codebook of what is known, if it is all that a formula speaks of.
+        """Return the known declarations, if they are all that a formula needs.
 
         Raises
         ------
         CodebookError
-            If something that the formula names is not known, or anything is not where it speaks of
-            all variables.
+            If a variable that the formula names is incomplete, or any variable where it names all.
         """
         text = formula if isinstance(formula, str) else ""
-        named = [name for name in self.unknown if _names(text, name)]
-        self._refuse(self.unknown if not text or _ALL.search(text) else named)
-        known = {name: entry.variable(name) for name, entry in self.items() if entry.known}
-        return Codebook({**known, **self.identifiers}, person=self.person)
+        unknown = [name for name in self.unknown if _names(text, name)]
+        self._refuse(self.unknown if not text or _ALL.search(text) else unknown)
+        variables = {
+            name: entry.variable(name) for name, entry in self.items() if entry.is_complete
+        }
+        return Codebook({**variables, **self.identifiers}, person=self.person)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return plain values, as written to JSON: those of a codebook, and ``"?"``."""
-        variables = {name: plain_of(name, own) for name, own in self.items()}
-        identifiers = {name: own.to_plain() for name, own in self.identifiers.items()}
+        variables = {name: plain_of(name, entry) for name, entry in self.items()}
+        identifiers = {name: identifier.to_plain() for name, identifier in self.identifiers.items()}
         return with_person({**variables, **identifiers}, self.person)
 
     @classmethod
@@ -197,8 +204,8 @@ class Draft(Mapping[str, Entry]):
             If it is neither.
         """
         entries, person = without_person(plain)
-        known, identifiers = without_identifiers(entries)
-        variables = {name: entry_of(name, own) for name, own in known.items()}
+        plain_variables, identifiers = without_identifiers(entries)
+        variables = {name: entry_of(name, value) for name, value in plain_variables.items()}
         return cls(variables, source, person, identifiers)
 
     def save(self, path: AnyPath, *, overwrite: bool = False) -> None:
@@ -225,11 +232,11 @@ class Draft(Mapping[str, Entry]):
 
     def _require(self, name: str) -> None:
         if name not in self:
-            near = get_close_matches(str(name), list(self), n=1)
-            meant = f" (did you mean {near[0]!r}?)" if near else ""
+            matches = get_close_matches(str(name), list(self), n=1)
+            suggestion = f" (did you mean {matches[0]!r}?)" if matches else ""
             raise CodebookError(
-                f"the draft has no variable {shorten(repr(name))}{meant}: complete what it has, or "
-                "add others by draft | dp.codebook(...)"
+                f"the draft has no variable {shorten(repr(name))}{suggestion}: "
+                "complete what it has, or add others by draft | dp.codebook(...)"
             )
 
     def _refuse(self, unknown: Iterable[str]) -> None:
@@ -247,12 +254,12 @@ class Draft(Mapping[str, Entry]):
 
     def _rows(self) -> list[tuple[str, ...]]:
         rows = [
-            (name, own.kind or UNKNOWN, own.describe(name), own.unit, own.label)
-            for name, own in self.items()
+            (name, entry.kind or UNKNOWN, entry.describe(name), entry.unit, entry.label)
+            for name, entry in self.items()
         ]
         return rows + of_person(self.person, self.identifiers)
 
-    def _said(self) -> str:
+    def _source_text(self) -> str:
         return self.source or "the declarations"
 
     def _notes(self) -> list[str]:
@@ -276,10 +283,10 @@ def of_declared(declared: Mapping[str, Any]) -> dict[str, Entry]:
 
 
 def _names(formula: str, name: str) -> bool:
-    """Tell whether a formula may name a variable, quoted or not."""
+    """Whether a formula may name a variable, quoted or not."""
     return re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", formula) is not None
 
 
 def _listed(names: list[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:10])
-    return f"{shown} and {len(names) - 10} more" if len(names) > 10 else shown
+    quoted = ", ".join(repr(name) for name in names[:10])
+    return f"{quoted} and {len(names) - 10} more" if len(names) > 10 else quoted

@@ -1,4 +1,4 @@
-"""What a dictionary says of one variable, which may be less than a codebook needs."""
+"""Facts of one variable in a dictionary, possibly fewer than a codebook needs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpmodels.variables import (
 )
 
 UNKNOWN: Final = "?"
-# The types that a dictionary may name, and how one that is not known of is declared.
+# The types that a dictionary may name, and an example declaration of each.
 TYPES: Final[dict[str, tuple[type[Any], str]]] = {
     "numeric": (Numeric, "(lower, upper)"),
     "integer": (Integer, "(lower, upper)"),
@@ -34,14 +34,14 @@ TYPES: Final[dict[str, tuple[type[Any], str]]] = {
     "categorical": (Categorical, '["low", "high"]'),
 }
 _COMPARED: Final = ("lower", "upper", "step", "levels", "labels", "missing", "unit")
-# What the label of a variable says whose bounds were read off public rows.
+# The label of a variable whose bounds were read from public rows.
 PUBLIC_ROWS: Final = "from a public sample"
 _NUMBERS: Final = frozenset({"numeric", "integer"})
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Facts of a variable, named as in its declaration; what is None or empty is not known."""
+    """Facts of a variable, named as in its declaration; None or empty means unknown."""
 
     kind: str = ""  # One of TYPES
     lower: Any = None
@@ -57,12 +57,16 @@ class Entry:
     @classmethod
     def of(cls, variable: Variable) -> Entry:
         """Return the facts of a declared variable."""
-        held = {f.name: getattr(variable, f.name) for f in fields(cls) if hasattr(variable, f.name)}
-        kinds = (kind for kind, (made, _) in TYPES.items() if type(variable) is made)
-        return cls(**held, kind=next(kinds))
+        facts = {
+            f.name: getattr(variable, f.name) for f in fields(cls) if hasattr(variable, f.name)
+        }
+        kinds = (
+            kind for kind, (variable_class, _) in TYPES.items() if type(variable) is variable_class
+        )
+        return cls(**facts, kind=next(kinds))
 
     @property
-    def known(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether all is known that a codebook needs."""
         if self.kind == "categorical":
             return len(self.levels) > 1
@@ -74,72 +78,77 @@ class Entry:
         return self.lower is not None and self.upper is not None
 
     def variable(self, name: str) -> Variable:
-        """Return the declaration; CodebookError, by name, where it is not known or is none."""
-        if not self.known:
+        """Return the declaration; CodebookError, by name, if it is incomplete or invalid."""
+        if not self.is_complete:
             raise CodebookError(f"variable {name!r} is not known: {self.instead(name)}")
-        made, _ = TYPES[self.kind]
-        words = {own.name for own in fields(made) if own.init}
-        held = {own.name: getattr(self, own.name) for own in fields(self) if own.name in words}
+        variable_class, _ = TYPES[self.kind]
+        init_names = {field.name for field in fields(variable_class) if field.init}
+        arguments = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name in init_names
+        }
         try:
-            variable: Variable = made(**held)
+            variable: Variable = variable_class(**arguments)
         except CodebookError as error:
             raise CodebookError(f"variable {name!r}: {error}") from None
         return variable
 
     def describe(self, name: str) -> str:
-        """Return the declared range or levels, of many the first, ``?`` for what is not known."""
-        if self.known:
+        """Return the declared range or the first levels, with ``?`` for unknown facts."""
+        if self.is_complete:
             return brief(self.variable(name))
-        ends = [_shown(end) for end in (self.lower, self.upper)]
-        told = UNKNOWN if ends == [UNKNOWN] * 2 else " to ".join(ends)
-        return told + said_missing(self.missing)
+        bounds = [_bound_text(end) for end in (self.lower, self.upper)]
+        text = UNKNOWN if bounds == [UNKNOWN] * 2 else " to ".join(bounds)
+        return text + said_missing(self.missing)
 
     def instead(self, name: str) -> str:
-        """Say what to write for what is not known, as a word of a call."""
+        """Return an example declaration, as a keyword of a call."""
         _, example = TYPES.get(self.kind, TYPES["numeric"])
         return f"{name}={example}" if name.isidentifier() else f"**{{{name!r}: {example}}}"
 
     def completed(self, name: str, declared: Any) -> Entry:
-        """Return the entry with a declaration in place of what was known of range and levels."""
-        own = Entry.of(as_variable(name, declared))
-        if isinstance(declared, tuple) and (own.kind, self.kind) == ("numeric", "integer"):
-            own = replace(own, kind="integer", step=1.0)
+        """Return the entry with a declaration in place of its range and levels."""
+        entry = Entry.of(as_variable(name, declared))
+        if isinstance(declared, tuple) and (entry.kind, self.kind) == ("numeric", "integer"):
+            entry = replace(entry, kind="integer", step=1.0)
         return replace(
-            own,
-            label=own.label or _worded(self.label),
-            unit=own.unit or self.unit,
-            missing=own.missing or self.missing,
+            entry,
+            label=entry.label or _without_sample_mark(self.label),
+            unit=entry.unit or self.unit,
+            missing=entry.missing or self.missing,
         )
 
 
-_UNGIVEN: Final = {own.name: own.default for own in fields(Entry)}
+_DEFAULTS: Final = {field.name: field.default for field in fields(Entry)}
 
 
-def joined(name: str, one: Entry, other: Entry) -> Entry:
-    """Return what two entries of one variable say together; CodebookError where they disagree.
+def joined(name: str, left: Entry, right: Entry) -> Entry:
+    """Merge two entries of one variable; CodebookError where they disagree.
 
-    Of two labels the first is kept, as they are worded freely; that bounds are those of public rows
-    is said whichever label says it.
+    The first of two labels is kept, with the mark of bounds from public rows if either has it.
     """
     for word in _COMPARED:
-        first, second = getattr(one, word), getattr(other, word)
-        if _given(word, first) and _given(word, second) and first != second:
+        first, second = getattr(left, word), getattr(right, word)
+        if _is_set(word, first) and _is_set(word, second) and first != second:
             _disagree(name, word, first, second)
-    held = {own.name: getattr(one, own.name) for own in fields(Entry)}
-    held |= {word: getattr(other, word) for word, own in held.items() if not _given(word, own)}
-    held["kind"] = _kind(name, one, other)
-    label = _worded(one.label) or _worded(other.label)
-    sample = PUBLIC_ROWS if PUBLIC_ROWS in one.label + other.label else ""
-    return settled(name, Entry(**{**held, "label": "; ".join(filter(None, (label, sample)))}))
+    facts = {field.name: getattr(left, field.name) for field in fields(Entry)}
+    facts |= {
+        word: getattr(right, word) for word, value in facts.items() if not _is_set(word, value)
+    }
+    facts["kind"] = _kind(name, left, right)
+    label = _without_sample_mark(left.label) or _without_sample_mark(right.label)
+    sample = PUBLIC_ROWS if PUBLIC_ROWS in left.label + right.label else ""
+    return settled(name, Entry(**{**facts, "label": "; ".join(filter(None, (label, sample)))}))
 
 
 def settled(name: str, entry: Entry) -> Entry:
     """Return an entry with one type: a number has a range, a category levels.
 
-    Missing codes are no levels. Labelled values of a number with a range are its levels if there is
-    one for each whole number of the range; else those outside the range stand for missing values,
-    as in surveys, where ``-9`` is labelled "refused". Of a category a range says no more than its
-    levels, and stands for whole numbers where it has none.
+    Missing codes are not levels. Labelled values of a number with a range are its levels if there
+    is one for each whole number of the range; else those outside the range are missing values, as
+    in surveys, where ``-9`` is labelled "refused". The range of a category stands for its whole
+    numbers if it has no levels.
     """
     entry = _without_missing(entry)
     if entry.kind in ("boolean", "date"):
@@ -153,9 +162,11 @@ def settled(name: str, entry: Entry) -> Entry:
 
 def _without_missing(entry: Entry) -> Entry:
     """Return an entry without the missing codes among its levels."""
-    kept = [place for place, level in enumerate(entry.levels) if level not in entry.missing]
-    levels = tuple(entry.levels[place] for place in kept)
-    labels = tuple(entry.labels[place] for place in kept) if entry.labels else ()
+    positions = [
+        position for position, level in enumerate(entry.levels) if level not in entry.missing
+    ]
+    levels = tuple(entry.levels[position] for position in positions)
+    labels = tuple(entry.labels[position] for position in positions) if entry.labels else ()
     return replace(entry, levels=levels, labels=_unlike(levels, labels))
 
 
@@ -189,50 +200,50 @@ def _labelled(name: str, entry: Entry) -> Entry:
 
 
 def plain_of(name: str, entry: Entry) -> dict[str, Any]:
-    """Return JSON values: those of a codebook, with ``"?"`` for what is not known."""
-    if entry.known:
+    """Return JSON values: those of a codebook, with ``"?"`` for unknown facts."""
+    if entry.is_complete:
         return to_plain(entry.variable(name))
-    made: dict[str, Any] = {}
+    plain: dict[str, Any] = {}
     if entry.kind not in ("numeric", "categorical"):
-        made["type"] = entry.kind or UNKNOWN
+        plain["type"] = entry.kind or UNKNOWN
     if entry.kind == "categorical":
-        made["levels"] = UNKNOWN
+        plain["levels"] = UNKNOWN
     elif entry.kind:
-        ends = (entry.lower, entry.upper)
-        made["range"] = [
-            UNKNOWN if end is None else str(end) if entry.kind == "date" else end for end in ends
+        bounds = (entry.lower, entry.upper)
+        plain["range"] = [
+            UNKNOWN if end is None else str(end) if entry.kind == "date" else end for end in bounds
         ]
     unit = entry.unit if entry.kind in _NUMBERS else ""
-    made |= {"label": entry.label, "unit": unit, "missing": list(entry.missing)}
-    return {word: value for word, value in made.items() if value}
+    plain |= {"label": entry.label, "unit": unit, "missing": list(entry.missing)}
+    return {word: value for word, value in plain.items() if value}
 
 
 def entry_of(name: str, plain: Any) -> Entry:
     """Read JSON values of a draft or of a codebook; CodebookError, by name, if they are neither."""
-    partly = isinstance(plain, dict) and (
+    is_draft = isinstance(plain, dict) and (
         UNKNOWN in (plain.get("type"), plain.get("levels"), plain.get("range"))
         or UNKNOWN in (plain.get("range") or ())
     )
-    if not partly:
+    if not is_draft:
         return Entry.of(from_plain(name, plain))
     try:
-        held = conform({word: _SHAPES.get(word, _no_word) for word in plain}, plain, "")
+        values = conform({word: _SHAPES.get(word, _no_word) for word in plain}, plain, "")
     except FrameError as error:
         raise CodebookError(f"variable {name!r}: {error}") from None
-    implied = "categorical" if "levels" in held else "numeric"
-    kind = held.get("type", implied)
-    ends = held.get("range", UNKNOWN)
-    lower, upper = (None, None) if ends == UNKNOWN else (_end(name, kind, end) for end in ends)
+    implied = "categorical" if "levels" in values else "numeric"
+    kind = values.get("type", implied)
+    bounds = values.get("range", UNKNOWN)
+    lower, upper = (None, None) if bounds == UNKNOWN else (_end(name, kind, end) for end in bounds)
     return Entry(
         kind="" if kind == UNKNOWN else kind,
         lower=lower,
         upper=upper,
-        **{word: held[word] for word in ("label", "unit", "missing") if word in held},
+        **{word: values[word] for word in ("label", "unit", "missing") if word in values},
     )
 
 
 def _no_word(plain: object) -> object:
-    raise FrameError("is no word of a variable")
+    raise FrameError("is not a property of a variable")
 
 
 _SHAPES: Final[dict[str, Any]] = {
@@ -252,17 +263,17 @@ def _end(name: str, kind: str, plain: Any) -> Any:
         return date.fromisoformat(plain) if kind == "date" else float(plain)
     except (TypeError, ValueError):
         raise CodebookError(
-            f"variable {name!r}: {shorten(repr(plain))} is no end of a range; write a number, a "
+            f"variable {name!r}: {shorten(repr(plain))} is not a valid bound; write a number, a "
             'date such as "2001-12-31", or "?" where it is not known'
         ) from None
 
 
-def _worded(label: str) -> str:
+def _without_sample_mark(label: str) -> str:
     return label.removesuffix(PUBLIC_ROWS).removesuffix("; ")
 
 
-def _given(word: str, value: Any) -> bool:
-    return bool(value != _UNGIVEN[word])
+def _is_set(word: str, value: Any) -> bool:
+    return bool(value != _DEFAULTS[word])
 
 
 def _is_number(value: object) -> bool:
@@ -270,19 +281,21 @@ def _is_number(value: object) -> bool:
 
 
 def _unlike(levels: tuple[Level, ...], labels: tuple[str, ...]) -> tuple[str, ...]:
-    """Return labels of levels, a level in place of each that a table could not tell from others."""
+    """Return labels of levels; a blank or duplicate label is replaced by its level."""
     texts = tuple(map(str, levels))
-    shown = labels or texts
-    counts = Counter([*shown, *texts])
-    pairs = zip(texts, shown, strict=True)
-    told = tuple(label if label.strip() and counts[label] == 1 else text for text, label in pairs)
-    return () if told == texts else told
+    shown_labels = labels or texts
+    counts = Counter([*shown_labels, *texts])
+    pairs = zip(texts, shown_labels, strict=True)
+    distinct = tuple(
+        label if label.strip() and counts[label] == 1 else text for text, label in pairs
+    )
+    return () if distinct == texts else distinct
 
 
-def _kind(name: str, one: Entry, other: Entry) -> str:
+def _kind(name: str, left: Entry, right: Entry) -> str:
     """Return the one type of two entries, the narrower of two that fit."""
-    kinds = {one.kind, other.kind} - {""}
-    levels = one.levels or other.levels
+    kinds = {left.kind, right.kind} - {""}
+    levels = left.levels or right.levels
     if len(kinds) < 2:
         return next(iter(kinds), "")
     if kinds == _NUMBERS:
@@ -291,16 +304,19 @@ def _kind(name: str, one: Entry, other: Entry) -> str:
         return "categorical" if levels and "categorical" in kinds else "boolean"
     if "categorical" in kinds and "date" not in kinds and levels and all(map(_is_number, levels)):
         return "categorical"
-    _disagree(name, "type", one.kind, other.kind)
+    _disagree(name, "type", left.kind, right.kind)
 
 
 def _disagree(name: str, word: str, first: object, second: object) -> NoReturn:
-    told = (shorten(str(list(own) if isinstance(own, tuple) else own)) for own in (first, second))
+    values = (
+        shorten(str(list(value) if isinstance(value, tuple) else value))
+        for value in (first, second)
+    )
     raise CodebookError(
-        f"variable {name!r} has two entries that disagree: {word} {' and '.join(told)}; keep one "
+        f"variable {name!r} has two entries that disagree: {word} {' and '.join(values)}; keep one "
         "of them, or correct the other"
     )
 
 
-def _shown(end: Any) -> str:
+def _bound_text(end: Any) -> str:
     return UNKNOWN if end is None else f"{end:,.10g}" if _is_number(end) else str(end)

@@ -1,4 +1,4 @@
-"""What files of SPSS, Stata and SAS say of their variables; the rows in them are not read."""
+"""Variable metadata of SPSS, Stata and SAS files; their rows are not read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ READERS: Final = {
     ".sas7bdat": "read_sas7bdat",
     ".xpt": "read_xport",
 }
-# Of declared missing values SPSS's files tell only if they are to be kept.
+# Declared missing values of SPSS are read only with this option.
 _MORE: Final = {"read_sav": {"user_missing": True}}
 _DAYS: Final = re.compile(r"[AEJS]?DATE|MMDDYY|DDMMYY|YYMMDD|%-?t[dcC]|E8601D")
 _SECONDS: Final = 60
@@ -44,8 +44,8 @@ _Code = float | str
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What a file says of a variable, as the other process prints it."""
+class _FileVariable:
+    """Metadata of a variable, as the other process prints it."""
 
     name: str
     label: _Text
@@ -59,7 +59,7 @@ class _Told:
 def read_labelled(path: Path) -> dict[str, Entry]:
     """Read names, labels, labels of values and codes of missing values: what people declared.
 
-    How wide a number is stored is no declaration, since software may choose it by the rows.
+    The storage width of a number is not a declaration: software may choose it by the rows.
     """
     where = repr(str(path))
     if find_spec("pyreadstat") is None:
@@ -69,19 +69,19 @@ def read_labelled(path: Path) -> dict[str, Entry]:
     if not path.is_file():
         raise CodebookError(f"there is no file {where}: check the path and the working folder")
     try:
-        told = conform([_Told], parse(_told(path)), "")
+        variables = conform([_FileVariable], parse(_metadata_json(path)), "")
     except (FrameError, subprocess.SubprocessError, OSError):
         raise CodebookError(
-            f"{where} is damaged, or is not what its suffix says: write it anew"
+            f"{where} is damaged, or does not match its suffix: write it anew"
         ) from None
-    return {own.name: _entry(own) for own in told}
+    return {variable.name: _entry(variable) for variable in variables}
 
 
-def _told(path: Path) -> bytes:
-    """Return what another process prints of a file."""
+def _metadata_json(path: Path) -> bytes:
+    """Return the metadata that another process prints, as JSON."""
     reader = READERS[path.suffix.lower()]
     script = Path(__file__).with_name("apart.py").read_text("utf-8")
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-P", "-c", script, str(path), reader, json.dumps(_MORE.get(reader, {}))],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
@@ -89,40 +89,40 @@ def _told(path: Path) -> bytes:
         timeout=_SECONDS,
         check=True,
     )
-    if len(done.stdout) > MOST_BYTES:
-        raise FrameError("it says too much")
-    return done.stdout
+    if len(process.stdout) > MOST_BYTES:
+        raise FrameError("its metadata are too large")
+    return process.stdout
 
 
-def _entry(told: _Told) -> Entry:
-    text, scale = told.type == "string", told.measure == "scale"
-    # Labelled letters are Stata's missing values, which every reader takes for such.
+def _entry(variable: _FileVariable) -> Entry:
+    text, scale = variable.type == "string", variable.measure == "scale"
+    # Labelled letters are Stata's missing values.
     listed = {
-        _level(code): label for code, label in told.labels if text or not isinstance(code, str)
+        _level(code): label for code, label in variable.labels if text or not isinstance(code, str)
     }
     missing: list[Level] = []
-    for lower, upper in told.missing:
+    for lower, upper in variable.missing:
         if isinstance(lower, str) or isinstance(upper, str) or lower == upper:
             missing.append(_level(lower))
         else:
             missing += codes_between(lower, upper, listed)
     if scale:
         listed = {}
-    days = _DAYS.match(told.format) is not None
+    days = _DAYS.match(variable.format) is not None
     return settled(
-        told.name,
+        variable.name,
         Entry(
             kind="date" if days else "categorical" if text else "numeric",
             levels=tuple(listed),
             labels=tuple(listed.values()),
             missing=tuple(missing),
-            label=told.label,
-            ordered=told.measure == "ordinal",
+            label=variable.label,
+            ordered=variable.measure == "ordinal",
         ),
     )
 
 
 def _level(code: Any) -> Level:
-    whole = isinstance(code, float) and code.is_integer()
-    level: Level = int(code) if whole else code
+    is_integer = isinstance(code, float) and code.is_integer()
+    level: Level = int(code) if is_integer else code
     return level

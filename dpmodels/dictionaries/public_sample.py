@@ -14,25 +14,29 @@ from dpmodels.dictionaries.draft import Draft
 from dpmodels.dictionaries.entry import PUBLIC_ROWS, Entry
 from dpmodels.errors import CodebookError, FrameError
 
-# A column of more texts is one of names or numbers that stand for persons: a choice.
+# A choice: a column of more texts holds names or ids.
 _MOST_LEVELS: Final = 1_000
 
 
 def from_public(data: Any, widen: float = 0.1) -> Draft:
-    """Return a draft of bounds and levels read off public rows, marked as such in each label."""
-    share = between("widen", widen, 0, 100, ", the share of its range that a range is widened by")
+    """Return a draft of bounds and levels from public rows, marked as such in each label."""
+    fraction = between(
+        "widen", widen, 0, 100, ", the share of its range that a range is widened by"
+    )
     try:
         frame = nw.from_native(data, eager_only=True)
     except TypeError:
         raise FrameError(
             f"a public sample of type {type(data).__name__}: expected a DataFrame of public rows"
         ) from None
-    made: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     for name in frame.columns:
-        if not isinstance(name, str) or name in made:
-            raise CodebookError(f"the sample's column {name!r} has no name of its own: rename it")
-        made[name] = _entry(frame[name], share)
-    return Draft(made, f"a public sample of {len(frame):,} rows, ranges widened by {share:.0%}")
+        if not isinstance(name, str) or name in entries:
+            raise CodebookError(f"the sample's column {name!r} has no unique text name: rename it")
+        entries[name] = _entry(frame[name], fraction)
+    return Draft(
+        entries, f"a public sample of {len(frame):,} rows, ranges widened by {fraction:.0%}"
+    )
 
 
 def _entry(column: Any, widen: float) -> Entry:
@@ -45,9 +49,11 @@ def _entry(column: Any, widen: float) -> Entry:
     if column.dtype in (nw.Categorical, nw.Enum):
         levels = tuple(column.cat.get_categories().to_list())
     else:
-        levels = tuple(sorted({own for own in column.drop_nulls().to_list() if type(own) is str}))
-    shown = levels if len(levels) <= _MOST_LEVELS else ()
-    return Entry("categorical", levels=shown, label=PUBLIC_ROWS)
+        levels = tuple(
+            sorted({cell for cell in column.drop_nulls().to_list() if type(cell) is str})
+        )
+    listed = levels if len(levels) <= _MOST_LEVELS else ()
+    return Entry("categorical", levels=listed, label=PUBLIC_ROWS)
 
 
 def _numbers(column: Any, widen: float) -> Entry:
@@ -71,5 +77,5 @@ def _days(column: Any, widen: float) -> Entry:
     if len(set(days)) < 2:
         return Entry("date", label=PUBLIC_ROWS)
     low, high = days.min().item(), days.max().item()
-    room = timedelta(math.ceil(widen * (high - low).days))
-    return Entry("date", low - room, high + room, label=PUBLIC_ROWS)
+    margin = timedelta(math.ceil(widen * (high - low).days))
+    return Entry("date", low - margin, high + margin, label=PUBLIC_ROWS)

@@ -1,9 +1,8 @@
 """Names and types of tables: the schema of a frame or of a Parquet file, and never a value.
 
-A type tells of numbers, text, truth values or days. Levels it tells of only where they were
-declared, as those of polars' ``Enum``: the categories of pandas and Arrow are commonly made of the
-rows, so that one row more would be one level more. Nor does the width of a number tell of whole
-numbers, which become others where software meets an empty cell.
+A type identifies numbers, text, truth values or days. It gives levels only where they were
+declared, as in polars' ``Enum``: the categories of pandas and Arrow are commonly inferred from the
+rows. An integer type does not identify whole numbers, since an empty cell may change it.
 """
 
 from __future__ import annotations
@@ -26,23 +25,22 @@ _TEXTS: Final = ("U", "S", "T")
 
 
 def entries_of_types(types: Iterable[tuple[object, Any]]) -> dict[str, Entry]:
-    """Return entries of names and types; CodebookError where a name is none or stands twice."""
-    made: dict[str, Entry] = {}
+    """Return entries of names and types; CodebookError for an invalid or duplicate name."""
+    entries: dict[str, Entry] = {}
     for name, dtype in types:
-        if not isinstance(name, str) or name in made:
-            what = "twice" if name in made else "of a column, which is no text"
+        if not isinstance(name, str) or name in entries:
+            what = "twice" if name in entries else "of a column, which is not a text"
             raise CodebookError(
-                f"the table has the name {name!r} {what}: rename its columns, each by a text of "
-                "its own"
+                f"the table has the name {name!r} {what}: rename its columns, each by a unique text"
             )
         levels = _declared_levels(dtype)
         kind = "categorical" if levels else kind_of_dtype(dtype)
-        made[name] = settled(name, Entry(kind=kind, levels=levels))
-    return made
+        entries[name] = settled(name, Entry(kind=kind, levels=levels))
+    return entries
 
 
 def types_of(source: Any) -> list[tuple[object, Any]] | None:
-    """Return names and types of a table or a schema, None of anything else."""
+    """Return names and types of a table or a schema, None for other objects."""
     import narwhals.stable.v2 as nw
 
     polars, pyarrow = nw.dependencies.get_polars(), nw.dependencies.get_pyarrow()
@@ -60,13 +58,13 @@ def types_of(source: Any) -> list[tuple[object, Any]] | None:
 
 
 def entries_of_dtypes(declared: Mapping[str, Any]) -> dict[str, Entry] | None:
-    """Return entries of types that people wrote by name, categories included; None of other values.
+    """Return entries of declared types by name, categories included; None for other values.
 
     >>> entries_of_dtypes({"age": "int64"})["age"].kind, entries_of_dtypes({"age": [41, 35]})
     ('integer', None)
     """
-    types = {name: _dtype(own) for name, own in declared.items()}
-    if not types or any(own is None for own in types.values()):
+    types = {name: _dtype(value) for name, value in declared.items()}
+    if not types or any(dtype is None for dtype in types.values()):
         return None
     return {
         name: entry_of_dtype(name, types[name], entry)
@@ -75,15 +73,15 @@ def entries_of_dtypes(declared: Mapping[str, Any]) -> dict[str, Entry] | None:
 
 
 def entry_of_dtype(name: str, dtype: Any, entry: Entry) -> Entry:
-    """Return an entry with what a type says where a person wrote it: whole numbers, categories."""
+    """Return an entry with the facts of a declared type: whole numbers, categories."""
     if getattr(dtype, "categories", None) is not None and not hasattr(dtype, "is_temporal"):
         return Entry.of(as_variable(name, dtype))
-    whole = getattr(dtype, "kind", "") in ("i", "u") and entry.kind == "numeric"
-    return replace(entry, kind="integer") if whole else entry
+    is_integer = getattr(dtype, "kind", "") in ("i", "u") and entry.kind == "numeric"
+    return replace(entry, kind="integer") if is_integer else entry
 
 
 def types_of_parquet(path: Path) -> list[tuple[object, Any]]:
-    """Return names and types of a Parquet file, of which the footer alone is read."""
+    """Return names and types of a Parquet file, from its footer only."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -152,7 +150,7 @@ def _declared_levels(dtype: Any) -> tuple[str, ...]:
 
 
 def _dtype(declared: Any) -> Any:
-    """Return a type that was written as itself, as a class or by its name; None if it is none."""
+    """Return a type given as an object, a class or a name; None for other values."""
     import narwhals.stable.v2 as nw
 
     pandas = nw.dependencies.get_pandas()
@@ -187,21 +185,21 @@ _UPPER: Final = ("less_than_or_equal_to", "less_than", "in_range")
 
 def entries_of_columns(columns: Mapping[str, Any]) -> dict[str, Entry]:
     """Read the types, the bounds and the allowed values that checks state."""
-    return {str(name): _entry(str(name), own) for name, own in columns.items()}
+    return {str(name): _entry(str(name), column) for name, column in columns.items()}
 
 
-def _entry(name: str, own: Any) -> Entry:
-    checks = list(own.checks if isinstance(own.checks, Iterable) else [own.checks])
+def _entry(name: str, column: Any) -> Entry:
+    checks = list(column.checks if isinstance(column.checks, Iterable) else [column.checks])
     stated = {check.name: getattr(check, "statistics", None) or {} for check in checks if check}
     lowers = [stated[check]["min_value"] for check in _LOWER if check in stated]
     uppers = [stated[check]["max_value"] for check in _UPPER if check in stated]
     levels = tuple(stated.get("isin", {}).get("allowed_values", ()))
-    dtype = getattr(own.dtype, "type", own.dtype)
-    told = Entry(
+    dtype = getattr(column.dtype, "type", column.dtype)
+    typed_entry = Entry(
         kind="categorical" if levels else kind_of_dtype(dtype),
         lower=max(lowers, default=None),
         upper=min(uppers, default=None),
         levels=levels,
     )
-    entry = told if levels else entry_of_dtype(name, dtype, told)
-    return settled(name, replace(entry, label=one_line(own.title or own.description)))
+    entry = typed_entry if levels else entry_of_dtype(name, dtype, typed_entry)
+    return settled(name, replace(entry, label=one_line(column.title or column.description)))

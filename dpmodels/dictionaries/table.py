@@ -16,7 +16,7 @@ from zipfile import ZipFile
 
 from dpmodels.codebook import MOST_BYTES
 from dpmodels.dictionaries.entry import Entry, joined, settled
-from dpmodels.dictionaries.words import end_in, kind_in, levels_in, one_line, range_in, told
+from dpmodels.dictionaries.words import cell_text, end_in, kind_in, levels_in, one_line, range_in
 from dpmodels.dictionaries.xml import elements
 from dpmodels.errors import CodebookError
 from dpmodels.outside import read_bytes
@@ -36,7 +36,7 @@ _COLUMNS: Final = {
 }
 _COLUMN_OF: Final = {name: word for word, names in _COLUMNS.items() for name in names.split("|")}
 _FACTS: Final = {"type", "min", "max", "range", "levels"}
-# In these "unknown" and "none" are words as any other.
+# In these columns "unknown" and "none" are ordinary text.
 _FREE: Final = {"name", "label"}
 # A title may stand above the names of the columns.
 _HEADINGS: Final = 10
@@ -46,33 +46,35 @@ Cells = Sequence[object]
 
 
 def headings(line: Cells) -> dict[str, int] | None:
-    """Return the places of known columns in a line, None if it is no head of a dictionary."""
-    found: dict[str, int] = {}
-    for place, cell in enumerate(line):
-        word = _COLUMN_OF.get(re.sub(r"[\W_]+", " ", told(cell).casefold()).strip())
+    """Return the positions of known columns in a line, None if it is not a header."""
+    positions: dict[str, int] = {}
+    for position, cell in enumerate(line):
+        word = _COLUMN_OF.get(re.sub(r"[\W_]+", " ", cell_text(cell).casefold()).strip())
         if word is not None:
-            found.setdefault(word, place)
-    return found if "name" in found and _FACTS & set(found) else None
+            positions.setdefault(word, position)
+    return positions if "name" in positions and _FACTS & set(positions) else None
 
 
 def entries_of(lines: Iterable[Cells], where: str) -> dict[str, Entry]:
-    """Read the lines of a dictionary; CodebookError, which tells of no cell, if it is none."""
+    """Read the lines of a dictionary; CodebookError, without cell contents, if it is not one."""
     waiting = iter(lines)
     heads = (headings(line) for line in islice(waiting, _HEADINGS))
-    places = next((found for found in heads if found is not None), None)
-    if places is None:
+    positions = next((candidate for candidate in heads if candidate is not None), None)
+    if positions is None:
         raise CodebookError(
-            f"{where} is no data dictionary: expected a line of column names with name (or "
+            f"{where} is not a data dictionary: expected a line of column names with name (or "
             "variable) and one or more of type, min, max, range, levels; also label, unit, "
-            "missing. Where it holds rows, give them as a frame, of which names and types "
-            "are read: dp.codebook.draft(pandas.read_csv(...))"
+            "missing. For a table of rows pass a frame, whose names and types are read: "
+            "dp.codebook.draft(pandas.read_csv(...))"
         )
-    made: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     for number, line in enumerate(waiting, 1):
         if number > MOST_LINES:
             raise CodebookError(f"{where} has more than {MOST_LINES:,} lines; split it")
-        cells = {word: _text(line, place) for word, place in places.items()}
-        texts = {word: own if word in _FREE or told(own) else "" for word, own in cells.items()}
+        cells = {word: _text(line, position) for word, position in positions.items()}
+        texts = {
+            word: text if word in _FREE or cell_text(text) else "" for word, text in cells.items()
+        }
         if not any(texts.values()):
             continue
         name = one_line(texts.pop("name"))
@@ -81,12 +83,12 @@ def entries_of(lines: Iterable[Cells], where: str) -> dict[str, Entry]:
                 f"{where}: entry {number} has no name; write the variable's name in each line"
             )
         entry = _entry(name, texts)
-        made[name] = joined(name, made[name], entry) if name in made else entry
-    return made
+        entries[name] = joined(name, entries[name], entry) if name in entries else entry
+    return entries
 
 
-def _text(line: Cells, place: int) -> str:
-    cell = line[place] if place < len(line) else None
+def _text(line: Cells, position: int) -> str:
+    cell = line[position] if position < len(line) else None
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
     if isinstance(cell, date):
@@ -98,12 +100,12 @@ def _entry(name: str, texts: Mapping[str, str]) -> Entry:
     where = f"variable {name!r}"
     lower, upper = (end_in(texts.get(end, ""), f"{where}: {end}") for end in ("min", "max"))
     ranged = texts.get("range", "")
-    found: Any = range_in(texts.get("levels", "")) or range_in(ranged)
-    if ranged and not found:
-        raise CodebookError(f"{where}: range {ranged!r} is no range; write one such as 0-110")
-    if found:
+    bounds: Any = range_in(texts.get("levels", "")) or range_in(ranged)
+    if ranged and not bounds:
+        raise CodebookError(f"{where}: range {ranged!r} is not valid; write one such as 0-110")
+    if bounds:
         lower, upper = (
-            own if end is None else end for end, own in zip((lower, upper), found, strict=True)
+            bound if end is None else end for end, bound in zip((lower, upper), bounds, strict=True)
         )
     listed = {} if range_in(texts.get("levels", "")) else levels_in(texts.get("levels", ""), where)
     kind = kind_in(texts.get("type", ""), ranged=lower is not None or upper is not None)
@@ -130,7 +132,7 @@ def _entry(name: str, texts: Mapping[str, str]) -> Entry:
 
 
 def read_delimited(path: Path) -> dict[str, Entry]:
-    """Read a dictionary, its columns apart by a comma, a semicolon, a tab or a bar."""
+    """Read a dictionary with columns separated by a comma, semicolon, tab or bar."""
     where = repr(str(path))
     try:
         text = read_bytes(path, MOST_BYTES).decode("utf-8-sig")
@@ -156,7 +158,7 @@ _MOST_COLUMNS: Final = 200
 
 
 def read_excel(path: Path) -> dict[str, Entry]:
-    """Read a dictionary; the parts of the file are held against limits before they are read."""
+    """Read a dictionary; the sizes of the file's parts are checked before they are read."""
     where = repr(str(path))
     try:
         from openpyxl import load_workbook
@@ -180,7 +182,7 @@ def read_excel(path: Path) -> dict[str, Entry]:
 
 
 def _require_plain(content: bytes, where: str) -> None:
-    """Refuse what is no archive, unpacks to too much or declares entities."""
+    """Refuse a file that is not an archive, is too large unpacked or declares entities."""
     try:
         with ZipFile(BytesIO(content)) as archive:
             size = sum(part.file_size for part in archive.infolist())
@@ -192,4 +194,4 @@ def _require_plain(content: bytes, where: str) -> None:
     except CodebookError:
         raise
     except Exception:
-        raise CodebookError(f"{where} is no Excel file: save it as .xlsx or as CSV") from None
+        raise CodebookError(f"{where} is not an Excel file: save it as .xlsx or as CSV") from None

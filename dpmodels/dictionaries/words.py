@@ -23,24 +23,27 @@ _KIND_OF: Final = {word: kind for kind, words in _KINDS.items() for word in word
 _GROUPED: Final = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
 _RANGE: Final = re.compile(r"(-?[\d.,]*\d)\s*(?:-|–|\.\.+|to|:)\s*(-?\d[\d.,]*)")
 _BRACKETED: Final = re.compile(r"[\[(]\s*(-?[\d.]+)\s*[,;]\s*(-?[\d.]+)\s*[\])]")
-# The signs of <= and >= are a part of what stands beside them.
+# <= and >= belong to the level.
 _CODED: Final = re.compile(r"\s*((?:[<>!]=|[^=:])*?)\s*(?<![<>!])[=:]\s*(.*\S)\s*", re.DOTALL)
 _PAIRED: Final = re.compile(r"\s*([^,]*?)\s*,\s*(.*\S)\s*", re.DOTALL)
-# Whole numbers of a range that are told one by one: a choice.
+# A choice: longer ranges are not expanded into whole numbers.
 _LONG: Final = 100
 _NOTHING: Final = {"", "?", "-", "na", "n/a", "nan", "none", "null", "unknown", "not known"}
 
 
 def one_line(text: object) -> str:
-    """Return a text on one line, of characters that print; None is the empty one."""
-    printed = (own if own.isprintable() else " " for own in ("" if text is None else str(text)))
+    """Return a text on one line, of printable characters; None gives an empty one."""
+    printed = (
+        character if character.isprintable() else " "
+        for character in ("" if text is None else str(text))
+    )
     return " ".join("".join(printed).split())
 
 
-def told(cell: object) -> str:
-    """Return what a cell of a dictionary tells: nothing if it stands for nothing.
+def cell_text(cell: object) -> str:
+    """Return the text of a cell, empty if it stands for a missing entry.
 
-    >>> told("0 to  110 "), told("unknown"), told(None)
+    >>> cell_text("0 to  110 "), cell_text("unknown"), cell_text(None)
     ('0 to 110', '', '')
     """
     line = one_line(cell)
@@ -50,20 +53,20 @@ def told(cell: object) -> str:
 def kind_in(text: str, *, ranged: bool = False) -> str:
     """Return the type that a word names; empty if it is not known.
 
-    Text is a category, unless there is a range of it: then numbers are kept as text.
+    Text is a category, unless it has a range: then it holds numbers.
 
     >>> kind_in("Whole number"), kind_in("float64"), kind_in("text"), kind_in("F8.2")
     ('integer', 'numeric', 'categorical', '')
     """
-    found = re.findall(r"[a-z]+\d*", text.casefold().replace("/", ""))
-    kinds = [_KIND_OF[word] for word in found if word in _KIND_OF]
-    stems = [_KIND_OF[stem] for word in found if (stem := word.rstrip("0123456789")) in _KIND_OF]
+    tokens = re.findall(r"[a-z]+\d*", text.casefold().replace("/", ""))
+    kinds = [_KIND_OF[word] for word in tokens if word in _KIND_OF]
+    stems = [_KIND_OF[stem] for word in tokens if (stem := word.rstrip("0123456789")) in _KIND_OF]
     kind = next(iter(kinds or stems), "")
     return kind if kind != "text" else "" if ranged else "categorical"
 
 
 def number_in(text: str) -> float:
-    """Return the number that a text is, nan if it is none.
+    """Return the number that a text spells, nan otherwise.
 
     >>> number_in("250,000"), number_in("-9"), number_in("1,5")
     (250000.0, -9.0, nan)
@@ -76,7 +79,7 @@ def number_in(text: str) -> float:
 
 
 def end_in(text: str, where: str) -> Any:
-    """Return the end of a range that a text is, a number or a day; None of an empty one."""
+    """Return the bound that a text spells, a number or a day; None if it is empty."""
     if not text:
         return None
     number = number_in(text)
@@ -86,26 +89,26 @@ def end_in(text: str, where: str) -> Any:
         return date.fromisoformat(text[:10])
     except ValueError:
         raise CodebookError(
-            f"{where} is {shorten(repr(text))}, which is no number and no date; write one such as "
-            "0, 2.5 or 2001-12-31, or leave it empty"
+            f"{where} is {shorten(repr(text))}, neither a number nor a date; write one such as 0, "
+            "2.5 or 2001-12-31, or leave it empty"
         ) from None
 
 
 def range_in(text: str) -> tuple[float, float] | None:
-    """Return the two ends that a text such as ``0-110`` has, None if it is no range.
+    """Return both bounds of a text such as ``0-110``, None if it is not a range.
 
     >>> range_in("0 - 110"), range_in("[-5, 5]"), range_in("low; high")
     ((0.0, 110.0), (-5.0, 5.0), None)
     """
-    found = _RANGE.fullmatch(text.strip()) or _BRACKETED.fullmatch(text.strip())
-    ends = [number_in(end) for end in found.groups()] if found else []
+    match = _RANGE.fullmatch(text.strip()) or _BRACKETED.fullmatch(text.strip())
+    ends = [number_in(end) for end in match.groups()] if match else []
     return (ends[0], ends[1]) if ends and not any(map(math.isnan, ends)) else None
 
 
 def level_in(text: str) -> Level:
     """Return the level that a text is: a whole number, another number, or itself.
 
-    What a number would be written otherwise for is kept as text.
+    A text that is not the usual spelling of a number stays text.
 
     >>> level_in("2"), level_in("2.5"), level_in("02"), level_in("F")
     (2, 2.5, '02', 'F')
@@ -121,18 +124,19 @@ def level_in(text: str) -> Level:
 def levels_in(text: str, where: str) -> dict[Level, str]:
     """Return levels with their labels, of ``1=low; 2=high`` or ``F; M``; empty labels where none.
 
-    Items are apart by a new line, a semicolon, a bar or, where none of these is there, a comma.
+    Items are separated by a new line, a semicolon, a bar or, without these, a
+    comma.
 
     >>> levels_in("1 = low; 2 = high", ""), levels_in("1, Low | 2, High", ""), levels_in("F,M", "")
     ({1: 'low', 2: 'high'}, {1: 'Low', 2: 'High'}, {'F': '', 'M': ''})
     """
-    apart = next((mark for mark in "\n;|" if mark in text.strip()), ",")
-    items = [one_line(item) for item in text.split(apart) if item.strip()]
+    separator = next((mark for mark in "\n;|" if mark in text.strip()), ",")
+    items = [one_line(item) for item in text.split(separator) if item.strip()]
     for form in (_CODED, _PAIRED):
-        found = [form.fullmatch(item) for item in items]
-        if items and all(found):
-            return once(((level_in(own[1]), own[2]) for own in found if own), where)
-        if any(found) and form is _CODED:
+        matches = [form.fullmatch(item) for item in items]
+        if items and all(matches):
+            return once(((level_in(match[1]), match[2]) for match in matches if match), where)
+        if any(matches) and form is _CODED:
             raise CodebookError(
                 f"{where}: of the levels {shorten(repr(text), 100)} some have a label and some do "
                 "not; write 1=low; 2=high, or low; high"
@@ -141,9 +145,10 @@ def levels_in(text: str, where: str) -> dict[Level, str]:
 
 
 def codes_between(lower: float, upper: float, listed: Iterable[Level]) -> list[Level]:
-    """Return the codes in a range of missing values, which has every number in it.
+    """Return the codes in a range of missing values.
 
-    Of a short range these are its whole numbers; of a long or open one (nan, inf), those `listed`.
+    For a short range, its whole numbers; for a long or open one (nan, inf), those
+    `listed`.
 
     >>> codes_between(-3, -1, []), codes_between(-math.inf, -1, [-9, 1])
     ([-3, -2, -1], [-9])
@@ -156,11 +161,11 @@ def codes_between(lower: float, upper: float, listed: Iterable[Level]) -> list[L
 
 def once(pairs: Iterable[tuple[Level, str]], where: str) -> dict[Level, str]:
     """Return levels with their labels; CodebookError where one has two."""
-    made: dict[Level, str] = {}
+    labels: dict[Level, str] = {}
     for level, label in pairs:
-        if made.setdefault(level, label) != label:
+        if labels.setdefault(level, label) != label:
             raise CodebookError(
-                f"{where}: level {shorten(repr(level))} is labelled {shorten(repr(made[level]))} "
+                f"{where}: level {shorten(repr(level))} is labelled {shorten(repr(labels[level]))} "
                 f"and {shorten(repr(label))}; keep one of them"
             )
-    return made
+    return labels

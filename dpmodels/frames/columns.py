@@ -20,22 +20,22 @@ Cut = Callable[[int, int], NDArray[np.generic]]
 """The rows from a first to before a last, as a 1-D array."""
 
 
-def blocks(cuts: Mapping[str, Cut], nrows: int, rows: int) -> Iterator[Chunk]:
-    """Consecutive blocks of at most `rows` of the `nrows` rows of some columns.
+def blocks(cuts: Mapping[str, Cut], nrows: int, block_rows: int) -> Iterator[Chunk]:
+    """Consecutive blocks of at most `block_rows` of the `nrows` rows of some columns.
 
     FrameError where a column has fewer rows by now, or more.
     """
-    for start in range(0, nrows, rows):
-        stop = min(start + rows, nrows)
+    for start in range(0, nrows, block_rows):
+        stop = min(start + block_rows, nrows)
         chunk = {name: cut(start, stop) for name, cut in cuts.items()}
         _require_length(chunk, stop - start)
         yield chunk
     _require_length({name: cut(nrows, nrows + 1) for name, cut in cuts.items()}, 0)
 
 
-def _require_length(chunk: Chunk, rows: int) -> None:
+def _require_length(chunk: Chunk, n_rows: int) -> None:
     for name, cells in chunk.items():
-        if len(cells) != rows:
+        if len(cells) != n_rows:
             raise FrameError(
                 unfinished(
                     f"the number of rows of column {name!r} changed while it was in use: give "
@@ -103,15 +103,15 @@ def _cut_of_pandas(series: "pandas.Series[Any]") -> Cut:
     dtype: Any = series.dtype
     array: Any = series.array
     if isinstance(dtype, np.dtype):
-        whole = series.to_numpy()
-        return lambda start, stop: whole[start:stop]
+        values = series.to_numpy()
+        return lambda start, stop: values[start:stop]
     if isinstance(dtype, pd.CategoricalDtype):
         return _cut_of_categories(array)
     if isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", None) == "pyarrow":
         return _cut_of_arrow(array)
     if isinstance(array, pd.arrays.IntegerArray):
-        missing, whole = np.asarray(array.isna()), array.to_numpy(dtype.numpy_dtype, na_value=0)
-        return lambda start, stop: np.ma.MaskedArray(whole[start:stop], missing[start:stop])
+        missing, values = np.asarray(array.isna()), array.to_numpy(dtype.numpy_dtype, na_value=0)
+        return lambda start, stop: np.ma.MaskedArray(values[start:stop], missing[start:stop])
     if isinstance(array, pd.arrays.BooleanArray):
         return lambda start, stop: np.asarray(array[start:stop], dtype=object)
     if isinstance(array, pd.arrays.FloatingArray):
@@ -181,10 +181,10 @@ class ColumnRows:
         """Tell what a column can hold by its type, where that is declared."""
         return self.kinds.get(name) or kind_of(self.columns[name])
 
-    def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
-        """Blocks of at most `rows` rows of the wanted columns."""
-        require(self, wanted)
-        return blocks({name: cut(self.columns[name]) for name in wanted}, self.nrows, rows)
+    def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
+        """Blocks of at most `block_rows` rows of the columns."""
+        require(self, columns)
+        return blocks({name: cut(self.columns[name]) for name in columns}, self.nrows, block_rows)
 
 
 def open_mapping(data: Mapping[object, object]) -> ColumnRows:
@@ -202,7 +202,7 @@ def open_mapping(data: Mapping[object, object]) -> ColumnRows:
 
 
 def open_structured(data: NDArray[Any]) -> ColumnRows:
-    """Open a structured array; tell how to name the columns of any other."""
+    """Open a structured array; for any other a FrameError says how to name columns."""
     names = data.dtype.names
     if names is None:
         raise FrameError(
@@ -260,15 +260,15 @@ class NativeRows:
             return ANY
         return kind_of(self._column(self.names.index(name)))
 
-    def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
-        """Blocks of at most `rows` rows of the wanted columns."""
-        require(self, wanted)
+    def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
+        """Blocks of at most `block_rows` rows of the columns."""
+        require(self, columns)
         names = self.names
-        cuts = {name: cut(self._column(names.index(name))) for name in wanted}
-        return blocks(cuts, self.nrows, rows)
+        cuts = {name: cut(self._column(names.index(name))) for name in columns}
+        return blocks(cuts, self.nrows, block_rows)
 
     def _column(self, position: int) -> object:
-        """Take a column by its position: names may repeat among columns nobody wants."""
+        """Take a column by its position: names may repeat among unused columns."""
         import narwhals.stable.v2 as nw
 
         if nw.dependencies.is_pyarrow_table(self.frame):

@@ -1,7 +1,8 @@
 """Cells of any type, one by one or a column at a time, as numbers or as level indices.
 
-A cell is read by the type it is built on, with that type's own code. What a foreign class defines
-(`__float__`, `__hash__`, `__eq__`, `__class__`) is not asked, since it might raise, warn or print.
+A cell is read by the type it is built on, with that type's own code. Methods of foreign classes
+(`__float__`, `__hash__`, `__eq__`, `__class__`) are not called, since they might raise, warn or
+print.
 """
 
 from __future__ import annotations
@@ -164,15 +165,15 @@ def to_days(values: NDArray[np.generic]) -> Floats:
         return days_of_times(values)
     if values.dtype.kind not in _CELLS:
         return np.full(len(values), MISSING)
-    known: dict[str, float] = {}
+    day_by_text: dict[str, float] = {}
 
     def day(cell: object) -> float:
         text = plain(cell)
         if not isinstance(text, str):
             return day_of(cell)
-        if text not in known:
-            known[text] = day_of_text(text)
-        return known[text]
+        if text not in day_by_text:
+            day_by_text[text] = day_of_text(text)
+        return day_by_text[text]
 
     return np.fromiter(map(day, values.tolist()), np.float64, len(values))
 
@@ -184,10 +185,10 @@ def to_codes(values: NDArray[np.generic], levels: tuple[Hashable, ...]) -> NDArr
     that is neither text nor a number (a date, None, NaN) matches no cell.
 
     A text cell matches the level of the same text, unstripped and unfolded. A number, and a text
-    that is no level but spells a number, matches a level of that number, or else a level whose text
-    spells it: ``1``, ``1.0``, ``True``, ``"1"`` and ``"1.0"`` all match level ``1``, and all match
-    level ``"1"`` where neither ``1`` nor their own text is a level. Software that reads a file
-    gives the same cell as text, as an integer or as a float according to other rows; here that
+    that is not a level but spells a number, matches a level of that number, or else a level whose
+    text spells it: ``1``, ``1.0``, ``True``, ``"1"`` and ``"1.0"`` all match level ``1``, and all
+    match level ``"1"`` where neither ``1`` nor their own text is a level. Software that reads a
+    file gives the same cell as text, as an integer or as a float according to other rows; here that
     makes no difference. Numbers are compared as float64. Never raises and never warns.
 
     >>> import numpy as np
@@ -253,7 +254,7 @@ class LevelCodes(dict[str | float | None, int]):
             self.setdefault(text, index)
 
     def __missing__(self, cell: str | float | None) -> int:
-        """Work out, and remember, a cell that is no declared text."""
+        """Work out, and remember, a cell that is not a declared text."""
         value = plain(cell)
         value = number(value) if isinstance(value, str) else value
         code = self[cell] = self._numbers.get(value, -1)
@@ -270,12 +271,12 @@ class LevelCodes(dict[str | float | None, int]):
             return np.full(len(values), -1, dtype=np.intp)
         keys = np.array(sorted(self._numbers))
         codes = np.array([self._numbers[key] for key in keys.tolist()], dtype=np.intp)
-        place = np.minimum(np.searchsorted(keys, values), len(keys) - 1)
-        return np.where(keys[place] == values, codes[place], -1)
+        positions = np.minimum(np.searchsorted(keys, values), len(keys) - 1)
+        return np.where(keys[positions] == values, codes[positions], -1)
 
 
 def _first(pairs: list[tuple[float, int]]) -> dict[float, int]:
-    """Keep the first index of equal numbers; NaN is nobody's number."""
+    """Keep the first index of equal numbers; NaN is skipped."""
     table: dict[float, int] = {}
     for value, index in pairs:
         if value == value:
@@ -289,11 +290,11 @@ def _is_printed(text: str) -> bool:
     return text in {repr(value), f"{value:.0f}", "True", "False"}
 
 
-# Cells as names of levels that nobody declared.
+# Cells as names of undeclared levels.
 
 # Characters that a level may have: a choice.
 LONGEST: Final = 100
-# From here on whole numbers have no place each in double precision.
+# From here on double precision does not represent every whole number.
 _EXACT: Final = 2.0**53
 
 
@@ -304,24 +305,26 @@ def level_names(values: NDArray[Any]) -> NDArray[Any]:
     named by its digits. Text that spells a number is that number, since software gives the same
     cell as text, as an integer or as a float according to other rows: ``1``, ``1.0``, ``True``,
     ``"1"`` and ``"01"`` are all level ``"1"``, as they are to :func:`to_codes` where that is
-    declared. All other cells are missing: other numbers, longer text, blank text, and text that no
-    table could print. Never raises and never warns.
+    declared. All other cells are missing: other numbers, longer text, blank text, and text that a
+    table could not print. Never raises and never warns.
 
     >>> import numpy as np
     >>> level_names(np.array(["x", "01", 1.0, 0.5, " ", None, "x" * 101], dtype=object)).tolist()
     ['x', '1', '1', None, None, None, None]
     """
     if isinstance(values, np.ma.MaskedArray):
-        found = level_names(np.ma.getdata(values))
-        found[np.ma.getmaskarray(values)] = None
-        return found
+        result = level_names(np.ma.getdata(values))
+        result[np.ma.getmaskarray(values)] = None
+        return result
     if values.dtype.kind in "OUST":
         names = _Names()
         cells = map(plain, values.tolist())
         return np.fromiter((names[cell] for cell in cells), object, len(values))
-    numbers, at = np.unique(to_float(values), return_inverse=True)
-    own: NDArray[np.object_] = np.fromiter(map(_name, numbers.tolist()), object, len(numbers))
-    return own[at]
+    numbers, inverse = np.unique(to_float(values), return_inverse=True)
+    distinct_names: NDArray[np.object_] = np.fromiter(
+        map(_name, numbers.tolist()), object, len(numbers)
+    )
+    return distinct_names[inverse]
 
 
 class _Names(dict[str | float, str | None]):

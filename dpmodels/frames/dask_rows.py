@@ -42,7 +42,7 @@ _FAILED: Final = (
     "a partition of the Dask DataFrame could not be computed: compute them one by one, "
     "data.partitions[0].compute(), to see why"
 )
-_TOLD: Final = {
+_MESSAGES: Final = {
     "CancelledError": _LOST,
     "CommClosedError": _LOST,
     "KilledWorker": "several Dask workers ended while they had one partition: give them more "
@@ -71,24 +71,24 @@ class DaskRows:
         return None
 
     def kind(self, name: str) -> Kind:
-        """Tell nothing: the types that Dask states are inferred from cells."""
+        """Return ANY: Dask infers the types of columns from cells."""
         return ANY
 
-    def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
-        """Refuse: rows are not brought to the client; the `FrameError` tells what can be had."""
-        require(self, wanted)
+    def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
+        """Refuse: rows are not brought to the client; the `FrameError` says what to use."""
+        require(self, columns)
         raise FrameError(
-            "the rows of a Dask DataFrame stay with its workers, and what is asked cannot be "
-            "added up from its partitions: use a verb and a mechanism that can, such as dp_pca, "
-            "dp_cov, dp_lm or dp_table with their defaults, or write the rows with "
+            "the rows of a Dask DataFrame stay with its workers, and this result is not a sum "
+            "over its partitions: use a verb and a mechanism that can, such as dp_pca, dp_cov, "
+            "dp_lm or dp_table with their defaults, or write the rows with "
             'data.to_parquet("rows") and give the folder "rows"'
         )
 
     def together(self, person: str, secret: bytes, missing_ids: tuple[str, ...] = ()) -> DaskRows:
-        """Return rows of which those of a person come to lie in one partition."""
+        """Return the rows with those of each person in one partition."""
         return replace(self, person=person, secret=secret, missing_ids=missing_ids)
 
-    def summed(self, wanted: tuple[str, ...], measure: Measure, *, count_public: bool) -> Sums:
+    def summed(self, columns: tuple[str, ...], measure: Measure, *, count_public: bool) -> Sums:
         """Measure every partition on the workers and add the results.
 
         The scheduler is the one Dask would take: that of the current `distributed.Client`, or of
@@ -96,40 +96,39 @@ class DaskRows:
         (`distributed`), and a result that is lost with its worker is computed anew; a partition
         enters the sum once, since the sum is of results and not of attempts.
 
-        `measure` gives the integers of one part and is made of public facts alone, since it is sent
-        to the workers; `count_public` says whether progress may show how much there is. What comes
-        back are the sum and the number of rows in it. In memory at a time are the results of a few
-        partitions, however many there are. Of a partition that could not be computed or measured
-        the `FrameError` says nothing but that.
+        `measure` returns the integers of one part and holds public facts only, since it is sent to
+        the workers; `count_public` says whether progress may show the total. Returns the sum and
+        its number of rows. Memory holds the results of a few partitions. The `FrameError` of a
+        failed partition gives no details.
         """
         from threadpoolctl import threadpool_limits
 
-        require(self, wanted)
+        require(self, columns)
         try:
             # One task a core: BLAS adds no threads where workers are threads of this process.
             with threadpool_limits(1, "blas"), _unwarned():
-                roots = self._roots(wanted, measure)
-                shown = len(roots) if count_public else None
+                roots = self._roots(columns, measure)
+                total = len(roots) if count_public else None
                 return reduce(
-                    _added, steps(_computed(roots), total=shown, label="reading partitions")
+                    _added, steps(_computed(roots), total=total, label="reading partitions")
                 )
         except Exception as error:
-            told = _told(error)
-        raise FrameError(unfinished(told))
+            message = _failure_message(error)
+        raise FrameError(unfinished(message))
 
-    def _roots(self, wanted: tuple[str, ...], measure: Measure) -> list[object]:
+    def _roots(self, columns: tuple[str, ...], measure: Measure) -> list[object]:
         """Put off the measuring: one delayed sum for a number of partitions."""
         import dask
 
         recipe = dask.delayed(_shipped(measure), pure=False)
-        frame = self.frame[list(wanted)]
+        frame = self.frame[list(columns)]
         if self.person is not None:
             secret = dask.delayed(self.secret, pure=False)
             frame = _gathered(frame, self.person, secret, self.missing_ids)
         measured = frame.map_partitions(_measured, recipe, meta=_meta(), enforce_metadata=False)
         parts = measured.to_delayed()
         size = _PARTS_PER_CPU * (os.cpu_count() or 1)
-        return [_tree(parts[at : at + size]) for at in range(0, len(parts), size)]
+        return [_tree(parts[start : start + size]) for start in range(0, len(parts), size)]
 
 
 def open_dask(frame: Any) -> DaskRows:
@@ -154,19 +153,21 @@ def _answers(client: Any) -> bool:
     return True
 
 
-def _told(error: Exception) -> str:
-    """Say what failed without what the error says, which may be of a cell."""
+def _failure_message(error: Exception) -> str:
+    """Describe a failure without the text of the error, which may quote a cell."""
     # Dask's processes wrap an error, with the text of its traceback.
     error = getattr(error, "exception", error)
     if isinstance(error, DPModelsError):
         return str(error)
-    known = (_TOLD[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _TOLD)
-    return next(known, _FAILED)
+    messages = (
+        _MESSAGES[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _MESSAGES
+    )
+    return next(messages, _FAILED)
 
 
 @contextmanager
 def _unwarned() -> Iterator[None]:
-    """Drop warnings: of loading code, which may be of a cell; of Dask, how large its rows are."""
+    """Drop warnings, which may quote a cell or give the size of rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -180,28 +181,28 @@ def _shipped(measure: Measure) -> bytes:
 
 
 def _gathered(frame: Any, person: str, secret: Any, missing_ids: tuple[str, ...]) -> Any:
-    """Bring rows of a person into one partition, in the memory of the workers; drop nobody's.
+    """Bring the rows of a person into one partition, on the workers; drop rows without an id.
 
-    By tasks: other ways of Dask's write rows into files.
+    Shuffle by tasks: Dask's other methods write rows into files.
     """
     # A name longer than that of any column, made of public ones.
-    column = "".join(map(str, (*frame.columns, " of whom")))
-    told = frame._meta.assign(**{column: np.zeros(0, dtype=np.int64)})
-    named = frame.map_partitions(
-        _named, person, column, secret, missing_ids, meta=told, enforce_metadata=False
+    column = "".join(map(str, (*frame.columns, " person key")))
+    meta = frame._meta.assign(**{column: np.zeros(0, dtype=np.int64)})
+    keyed = frame.map_partitions(
+        _with_person_key, person, column, secret, missing_ids, meta=meta, enforce_metadata=False
     )
-    gathered = named.shuffle(on=column, npartitions=frame.npartitions, shuffle_method="tasks")
+    gathered = keyed.shuffle(on=column, npartitions=frame.npartitions, shuffle_method="tasks")
     return gathered[list(frame.columns)]
 
 
-def _named(
+def _with_person_key(
     frame: Any, person: str, column: str, secret: bytes, missing_ids: tuple[str, ...]
 ) -> Any:
-    """Add a column of whose rows are, on a worker, and leave out those of nobody."""
+    """Add the person keys of rows, on a worker, and drop rows without an id."""
     chunks = NativeRows(frame).chunks((person,), max(len(frame), 1))
     cells = next((chunk[person] for chunk in chunks), np.empty(0))
-    high, low, known = person_keys(cells, secret, missing_ids)
-    return frame.assign(**{column: (high ^ low).view(np.int64)})[known]
+    high, low, has_id = person_keys(cells, secret, missing_ids)
+    return frame.assign(**{column: (high ^ low).view(np.int64)})[has_id]
 
 
 def _meta() -> Any:
@@ -215,13 +216,16 @@ def _tree(parts: Sequence[object]) -> Any:
     import dask
 
     while len(parts) > 1:
-        few = [parts[at : at + _ADDED_AT_A_TIME] for at in range(0, len(parts), _ADDED_AT_A_TIME)]
-        parts = [dask.delayed(_total, pure=False)(own) for own in few]
+        groups = [
+            parts[start : start + _ADDED_AT_A_TIME]
+            for start in range(0, len(parts), _ADDED_AT_A_TIME)
+        ]
+        parts = [dask.delayed(_total, pure=False)(group) for group in groups]
     return parts[0]
 
 
 def _measured(frame: Any, recipe: bytes) -> Sums:
-    """Measure one partition, on a worker; what fails says nothing of its rows."""
+    """Measure one partition, on a worker; a failure reveals nothing of its rows."""
     try:
         measure: Measure = pickle.loads(recipe)
         with as_one_of_many():
@@ -232,8 +236,8 @@ def _measured(frame: Any, recipe: bytes) -> Sums:
     except Exception as error:
         kind = type(error).__name__
     raise FrameError(
-        f"a partition could not be measured on its worker ({kind}): see that the workers run the "
-        "versions of Python and dpmodels that the client runs, with memory for a partition"
+        f"a partition could not be measured on its worker ({kind}): check that the workers run the "
+        "client's versions of Python and dpmodels and have memory for a partition"
     )
 
 
@@ -241,9 +245,9 @@ def _total(parts: Sequence[Sums]) -> Sums:
     return reduce(_added, parts)
 
 
-def _added(one: Sums, other: Sums) -> Sums:
+def _added(left: Sums, right: Sums) -> Sums:
     """Add without changing either, which may be added again if a worker is lost."""
-    return _narrowed(one[0] + other[0]), one[1] + other[1]
+    return _narrowed(left[0] + right[0]), left[1] + right[1]
 
 
 def _narrowed(exact: NDArray[Any]) -> NDArray[Any]:
@@ -270,6 +274,6 @@ def _computed(roots: Sequence[Any]) -> Iterator[Sums]:
         return
     from distributed import as_completed
 
-    # Nothing but the running sum is kept: a future is let go when its result is here.
+    # Only the running sum is kept: a future is dropped once its result has arrived.
     for future in as_completed(client.compute(list(roots), retries=_RETRIES)):
         yield future.result()

@@ -1,4 +1,4 @@
-"""CSV files, read as text record by record, so that a record says nothing of another."""
+"""CSV files, read as text record by record, so that no record depends on another."""
 
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -51,9 +51,9 @@ class DelimitedRows:
     No record raises. Short records have empty cells at the end, surplus cells are ignored, a blank
     line is a row of empty cells, undecodable bytes become U+FFFD. What follows a closing quote
     belongs to the cell. All cells are text: nothing is inferred from a column. Carriage returns
-    before a line feed belong to no unquoted cell. Of a cell of more than 65,536 characters that
-    many are kept, and a digest of the whole: no level equals it, and long ids stay apart. Of cells
-    that are not wanted nothing is kept.
+    before a line feed belong to no unquoted cell. A cell of more than 65,536 characters keeps that
+    many and a digest of all: no level equals it, and long ids stay distinct. Unused cells are not
+    kept.
     """
 
     path: Path
@@ -76,31 +76,31 @@ class DelimitedRows:
         """Text, which can be anything."""
         return ANY
 
-    def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
-        """Blocks of at most `rows` rows of the wanted columns, as text."""
-        require(self, wanted)
-        return self._read(wanted, rows)
+    def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
+        """Blocks of at most `block_rows` rows of the columns, as text."""
+        require(self, columns)
+        return self._read(columns, block_rows)
 
-    def _read(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
-        positions = [self.names.index(name) for name in wanted]
+    def _read(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
+        positions = [self.names.index(name) for name in columns]
         if self.state is not None:
             self.state.require_same()
         with _opened(self.path) as file:
             first_record(file, lines=self.mode == "lines")
-            for block in blocks(file, positions, rows, lines=self.mode == "lines"):
-                columns = zip(wanted, zip(*block, strict=True), strict=True)
-                yield {name: np.array(cells, object) for name, cells in columns}
+            for block in blocks(file, positions, block_rows, lines=self.mode == "lines"):
+                cells_by_column = zip(columns, zip(*block, strict=True), strict=True)
+                yield {name: np.array(cells, object) for name, cells in cells_by_column}
         if self.state is not None:
             self.state.require_same()
 
 
-def csv_mode(given: object) -> CsvMode:
+def csv_mode(value: object) -> CsvMode:
     """Return how a CSV file is read, as it was declared."""
     for mode in get_args(CsvMode):
-        if isinstance(given, str) and given == mode:
+        if isinstance(value, str) and value == mode:
             return mode  # type: ignore[no-any-return]
     raise ArgumentError(
-        f'csv={said(given)}: expected "records", for files whose writer quotes cells (pandas, R, '
+        f'csv={said(value)}: expected "records", for files whose writer quotes cells (pandas, R, '
         'spreadsheets, databases), or "lines", where each line is a row'
     )
 
@@ -139,29 +139,29 @@ _CELL: Final = re.compile(r'(?:^|,)(?:"([^"]*+(?:""[^"]*+)*+)"?+)?+([^,]*+)')
 
 
 def blocks(
-    file: TextIO, positions: Sequence[int], rows: int, *, lines: bool
+    file: TextIO, positions: Sequence[int], block_rows: int, *, lines: bool
 ) -> Iterator[list[tuple[str, ...]]]:
-    """Read the cells at `positions` of up to `rows` records at a time, missing ones empty.
+    """Read the cells at `positions` of up to `block_rows` records at a time, missing ones empty.
 
     With `lines` a line feed ends a record in quotes too.
     """
-    count, wanted = max(positions, default=-1) + 1, frozenset(positions)
+    count, selected = max(positions, default=-1) + 1, frozenset(positions)
     pick = _picked(positions)
     block: list[tuple[str, ...]] = []
-    room = _BLOCK_CHARACTERS
+    budget = _BLOCK_CHARACTERS
     for piece in iter(partial(file.readline, _PIECE), ""):
         if '"' not in piece and piece[-1] == "\n":
             cells = piece.rstrip("\r\n").split(",", count)
-            room -= len(piece)
+            budget -= len(piece)
         else:
-            cells = _cells(piece, file, wanted, lines=lines)
-            room -= sum(map(len, cells))
+            cells = _cells(piece, file, selected, lines=lines)
+            budget -= sum(map(len, cells))
         if len(cells) < count:
             cells.extend([""] * (count - len(cells)))
         block.append(pick(cells))
-        if len(block) == rows or room < 0:
+        if len(block) == block_rows or budget < 0:
             yield block
-            block, room = [], _BLOCK_CHARACTERS
+            block, budget = [], _BLOCK_CHARACTERS
     if block:
         yield block
 
@@ -178,31 +178,31 @@ def _picked(positions: Sequence[int]) -> Callable[[list[str]], tuple[str, ...]]:
     return lambda cells: tuple(cells[at] for at in positions)
 
 
-def _cells(piece: str, file: TextIO, wanted: Container[int], *, lines: bool) -> list[str]:
+def _cells(piece: str, file: TextIO, positions: Container[int], *, lines: bool) -> list[str]:
     """Split the record that begins with a piece, of which the file may have more."""
     cells = _split(piece, lines=lines) if piece.endswith("\n") else None
-    return _LongRecord(wanted, lines=lines).read(piece, file) if cells is None else cells
+    return _LongRecord(positions, lines=lines).read(piece, file) if cells is None else cells
 
 
 def _split(line: str, *, lines: bool) -> list[str] | None:
     """Split a whole line; None where its record goes on in the next."""
-    found = _CELL.findall(line.rstrip("\r\n") if lines else line)
+    pairs = _CELL.findall(line.rstrip("\r\n") if lines else line)
     if not lines:
-        quoted, rest = found[-1]
+        quoted, rest = pairs[-1]
         if not rest.endswith("\n"):
             return None
-        found[-1] = quoted, rest.rstrip("\r\n")
-    return [quoted.replace('""', '"') + rest for quoted, rest in found]
+        pairs[-1] = quoted, rest.rstrip("\r\n")
+    return [quoted.replace('""', '"') + rest for quoted, rest in pairs]
 
 
 class _LongRecord:
     """A record read piece by piece: several lines, or cells of any length.
 
-    Memory is that of the wanted cells, each as far as it is kept.
+    Memory holds the selected cells, each up to its limit.
     """
 
-    def __init__(self, wanted: Container[int], *, lines: bool) -> None:
-        self._wanted = wanted
+    def __init__(self, positions: Container[int], *, lines: bool) -> None:
+        self._positions = positions
         self._lines = lines
         self._cells: list[str] = []
         self._cell = _Cell()
@@ -266,7 +266,7 @@ class _LongRecord:
         return stop + 1
 
     def _keep(self, text: str) -> None:
-        if len(self._cells) in self._wanted:
+        if len(self._cells) in self._positions:
             self._cell.add(text)
 
     def _end_cell(self) -> None:

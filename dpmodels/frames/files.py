@@ -23,31 +23,31 @@ def folder_cells(path: Path) -> tuple[tuple[str, str | None], ...]:
     return tuple((unquote(name), None if cell == _NULL else unquote(cell)) for name, cell in pairs)
 
 
-def shown(files: Sequence[Path]) -> tuple[str, ...]:
-    """Give the paths of a table's files as messages may show them: without cells."""
-    return tuple(_shown(path, place) for place, path in enumerate(files, start=1))
+def display_paths(files: Sequence[Path]) -> tuple[str, ...]:
+    """Return the paths of files for messages, without the cells in folder names."""
+    return tuple(_display_path(path, number) for number, path in enumerate(files, start=1))
 
 
-def _shown(path: Path, place: int) -> str:
+def _display_path(path: Path, number: int) -> str:
     if not folder_cells(path):
         return repr(str(path))
     folders = (part.split("=")[0] + "=*" if "=" in part[1:] else part for part in path.parts[:-1])
-    return f"{str(Path(*folders, path.name))!r} (file {place} by name)"
+    return f"{str(Path(*folders, path.name))!r} (file {number} by name)"
 
 
-def require_once(files: Sequence[Path], seen: dict[Hashable, str]) -> None:
+def require_once(files: Sequence[Path], names_by_file: dict[Hashable, str]) -> None:
     """Refuse a file that is there twice, under one name or by links under several.
 
-    `seen` holds the files before, to which these are added: rows would count twice.
+    `names_by_file` holds the files before, to which these are added.
     """
-    for file, name in zip(files, shown(files), strict=True):
+    for file, name in zip(files, display_paths(files), strict=True):
         identity = _identity(file)
-        if identity in seen:
+        if identity in names_by_file:
             raise FrameError(
-                f"{seen[identity]} and {name} are one file that is listed twice, and its rows "
-                "would count twice: list it once"
+                f"{names_by_file[identity]} and {name} are one file that is listed twice, "
+                "and its rows would count twice: list it once"
             )
-        seen[identity] = name
+        names_by_file[identity] = name
 
 
 def _identity(file: Path) -> Hashable:
@@ -78,7 +78,7 @@ def _is_file(item: object) -> bool:
 
 
 def named_files(data: object) -> tuple[Path, ...]:
-    """Give the files that data stand for; none where they are no paths, or lead nowhere."""
+    """Return the files that data stand for; empty where they are not paths, or do not exist."""
     try:
         if is_list_of_files(data):
             return files_of_all(data)
@@ -112,14 +112,14 @@ def files_of_all(items: Sequence[str | PathLike[str]]) -> tuple[Path, ...]:
 
 
 def _below(folder: Path) -> tuple[Path, ...]:
-    shown = (
+    candidates = (
         file
         for file in folder.rglob("*")
         if file.suffix.lower() == SUFFIX
         and file.is_file()
         and not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
     )
-    files = tuple(sorted(shown))
+    files = tuple(sorted(candidates))
     if not files:
         raise FrameError(
             f"the folder {str(folder)!r} has no {SUFFIX} file: give a folder of Parquet files, "
@@ -129,15 +129,15 @@ def _below(folder: Path) -> tuple[Path, ...]:
 
 
 def _matching(pattern: Path) -> tuple[Path, ...]:
-    found = [Path(match) for match in sorted(glob(str(pattern), recursive=True))]
-    if not found:
+    paths = [Path(match) for match in sorted(glob(str(pattern), recursive=True))]
+    if not paths:
         raise FrameError(
             f"no file matches {str(pattern)!r}: check the pattern and the working folder"
         )
-    other = next((path for path in found if path.suffix.lower() != SUFFIX), None)
-    if other is not None:
+    mismatch = next((path for path in paths if path.suffix.lower() != SUFFIX), None)
+    if mismatch is not None:
         raise FrameError(
-            f"{str(pattern)!r} matches {str(other)!r}, which has not the suffix {SUFFIX}: "
+            f"{str(pattern)!r} matches {str(mismatch)!r}, which does not have the suffix {SUFFIX}: "
             f"only Parquet files are read together, write a pattern that ends in {SUFFIX}"
         )
-    return files_of_all(found)
+    return files_of_all(paths)

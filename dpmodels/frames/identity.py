@@ -34,7 +34,7 @@ class Keys(NamedTuple):
 
     high: Words
     low: Words
-    known: NDArray[np.bool_]
+    has_id: NDArray[np.bool_]
 
     def put(self, positions: Any, keys: Keys) -> None:
         """Set some of the keys."""
@@ -43,7 +43,7 @@ class Keys(NamedTuple):
 
     def take(self, positions: Any) -> Keys:
         """Return some of the keys."""
-        return Keys(self.high[positions], self.low[positions], self.known[positions])
+        return Keys(self.high[positions], self.low[positions], self.has_id[positions])
 
 
 def person_keys(cells: NDArray[Any], secret: bytes, missing: Sequence[str] = ()) -> Keys:
@@ -54,11 +54,13 @@ def person_keys(cells: NDArray[Any], secret: bytes, missing: Sequence[str] = ())
     """
     if isinstance(cells, np.ma.MaskedArray):
         keys = person_keys(np.ma.getdata(cells), secret, missing)
-        return keys._replace(known=keys.known & ~np.ma.getmaskarray(cells))
+        return keys._replace(has_id=keys.has_id & ~np.ma.getmaskarray(cells))
     keys = _of_column(cells, secret)
     if missing:
-        none = _of_ids(list(missing), secret)
-        keys.known[np.isin(keys.high, none.high) & np.isin(keys.low, none.low)] = False
+        missing_keys = _of_ids(list(missing), secret)
+        keys.has_id[np.isin(keys.high, missing_keys.high) & np.isin(keys.low, missing_keys.low)] = (
+            False
+        )
     return keys
 
 
@@ -74,13 +76,13 @@ def cell_bytes(cells: NDArray[np.generic]) -> bytes:
         return records.tobytes()
     texts = cells.tolist()
     try:
-        whole = _END.join(texts) + _END
+        joined = _END.join(texts) + _END
     except TypeError:
         texts = [cell if type(cell) is str else canonical_id(cell) for cell in texts]
-        whole = _END.join(texts) + _END
-    if whole.count(_END) != len(texts) or _ESCAPE in whole:
-        whole = "".join(_escaped(text) + _END for text in texts)
-    return whole.encode("utf-8", "surrogatepass")
+        joined = _END.join(texts) + _END
+    if joined.count(_END) != len(texts) or _ESCAPE in joined:
+        joined = "".join(_escaped(text) + _END for text in texts)
+    return joined.encode("utf-8", "surrogatepass")
 
 
 def _escaped(text: str) -> str:
@@ -89,8 +91,8 @@ def _escaped(text: str) -> str:
     return doubled.replace(_END, _ESCAPE + "0")
 
 
-def _nobody(rows: int) -> Keys:
-    return Keys(np.zeros(rows, np.uint64), np.zeros(rows, np.uint64), np.zeros(rows, bool))
+def _nobody(n_rows: int) -> Keys:
+    return Keys(np.zeros(n_rows, np.uint64), np.zeros(n_rows, np.uint64), np.zeros(n_rows, bool))
 
 
 def _of_column(cells: NDArray[Any], secret: bytes) -> Keys:
@@ -111,14 +113,14 @@ def _of_numbers(cells: NDArray[Any], secret: bytes) -> Keys:
         return _encrypted(_blocks(cells), secret)
     values = cells.astype(np.float64, copy=False)
     with np.errstate(invalid="ignore"):
-        whole = (np.abs(values) < EXACT) & (np.trunc(values) == values)
+        is_whole = (np.abs(values) < EXACT) & (np.trunc(values) == values)
     keys = _nobody(len(values))
-    keys.put(whole, _encrypted(_blocks(values[whole].astype(np.int64)), secret))
-    others = ~whole & (values == values)
-    if others.any():
-        distinct, codes = np.unique(values[others], return_inverse=True)
+    keys.put(is_whole, _encrypted(_blocks(values[is_whole].astype(np.int64)), secret))
+    is_hashed = ~is_whole & (values == values)
+    if is_hashed.any():
+        distinct, codes = np.unique(values[is_hashed], return_inverse=True)
         texts = np.fromiter(map(repr, distinct.tolist()), object, len(distinct))
-        keys.put(others, _hashed(texts, secret).take(codes))
+        keys.put(is_hashed, _hashed(texts, secret).take(codes))
     return keys
 
 
@@ -126,30 +128,36 @@ def _of_objects(cells: list[object], secret: bytes) -> Keys:
     """Return the keys of Python objects: integers by their values, all else by their texts."""
     import pandas as pd
 
-    whole = np.fromiter((type(cell) is int for cell in cells), bool, len(cells))
-    if whole.any():
+    is_integer = np.fromiter((type(cell) is int for cell in cells), bool, len(cells))
+    if is_integer.any():
         try:
-            numbers = np.fromiter(compress(cells, whole), np.int64)
+            numbers = np.fromiter(compress(cells, is_integer), np.int64)
         except OverflowError:
-            whole[:] = False
-    texts = [cell if type(cell) is str else canonical_id(cell) for cell in compress(cells, ~whole)]
+            is_integer[:] = False
+    texts = [
+        cell if type(cell) is str else canonical_id(cell) for cell in compress(cells, ~is_integer)
+    ]
     codes, distinct = pd.factorize(np.fromiter(texts, object, len(texts)))
     hashed = _of_ids(canonical_texts(distinct.tolist()), secret).take(codes)
-    if not whole.any():
+    if not is_integer.any():
         return hashed
     keys = _nobody(len(cells))
-    keys.put(~whole, hashed)
-    keys.put(whole, _of_numbers(numbers, secret))
+    keys.put(~is_integer, hashed)
+    keys.put(is_integer, _of_numbers(numbers, secret))
     return keys
 
 
 def _of_ids(ids: list[str], secret: bytes) -> Keys:
-    """Return the keys of canonical ids; the empty one is nobody's."""
+    """Return the keys of canonical ids; the empty id stands for no person."""
     keys = _hashed(np.fromiter(ids, object, len(ids)), secret)
-    whole = [at for at, text in enumerate(ids) if text[:1] < ":" and _is_whole(text)]
-    if whole:
-        blocks = b"".join(int(ids[at]).to_bytes(16, "little", signed=True) for at in whole)
-        keys.put(whole, _encrypted(blocks, secret))
+    positions = [
+        position for position, text in enumerate(ids) if text[:1] < ":" and _is_whole(text)
+    ]
+    if positions:
+        blocks = b"".join(
+            int(ids[position]).to_bytes(16, "little", signed=True) for position in positions
+        )
+        keys.put(positions, _encrypted(blocks, secret))
     return keys
 
 
@@ -160,11 +168,11 @@ def _is_whole(text: str) -> bool:
     return short and (digits[0] != "0" or text == "0")
 
 
-def _blocks(whole: NDArray[Any]) -> bytes:
+def _blocks(numbers: NDArray[Any]) -> bytes:
     """Return whole numbers as signed integers of 128 bits, little-endian."""
-    blocks = np.zeros((len(whole), 2), dtype="<u8")
-    blocks[:, 0] = whole.astype(np.uint64)
-    blocks[whole < 0, 1] = 2**64 - 1
+    blocks = np.zeros((len(numbers), 2), dtype="<u8")
+    blocks[:, 0] = numbers.astype(np.uint64)
+    blocks[numbers < 0, 1] = 2**64 - 1
     return blocks.tobytes()
 
 
@@ -179,10 +187,10 @@ def _encrypted(blocks: bytes, secret: bytes) -> Keys:
 
 
 def _hashed(texts: NDArray[np.generic], secret: bytes) -> Keys:
-    """Hash texts by SipHash, under a key for each word; the empty one is nobody's."""
+    """Hash texts by SipHash, under a key for each word; the empty text stands for no person."""
     import pandas as pd
 
-    known = texts.astype(bool)
+    has_id = texts.astype(bool)
     words = secret.hex()[:16], secret.hex()[16:32]
     try:
         high, low = (pd.util.hash_array(texts, hash_key=key, categorize=False) for key in words)
@@ -190,7 +198,7 @@ def _hashed(texts: NDArray[np.generic], secret: bytes) -> Keys:
         encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
         texts = np.fromiter(encoded, object, len(encoded))
         high, low = (pd.util.hash_array(texts, hash_key=key, categorize=False) for key in words)
-    return Keys(high, low, known)
+    return Keys(high, low, has_id)
 
 
 # Keys numbered in the order in which they come, in a few arrays.
@@ -227,7 +235,7 @@ class Numbering:
 
     @property
     def room(self) -> int:
-        """How many keys there is room for."""
+        """How many keys fit."""
         return len(self._high)
 
     def salted(self) -> Words:
@@ -237,59 +245,61 @@ class Numbering:
     def numbers(self, high: Words, low: Words) -> Integers:
         """Return the numbers of keys, shape (n,); new ones get the next."""
         self._make_room(len(high))
-        at = self._first(high, low)
-        found = self._there(at, high, low)
-        waiting = np.flatnonzero(found < 0)
-        while len(waiting):
-            self._settle(at[waiting], high[waiting], low[waiting])
-            found[waiting] = self._there(at[waiting], high[waiting], low[waiting])
-            waiting = waiting[found[waiting] < 0]
-            at[waiting] = at[waiting] + 1 & len(self._slots) - 1
-        return found
+        slots = self._first(high, low)
+        numbers = self._numbers_at(slots, high, low)
+        unresolved = np.flatnonzero(numbers < 0)
+        while len(unresolved):
+            self._settle(slots[unresolved], high[unresolved], low[unresolved])
+            numbers[unresolved] = self._numbers_at(
+                slots[unresolved], high[unresolved], low[unresolved]
+            )
+            unresolved = unresolved[numbers[unresolved] < 0]
+            slots[unresolved] = slots[unresolved] + 1 & len(self._slots) - 1
+        return numbers
 
-    def _there(self, at: Integers, high: Words, low: Words) -> Integers:
+    def _numbers_at(self, slots: Integers, high: Words, low: Words) -> Integers:
         """Return the numbers of keys that are at their slots, else -1."""
-        found = self._slots[at].astype(np.int64)
-        known = np.maximum(found, 0)
-        found[(self._high[known] != high) | (self._low[known] != low)] = -1
-        return found
+        numbers = self._slots[slots].astype(np.int64)
+        positions = np.maximum(numbers, 0)
+        numbers[(self._high[positions] != high) | (self._low[positions] != low)] = -1
+        return numbers
 
-    def _settle(self, at: Integers, high: Words, low: Words) -> None:
-        """Give empty slots, and the next numbers, each to one of the keys that are there."""
-        won = self._won(at)
-        new = self.size + np.arange(len(won))
-        self._slots[at[won]] = new
-        self._high[new], self._low[new] = high[won], low[won]
-        self.size += len(won)
+    def _settle(self, slots: Integers, high: Words, low: Words) -> None:
+        """Assign each empty slot, and the next number, to one of its keys."""
+        winners = self._won(slots)
+        new = self.size + np.arange(len(winners))
+        self._slots[slots[winners]] = new
+        self._high[new], self._low[new] = high[winners], low[winners]
+        self.size += len(winners)
 
     def _first(self, high: Words, low: Words) -> Integers:
         """Return the slots at which keys are looked for first: leading bits of keyed hashes."""
         slots = (high ^ low) >> np.uint64(65 - len(self._slots).bit_length())
         return slots.view(np.int64)
 
-    def _won(self, at: Integers) -> Integers:
-        """Let one of those at each empty slot have it."""
-        claiming = np.flatnonzero(self._slots[at] < 0)
+    def _won(self, slots: Integers) -> Integers:
+        """Choose one key for each empty slot."""
+        claiming = np.flatnonzero(self._slots[slots] < 0)
         claims = -2 - np.arange(len(claiming), dtype=np.int32)
-        self._slots[at[claiming]] = claims
-        return np.asarray(claiming[self._slots[at[claiming]] == claims])
+        self._slots[slots[claiming]] = claims
+        return np.asarray(claiming[self._slots[slots[claiming]] == claims])
 
-    def _make_room(self, more: int) -> None:
-        """Double the table until it has room for so many more keys."""
-        if self.size + more <= self.room:
+    def _make_room(self, n_new: int) -> None:
+        """Double the table until the new keys fit."""
+        if self.size + n_new <= self.room:
             return
-        slots = len(self._slots)
-        while slots < 2 * (self.size + more):
-            slots *= 2
+        n_slots = len(self._slots)
+        while n_slots < 2 * (self.size + n_new):
+            n_slots *= 2
         for name in ("_high", "_low"):
-            grown = np.zeros(slots // 2, dtype=np.uint64)
+            grown = np.zeros(n_slots // 2, dtype=np.uint64)
             grown[: self.size] = getattr(self, name)[: self.size]
             setattr(self, name, grown)
-        self._slots = np.full(slots, -1, dtype=np.int32)
-        at = self._first(self._high[: self.size], self._low[: self.size])
-        waiting = np.arange(self.size)
-        while len(waiting):
-            won = self._won(at[waiting])
-            self._slots[at[waiting[won]]] = waiting[won]
-            waiting = np.delete(waiting, won)
-            at[waiting] = at[waiting] + 1 & slots - 1
+        self._slots = np.full(n_slots, -1, dtype=np.int32)
+        slots_of_keys = self._first(self._high[: self.size], self._low[: self.size])
+        unresolved = np.arange(self.size)
+        while len(unresolved):
+            winners = self._won(slots_of_keys[unresolved])
+            self._slots[slots_of_keys[unresolved[winners]]] = unresolved[winners]
+            unresolved = np.delete(unresolved, winners)
+            slots_of_keys[unresolved] = slots_of_keys[unresolved] + 1 & n_slots - 1

@@ -1,4 +1,4 @@
-"""The one door for data: whatever the user has becomes a source of rows."""
+"""Entry point for data: every supported container becomes a source of rows."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -32,7 +32,7 @@ def no_rows(names: Iterable[str]) -> RowSource:
 
 
 def open_rows(data: object) -> RowSource:
-    """Open whatever the user has as a source of rows.
+    """Open data as a source of rows.
 
     A data frame of pandas, polars, pyarrow or another eager library that narwhals knows; a numpy
     structured array; a mapping of names to 1-D array-likes; the path of a ``.parquet`` or ``.csv``
@@ -63,7 +63,7 @@ def open_rows(data: object) -> RowSource:
 
 
 def records_of(data: object) -> tuple[CsvMode, ...]:
-    """Return how the CSV files that data name are read; nothing where there are none."""
+    """Return the modes of the CSV files in data; empty without CSV files."""
     if isinstance(data, list | tuple):
         return tuple(mode for item in data for mode in records_of(item))
     if isinstance(data, CsvFile):
@@ -72,7 +72,7 @@ def records_of(data: object) -> tuple[CsvMode, ...]:
 
 
 def with_csv_mode(data: object, mode: CsvMode) -> object:
-    """Return data in which paths of CSV files say what a row is; anything else as it is."""
+    """Attach the mode to paths of CSV files in data; other data are unchanged."""
     if isinstance(data, list | tuple):
         return [CsvFile(Path(item), mode) if _is_csv(item, PathLike) else item for item in data]
     return CsvFile(Path(data), mode) if _is_csv(data) else data  # type: ignore[arg-type]
@@ -89,8 +89,8 @@ def _open_path(data: str | PathLike[str]) -> RowSource:
         return open_parquet(files_of(path))
     if path.suffix.lower() != ".csv":
         raise FrameError(
-            f"{str(path)!r} has not the suffix .parquet or .csv: read the file "
-            "yourself and give the DataFrame, or write it as Parquet"
+            f"{str(path)!r} does not have the suffix .parquet or .csv: read the file yourself and "
+            "give the DataFrame, or write it as Parquet"
         )
     if not path.is_file():
         raise FrameError(f"there is no file {str(path)!r}: check the path and the working folder")
@@ -115,12 +115,12 @@ def _open_table(data: Any) -> RowSource | None:
         return open_dask(data)
     _refuse_lazy(data)
     if nw.dependencies.is_into_series(data):
-        raise FrameError("a single Series has no table around it: write series.to_frame()")
+        raise FrameError("a single Series is not a table: write series.to_frame()")
     return open_mapping(data) if isinstance(data, Mapping) else None
 
 
 def _refuse_lazy(data: object) -> None:
-    """Refuse a query that has not run: its failures would speak of cells."""
+    """Refuse a query that has not run: its errors could quote cells."""
     import narwhals.stable.v2 as nw
 
     if nw.dependencies.is_polars_lazyframe(data):
@@ -133,9 +133,9 @@ def _refuse_lazy(data: object) -> None:
             "of Dask's collections only a DataFrame is a table: write series.to_frame(), "
             "bag.to_dataframe(), or dask.dataframe.from_dask_array(array, columns=[...])"
         )
-    # Older narwhals know their own alone.
-    known = getattr(nw.dependencies, "is_into_lazyframe", nw.dependencies.is_narwhals_lazyframe)
-    if nw.dependencies.is_narwhals_lazyframe(data) or known(data):
+    # Older narwhals recognise only their own lazy frames.
+    is_lazy = getattr(nw.dependencies, "is_into_lazyframe", nw.dependencies.is_narwhals_lazyframe)
+    if nw.dependencies.is_narwhals_lazyframe(data) or is_lazy(data):
         raise FrameError(
             "a lazy table is a query yet to run: bring it into memory (data.collect(), "
             "data.compute(), data.df()), give an iterable of its computed parts, "
@@ -145,24 +145,24 @@ def _refuse_lazy(data: object) -> None:
 
 def _open_items(items: Iterable[object], tables: Tables) -> Iterator[RowSource]:
     """Open tables one after the other, none of them twice."""
-    seen: dict[Hashable, str] = {}
+    names_by_file: dict[Hashable, str] = {}
     for number, item in enumerate(items, start=1):
         source = _open_item(item)
         tables.require_new(item, f"item {number}")
         if isinstance(source, DelimitedRows | ParquetRows):
-            require_once(source.files, seen)
+            require_once(source.files, names_by_file)
         yield source
 
 
 def _open_item(item: object) -> RowSource:
-    """One table of an iterable. The message is silent about it: it might be a cell."""
+    """Open one table of an iterable. The message does not quote it: it might be a cell."""
     table = _open_path(item) if isinstance(item, PathLike) else _open_table(item)
     if table is None:
         raise FrameError(f"the items of an iterable must be tables: give {_ACCEPTED}")
     if isinstance(table, DaskRows):
         raise FrameError(
-            "a Dask DataFrame is no item of an iterable: give it alone, or join several with "
-            "dask.dataframe.concat"
+            "a Dask DataFrame cannot be an item of an iterable: give it alone, or join several "
+            "with dask.dataframe.concat"
         )
     return table
 
@@ -192,24 +192,24 @@ class ListedRows:
     def nrows(self) -> int | None:
         """The number of rows of all tables, None where only reading them would tell."""
         counts = [source.nrows for source in self._sources]
-        known = [count for count in counts if count is not None]
-        return sum(known) if len(known) == len(counts) else None
+        known_counts = [count for count in counts if count is not None]
+        return sum(known_counts) if len(known_counts) == len(counts) else None
 
     def kind(self, name: str) -> Kind:
         """Anything: a table may be a single row, whose cell then decides the type."""
         return ANY
 
-    def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
-        """Blocks of at most `rows` rows of the wanted columns, table after table."""
-        require(self, wanted)
-        return chain.from_iterable(source.chunks(wanted, rows) for source in self._sources)
+    def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
+        """Blocks of at most `block_rows` rows of the columns, table after table."""
+        require(self, columns)
+        return chain.from_iterable(source.chunks(columns, block_rows) for source in self._sources)
 
 
 class StreamRows:
     """The rows of an iterable of tables, for one pass.
 
-    The first table is taken from the iterable when the names are asked for. What the iterable
-    itself raises is the user's own and passes through.
+    The first table is taken from the iterable when the names are asked for. Errors of the iterable
+    itself pass through.
     """
 
     rereadable: ClassVar[bool] = False
@@ -239,23 +239,23 @@ class StreamRows:
         """Anything: the tables to come are not known, and the first may be a single row."""
         return ANY
 
-    def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
-        """Blocks of at most `rows` rows of the wanted columns, table after table."""
-        require(self, wanted)
+    def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
+        """Blocks of at most `block_rows` rows of the columns, table after table."""
+        require(self, columns)
         if self._spent:
             raise FrameError(
                 "an iterable of tables can be read once: make a new one for each model, "
                 "or write the tables to one Parquet file and give its path"
             )
         self._spent = True
-        return self._read(wanted, rows)
+        return self._read(columns, block_rows)
 
-    def _read(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
+    def _read(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
         """Read the tables to come, whose errors are raised after the charge."""
         try:
             source = next(self._sources, None)
             while source is not None:
-                yield from source.chunks(wanted, rows)
+                yield from source.chunks(columns, block_rows)
                 source = next(self._sources, None)
         except FrameError as error:
             text = str(error)
@@ -265,4 +265,4 @@ class StreamRows:
 
 
 _CHARGED = unfinished("").removeprefix(".")
-_EMPTY = "the {} no table: give at least one, with its columns and 0 rows where there are none"
+_EMPTY = "the {} no table: give at least one, which may have 0 rows"

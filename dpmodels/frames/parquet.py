@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from dpmodels.errors import FrameError
-from dpmodels.frames.files import folder_cells, require_once, shown
+from dpmodels.frames.files import display_paths, folder_cells, require_once
 from dpmodels.frames.protocol import ANY, Chunk, FileState, Kind, kind_of_parts, unfinished
 from dpmodels.frames.require import is_inferred, kind_of_arrow, require
 
@@ -44,26 +44,28 @@ class ParquetRows:
         """Tell what a column can hold in any of the files: software types each by its cells."""
         return self.kinds[name]
 
-    def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
-        """Blocks of at most `rows` rows of the wanted columns, none across two files."""
-        require(self, wanted)
-        return prefetch(self._read(wanted, rows))
+    def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
+        """Blocks of at most `block_rows` rows of the columns, none across two files."""
+        require(self, columns)
+        return prefetch(self._read(columns, block_rows))
 
-    def _read(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
+    def _read(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
         from dpmodels.frames.convert import arrow_cells
 
         self._require_same()
-        for path, name, stated in zip(self.files, shown(self.files), self.counts, strict=True):
-            outside = dict(folder_cells(path))
-            inside = [column for column in wanted if column not in outside]
+        for path, name, n_rows in zip(
+            self.files, display_paths(self.files), self.counts, strict=True
+        ):
+            folder_values = dict(folder_cells(path))
+            file_columns = [column for column in columns if column not in folder_values]
             with _opened(path, name) as file:
-                batches = file.iter_batches(rows, columns=inside, use_threads=False)
-                for batch in _intact(batches, name, stated):
+                batches = file.iter_batches(block_rows, columns=file_columns, use_threads=False)
+                for batch in _intact(batches, name, n_rows):
                     yield {
-                        column: np.full(batch.num_rows, outside[column], object)
-                        if column in outside
+                        column: np.full(batch.num_rows, folder_values[column], object)
+                        if column in folder_values
                         else arrow_cells(batch.column(column))
-                        for column in wanted
+                        for column in columns
                     }
         self._require_same()
 
@@ -75,13 +77,13 @@ class ParquetRows:
 def open_parquet(files: tuple[Path, ...]) -> ParquetRows:
     """Open Parquet files, of which the footers alone are read."""
     require_once(files, {})
-    names = shown(files)
+    names = display_paths(files)
     states = tuple(map(FileState.of, files, names))
     footers = [_footer(path, name) for path, name in zip(files, names, strict=True)]
     for name, footer in zip(names, footers, strict=True):
         _require_alike(names[0], footers[0].names, name, footer.names)
     names = footers[0].names
-    kinds = {own: kind_of_parts(footer.kinds[own] for footer in footers) for own in names}
+    kinds = {column: kind_of_parts(footer.kinds[column] for footer in footers) for column in names}
     return ParquetRows(files, names, tuple(footer.nrows for footer in footers), kinds, states)
 
 
@@ -101,13 +103,15 @@ def _footer(path: Path, name: str) -> _Footer:
         return _Footer((*schema.names, *folders), kinds, file.metadata.num_rows)
 
 
-def _require_alike(first: str, names: tuple[str, ...], other: str, others: tuple[str, ...]) -> None:
+def _require_alike(
+    first: str, first_names: tuple[str, ...], second: str, second_names: tuple[str, ...]
+) -> None:
     """Refuse files whose columns differ in name."""
-    if names == others:
+    if first_names == second_names:
         return
-    for column in (*names, *others):
-        if names.count(column) != others.count(column):
-            has, lacks = (first, other) if names.count(column) else (other, first)
+    for column in (*first_names, *second_names):
+        if first_names.count(column) != second_names.count(column):
+            has, lacks = (first, second) if first_names.count(column) else (second, first)
             raise FrameError(
                 f"{has} has a column {column!r} and {lacks} has not, or not as often: write the "
                 "files with one schema, or give only those that have it"
@@ -137,16 +141,16 @@ def _opened(path: Path, name: str) -> Any:
         ) from None
 
 
-def _intact(batches: Iterator[Any], name: str, stated: int) -> Iterator[Any]:
-    """Pass batches on; tell of a damaged file without what the reader says of its content."""
+def _intact(batches: Iterator[Any], name: str, n_rows: int) -> Iterator[Any]:
+    """Pass batches on; report a damaged file without quoting its content."""
     import pyarrow as pa
 
-    seen = 0
+    n_read = 0
     while True:
         try:
             batch = next(batches, None)
-            seen += 0 if batch is None else batch.num_rows
-            damaged = batch is None and seen != stated
+            n_read += 0 if batch is None else batch.num_rows
+            damaged = batch is None and n_read != n_rows
         except (pa.ArrowException, OSError):
             damaged = True
         if damaged:
@@ -162,8 +166,8 @@ def _intact(batches: Iterator[Any], name: str, stated: int) -> Iterator[Any]:
 def prefetch(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     """Pass chunks on in their order, the next of them read by a thread meanwhile.
 
-    Reading has to leave other threads alone, as decoding a file does. Two chunks are in memory at a
-    time; what reading raises comes where the chunk would have come.
+    Reading must be thread-safe, as decoding a file is. Two chunks are in memory at
+    a time; what reading raises comes where the chunk would have come.
     """
     with ThreadPoolExecutor(1) as reader:
         coming = reader.submit(next, chunks, None)

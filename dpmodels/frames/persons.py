@@ -1,14 +1,14 @@
-"""Whose rows are: how many places each row takes of those that its person has.
+"""Contribution bounding: how many of its person's places each row takes.
 
 A person has a public number of places. Where they are shared evenly, each of its rows takes as many
 as whole numbers allow; else each of its rows takes one while there are any. Which of its rows get
-more than the others is drawn by a secret and the person's key, all with the same chance. So what
-the rows of a person take follows from the secret, its key, how many rows it has and where each
-stands among them, and from no other person; a row of nobody takes none and changes nothing.
+more than the others is drawn by a secret and the person's key, all with the same chance. So the
+places that the rows of a person take depend on the secret, its key, its number of rows and their
+ranks, and on no other person; a row without an id takes none and changes nothing.
 
-It is never more than the places: rows that stand where the first reading had none take nothing, and
-the ranks of the others differ. Where a digest shows that a later reading was of other persons,
-nothing is released.
+No person takes more than its places: rows beyond the number at the first reading take none, and the
+ranks of the others differ. If a digest shows that a later reading had other persons, nothing is
+released.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SECRET_BYTES: Final = 24
 _ODD: Final = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x8CB92BA72F3D8DD7, 0xF1357AEA2E62A9C5)
 
 
-class Taken(NamedTuple):
+class PersonRows(NamedTuple):
     """Rows of persons that count, shapes (n,)."""
 
     rows: NDArray[np.intp]  # Which of those that were read, by how many places they take
@@ -43,17 +43,17 @@ class Persons:
     """Numbers of rows by person, in memory as long as the rows are read."""
 
     __slots__ = (
+        "_cache",
         "_digests",
         "_even",
         "_first",
-        "_kept",
         "_missing",
+        "_n_read",
         "_names",
         "_places",
-        "_rows",
         "_secret",
         "_seeds",
-        "_seen",
+        "_totals",
     )
 
     def __init__(
@@ -69,10 +69,10 @@ class Persons:
         self._even = even
         self._secret = secret
         self._names = Numbering(int.from_bytes(secret[16:SECRET_BYTES], "little"))
-        self._seen = np.zeros(0, dtype=np.int64)
-        self._rows: Integers | None = None  # As many as the first reading saw
+        self._n_read = np.zeros(0, dtype=np.int64)
+        self._totals: Integers | None = None  # As many as the first reading saw
         self._seeds: Words = np.zeros(0, dtype=np.uint64)
-        self._kept = Kept()
+        self._cache = PersonCache()
         self._digests = sha256(), sha256()
         self._first = b""
 
@@ -85,181 +85,182 @@ class Persons:
         return self._names.size
 
     def count(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> None:
-        """Count rows, those that are counted, of each person; a person of none is known too."""
-        self._kept.add(self._standing(cells, counted))
+        """Count each person's rows that are `counted`; persons without any are registered too."""
+        self._cache.add(self._ranks(cells, counted))
 
     def again(self) -> None:
-        """Start at the first row, after all were counted."""
-        if self._rows is None:
-            self._rows, self._first = self._seen.copy(), self._read()
+        """Start a new reading, after all rows were counted."""
+        if self._totals is None:
+            self._totals, self._first = self._n_read.copy(), self._digest()
             self._seeds = self._names.salted()
-        self._seen[:] = 0
+        self._n_read[:] = 0
         self._digests = sha256(), sha256()
-        self._kept.again(self._drawn)
+        self._cache.again(self._places_of)
 
-    def taken(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> Taken:
-        """Return whose rows are and how many places they take, after all were counted."""
-        kept = self._kept.next(len(cells))
-        if kept is None:
-            own = self._standing(cells, counted)
-            kept = own.persons, self._drawn(own)
+    def taken(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> PersonRows:
+        """Return the persons of rows and the places they take, after all were counted."""
+        cached = self._cache.next(len(cells))
+        if cached is None:
+            ranks = self._ranks(cells, counted)
+            cached = ranks.persons, self._places_of(ranks)
         else:
-            self._told(cells, counted)
-        return _those(*kept)
+            self._update_digests(cells, counted)
+        return _those(*cached)
 
     def require_same(self) -> None:
         """Refuse rows that are, at the end of a reading, not those of the first: a FrameError."""
-        if self._read() != self._first:
+        if self._digest() != self._first:
             raise FrameError(
                 unfinished("the rows changed between two readings: give data that stay as they are")
             )
 
-    def first(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> Taken:
-        """Return the same of rows that are read once: a person's first rows take one place each."""
-        own = self._standing(cells, counted)
-        places = (own.persons >= 0) & (own.positions < self._places)
-        return _those(own.persons, places.view(np.uint8))
+    def first(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> PersonRows:
+        """Return the same for rows read once: a person's first rows take one place each."""
+        ranks = self._ranks(cells, counted)
+        places = (ranks.persons >= 0) & (ranks.positions < self._places)
+        return _those(ranks.persons, places.view(np.uint8))
 
-    def _drawn(self, own: Standing) -> NDArray[np.uint8]:
+    def _places_of(self, ranks: RowRanks) -> NDArray[np.uint8]:
         """Return the places that rows take, once it is known how many their persons have."""
-        assert self._rows is not None
-        places = np.zeros(len(own.persons), dtype=np.uint8)
-        rows = np.flatnonzero(own.persons >= 0)
-        person, position = own.persons[rows], own.positions[rows].astype(np.int64)
-        total = self._rows[person]
+        assert self._totals is not None
+        places = np.zeros(len(ranks.persons), dtype=np.uint8)
+        rows = np.flatnonzero(ranks.persons >= 0)
+        person, position = ranks.persons[rows], ranks.positions[rows].astype(np.int64)
+        total = self._totals[person]
         if (position >= total).any():
-            there = position < total
+            is_counted = position < total
             rows, person, position, total = (
-                each[there] for each in (rows, person, position, total)
+                values[is_counted] for values in (rows, person, position, total)
             )
-        each, more = np.divmod(self._places, total) if self._even else (0, self._places)
-        drawn = np.flatnonzero((more > 0) & (more < total))
-        seed = self._seeds[person[drawn]]
-        position[drawn] = shuffled(position[drawn], total[drawn], seed)
-        places[rows] = each + (position < more)
+        base, extra = np.divmod(self._places, total) if self._even else (0, self._places)
+        uneven = np.flatnonzero((extra > 0) & (extra < total))
+        seed = self._seeds[person[uneven]]
+        position[uneven] = shuffled(position[uneven], total[uneven], seed)
+        places[rows] = base + (position < extra)
         return places
 
-    def _read(self) -> bytes:
+    def _digest(self) -> bytes:
         """Return a digest of whose rows were read."""
-        return b"".join(own.digest() for own in self._digests)
+        return b"".join(digest.digest() for digest in self._digests)
 
-    def _told(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> None:
-        """Take down whose rows are, and which of them count."""
+    def _update_digests(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> None:
+        """Update the digests with the ids of rows, and which of them count."""
         self._digests[0].update(cell_bytes(cells))
         self._digests[1].update(counted.data)
 
-    def _standing(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> Standing:
-        """Return whose rows are that count, and where each stands among those."""
-        self._told(cells, counted)
-        high, low, known = person_keys(cells, self._secret, self._missing)
-        rows = np.flatnonzero(known)
-        own = self._names.numbers(high[rows], low[rows])
-        if self._names.room > len(self._seen):
-            self._seen = np.pad(self._seen, (0, self._names.room - len(self._seen)))
-        rows, own = rows[counted[rows]], own[counted[rows]]
-        together = np.sort(own << 32 | rows)
-        person, row = together >> 32, together & 2**32 - 1
-        starts = np.flatnonzero(np.r_[True, person[1:] != person[:-1]][: len(own)])
-        sizes = np.diff(np.append(starts, len(own)))
+    def _ranks(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> RowRanks:
+        """Return the persons of the rows that count, and the rank of each row."""
+        self._update_digests(cells, counted)
+        high, low, has_id = person_keys(cells, self._secret, self._missing)
+        rows = np.flatnonzero(has_id)
+        numbers = self._names.numbers(high[rows], low[rows])
+        if self._names.room > len(self._n_read):
+            self._n_read = np.pad(self._n_read, (0, self._names.room - len(self._n_read)))
+        rows, numbers = rows[counted[rows]], numbers[counted[rows]]
+        packed = np.sort(numbers << 32 | rows)
+        person, row = packed >> 32, packed & 2**32 - 1
+        starts = np.flatnonzero(np.r_[True, person[1:] != person[:-1]][: len(numbers)])
+        sizes = np.diff(np.append(starts, len(numbers)))
         persons, positions = np.full((2, len(cells)), -1, dtype=np.int64)
         persons[row] = person
-        positions[row] = np.arange(len(own)) - np.repeat(starts, sizes) + self._seen[person]
-        self._seen[person[starts]] += sizes
-        return Standing(persons, positions)
+        positions[row] = np.arange(len(numbers)) - np.repeat(starts, sizes) + self._n_read[person]
+        self._n_read[person[starts]] += sizes
+        return RowRanks(persons, positions)
 
 
-def _those(persons: NDArray[Any], places: NDArray[np.uint8]) -> Taken:
-    """Leave out rows that take no place; those that take as many come together."""
+def _those(persons: NDArray[Any], places: NDArray[np.uint8]) -> PersonRows:
+    """Leave out rows that take no place; sort the others by the places they take."""
     order = np.argsort(places, kind="stable")
     rows = order[np.count_nonzero(places == 0) :]
-    return Taken(rows, persons[rows], places[rows])
+    return PersonRows(rows, persons[rows], places[rows])
 
 
 def shuffled(position: Integers, total: Integers, seed: Words) -> Integers:
-    """Return where places of 0, ..., total - 1 come to stand when they are shuffled by a seed.
+    """Return the new positions of 0, ..., total - 1 under a shuffle by a seed.
 
-    For each total and seed it is a permutation: one of the next power of two, walked until it comes
-    back below the total, then a turn that makes all places equally likely for each.
+    For each total and seed it is a permutation: one of the next power of two,
+    walked until it comes back below the total, then a rotation that makes all
+    positions equally likely.
     """
-    found, end = position.astype(np.uint64), total.astype(np.uint64)
+    position_bits, end = position.astype(np.uint64), total.astype(np.uint64)
     bits = np.frexp(total - 1.0)[1].astype(np.uint64)
-    _stir(found, bits, seed)
-    beyond = np.flatnonzero(found >= end)
+    _stir(position_bits, bits, seed)
+    beyond = np.flatnonzero(position_bits >= end)
     while len(beyond):
-        own = found[beyond]
-        _stir(own, bits[beyond], seed[beyond])
-        found[beyond] = own
-        beyond = beyond[own >= end[beyond]]
-    return ((found + (seed >> np.uint64(16)) % end) % end).astype(np.int64)
+        subset = position_bits[beyond]
+        _stir(subset, bits[beyond], seed[beyond])
+        position_bits[beyond] = subset
+        beyond = beyond[subset >= end[beyond]]
+    return ((position_bits + (seed >> np.uint64(16)) % end) % end).astype(np.int64)
 
 
-def _stir(found: Words, bits: Words, seed: Words) -> None:
+def _stir(values: Words, bits: Words, seed: Words) -> None:
     """Permute numbers of so many bits in place: each step can be taken back."""
     mask, half = (np.uint64(1) << bits) - np.uint64(1), bits + np.uint64(1) >> np.uint64(1)
     for odd in _ODD:
         word = seed * np.uint64(odd)
-        found *= word >> np.uint64(32) | np.uint64(1)
-        found += word >> np.uint64(8)
-        found &= mask
-        found ^= found >> half
+        values *= word >> np.uint64(32) | np.uint64(1)
+        values += word >> np.uint64(8)
+        values &= mask
+        values ^= values >> half
 
 
-# Whose rows are and the places they take, kept from the first reading to the later ones.
+# Persons and places of rows, cached from the first reading for the later ones.
 
 # A choice: tables of so many rows at most, in 8 bytes a row at the first reading, then in 5.
 _MOST_ROWS: Final = 2**24
 
 
-class Standing(NamedTuple):
-    """Of n rows the numbers of their persons, -1 for nobody, and where each stands among theirs."""
+class RowRanks(NamedTuple):
+    """Persons of n rows, -1 for none, and the rank of each row within its person."""
 
     persons: NDArray[Any]
     positions: NDArray[Any]
 
 
-class Kept:
+class PersonCache:
     """Persons and places by row, as long as the rows are few enough to be kept."""
 
-    __slots__ = ("_at", "_persons", "_places", "_rows", "_standing")
+    __slots__ = ("_at", "_persons", "_places", "_ranks", "_rows")
 
     def __init__(self) -> None:
-        self._standing: list[Standing] = []
+        self._ranks: list[RowRanks] = []
         self._rows = 0
         self._at = 0
         self._persons: Integers = np.zeros(0, dtype=np.int32)
         self._places: NDArray[np.uint8] | None = None
 
-    def add(self, own: Standing) -> None:
+    def add(self, ranks: RowRanks) -> None:
         """Take note of rows of the first reading."""
-        self._rows += len(own.persons)
+        self._rows += len(ranks.persons)
         if self._rows > _MOST_ROWS:
-            self._standing = []
+            self._ranks = []
         else:
-            self._standing.append(Standing(*(each.astype(np.int32) for each in own)))
+            self._ranks.append(RowRanks(*(values.astype(np.int32) for values in ranks)))
 
-    def again(self, drawn: Callable[[Standing], NDArray[np.uint8]]) -> None:
+    def again(self, draw: Callable[[RowRanks], NDArray[np.uint8]]) -> None:
         """Start at the first row; after the first reading the places of all are drawn."""
         if self._places is None and self._rows <= _MOST_ROWS:
-            places = [drawn(own) for own in self._standing]
+            places = [draw(ranks) for ranks in self._ranks]
             self._places = np.concatenate([np.zeros(0, dtype=np.uint8), *places])
             self._persons = np.concatenate(
-                [self._persons, *(own.persons for own in self._standing)]
+                [self._persons, *(ranks.persons for ranks in self._ranks)]
             )
-            self._standing = []
+            self._ranks = []
         self._at = 0
 
-    def next(self, rows: int) -> tuple[NDArray[Any], NDArray[np.uint8]] | None:
+    def next(self, n_rows: int) -> tuple[NDArray[Any], NDArray[np.uint8]] | None:
         """Return persons and places of the next rows, None where they are not kept.
 
-        Rows that the first reading did not see are nobody's.
+        Rows that the first reading did not see have no person.
         """
         if self._places is None:
             return None
-        here = slice(self._at, self._at + rows)
-        self._at += rows
-        persons, places = self._persons[here], self._places[here]
-        more = rows - len(places)
-        if more:
-            persons = np.pad(persons, (0, more), constant_values=-1)
-            places = np.pad(places, (0, more))
+        block = slice(self._at, self._at + n_rows)
+        self._at += n_rows
+        persons, places = self._persons[block], self._places[block]
+        n_missing = n_rows - len(places)
+        if n_missing:
+            persons = np.pad(persons, (0, n_missing), constant_values=-1)
+            places = np.pad(places, (0, n_missing))
         return persons, places

@@ -1,4 +1,4 @@
-"""A progress bar for long reading, that tells no private number of rows."""
+"""A progress bar for long reading that shows no private number of rows."""
 
 import os
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ def progress(chunks: Iterator[Chunk], *, total: int | None, label: str) -> Itera
     """Pass chunks on, with a bar in rows on stderr while they are read.
 
     `total` is None where the number of rows is private: the bar is then the label alone, without
-    any count. Nothing is shown within the first second, nor where stderr is no terminal, nor for
+    any count. Nothing is shown within the first second, nor where stderr is not a terminal, nor for
     rows that are one part of a table whose other parts are read at the same time.
 
     >>> from dpmodels.frames import open_rows, progress
@@ -78,7 +78,7 @@ def progress(chunks: Iterator[Chunk], *, total: int | None, label: str) -> Itera
 
 
 def steps(items: Iterator[Item], *, total: int | None, label: str) -> Iterator[Item]:
-    """Pass items on, with a bar that shows what share of them there has been.
+    """Pass items on, with a bar that shows the share done.
 
     `total` is None where that number is private, as in `progress`.
     """

@@ -42,10 +42,10 @@ ANY: Final = Kind(Holds.ANYTHING)
 
 
 def kind_of_parts(kinds: Iterable[Kind]) -> Kind:
-    """Tell what a column can hold of which each part can hold something."""
+    """Combine the kinds of the parts of a column."""
     parts = tuple(kinds)
-    both = {Holds.DAYS, Holds.WHOLE} <= {part.holds for part in parts}
-    return ANY if both else max(parts)
+    is_mixed = {Holds.DAYS, Holds.WHOLE} <= {part.holds for part in parts}
+    return ANY if is_mixed else max(parts)
 
 
 class RowSource(Protocol):
@@ -78,12 +78,12 @@ class RowSource(Protocol):
         """
         ...
 
-    def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
-        """Blocks of at most `rows` rows: name to a 1-D array of any dtype, all of one length.
+    def chunks(self, columns: tuple[str, ...], block_rows: int) -> Iterator[Chunk]:
+        """Blocks of at most `block_rows` rows: name to a 1-D array of any dtype, all of one length.
 
-        Without a wanted name the blocks are empty mappings and tell nothing, not even how many rows
-        there are. The arrays may be views of the user's data: never write to them. A `FrameError`
-        comes at the call, before a row is read, where a wanted column is missing or is there twice.
+        Without a column the blocks are empty mappings, without the number of rows. The arrays may
+        be views of the user's data: never write to them. A `FrameError` comes at the call, before a
+        row is read, where a column is missing or is there twice.
         """
         ...
 
@@ -95,7 +95,7 @@ _CHARGED: Final = (
 
 
 def unfinished(what: str) -> str:
-    """Word the error of rows that could not be read to the end.
+    """Return the message for rows that could not be read to the end.
 
     `what` failed, and what to do; it may name files and containers, never a cell.
     """
@@ -103,7 +103,7 @@ def unfinished(what: str) -> str:
 
 
 def before_charge(error: FrameError) -> str:
-    """Word the same error of rows that were read before a charge, to count persons."""
+    """Return the same message for rows that were read before a charge, to count persons."""
     return str(error).replace(_CHARGED, "Nothing was charged")
 
 

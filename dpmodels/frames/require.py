@@ -1,4 +1,4 @@
-"""What the columns of a table are called and can hold by their types, and what a model wants."""
+"""Names and types of the columns of a table, compared with those that a model needs."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -59,7 +59,7 @@ def is_inferred(metadata: Mapping[bytes, bytes] | None) -> bool:
 
 
 def kind_of_arrow(arrow_type: Any) -> Kind:
-    """Tell what a column of an Arrow type can hold; of a column of nulls nobody knows."""
+    """Tell what a column of an Arrow type can hold; for a column of nulls anything."""
     import pyarrow as pa
     from pyarrow import types
 
@@ -72,8 +72,8 @@ def kind_of_arrow(arrow_type: Any) -> Kind:
     if is_days(arrow_type):
         return Kind(Holds.DAYS, str(arrow_type))
     readable = (is_number, is_text, is_bytes, types.is_null)
-    known = any(able(arrow_type) for able in readable)
-    return Kind(Holds.ANYTHING if known else Holds.NOTHING, str(arrow_type).split("<")[0])
+    is_readable = any(check(arrow_type) for check in readable)
+    return Kind(Holds.ANYTHING if is_readable else Holds.NOTHING, str(arrow_type).split("<")[0])
 
 
 def _of_polars(dtype: Any) -> Kind:
@@ -94,12 +94,12 @@ _HELD: Final = {
 }
 
 
-def require(source: RowSource, wanted: tuple[str, ...]) -> None:
-    """Refuse a table that lacks a wanted column or holds it twice.
+def require(source: RowSource, columns: tuple[str, ...]) -> None:
+    """Refuse a table that lacks a column or holds it twice.
 
-    Only names are compared: no row is read. The message repeats the wanted names and those names of
-    the table that resemble them; it never lists the other names, since the first line of a CSV file
-    without a header is a row.
+    Only names are compared: no row is read. The message repeats the missing names and those names
+    of the table that resemble them; it never lists the other names, since the first line of a CSV
+    file without a header is a row.
 
     >>> from dpmodels.frames import open_rows, require
     >>> require(open_rows({"wage": [9.5, 12.0], "educ": [12, 16]}), ("wage",))
@@ -110,26 +110,26 @@ def require(source: RowSource, wanted: tuple[str, ...]) -> None:
     rename the columns of the data, or the variables of the formula and the codebook
     """
     counts = Counter(source.names)
-    missing = [_described(name, source.names) for name in wanted if name not in counts]
+    missing = [_described(name, source.names) for name in columns if name not in counts]
     if missing:
         raise FrameError(
             f"the data have no column {', '.join(missing)}: rename the columns of the data, "
             "or the variables of the formula and the codebook"
         )
-    twice = [repr(name) for name in wanted if counts[name] > 1]
-    if twice:
+    duplicates = [repr(name) for name in columns if counts[name] > 1]
+    if duplicates:
         raise FrameError(
-            f"the data have more than one column called {', '.join(twice)}: "
+            f"the data have more than one column called {', '.join(duplicates)}: "
             "rename or drop all but one"
         )
 
 
 def _described(name: str, names: tuple[str, ...]) -> str:
     """Quote a missing name, with the names that it may have been meant for."""
-    folded = {known.strip().casefold(): known for known in names}
-    near = get_close_matches(name.strip().casefold(), folded, n=3)
-    hint = " or ".join(repr(folded[known]) for known in near)
-    return f"{name!r} (did you mean {hint}?)" if near else repr(name)
+    folded = {name.strip().casefold(): name for name in names}
+    matches = get_close_matches(name.strip().casefold(), folded, n=3)
+    hint = " or ".join(repr(folded[match]) for match in matches)
+    return f"{name!r} (did you mean {hint}?)" if matches else repr(name)
 
 
 def require_declared(source: RowSource, declared: Mapping[str, Variable]) -> None:
@@ -138,7 +138,7 @@ def require_declared(source: RowSource, declared: Mapping[str, Variable]) -> Non
     Names and types are compared, and no cell is read. A column is refused for its type only where
     the container declares the type (Arrow, Parquet, polars, structured arrays) and no cell of that
     type is what was declared: a column of durations, of lists or structures; of dates, where none
-    are declared; of whole numbers, where dates are declared or levels that are no numbers. Types
+    are declared; of whole numbers, where dates are declared or levels that are not numbers. Types
     that pandas, numpy or Dask inferred from cells refuse nothing, in files that pandas wrote
     either: else one row would decide whether there is a release.
 
@@ -156,15 +156,15 @@ def require_declared(source: RowSource, declared: Mapping[str, Variable]) -> Non
     require(source, tuple(declared))
     for name, variable in declared.items():
         kind = source.kind(name)
-        if kind.holds not in (Holds.ANYTHING, _wanted(variable)):
+        if kind.holds not in (Holds.ANYTHING, _required_holds(variable)):
             raise FrameError(
                 f"column {name!r} is of type {kind.name}, which holds {_HELD[kind.holds]}, and "
                 f"{name!r} is declared as {_instead(variable, kind.holds)}"
             )
 
 
-def _wanted(variable: Variable) -> Holds:
-    """Tell what a column holds at the least that can hold what was declared."""
+def _required_holds(variable: Variable) -> Holds:
+    """Return the least that a column must hold for the declared values."""
     if isinstance(variable, Date):
         return Holds.DAYS
     numbers = not isinstance(variable, Categorical) or LevelCodes(variable.levels).any_number

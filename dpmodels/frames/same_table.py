@@ -1,9 +1,9 @@
 """Whether two tables in memory are one: the same object, or views of the same memory.
 
 Objects and addresses are compared, never cells. Tables are one where they share memory in every
-column that both have. One shared column is no evidence: tables of different rows may share a column
+column that both have. One shared column proves nothing: tables of different rows may share a column
 of ones. A value broadcast to all rows is left out. A column whose memory is not known here (a
-tuple, an extension type) counts as different, and then the object alone decides.
+tuple, an extension type) counts as different, and then only the identity of the object counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpmodels.errors import FrameError
 
 _TABLE: Final = "\0table"  # Named like a column: the object itself
-_FEWEST: Final = 64  # A choice: tables before those that are gone are looked for
+_FEWEST: Final = 64  # A choice: tables before freed ones are removed
 
 
 class Extent(NamedTuple):
@@ -30,16 +30,16 @@ class Extent(NamedTuple):
     step: int
     size: int
 
-    def meets(self, other: Extent) -> bool:
+    def meets(self, extent: Extent) -> bool:
         """Whether two share a byte; of different steps, whether they overlap."""
-        if self.start >= other.stop or other.start >= self.stop:
+        if self.start >= extent.stop or extent.start >= self.stop:
             return False
-        apart = (self.start - other.start) % self.step
-        return self.step != other.step or min(apart, self.step - apart) < self.size
+        offset = (self.start - extent.start) % self.step
+        return self.step != extent.step or min(offset, self.step - offset) < self.size
 
 
 class _Column(NamedTuple):
-    """Where a column lies, None where that is not known, and what has to live for it to be so."""
+    """The memory of a column, None where unknown, and the owner that keeps it alive."""
 
     extents: tuple[Extent, ...] | None
     owner: object
@@ -57,14 +57,14 @@ class _Table(NamedTuple):
         return _TABLE in met or (bool(met) and met == names - {_TABLE})
 
     def _meets(self, new: _Table, name: str) -> bool:
-        return any(one.meets(own) for one in self.columns[name] for own in new.columns[name])
+        return any(old.meets(extent) for old in self.columns[name] for extent in new.columns[name])
 
 
 class Tables:
     """The tables that were met, to refuse one that comes twice; no row is kept in memory.
 
-    `kept` says that the caller keeps all tables. Else addresses count as long as their owner lives,
-    and of lists, which cannot be watched, those of the last table.
+    `kept` says that the caller keeps all tables. Otherwise addresses count while their owner lives;
+    for lists, which have no weak references, only those of the last table.
     """
 
     def __init__(self, *, kept: bool) -> None:
@@ -80,22 +80,22 @@ class Tables:
         import narwhals.stable.v2 as nw
 
         data = nw.to_native(data, pass_through=True)
-        columns = {name: own for name, own in _columns(data).items() if own.extents != ()}
+        columns = {name: column for name, column in _columns(data).items() if column.extents != ()}
         if not columns:
             return  # Without rows, or of broadcast values
         if self._kept or not isinstance(data, Mapping):
             columns[_TABLE] = _object(data)
-        living = {name: self._watch(own.owner) for name, own in columns.items()}
-        new = _Table(label, {name: own.extents or () for name, own in columns.items()}, living)
-        for known in self._near(new):
-            if known.same(new):
+        alive = {name: self._watch(column.owner) for name, column in columns.items()}
+        new = _Table(label, {name: column.extents or () for name, column in columns.items()}, alive)
+        for table in self._candidates(new):
+            if table.same(new):
                 raise FrameError(
-                    f"{known.label} and {label} are one table that is given twice, or share rows "
-                    "in memory, and these would count twice: give each row once, and a copy of "
-                    "an array that is filled anew"
+                    f"{table.label} and {label} are one table that is given twice, or share rows "
+                    "in memory, which would count twice: give each row once, and a copy of an "
+                    "array that is filled again"
                 )
         self._count += 1
-        self._last = [] if self._kept else [own.owner for own in columns.values()]
+        self._last = [] if self._kept else [column.owner for column in columns.values()]
         self._add(new)
 
     def _watch(self, owner: object) -> Callable[[], bool]:
@@ -108,28 +108,28 @@ class Tables:
             return lambda: self._count == number
         return lambda: watched() is not None
 
-    def _near(self, new: _Table) -> Sequence[_Table]:
+    def _candidates(self, new: _Table) -> Sequence[_Table]:
         """Return the tables of which a column may share memory with that of a new one."""
-        near: dict[int, _Table] = {}
+        candidates: dict[int, _Table] = {}
         for name, extents in new.columns.items():
-            seen = self._seen.get(name, [])
-            for one in extents:
-                low = bisect_left(seen, (one.start - self._longest,))
-                high = bisect_left(seen, (one.stop,))
-                near |= {id(known[-1]): known[-1] for known in seen[low:high]}
-        return list(near.values())
+            entries = self._seen.get(name, [])
+            for extent in extents:
+                low = bisect_left(entries, (extent.start - self._longest,))
+                high = bisect_left(entries, (extent.stop,))
+                candidates |= {id(entry[-1]): entry[-1] for entry in entries[low:high]}
+        return list(candidates.values())
 
     def _add(self, new: _Table) -> None:
         """Remember a table by the addresses of its columns; forget those that are gone."""
         if not self._kept and self._count >= self._room:
-            for name, seen in self._seen.items():
-                seen[:] = [own for own in seen if own[-1].living[name]()]
+            for name, entries in self._seen.items():
+                entries[:] = [entry for entry in entries if entry[-1].living[name]()]
             self._room = self._count + max((_FEWEST, *map(len, self._seen.values())))
         for name, extents in new.columns.items():
-            for at, one in enumerate(extents):
-                self._longest = max(self._longest, one.stop - one.start)
-                number = self._count + at * 2**32  # Tables are not compared
-                insort(self._seen.setdefault(name, []), (one.start, number, new))
+            for index, extent in enumerate(extents):
+                self._longest = max(self._longest, extent.stop - extent.start)
+                number = self._count + index * 2**32  # Tables are not compared
+                insort(self._seen.setdefault(name, []), (extent.start, number, new))
 
 
 def _columns(data: Any) -> dict[str, _Column]:
@@ -150,8 +150,8 @@ def _columns(data: Any) -> dict[str, _Column]:
         return {_TABLE: _object(data)}  # Its workers have the rows
     else:
         return {}
-    named = {name: own for name, own in cells.items() if isinstance(name, str)}
-    return {name: _column(own, data) for name, own in named.items()}
+    cells_by_name = {name: values for name, values in cells.items() if isinstance(name, str)}
+    return {name: _column(values, data) for name, values in cells_by_name.items()}
 
 
 def _object(owner: object) -> _Column:
@@ -173,10 +173,10 @@ def _column(cells: Any, table: object) -> _Column:
     if parts is None:
         return _Column(None, owner)
     extents = [_arrow_extent(part) for part in parts if len(part)]
-    known = tuple(one for one in extents if one is not None)
-    if len(known) < len(extents):
+    located = tuple(extent for extent in extents if extent is not None)
+    if len(located) < len(extents):
         return _Column(None, owner)
-    return _Column(tuple(one for one in known if one.start < one.stop), owner)
+    return _Column(tuple(extent for extent in located if extent.start < extent.stop), owner)
 
 
 def _pandas_cells(series: Any) -> object:
@@ -213,7 +213,7 @@ def _arrow_parts(cells: Any) -> Sequence[Any] | None:
         import polars as pl
 
         level = pl.CompatLevel.newest()
-        return [one.to_physical().to_arrow(compat_level=level) for one in cells.get_chunks()]
+        return [chunk.to_physical().to_arrow(compat_level=level) for chunk in cells.get_chunks()]
     pyarrow = nw.dependencies.get_pyarrow()
     if pyarrow is None or not isinstance(cells, pyarrow.Array | pyarrow.ChunkedArray):
         return None

@@ -1,3 +1,3 @@
-"""The front door: one verb a file."""
+"""The verbs, one per module, and their shared specification."""
 
 from dpmodels.models import printing as printing

@@ -34,8 +34,7 @@ def dp_bounds(
     Parameters
     ----------
     formula : str
-        ``"~ income + age"``: numbers of the codebook, as they stand; ``"~ ."``
-        for all of a codebook of numbers.
+        ``"~ income + age"``: numeric variables of the codebook; ``"~ ."`` for all of them.
     eps
         All variables share the guarantee. With a delta the noise of many variables
         is much smaller.
@@ -53,22 +52,19 @@ def dp_bounds(
 
     Notes
     -----
-    Rows are counted by cells that double from 0, or from the bound nearest to
-    it, and again by 24 to 192 equal cells where the first counts tell of rows:
-    bounds a million times too wide cost hardly more than those ten times too
-    wide. Where noise hides where rows end, each side of the middle is taken to
-    be uniform, exponential or a little longer, as the counts of most rows have
-    it, and the bound lies twice as far out as 3 % of the rows would be; longer
-    tails, and a few rows far away, are cut off. Where counts rule out that more
-    than 2 % are beyond a nearer cell, which is wrong once in a thousand at
-    most, and show one or two in a thousand, the bound is there. Ends are
-    rounded outwards to three digits; of numbers in steps they are steps. A
-    bound within a twentieth of the found length is kept, and both are where
-    what is declared is less than 1.5 times as long, or where too few rows are
-    told from the noise: then the table says so.
+    Rows are counted by cells that double from 0, or from the bound nearest to it, and again by 24
+    to 192 equal cells where the first counts detect rows: bounds a million times too wide cost
+    hardly more than those ten times too wide. Where noise hides the ends, each side of the middle
+    is taken to be uniform, exponential or slightly heavier, as fitted to the counts, and the bound
+    lies twice as far out as 3 % of the rows would be; heavier tails, and a few distant rows, are
+    cut off. Where counts rule out that more than 2 % are beyond a nearer cell, which is wrong once
+    in a thousand at most, and show one or two in a thousand, the bound is there. Ends are rounded
+    outwards to three digits; of numbers in steps they are steps. A bound within a twentieth of that
+    length is kept, and both are where the declared range is less than 1.5 times as long, or where
+    too few rows stand out from the noise: then the table says so.
 
-    What is cut off stays cut off: the share outside is released with its
-    noise, and what is fitted with the found bounds is of rows clipped to them.
+    The share of rows outside is released with its noise. Later fits with these bounds describe rows
+    clipped to them.
 
     References
     ----------
@@ -89,33 +85,33 @@ def dp_bounds(
 
 @spec_of("bounds")
 def bounds_way(question: Question) -> Way[BoundsResult]:
-    """Return the way of the verb's question."""
-    both = sides(question.formula, question.codebook)
-    tallies = numbers(both)
+    """Build the specification of a dp_bounds call."""
+    formula_sides = sides(question.formula, question.codebook)
+    tallies = numbers(formula_sides)
     facts = CountFacts(len(tallies), len(tallies), False, question.adjacency)
     return Way(
         question,
-        described_call(both, tallies),
+        described_call(formula_sides, tallies),
         partial(BoundsResult, declared=Codebook(question.codebook)),
-        unbound_cells(both.text, both.codebook, tallies),
+        unbound_cells(formula_sides.text, formula_sides.codebook, tallies),
         facts,
         lambda mechanism, _: choose(mechanism, BOUNDS, lambda: ("ranges", "")),
         passes=True,
     )
 
 
-def numbers(both: Sides) -> tuple[Tally, ...]:
-    """Return one table for each variable of a formula, which are numbers all."""
-    if both.groups or not both.described:
+def numbers(formula_sides: Sides) -> tuple[Tally, ...]:
+    """Return one table for each variable of a formula, all of them numeric."""
+    if formula_sides.groups or not formula_sides.described:
         raise FormulaError(
-            f"formula {shorten(both.text)!r}: dp_bounds finds bounds of all rows together, without "
-            "groups; write '~ a + b'"
+            f"formula {shorten(formula_sides.text)!r}: dp_bounds finds bounds of all rows "
+            "together, without groups; write '~ a + b'"
         )
     tallies = []
-    for value in both.described:
+    for value in formula_sides.described:
         if not isinstance(value, Real) or value.variable is None:
             raise FormulaError(
-                f"{shorten(value.code)!r} is no number of the codebook as it stands: dp_bounds "
+                f"{shorten(value.code)!r} is not a numeric variable of the codebook: dp_bounds "
                 "finds bounds of numeric variables; leave it out, as in '~ . - sex', or name the "
                 "variable alone"
             )

@@ -1,4 +1,4 @@
-"""``compare_mechanisms``: what each mechanism would do with a budget, before it is spent."""
+"""``compare_mechanisms``: the accuracy of each mechanism for a budget, before it is spent."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ def compare_mechanisms(
         Components wanted. All by default, as for a covariance matrix: then
         mechanisms are sorted by its relative error instead of by captured energy.
     spectrum : {"power", "steep", "flat"} or array_like
-        Assumed eigenvalues: ``1/i``, ``1/i²``, equal, or a public guess of
-        their relative sizes; those left out are 0. Of columns in units of
-        their ranges, before a shape makes whole numbers or 0 and 1 of them.
+        Assumed eigenvalues: ``1/i``, ``1/i²``, equal, or a public guess of their relative sizes;
+        those left out are 0. They apply to columns in units of their ranges, before a shape rounds
+        these.
     row_length : float or sequence of float, optional
         By default rows of five shapes are tried, whose lengths differ. Numbers in
         (0, 1] try rows of those lengths instead, as shares of the row norm,
@@ -115,12 +115,10 @@ def compare_mechanisms(
     Returns
     -------
     Comparison
-        Its ``table`` has for every mechanism what it loses on the typical and
-        on the worst shape, ``by_shape`` what it loses on each; ``auto`` is what
-        ``mechanism="auto"`` would take. With a response a
-        :class:`~dpmodels.results.comparison.FitComparison`: errors of
-        coefficients in standard errors without privacy, and how far the
-        automatic choice is behind the best, ``behind``.
+        Its ``table`` has the loss of every mechanism on the typical and on the worst shape,
+        ``by_shape`` that on each; ``auto`` is the choice of ``mechanism="auto"``. With a response a
+        :class:`~dpmodels.results.comparison.FitComparison`: errors of coefficients in standard
+        errors without privacy, and how far the automatic choice is behind the best, ``behind``.
 
     Raises
     ------
@@ -138,11 +136,10 @@ def compare_mechanisms(
     ``dummies``, long rows on the surface of the ball. *Typical* is the
     median over the shapes, *worst* the worst of them.
 
-    Rows are blocks of about 2,000 that stand as often as n asks for. Sums over
-    rows are measured on one block and multiplied, which is exact; noise is that
-    of n rows. So the time does not depend on n, and many of the rows are
-    equal, of which no mechanism takes notice. What is predicted is as good as
-    the assumptions are; nothing in it comes from data.
+    Rows are blocks of about 2,000, repeated to n rows. Sums over rows are measured on one block and
+    multiplied, which is exact; noise is that of n rows. So the time does not depend on n. Many rows
+    are equal, which affects no mechanism. Predictions are as good as the assumptions; nothing comes
+    from data.
 
     With a response the shapes are those of the variables of the right-hand
     side, which the formula then codes; levels of a category fall off as 1/i. A
@@ -180,16 +177,16 @@ def compare_mechanisms(
             *(formula, book, guarantee, adjacency, "gaussian" if family is None else family),
             *(scale, row_norm),
         )
-        known = COEFFICIENTS if way.question.verb == "glm" else REGRESSION
-        named = _chosen(mechanisms, known)
-        return compared_fits(way, named, assumed, partial(_shares, spectrum))
+        available = COEFFICIENTS if way.question.verb == "glm" else REGRESSION
+        names = _chosen(mechanisms, available)
+        return compared_fits(way, names, assumed, partial(_shares, spectrum))
     if family is not None:
         raise ArgumentError(
             f"family={said(family)} goes with a response: write 'y ~ a + b', or leave it out"
         )
     public = design(formula, codebook)
     scaled = scaling(public, scale=scale, center=center, row_norm=row_norm)
-    columns, given = len(public.names), shares_of_norm(row_length)
+    columns, row_lengths = len(public.names), shares_of_norm(row_length)
     question = Question(
         formula=public.formula,
         columns=columns,
@@ -200,28 +197,32 @@ def compare_mechanisms(
         center=center,
         scale=scale,
         row_norm=scaled.row_norm,
-        row_lengths=(1.0,) if scaled.unit else given,
+        row_lengths=(1.0,) if scaled.unit else row_lengths,
         spectrum=spectrum if isinstance(spectrum, str) else "as given",
         repeats=whole("repeats", repeats, 1, 10_000),
     )
-    shares, named = _shares(spectrum, columns), _chosen(mechanisms, MOMENTS)
+    shares, names = _shares(spectrum, columns), _chosen(mechanisms, MOMENTS)
     box = box_of(public.lower, public.upper, scaled)
     facts = Facts(columns, question.adjacency, center, question.components, scaled.unit)
     call = _call(public, question, checked_rule(denoise), box)
-    made = Trial(question, call, facts, shares, box)
+    trial = Trial(question, call, facts, shares, box)
     rows = question.rows if question.adjacency.n_public else None
     auto = Automatic(*auto_moments(facts, guarantee, rows, automatic(scale)))
-    entered = contenders(named, MOMENTS, made)
-    shapes = lengths(made) if question.row_length is None else None
-    each = by_shape(tried(entered, made))
-    frame = pd.DataFrame([over_shapes(one.name, each) | one.known for one in entered])
-    by = question.ranked_by
-    frame = frame.sort_values([by, f"{by}_worst"], ascending=by != "energy", kind="stable")
-    return Comparison(question, frame.reset_index(drop=True), each, shapes, auto)
+    entered = contenders(names, MOMENTS, trial)
+    shapes = lengths(trial) if question.row_length is None else None
+    losses = by_shape(tried(entered, trial))
+    frame = pd.DataFrame(
+        [over_shapes(contender.name, losses) | contender.details for contender in entered]
+    )
+    measure = question.ranked_by
+    frame = frame.sort_values(
+        [measure, f"{measure}_worst"], ascending=measure != "energy", kind="stable"
+    )
+    return Comparison(question, frame.reset_index(drop=True), losses, shapes, auto)
 
 
 def _call(public: Design, question: Question, denoise: str | None, box: Box) -> MomentsCall:
-    """Return the call that the invented rows answer: in the unit ball, scaled by nothing."""
+    """Return the call for the simulated rows: in the unit ball, without scaling."""
     ones, columns = np.ones(question.columns), question.columns
     shaped = not question.row_lengths
     return MomentsCall(
@@ -242,22 +243,24 @@ def _call(public: Design, question: Question, denoise: str | None, box: Box) -> 
     )
 
 
-def _refuse_moments(**usual: bool) -> None:
-    """Refuse words of moments about a formula with a response, but as they are by default."""
-    for name in (name for name, own in usual.items() if not own):
+def _refuse_moments(**is_default: bool) -> None:
+    """Refuse options of moments, unless at their defaults, for a formula with a response."""
+    for name in (name for name, unchanged in is_default.items() if not unchanged):
         raise ArgumentError(f"{name}= goes with '~ a + b': leave it out where there is a response")
 
 
-def _chosen(names: object, known: Mapping[str, type[Any]]) -> list[str]:
-    """Return which mechanisms are named, all of them by default."""
+def _chosen(names: object, available: Mapping[str, type[Any]]) -> list[str]:
+    """Return the names of the mechanisms, all of them by default."""
     if names is None:
-        return list(known)
-    listed = ", ".join(map(repr, known))
+        return list(available)
+    listed = ", ".join(map(repr, available))
     if isinstance(names, str) or not isinstance(names, Sequence) or not names:
         raise ArgumentError(f"mechanisms={said(names)}: expected a list of names out of {listed}")
-    listed_names = [_registered_name(name, known) for name in names]
+    listed_names = [_registered_name(name, available) for name in names]
     for name in listed_names:
-        if not isinstance(name, str) or (name not in known and supplied(name, known) is None):
+        if not isinstance(name, str) or (
+            name not in available and supplied(name, available) is None
+        ):
             refuse_retired("mechanisms: ", name)
             raise ArgumentError(
                 f"mechanisms: {said(name)} is not known; expected names out of {listed}"
@@ -265,18 +268,18 @@ def _chosen(names: object, known: Mapping[str, type[Any]]) -> list[str]:
     return listed_names
 
 
-def _registered_name(given: object, known: Mapping[str, type[object]]) -> Any:
-    """Return the name of a registered mechanism that such a table takes, or what was given."""
-    own = supplied(given, known) if isinstance(given, str | type) else None
-    return given if own is None else own.mechanism.name
+def _registered_name(value: object, available: Mapping[str, type[object]]) -> Any:
+    """Return the name of a registered mechanism of such a table, or the value itself."""
+    registered = supplied(value, available) if isinstance(value, str | type) else None
+    return value if registered is None else registered.mechanism.name
 
 
 def _shares(spectrum: object, columns: int) -> Floats:
     """Return relative eigenvalues, largest first, with the sum 1."""
     if isinstance(spectrum, str):
         if spectrum not in SPECTRA:
-            known = ", ".join(f'"{name}"' for name in SPECTRA)
-            raise ArgumentError(f"spectrum={spectrum!r}: expected {known} or an array")
+            names = ", ".join(f'"{name}"' for name in SPECTRA)
+            raise ArgumentError(f"spectrum={spectrum!r}: expected {names} or an array")
         values = np.arange(1.0, columns + 1) ** -SPECTRA[spectrum]
         return np.asarray(values / values.sum())
     try:
@@ -293,12 +296,12 @@ def _shares(spectrum: object, columns: int) -> Floats:
     return np.pad(values / values.sum(), (0, columns - len(values)))
 
 
-def shares_of_norm(given: object) -> tuple[float, ...]:
-    """Return lengths of rows as given, one or several, all different; none where None is."""
-    if given is None:
+def shares_of_norm(value: object) -> tuple[float, ...]:
+    """Return the lengths of rows, one or several, all different; none for None."""
+    if value is None:
         return ()
-    several = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-    listed = tuple(_share(each) for each in several)
+    values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    listed = tuple(_share(length) for length in values)
     if not listed or len(set(listed)) < len(listed):
         raise ArgumentError(
             "row_length=: expected a number above 0, up to 1, or different ones in a list, such "
@@ -307,26 +310,26 @@ def shares_of_norm(given: object) -> tuple[float, ...]:
     return listed
 
 
-def _share(given: object) -> float:
-    length = real(given)
+def _share(value: object) -> float:
+    length = real(value)
     if not 0 < length <= 1:
         raise ArgumentError(
-            f"row_length={said(given)}: expected a number above 0, up to 1, or a list of such"
+            f"row_length={said(value)}: expected a number above 0, up to 1, or a list of such"
         )
     return length
 
 
-# The half of ``compare_mechanisms`` for formulas with a response: what each loses in a fit.
+# ``compare_mechanisms`` for formulas with a response: the loss of each in a fit.
 
 FAMILIES = ("gaussian", "binomial", "poisson")
 
 
 class Assumptions(NamedTuple):
-    """What is assumed of rows."""
+    """Assumptions about rows."""
 
     rows: int
     lengths: tuple[float, ...]
-    spectrum: str  # In words
+    spectrum: str  # As printed
     repeats: int
 
 
@@ -337,30 +340,35 @@ def compared_fits(
 
     `shares` gives the eigenvalues of so many variables as shares of their sum.
     """
-    own = way.question
-    both = two_sided(own.formula, own.codebook)
+    request = way.question
+    equation = two_sided(request.formula, request.codebook)
     question = FitQuestion(
-        formula=both.joint.formula,
-        family=own.words.get("family", FAMILIES[0]),
-        columns=len(both.terms.names),
+        formula=equation.joint.formula,
+        family=request.words.get("family", FAMILIES[0]),
+        columns=len(equation.terms.names),
         rows=assumed.rows,
-        guarantee=own.private,
-        adjacency=own.adjacency,
-        row_norm=own.words["row_norm"],
+        guarantee=request.private,
+        adjacency=request.adjacency,
+        row_norm=request.words["row_norm"],
         row_lengths=assumed.lengths,
         spectrum=assumed.spectrum,
         repeats=assumed.repeats,
     )
     shapes = inventing(assumed.lengths)
-    made = FitTrial(question, way, both, shapes, shares(max(len(both.terms.codebook), 1)))
-    strategy, _, reason = made.planned("auto")
-    entered = fit_contenders(names, made)
-    each = by_shape(fits_tried(entered, made), FIT_MEASURES)
-    lines = [over_shapes(one.name, each, FIT_MEASURES) | one.known for one in entered]
+    trial = FitTrial(question, way, equation, shapes, shares(max(len(equation.terms.codebook), 1)))
+    strategy, _, reason = trial.planned("auto")
+    entered = fit_contenders(names, trial)
+    losses = by_shape(fits_tried(entered, trial), FIT_MEASURES)
+    lines = [
+        over_shapes(contender.name, losses, FIT_MEASURES) | contender.details
+        for contender in entered
+    ]
     frame = pd.DataFrame(lines).sort_values(["error", "error_worst"], kind="stable")
-    like = pd.DataFrame({"shape": list(shapes), "like": [one.like for one in shapes.values()]})
+    descriptions = pd.DataFrame(
+        {"shape": list(shapes), "like": [shape.like for shape in shapes.values()]}
+    )
     auto = Automatic(strategy.card.name, reason)
-    return FitComparison(question, frame.reset_index(drop=True), each, like, auto)
+    return FitComparison(question, frame.reset_index(drop=True), losses, descriptions, auto)
 
 
 def fit_way(
@@ -372,21 +380,21 @@ def fit_way(
     scale: str | None,
     row_norm: float | str | None,
 ) -> Way[object]:
-    """Return the way of the verb that fits the family."""
+    """Build the specification of the verb that fits the family."""
     word("family", family, FAMILIES)
-    own: dict[str, Any] = {"weights": None, "vcov": "iid"}
+    options: dict[str, Any] = {"weights": None, "vcov": "iid"}
     if family != FAMILIES[0]:
-        own = {"family": family, "inference": True, "clip": None, "scale": scale}
+        options = {"family": family, "inference": True, "clip": None, "scale": scale}
     elif scale != "range":
         raise ArgumentError(
             f"scale={said(scale)}: dp_lm divides columns by their ranges: leave out scale="
         )
     verb = "lm" if family == FAMILIES[0] else "glm"
-    words = {**own, "row_norm": row_norm, "person": False}
+    words = {**options, "row_norm": row_norm, "person": False}
     question = asked(verb, formula, codebook, None, 0.0, guarantee, adjacency, **words)
     if question.adjacency.person is not None:
         raise ArgumentError(
-            "adjacency= protects persons, and rows are invented without any: write "
+            "adjacency= protects persons, and simulated rows have none: write "
             'adjacency="replace", and n= for how many persons there are'
         )
     return lm_way(question) if verb == "lm" else glm_way(question)

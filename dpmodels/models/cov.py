@@ -36,9 +36,8 @@ def dp_cov(
     center : bool
         Take off the private mean; False releases the second moment about 0.
     scale : {"range", None}
-        How columns are weighed against each other while noise is added: each
-        by its public half-range, or as they are. The result is in the columns'
-        own units either way.
+        How columns are weighted while noise is added: each by its public half-range, or not. The
+        result is in the columns' own units either way.
     row_norm : float or "unit", optional
         Clip scaled rows to a smaller ball than the codebook's worst case: less
         noise, and bias where rows are longer. ``"unit"`` divides each scaled
@@ -62,11 +61,10 @@ def dp_cov(
 
     Notes
     -----
-    ``"auto"`` finds a centre and a radius of most rows first, where there are
-    enough, and holds the rows within it: the table says what share was longer.
-    :meth:`CovResult.conf_int` is for the population, covers 95 % or more
-    whatever the rows are within their bounds, and allows for rows so held.
-    Correlations with columns lost in noise are not printed.
+    ``"auto"`` first estimates a centre and a radius of most rows, if n is large enough, and clips
+    the rows to it: the table states the share of clipped rows. :meth:`CovResult.conf_int` is for
+    the population, covers at least 95 % for any data within the bounds, and allows for this
+    clipping. Correlations with columns lost in noise are not printed.
 
     References
     ----------
@@ -99,7 +97,7 @@ def dp_cov(
 
 @spec_of("cov", gaussian="gauss")
 def cov_way(question: Question) -> Way[CovResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_cov call."""
     return scaled_way(question, COVARIANCE, CovResult)
 
 
@@ -109,9 +107,9 @@ def _check(scale: object, mechanism: object) -> None:
             'scale="sd": expected "range" or None; correlations are in .cor of the result, free of '
             "charge"
         )
-    named = isinstance(mechanism, str) and mechanism in SUBSPACE
-    if named or isinstance(mechanism, tuple(SUBSPACE.values())):
+    is_subspace_name = isinstance(mechanism, str) and mechanism in SUBSPACE
+    if is_subspace_name or isinstance(mechanism, tuple(SUBSPACE.values())):
         raise ArgumentError(
-            "mechanism= releases directions alone and no matrix; use dp.dp_pca, or write one of "
+            "mechanism= releases directions only, not a matrix; use dp.dp_pca, or write one of "
             + ", ".join(map(repr, ("auto", *COVARIANCE)))
         )

@@ -1,4 +1,4 @@
-"""The way of every verb's rows: bind, choose, plan, check, charge, measure, release, record."""
+"""The steps of every release: bind, choose, plan, check, charge, measure, release, record."""
 
 from __future__ import annotations
 
@@ -52,71 +52,69 @@ from dpmodels.statistics.losses import Multinomial, Poisson
 from dpmodels.typing import Floats
 from dpmodels.verbs import VERBS
 
-# What a release will very likely not tell, foreseen from public facts, and the warning of it.
-#
-# How clear a release is goes by where the rows lie within their bounds, which no public fact tells.
-# So it is guessed: numbers have a standard deviation of a sixth of their range, levels are equally
-# frequent, outcomes have a rate of 0.3. A warning speaks only where releases of such rows, and of
-# most others, have nothing of what is looked for. Rows that fill their bounds tell more, and may be
-# warned of where they just begin to; rows that fill little of them tell less, and are warned of too
-# seldom.
+# Predictions, from public facts, of what a release will very likely miss, and the warning. The
+# accuracy of a release depends on where the rows lie within their bounds, which is not public. So
+# it is assumed: numbers have a standard deviation of a sixth of their range, levels are equally
+# frequent, outcomes have a rate of 0.3. A warning appears only where releases of such rows, and of
+# most others, lack the result. It may be too early for rows that fill their bounds, and is too rare
+# for rows that fill little of them.
 
-# The variance of a number at both ends of its range over that of the guess, a sixth of the range.
+# The variance of a number at both ends of its range over the assumed one, a sixth of the range.
 FILLED = 9.0
-# Of a moment: strengths of X'X, and of a component, by what is read off noisy moments.
-LOST_SLOPES, SEEN_SLOPES = 0.7, 2.0
-# Choices by simulation, of rows times 0.8 over the noise of the bought curvature and d√d: below the
-# first no slope has a standard error, from the second on most have, with a radius found and
-# without.
-LOST_CURVATURE, SEEN_CURVATURE = 8.0, 40.0
-LOST_PURE, SEEN_PURE = 2.0, 18.0
+# Of moments: strengths of X'X, and of a component, read off noisy moments.
+LOST_SLOPES, CLEAR_SLOPES = 0.7, 2.0
+# Choices by simulation, of rows times 0.8 over the noise of the released curvature and d√d: below
+# the first no slope has a standard error, from the second on most have, with an estimated radius
+# and without.
+LOST_CURVATURE, CLEAR_CURVATURE = 8.0, 40.0
+LOST_PURE, CLEAR_PURE = 2.0, 18.0
 # The same of rows times 0.2 over the noise of a sum of gradients and d: below the first predictions
 # have a correlation of about 0.1 with those without noise, from the second on of 0.9.
-LOST_PULL, SEEN_PULL = 0.25, 4.0
-# Variance of an outcome with the guessed rate: its curvature is a share of the largest, a quarter.
+LOST_PULL, CLEAR_PULL = 0.25, 4.0
+# Variance of an outcome with the assumed rate: its curvature is a share of the largest, a quarter.
 OUTCOME = 0.3 * 0.7
-# Rows of a cell in noise sds of their number: fewer are lost, of so many most are told.
-LOST_ROWS, SEEN_ROWS = 1.0, 6.0
+# Rows of a cell in noise sds of their number: fewer are lost, so many are mostly detected.
+LOST_ROWS, CLEAR_ROWS = 1.0, 6.0
 
-# Times the budget: nobody has so much more.
+# A choice: larger multiples of the budget are not suggested.
 MOST = 1e4
 
 NUMBERS = "numbers have a standard deviation of a sixth of their range"
 ALIKE = "groups are of one size"
 
 
-class Foreseen(NamedTuple):
-    """How clear a release will be, in units in which all is lost below `lost`."""
+class Prediction(NamedTuple):
+    """How clear a release will be, in units in which all is lost below `lost_below`."""
 
     strength: float  # Proportional to the number of rows and to one over the noise
-    lost: float
-    seen: float  # From which on most releases have what is lacking
+    lost_below: float
+    clear_from: float  # From which on most releases have what is lacking
     lacking: str
     guess: str
 
 
-# From a plan and a public number of rows; None where nothing is foreseen.
-Foresight = Callable[[object, int], Foreseen | None]
+# From a plan and a public number of rows; None where nothing is predicted.
+Predictor = Callable[[object, int], Prediction | None]
 
 
 def nothing(plan: object, rows: int) -> None:
-    """Foresee nothing."""
+    """Predict nothing."""
 
 
-def slopes_of_moments(own: PrivateDesign, plan: object, rows: int) -> Foreseen | None:
-    """Foresee least squares of the last column: the strength of X'X along its widest column."""
-    variances = guessed(own)[:-1]
+def slopes_of_moments(design: PrivateDesign, plan: object, rows: int) -> Prediction | None:
+    """Predict least squares of the last column: the strength of X'X along its widest column."""
+    variances = guessed(design)[:-1]
     if not len(variances) or not _one_release(plan):
         return None
     strength = rows * float(variances.max()) / _edge(plan, len(variances))
     lacking = "no slope will have a standard error"
-    return Foreseen(strength, LOST_SLOPES, SEEN_SLOPES, lacking, NUMBERS)
+    return Prediction(strength, LOST_SLOPES, CLEAR_SLOPES, lacking, NUMBERS)
 
 
-def of_outcomes(plan: object, rows: int) -> Foreseen | None:
-    """Foresee a model of outcomes: the bought curvature against its noise, or else the pull.
+def of_outcomes(plan: object, rows: int) -> Prediction | None:
+    """Predict a model of outcomes: the released curvature, or else gradient, against its noise.
 
-    Nothing of counts, whose mean within their bounds no guess is near to.
+    Counts have no prediction, since their mean within the bounds is unknown.
     """
     if not isinstance(plan, RegressionPlan) or isinstance(plan.facts.loss, Poisson | Multinomial):
         return None
@@ -126,29 +124,31 @@ def of_outcomes(plan: object, rows: int) -> Foreseen | None:
     if "both" not in plan.scales:
         strength = rows * OUTCOME / (plan.scales["sd"] * columns)
         lacking = "predictions will be little better than chance"
-        return Foreseen(strength, LOST_PULL, SEEN_PULL, lacking, NUMBERS)
+        return Prediction(strength, LOST_PULL, CLEAR_PULL, lacking, NUMBERS)
     strength = rows * 4 * OUTCOME / (plan.scales["both"] * columns**1.5)
-    lost, seen = LOST_CURVATURE, SEEN_CURVATURE
+    lost_below, clear_from = LOST_CURVATURE, CLEAR_CURVATURE
     if "lengths" not in plan.scales:
-        strength, lost, seen = strength / columns, LOST_PURE, SEEN_PURE
-    return Foreseen(strength, lost, seen, "no slope will have a standard error", NUMBERS)
+        strength, lost_below, clear_from = strength / columns, LOST_PURE, CLEAR_PURE
+    return Prediction(
+        strength, lost_below, clear_from, "no slope will have a standard error", NUMBERS
+    )
 
 
-def components(own: PrivateDesign, plan: object, rows: int) -> Foreseen | None:
-    """Foresee a covariance matrix: all of its variance in one component against the noise."""
-    if not _one_release(plan) or own.scaling.unit:
+def components(design: PrivateDesign, plan: object, rows: int) -> Prediction | None:
+    """Predict a covariance matrix: all of its variance in one component against the noise."""
+    if not _one_release(plan) or design.scaling.unit:
         return None
     if sum(event.count for event in plan.events) > 1:
         return None
-    variances = guessed(own)
+    variances = guessed(design)
     strength = rows * float(variances.sum()) / _edge(plan, len(variances))
     falling = float((1 / np.arange(1.0, len(variances) + 1)).sum())
     lacking = "no component will stand clear of the noise"
-    return Foreseen(strength, 1.0, 2 * falling, lacking, f"{NUMBERS} and eigenvalues fall as 1/i")
+    return Prediction(strength, 1.0, 2 * falling, lacking, f"{NUMBERS} and eigenvalues fall as 1/i")
 
 
-def group_means(tallies: tuple[Tally, ...], plan: object, rows: int) -> Foreseen | None:
-    """Foresee means by group: the rows of a cell against the noise of their number."""
+def group_means(tallies: tuple[Tally, ...], plan: object, rows: int) -> Prediction | None:
+    """Predict means by group: the rows of a cell against the noise of their number."""
     means = [tally for tally in tallies if tally.degree]
     if not isinstance(plan, CountPlan) or plan.first is not None or not means:
         return None
@@ -156,24 +156,24 @@ def group_means(tallies: tuple[Tally, ...], plan: object, rows: int) -> Foreseen
     noise = plan.noise_sd * math.sqrt(widest.parts)
     strength = rows / widest.cells / noise
     what = "hardly any group will have a mean" if widest.cells > 1 else "there will be no mean"
-    return Foreseen(strength, LOST_ROWS, SEEN_ROWS, what, ALIKE)
+    return Prediction(strength, LOST_ROWS, CLEAR_ROWS, what, ALIKE)
 
 
-def guessed(own: PrivateDesign) -> Floats:
-    """Return guessed variances of a design's columns in its unit ball, shape (columns,)."""
-    blocks, units = own.public.blocks, own.scaling.scale * own.scaling.row_norm
+def guessed(design: PrivateDesign) -> Floats:
+    """Return assumed variances of a design's columns in its unit ball, shape (columns,)."""
+    blocks, units = design.public.blocks, design.scaling.scale * design.scaling.row_norm
     parts = np.split(units, np.cumsum([len(block.names) for block in blocks])[:-1])
     return np.concatenate([*map(_of_block, blocks, parts)])
 
 
 def _of_block(block: Block, units: Floats) -> Floats:
-    """Return variances of points that levels and ends of ranges are, each as often as others."""
+    """Return variances of equally frequent levels and ends of ranges."""
     numbers = sum(map(_fills_little, block.factors))
     return np.asarray((block.points / units).var(axis=0) / FILLED**numbers)
 
 
 def _fills_little(factor: Factor) -> bool:
-    """Whether a factor is no category, nor a whole number of two values."""
+    """Whether a factor is neither a category nor a whole number of two values."""
     match factor:
         case Category():
             return False
@@ -183,7 +183,7 @@ def _fills_little(factor: Factor) -> bool:
 
 
 def _one_release(plan: object) -> TypeGuard[Plan]:
-    """Whether moments of the codebook's ball are released at once, with noise of known law."""
+    """Whether moments of the codebook's ball are released at once, with a known noise law."""
     if not isinstance(plan, Plan) or not plan.events:
         return False
     return not math.isnan(plan.steps.off) and _rounds(plan) == 0
@@ -194,31 +194,31 @@ def _rounds(plan: Plan) -> int:
 
 
 def _edge(plan: Plan, columns: int) -> float:
-    """Return where the noise of the eigenvalues of so many columns ends."""
+    """Return the edge of the noise in the eigenvalues of so many columns."""
     law = LAPLACE if isinstance(plan.events[0], LaplaceEvent) else GAUSSIAN
     return 2 * noise_of(plan, law).off * math.sqrt(columns)
 
 
-def warn(found: Foreseen | None, question: Question, plan: Any, rows: int) -> None:
-    """Warn of what is lost, with what would do; by public facts, for the user's own line."""
-    if found is None or not 0 < found.strength < found.lost:
+def warn(prediction: Prediction | None, question: Question, plan: Any, rows: int) -> None:
+    """Warn of results that will be missing, and what budget suffices, at the user's line."""
+    if prediction is None or not 0 < prediction.strength < prediction.lost_below:
         return
-    more = found.seen / found.strength
+    factor = prediction.clear_from / prediction.strength
     formula = shorten(question.formula)
-    least = ""
-    if more <= MOST:
-        least = f"{enlarged(question.private, plan.events, more).describe()}, or "
+    budget_hint = ""
+    if factor <= MOST:
+        budget_hint = f"{enlarged(question.private, plan.events, factor).describe()}, or "
     text = (
-        f"dp_{question.verb}({formula!r}): very likely {found.lacking} at "
-        f"{question.guarantee.describe()} with n = {rows:,}: about {least}n = "
-        f"{round(_digits(rows * more)):,} is needed if {found.guess}. Nothing is charged yet: see "
-        "dp.errors.BudgetWarning to stop before the charge, or to silence this."
+        f"dp_{question.verb}({formula!r}): very likely {prediction.lacking} at "
+        f"{question.guarantee.describe()} with n = {rows:,}: about {budget_hint}n = "
+        f"{round(_digits(rows * factor)):,} is needed if {prediction.guess}. Nothing is charged "
+        "yet: see dp.errors.BudgetWarning to stop before the charge, or to silence this."
     )
     warnings.warn(text, BudgetWarning, stacklevel=frames_up())
 
 
 def enlarged(guarantee: Guarantee, events: Any, factor: float) -> Guarantee:
-    """Return the guarantee under which noise is so many times less, rounded to two digits.
+    """Return the guarantee under which noise is smaller by a factor, rounded to two digits.
 
     >>> enlarged(PureDP(0.5), (), 3.1), enlarged(ZCDP(0.01), (), 10)
     (PureDP(eps=1.6), ZCDP(rho=1.0))
@@ -244,34 +244,33 @@ Made = TypeVar("Made", covariant=True)
 
 @dataclass(frozen=True, repr=False)
 class Way(Spec[Made]):
-    """How one verb asks: what the crossing has to know of it, made before there are any rows."""
+    """The specification of one verb's release, built before any rows are read."""
 
     question: Question
-    private: Any  # A design or cells of no rows; its `bind` binds those of each holder
+    private: Any  # A design or cells without rows; its `bind` binds those of each holder
     facts: Any  # Public ones, from which a plan is made
-    # From the word mechanism= and the holders' bound rows, none of them read, to a strategy, and
-    # why it.
+    # From mechanism= and the holders' bound rows, none of them read, to a strategy and its reason.
     choose: Callable[[object, Sequence[Any]], tuple[AnyStrategy, str]]
     lawful: bool = False  # Whether the result needs noise of a known law
     passes: bool = False  # Whether all strategies of the verb read the rows more than once
-    # Of whose rows they are and how many count, where that is not what the guarantee is of.
+    # Persons and their rows that count, where these differ from the unit of the guarantee.
     reads: Adjacency | None = None
-    foresee: Foresight = nothing  # What a plan will very likely not tell of a public number of rows
+    foresee: Predictor = nothing  # What a plan will very likely miss with a public number of rows
 
     def __post_init__(self) -> None:
-        own = self.question
-        neighbours = self.reads or own.adjacency
+        question = self.question
+        neighbours = self.reads or question.adjacency
         terms = partial(
             asked_of,
             neighbours=neighbours,
-            subset=subset(own.subset, own.codebook | self.private.codebook),
-            missing_ids=own.codebook.missing_ids(neighbours.person),
+            subset=subset(question.subset, question.codebook | self.private.codebook),
+            missing_ids=question.codebook.missing_ids(neighbours.person),
         )
         object.__setattr__(self, "private", self.private.among(terms))
 
 
 class Planned(NamedTuple):
-    """A strategy, the plan it made of public facts, and why it."""
+    """A strategy, its plan from public facts, and the reason."""
 
     strategy: AnyStrategy
     plan: Any
@@ -279,7 +278,7 @@ class Planned(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Exact statistics, one a holder, that were paid for and not released."""
+    """Exact statistics, one per holder, charged and not yet released."""
 
     planned: Planned
     statistics: tuple[Statistic, ...]
@@ -287,26 +286,26 @@ class Measured(NamedTuple):
 
 
 def cross(way: Way[Made], data: object, mechanism: object, ledger: Ledger | None) -> Made:
-    """Take the rows of all holders across, and record what came out."""
-    held = parties(data)
-    (strategy, plan, reason), statistics, charged = measured(way, held, mechanism, ledger)
-    release = held.release(strategy, statistics, plan)
+    """Charge the ledger, run the mechanism on all holders' rows, record the release."""
+    holders = parties(data)
+    (strategy, plan, reason), statistics, charged = measured(way, holders, mechanism, ledger)
+    release = holders.release(strategy, statistics, plan)
     release = replace(release, card=stated_card(strategy, release.card))
-    release = of_question(release, way.question, held)
+    release = of_question(release, way.question, holders)
     charged.released(lambda: digest(release))
     return way.of(release, charged.told, reason)
 
 
 def of_question(release: Any, question: Question, holders: Parties | None = None) -> AnyRelease:
-    """Return a release in its unit, with what is guaranteed to whom, and what that costs."""
+    """Return a release in its unit, with its guarantee, neighbours and events."""
     facts = [("Records", text) for text in holders.records] if holders else []
     facts += [("Codebook", "attached to the table")] if question.attached else []
     table = tuple(facts) or None
     neighbours = question.adjacency
     events = group_events(release.events, neighbours.places)
-    own = in_persons(release, neighbours.places) if neighbours.counts_persons else release
+    converted = in_persons(release, neighbours.places) if neighbours.counts_persons else release
     return replace(
-        own,
+        converted,
         guarantee=question.guarantee,
         events=events,
         subset=question.subset,
@@ -316,64 +315,66 @@ def of_question(release: Any, question: Question, holders: Parties | None = None
 
 def measured(
     way: Way[object],
-    held: Parties,
+    holders: Parties,
     mechanism: object,
     ledger: Ledger | None,
     claims: tuple[tuple[str, str], ...] = (),
 ) -> Measured:
-    """Check everything and charge for it; only then read the rows."""
+    """Check the call and charge for it; only then read the rows."""
     ledger = ledger_of(ledger)
-    question, witness = way.question, held.witness
-    private = held.bind(way.private.bind)
+    question, witness = way.question, holders.witness
+    private = holders.bind(way.private.bind)
     try:
-        own = planned(way, held, mechanism, private)
+        choice = planned(way, holders, mechanism, private)
     except FrameError as error:  # The number of persons is public: they are counted first
         raise FrameError(before_charge(error)) from None
-    witness.planned(own.strategy, private, own.plan)
-    events = group_events(own.plan.events, question.adjacency.places)
-    witness.charging(own.strategy.card.name, events)
-    _foretell(way, held, own.plan, private)
+    witness.planned(choice.strategy, private, choice.plan)
+    events = group_events(choice.plan.events, question.adjacency.places)
+    witness.charging(choice.strategy.card.name, events)
+    _warn_before_charge(way, holders, choice.plan, private)
     charged = charge(
         ledger,
         events,
         adjacency=question.adjacency,
-        about=question.about(own.strategy.card.name, way.private.codebook),
+        about=question.about(choice.strategy.card.name, way.private.codebook),
         claims=claims,
     )
-    statistics = tuple(own.strategy.measure(one, own.plan) for one in private)
-    witness.measured(own.strategy, statistics, held.names, own.plan)
-    return Measured(own, statistics, charged)
+    statistics = tuple(choice.strategy.measure(source, choice.plan) for source in private)
+    witness.measured(choice.strategy, statistics, holders.names, choice.plan)
+    return Measured(choice, statistics, charged)
 
 
-def _foretell(way: Way[object], held: Parties, plan: object, private: Sequence[Any]) -> None:
-    """Warn of what a release will very likely not tell; nothing of private numbers of rows.
+def _warn_before_charge(
+    way: Way[object], holders: Parties, plan: object, private: Sequence[Any]
+) -> None:
+    """Warn of what a release will very likely miss; never from a private number of rows.
 
-    Nor of persons, whom only reading their column counts, nor in a simulation, where nothing is
-    spent, nor where other sites have other rows.
+    Not for persons, whose number is only known after reading, nor in a simulation, nor where other
+    sites have rows.
     """
     relation = way.reads or way.question.adjacency
-    if simulating() or not relation.n_public or relation.person is not None or held.others:
+    if simulating() or not relation.n_public or relation.person is not None or holders.others:
         return
-    rows = together(one.nrows for one in private)
+    rows = together(source.nrows for source in private)
     if rows is not None:
         warn(way.foresee(plan, rows), way.question, plan, rows)
 
 
-def planned(way: Way[Any], held: Parties, mechanism: object, private: Sequence[Any]) -> Planned:
-    """Choose a strategy and make its plan, of public facts; refuse what cannot be released."""
+def planned(way: Way[Any], holders: Parties, mechanism: object, private: Sequence[Any]) -> Planned:
+    """Choose a strategy and plan it from public facts; refuse what cannot be released."""
     question = way.question
-    named, why = held.mechanism(
+    candidate, protocol_reason = holders.mechanism(
         mechanism, VERBS[question.verb].gaussian, question, lawful=way.lawful
     )
-    strategy, reason = way.choose(named, private)
+    strategy, reason = way.choose(candidate, private)
     if way.passes or getattr(strategy, "passes", "one") == "many":
-        for own in private:
-            own.require_passes()
+        for source in private:
+            source.require_passes()
     plan: Any = planned_for_group(
         partial(strategy.plan, way.facts),
-        lambda one: one.events,
+        lambda plan: plan.events,
         question.guarantee,
         question.adjacency.places,
     )
-    held.check(strategy, plan)
-    return Planned(strategy, plan, why or reason)
+    holders.check(strategy, plan)
+    return Planned(strategy, plan, protocol_reason or reason)

@@ -1,4 +1,4 @@
-"""What descriptive verbs share: their way, and the call that a result keeps."""
+"""What descriptive verbs share: their specification, and the call that a result keeps."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Made = TypeVar("Made")
 
 def described_way(
     question: Question,
-    both: Sides,
+    formula_sides: Sides,
     tallies: tuple[Tally, ...],
     result: Callable[[DescribedCall, Any], Made],
-    more: Mapping[str, type[Any]] = MappingProxyType({}),
+    mechanisms: Mapping[str, type[Any]] = MappingProxyType({}),
     shape: tuple[int, ...] = (),
 ) -> Way[Made]:
-    """Return the way of a verb that counts the rows of a formula in tables.
+    """Build the specification of a verb that counts the rows of a formula in tables.
 
-    `more` are mechanisms that the verb knows besides those of counts; `shape` is that of the one
+    `mechanisms` are those of the verb beside those of counts; `shape` is that of the one
     table whose cells stand in an order, or in a plane, if they do.
     """
     facts = CountFacts(
@@ -47,33 +47,35 @@ def described_way(
 
     return Way(
         question,
-        described_call(both, tallies),
+        described_call(formula_sides, tallies),
         result,
-        unbound_cells(both.text, both.codebook, tallies),
+        unbound_cells(formula_sides.text, formula_sides.codebook, tallies),
         facts,
-        partial(_ordered if shape else partial(_counted, more), facts, question.private),
+        partial(_ordered if shape else partial(_counted, mechanisms), facts, question.private),
         foresee=partial(group_means, tallies),
     )
 
 
 def _counted(
-    more: Mapping[str, type[Any]],
+    mechanisms: Mapping[str, type[Any]],
     facts: CountFacts,
     guarantee: Guarantee,
     mechanism: object,
     private: Sequence[PrivateCells],
 ) -> Choice[Any]:
     automatic = partial(auto_counts, facts, guarantee, _telling(facts, private))
-    return choose(mechanism, {**COUNTS, **MEANS, **MEASURED, **more}, automatic)
+    return choose(mechanism, {**COUNTS, **MEANS, **MEASURED, **mechanisms}, automatic)
 
 
 def _ordered(
     facts: CountFacts, guarantee: Guarantee, mechanism: object, private: Sequence[PrivateCells]
 ) -> Choice[Any]:
-    """Choose among all that count cells in an order; "flat" is what has least noise in each."""
+    """Choose among mechanisms for ordered cells; "flat" is the one with least noise per cell."""
     flat, _ = auto_counts(facts, guarantee)
-    own, automatic = (PLANE, auto_plane) if len(facts.shape) == 3 else (ORDERED, auto_ordered)
-    table: Mapping[str, type[object]] = {"flat": COUNTS[flat], **COUNTS, **own}
+    mechanisms, automatic = (
+        (PLANE, auto_plane) if len(facts.shape) == 3 else (ORDERED, auto_ordered)
+    )
+    table: Mapping[str, type[object]] = {"flat": COUNTS[flat], **COUNTS, **mechanisms}
     return choose(mechanism, table, partial(automatic, facts, guarantee))
 
 
@@ -85,9 +87,9 @@ def mean_tally(neighbours: Adjacency, factors: tuple[Category, ...], number: Rea
 
 
 def _telling(facts: CountFacts, private: Sequence[PrivateCells]) -> int | None:
-    """Return how many rows may tell what range a number is in; None where they may not.
+    """Return the number of rows for estimating a number's range; None where it is not estimated.
 
-    Shares and truths, between 0 and 1, lie in the range they are declared in.
+    Proportions and conditions, between 0 and 1, fill their declared range.
     """
     if facts.tables > 1 or not (facts.divided and facts.adjacency.n_public):
         return None
@@ -95,14 +97,14 @@ def _telling(facts: CountFacts, private: Sequence[PrivateCells]) -> int | None:
     number = tally.measured
     if number is None or (number.lower, number.upper) == (0.0, 1.0):
         return None
-    counts = (own.nrows if own.rereadable else None for own in private)
+    counts = (source.nrows if source.rereadable else None for source in private)
     return together(counts, facts.adjacency.places)
 
 
-def described_call(both: Sides, tallies: tuple[Tally, ...]) -> DescribedCall:
+def described_call(formula_sides: Sides, tallies: tuple[Tally, ...]) -> DescribedCall:
     """Return the public facts of a description."""
     tables = tuple(map(table_call, tallies))
-    return DescribedCall(both.text, Codebook(both.codebook), tables)
+    return DescribedCall(formula_sides.text, Codebook(formula_sides.codebook), tables)
 
 
 def table_call(tally: Tally) -> TableCall:

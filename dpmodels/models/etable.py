@@ -63,18 +63,17 @@ def etable(
         ``[noise sd]``, of the privacy noise alone, ``"statistic"``, ``"p_value"``, ``"noise_int"``
         or ``"conf_int"``; None for nothing.
     stars : bool or list of float, default False
-        Mark p-values below 0.05, 0.01 and 0.001, or other levels. Off by default: stars call
-        for reading a table by what is significant, while of a noisy coefficient without a star
-        nothing follows but that noise or sampling may hide it.
+        Mark p-values below 0.05, 0.01 and 0.001, or other levels. Off by default: a noisy
+        coefficient without a star may only be hidden by noise or sampling.
     exponentiate : bool, default False
         Show odds ratios and rate ratios of logistic and Poisson regressions, with standard errors
         by the delta method; other columns stay.
     stats : str or list of str, optional
-        Numbers of the whole by their names in ``glance()``; by default ``"nobs"``,
-        ``"r_squared"`` and, of components, ``"std_dev"`` and ``"percent"``. ``[]`` for none.
+        Statistics of the fit by their names in ``glance()``; by default ``"nobs"``, ``"r_squared"``
+        and, of components, ``"std_dev"`` and ``"percent"``. ``[]`` for none.
     privacy : bool, default True
-        Whether rows tell eps, delta or rho, the mechanism, the law of its noise, and what one
-        neighbour differs in.
+        Whether rows state eps, delta or rho, the mechanism, its noise distribution and the
+        neighbours.
     digits : int, default 2
         Significant digits of errors, 1 to 6; estimates end where their errors do.
     level : float, default 0.95
@@ -84,8 +83,8 @@ def etable(
     notes : str or list of str, optional
         Further notes below it.
     ledger : Ledger, optional
-        What the releases were charged to: a note then tells what they come to together with all
-        else in it. Without one budgets are never added up.
+        The ledger of the releases: a note then states the total of all its charges. Without one
+        budgets are never added up.
 
     Returns
     -------
@@ -95,14 +94,14 @@ def etable(
     Raises
     ------
     ArgumentError
-        If a result has no column, or a word makes no sense.
+        If a result has no column, or an option is invalid.
 
     Notes
     -----
-    Coefficients that noise leaves open are shown as such, never as a number. If one result is of a
-    simulation the whole table is stamped, and its column says so. Results of one release, as
-    of ``m.lm`` of the same moments, are named as such: their budget was paid once. Where public
-    facts tell that the results are of different tables, a note says which.
+    Coefficients that noise leaves open are shown as such, never as a number. If one result is
+    simulated the whole table is stamped, and its column says so. Results of one release, such as
+    ``m.lm`` of the same moments, are marked: their budget was paid once. Where public facts show
+    that results come from different tables, a note says which.
 
     Examples
     --------
@@ -140,14 +139,14 @@ def look_of(
     title: object,
     notes: object,
 ) -> Look:
-    """Return how columns are shown, as far as that is told before there are any."""
-    shown = _texts("statistic", statistic)
-    for own in shown:
-        word("statistic", own, STATISTICS)
+    """Return how columns are shown, as far as that does not depend on the results."""
+    statistics = _texts("statistic", statistic)
+    for name in statistics:
+        word("statistic", name, STATISTICS)
     truth("exponentiate", exponentiate)
     return Look(
         title=text("title", title),
-        statistic=shown,
+        statistic=statistics,
         stars=_stars(stars),
         stats=(),
         privacy=truth("privacy", privacy),
@@ -159,60 +158,60 @@ def look_of(
 
 
 def _columns(models: object, level: float) -> tuple[Column, ...]:
-    """Return the columns of all results, with what stands over each."""
-    asked = list(_named(models))
-    if not asked:
-        raise ArgumentError("models= lists no result; write dp.etable([fit, other])")
+    """Return the columns of all results, with their headings."""
+    results = list(_results_with_names(models))
+    if not results:
+        raise ArgumentError("models= has no results; write dp.etable([fit, other])")
     columns = []
-    for number, (group, name, result) in enumerate(asked, start=1):
+    for number, (group, name, result) in enumerate(results, start=1):
         called = name or f"({number})"
         called += " simulated" if result.simulated else ""
-        for own in columns_of(result, level):
-            head, above = called, group or own.response
-            if own.component:
-                head, above = own.component, f"{group} {called}".strip()
-            columns.append(replace(own, head=head, above=above, number=number))
+        for column in columns_of(result, level):
+            head, above = called, group or column.response
+            if column.component:
+                head, above = column.component, f"{group} {called}".strip()
+            columns.append(replace(column, head=head, above=above, number=number))
     return tuple(columns)
 
 
-def _named(models: object, group: str = "") -> Iterable[tuple[str, str, Result]]:
-    """Yield results with the name of their group and their own, blank where they have none."""
+def _results_with_names(models: object, group: str = "") -> Iterable[tuple[str, str, Result]]:
+    """Yield results with their group's name and their own, blank where missing."""
     if isinstance(models, Result):
         yield group, "", models
     elif isinstance(models, Mapping):
-        for name, own in models.items():
+        for name, value in models.items():
             called = text("a name of models", name)
-            if isinstance(own, Result):
-                yield group, called, own
+            if isinstance(value, Result):
+                yield group, called, value
             else:
-                yield from _named(own, called)
+                yield from _results_with_names(value, called)
     elif several(models):
-        for own in models:
-            yield from _named(own, group)
+        for value in models:
+            yield from _results_with_names(value, group)
     else:
         raise ArgumentError(
-            f"models: a {type(models).__name__} is no result; write a list of fits, or a mapping "
-            f"of names to fits: {ACCEPTED}"
+            f"models: a {type(models).__name__} is not a result; write a list of fits, or a "
+            f"mapping of names to fits: {ACCEPTED}"
         )
 
 
 def _lines(
     columns: Sequence[Column], keep: tuple[str, ...], drop: tuple[str, ...]
 ) -> tuple[Line, ...]:
-    """Return the rows, part by part as first seen."""
+    """Return the rows, part by part in order of appearance."""
     parts: dict[str, list[list[str]]] = {}
     for column in columns:
         parts.setdefault(column.part, []).append(list(column.cells.index))
-    rows = {part: merged(own) for part, own in parts.items()}
-    names = list(dict.fromkeys(name for own in rows.values() for name in own))
-    left = chosen(names, keep, drop)
-    order = left if keep else names
-    kept = set(left)
+    rows = {part: merged(indexes) for part, indexes in parts.items()}
+    names = list(dict.fromkeys(name for names_of_part in rows.values() for name in names_of_part))
+    selected = chosen(names, keep, drop)
+    order = selected if keep else names
+    selected_set = set(selected)
     return tuple(
-        Line(part, name, own[name])
-        for part, own in rows.items()
-        for name in (order if keep else own)
-        if name in own and name in kept
+        Line(part, name, names_of_part[name])
+        for part, names_of_part in rows.items()
+        for name in (order if keep else names_of_part)
+        if name in names_of_part and name in selected_set
     )
 
 
@@ -223,39 +222,39 @@ def _stars(stars: object) -> tuple[float, ...]:
         raise ArgumentError(
             f"stars={said(stars)}: expected True, False or levels like [0.05, 0.01]"
         )
-    levels = tuple(sorted((share("stars", own) for own in stars), reverse=True))
+    levels = tuple(sorted((share("stars", level) for level in stars), reverse=True))
     if not 1 <= len(set(levels)) == len(levels) <= len(STARS):
         raise ArgumentError(f"stars: expected one to {len(STARS)} different levels")
     return levels
 
 
 def _stats(stats: object, columns: Sequence[Column]) -> tuple[str, ...]:
-    known = list(dict.fromkeys(name for column in columns for name in column.whole))
+    available = list(dict.fromkeys(name for column in columns for name in column.whole))
     if stats is None:
-        return tuple(name for name in STATS if name in known)
-    asked = _texts("stats", stats)
-    for own in asked:
-        word("stats", own, known)
-    return asked
+        return tuple(name for name in STATS if name in available)
+    requested = _texts("stats", stats)
+    for statistic in requested:
+        word("stats", statistic, available)
+    return requested
 
 
 def _words(labels: object, columns: Sequence[Column]) -> Mapping[str, str] | None:
-    """Return what names are printed as; None where they stay and are told beside."""
+    """Return the printed labels of names; None where names stay and a legend has the labels."""
     if isinstance(labels, Mapping):
-        return {text("labels", name): text("labels", own) for name, own in labels.items()}
+        return {text("labels", name): text("labels", label) for name, label in labels.items()}
     if not truth("labels", labels):
         return None
     books = [column.result.call.codebook for column in columns]
     return {
-        quote(name): own.label
+        quote(name): variable.label
         for book in reversed(books)
-        for name, own in book.items()
-        if own.label
+        for name, variable in book.items()
+        if variable.label
     }
 
 
-def _texts(name: str, given: object) -> tuple[str, ...]:
+def _texts(name: str, value: object) -> tuple[str, ...]:
     """Return texts: none, one or several."""
-    if given is None:
+    if value is None:
         return ()
-    return tuple(text(name, own) for own in (given if several(given) else (given,)))
+    return tuple(text(name, item) for item in (value if several(value) else (value,)))

@@ -1,4 +1,4 @@
-"""``dp_fdr``: which of many columns go with a response, at a false discovery rate."""
+"""``dp_fdr``: which of many columns depend on a response, at a false discovery rate."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from dpmodels.results.fdr import FDRResult
 from dpmodels.sites import together
 
 ALTERNATIVES: Final = ("two-sided", "larger", "smaller")
-# By default so many columns are looked at, and of each ten above them one more: a choice.
+# A choice: so many columns are tested by default, and one more for each ten above them.
 FEW: Final = 10
-# Noise in a test of all columns, in standard errors, that is as good as none: a choice.
+# A choice: noise in a test of all columns, in standard errors, that is negligible.
 QUIET: Final = 0.25
 
 
@@ -49,7 +49,7 @@ def dp_fdr(
     mechanism: str | ScreeningMechanism = "auto",
     **shared: Unpack[Shared],
 ) -> FDRResult:
-    """Find which of many columns go with a response, at a false discovery rate.
+    """Find which of many columns depend on a response, at a false discovery rate.
 
     Parameters
     ----------
@@ -67,24 +67,22 @@ def dp_fdr(
         The false discovery rate, in (0, 1): the expected share of true null
         hypotheses among those rejected.
     most : int, optional
-        How many columns are looked at; the others are never rejected. By
-        default 10, and one more for each ten columns, or all if they are fewer.
+        How many columns are tested; the others are never rejected. By default 10, and one more for
+        each ten columns, or all if they are fewer.
     method : {"bh", "by"}
         Benjamini-Hochberg, or Benjamini-Yekutieli for columns that depend on
         each other in any way.
     alternative : {"two-sided", "larger", "smaller"}
-        Whether columns may rise or fall with the response, or in one way only,
-        which leaves more of the budget to those.
+        Whether columns may rise or fall with the response, or only one of these, which leaves them
+        more of the budget.
     mechanism : {"auto", "peeling", "moments", "adapt", "dp_bh"} or instance
-        ``"peeling"`` draws columns by their covariance with the response, then
-        releases sums of the drawn ones with fresh noise; ``"moments"``
-        releases those of all columns. The one with less noise by default, or
-        ``"moments"`` where that has hardly any. ``"adapt"`` is peeling by size
-        for one side, with a rule of its own instead of `method`: as many false
-        discoveries are taken to be there as on the other side. It needs a delta.
-        ``"dp_bh"`` peels logarithms of p-values as was published [1]_, for
-        comparison: noise that covers what a row moves them by leaves hardly
-        anything to find below millions of rows.
+        ``"peeling"`` draws columns by their covariance with the response, then releases sums of the
+        drawn ones with fresh noise; ``"moments"`` releases those of all columns. The one with less
+        noise by default, or ``"moments"`` where that has hardly any. ``"adapt"`` is peeling by size
+        for one side, with its own rule instead of `method`: the other side estimates the number of
+        false discoveries. It needs a delta. ``"dp_bh"`` peels logarithms of p-values as was
+        published [1]_, for comparison: its noise covers the sensitivity of a row and leaves hardly
+        any discovery below millions of rows.
 
     Returns
     -------
@@ -92,13 +90,12 @@ def dp_fdr(
 
     Notes
     -----
-    A p-value is of the hypothesis that column and response are independent. It
-    holds the noise and what noise hides of the column's variance, so that it is
-    rather too large. Columns are drawn by their covariance in half-ranges:
-    one that hardly varies within its bounds is drawn late, whatever its
-    correlation. Under ``"bh"`` the false discovery rate is at most
-    ``q (1 + log(1/q))`` for independent columns, and in simulations at most
-    `q`; under ``"by"`` it is at most `q` for any columns.
+    A p-value is of the hypothesis that column and response are independent. It allows for the
+    noise, also in the column's variance, so that it is conservative. Columns are drawn by their
+    covariance in half-ranges: one that hardly varies within its bounds is drawn late, whatever its
+    correlation. Under ``"bh"`` the false discovery rate is at most ``q (1 + log(1/q))`` for
+    independent columns, and in simulations at most `q`; under ``"by"`` it is at most `q` for any
+    columns.
 
     References
     ----------
@@ -132,25 +129,25 @@ def dp_fdr(
 
 @spec_of("fdr")
 def fdr_way(question: Question) -> Way[FDRResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_fdr call."""
     words = question.words
     level = share("q", words["q"], ", such as 0.1")
     method = word("method", words["method"], tuple(METHODS))
     alternative = word("alternative", words["alternative"], ALTERNATIVES)
-    both = screened(question.formula, question.codebook)
-    own, many = box_design(both), len(both.terms.names)
-    most = min(many, FEW + many // FEW)
+    equation = screened(question.formula, question.codebook)
+    design, n_columns = box_design(equation), len(equation.terms.names)
+    max_columns = min(n_columns, FEW + n_columns // FEW)
     if words["most"] is not None:
-        write = f", as there are {many:,} columns, or None"
-        most = whole("most", words["most"], 1, many, write)
-    facts = ScreenFacts(many, most, alternative, question.adjacency, level)
+        write = f", as there are {n_columns:,} columns, or None"
+        max_columns = whole("most", words["most"], 1, n_columns, write)
+    facts = ScreenFacts(n_columns, max_columns, alternative, question.adjacency, level)
 
     call = ScreenCall(
         formula=" ".join(question.formula.split()),
-        codebook=Codebook(own.public.codebook),
-        names=both.terms.names,
-        response=both.response.names[0],
-        most=most,
+        codebook=Codebook(design.public.codebook),
+        names=equation.terms.names,
+        response=equation.response.names[0],
+        most=max_columns,
         alternative=alternative,
     )
     result = partial(FDRResult, q=level, method=method)
@@ -158,52 +155,52 @@ def fdr_way(question: Question) -> Way[FDRResult]:
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> Choice[ScreeningMechanism]:
         return choose(mechanism, SCREENING, lambda: _auto(facts, question.private, private))
 
-    return Way(question, call, result, own, facts, chosen)
+    return Way(question, call, result, design, facts, chosen)
 
 
 def screened(formula: str, codebook: Codebook) -> TwoSided:
-    """Code a formula whose left side is held against its right one."""
+    """Code a formula whose left-hand columns are tested against the right-hand side."""
     book = checked_codebook(codebook)
     check_size(formula)
-    places, text = marks(formula), shorten(" ".join(formula.split()))
-    if len(places) != 1 or formula[places[0]] != "~" or not formula[: places[0]].strip():
+    positions, text = marks(formula), shorten(" ".join(formula.split()))
+    if len(positions) != 1 or formula[positions[0]] != "~" or not formula[: positions[0]].strip():
         raise FormulaError(
-            f"formula {text!r}: dp_fdr holds columns against one response; write 'a + b + c ~ y', "
+            f"formula {text!r}: dp_fdr tests columns against one response; write 'a + b + c ~ y', "
             "or '. ~ y' for all other variables of the codebook"
         )
-    left, right = formula[: places[0]], formula[places[0] + 1 :]
+    left, right = formula[: positions[0]], formula[positions[0] + 1 :]
     response = parse(f"~ {right}", ()).predictors
     for factor in {code for term in response for code in term}:
         compile_factor(factor, book)
     if len(response) != 1 or len(response[0]) != 1:
         raise FormulaError(
-            f"formula {text!r}: what columns are held against is one variable, and stands "
-            "on the right; write 'a + b + c ~ y' or '. ~ y', and for another response another call"
+            f"formula {text!r}: the response is one variable on the right-hand side; write 'a + b "
+            "+ c ~ y' or '. ~ y', and for another response another call"
         )
     (code,) = response[0]
-    others = [name for name in book if name not in variables_in(code)]
-    if response[0] in parse(f"~ {left}", others).predictors:
+    predictors = [name for name in book if name not in variables_in(code)]
+    if response[0] in parse(f"~ {left}", predictors).predictors:
         raise FormulaError(f"formula {text!r} has {shorten(code)!r} on both sides; write it on one")
-    both = two_levels(two_sided(f"{right} ~ {left}", book))
-    if both.offset or not both.terms.names:
+    equation = two_levels(two_sided(f"{right} ~ {left}", book))
+    if equation.offset or not equation.terms.names:
         raise FormulaError(
             f"formula {text!r} names no column on its left side that could be tested; write "
             "'a + b + c ~ y', without offset()"
         )
-    return both
+    return equation
 
 
 def _auto(
     facts: ScreenFacts, guarantee: Guarantee, private: Sequence[PrivateDesign]
 ) -> tuple[str, str]:
     """Choose by the noise of a product, in standard errors where the number of rows is public."""
-    moved = 2 if facts.adjacency.n_public else 1
+    n_moved = 2 if facts.adjacency.n_public else 1
     sds = {
-        name: moved * plan.products * LAWS[plan.law].sd
-        for name, drawn in (("peeling", True), ("moments", False))
-        for plan in (calibrated(facts, guarantee, drawn=drawn),)
+        name: n_moved * plan.products * LAWS[plan.law].sd
+        for name, peeled in (("peeling", True), ("moments", False))
+        for plan in (calibrated(facts, guarantee, drawn=peeled),)
     }
-    rows = together([own.nrows for own in private], 1) if facts.adjacency.n_public else None
+    rows = together([source.nrows for source in private], 1) if facts.adjacency.n_public else None
     if rows and sds["moments"] <= QUIET * math.sqrt(rows):
         share_of = two_digits(sds["moments"] / math.sqrt(rows))
         return "moments", (
@@ -211,8 +208,8 @@ def _auto(
             "fills its bounds."
         )
     best = min(sds, key=lambda name: sds[name])
-    other = "moments" if best == "peeling" else "peeling"
+    runner_up = "moments" if best == "peeling" else "peeling"
     return best, (
-        f"its noise in a sum has an sd of {two_digits(sds[best])}; that of {other} would "
-        f"have {two_digits(sds[other])}."
+        f"its noise in a sum has an sd of {two_digits(sds[best])}; that of {runner_up} would "
+        f"have {two_digits(sds[runner_up])}."
     )

@@ -1,38 +1,31 @@
 """``dp.flower``: sites over a network, on Flower.
 
-Flower carries messages between one ServerApp, at the aggregator, and a
-ClientApp at each site. :func:`client_app` and :func:`server_app` make the two.
-They run the protocols of :func:`~dpmodels.site_release` and
-:func:`~dpmodels.combine`, and what travels are the same letters.
+Flower carries messages between one ServerApp, at the aggregator, and a ClientApp at each site.
+:func:`client_app` and :func:`server_app` make the two. They run the protocols of
+:func:`~dpmodels.site_release` and :func:`~dpmodels.combine`, and send the same letters.
 
-*What travels.* First the aggregator asks every node for its terms: formula,
-codebook, words, guarantee, protocol, session and, where sites have keys, their
-public keys. Nothing has been read or charged by then. Only if all sites are
-there and state the same, it sends the terms back to each and asks for its
-letter. A site compares them with its own, reads its rows, charges its ledger,
-adds noise and masks, keeps the letter in a file and sends a copy. A refusal
-names the first difference; any other error is told by its class alone.
+*Messages.* First the aggregator asks every node for its terms: formula, codebook, words, guarantee,
+protocol, session and, where sites have keys, their public keys. Nothing has been read or charged by
+then. Only if all sites are present with equal terms, it sends the terms back to each and asks for
+its letter. A site compares them with its own, reads its rows, charges its ledger, adds noise and
+masks, keeps the letter in a file and sends a copy. A refusal names the first difference; of any
+other error only the class is sent.
 
-*Who sees it.* The aggregator and everyone who runs the SuperLink see what the
-protocol's aggregator sees, and the terms. So does everyone on the way, unless
-Flower runs with TLS, which also tells sites that the SuperLink is the one they
-know. Under ``full`` and ``dpdispca`` a letter has all of its noise. Under
-``cape`` and ``secure_sum`` it has a share of it, and masks cover the rest.
+*Who sees it.* The aggregator and everyone who runs the SuperLink see what the protocol's aggregator
+sees, and the terms. So does everyone on the way, unless Flower runs with TLS, which also tells
+sites that the SuperLink is the one they know. Under ``full`` and ``dpdispca`` a letter has the full
+noise. Under ``cape`` and ``secure_sum`` it has a share of it, and masks cover the rest.
 
-*Keys.* Sites that exchange the cards of :func:`~dpmodels.site_key` themselves,
-and give them as ``cards=``, need not trust the aggregator with keys. With
-``sites=`` the aggregator hands the cards on. It then has to hand on the true
-ones: one that put its own in their place would read each letter without its
-masks, with only a share of the noise. An aggregator that is curious and hands
-them on honestly learns nothing by them.
+*Keys.* Sites that exchange the cards of :func:`~dpmodels.site_key` themselves, and give them as
+``cards=``, need not trust the aggregator with keys. With ``sites=`` the aggregator passes the cards
+on and is trusted with that: by replacing them with its own it would read each letter without its
+masks, with only a share of the noise. An honest but curious aggregator learns nothing from them.
 
-*Once.* The letter's file is the record that a session was answered. While it
-is there the site refuses: nothing is charged twice, and the same rows never
-get fresh noise. Should the aggregator lose a letter, the file can be handed
-over, for :func:`~dpmodels.combine`. Flower starts a process for each message:
-a ledger in memory would hold for this one release, one in a file
-(``dp.Ledger.open``) adds up all sessions of a site. Keys need one in a file,
-which records that the key was used.
+*Once.* The letter's file is the record that a session was answered. While it is there the site
+refuses: nothing is charged twice, and the same rows never get fresh noise. Should the aggregator
+lose a letter, send it the file, for :func:`~dpmodels.combine`. Flower starts a process for each
+message: a ledger in memory would hold for this one release, one in a file (``dp.Ledger.open``) adds
+up all sessions of a site. Keys need one in a file, which records that the key was used.
 
 *Code.* Flower sends the code of its apps from whoever may start runs to every
 site, where it runs with the rights of the SuperNode. Terms that are checked by
@@ -57,7 +50,7 @@ from dpmodels.codebook import Codebook
 from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, said
 
-# The front door hands this module out whole, and finds it by this name in it.
+# The package exports this module itself, and finds it by this name in it.
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models import flower as flower
 from dpmodels.models.site_files import combine, site_release, state
@@ -122,8 +115,8 @@ def client_app(
     cards : sequence of path
         Public cards of all sites, for the same, exchanged beforehand.
     sites : sequence of str
-        Instead of cards: the names of all sites, if the aggregator is trusted
-        to hand on their keys.
+        Instead of cards: the names of all sites, if the aggregator is trusted to pass on their
+        keys.
     **words
         Further words of the verb.
 
@@ -135,9 +128,8 @@ def client_app(
     Raises
     ------
     ArgumentError, BudgetError
-        If the terms make no sense, or Flower is not installed. Formula, data
-        and keys are looked at when a question comes; the answer is a refusal
-        then.
+        If the terms are invalid, or Flower is not installed. Formula, data and keys are checked
+        when a question arrives; the answer is then a refusal.
 
     Examples
     --------
@@ -212,7 +204,7 @@ def server_app(
     Raises
     ------
     ArgumentError
-        If sites or session make no sense, or Flower is not installed.
+        If sites or session are invalid, or Flower is not installed.
 
     Examples
     --------
@@ -252,18 +244,20 @@ class _FlowerPost:
         return list(self._grid.get_node_ids())
 
     def send(
-        self, question: str, asked: Mapping[int, Mapping[str, object]], seconds: float
+        self, question: str, contents: Mapping[int, Mapping[str, object]], seconds: float
     ) -> None:
         from flwr.app import Message
 
-        if not asked:
+        if not contents:
             return
         messages = [
             Message(_record(plain), node, f"query.{question}", ttl=max(seconds, 1.0))
-            for node, plain in asked.items()
+            for node, plain in contents.items()
         ]
         numbers = self._grid.push_messages(messages)
-        self._sent |= {number: node for number, node in zip(numbers, asked, strict=False) if number}
+        self._sent |= {
+            number: node for number, node in zip(numbers, contents, strict=False) if number
+        }
 
     def arrived(self) -> list[tuple[int, dict[str, Any]]]:
         replies = self._grid.pull_messages(list(self._sent)) if self._sent else ()
@@ -288,7 +282,7 @@ def _record(plain: Mapping[str, object]) -> RecordDict:
 
 
 def _plain(message: Message) -> dict[str, object]:
-    """Return what a message holds; nothing of what is not one of ours."""
+    """Return the content of a message; empty if it is not of dpmodels."""
     if message.has_error():
         return {"failure": message.error.reason or "Flower gave no reason"}
     records: Any = message.content
@@ -299,8 +293,8 @@ def _plain(message: Message) -> dict[str, object]:
     return plain if isinstance(plain, dict) else {}
 
 
-def _is_name(given: object) -> bool:
-    return isinstance(given, str) and bool(given)
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
 
 
 def _need_flower() -> None:

@@ -41,7 +41,7 @@ AUTOMATIC = {
 }
 
 
-# A choice, of parameters with those of the reference: the rounding of squares is proved so far.
+# A choice: parameters, with those of the reference, up to which rounding of squares is proved.
 MOST_COEFFICIENTS = 1_000
 
 
@@ -84,19 +84,17 @@ def dp_glm(
         with ``mechanism="objective"``, 63 % with ``"gradients"``, half of
         which goes to the coefficients too.
     clip : float, optional
-        With ``family="poisson"``: bound on a residual, in units of the
-        response; ``2 sqrt(upper)`` by default, for a response declared up to
-        `upper`. What is clipped biases the coefficients, which no interval
-        covers: give a larger one for counts that vary more than Poisson's.
+        With ``family="poisson"``: bound on a residual, in units of the response; ``2 sqrt(upper)``
+        by default, for a response declared up to `upper`. Clipping biases the coefficients, which
+        no interval covers: set a larger bound for counts that vary more than Poisson's.
     ridge : float or dp.tune(...), optional
-        With ``mechanism="objective"`` or ``"output"``: weight of half the squared
-        coefficients, in units of the ball, beside the sum of the losses. A
-        public number, by default one that suits the noise, or several of which
-        held-out rows choose one, see :func:`tune`: that is for predictions. What
-        has standard errors has the ridge's pull taken off.
+        With ``mechanism="objective"`` or ``"output"``: weight of half the squared coefficients, in
+        units of the ball, beside the sum of the losses. A public number, by default one that suits
+        the noise, or several of which held-out rows choose one for prediction, see :func:`tune`.
+        Coefficients with standard errors are corrected for the ridge's bias.
     scale : {"range", None}
-        Divide columns by their public half-range for the fit, or not; the
-        coefficients are those of the columns as they are coded.
+        Divide columns by their public half-range for the fit, or not; the coefficients are those of
+        the coded columns.
     row_norm : float, optional
         The longest scaled row to keep whole: less noise, and bias where rows
         are longer.
@@ -118,42 +116,38 @@ def dp_glm(
 
     Notes
     -----
-    Perfect separation, constant columns and a response of one level are no
-    errors: a public ridge keeps the minimum where it is.
+    Perfect separation, constant columns and a response of one level raise no error: a public ridge
+    keeps the minimum finite.
 
-    Under a guarantee with a delta above 0, or ``dp.ZCDP``, a part of the budget
-    tells where most rows lie. Where they fill little of their declared ranges
-    the fit is of the rows within a released radius of their mean, with less
-    noise; at most 2 % are left out, as far as the noise tells, and the table
-    says how many. Coefficients and intervals are of the rows within, and of
-    all where the model holds for all.
+    Under a guarantee with a delta above 0, or ``dp.ZCDP``, a part of the budget estimates where
+    most rows lie. Where they fill little of their declared ranges the fit uses the rows within a
+    released radius of their mean, with less noise; an estimated 2 % at most are left out, and the
+    table says how many. Coefficients and intervals describe the rows within, and all rows where the
+    model holds for all.
 
-    A multinomial logit has one release for all levels: a row adds the one vector
-    ``(p - e_y) ⊗ z`` to each sum, at most √2 times as long as in a logistic
-    regression, and noise falls on contrasts of levels alike, whichever is the
-    reference. Fits of one level after the other against the reference divide the
-    budget instead: at three levels, 20,000 rows and eps = 1 they had 1.2 to 2.2
-    times the error. Levels that few rows have, or none, are no error, and have no
-    standard errors; where numbers are among the terms they may cost those of all
-    levels: declare one level for rare ones. Where all terms are categories, counts
-    of their cells have less noise, a third of it at 12 cells and a fourteenth at
-    120: :func:`dp_table` or :func:`dp_margins` with the response among the factors.
+    A multinomial logit has one release for all levels: a row adds the one vector ``(p - e_y) ⊗ z``
+    to each sum, at most √2 times as long as in a logistic regression, and noise falls on contrasts
+    of levels alike, whichever is the reference. Fits of one level after the other against the
+    reference divide the budget instead: at three levels, 20,000 rows and eps = 1 they had 1.2 to
+    2.2 times the error. Levels with few rows, or none, have no standard errors; where numbers are
+    among the terms they may cost those of all levels: declare one level for rare ones. Where all
+    terms are categories, counts of their cells have less noise, a third of it at 12 cells and a
+    fourteenth at 120: :func:`dp_table` or :func:`dp_margins` with the response among the factors.
 
     With ``person`` the squared gradients that standard errors are made from are
     those of persons, sums over their rows: errors are clustered by person.
 
     Standard errors are offered coefficient by coefficient, see
-    :class:`dpmodels.results.glm.GLMResult`. Rare outcomes, small budgets, and a
-    number whose bounds are so wide that noise swamps it, may leave none: then
-    the table says what noise there is at the least.
+    :class:`dpmodels.results.glm.GLMResult`. Rare outcomes, small budgets, and a number whose bounds
+    are so wide that noise swamps it, may leave none: then the table gives a lower bound of the
+    noise.
 
-    Several sites under ``"pooled"``: the sums that ``"gradients"`` adds noise to
-    are exact, bit for bit those of one table. Those that ``"objective"`` and
-    ``"output"`` minimise are added in floating point, of about 100 bits, and
-    rounded otherwise than in one table; the two mechanisms are idealised. Their
-    noise covers that rounding for tables of at most 2⁴⁰ rows, in up to some
-    hundred columns, and their guarantee is of such tables: a longer one raises a
-    ``FrameError`` after the charge.
+    Several sites under ``"pooled"``: the sums that ``"gradients"`` adds noise to are exact, bit for
+    bit those of one table. Those that ``"objective"`` and ``"output"`` minimise are added in
+    floating point, of about 100 bits, and rounded differently than in one table; the two mechanisms
+    are idealised. Their noise covers that rounding for tables of at most 2⁴⁰ rows, in up to some
+    hundred columns, and their guarantee covers such tables: a longer one raises a ``FrameError``
+    after the charge.
 
     References
     ----------
@@ -197,43 +191,43 @@ def dp_glm(
 
 @spec_of("glm")
 def glm_way(question: Question) -> Way[GLMResult | MultinomialResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_glm call."""
     family, clip = question.words["family"], question.words["clip"]
     if not isinstance(family, str) or family not in AUTOMATIC:
-        known = ", ".join(f'"{name}"' for name in AUTOMATIC)
+        families = ", ".join(f'"{name}"' for name in AUTOMATIC)
         raise ArgumentError(
-            f"family={said(family)}: expected {known}; the links are logit and log, and least "
+            f"family={said(family)}: expected {families}; the links are logit and log, and least "
             "squares are dp_lm"
         )
     terms = linear(question)
     if family == "poisson":
-        model = _poisson(terms.both, clip)
+        model = _poisson(terms.equation, clip)
     elif terms.predictors.responses > 1:
         model = _multinomial(terms, clip)
     else:
-        model = _binomial(terms.both, family, clip)
+        model = _binomial(terms.equation, family, clip)
     result = MultinomialResult if model.family == "multinomial" else GLMResult
     return coefficients_way(question, terms, model, COEFFICIENTS, AUTOMATIC[model.family], result)
 
 
-def _binomial(both: TwoSided, family: str, clip: float | None) -> Model:
+def _binomial(equation: TwoSided, family: str, clip: float | None) -> Model:
     """Return the logistic loss and the two levels."""
     _bounded(clip)
-    return Model("binomial", Logistic(), levels(both, f'family="{family}"'))
+    return Model("binomial", Logistic(), levels(equation, f'family="{family}"'))
 
 
 def _multinomial(terms: Linear, clip: float | None) -> Model:
-    """Return the loss of so many levels; check that there are not too many coefficients."""
+    """Return the multinomial loss; check the number of coefficients."""
     _bounded(clip)
     loss = Multinomial(terms.predictors.responses + 1)
     size = terms.predictors.columns * loss.levels
     if size > MOST_COEFFICIENTS:
         raise FormulaError(
             f"{loss.levels} levels times {terms.predictors.columns} coefficients are {size:,}, and "
-            f'family="multinomial" has room for {MOST_COEFFICIENTS:,}: name fewer terms, or '
-            "compare levels, as in 'party == \"a\" ~ ...'"
+            f'family="multinomial" allows {MOST_COEFFICIENTS:,}: name fewer terms, or compare '
+            "levels, as in 'party == \"a\" ~ ...'"
         )
-    return Model("multinomial", loss, levels(terms.both, 'family="multinomial"'))
+    return Model("multinomial", loss, levels(terms.equation, 'family="multinomial"'))
 
 
 def _bounded(clip: float | None) -> None:
@@ -243,9 +237,9 @@ def _bounded(clip: float | None) -> None:
         )
 
 
-def _poisson(both: TwoSided, clip: float | None) -> Model:
-    """Return clipped residuals; check that the response is a number that counts."""
-    response = both.response
+def _poisson(equation: TwoSided, clip: float | None) -> Model:
+    """Return clipped residuals; check that the response is a non-negative number."""
+    response = equation.response
     name, lower, upper = shorten(response.names[0]), response.lower[0], response.upper[0]
     counts = isinstance(response.blocks[0].factors[0], RealValue)
     if not counts or lower < 0 or upper <= 0:

@@ -49,18 +49,15 @@ def dp_hist(
         many values, the last of which may have fewer. Of two numbers one for
         both, or a pair, ``(256, 256)``; at most 5,000,000 cells.
     mechanism : str or instance
-        ``"flat"``: noise in each bin by itself, the quieter of ``"geometric"``,
-        discrete Laplace, and ``"gaussian"``, discrete Gaussian. ``"tree"``:
-        noisy counts of runs of bins too, made to agree, so that sums over many
-        bins have little noise, and ``"wavelet"`` likewise;
-        ``"factorisation"``: running totals, with Gaussian noise.
-        ``"partition"``: runs of bins that are cut finer where there are rows,
-        and pooled where they are even; closest where rows are few or many bins
-        empty, and without intervals. By default flat for up to 40 bins; for
-        more flat, tree or wavelet, by the predicted noise of the mean range,
-        weighed twice, and that of a bin. Of two numbers ``"flat"`` or
-        ``"grid"``, the tree of a plane: noisy counts of blocks of cells too,
-        so that rectangles have little noise.
+        ``"flat"``: noise in each bin by itself, the quieter of ``"geometric"``, discrete Laplace,
+        and ``"gaussian"``, discrete Gaussian. ``"tree"``: also noisy counts of runs of bins, made
+        consistent, so that sums over many bins have little noise, and ``"wavelet"`` likewise;
+        ``"factorisation"``: running totals, with Gaussian noise. ``"partition"``: runs of bins,
+        split where there are rows and pooled where they are even; closest where rows are few or
+        many bins empty, and without intervals. By default flat for up to 40 bins; for more flat,
+        tree or wavelet, by the predicted noise of the mean range, weighed twice, and that of a bin.
+        Of two numbers ``"flat"`` or ``"grid"``, the tree of a plane: noisy counts of blocks of
+        cells too, so that rectangles have little noise.
 
     Returns
     -------
@@ -69,14 +66,13 @@ def dp_hist(
 
     Notes
     -----
-    Bins at the data's own ends or quantiles would tell of rows: there are
-    none. However many flat bins, the noise in each is the same, and that of
-    sums of them grows with their number. ``fit.between(lo, hi)``, ``fit.cdf()``
-    and ``fit.quantile(p)`` are of any histogram of one number; fine bins make
-    them finer, and cost little where the mechanism is a tree. Bins are named by
-    their ends, rounded to a hundredth of the narrowest; `breaks` has them as
-    they are. Bins of whole numbers and of days are named by those they hold,
-    ``3`` or ``3 to 5``, and their `breaks` lie half a step beside.
+    Bins at the data's ends or quantiles would reveal rows and are not offered. The noise in each
+    flat bin does not depend on their number; that of sums of bins grows with it. Any histogram of
+    one number has ``fit.between(lo, hi)``, ``fit.cdf()`` and ``fit.quantile(p)``; fine bins make
+    them finer, and cost little where the mechanism is a tree. Bins are named by their ends, rounded
+    to a hundredth of the narrowest; `breaks` has them as they are. Bins of whole numbers and of
+    days are named by those they hold, ``3`` or ``3 to 5``, and their `breaks` lie half a step
+    beside.
 
     Examples
     --------
@@ -92,84 +88,94 @@ def dp_hist(
 
 @spec_of("hist", gaussian="gaussian", audited=("a ~ g", "geometric"))
 def hist_way(question: Question) -> Way[object]:
-    """Return the way of the verb's question."""
-    both = sides(question.formula, question.codebook)
-    if in_plane(both):
-        return plane_way(question, both)
-    tally, ends, variable = bins(both, question.words["breaks"])
-    made = partial(HistResult, breaks=np.array(ends), variable=variable)
+    """Build the specification of a dp_hist call."""
+    formula_sides = sides(question.formula, question.codebook)
+    if in_plane(formula_sides):
+        return plane_way(question, formula_sides)
+    tally, edges, variable = bins(formula_sides, question.words["breaks"])
+    result = partial(HistResult, breaks=np.array(edges), variable=variable)
     shape = math.prod(tally.shape[:-1]), tally.shape[-1]
-    return described_way(question, both, (tally,), made, shape=shape)
+    return described_way(question, formula_sides, (tally,), result, shape=shape)
 
 
-def bins(both: Sides, breaks: object) -> tuple[Tally, tuple[float, ...], str]:
-    """Return the table of a histogram, the ends of its bins, and what is counted."""
-    _check_number(both)
-    number, factors = one_measured(both, "dp_hist")
-    cut, ends = binned(number, breaks)
-    return Tally((*factors, cut)), ends, number.code
+def bins(formula_sides: Sides, breaks: object) -> tuple[Tally, tuple[float, ...], str]:
+    """Return the table of a histogram, the edges of its bins, and the variable."""
+    _check_number(formula_sides)
+    number, factors = one_measured(formula_sides, "dp_hist")
+    cut, edges = binned(number, breaks)
+    return Tally((*factors, cut)), edges, number.code
 
 
-def _check_number(both: Sides) -> None:
-    """Refuse to draw what has levels of its own."""
-    drawn = both.described
-    if len(drawn) == 1 and isinstance(drawn[0], Category | Truth):
-        code = shorten(drawn[0].code)
+def _check_number(formula_sides: Sides) -> None:
+    """Refuse a variable that has levels."""
+    described = formula_sides.described
+    if len(described) == 1 and isinstance(described[0], Category | Truth):
+        code = shorten(described[0].code)
         raise FormulaError(
             f"{code!r} is a category: a histogram is of a number; count its levels with "
             f"dp_table, '~ {code}'"
         )
 
 
-# The way of a histogram of two numbers: which cells of their plane rows are counted in.
+# Histograms of two numbers: the cells of their plane in which rows are counted.
 
-# A choice: cells of all groups together, whose counts and sums are held at once.
+# A choice: cells of all groups together, whose counts and sums are in memory at once.
 MOST_CELLS = 5_000_000
 
 Ends = tuple[float, ...]
 
 
-def in_plane(both: Sides) -> bool:
+def in_plane(formula_sides: Sides) -> bool:
     """Whether a formula describes two numbers."""
-    return len(both.described) == 2 and all(isinstance(own, Real) for own in both.described)
+    return len(formula_sides.described) == 2 and all(
+        isinstance(value, Real) for value in formula_sides.described
+    )
 
 
-def plane_way(question: Question, both: Sides) -> Way[PlaneResult]:
-    """Return the way of a question about two numbers."""
-    tally, (along, across), variables = plane_bins(both, question.words["breaks"])
-    made = partial(PlaneResult, along=np.array(along), across=np.array(across), variables=variables)
+def plane_way(question: Question, formula_sides: Sides) -> Way[PlaneResult]:
+    """Build the specification for two numbers."""
+    tally, (along, across), variables = plane_bins(formula_sides, question.words["breaks"])
+    result = partial(
+        PlaneResult, along=np.array(along), across=np.array(across), variables=variables
+    )
     shape = (math.prod(tally.shape[:-2]), *tally.shape[-2:])
-    return described_way(question, both, (tally,), made, shape=shape)
+    return described_way(question, formula_sides, (tally,), result, shape=shape)
 
 
-def plane_bins(both: Sides, breaks: object) -> tuple[Tally, tuple[Ends, Ends], tuple[str, str]]:
-    """Return the table of a plane, the ends of the bins of both numbers, and what is counted."""
-    numbers = tuple(map(measured, both.described))
+def plane_bins(
+    formula_sides: Sides, breaks: object
+) -> tuple[Tally, tuple[Ends, Ends], tuple[str, str]]:
+    """Return the table of a plane, the edges of the bins of both numbers, and their names."""
+    numbers = tuple(map(measured, formula_sides.described))
     pair = _pair(breaks)
-    _require_room(pair, math.prod(len(own.levels) for own in both.groups))
-    (first, along), (second, across) = (binned(*own) for own in zip(numbers, pair, strict=True))
-    tally = Tally((*both.groups, first, second), most=MOST_CELLS)
+    _require_room(pair, math.prod(len(group.levels) for group in formula_sides.groups))
+    (first, along), (second, across) = (
+        binned(*number_and_breaks) for number_and_breaks in zip(numbers, pair, strict=True)
+    )
+    tally = Tally((*formula_sides.groups, first, second), most=MOST_CELLS)
     return tally, (along, across), (numbers[0].code, numbers[1].code)
 
 
 def _pair(breaks: object) -> tuple[object, object]:
-    """Return the breaks of each number, from one for both or a pair; those that are many listed."""
+    """Return the breaks of each number, from one for both or a pair; sequences as lists."""
     if isinstance(breaks, int | np.integer):
         return breaks, breaks
-    own = [list(one) if several(one) else one for one in breaks] if several(breaks) else []
-    if len(own) != 2:
-        given = f"a sequence of {len(own)}" if several(breaks) else said(breaks)
+    breaks_by_number = (
+        [list(part) if several(part) else part for part in breaks] if several(breaks) else []
+    )
+    if len(breaks_by_number) != 2:
+        description = f"a sequence of {len(breaks_by_number)}" if several(breaks) else said(breaks)
         raise ArgumentError(
-            f"breaks={given}: the formula has two numbers; write a number of bins for both, or a "
-            "pair with a number of bins or their ends for each, such as breaks=(256, 256)"
+            f"breaks={description}: the formula has two numbers; write a number of bins for both, "
+            "or a pair with a number of bins or their ends for each, such as breaks=(256, 256)"
         )
-    return own[0], own[1]
+    return breaks_by_number[0], breaks_by_number[1]
 
 
 def _require_room(pair: tuple[Any, Any], groups: int) -> None:
-    """Refuse more cells than are counted at once, before any of them has a name."""
-    along, across = (len(own) - 1 if isinstance(own, list) else own for own in pair)
-    counted = all(isinstance(own, int | np.integer) for own in (along, across))
+    """Refuse too many cells, before they are named."""
+    along, across = (len(part) - 1 if isinstance(part, list) else part for part in pair)
+    counted = all(isinstance(count, int | np.integer) for count in (along, across))
     if counted and int(along) * int(across) * groups > MOST_CELLS:
         of = f" of {groups:,} groups" if groups > 1 else ""
         raise ArgumentError(

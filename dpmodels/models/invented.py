@@ -1,4 +1,4 @@
-"""Invented rows: blocks of several shapes, which stand as often as a table has rows."""
+"""Simulated rows: blocks of several shapes, repeated to the number of rows of a table."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ ONE_LENGTH = "one length"
 
 
 class Shape(NamedTuple):
-    """What rows may be like within their bounds, which are -1 and 1."""
+    """A distribution of rows within their bounds, which are -1 and 1."""
 
     like: str
-    made: Callable[[Floats, np.random.Generator], Floats]  # Of correlated normal columns
+    transform: Callable[[Floats, np.random.Generator], Floats]  # Of correlated normal columns
 
 
 def _short(latent: Floats, rng: np.random.Generator) -> Floats:
@@ -57,8 +57,8 @@ def _box(latent: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _counts(latent: Floats, rng: np.random.Generator) -> Floats:
-    whole = np.floor(np.exp(0.8 * _standard(latent)))
-    return np.asarray(2 * whole / LARGEST_COUNT - 1)
+    counts = np.floor(np.exp(0.8 * _standard(latent)))
+    return np.asarray(2 * counts / LARGEST_COUNT - 1)
 
 
 def _dummies(latent: Floats, rng: np.random.Generator) -> Floats:
@@ -97,7 +97,7 @@ def box_of(lower: Floats, upper: Floats, scaling: Scaling) -> Box:
 
 @dataclass(frozen=True)
 class Invented:
-    """A block of invented rows, as often as it fits, then its first rows once more."""
+    """A block of simulated rows, repeated to the number of rows."""
 
     block: Floats  # Shape (columns, block rows)
     rows: int
@@ -105,20 +105,20 @@ class Invented:
     design: PrivateDesign | None = None  # Of no rows, which codes columns x1, x2, ... as they are
 
     @property
-    def whole(self) -> int:
+    def full_blocks(self) -> int:
         """How often the block fits."""
         return self.rows // len(self.block.T)
 
     @property
-    def rest(self) -> Floats:
+    def remainder(self) -> Floats:
         """The rows that are left."""
         return self.block[:, : self.rows % len(self.block.T)]
 
     @property
     def parts(self) -> list[tuple[int, Floats]]:
-        """How often which rows stand."""
-        both = [(self.whole, self.block), (1, self.rest)]
-        return [(times, rows) for times, rows in both if times and rows.size]
+        """Rows and how often they are repeated."""
+        parts = [(self.full_blocks, self.block), (1, self.remainder)]
+        return [(times, rows) for times, rows in parts if times and rows.size]
 
     def covariance(self, *, centred: bool) -> Floats:
         """Return the covariance of all rows, or their second moment about 0."""
@@ -130,28 +130,34 @@ class Invented:
 
     def measured(self, strategy: AnyStrategy, plan: Plan) -> Statistic:
         """Return a strategy's statistic of all rows, of which each block is read once."""
-        found = [(times, strategy.measure(design, plan)) for times, design in self._bound]
-        passes = tuple((times, one) for times, one in found if isinstance(one, Passes))
-        slopes = tuple((times, one) for times, one in found if isinstance(one, Gradients))
+        statistics = [(times, strategy.measure(design, plan)) for times, design in self._bound]
+        passes = tuple(
+            (times, statistic) for times, statistic in statistics if isinstance(statistic, Passes)
+        )
+        slopes = tuple(
+            (times, statistic)
+            for times, statistic in statistics
+            if isinstance(statistic, Gradients)
+        )
         if slopes:
             return RepeatedGradients(slopes)
-        return Repeated(passes, plan) if passes else _sum(found)
+        return Repeated(passes, plan) if passes else _sum(statistics)
 
     @cached_property
     def _bound(self) -> list[tuple[int, PrivateDesign]]:
         """Bind the parts to their design, or to one that neither shifts nor scales them."""
         names = numbered(len(self.block))
-        own = self.design
-        if own is None:
-            far = max(1.0, float(np.abs(self.block).max()))
-            book, norm = Codebook.uniform(names, (-far, far)), "unit" if self.unit else 1.0
-            own = unbound_design("~ .", book, scale=None, center=False, row_norm=norm)
+        design = self.design
+        if design is None:
+            bound = max(1.0, float(np.abs(self.block).max()))
+            book, norm = Codebook.uniform(names, (-bound, bound)), "unit" if self.unit else 1.0
+            design = unbound_design("~ .", book, scale=None, center=False, row_norm=norm)
         tables = [(times, dict(zip(names, rows, strict=True))) for times, rows in self.parts]
-        return [(times, own.bind(table)) for times, table in tables]
+        return [(times, design.bind(table)) for times, table in tables]
 
 
 class Repeated(Passes):
-    """Passes over rows that stand several times: read once, their exact sums multiplied.
+    """Passes over repeated rows: read once, their exact sums multiplied.
 
     A sum over rows is what it would be if each were there: nothing is approximated.
     """
@@ -170,20 +176,20 @@ class Repeated(Passes):
 
     def rescaled(self, scaling: Scaling) -> Repeated:
         """Return passes over the same rows, brought into the ball by released values."""
-        parts = tuple((times, one.rescaled(scaling)) for times, one in self._parts)
+        parts = tuple((times, passes.rescaled(scaling)) for times, passes in self._parts)
         return Repeated(parts, self._plan)
 
     def measured(self, measure: Callable[..., Statistic], *words: object) -> Statistic:
         """Measure an additive statistic on all the rows."""
-        return _sum([(times, one.measured(measure, *words)) for times, one in self._parts])
+        return _sum([(times, passes.measured(measure, *words)) for times, passes in self._parts])
 
     def within(self, transform: Floats) -> Statistic:
         """Sum products of the transformed rows."""
-        return _sum([(times, one.within(transform)) for times, one in self._parts])
+        return _sum([(times, passes.within(transform)) for times, passes in self._parts])
 
 
 class RepeatedGradients(Gradients):
-    """Gradients of rows that stand several times: read once, multiplied.
+    """Gradients of repeated rows: read once, multiplied.
 
     Integers are what they would be if each row were there; sums in floating point, inside a
     minimiser, up to their rounding.
@@ -192,41 +198,43 @@ class RepeatedGradients(Gradients):
     __slots__ = ("_parts",)
 
     def __init__(self, parts: tuple[tuple[int, Gradients], ...]) -> None:
-        one = parts[0][1]
-        own = (one._designs, one._predictors, one._loss, one.lattice)
-        super().__init__(*own, count_public=one._count_public)
+        first = parts[0][1]
+        settings = (first._designs, first._predictors, first._loss, first.lattice)
+        super().__init__(*settings, count_public=first._count_public)
         self._parts = parts
 
     def within(self, predictors: Predictors) -> RepeatedGradients:
         """Return the same rows under other predictors, of released values and public facts."""
         return RepeatedGradients(
-            tuple((times, one.within(predictors)) for times, one in self._parts)
+            tuple((times, gradients.within(predictors)) for times, gradients in self._parts)
         )
 
     def moments(self, lattice: Lattice) -> Statistic:
         """Sum the augmented moments of the joint rows (x, y) exactly."""
-        return _sum([(times, one.moments(lattice)) for times, one in self._parts])
+        return _sum([(times, gradients.moments(lattice)) for times, gradients in self._parts])
 
     def _each(self, function: Callable[[Floats], object], *, counted: bool = True) -> Any:
-        for times, one in self._parts:
-            for part, count in one._each(function, counted=counted):
+        for times, gradients in self._parts:
+            for part, count in gradients._each(function, counted=counted):
                 yield _times(part, times), times * count
 
 
 def _times(part: Any, times: int) -> Any:
-    """Return as often what a block adds; integers as Python's, which have room for it."""
+    """Return a multiple of a block's sum; integers as Python's, which do not overflow."""
     if isinstance(part, np.ndarray):
         return part.astype(object) * times
     return multiplied(part, times)
 
 
 def _sum(parts: list[tuple[int, Any]]) -> Statistic:
-    """Add statistics, each as often as its rows stand."""
+    """Add statistics, each multiplied by the repetitions of its rows."""
     total: Statistic | None = None
-    for times, one in parts:
-        exact, rows = one.cross()
-        every = Statistic(one.name, exact.astype(object) * times, rows * times, one.fingerprint)
-        total = every if total is None else total + every
+    for times, statistic in parts:
+        exact, rows = statistic.cross()
+        repeated = Statistic(
+            statistic.name, exact.astype(object) * times, rows * times, statistic.fingerprint
+        )
+        total = repeated if total is None else total + repeated
     assert total is not None
     return total
 
@@ -235,7 +243,7 @@ def shaped(shape: Shape, shares: Floats, box: Box, rows: int, rng: np.random.Gen
     """Make rows of a shape between the bounds of a box.
 
     Normal columns have exactly the relative eigenvalues `shares` in random directions, and a mean
-    square of 1; then the shape makes them what they are, and bounds clip them.
+    square of 1; then the shape transforms them, and bounds clip them.
 
     Examples
     --------
@@ -247,7 +255,7 @@ def shaped(shape: Shape, shares: Floats, box: Box, rows: int, rng: np.random.Gen
     >>> np.linalg.norm(made.block, axis=0).round(9).max()
     np.float64(1.0)
     """
-    within = np.clip(shape.made(latents(shares, rng), rng), -1, 1)
+    within = np.clip(shape.transform(latents(shares, rng), rng), -1, 1)
     block = box.low[:, None] + (within + 1) / 2 * (box.high - box.low)[:, None]
     lengths = np.linalg.norm(block, axis=0)
     return Invented(block * np.minimum(1.0, box.longest / np.maximum(lengths, 1e-300)), rows)
@@ -291,7 +299,7 @@ def invent(
 
 
 def numbered(columns: int) -> list[str]:
-    """Return names of invented columns."""
+    """Return names of simulated columns."""
     return [f"x{number}" for number in range(1, columns + 1)]
 
 
@@ -299,7 +307,7 @@ def _directions(columns: int, rng: np.random.Generator) -> Floats:
     return np.asarray(np.linalg.qr(rng.normal(size=(columns, columns)))[0])
 
 
-# Invented rows of a formula with a response: variables of a shape, coded, and what fits them.
+# Simulated rows of a formula with a response: variables of a shape, coded, with a response.
 
 # Choices, of the models that rows follow: the share of a number's variance that is explained, the
 # rate of an outcome and the spread of its log odds, and, of counts, their mean as a share of the
@@ -310,7 +318,7 @@ COUNTED, LOG_COUNTS = 0.1, 0.5
 
 
 def inventing(lengths: tuple[float, ...]) -> Mapping[str, Shape]:
-    """Return the shapes that numbers are tried in, or normal ones of given spreads."""
+    """Return the shapes of numbers to try, or normal ones of given spreads."""
     if not lengths:
         return SHAPES
     return {
@@ -327,7 +335,7 @@ def _spread(length: float, latent: Floats, rng: np.random.Generator) -> Floats:
 
 @dataclass(frozen=True)
 class InventedFit:
-    """Coded terms and response, a block that stands as often as it fits, then its first rows."""
+    """Coded terms and response, a block repeated to the number of rows."""
 
     terms: Floats  # Shape (terms, block rows), in units of the coded columns
     response: Floats  # Shape (block rows,)
@@ -336,7 +344,7 @@ class InventedFit:
 
     @cached_property
     def times(self) -> Floats:
-        """How often each row of the block stands, shape (block rows,)."""
+        """Repetitions of each row of the block, shape (block rows,)."""
         size = len(self.response)
         return np.asarray(self.rows // size + (np.arange(size) < self.rows % size), dtype=float)
 
@@ -346,9 +354,9 @@ class InventedFit:
         ones = np.ones((int(self.intercept), len(self.response)))
         return np.asarray(np.concatenate([ones, self.terms]).T)
 
-    def within(self, own: PrivateDesign) -> Invented:
+    def within(self, joint: PrivateDesign) -> Invented:
         """Return the same rows under the scaling of a joint design, whose columns they are."""
-        public = own.public
+        public = joint.public
         ranges = zip(public.lower.tolist(), public.upper.tolist(), strict=True)
         book = Codebook(
             {
@@ -357,41 +365,44 @@ class InventedFit:
             }
         )
         coded = design("~ .", book)
-        bound = PrivateDesign(coded, own.scaling, rows_of(Terms(coded.codebook)))
+        bound = PrivateDesign(coded, joint.scaling, rows_of(Terms(coded.codebook)))
         block = np.concatenate([self.terms, self.response[None]])
         return Invented(block, self.rows, design=bound)
 
 
 def invented_fit(
-    both: TwoSided,
+    equation: TwoSided,
     family: str,
     shape: Shape,
     shares: Floats,
     rows: int,
     rng: np.random.Generator,
 ) -> InventedFit:
-    """Invent variables with a spectrum between their bounds, code them, and draw a response.
+    """Simulate variables with a spectrum between their bounds, code them, and draw a response.
 
     `shares`, shape (variables of the terms,), are relative eigenvalues with the sum 1. Standardised
     terms have coefficients of one size and random signs.
     """
-    book = both.terms.codebook
+    book = equation.terms.codebook
     terms = np.empty((0, SHAPED_ROWS))
     if book:
         latent = latents(shares, rng)
-        numbers, evenly = (np.clip(one.made(latent, rng), -1, 1) for one in (shape, SHAPES["box"]))
+        numbers, evenly = (
+            np.clip(distribution.transform(latent, rng), -1, 1)
+            for distribution in (shape, SHAPES["box"])
+        )
         table = {
-            name: _levels(own, evenly[at])
-            if isinstance(own, Categorical)
-            else _numbers(own, numbers[at])
-            for at, (name, own) in enumerate(book.items())
+            name: _levels(variable, evenly[index])
+            if isinstance(variable, Categorical)
+            else _numbers(variable, numbers[index])
+            for index, (name, variable) in enumerate(book.items())
         }
-        terms = row_coder(both.terms)(table)
+        terms = row_coder(equation.terms)(table)
         # A number may happen to be a code for a missing one.
         terms = terms[:, np.isfinite(terms).all(axis=0)]
     linear = _linear(terms, rng)
-    response = _responses(both, family, shape, linear, rng)
-    return InventedFit(terms, response, rows, both.intercept)
+    response = _responses(equation, family, shape, linear, rng)
+    return InventedFit(terms, response, rows, equation.intercept)
 
 
 def _levels(variable: Categorical, evenly: Floats) -> NDArray[Any]:
@@ -420,10 +431,10 @@ def _linear(terms: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _responses(
-    both: TwoSided, family: str, shape: Shape, linear: Floats, rng: np.random.Generator
+    equation: TwoSided, family: str, shape: Shape, linear: Floats, rng: np.random.Generator
 ) -> Floats:
     """Return coded responses, shape (rows,), within their public range."""
-    lower, upper = float(both.response.lower[0]), float(both.response.upper[0])
+    lower, upper = float(equation.response.lower[0]), float(equation.response.upper[0])
     if family == "binomial":
         return np.where(rng.random(len(linear)) < expit(logit(RATE) + ODDS * linear), 1.0, 0.0)
     if family == "poisson":
@@ -431,5 +442,5 @@ def _responses(
         return np.clip(rng.poisson(mean).astype(np.float64), lower, upper)
     rest = np.sqrt(1 - EXPLAINED) * rng.normal(size=len(linear))
     latent = (np.sqrt(EXPLAINED) * linear + rest)[None, :]
-    within = np.clip(shape.made(latent, rng)[0], -1, 1)
+    within = np.clip(shape.transform(latent, rng)[0], -1, 1)
     return np.asarray(lower + (within + 1) / 2 * (upper - lower))

@@ -1,4 +1,4 @@
-"""``dp_levels``: private levels of variables that nobody declared."""
+"""``dp_levels``: private levels of undeclared variables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def dp_levels(
     mechanism: str | LevelMechanism = "auto",
     **shared: Unpack[Shared],
 ) -> LevelsResult:
-    """Find the levels of variables that nobody declared, where they have enough rows.
+    """Find the levels of undeclared variables, where they have enough rows.
 
     Parameters
     ----------
@@ -59,9 +59,8 @@ def dp_levels(
     text among them, count as incomplete for that variable, silently. Levels
     come sorted, whole numbers where all of them are.
 
-    All levels are counted in memory, some 250 bytes each: where all values
-    differ, as names do, 2.5 GB for ten million rows. Such columns have no
-    levels to be found.
+    All levels are counted in memory, some 250 bytes each: where all values differ, as names do, 2.5
+    GB for ten million rows. Such columns have no levels to find.
 
     References
     ----------
@@ -88,7 +87,7 @@ def _besides(codebook: object, data: object, sites: object, _: str) -> Codebook:
 
 @spec_of("levels", spends_delta=True)
 def levels_way(question: Question) -> Way[LevelsResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_levels call."""
     book = checked_codebook(question.codebook)
     text, names = named(question.formula, book)
     tables = tuple(TableCall((), (), measured=name) for name in names)

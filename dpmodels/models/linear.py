@@ -1,4 +1,4 @@
-"""What verbs on linear predictors share: their way, and the call that a result keeps."""
+"""What verbs on linear predictors share: their specification, and the call of a result."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ ROUNDED = (
     "The sums of losses and gradients that it minimises are added over the sites in floating "
     "point, not exactly: the noise allows for their rounding, as for one table."
 )
-ALONE = "One ridge alone is no choice: it was fitted to all rows, and nothing went on choosing."
-# Of a response: a choice, beyond what a table of coefficients is read for.
+ALONE = "With a single ridge nothing was chosen: it was fitted to all rows with the whole budget."
+# A choice: levels of a response, more than a table of coefficients can show.
 MOST_LEVELS = 100
 Table = Mapping[str, type[RegressionMechanism]]
 
 
 class Linear(NamedTuple):
-    """Both sides of a formula, the design of no rows, and how rows become predictors."""
+    """The equation, its design without rows, and how rows become predictors."""
 
-    both: TwoSided
+    equation: TwoSided
     design: PrivateDesign
     predictors: Predictors
 
 
 class Model(NamedTuple):
-    """The model in a word, what is summed over rows, and levels of a response that has them."""
+    """The family, the loss summed over rows, and the levels of a response that has them."""
 
     family: str
     loss: Loss | Poisson | Multinomial
@@ -57,37 +57,41 @@ class Model(NamedTuple):
 
 def linear(question: Question) -> Linear:
     """Code a question's formula."""
-    asked = of_levels if question.words.get("family") == "multinomial" else two_sided
-    both = asked(question.formula, question.codebook)
+    code_formula = of_levels if question.words.get("family") == "multinomial" else two_sided
+    equation = code_formula(question.formula, question.codebook)
     if question.words.get("family") != "poisson":
-        both = two_levels(both)
-    if both.offset:
+        equation = two_levels(equation)
+    if equation.offset:
         raise FormulaError(
-            f"{shorten(both.offset)!r}: the mechanisms of this model have no proof with an offset; "
-            "dp_lm takes it, and so does a term of its own, whose coefficient is estimated"
+            f"{shorten(equation.offset)!r}: the mechanisms of this model have no proof with an "
+            "offset; use dp_lm, or write it as a term, whose coefficient is estimated"
         )
-    own = joint_design(
-        both,
+    design = joint_design(
+        equation,
         question.codebook,
         scale=question.words["scale"],
         row_norm=question.words["row_norm"],
-        # Without an intercept a moved column would be another model.
-        center=both.intercept,
+        # Without an intercept a centred column would be another model.
+        center=equation.intercept,
     )
-    scaled, points = own.scaling, both.response.blocks[0].points
+    scaled, points = design.scaling, equation.response.blocks[0].points
     responses = slice(-points.shape[1], None)
-    apart = (points - scaled.centre[responses]) / scaled.scale[responses]
-    left = float(np.linalg.norm(apart, axis=1).max())
-    longest = math.sqrt(scaled.row_norm**2 - left**2) / scaled.row_norm if both.terms.names else 0.0
+    distances = (points - scaled.centre[responses]) / scaled.scale[responses]
+    response_length = float(np.linalg.norm(distances, axis=1).max())
+    longest = (
+        math.sqrt(scaled.row_norm**2 - response_length**2) / scaled.row_norm
+        if equation.terms.names
+        else 0.0
+    )
     predictors = Predictors(
-        terms=len(both.terms.names),
-        intercept=both.intercept,
+        terms=len(equation.terms.names),
+        intercept=equation.intercept,
         radius=longest,
         middle=float(scaled.centre[-1]),
         reach=float(scaled.scale[-1] * scaled.row_norm),
         responses=points.shape[1],
     )
-    return Linear(both, own, predictors)
+    return Linear(equation, design, predictors)
 
 
 def of_levels(formula: str, codebook: Codebook | None) -> TwoSided:
@@ -95,12 +99,12 @@ def of_levels(formula: str, codebook: Codebook | None) -> TwoSided:
     return two_sided(formula, codebook, most=MOST_LEVELS)
 
 
-def levels(both: TwoSided, verb: str) -> tuple[str, ...]:
+def levels(equation: TwoSided, verb: str) -> tuple[str, ...]:
     """Return the levels of the response: of two the modelled one last, else the reference first."""
-    factor = both.response.blocks[0].factors[0]
+    factor = equation.response.blocks[0].factors[0]
     if isinstance(factor, Category):
         return tuple(map(str, factor.levels))
-    name = shorten(both.response.names[0])
+    name = shorten(equation.response.names[0])
     declare = f'declare {name}=["no", "yes"] or (0, 1) in the codebook, or '
     raise FormulaError(
         f"the response {name!r} is a number; {verb} needs two levels or more: "
@@ -116,30 +120,32 @@ def coefficients_way(
     automatic: tuple[str, str],
     result: Callable[[CoefficientsCall, CoefficientsRelease, Coder | None], Made],
 ) -> Way[Made]:
-    """Return the way of a verb on a linear predictor."""
+    """Build the specification of a verb on a linear predictor."""
     facts = RegressionFacts(terms.predictors, model.loss, question.adjacency)
     words = {"inference": False, **question.words}
 
     def with_coder(call: CoefficientsCall, release: CoefficientsRelease) -> Made:
         return result(
-            call, release, row_coder(terms.both.terms) if terms.both.terms.names else None
+            call, release, row_coder(terms.equation.terms) if terms.equation.terms.names else None
         )
 
-    def one(mechanism: object, ridge: float | None) -> tuple[RegressionMechanism, str]:
+    def strategy_for(mechanism: object, ridge: float | None) -> tuple[RegressionMechanism, str]:
         strategy, reason = choose(mechanism, table, lambda: automatic, {**words, "ridge": ridge})
         usual = not isinstance(words.get("ridge"), tuple) and ridge is None
         return strategy if usual else with_ridge(strategy, ridge), reason
 
-    def chosen(mechanism: object, held: Sequence[object]) -> tuple[Any, str]:
+    def chosen(mechanism: object, private: Sequence[object]) -> tuple[Any, str]:
         ridge = words.get("ridge")
-        several = ridge if isinstance(ridge, tuple) else (ridge,)
-        strategies, reasons = zip(*(one(mechanism, own) for own in several), strict=True)
+        candidates = ridge if isinstance(ridge, tuple) else (ridge,)
+        strategies, reasons = zip(
+            *(strategy_for(mechanism, value) for value in candidates), strict=True
+        )
         strategy, reason = strategies[0], reasons[0]
-        if len(several) > 1:
+        if len(candidates) > 1:
             strategy = Tuned(strategies)
         elif isinstance(ridge, tuple):
             reason = f"{reason} {ALONE}".strip()
-        rounded = len(held) > 1 and strategy.card.numerics == "idealised"
+        rounded = len(private) > 1 and strategy.card.numerics == "idealised"
         return strategy, f"{reason} {ROUNDED}" if reason and rounded else reason
 
     return Way(
@@ -155,12 +161,12 @@ def coefficients_way(
 
 
 def _call(question: Question, terms: Linear, model: Model) -> CoefficientsCall:
-    both, scaled, predictors = terms.both, terms.design.scaling, terms.predictors
+    equation, scaled, predictors = terms.equation, terms.design.scaling, terms.predictors
     return CoefficientsCall(
-        formula=both.response.formula,
+        formula=equation.response.formula,
         codebook=terms.design.public.codebook,
-        names=(INTERCEPT,) * both.intercept + both.terms.names,
-        response=both.response.names[0],
+        names=(INTERCEPT,) * equation.intercept + equation.terms.names,
+        response=equation.response.names[0],
         levels=model.levels,
         family=model.family,
         matrix=_matrix(terms),
@@ -171,9 +177,9 @@ def _call(question: Question, terms: Linear, model: Model) -> CoefficientsCall:
     )
 
 
-def _worst_case(own: Linear) -> float:
+def _worst_case(linear: Linear) -> float:
     """Return the longest scaled row of the terms that the codebook allows."""
-    scaled, predictors = own.design.scaling, own.predictors
+    scaled, predictors = linear.design.scaling, linear.predictors
     if not predictors.terms:
         return 0.0
     if scaled.worst_case == scaled.row_norm:
@@ -182,31 +188,31 @@ def _worst_case(own: Linear) -> float:
     return math.sqrt(scaled.worst_case**2 - response)
 
 
-def _matrix(own: Linear) -> Floats:
-    """Return what turns coefficients of the ball into those of the coded columns."""
-    predictors, scaled = own.predictors, own.design.scaling
+def _matrix(linear: Linear) -> Floats:
+    """Return the matrix from coefficients of the ball to those of the coded columns."""
+    predictors, scaled = linear.predictors, linear.design.scaling
     first, size = int(predictors.intercept), predictors.columns
     matrix = np.zeros((size, size))
     if predictors.terms:
         terms = slice(predictors.terms)
-        each = predictors.share / (predictors.radius * scaled.row_norm) / scaled.scale[terms]
-        matrix[first:, first:] = np.diag(each)
+        factors = predictors.share / (predictors.radius * scaled.row_norm) / scaled.scale[terms]
+        matrix[first:, first:] = np.diag(factors)
         if first:
-            matrix[0, 1:] = -each * scaled.centre[terms]
+            matrix[0, 1:] = -factors * scaled.centre[terms]
     if first:
         matrix[0, 0] = predictors.constant
     return matrix
 
 
-# ``tune``: an option of which several values are tried, and one is chosen privately.
+# ``tune``: values of an option, of which one is chosen privately.
 
-# Every one of them costs a part of the budget: a choice.
+# A choice: every value costs a part of the budget.
 MOST: Final = 20
 
 
 @dataclass(frozen=True)
 class Tune:
-    """Values of an option to choose from; None stands for the mechanism's own."""
+    """Values of an option to choose from; None stands for the mechanism's default."""
 
     values: tuple[float | None, ...]
 
@@ -217,8 +223,7 @@ def tune(values: Iterable[float | None]) -> Tune:
     Parameters
     ----------
     values : iterable of float or None
-        Two to 20 public numbers, none twice. None is what the mechanism would
-        take by itself.
+        Two to 20 public numbers, none twice. None stands for the mechanism's default.
 
     Returns
     -------
@@ -228,34 +233,29 @@ def tune(values: Iterable[float | None]) -> Tune:
     Raises
     ------
     ArgumentError
-        If there are none, too many, or one twice; if one is not a number.
+        If there is no value, too many or a duplicate; if a value is not a number.
 
     Notes
     -----
-    Of the budget 40 % goes on the choice. Coins part the rows, those of a person
-    together: each value is tried on three quarters of them, and the other
-    quarter draws one by the exponential mechanism, by its Brier score
-    (``dp_glm``) or its wrong labels (``dp_svm``). As a row is on one side alone,
-    trials and draw cost no more than trials. The value that was drawn is fitted
-    to all rows for the other 60 %. It is one charge; no score is released. One
-    value alone is no choice: it is fitted for the whole budget.
+    The choice takes 40 % of the budget. Rows are split at random, those of a person together: each
+    value is fitted to three quarters of them, and the other quarter draws one by the exponential
+    mechanism, by its Brier score (``dp_glm``) or its wrong labels (``dp_svm``). As each row is in
+    one part only, fits and draw cost no more than the fits. The drawn value is fitted to all rows
+    with the other 60 %. It is one charge; no score is released. A single value is fitted with the
+    whole budget.
 
-    *When it does not help*, which is mostly. The mechanism's own ridge is made
-    for its noise: in ``benchmarks/tune.py``, with 2,000 and 20,000 rows of six
-    shapes at eps = 1, a larger one is better by hindsight in 2 of 48 cells, by
-    3 % at most. A choice of three costs its share of the budget where it is
-    right: with 20,000 rows the excess error is 1.0 to 2.4 times that of no
-    choice in 22 of 24 cells. Where trials are mostly noise, which a larger ridge
-    always hides, it is wrong: with 2,000 rows the error is up to 10 times as
-    large, and in two cells of 20,000 rows 19 and 115 times. Tune few values, far
-    apart, of many rows, where predictions matter and the own ridge is known to
-    be wrong.
+    *It rarely helps.* The mechanism's default ridge suits its noise: in ``benchmarks/tune.py``,
+    with 2,000 and 20,000 rows of six shapes at eps = 1, a larger one is better by hindsight in 2 of
+    48 cells, by 3 % at most. A choice of three costs its share of the budget where it is right:
+    with 20,000 rows the excess error is 1.0 to 2.4 times that of no choice in 22 of 24 cells. Where
+    the fits are mostly noise, which favours a larger ridge, it is wrong: with 2,000 rows the error
+    is up to 10 times as large, and in two cells of 20,000 rows 19 and 115 times. Tune few values,
+    far apart, of many rows, where predictions matter and the default ridge is known to be wrong.
 
-    *Intervals* (``inference=True``) are those of the value that was drawn, as if
-    it had been given. Of k intervals of 95 %, one a value, all cover with a
-    chance of 1 - 0.05 k at least, so the one that was drawn does, whatever it
-    was drawn by. Where the ridge's pull is taken off they hardly differ, and
-    cover as without a choice.
+    *Intervals* (``inference=True``) are those of the drawn value, as if it had been given. Of k
+    intervals of 95 %, one per value, all cover with a probability of at least 1 - 0.05 k, so
+    the drawn one does too, however it was drawn. Where the ridge's bias is corrected they
+    hardly differ, and cover as without a choice.
 
     Examples
     --------
@@ -268,39 +268,43 @@ def tune(values: Iterable[float | None]) -> Tune:
     (20.0, 200.0)
     """
     write = "write ridge=dp.tune([None, 100, 1000])"
-    given: object = values
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ArgumentError(f"tune({said(given)}): expected several numbers; {write}")
-    found = tuple(None if own is None else finite("tune: a value", own) for own in given)
-    if not 1 <= len(found) <= MOST:
-        raise ArgumentError(f"tune: {len(found)} values; expected 2 to {MOST}: {write}")
-    if len(set(found)) < len(found):
-        raise ArgumentError("tune: a value is listed twice, and would be paid for twice: once each")
-    return Tune(found)
-
-
-def asked_ridge(given: object) -> object:
-    """Return the word of a question: candidates as a tuple, anything else as it is."""
-    if isinstance(given, Tune):
-        return given.values
-    if isinstance(given, Sequence | set | np.ndarray):
+    unchecked: object = values
+    if isinstance(unchecked, str) or not isinstance(unchecked, Iterable):
+        raise ArgumentError(f"tune({said(unchecked)}): expected several numbers; {write}")
+    numbers = tuple(
+        None if value is None else finite("tune: a value", value) for value in unchecked
+    )
+    if not 1 <= len(numbers) <= MOST:
+        raise ArgumentError(f"tune: {len(numbers)} values; expected 2 to {MOST}: {write}")
+    if len(set(numbers)) < len(numbers):
         raise ArgumentError(
-            f"ridge= is of type {type(given).__name__}: expected one number, or "
+            "tune: a value is listed twice, and would be paid for twice; list each once"
+        )
+    return Tune(numbers)
+
+
+def asked_ridge(value: object) -> object:
+    """Return the option of a request: candidates as a tuple, other values unchanged."""
+    if isinstance(value, Tune):
+        return value.values
+    if isinstance(value, Sequence | set | np.ndarray):
+        raise ArgumentError(
+            f"ridge= is of type {type(value).__name__}: expected one number, or "
             "ridge=dp.tune([None, 100, 1000]), which chooses one privately"
         )
-    return given
+    return value
 
 
 def with_ridge(strategy: Any, ridge: float | None) -> Any:
-    """Return a strategy with a ridge; ArgumentError where it has none, or one of its own."""
-    named = {own.name for own in fields(strategy)} if is_dataclass(strategy) else set()
-    if "ridge" not in named:
+    """Return a strategy with a ridge; ArgumentError where it takes none, or has another."""
+    field_names = {field.name for field in fields(strategy)} if is_dataclass(strategy) else set()
+    if "ridge" not in field_names:
         raise ArgumentError(
             f'ridge= goes with mechanism="objective" or "output"; {strategy.card.name!r} has none '
             "to choose: leave ridge= out"
         )
     if strategy.ridge not in (None, ridge):
         raise ArgumentError(
-            f"ridge= is said twice, and mechanism= has {strategy.ridge:g}: say it in one of them"
+            f"ridge= is set twice, and mechanism= has {strategy.ridge:g}: set it in one of them"
         )
     return replace(strategy, ridge=ridge)

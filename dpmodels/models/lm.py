@@ -33,13 +33,13 @@ from dpmodels.results.lm_fit import LinearModel, layout
 from dpmodels.results.validate import require_law
 from dpmodels.sites import together
 
-# A choice: what shortening rows may do to the coefficients where errors depend on the terms.
+# A choice: the bias of coefficients by clipping rows where errors depend on the terms.
 UNEVEN = 1.0
 LAWFUL = (Moments, AdaSSP, Ellipsoid, Scores, Gauss, Laplace, Rounds, UserSupplied)
 ONCE = "one release of exact moments: every interval is made from noise of known law."
 ROUNDS = (
-    "at this size rounds tell where the rows are; the noise is then that of an ellipsoid about "
-    "them, of known law too."
+    "at this size rounds can estimate where the rows lie; the noise then fits that ellipsoid, "
+    "with a known distribution."
 )
 
 
@@ -73,17 +73,16 @@ def dp_lm(
         The longest scaled row of the terms to keep whole, smaller than the
         codebook's worst case: less noise, and bias where rows are longer.
     vcov : {"iid", "HC", "cluster"}, optional
-        Standard errors and intervals for residuals of one variance, for
-        residuals that may each have their own, or for rows of a person that may
-        have anything in common: sandwiches, whose squared scores of rows, or of
-        persons, are bought with a twentieth of the budget. The rows are then
-        read once more. By default ``"cluster"`` where ``person`` is given and
-        the rows can be read again where they are, else ``"iid"``.
+        Standard errors and intervals for residuals of one variance, for residuals
+        of different variances, or for dependent rows of a person: sandwich
+        estimators, whose squared scores of rows, or of persons, take a twentieth of
+        the budget. The rows are then read once more. By default ``"cluster"`` where
+        ``person`` is given and the rows can be read again, else ``"iid"``.
     mechanism : str or instance
         ``"auto"``, ``"moments"`` (noisy moments of terms and response),
         ``"adassp"`` (the same, and a ridge by a private eigenvalue) or
-        ``"ellipsoid"`` (moments of the rows in an ellipsoid found first, for
-        bounds that are too wide and terms that are alike).
+        ``"ellipsoid"`` (moments of the rows in an ellipsoid found first, for bounds
+        that are too wide and correlated terms).
 
     Returns
     -------
@@ -106,21 +105,21 @@ def dp_lm(
     terms, which minimises the noise where coefficients in scaled units have a
     norm of about ½.
 
-    ``vcov="HC"`` is statsmodels' HC1 where there is no noise, and ``"cluster"``
-    its ``cov_type="cluster"`` but for the factor G/(G - 1) of G persons. What one
-    row, or person, adds to the squared scores is cut at a part of the
-    coefficients' variances that the table names; scores so long are rare, and what
-    is cut off makes standard errors too small by less than the noise does. The
-    noise of the squares is allowed for.
+    ``vcov="HC"`` is statsmodels' HC1 where there is no noise, and ``"cluster"`` its
+    ``cov_type="cluster"`` but for the factor G/(G - 1) of G persons. The
+    contribution of one row, or person, to the squared scores is clipped at a part
+    of the coefficients' variances that the table states; such scores are rare, and
+    clipping makes standard errors too small by less than the noise does. The noise
+    of the squares is allowed for.
 
-    ``"auto"`` is ``"ellipsoid"`` for a Gaussian guarantee, a public number of
-    rows that can be read again, no category of three levels or more, and
-    neither ``weights`` nor ``row_norm``, where
-    the noise in a number of rows by column is below half a percent of the rows;
-    else ``"moments"``. Where rows outside the ellipsoid were shortened, the
-    table says how many, and coefficients and intervals are of the rows so held:
-    nearly the same line where errors are symmetric, and another where those of
-    long rows lean to one side. With ``vcov="HC"`` fewer rows are shortened.
+    ``"auto"`` is ``"ellipsoid"`` for a Gaussian guarantee, a public number of rows
+    that can be read again, no category of three levels or more, and neither
+    ``weights`` nor ``row_norm``, where the noise in a number of rows by column is
+    below half a percent of the rows; else ``"moments"``. Where rows outside the
+    ellipsoid were clipped, the table says how many, and coefficients and intervals
+    describe the clipped rows: nearly the same line where errors are symmetric, and
+    another where those of long rows are skewed. With ``vcov="HC"`` fewer rows are
+    clipped.
 
     Intervals of a pure guarantee take sums of Laplace noise as if they were
     normal of the same variance: those of 95 % cover 93.8 % at the least.
@@ -151,30 +150,30 @@ def dp_lm(
 
 @spec_of("lm", gaussian="moments", among_sites={"vcov": "iid"})
 def lm_way(question: Question) -> Way[LMResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_lm call."""
     weights, book = question.words["weights"], question.codebook
-    apart = () if weights is None else (str(weights),)
-    both = two_sided(question.formula, book, apart=apart)
-    emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(both.terms.names)) - 1, 1.0))
+    excluded = () if weights is None else (str(weights),)
+    equation = two_sided(question.formula, book, apart=excluded)
+    emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(equation.terms.names)) - 1, 1.0))
     row_norm, vcov = question.words["row_norm"], question.words.get("vcov", "iid")
     _check(vcov, question)
-    own = joint_design(both, book, weights=weights, row_norm=row_norm, emphasis=emphasis)
-    columns = len(own.public.names)
+    design = joint_design(equation, book, weights=weights, row_norm=row_norm, emphasis=emphasis)
+    columns = len(design.public.names)
     facts = Facts(columns, question.adjacency, centred=True)
     setting = {"center": True, "scale": "range", "denoise": None, "ncomp": columns}
-    call, parameters = moments_call(own, setting), columns - 1 + both.intercept
+    call, parameters = moments_call(design, setting), columns - 1 + equation.intercept
 
     def fitted(call: MomentsCall, release: MomentsRelease) -> LMResult:
-        coder = row_coder(both.terms) if both.terms.names else None
-        return LMResult(call, release, LinearModel(both.intercept, weights), coder)
+        coder = row_coder(equation.terms) if equation.terms.names else None
+        return LMResult(call, release, LinearModel(equation.intercept, weights), coder)
 
     def automatic(private: Sequence[PrivateDesign]) -> tuple[str, str]:
-        own, counts = question.adjacency, (one.nrows for one in private)
-        rows = together(counts, own.places) if own.n_public else None
-        # A row of a rare level is far from the others: an ellipsoid would shorten it.
-        levels = max(cells(both.terms.blocks).sizes, default=0)
-        plain = weights is None and row_norm is None and len(private) == 1 and levels <= 2
-        if not plain or rows is None or isinstance(question.guarantee, PureDP):
+        neighbours, counts = question.adjacency, (source.nrows for source in private)
+        rows = together(counts, neighbours.places) if neighbours.n_public else None
+        # A row of a rare level is far from the others: an ellipsoid would clip it.
+        levels = max(cells(equation.terms.blocks).sizes, default=0)
+        is_plain = weights is None and row_norm is None and len(private) == 1 and levels <= 2
+        if not is_plain or rows is None or isinstance(question.guarantee, PureDP):
             return "moments", ONCE
         if private[0].rereadable and tells(facts, question.private, rows):
             return "ellipsoid", ROUNDS
@@ -185,11 +184,11 @@ def lm_way(question: Question) -> Way[LMResult]:
         if not isinstance(strategy, LAWFUL):
             raise ArgumentError(
                 f"mechanism= is of type {type(strategy).__name__}; least squares needs moments "
-                'whose noise has a known law: "moments", "adassp", or an instance of these'
+                'with a known noise distribution: "moments", "adassp", or an instance of these'
             )
         if weights is not None and isinstance(strategy, (Ellipsoid, Rounds)):
             raise ArgumentError(
-                f"{strategy.card.name} holds rows about their mean, which weights= would move: "
+                f"{strategy.card.name} clips rows about their mean, which weights= would move: "
                 'leave out weights=, or write mechanism="moments"'
             )
         kind = _kind(vcov, question, private)
@@ -197,24 +196,24 @@ def lm_way(question: Question) -> Way[LMResult]:
             return strategy, reason
         if kind == "HC" and isinstance(strategy, Ellipsoid):
             strategy = replace(strategy, alike=max(strategy.alike, UNEVEN))
-        known = layout(call, weights)
-        return Sandwiched(strategy, both.intercept, known, vcov=kind), reason
+        terms = layout(call, weights)
+        return Sandwiched(strategy, equation.intercept, terms, vcov=kind), reason
 
     return Way(
         question,
         call,
         fitted,
-        own,
+        design,
         facts,
         chosen,
-        foresee=partial(slopes_of_moments, own),
+        foresee=partial(slopes_of_moments, design),
         sizes={"parameter": parameters, "parameter_": parameters},
         check=require_law,
     )
 
 
 def _check(vcov: object, question: Question) -> None:
-    """Refuse a word that is none of these, or that has nobody to sum scores by."""
+    """Refuse an unknown vcov, or clusters without persons."""
     if vcov is None:
         return
     word("vcov", vcov, ("iid", "HC", "cluster"))
@@ -223,10 +222,10 @@ def _check(vcov: object, question: Question) -> None:
 
 
 def _kind(vcov: str | None, question: Question, private: Sequence[PrivateDesign]) -> str:
-    """Return what standard errors there are, of rows that can be read again for it."""
+    """Return the type of standard errors, for rows that can be read again where it needs that."""
     if vcov is None:
-        again = all(rows.rereadable for rows in private)
-        return "cluster" if again and question.adjacency.person is not None else "iid"
+        rereadable = all(rows.rereadable for rows in private)
+        return "cluster" if rereadable and question.adjacency.person is not None else "iid"
     if vcov != "iid":
         for rows in private:
             _require_again(rows, vcov)

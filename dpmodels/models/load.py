@@ -44,15 +44,14 @@ def load(path: str | PathLike[str]) -> Any:
     Raises
     ------
     FrameError
-        If the file is missing, was not written by ``save``, was changed, is of
-        an earlier version, or says what does not go together; the message
-        names the first fault.
+        If the file is missing, was not written by ``save``, was changed, is of an earlier version,
+        or is inconsistent; the message names the first fault.
 
     Notes
     -----
-    A digest in the file shows damage and careless change. It is no signature:
-    who can change a file can write the digest too. What a file says of privacy
-    is as true as whoever it comes from.
+    A digest in the file detects damage and careless changes. It does not sign the file: who can
+    change a file can write the digest too. Trust a file's statements on privacy as far as its
+    author.
 
     Examples
     --------
@@ -72,18 +71,18 @@ def load(path: str | PathLike[str]) -> Any:
     try:
         return replay(saved) if saved.format == FORMAT else result_of_format_1(saved)
     except DPModelsError as error:
-        raise FrameError(f"{str(path)!r} is no result that can be used: {error}") from None
+        raise FrameError(f"{str(path)!r} is not a usable result: {error}") from None
 
 
 # Results saved in the first format of files, read as the requests that they were made by.
 #
-# That format held every field of a result. The request follows from these, and is replayed as any
+# That format had every field of a result. The request follows from these, and is replayed as any
 # other. Of a part of a joint release only its own columns are in the file: it prints as it did, and
 # has no request.
 
 FORMAT_1: Final = "dpmodels.result/1"
 
-# Fields of a file of format 1, by name: what each holds goes by the verb.
+# Fields of a file of format 1, by name; their content depends on the verb.
 Fields = Mapping[str, Any]
 Words = Callable[[Any, Any, Fields], Fields]
 _NO_FIELDS: Final[Mapping[str, Shape]] = MappingProxyType({})
@@ -128,18 +127,20 @@ def _read(saved: Saved) -> tuple[Any, Any, Kind, Fields]:
     arrays, facts = dict(saved.arrays), plain.pop("release", None)
     call = with_arrays(kind.call, plain.pop("call", None), arrays)
     names = set(facts) if isinstance(facts, dict) else set()
-    form: object = max(get_args(AnyRelease), key=lambda one: len(names & {*fields_of(one)}))
+    form: object = max(
+        get_args(AnyRelease), key=lambda release_type: len(names & {*fields_of(release_type)})
+    )
     call_kind: object = kind.call
-    own = {path[-1] for path, _ in arrays_of(call_kind)}
+    array_names = {path[-1] for path, _ in arrays_of(call_kind)}
     plain |= {name: arrays[name] for name in kind.fields.keys() & arrays.keys()}
-    rest = {name: arrays[name] for name in arrays.keys() - own - kind.fields.keys()}
+    rest = {name: arrays[name] for name in arrays.keys() - array_names - kind.fields.keys()}
     release = read_release(form, facts, rest)
     return conform(kind.call, call, "call"), release, kind, conform(kind.fields, plain, "")
 
 
 def _part_of(expected: MomentsCall, call: MomentsCall) -> MomentsCall:
     """Return the facts of some columns of a joint release, which scaled them together."""
-    sizes = {own.shape for own in (call.origin, call.divisor, expected.lower)}
+    sizes = {values.shape for values in (call.origin, call.divisor, expected.lower)}
     if len(sizes) > 1 or not (call.divisor >= 1 / LONGEST).all():
         raise FrameError("arrays 'origin', 'divisor': not a scaling of the columns")
     names = ("origin", "divisor", "row_norm", "worst_case", "part_of")
@@ -149,20 +150,26 @@ def _part_of(expected: MomentsCall, call: MomentsCall) -> MomentsCall:
     return part
 
 
-def _row_norm(known: float | None, call: Any, release: object) -> float | None:
-    """Return the word row_norm= where rows were clipped to less than the codebook allows."""
-    held = isinstance(call, MomentsCall) and getattr(release, "ball", None) is not None
-    if known is None or held or math.isclose(known, call.row_norm, rel_tol=_NEAR):
+def _row_norm(default_norm: float | None, call: Any, release: object) -> float | None:
+    """Return the option row_norm= where rows were clipped to less than the codebook allows."""
+    clipped_by_release = (
+        isinstance(call, MomentsCall) and getattr(release, "ball", None) is not None
+    )
+    if (
+        default_norm is None
+        or clipped_by_release
+        or math.isclose(default_norm, call.row_norm, rel_tol=_NEAR)
+    ):
         return None
     return float(call.row_norm)
 
 
 def _scaled(*names: str) -> Words:
-    """Return how the words of a verb on moments follow from its call."""
+    """Return the function from a call on moments to the options of its verb."""
 
     def words(call: MomentsCall, release: Any, fields: Fields) -> Fields:
-        own = {name: getattr(call, name) for name in names}
-        return {**own, "row_norm": "unit" if call.unit_rows else None}
+        options = {name: getattr(call, name) for name in names}
+        return {**options, "row_norm": "unit" if call.unit_rows else None}
 
     return words
 
@@ -182,9 +189,9 @@ def _screened(call: ScreenCall, release: Any, fields: Fields) -> Fields:
 
 def _selected(call: DescribedCall, release: Any, fields: Fields) -> Fields:
     threshold, number = fields["threshold"], fields["asked"]
-    named = {"k": number} if threshold is None else {"threshold": threshold, "most": number}
+    rule = {"k": number} if threshold is None else {"threshold": threshold, "most": number}
     score = None if fields["score"] == "count" else fields["score"]
-    return {**named, "score": score, "values": fields["share"] or False}
+    return {**rule, "score": score, "values": fields["share"] or False}
 
 
 def _answers(call: Any, release: Any, fields: Fields) -> Fields:
@@ -212,7 +219,7 @@ def _followed(call: DescribedCall, release: Any, fields: Fields) -> Fields:
 
 
 def _breaks(ends: Floats, number: Real) -> tuple[Any, ...]:
-    """Return the word breaks= of the ends of bins, which lie beside whole numbers."""
+    """Return the option breaks= from edges of bins, which lie beside whole numbers."""
     if by_whole_numbers(number):
         ends = np.concatenate([ends[:1] + 0.5, ends[1:] - 0.5])
     ends = np.clip(ends, number.lower, number.upper)

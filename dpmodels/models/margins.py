@@ -1,4 +1,4 @@
-"""``dp_margins``: private margins by formula, which agree."""
+"""``dp_margins``: private, consistent margins by formula."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def dp_margins(
     mechanism: str | MarginMechanism = "auto",
     **shared: Unpack[Shared],
 ) -> MarginsResult:
-    """Release margins of one table, which agree, from one budget.
+    """Release consistent margins of one table from one budget.
 
     Parameters
     ----------
     formula : str
-        A margin a term: ``"~ sex*region + region:drug"`` are those of sex, of
-        region, of sex by region, and of region by drug;
-        ``"~ (a + b + c)**2"`` all of two variables, ``"~ .**2"`` those of the
-        codebook. Numbers are cut at public breaks, ``cut(age, [0, 30, 100])``.
-        A margin of a million cells at most, and all of them together.
+        One margin per term: ``"~ sex*region + region:drug"`` are those of sex, of
+        region, of sex by region, and of region by drug; ``"~ (a + b + c)**2"`` all
+        of two variables, ``"~ .**2"`` those of the codebook. Numbers are cut at
+        public breaks, ``cut(age, [0, 30, 100])``. A margin of a million cells at
+        most, and all of them together.
     protocol
         Here ``"pooled"`` or ``"local"``.
     mechanism : {"auto", "residual", "marginals"} or instance
@@ -78,15 +78,15 @@ def dp_margins(
 
 @spec_of("margins")
 def margins_way(question: Question) -> Way[MarginsResult]:
-    """Return the way of the verb's question."""
-    own = margins(question.formula, question.codebook)
-    facts = MarginFacts(own.sizes, own.terms, question.adjacency)
+    """Build the specification of a dp_margins call."""
+    layout = margins(question.formula, question.codebook)
+    facts = MarginFacts(layout.sizes, layout.terms, question.adjacency)
 
     return Way(
         question,
-        margins_call(own),
+        margins_call(layout),
         MarginsResult,
-        unbound_margins(own),
+        unbound_margins(layout),
         facts,
         lambda mechanism, private: choose(
             mechanism, MARGINS, partial(auto_margins, facts, question.private)
@@ -94,12 +94,13 @@ def margins_way(question: Question) -> Way[MarginsResult]:
     )
 
 
-def margins_call(own: Margins) -> DescribedCall:
+def margins_call(layout: Margins) -> DescribedCall:
     """Return the public facts of margins: a table each."""
     tables = (
         TableCall(
-            tuple(own.factors[i].code for i in term), tuple(own.factors[i].levels for i in term)
+            tuple(layout.factors[i].code for i in term),
+            tuple(layout.factors[i].levels for i in term),
         )
-        for term in own.terms
+        for term in layout.terms
     )
-    return DescribedCall(own.text, Codebook(own.codebook), tuple(tables))
+    return DescribedCall(layout.text, Codebook(layout.codebook), tuple(tables))

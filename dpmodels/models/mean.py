@@ -56,25 +56,22 @@ def dp_mean(
 
     Notes
     -----
-    Each row is divided between the three Bernstein polynomials of degree 2 of
-    its place in the declared range, which have the sum 1 for every row: it
-    counts as one row in one table, whatever its value, and the noisy parts
-    give numbers of rows, means and variances of all groups. Groups come from
-    declared levels and all of them are shown; under ``"replace"`` a row may
-    change its group, which the noise covers.
+    Each row is divided between the three Bernstein polynomials of degree 2 of its position in the
+    declared range, which sum to 1: it counts as one row in one table, whatever its value, and the
+    noisy parts give numbers of rows, means and variances of all groups. Groups come from declared
+    levels and all of them are shown; under ``"replace"`` a row may change its group, which the
+    noise covers.
 
-    Of persons, ``person="id"``, each is one observation: with ``rows="mean"`` the
-    mean of all its complete rows in a group, weighted by the share of them that
-    is there, so that the estimate is of the mean over persons; with ``rows=4``
-    each of at most four rows counts once. Errors are clustered by person: those
-    of a ratio of sums over persons. Where groups, or how many rows a person has,
-    may differ within it, two more parts a group are bought for them.
+    With ``person="id"`` each person is one observation: with ``rows="mean"`` the mean of all its
+    complete rows in a group, weighted by their share, so that the estimate is of the mean over
+    persons; with ``rows=4`` each of at most four rows counts once. Errors are clustered by person:
+    those of a ratio of sums over persons. Where groups or numbers of rows may differ within
+    persons, two more parts per group are released for them.
 
-    Noise is in proportion to the range. ``"rounds"`` counts the rows by public
-    cells of it, all groups together, and holds the numbers in a range that the
-    noisy counts tell of, wide enough for a tail they may hide. The table names
-    it and bounds the share of rows outside: the mean is that of the rows held
-    in it. Where no range much shorter is told of, the declared one serves.
+    Noise is in proportion to the range. ``"rounds"`` counts the rows by public cells of it, all
+    groups together, and clips the numbers to a range estimated from the noisy counts, wide enough
+    for a tail they may hide. The table states it and bounds the share of rows outside: the mean is
+    that of the clipped rows. If the estimate is not much shorter, the declared range is used.
 
     Examples
     --------
@@ -90,11 +87,11 @@ def dp_mean(
 
 @spec_of("mean", gaussian="gaussian")
 def mean_way(question: Question) -> Way[MeanResult]:
-    """Return the way of the verb's question."""
-    both = sides(question.formula, question.codebook)
-    number, factors = one_measured(both, "dp_mean")
+    """Build the specification of a dp_mean call."""
+    formula_sides = sides(question.formula, question.codebook)
+    number, factors = one_measured(formula_sides, "dp_mean")
     tally = mean_tally(question.adjacency, factors, number)
-    return described_way(question, both, (tally,), MeanResult)
+    return described_way(question, formula_sides, (tally,), MeanResult)
 
 
 # ``dp_var``: private variances by formula.
@@ -136,10 +133,10 @@ def dp_var(
 
     Notes
     -----
-    As :func:`dp_mean`, with the five Bernstein polynomials of degree 4, which
-    give the fourth moments that intervals for the population need. Where
-    ``"rounds"`` held the rows in a range, the variance is that of the held
-    rows: of a heavy tail it misses what was cut off.
+    As :func:`dp_mean`, with the five Bernstein polynomials of degree 4, which give
+    the fourth moments that intervals for the population need. Where ``"rounds"``
+    clipped the rows to a range, the variance is that of the clipped rows, without
+    the tail that was cut off.
 
     Examples
     --------
@@ -155,13 +152,13 @@ def dp_var(
 
 @spec_of("var", gaussian="gaussian", audited=("a ~ g", "geometric"))
 def var_way(question: Question) -> Way[VarResult]:
-    """Return the way of the verb's question."""
-    both = sides(question.formula, question.codebook)
-    number, factors = one_measured(both, "dp_var")
-    return described_way(question, both, (Tally(factors, number, 4),), VarResult)
+    """Build the specification of a dp_var call."""
+    formula_sides = sides(question.formula, question.codebook)
+    number, factors = one_measured(formula_sides, "dp_var")
+    return described_way(question, formula_sides, (Tally(factors, number, 4),), VarResult)
 
 
-# ``dp_ttest``: a private t-test by formula.
+# ``dp_ttest``: private t-tests by formula.
 
 
 @verb
@@ -173,7 +170,7 @@ def dp_ttest(
     mechanism: str | CountMechanism = "auto",
     **shared: Unpack[Shared],
 ) -> TTestResult:
-    """Test the difference of two means, or one mean, with the noise counted in.
+    """Test the difference of two means, or one mean, allowing for the noise.
 
     Parameters
     ----------
@@ -205,10 +202,10 @@ def dp_ttest(
     Notes
     -----
     The release is that of :func:`dp_mean`, with errors clustered by person where
-    persons are named; those with rows in both groups can make the standard error
-    larger than need be, never smaller. Variances are not taken as equal;
-    the law of the statistic is that of the noise and a sampling error with
-    Welch's degrees of freedom together. A p-value is not below 1e-9.
+    persons are named; persons with rows in both groups can make the standard error
+    too large, never too small. Variances may differ; the distribution of the
+    statistic combines the noise and a sampling error with Welch's degrees of
+    freedom. A p-value is not below 1e-9.
 
     References
     ----------
@@ -229,15 +226,15 @@ def dp_ttest(
 
 @spec_of("ttest", gaussian="gaussian")
 def ttest_way(question: Question) -> Way[TTestResult]:
-    """Return the way of the verb's question."""
-    both = sides(question.formula, question.codebook)
-    number, factors = one_measured(both, "dp_ttest")
+    """Build the specification of a dp_ttest call."""
+    formula_sides = sides(question.formula, question.codebook)
+    number, factors = one_measured(formula_sides, "dp_ttest")
     levels = [len(factor.levels) for factor in factors]
     if levels not in ([], [2]):
         raise FormulaError(
-            f"formula {shorten(both.text)!r}: a t-test compares two groups; write 'y ~ group' "
-            "with a group of two levels, such as (region == \"north\"), or '~ y'"
+            f"formula {shorten(formula_sides.text)!r}: a t-test compares two groups; write 'y ~ "
+            "group' with a group of two levels, such as (region == \"north\"), or '~ y'"
         )
-    made = partial(TTestResult, mu=finite("mu", question.words["mu"]))
+    result = partial(TTestResult, mu=finite("mu", question.words["mu"]))
     tally = mean_tally(question.adjacency, factors, number)
-    return described_way(question, both, (tally,), made)
+    return described_way(question, formula_sides, (tally,), result)

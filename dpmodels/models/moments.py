@@ -38,15 +38,15 @@ def dp_moments(
     Parameters
     ----------
     formula : str
-        A right-hand side that names all columns wanted later, for example
+        A right-hand side that names all columns used later, for example
         ``"~ age * sex + log(income + 1)"`` or ``"~ ."``.
     eps
         The noise is Gaussian and needs ``delta > 0`` or ``budget=dp.ZCDP(rho)``.
     row_norm : float, optional
-        Hold scaled rows, of all columns together, in a smaller ball than the
+        Clip scaled rows, of all columns together, to a smaller ball than the
         codebook's worst case: less noise, and bias where rows are longer.
     denoise : {"auto", "invariant", "spiked", "psd", None}
-        How noise is taken off the eigenvalues of matrices, free of charge.
+        How noise is removed from the eigenvalues of matrices, free of charge.
     mechanism : str or instance
         ``"auto"`` and ``"gauss"`` are the same. A registered mechanism of Gaussian
         noise is taken too, see :func:`dpmodels.mechanisms.register`.
@@ -75,31 +75,32 @@ def dp_moments(
     >>> m.pca("~ age + income").loadings.sizes, m.cor("~ age + sex").sizes
     (Frozen({'variable': 2, 'component': 2}), Frozen({'variable': 2, 'variable_': 2}))
     """
-    named = gauss_if_auto(mechanism)
+    chosen = gauss_if_auto(mechanism)
     return run_verb(
-        "moments", moments_way, formula, data, shared, named, row_norm=row_norm, denoise=denoise
+        "moments", moments_way, formula, data, shared, chosen, row_norm=row_norm, denoise=denoise
     )
 
 
 @spec_of("moments", gaussian="gauss")
 def moments_way(question: Question) -> Way[MomentsResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_moments call."""
     check_gaussian(question)
     return scaled_way(question, GAUSSIAN_MOMENTS, _result, lawful=True)
 
 
 def gauss_if_auto(mechanism: object) -> object:
-    """Return what ``"auto"`` stands for: the only one of the package whose noise is Gaussian."""
+    """Return the mechanism of ``"auto"``: the only one with Gaussian noise."""
     return "gauss" if isinstance(mechanism, str) and mechanism == "auto" else mechanism
 
 
 def check_gaussian(question: Question) -> None:
-    """Refuse rows of their own lengths, and a pure guarantee."""
+    """Refuse rows divided by their norms, and a pure guarantee."""
     row_norm, guarantee = question.words["row_norm"], question.guarantee
     if isinstance(row_norm, str):
         raise ArgumentError(
             f"row_norm={row_norm!r}: expected a number or None; rows divided by their norm over "
-            'all columns say nothing of fewer: use dp.dp_pca or dp.dp_cov with row_norm="unit"'
+            "all columns do not give moments of fewer columns: use dp.dp_pca or dp.dp_cov with "
+            'row_norm="unit"'
         )
     if isinstance(guarantee, PureDP):
         raise BudgetError(
@@ -109,7 +110,7 @@ def check_gaussian(question: Question) -> None:
 
 
 def _result(call: MomentsCall, release: MomentsRelease, coder: Coder) -> MomentsResult:
-    # Columns are named after the release: each question of the user's codes its own.
+    # Columns are named after the release: each formula of the user codes its own.
     return MomentsResult(call, release, row_coder)
 
 
@@ -148,14 +149,14 @@ def dp_cca(
     Warns
     -----
     BudgetWarning
-        Before the charge, where the budget and a public number of rows very
-        likely leave no component clear of the noise; as for :func:`dp_pca`.
+        Before the charge, where the budget and a public number of rows very likely
+        leave no component clear of the noise, see :func:`dp_pca`.
 
     Notes
     -----
     One release of all moments, as of :func:`dp_moments`, whose ``m.cca(formula)``
     gives the same free of charge. Noise intervals hold whatever the other
-    correlations are; one that is not told from 0 is not printed.
+    correlations are; one that is not distinguishable from 0 is not printed.
 
     References
     ----------
@@ -172,13 +173,13 @@ def dp_cca(
     >>> fit.cor.sizes, fit.xcoef.sizes
     (Frozen({'component': 2}), Frozen({'variable': 2, 'component': 2}))
     """
-    named = gauss_if_auto(mechanism)
-    return run_verb("cca", cca_way, formula, data, shared, named, row_norm=row_norm)
+    chosen = gauss_if_auto(mechanism)
+    return run_verb("cca", cca_way, formula, data, shared, chosen, row_norm=row_norm)
 
 
 @spec_of("cca", gaussian="gauss")
 def cca_way(question: Question) -> Way[CCAResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_cca call."""
     check_gaussian(question)
     joint = two_sets(question.formula, question.codebook).joint
     return scaled_way(

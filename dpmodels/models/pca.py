@@ -16,7 +16,7 @@ from dpmodels.released import Release, SubspaceRelease
 from dpmodels.results import MomentsCall, PCAResult, SubspaceResult
 from dpmodels.typing import Coder
 
-# Of matrices: a table of components needs to tell them from noise.
+# For matrices: a table of components needs the distribution of their noise.
 LAWFUL = frozenset({"gauss", "rounds", "laplace", "rounds_pure"})
 
 
@@ -44,7 +44,7 @@ def dp_pca(
     ncomp : int, optional
         Components to keep; all by default.
     center : bool
-        Take off the private mean; False analyses the second moment about 0.
+        Subtract the private mean; False analyses the second moment about 0.
     scale : {"range", "sd", None}
         Divide columns by their public half-range, by their private standard
         deviations (correlation matrix, free of charge), or not at all.
@@ -53,22 +53,21 @@ def dp_pca(
         less noise, and bias where rows are longer. ``"unit"`` divides each
         scaled row by its own norm, so that all lie on the unit sphere.
     mechanism : str or instance
-        ``"auto"`` or a name in ``dp.mechanisms.COVARIANCE`` or
-        ``dp.mechanisms.SUBSPACE``; the automatic choice goes by public facts
-        and is explained in the table. It is ``"rounds"``, or ``"rounds_pure"`` without
-        delta, wherever rows can be read again and are not too few: these find the
-        centre and the radius of the rows first, and what lies outside is shortened to it.
+        ``"auto"`` or a name in ``dp.mechanisms.COVARIANCE`` or ``dp.mechanisms.SUBSPACE``; the
+        automatic choice depends on public facts and is explained in the table. It is ``"rounds"``,
+        or ``"rounds_pure"`` without delta, wherever rows can be read again and are not too few:
+        these first estimate the centre and radius of the rows, and clip the rows to it.
     denoise : {"auto", "invariant", "spiked", "psd", None}
-        How noise is taken off the eigenvalues of :attr:`PCAResult.cov`, free
-        of charge; some mechanisms use it within.
+        How noise is removed from the eigenvalues of :attr:`PCAResult.cov`, free of charge; some
+        mechanisms use it internally.
     eigenvals : {"private", None}
-        Whether mechanisms that release directions alone spend a share of the
-        budget on the variances along them.
+        Whether mechanisms that release only directions spend a share of the budget on the variances
+        along them.
 
     Returns
     -------
     PCAResult or SubspaceResult
-        The latter where the mechanism releases directions alone.
+        The latter where the mechanism releases only directions.
 
     Warns
     -----
@@ -121,14 +120,14 @@ def dp_pca(
 
 @spec_of("pca", gaussian="gauss")
 def pca_way(question: Question) -> Way[PCAResult | SubspaceResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_pca call."""
     checked_eigenvals(question.words.get("eigenvals"))
     able = automatic(question.words["scale"])
     return scaled_way(question, {**COVARIANCE, **SUBSPACE}, _result, automatic=able)
 
 
 def automatic(scale: object) -> frozenset[str]:
-    """Return what ``mechanism="auto"`` may stand for."""
+    """Return the candidates of ``mechanism="auto"``."""
     return LAWFUL if isinstance(scale, str) and scale == "sd" else LAWFUL | {"ppca"}
 
 

@@ -1,4 +1,4 @@
-"""What prints the result of a verb: the reports of all kinds, imported at the first print."""
+"""Reports of results, imported at the first print."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dpmodels.results.base import Printed, lay_out, report_of
 
 @lay_out.register
 def lay_out_printed(result: Printed) -> Report:
-    """Return the report of a result, once every kind of result has registered its own.
+    """Return the report of a result, once the reports of all kinds are registered.
 
     A thread that prints while another one imports the reports waits until all are there.
     """

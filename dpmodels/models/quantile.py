@@ -31,8 +31,8 @@ from dpmodels.typing import Floats
 
 # Cells of the grid, a choice: fewer where there are many groups.
 FINEST, COARSEST = 2**16, 1_000
-MOST_PROBS = 100  # A choice: they share the budget, and little is left to each of more
-# So many are drawn with less noise than they are counted with, where no interval is wanted.
+MOST_PROBS = 100  # A choice: they share the budget, and more leave little to each
+# Without intervals so few are drawn with less noise than counts have.
 FEW_PROBS = 3
 # From so many on a tree has less noise in ranks than cells cut around each of them; of a number
 # with few steps, whose values have cells of their own, it has not. Tried on rows of many shapes.
@@ -76,20 +76,17 @@ def dp_quantile(
 
     Notes
     -----
-    What is noisy is the rank, not the value. The declared range has 65,536
-    public cells, fewer where there are more than 15 groups: half of them equal,
-    half of them finer towards 0, so that bounds may be far too wide. A number
-    that is declared in steps, ``dp.Numeric(0, 15, step=1)``, has its steps for
-    cells, and its quantiles are among them.
+    The noise is in the rank, not in the value. The declared range has 65,536 public cells, fewer
+    where there are more than 15 groups: half of them equal, half of them finer towards 0, so that
+    bounds may be far too wide. A number that is declared in steps, ``dp.Numeric(0, 15, step=1)``,
+    has its steps for cells, and its quantiles are among them.
 
-    Intervals are ranks inverted, with no density: they hold for whole numbers
-    and other values that many rows share as well. Their ends are those of
-    cells, rounded outwards, so that they cover somewhat more often than stated
-    where cells hold many rows or the noise is large.
+    Intervals invert ranks, without a density: they also hold for whole numbers and other values
+    that many rows share. Their ends are those of cells, rounded outwards, so that they cover
+    somewhat more often than stated where cells hold many rows or the noise is large.
 
-    Near 0 and 1 noise would take ranks out of the rows, where any value of the
-    empty range might be found: there a quantile farther inside stands for the
-    one asked, and `drawn` says which.
+    Near 0 and 1 the noise could move ranks beyond the rows, to any value of the empty range: there
+    a quantile farther inside replaces the requested one, and `drawn` says which.
 
     References
     ----------
@@ -114,9 +111,9 @@ def dp_quantile(
 
 @spec_of("quantile")
 def quantile_way(question: Question) -> Way[QuantileResult]:
-    """Return the way of the verb's question."""
-    both = sides(question.formula, question.codebook)
-    number, factors = one_measured(both, "dp_quantile")
+    """Build the specification of a dp_quantile call."""
+    formula_sides = sides(question.formula, question.codebook)
+    number, factors = one_measured(formula_sides, "dp_quantile")
     probs, level = checked_probs(question.words["probs"]), question.words["level"]
     if level is not None:
         checked_level(level)
@@ -130,9 +127,9 @@ def quantile_way(question: Question) -> Way[QuantileResult]:
 
     return Way(
         question,
-        described_call(both, (grouped,)),
+        described_call(formula_sides, (grouped,)),
         result,
-        unbound_cells(both.text, both.codebook, (tally,)),
+        unbound_cells(formula_sides.text, formula_sides.codebook, (tally,)),
         QuantileFacts(probs, grouped.cells, grid, level, question.adjacency),
         lambda mechanism, _: choose(mechanism, QUANTILES, lambda: _auto(probs, level, grid)),
         sizes={"prob": len(probs)},
@@ -142,7 +139,10 @@ def quantile_way(question: Question) -> Way[QuantileResult]:
 def _auto(probs: tuple[float, ...], level: float | None, grid: Grid) -> tuple[str, str]:
     """Return the name of a mechanism, and the reason."""
     if level is None and len(probs) <= FEW_PROBS:
-        return "exponential", "it draws few quantiles with less noise, and no interval is wanted."
+        return (
+            "exponential",
+            "it draws few quantiles with less noise, and no interval is requested.",
+        )
     if len(probs) >= MANY_PROBS and grid.cells > FIRST:
         return "tree", f"one tree of counts serves all {len(probs)} quantiles together."
     if level is None:
@@ -151,15 +151,15 @@ def _auto(probs: tuple[float, ...], level: float | None, grid: Grid) -> tuple[st
 
 
 def grid_of(grouped: Tally) -> Grid:
-    """Return the cells of a number's range, for all groups together not too many."""
+    """Return the cells of a number's range, limited over all groups together."""
     number = grouped.measured
     assert number is not None
-    most = max(min(FINEST, MAX_CELLS // grouped.cells), COARSEST)
+    max_cells = max(min(FINEST, MAX_CELLS // grouped.cells), COARSEST)
     width = number.upper - number.lower
     steps = round(width / number.step) + 1 if number.step else math.inf
-    if steps <= most:
+    if steps <= max_cells:
         return Grid(int(steps))
-    return Grid(most, min(max(-number.lower / width, 0.0), 1.0) if width else 0.0)
+    return Grid(max_cells, min(max(-number.lower / width, 0.0), 1.0) if width else 0.0)
 
 
 def _grid(number: Real, grid: Grid) -> Category:
@@ -173,19 +173,19 @@ def _grid(number: Real, grid: Grid) -> Category:
 
 def checked_probs(probs: object) -> tuple[float, ...]:
     """Return increasing numbers from 0 to 1."""
-    given = [probs] if isinstance(probs, Number) else probs
-    if not several(given):
+    values = [probs] if isinstance(probs, Number) else probs
+    if not several(values):
         raise ArgumentError(f"probs={said(probs)}: expected numbers from 0 to 1")
-    asked = tuple(_prob(one) for one in given)
-    if not 1 <= len(asked) <= MOST_PROBS:
-        raise ArgumentError(f"probs= has {len(asked)} numbers: expected 1 to {MOST_PROBS}")
-    if any(not low < high for low, high in pairwise(asked)):
-        raise ArgumentError(f"probs={said(list(asked))}: expected increasing numbers, each once")
-    return asked
+    checked = tuple(_prob(value) for value in values)
+    if not 1 <= len(checked) <= MOST_PROBS:
+        raise ArgumentError(f"probs= has {len(checked)} numbers: expected 1 to {MOST_PROBS}")
+    if any(not low < high for low, high in pairwise(checked)):
+        raise ArgumentError(f"probs={said(list(checked))}: expected increasing numbers, each once")
+    return checked
 
 
-def _prob(given: object) -> float:
-    prob = finite("probs", given)
+def _prob(value: object) -> float:
+    prob = finite("probs", value)
     if not 0 <= prob <= 1:
-        raise ArgumentError(f"probs= holds {said(given)}: expected numbers from 0 to 1")
+        raise ArgumentError(f"probs= holds {said(value)}: expected numbers from 0 to 1")
     return prob

@@ -1,4 +1,4 @@
-"""``reading``: what a guarantee lets anybody tell."""
+"""``reading``: the inference about a row that a guarantee allows."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def reading(
     person: str | None = None,
     rows: int | Literal["mean"] | None = None,
 ) -> ReadingResult:
-    """Say what guarantees mean: power of tests, posteriors, advantages, lies.
+    """Interpret guarantees: power of tests, posteriors, advantages, lies.
 
     Parameters
     ----------
     budget : PureDP, ApproxDP or ZCDP, list of these, Ledger or result, optional
-        What is read: guarantees; a ledger's, and what it was charged so far; a result's, and that
-        of its noise where this is Gaussian alone, or without delta.
+        Guarantees; a ledger, for its guarantee and its charges so far; or a result, for its
+        guarantee and that of its noise where this is only Gaussian, or without delta.
     eps, delta : optional
         Instead of `budget`; several eps may be listed.
     alpha : float, default 0.05
@@ -53,7 +53,7 @@ def reading(
     prior : float, default 0.5
         Probability, in (0, 1), that an adversary gives beforehand to somebody's part in the table.
     adjacency, person, rows : optional
-        Who is protected, as for the verbs; of a ledger or a result left out, as they say it.
+        Who is protected, as for the verbs; leave out for a ledger or a result, which state it.
 
     Returns
     -------
@@ -64,18 +64,18 @@ def reading(
     Raises
     ------
     BudgetError
-        If `budget` is nothing of the kind, such as a Pufferfish one, or makes no sense.
+        If `budget` is of another kind, such as a Pufferfish guarantee, or invalid.
     ArgumentError
-        If `alpha` or `prior` is not between 0 and 1, or neighbours are said twice.
+        If `alpha` or `prior` is not between 0 and 1, or neighbours are set twice.
 
     Notes
     -----
-    A test at level alpha takes a table without the row for one with it at a rate of alpha at most.
-    Its power is then ``1 - f(alpha)`` at most, f the trade-off curve of the guarantee [1]_ [2]_:
-    with (eps, delta) ``max(0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha))``. The odds of a
-    prior are multiplied by ``e^eps`` at most without delta, and else by ``alpha / f(1 - alpha)``
-    but for outputs of probability alpha. The advantage is ``(e^eps - 1 + 2 delta) / (e^eps + 1)``.
-    A yes that is a lie with probability ``1 / (1 + e^eps)`` has the guarantee eps.
+    A test at level alpha has at most a rate alpha of false alarms. Its power is then
+    ``1 - f(alpha)`` at most, f the trade-off curve of the guarantee [1]_ [2]_: with (eps, delta)
+    ``max(0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha))``. The odds of a prior are
+    multiplied by ``e^eps`` at most without delta, and else by ``alpha / f(1 - alpha)`` but for
+    outputs of probability alpha. The advantage is ``(e^eps - 1 + 2 delta) / (e^eps + 1)``. A yes
+    that is a lie with probability ``1 / (1 + e^eps)`` has the guarantee eps.
 
     References
     ----------
@@ -96,53 +96,55 @@ def reading(
     >>> dp.reading(dp.ZCDP(0.5)).table["power"].round(3).tolist()
     [0.336, 0.798]
     """
-    said = None if adjacency is person is rows is None else adjacency or "replace"
-    relation = None if said is None else protecting(said, rows, person)
+    chosen = None if adjacency is person is rows is None else adjacency or "replace"
+    relation = None if chosen is None else protecting(chosen, rows, person)
     alpha, prior = share("alpha", alpha, ", such as 0.05"), share("prior", prior, ", such as 0.5")
     stated = eps is not None or delta != 0
     if isinstance(budget, Ledger | Result):
         if stated or relation is not None:
             raise ArgumentError(
-                f"budget={type(budget).__name__} says what is guaranteed to whom: leave out eps=, "
-                "delta=, adjacency=, person= and rows="
+                f"budget={type(budget).__name__} states its guarantee and neighbours: leave out "
+                "eps=, delta=, adjacency=, person= and rows="
             )
         read = _of_ledger if isinstance(budget, Ledger) else _of_result
         return read(budget, alpha, prior)
     guarantees = _listed(budget, eps, delta)
-    labels = tuple(one.describe() for one in guarantees)
+    labels = tuple(guarantee.describe() for guarantee in guarantees)
     return ReadingResult("", labels, guarantees, relation or Adjacency("replace"), alpha, prior)
 
 
 def _listed(budget: Any, eps: Any, delta: float) -> tuple[Guarantee, ...]:
-    """Return the guarantees that were asked for, one or more."""
+    """Return the requested guarantees, one or more."""
     if budget is None:
-        found = tuple(resolve_budget(one, delta) for one in _many(eps))
+        guarantees = tuple(resolve_budget(level, delta) for level in _as_list(eps))
     else:
-        found = tuple(resolve_budget(eps, delta, _differential(one)) for one in _many(budget))
-    if not found:
+        guarantees = tuple(
+            resolve_budget(eps, delta, _differential(guarantee)) for guarantee in _as_list(budget)
+        )
+    if not guarantees:
         raise BudgetError("no guarantee is listed: write eps=[0.1, 1.0, 5.0], or eps=1.0")
-    return found
+    return guarantees
 
 
-def _differential(own: Any) -> Any:
-    """Return what is asked about; a BudgetError of what is no differential privacy."""
-    if isinstance(own, Pufferfish):
+def _differential(guarantee: Any) -> Any:
+    """Return a guarantee; BudgetError unless it is differentially private."""
+    if isinstance(guarantee, Pufferfish):
         raise BudgetError(
-            f"{own.describe()}: tests and posteriors of who is in the table are bounded by "
+            f"{guarantee.describe()}: tests and posteriors of who is in the table are bounded by "
             "differential privacy alone; write dp.reading(eps=1.0), or summary(reading=True) of a "
             "result for the odds of a state"
         )
-    return own
+    return guarantee
 
 
-def _many(given: Any) -> list[Any]:
-    return list(given) if isinstance(given, list | tuple) else [given]
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _of_ledger(ledger: Any, alpha: float, prior: float) -> ReadingResult:
-    """Return what is guaranteed in all, and what was charged so far where that is something."""
-    whole = _differential(ledger.guarantee)
-    labels, curves = [f"{whole.describe()}, in all"], [whole]
+    """Return the guarantee of a ledger, and that of its charges so far, if any."""
+    guarantee = _differential(ledger.guarantee)
+    labels, curves = [f"{guarantee.describe()}, in all"], [guarantee]
     spent = ledger.spent
     if spent.amount > 0:
         labels.append(f"{spent.describe()}, so far")
@@ -171,12 +173,12 @@ def _spent(spent: Spent) -> Guarantee:
 def _of_result(fit: Any, alpha: float, prior: float) -> ReadingResult:
     """Return the guarantee of a release, and the curve of its noise where that says more."""
     release = fit.release
-    whole, caveat = _differential(release.guarantee), convergence_words(release)
-    labels, curves = [whole.describe()], [whole]
-    own = curve_of(release.events)
-    if own is not None and not isinstance(whole, PureDP):
-        curves.append(own)
-        labels.append(_in_words(own))
+    guarantee, caveat = _differential(release.guarantee), convergence_words(release)
+    labels, curves = [guarantee.describe()], [guarantee]
+    curve = curve_of(release.events)
+    if curve is not None and not isinstance(guarantee, PureDP):
+        curves.append(curve)
+        labels.append(_in_words(curve))
     return ReadingResult(
         ", ".join(filter(None, (f"{type(fit).__name__} {fit.call.formula}", caveat))),
         tuple(labels),
@@ -189,7 +191,7 @@ def _of_result(fit: Any, alpha: float, prior: float) -> ReadingResult:
     )
 
 
-def _in_words(own: Curve) -> str:
-    if isinstance(own, GaussianEvent):
-        return f"Gaussian noise, mu = {1 / own.multiplier:.3g}"
-    return f"{own.describe()}, without delta"
+def _in_words(curve: Curve) -> str:
+    if isinstance(curve, GaussianEvent):
+        return f"Gaussian noise, mu = {1 / curve.multiplier:.3g}"
+    return f"{curve.describe()}, without delta"

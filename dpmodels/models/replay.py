@@ -30,7 +30,7 @@ def all_verbs() -> dict[str, Verb]:
 
 
 def specified(request: Question, release: Any) -> Spec[Any]:
-    """Return the specification of a request from a file; typed errors for what is not a request.
+    """Return the specification of a request from a file; typed errors if it is not valid.
 
     The release is that of the result: what is derived from another result is laid out from it.
     """
@@ -42,8 +42,8 @@ def specified(request: Question, release: Any) -> Spec[Any]:
     verb = verb_of(request.verb)
     if verb is None:
         raise FrameError(f"request.verb: {shorten(repr(request.verb))} is not a verb")
-    known = signature(verb.function).parameters
-    strange = next((word for word in request.words if word not in known), None)
+    parameters = signature(verb.function).parameters
+    strange = next((word for word in request.words if word not in parameters), None)
     if strange is not None:
         raise FrameError(f"request.words: {shorten(repr(strange))} is not a parameter of the verb")
     spec: Spec[Any] = verb.spec(replace(request, words={**verb.options, **request.words}))

@@ -1,4 +1,4 @@
-"""What verbs on moments of scaled columns share: their way, and the call that a result keeps."""
+"""What verbs on moments of scaled columns share: their specification, and the call of a result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dpmodels.sites import together
 from dpmodels.typing import Coder
 
 Made = TypeVar("Made")
-# What verbs take whose results need Gaussian noise of a known law.
+# Mechanisms for results that need Gaussian noise of a known distribution.
 GAUSSIAN_MOMENTS: Table = {"gauss": COVARIANCE["gauss"]}
 MANY_PASSES = frozenset(
     name for name, kind in COVARIANCE.items() if getattr(kind, "passes", "one") == "many"
@@ -40,27 +40,27 @@ def scaled_way(
     coded: Design | None = None,
     check: Callable[[Any], None] = accept,
 ) -> Way[Made]:
-    """Return the way of a verb on moments; `coded` are its columns, if not of a right-hand side."""
+    """Build the specification of a verb on moments; `coded` are columns other than a formula's."""
     words, relation = question.words, question.adjacency
     center, scale = words.get("center", True), words.get("scale", "range")
     denoise, row_norm = checked_rule(words.get("denoise")), words["row_norm"]
     placed = {"scale": scale, "center": center, "row_norm": row_norm}
     if coded is None:
-        own = unbound_design(question.formula, question.codebook, **placed)
+        private_design = unbound_design(question.formula, question.codebook, **placed)
     else:
-        own = coded_design(coded, **placed)
-    columns = len(own.public.names)
-    kept = checked_ncomp(words.get("ncomp"), columns)
-    facts = Facts(columns, relation, center, kept, own.scaling.unit)
-    known = frozenset(table) if automatic is None else automatic
+        private_design = coded_design(coded, **placed)
+    columns = len(private_design.public.names)
+    n_components = checked_ncomp(words.get("ncomp"), columns)
+    facts = Facts(columns, relation, center, n_components, private_design.scaling.unit)
+    candidates = frozenset(table) if automatic is None else automatic
     options = {"denoise": denoise, "eigenvals": words.get("eigenvals")}
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
-        counts = (one.nrows for one in private)
+        counts = (source.nrows for source in private)
         rows = together(counts, relation.places) if relation.n_public else None
-        once = not all(one.rereadable for one in private)
-        able = known - MANY_PASSES if once else known
-        automatic = partial(auto_moments, facts, question.private, rows, able)
+        read_once = not all(source.rereadable for source in private)
+        available = candidates - MANY_PASSES if read_once else candidates
+        automatic = partial(auto_moments, facts, question.private, rows, available)
         choice = choose(mechanism, table, automatic, options)
         if table is GAUSSIAN_MOMENTS:
             require_gaussian(choice.strategy, question.verb)
@@ -73,43 +73,45 @@ def scaled_way(
         return choice
 
     def with_coder(call: MomentsCall, release: Any) -> Made:
-        return result(call, release, row_coder(own.public))
+        return result(call, release, row_coder(private_design.public))
 
-    settings = {"center": center, "scale": scale, "denoise": denoise, "ncomp": kept}
+    settings = {"center": center, "scale": scale, "denoise": denoise, "ncomp": n_components}
     return Way(
         question,
-        moments_call(own, settings),
+        moments_call(private_design, settings),
         with_coder,
-        own,
+        private_design,
         facts,
         chosen,
         lawful=lawful,
-        foresee=partial(components, own),
+        foresee=partial(components, private_design),
         check=check,
     )
 
 
 def require_gaussian(strategy: object, verb: str) -> None:
-    """Refuse what a result with intervals cannot be made of."""
-    own = isinstance(strategy, UserSupplied) and strategy.mechanism.law == "gaussian"
-    if not own and not isinstance(strategy, Gauss):
+    """Refuse mechanisms that do not support intervals."""
+    is_registered_gaussian = (
+        isinstance(strategy, UserSupplied) and strategy.mechanism.law == "gaussian"
+    )
+    if not is_registered_gaussian and not isinstance(strategy, Gauss):
         raise ArgumentError(
             f"mechanism= is of type {type(strategy).__name__}; dp_{verb} needs moments with "
-            'Gaussian noise of a known law: write "gauss", or a registered mechanism of that law'
+            'Gaussian noise of a known distribution: write "gauss", or such a registered mechanism'
         )
 
 
 def checked_rule(denoise: object) -> str | None:
-    """Return the rule by which noise is taken off eigenvalues, or say which there are."""
+    """Return the rule for removing noise from eigenvalues; ArgumentError lists the rules."""
     if denoise is None or (isinstance(denoise, str) and denoise in RULES):
         return denoise
-    known = ", ".join(f'"{rule}"' for rule in RULES)
-    raise ArgumentError(f"denoise={said(denoise)}: expected {known} or None")
+    rules = ", ".join(f'"{rule}"' for rule in RULES)
+    raise ArgumentError(f"denoise={said(denoise)}: expected {rules} or None")
 
 
-def moments_call(own: PrivateDesign, settings: Mapping[str, Any]) -> MomentsCall:
-    """Return the public facts of a design; `settings` fill what it does not say."""
-    public, scaling = own.public, own.scaling
+def moments_call(private_design: PrivateDesign, settings: Mapping[str, Any]) -> MomentsCall:
+    """Return the public facts of a design; `settings` are the other fields."""
+    public, scaling = private_design.public, private_design.scaling
     return MomentsCall(
         formula=public.formula,
         codebook=public.codebook,

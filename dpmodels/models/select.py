@@ -1,4 +1,4 @@
-"""``dp_select``: the largest of many things, by name."""
+"""``dp_select``: the names of the largest of many candidates."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from dpmodels.released import SelectionRelease
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.select import COUNT, GAIN, SelectResult
 
-# Of the budget, for values, by score: choices. A row is in one level, so that counts of all that
-# are named cost no more than that of two; of columns each value costs as much as the first, and
-# those of most gain have coefficients besides.
+# Choices: shares of the budget for values, by score. A row is in one level, so that counts of all
+# selected levels cost no more than those of two; every column's value costs as much as the first,
+# and score="gain" also releases coefficients.
 SHARES = {COUNT: 1 / 3, "correlation": 0.4, "z": 0.4, GAIN: 0.25}
-# More leaves draws nothing: a choice. What scores buy of their own comes off it.
+# A choice: more leaves nothing for the draws. The score's own share is subtracted.
 MOST_SHARE = 0.9
-# Candidates that products of all pairs are made of, a choice: time and memory go by its square.
+# A choice: candidates for products of all pairs, of which time and memory grow with the square.
 MOST_PAIRED = 300
-# Things to choose among.
+# Candidates, at least.
 FEWEST = 2
-# Less leaves values, or a ranking, that tell nothing the other does not: a choice.
+# A choice: with less the values, or the ranking, add no information.
 LEAST_SHARE = 0.01
-# How many are named above a threshold, at most: a choice.
+# A choice: most selected above a threshold.
 MOST = 10
-# Thresholds by score; of correlations there is none beyond 1.
+# Largest thresholds by score; correlations are at most 1.
 LARGEST = {COUNT: 1e12, "correlation": 1.0, "z": 1e12, GAIN: 1.0}
 
 
@@ -61,42 +61,40 @@ def dp_select(
     mechanism: str | SelectionMechanism = "auto",
     **shared: Unpack[Shared],
 ) -> SelectResult:
-    """Name the largest of many things: the commonest levels, or the best predictors.
+    """Select the largest of many candidates: the commonest levels, or the best predictors.
 
     Parameters
     ----------
     formula : str
-        ``"~ town"``: the commonest declared levels; ``"~ town:job"``: the commonest
-        combinations; ``"~ cut(age, [0, 30, 60, 100])"``: the fullest classes.
-        ``"wage ~ ."``: the columns that go best with a number, or with a variable
-        of two levels; each column of a category is a candidate of its own.
+        ``"~ town"``: the commonest declared levels; ``"~ town:job"``: the commonest combinations;
+        ``"~ cut(age, [0, 30, 60, 100])"``: the fullest classes. ``"wage ~ ."``: the columns that
+        depend most on a number, or on a variable of two levels; each column of a category is a
+        candidate of its own.
     protocol
         Here ``"pooled"`` or ``"local"``.
     k : int, optional
         How many to name, from 1 to the number of candidates; 1 by default.
     score : {"count", "correlation", "z", "gain"}, optional
-        What levels, or columns, are ranked by; "count" or "correlation" by default.
-        The next two rank columns by the size of their correlation with the response,
-        and say in which unit threshold and values are: z is the correlation times the
-        root of the number of rows, which with ``rows=4`` is divided by 4, as those
-        of a person may be alike. "gain" is forward selection, of 300 candidates at
-        most: each column is named for what it adds to a fit of those named before,
-        so that of two that say the same one is named.
+        The score of levels, or columns; "count" or "correlation" by default. "correlation" and "z"
+        rank columns by the size of their correlation with the response and set the unit of
+        threshold and values: z is the correlation times the root of the number of rows, which with
+        ``rows=4`` is divided by 4, as those of a person may be alike. "gain" is forward selection,
+        of 300 candidates at most: each column is selected for what it adds to a fit of those
+        selected before, so that of two collinear columns one is selected.
     threshold : float, optional
-        Instead of `k`: name those above it, from 0 up. In rows, or persons; of
-        columns a size of a correlation, up to 1, or of z, but for noise.
+        Instead of `k`: select those above it, up to noise. At least 0, in rows or persons; for
+        columns the size of a correlation, up to 1, or of z.
     most : int, optional
-        How many are named above a threshold, at most; 10 by default.
+        How many are selected above a threshold, at most; 10 by default.
     values : bool or float, default True
-        Share of the budget for fresh noisy values of what is named, from 0.01 to
-        0.9, or 0.65 of columns: a third, or 0.4, by default. They are all that tells
-        how sure the order is. False for names alone.
+        Share of the budget for fresh noisy values of the selection, from 0.01 to 0.9, or 0.65 for
+        columns: a third, or 0.4, by default. Only they show how certain the order is. False for
+        names alone.
     mechanism : {"auto", "permute_and_flip", "peeling", "noisy_counts", "sparse_vector"} or instance
-        The one whose noise in the ranking goes least far, by default: of one name
-        mostly permute-and-flip, of several levels noise on all counts, of several
-        columns peeling where a delta is allowed; above a threshold noise on all
-        counts, or the sparse vector technique, which goes by the order of the
-        formula and names the first `most` it finds.
+        By default the one with the least noise in the ranking: for one name mostly
+        permute-and-flip, for several levels noise on all counts, for several columns peeling where
+        a delta is allowed; above a threshold noise on all counts, or the sparse vector technique,
+        which follows the order of the formula and selects the first `most` above it.
 
     Returns
     -------
@@ -104,20 +102,18 @@ def dp_select(
 
     Notes
     -----
-    Values that won a ranking are too large, and the k-th and the next are not
-    told apart. So the ranking tells names alone, and values get noise of their
-    own. Where the counts of all levels are wanted, :func:`dp_table` gives them.
+    Values that won a ranking are biased upwards, and the ranking does not separate the k-th from
+    the next. So it gives names only, and values get fresh noise. For the counts of all levels use
+    :func:`dp_table`.
 
-    Correlations are about a noisy mean of the response, with noisy spreads of the
-    columns. A column that keeps to a small part of its public bounds ranks lower
-    than its correlation would: the report says from what part on. Declare bounds
-    that rows fill.
+    Correlations are about a noisy mean of the response, with noisy spreads of the columns. A column
+    that fills a small part of its public bounds ranks too low for its correlation: the report says
+    from what part on. Declare bounds that rows fill.
 
-    With ``score="gain"`` [3]_ a fifth of the budget is for coefficients, by which
-    what the named columns say is taken off the response before the next is named.
-    Steep coefficients make residuals long, and noise with them. The values are
-    shares of the response's sum of squares; :meth:`SelectResult.cumulative` adds
-    them up.
+    With ``score="gain"`` [3]_ a fifth of the budget is for coefficients, by which the fit of the
+    selected columns is subtracted from the response before the next is drawn. Large coefficients
+    increase residuals, and so the noise. The values are shares of the response's sum of squares;
+    :meth:`SelectResult.cumulative` adds them up.
 
     References
     ----------
@@ -154,7 +150,7 @@ def dp_select(
 
 @spec_of("select")
 def select_way(question: Question) -> Way[SelectResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_select call."""
     formula = question.formula
     check_size(formula)
     left, mark, _ = formula.partition("~")
@@ -162,18 +158,18 @@ def select_way(question: Question) -> Way[SelectResult]:
 
 
 def _levels_way(question: Question) -> Way[SelectResult]:
-    both = sides(question.formula, question.codebook)
-    tally = levels(both)
+    formula_sides = sides(question.formula, question.codebook)
+    tally = levels(formula_sides)
     facts = selection_facts(question, LevelScore(tally.cells), _score(question, COUNT))
-    private = unbound_cells(both.text, both.codebook, (tally,))
-    return _way(question, described_call(both, (tally,)), COUNT, facts, private)
+    private = unbound_cells(formula_sides.text, formula_sides.codebook, (tally,))
+    return _way(question, described_call(formula_sides, (tally,)), COUNT, facts, private)
 
 
 def _columns_way(question: Question) -> Way[SelectResult]:
-    both = columns(question.formula, question.codebook)
+    equation = columns(question.formula, question.codebook)
     kind = _score(question, "correlation", "z", GAIN)
-    facts = selection_facts(question, _ranked_by(kind, len(both.terms.names)), kind)
-    return _way(question, columns_call(both), kind, facts, box_design(both))
+    facts = selection_facts(question, _ranked_by(kind, len(equation.terms.names)), kind)
+    return _way(question, columns_call(equation), kind, facts, box_design(equation))
 
 
 def _way(
@@ -210,15 +206,15 @@ def _require_selected(score: str, facts: SelectionFacts, release: SelectionRelea
         raise FrameError("release.slopes: expected coefficients where columns are of most gain")
 
 
-def _score(question: Question, *known: str) -> Any:
-    """Return the score that was asked for, the first that is known by default."""
-    given = question.words["score"]
-    more = "; '~ town' ranks levels by count, 'y ~ .' columns by correlation, z or gain"
-    return known[0] if given is None else word("score", given, known, more)
+def _score(question: Question, *scores: str) -> Any:
+    """Return the requested score, the first one by default."""
+    score = question.words["score"]
+    hint = "; '~ town' ranks levels by count, 'y ~ .' columns by correlation, z or gain"
+    return scores[0] if score is None else word("score", score, scores, hint)
 
 
 def _ranked_by(kind: Any, size: int) -> Score:
-    """Return what columns are ranked by."""
+    """Return the score of columns."""
     if kind != GAIN:
         return AssociationScore(size, kind)
     if size > MOST_PAIRED:
@@ -231,26 +227,26 @@ def _ranked_by(kind: Any, size: int) -> Score:
 
 def columns(formula: str, codebook: Codebook) -> TwoSided:
     """Code a formula whose columns are the candidates."""
-    both = two_levels(two_sided(formula, codebook))
-    if len(both.terms.names) < FEWEST or both.offset:
+    equation = two_levels(two_sided(formula, codebook))
+    if len(equation.terms.names) < FEWEST or equation.offset:
         raise FormulaError(
             f"formula {shorten(formula)!r}: name the columns to choose among on the right, two at "
             "least and no offset; write 'y ~ .' or 'y ~ a + b + c'"
         )
-    return both
+    return equation
 
 
-def columns_call(both: TwoSided) -> DescribedCall:
+def columns_call(equation: TwoSided) -> DescribedCall:
     """Return the public facts of a selection of columns."""
-    response = both.response
+    response = equation.response
     table = TableCall(
         ("term",),
-        (both.terms.names,),
+        (equation.terms.names,),
         measured=response.names[0],
         lower=float(response.lower[0]),
         upper=float(response.upper[0]),
     )
-    return DescribedCall(response.formula, Codebook(both.joint.codebook), (table,))
+    return DescribedCall(response.formula, Codebook(equation.joint.codebook), (table,))
 
 
 def _chosen(
@@ -261,14 +257,14 @@ def _chosen(
 
 def selection_facts(question: Question, score: Score, kind: str) -> SelectionFacts:
     """Return the public facts of a selection; ArgumentError for numbers that contradict it."""
-    own = question.words
-    k, threshold, most = own["k"], own["threshold"], own["most"]
-    values = _share(own["values"], SHARES[kind], MOST_SHARE - score.own_share)
+    options = question.words
+    k, threshold, limit = options["k"], options["threshold"], options["most"]
+    values = _share(options["values"], SHARES[kind], MOST_SHARE - score.own_share)
     if threshold is None:
-        if most is not None:
+        if limit is not None:
             raise ArgumentError(
-                f"most={said(most)} goes with threshold=, above which so many are named; write k= "
-                "for the number to be named, or threshold= too"
+                f"most={said(limit)} is the limit above a threshold; write k= for the number to "
+                "select, or threshold= too"
             )
         number = whole("k", 1 if k is None else k, 1, score.size, _candidates(score))
         return SelectionFacts(score, number, None, values, question.adjacency)
@@ -278,44 +274,44 @@ def selection_facts(question: Question, score: Score, kind: str) -> SelectionFac
             "for those above it"
         )
     write = "; write threshold=100 of rows, 0.1 of a correlation, or 3 with score='z'"
-    least = between("threshold", threshold, 0.0, LARGEST[kind], write)
+    lower = between("threshold", threshold, 0.0, LARGEST[kind], write)
     number = whole(
-        "most", min(MOST, score.size) if most is None else most, 1, score.size, _candidates(score)
+        "most", min(MOST, score.size) if limit is None else limit, 1, score.size, _candidates(score)
     )
-    return SelectionFacts(score, number, least, values, question.adjacency)
+    return SelectionFacts(score, number, lower, values, question.adjacency)
 
 
 def _candidates(score: Score) -> str:
     return f", as many as the formula has to choose among; it has {score.size:,}"
 
 
-def _share(values: object, usual: float, most: float) -> float:
+def _share(values: object, default_share: float, max_share: float) -> float:
     """Return the share of the budget for values; 0 where none are wanted."""
     if isinstance(values, bool):
-        return usual if values else 0.0
+        return default_share if values else 0.0
     return between(
         "values",
         values,
         LEAST_SHARE,
-        most,
-        ", the share of the budget for values that tell something and leave some for names; or "
-        "write True or False",
+        max_share,
+        ", a share of the budget that is useful for values and leaves some for names; or write "
+        "True or False",
     )
 
 
-def levels(both: Sides) -> Tally:
+def levels(formula_sides: Sides) -> Tally:
     """Return the one table whose cells are the candidates of a formula."""
-    products = {term for terms in both.terms for term in terms}
-    text = shorten(both.text)
-    if both.groups or not both.described:
+    products = {term for terms in formula_sides.terms for term in terms}
+    text = shorten(formula_sides.text)
+    if formula_sides.groups or not formula_sides.described:
         raise FormulaError(
-            f"formula {text!r}: levels are named of one variable, or of one product; write "
-            "'~ town' or '~ town:job'"
+            f"formula {text!r}: levels of one variable, or of one product, are selected; write '~ "
+            "town' or '~ town:job'"
         )
     if len(products) > 1:
-        cross = shorten(":".join(code.code for code in both.described))
+        cross = shorten(":".join(code.code for code in formula_sides.described))
         raise FormulaError(
-            f"formula {text!r} has several terms, and levels of one are named at a time; write "
+            f"formula {text!r} has several terms, and levels of one are selected at a time; write "
             f"'~ {cross}' for the combinations, or one dp_select for each"
         )
-    return Tally(tuple(map(grouping, both.described)))
+    return Tally(tuple(map(grouping, formula_sides.described)))

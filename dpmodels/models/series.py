@@ -54,9 +54,8 @@ def dp_series(
     data
         A row is an event.
     time : str
-        The variable that tells when: a :class:`Date`, a whole number or an
-        ordered category of the codebook, whose public ends are those of the
-        series.
+        The time of the event: a :class:`Date`, a whole number or an ordered category of the
+        codebook, whose public bounds are those of the series.
     by : {"day", "week", "month", "quarter", "year"} or int, optional
         Periods of days, the first and last of which may be cut by the declared
         ends, or of so many days or whole numbers from the first on; by default
@@ -75,14 +74,12 @@ def dp_series(
 
     Notes
     -----
-    Rows without a time, with days outside the declared ones, or of which the
-    event is not true, count as incomplete; whole numbers outside their bounds
-    are held at them.
+    Rows without a time, with days outside the declared ones, or for which the event is not true,
+    count as incomplete; whole numbers outside their bounds are clipped to them.
 
-    Both mechanisms are those of counts that are released as time goes by:
-    every period's numbers depend on it and those before it alone, so that the
-    guarantee would be the same. This is one release of a table that is at
-    hand; what has to be added as it comes is not offered.
+    Both mechanisms are those of continual release: the numbers of every period depend only on it
+    and earlier ones, so that the guarantee would be the same. This is one release of a complete
+    table; adding periods later is not offered.
 
     References
     ----------
@@ -106,18 +103,18 @@ def dp_series(
 
 @spec_of("series")
 def series_way(question: Question) -> Way[SeriesResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_series call."""
     time, by = question.words["time"], question.words["by"]
-    both, over = timed(question.formula, question.codebook, time, by)
-    tally = tallied(both, over)
+    formula_sides, over = timed(question.formula, question.codebook, time, by)
+    tally = tallied(formula_sides, over)
     groups, cells = tally.cells // len(over), len(over)
     facts = CountFacts(1, tally.size, False, question.adjacency, (groups, cells))
 
     return Way(
         question,
-        described_call(both, (tally,)),
+        described_call(formula_sides, (tally,)),
         partial(SeriesResult, time=time, by=by),
-        unbound_cells(both.text, both.codebook, (tally,)),
+        unbound_cells(formula_sides.text, formula_sides.codebook, (tally,)),
         facts,
         lambda mechanism, _: _chosen(mechanism, partial(auto_running, facts, question.private)),
         check=_require_running,
@@ -125,52 +122,55 @@ def series_way(question: Question) -> Way[SeriesResult]:
 
 
 def _require_running(release: Any) -> None:
-    """Refuse sums that are not of counts over time."""
+    """Refuse sums of a mechanism that is not for counts over time."""
     if release.sums not in RUNNING:
         raise FrameError("release.sums: not sums of counts over time")
 
 
 def _chosen(mechanism: object, automatic: Callable[[], tuple[str, str]]) -> Choice[Any]:
-    own = choose(mechanism, RUNNING, automatic)
-    if not isinstance(own.strategy, tuple(RUNNING.values())):
+    choice = choose(mechanism, RUNNING, automatic)
+    if not isinstance(choice.strategy, tuple(RUNNING.values())):
         raise ArgumentError(
-            f"mechanism= is of type {type(own.strategy).__name__}, which counts no running totals; "
-            f"write one of {', '.join(map(repr, RUNNING))}, or dp.mechanisms.Tree(fanout=2)"
+            f"mechanism= is of type {type(choice.strategy).__name__}, which counts no running "
+            f"totals; write one of {', '.join(map(repr, RUNNING))}, or dp.mechanisms.Tree(fanout=2)"
         )
-    return own
+    return choice
 
 
 def timed(formula: str, book: Codebook, time: str, by: str | int | None) -> tuple[Sides, Periods]:
     """Return the sides of a formula, time among its variables, and the periods."""
-    own = sides(formula, book)
+    formula_sides = sides(formula, book)
     over = periods(time, by, book)
-    if any(one.code == over.factor.code for one in (*own.described, *own.groups)):
+    if any(
+        variable.code == over.factor.code
+        for variable in (*formula_sides.described, *formula_sides.groups)
+    ):
         raise FormulaError(
-            f"formula {shorten(own.text)!r} names {over.factor.code!r}, which is the time: "
-            "write the formula without it"
+            f"formula {shorten(formula_sides.text)!r} names {over.factor.code!r}, which is the "
+            "time: write the formula without it"
         )
-    used = {*own.codebook, time}
-    return replace(own, codebook=book.select(name for name in book if name in used)), over
+    used = {*formula_sides.codebook, time}
+    return replace(formula_sides, codebook=book.select(name for name in book if name in used)), over
 
 
-def tallied(both: Sides, over: Periods) -> Tally:
+def tallied(formula_sides: Sides, over: Periods) -> Tally:
     """Return the table of groups, levels of the event and periods."""
-    if len(both.described) > 1:
+    if len(formula_sides.described) > 1:
         raise FormulaError(
-            f"formula {shorten(both.text)!r}: dp_series counts one kind of event; write '~ 1', "
-            "'~ event', or '~ event | group'"
+            f"formula {shorten(formula_sides.text)!r}: dp_series counts one kind of event; write "
+            "'~ 1', '~ event', or '~ event | group'"
         )
-    if not both.described:
-        if not _ALL_ROWS.fullmatch(both.text):
+    if not formula_sides.described:
+        if not _ALL_ROWS.fullmatch(formula_sides.text):
             raise FormulaError(
-                f"formula {shorten(both.text)!r} says nothing to count; write '~ 1' for all rows, "
-                "'~ event', or '~ event | group'"
+                f"formula {shorten(formula_sides.text)!r} names nothing to count; write '~ 1' for "
+                "all rows, '~ event', or '~ event | group'"
             )
-        return Tally((*both.groups, over.factor))
-    (event,) = both.described
+        return Tally((*formula_sides.groups, over.factor))
+    (event,) = formula_sides.described
     if isinstance(event, Category) and event.levels != (False, True):
-        return Tally((*both.groups, event, over.factor))
-    return Tally((*both.groups, _of_events(event, over.factor)))
+        return Tally((*formula_sides.groups, event, over.factor))
+    return Tally((*formula_sides.groups, _of_events(event, over.factor)))
 
 
 def _of_events(event: Varying, time: Category) -> Category:

@@ -1,4 +1,4 @@
-"""``site_release`` and ``combine``: sites that are different organisations, by way of files."""
+"""``site_release`` and ``combine``: sites of different organisations, which exchange files."""
 
 from __future__ import annotations
 
@@ -111,11 +111,11 @@ def site_release(
 
     Notes
     -----
-    The letter is on the disk before the key is used up, and gets its name
-    after. If the process dies in between, the same call again finds the letter
-    under its temporary name and gives it its own; it reads no row and charges
-    nothing. What a key was used for is recorded beside it, in a file with
-    ``.used`` added. Of several processes with one key, one writes a letter.
+    The letter is written before the key is marked as used, and renamed after. If
+    the process dies in between, repeating the call finds the letter under its
+    temporary name and renames it; it reads no row and charges nothing. The use of a
+    key is recorded beside it, in a file with ``.used`` added. Of several processes
+    with one key, one writes a letter.
 
     A ledger lets the site's name in this session, and its key, be used once:
     they are claimed by the charge itself. Keys need a ledger in a file, as a
@@ -163,10 +163,10 @@ def site_release(
     # What a ledger lets a site use once: its name in a session, and its key.
     claims = [("session", f"{session}, site {site}")]
     claims += [] if seat is None else [key_claim(terms, site)]
-    others = () if seat is None else seat.names
-    held = Parties((site,), with_csv((data,), csv), chosen, others)
+    other_sites = () if seat is None else seat.names
+    holders = Parties((site,), with_csv((data,), csv), chosen, other_sites)
     (strategy, plan, _), (statistic,), charged = measured(
-        _way(stated.question), held, "auto", ledger, tuple(claims)
+        _way(stated.question), holders, "auto", ledger, tuple(claims)
     )
     post(write_part(chosen, strategy, statistic, plan, terms, site, seat), path, key, charged)
     return Path(path)
@@ -195,8 +195,8 @@ def combine(files: Sequence[AnyPath]) -> object:
     Notes
     -----
     Where sites have keys, a file of an earlier attempt has another key and is
-    refused. With ``"full"`` and ``"dpdispca"`` give each attempt a ``session``
-    of its own: nothing else tells an older file of the same terms.
+    refused. With ``"full"`` and ``"dpdispca"`` give each attempt a ``session`` of
+    its own: nothing else distinguishes an older file with the same terms.
 
     Examples
     --------
@@ -234,9 +234,9 @@ def combine(files: Sequence[AnyPath]) -> object:
     question, protocol = read_terms(terms)
     sites = tuple(letter.site for letter in letters)
     _require_all(protocol, terms, sites)
-    held, way = Parties(protocol.seats(sites), (), protocol), _way(question)
-    strategy, plan, reason = planned(way, held, "auto", (way.private,))
-    # The rows lie at the sites: of none the lattice and its public facts are told.
+    holders, way = Parties(protocol.seats(sites), (), protocol), _way(question)
+    strategy, plan, reason = planned(way, holders, "auto", (way.private,))
+    # The rows lie at the sites: without any, the statistic has the lattice and its public facts.
     basis = strategy.measure(way.private, plan).fingerprint.digest
     release = of_question(join_parts(protocol, strategy, letters, plan, basis), question)
     return way.of(release, "kept by each site", reason)
@@ -250,7 +250,7 @@ def _way(question: Question) -> Way[object]:
 def _require_all(
     protocol: LetterProtocol, terms: Mapping[str, Any], sites: tuple[str, ...]
 ) -> None:
-    """Refuse to go on without a site whose masks the others carry."""
+    """Refuse to combine without a site whose masks the others contain."""
     if not protocol.keyed:
         return
     absent = sorted(set(terms["keys"]) - set(sites))
@@ -261,14 +261,14 @@ def _require_all(
         )
     strange = sorted(set(sites) - set(terms["keys"]))
     if strange:
-        raise FrameError(f"site {strange[0]!r} is none of the sites that agreed on keys")
+        raise FrameError(f"site {strange[0]!r} is not one of the sites that agreed on keys")
 
 
-# What sites state to each other: a question, a protocol, and the keys of all.
+# The terms of sites: a request, a protocol, and the keys of all.
 
 
 class Stated(NamedTuple):
-    """What a site asks, by which protocol, and both as plain values but for the keys."""
+    """A site's request and protocol, and both as plain values without the keys."""
 
     question: Question
     protocol: LetterProtocol
@@ -292,26 +292,26 @@ def state(
     subset: str | None = None,
     words: Mapping[str, Any],
 ) -> Stated:
-    """Return what a site states, as all others have to; read nothing."""
+    """Return the terms of a site, equal at all sites; read nothing."""
     chosen: LetterProtocol = named_protocol(protocol, SENT)
     declared = _declared(verb)
     if declared is None:
         raise ArgumentError(
             f"verb={said(verb)}: expected one of {', '.join(map(repr, sent_verbs()))}"
         )
-    for name, given in (("site", site), ("session", session)):
-        if not isinstance(given, str) or not given:
-            raise ArgumentError(f"{name}={said(given)}: expected a text that is not empty")
+    for name, value in (("site", site), ("session", session)):
+        if not isinstance(value, str) or not value:
+            raise ArgumentError(f"{name}={said(value)}: expected a text that is not empty")
     _require_words(declared, words)
     all_words = declared.sent({**declared.options, **words})
-    own: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, **all_words}
+    options: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, **all_words}
     question = asked(
-        verb, formula, checked_codebook(codebook), eps, delta, budget, adjacency, **own
+        verb, formula, checked_codebook(codebook), eps, delta, budget, adjacency, **options
     )
     if not isinstance(question.guarantee, ApproxDP | ZCDP):
         raise ArgumentError(f"sites add Gaussian noise: {WRITE_DELTA}, or budget=dp.ZCDP(rho)")
     terms = {**question.plain(), "protocol": protocol_terms(chosen), "session": session}
-    # What the others could not read is said here, before it is paid for.
+    # Refuse here, before the charge, what other sites could not read.
     read = json.loads(json.dumps({**terms, "keys": {site: ""}}))
     conform(STATED, read, "what the site states")
     return Stated(question, chosen, terms)
@@ -320,7 +320,7 @@ def state(
 def seat_of(
     protocol: LetterProtocol, site: str, key: AnyPath | None, cards: Sequence[AnyPath]
 ) -> Seat | None:
-    """Return the site's seat among the others, None where the protocol has no keys."""
+    """Return the site's keys and participants, None where the protocol has no keys."""
     name = protocol.trust.name
     if not protocol.keyed:
         if key is not None or cards:
@@ -354,25 +354,27 @@ def keys_of(seat: Seat | None) -> dict[str, str]:
     """Return all sites' public keys as plain values."""
     if seat is None:
         return {}
-    return {name: own.hex() for name, own in zip(seat.names, seat.public, strict=True)}
+    return {
+        name: public_key.hex() for name, public_key in zip(seat.names, seat.public, strict=True)
+    }
 
 
 def read_terms(terms: Mapping[str, Any]) -> tuple[Question, LetterProtocol]:
-    """Return what letters are of, and refuse what this version does not know."""
-    own = dict(terms["protocol"])
-    name, verb, words = own.pop("name", None), _declared(terms["verb"]), terms["words"]
+    """Return the request and protocol of letters; refuse those unknown to this version."""
+    protocol_terms = dict(terms["protocol"])
+    name, verb, words = protocol_terms.pop("name", None), _declared(terms["verb"]), terms["words"]
     if name not in SENT or verb is None or not words.keys() <= verb.options.keys():
-        raise FrameError("the files are of a verb, words or a protocol that this version lacks")
+        raise FrameError("this version lacks the verb, an option or the protocol of the files")
     _read_words(verb, words, "terms.words")
     question = Question.of({**terms, "words": verb.sent({**verb.options, **words})})
     if not isinstance(question.guarantee, ApproxDP | ZCDP):
         raise FrameError("terms.guarantee: sites add Gaussian noise, which has no pure guarantee")
-    made: LetterProtocol = conform(SENT[name], own, "terms.protocol")
-    return question, made
+    protocol: LetterProtocol = conform(SENT[name], protocol_terms, "terms.protocol")
+    return question, protocol
 
 
 def sent_verbs() -> dict[str, Verb]:
-    """Return the verbs of which sites can send their parts, the first the usual one."""
+    """Return the verbs whose parts sites can send, the default first."""
     verbs = {name: verb for name, verb in all_verbs().items() if verb.gaussian}
     return {"pca": verbs["pca"], **verbs}
 
@@ -383,16 +385,16 @@ def _declared(name: object) -> Verb | None:
 
 
 def _require_words(verb: Verb, words: Mapping[str, object]) -> None:
-    """Refuse words that a verb does not take here, or that no file can hold."""
+    """Refuse options that a verb does not take here, or that a file cannot represent."""
     strange = [word for word in words if word not in verb.options]
     if strange:
-        known = ", ".join(verb.options) or "none"
+        expected = ", ".join(verb.options) or "none"
         raise ArgumentError(
-            f"{strange[0]}= is no word of verb {verb.name!r} here; expected: {known}"
+            f"{strange[0]}= is not a parameter of verb {verb.name!r} here; expected: {expected}"
         )
     if not all(map(_is_plain, words.values())):
         raise ArgumentError(
-            "the words of a site's file are texts, numbers, lists of numbers, True, False or None"
+            "the options in a site's file are texts, numbers, lists of numbers, True, False or None"
         )
     _read_words(verb, json.loads(json.dumps(dict(words))), "words")
 
@@ -402,7 +404,7 @@ def _read_words(verb: Verb, plain: Mapping[str, object], where: str) -> None:
 
 
 def _is_plain(value: object) -> bool:
-    many = value if isinstance(value, list | tuple) else ()
+    items = value if isinstance(value, list | tuple) else ()
     return isinstance(value, str | int | float | list | tuple | None) and all(
-        isinstance(one, int | float) for one in many
+        isinstance(item, int | float) for item in items
     )

@@ -1,4 +1,4 @@
-"""Both halves of a release over a network: a site answers once, the aggregator asks all first."""
+"""A release over a network: a site answers once, the aggregator first asks all for their terms."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LOG: Final = logging.getLogger("dpmodels.sites")
 
 @dataclass(frozen=True, repr=False)
 class SiteAnswers:
-    """What one site states, and how it answers."""
+    """The terms of one site, and its answers."""
 
     site: str
     protocol: LetterProtocol
@@ -54,30 +54,30 @@ class SiteAnswers:
         if keyed and bool(self.cards) == bool(self.sites):
             raise ArgumentError(
                 f"protocol={name!r} needs either cards=, those of all sites, or sites=, their "
-                "names, if the aggregator is trusted to hand on their keys"
+                "names, if the aggregator is trusted to pass on their keys"
             )
         if self.sites and self.site not in self.sites:
             raise ArgumentError(f"sites=: this site, {self.site!r}, is not among them")
         require_key_record(self.protocol, self.ledger)
 
-    def answer(self, question: str, asked: Mapping[str, Any]) -> Answer:
+    def answer(self, question: str, request: Mapping[str, Any]) -> Answer:
         """Return what goes back to the aggregator; never raise, never quote a row."""
         try:
             with self._alone:
-                return {"site": self.site} | self._answer(question, asked)
+                return {"site": self.site} | self._answer(question, request)
         except DPModelsError as error:
             kind = type(error).__name__
             _LOG.warning("site %r did not answer. %s: %s", self.site, kind, error)
         except Exception:
-            # What a reader of rows raises may quote one: not even its name goes on.
+            # An error while reading may quote a row: not even its class is sent.
             kind = "an error outside dpmodels"
             _LOG.warning("site %r did not answer: %s", self.site, kind)
         return {"site": self.site, "refusal": f"it cannot answer ({kind}); its own log says why"}
 
-    def _answer(self, question: str, asked: Mapping[str, Any]) -> Answer:
+    def _answer(self, question: str, request: Mapping[str, Any]) -> Answer:
         session = self.terms["session"]
-        if asked.get("session") != session:
-            return self._refusal(f"its session is {session!r}, another one than was asked for")
+        if request.get("session") != session:
+            return self._refusal(f"its session is {session!r}, not the requested one")
         if self.key is not None:
             finish(self.key, self.site, self.path, self.terms, self.ledger)
         if self.path.exists():
@@ -88,15 +88,17 @@ class SiteAnswers:
         require_places(self.path, self.key)
         if question == TERMS:
             return {"terms": {**self.terms, "keys": self._known_keys()}}
-        handed = asked.get("keys")
-        if self.sites and (not isinstance(handed, Mapping) or set(handed) != set(self.sites)):
+        received_keys = request.get("keys")
+        if self.sites and (
+            not isinstance(received_keys, Mapping) or set(received_keys) != set(self.sites)
+        ):
             return self._refusal("it does not agree: the keys are not those of the sites it named")
         with TemporaryDirectory() as folder:
-            cards = self._cards(handed, Path(folder))
+            cards = self._cards(received_keys, Path(folder))
             keys = keys_of(seat_of(self.protocol, self.site, self.key, cards))
-            found = difference({**self.terms, "keys": keys}, asked)
-            if found:
-                return self._refusal(f"it does not agree: {found}")
+            mismatch = difference({**self.terms, "keys": keys}, request)
+            if mismatch:
+                return self._refusal(f"it does not agree: {mismatch}")
             self.release(key=self.key, cards=cards)
         return {"letter": self.path.read_text(encoding="utf-8")}
 
@@ -106,12 +108,12 @@ class SiteAnswers:
         assert self.key is not None
         return {self.site: public_bytes(take_seat(self.key, self.site, ()).private).hex()}
 
-    def _cards(self, handed: Any, folder: Path) -> Sequence[AnyPath]:
-        """Return one's own copies of the cards, or else those handed on."""
+    def _cards(self, received_keys: Any, folder: Path) -> Sequence[AnyPath]:
+        """Return the site's own copies of the cards, or else those received."""
         if not self.sites:
             return self.cards
-        cards = [folder / f"{place}.card" for place in range(len(handed))]
-        for card, (name, public) in zip(cards, handed.items(), strict=True):
+        cards = [folder / f"{position}.card" for position in range(len(received_keys))]
+        for card, (name, public) in zip(cards, received_keys.items(), strict=True):
             write_card(card, name, str(public))
         return cards
 
@@ -131,28 +133,30 @@ def ask_sites(
     """Gather one letter of each site, once all have stated the same terms."""
     until = time.monotonic() + timeout
     files = {site: folder / f"{quote(site, safe='')}.json" for site in sites}
-    taken = [str(file) for file in files.values() if file.exists()]
-    if taken:
-        raise FrameError(f"{taken[0]!r} is there already; give a folder without letters")
-    made = not folder.exists()
+    existing = [str(file) for file in files.values() if file.exists()]
+    if existing:
+        raise FrameError(f"{existing[0]!r} is there already; give a folder without letters")
+    is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     for file in files.values():
         require_target(file)
     try:
-        at, stated = _meet(post, sites, session, until)
+        site_of_node, stated = _meet(post, sites, session, until)
         terms = agreed_terms(stated)
     except FrameError:
-        if made:
+        if is_new:
             folder.rmdir()
         raise
-    post.send(LETTER, dict.fromkeys(at, terms), max(until - time.monotonic(), 1.0))
-    failed = _receive(post, at, terms, files, until)
+    post.send(LETTER, dict.fromkeys(site_of_node, terms), max(until - time.monotonic(), 1.0))
+    failed = _receive(post, site_of_node, terms, files, until)
     if failed:
         site, why = next(iter(failed.items()))
-        kept = ", ".join(str(file) for name, file in files.items() if name not in failed)
+        letters = ", ".join(
+            str(file) for site_name, file in files.items() if site_name not in failed
+        )
         raise FrameError(
             f"site {site!r}: {why}; nothing was combined. "
-            f"Letters that came: {kept or 'none'}; dp.combine takes them with those that are "
+            f"Letters that came: {letters or 'none'}; dp.combine takes them with those that are "
             "missing, written by dp.site_release"
         )
     return list(files.values())
@@ -160,20 +164,20 @@ def ask_sites(
 
 def agreed_terms(stated: Mapping[str, Terms]) -> Terms:
     """Return the terms that all sites stated, with the keys of all."""
-    (first, own), *others = stated.items()
+    (first, first_terms), *remaining = stated.items()
     keys: dict[str, str] = {}
     for site, terms in stated.items():
         for name, public in terms["keys"].items():
             if keys.setdefault(name, public) != public:
                 raise FrameError(f"site {site!r} has another key of site {name!r}; {_UNTOUCHED}")
-    common = {**own, "keys": dict(sorted(keys.items()))}
-    for site, terms in others:
-        found = difference(common, {**terms, "keys": common["keys"]})
-        if found:
+    common = {**first_terms, "keys": dict(sorted(keys.items()))}
+    for site, terms in remaining:
+        mismatch = difference(common, {**terms, "keys": common["keys"]})
+        if mismatch:
             raise FrameError(
-                f"sites {first!r} and {site!r} do not state the same: {found}; {_UNTOUCHED}"
+                f"sites {first!r} and {site!r} do not state the same: {mismatch}; {_UNTOUCHED}"
             )
-    if SENT[own["protocol"]["name"]].keyed and set(keys) != set(stated):
+    if SENT[first_terms["protocol"]["name"]].keyed and set(keys) != set(stated):
         strange = sorted(set(keys) ^ set(stated))[0]
         raise FrameError(
             f"site {strange!r} is not both asked here and known to the others by its key; "
@@ -185,55 +189,55 @@ def agreed_terms(stated: Mapping[str, Terms]) -> Terms:
 def _meet(
     post: Post, sites: Sequence[str], session: str, until: float
 ) -> tuple[dict[int, str], dict[str, Terms]]:
-    """Ask every node who it is and what it states, until all sites are known."""
-    at: dict[int, str] = {}
+    """Ask every node for its site and terms, until all sites are known."""
+    site_of_node: dict[int, str] = {}
     stated: dict[str, Terms] = {}
-    asked: set[int] = set()
+    asked_nodes: set[int] = set()
     silent: set[int] = set()
     failure = ""
     while len(stated) < len(sites):
-        new = _ask(post, asked, session, until)
-        asked.update(new)
+        new = _ask(post, asked_nodes, session, until)
+        asked_nodes.update(new)
         silent.update(new)
-        for node, said in post.arrived():
+        for node, answer in post.arrived():
             silent.discard(node)
-            site: Any = said.get("site")
-            if "failure" in said:
-                failure = f" (a node: {_quoted(said['failure'], 200)})"
+            site: Any = answer.get("site")
+            if "failure" in answer:
+                failure = f" (a node: {_quoted(answer['failure'], 200)})"
             elif site not in sites:
                 continue
             else:
-                at[node], stated[site] = site, _terms_of(site, said, stated)
-        hopeless = failure and not silent and len(asked) >= len(sites)
+                site_of_node[node], stated[site] = site, _terms_of(site, answer, stated)
+        hopeless = failure and not silent and len(asked_nodes) >= len(sites)
         if len(stated) < len(sites) and (hopeless or time.monotonic() > until):
             absent = next(site for site in sites if site not in stated)
             raise FrameError(f"site {absent!r} did not answer{failure}; {_UNTOUCHED}")
         time.sleep(0 if len(stated) == len(sites) else _PAUSE)
-    return at, {site: stated[site] for site in sites}
+    return site_of_node, {site: stated[site] for site in sites}
 
 
-def _ask(post: Post, asked: set[int], session: str, until: float) -> list[int]:
+def _ask(post: Post, asked_nodes: set[int], session: str, until: float) -> list[int]:
     """Ask the nodes that were not asked before; return them."""
-    new = [node for node in post.nodes() if node not in asked]
+    new = [node for node in post.nodes() if node not in asked_nodes]
     post.send(TERMS, {node: {"session": session} for node in new}, until - time.monotonic())
     return new
 
 
-def _terms_of(site: str, said: Mapping[str, Any], stated: Mapping[str, Terms]) -> Terms:
-    """Return the terms in a site's answer, the first and only one."""
-    if "terms" not in said:
-        why = _quoted(said.get("refusal", "it did not say what was asked"), 300)
+def _terms_of(site: str, answer: Mapping[str, Any], stated: Mapping[str, Terms]) -> Terms:
+    """Return the terms in a site's answer, which is its only one."""
+    if "terms" not in answer:
+        why = _quoted(answer.get("refusal", "it did not answer the question"), 300)
         raise FrameError(f"site {site!r} refuses: {why}; {_UNTOUCHED}")
-    if not _are_terms(said["terms"]):
+    if not _are_terms(answer["terms"]):
         raise FrameError(f"site {site!r} uses another version of dpmodels; {_UNTOUCHED}")
     if site in stated:
         raise FrameError(f"two nodes say they are site {site!r}; {_UNTOUCHED}")
-    terms: Terms = said["terms"]
+    terms: Terms = answer["terms"]
     return terms
 
 
 def _are_terms(plain: Any) -> bool:
-    """Tell whether terms are of the shape that all state."""
+    """Whether terms have the expected structure."""
     try:
         conform(STATED, plain, "")
     except FrameError:
@@ -241,58 +245,64 @@ def _are_terms(plain: Any) -> bool:
     return plain["protocol"].get("name") in SENT
 
 
-def _quoted(text: object, most: int) -> str:
-    """Return what a node wrote, as it can be printed."""
-    return shorten(printed(str(text)), most)
+def _quoted(text: object, max_length: int) -> str:
+    """Return the printable text of a node."""
+    return shorten(printed(str(text)), max_length)
 
 
 def _receive(
-    post: Post, at: Mapping[int, str], terms: Terms, files: Mapping[str, Path], until: float
+    post: Post,
+    site_of_node: Mapping[int, str],
+    terms: Terms,
+    files: Mapping[str, Path],
+    until: float,
 ) -> dict[str, str]:
-    """Put the letters of all sites into files; return why, of those of which none came."""
-    waiting, failed = dict(at), {}
+    """Write the letters of all sites to files; return the reason for each missing one."""
+    waiting, failed = dict(site_of_node), {}
     while waiting and time.monotonic() <= until:
-        for node, said in post.arrived():
+        for node, answer in post.arrived():
             if node not in waiting:
                 continue
             site = waiting.pop(node)
-            if "letter" not in said:
-                why = said.get("refusal") or said.get("failure") or "it did not send a letter"
+            if "letter" not in answer:
+                why = answer.get("refusal") or answer.get("failure") or "it did not send a letter"
                 failed[site] = _quoted(why, 300)
                 continue
-            wrong = _store(str(said["letter"]), site, terms, files[site])
-            if wrong:
-                failed[site] = wrong
+            mismatch = _store(str(answer["letter"]), site, terms, files[site])
+            if mismatch:
+                failed[site] = mismatch
         time.sleep(_PAUSE if waiting else 0)
     return failed | dict.fromkeys(waiting.values(), "it did not answer in time")
 
 
 def _store(text: str, site: str, terms: Terms, file: Path) -> str:
-    """Keep a letter; say what is wrong with it, nothing where it is as agreed."""
+    """Write a letter; return what is wrong with it, or an empty text."""
     try:
         write_whole(file, text.encode(errors="replace"))
         letter = read_letter(file)
     except FrameError as error:
         return str(error)
-    own = {name: value for name, value in letter.terms.items() if name != "basis"}
-    wrong = difference(terms, own)
+    terms_sent = {name: value for name, value in letter.terms.items() if name != "basis"}
+    mismatch = difference(terms, terms_sent)
     if letter.site != site:
         return f"its letter is of site {shorten(letter.site)!r}"
-    return f"its letter is of other terms: {wrong}" if wrong else ""
+    return f"its letter is of other terms: {mismatch}" if mismatch else ""
 
 
-# What carries a release over a network: questions to nodes, and their answers.
+# The transport of a release over a network: questions to nodes, and their answers.
 
 
 class Post(Protocol):
-    """What carries questions to nodes and brings their answers."""
+    """Sends questions to nodes and returns their answers."""
 
     def nodes(self) -> Sequence[int]:
         """Return the nodes that are connected now."""
         ...
 
-    def send(self, question: str, asked: Mapping[int, Mapping[str, Any]], seconds: float) -> None:
-        """Ask nodes; a question not taken up in that time is void."""
+    def send(
+        self, question: str, contents: Mapping[int, Mapping[str, Any]], seconds: float
+    ) -> None:
+        """Ask nodes; a question not received in that time expires."""
         ...
 
     def arrived(self) -> Sequence[tuple[int, Mapping[str, Any]]]:

@@ -53,15 +53,14 @@ def split_budget(
     Parameters
     ----------
     recipe : callable
-        Takes the rows, then one parameter a stage, two or more; returns a
-        score. What a stage is given are the words ``budget`` and ``ledger``,
-        to be handed to its verb: ``recipe(rows, pca, svm)`` calls
-        ``dp.dp_pca(..., **pca)`` and ``dp.dp_svm(..., **svm)``. Parameters
-        with defaults are no stages.
+        Takes the rows, then one parameter a stage, two or more; returns a score. Each stage gets
+        the options ``budget`` and ``ledger`` for its verb: ``recipe(rows, pca, svm)`` calls
+        ``dp.dp_pca(..., **pca)`` and ``dp.dp_svm(..., **svm)``. Parameters with defaults are not
+        stages.
     data : object
-        **Public or simulated rows**, like the private ones; handed to the
-        recipe as they are. Scores on private rows would give them away: no
-        guarantee covers what this function returns, and it cannot tell.
+        **Public or simulated rows**, like the private ones; passed to the recipe unchanged. Scores
+        on private rows would reveal them: no guarantee covers the output of this function, which
+        cannot check this.
     eps, delta, budget
         The guarantee of all stages together, as for :func:`dp_pca`.
     shares : array_like, optional
@@ -71,35 +70,34 @@ def split_budget(
     repeats : int
         Runs of each division, from 2.
     best : {"largest", "smallest"}
-        Which score is the best.
+        Whether large or small scores are better.
     adjacency : {"replace", "add-remove"}
-        Who is a neighbour, as in the recipe's verbs.
+        The neighbours, as in the recipe's verbs.
 
     Returns
     -------
     SplitResult
-        Its ``budgets`` are the words of the stages in the best division.
+        Its ``budgets`` are those of the stages in the best division.
 
     Raises
     ------
     ArgumentError
-        If the recipe has fewer than two stages, fails, leaves a stage out or
-        returns no finite number; if its stages cost more than the whole; if
-        an argument is none of the above. Messages about a run name its shares.
+        If the recipe has fewer than two stages, fails, leaves a stage out or returns no finite
+        number; if its stages cost more than the budget; if an argument is invalid. Messages about a
+        run name its shares.
     BudgetError
-        If the budget makes no sense.
+        If the budget is invalid.
 
     Notes
     -----
-    Every run is made inside a simulation of its own, with the same random words
-    for all divisions; each stage has a ledger that refuses what goes beyond its
-    part. The parts compose to the whole: eps and rho add up; with a delta,
-    stages of Gaussian noise divide ``1/m**2`` of their joint multiplier, which
-    is exact, and other stages their share of eps. Which are which is read off
-    the ledgers, in a run that is not counted.
+    Every run is made inside a simulation of its own, with the same random words for all divisions;
+    each stage has a ledger that refuses what goes beyond its part. The parts compose to the whole:
+    eps and rho add up; with a delta, stages of Gaussian noise divide ``1/m**2`` of their joint
+    multiplier, which is exact, and other stages their share of eps. The kind of each stage is read
+    off the ledgers, in a run that is not scored.
 
-    The best division depends on the budget, the number of rows and what they
-    are like: rows to plan with have to be like those to come in all three.
+    The best division depends on the budget, the number of rows and their distribution: public rows
+    must resemble the private ones in both.
 
     References
     ----------
@@ -144,7 +142,7 @@ def split_budget(
 
 
 class _Trial(NamedTuple):
-    """A recipe, its rows, what is asked and the divisions to try."""
+    """A recipe, its rows, the request and the divisions to try."""
 
     recipe: Callable[..., float]
     data: object
@@ -153,62 +151,66 @@ class _Trial(NamedTuple):
 
 
 def _tried(trial: _Trial, gaussian: Sequence[bool]) -> SplitResult:
-    """Run all divisions; start again where a stage's noise is not of the kind assumed."""
-    asked = trial.question
-    scores = np.empty((len(trial.shares), asked.repeats))
+    """Run all divisions; restart if a stage's noise is not of the assumed kind."""
+    question = trial.question
+    scores = np.empty((len(trial.shares), question.repeats))
     for number, shares in enumerate(trial.shares):
-        for repeat in range(asked.repeats):
-            scores[number, repeat], seen = _run(trial, shares, gaussian, repeat)
-            still = [old and new for old, new in zip(gaussian, seen, strict=True)]
-            if still != list(gaussian):
-                return _tried(trial, still)
-    divisions = tuple(divide(asked.guarantee, shares, gaussian) for shares in trial.shares)
-    return SplitResult(asked, trial.shares, divisions, scores)
+        for repeat in range(question.repeats):
+            scores[number, repeat], observed = _run(trial, shares, gaussian, repeat)
+            remaining = [old and new for old, new in zip(gaussian, observed, strict=True)]
+            if remaining != list(gaussian):
+                return _tried(trial, remaining)
+    divisions = tuple(divide(question.guarantee, shares, gaussian) for shares in trial.shares)
+    return SplitResult(question, trial.shares, divisions, scores)
 
 
 def _run(
     trial: _Trial, shares: Floats, gaussian: Sequence[bool], repeat: int
 ) -> tuple[float, list[bool]]:
-    """Run the recipe once; return its score and whose noise was Gaussian throughout."""
-    asked = trial.question
-    budgets = divide(asked.guarantee, shares.tolist(), gaussian)
-    ledgers = [Ledger(budget=own, adjacency=asked.adjacency) for own in budgets]
+    """Run the recipe once; return its score and which stages had only Gaussian noise."""
+    question = trial.question
+    budgets = divide(question.guarantee, shares.tolist(), gaussian)
+    ledgers = [Ledger(budget=guarantee, adjacency=question.adjacency) for guarantee in budgets]
     words = {
-        stage: {"budget": own, "ledger": ledger}
-        for stage, own, ledger in zip(asked.stages, budgets, ledgers, strict=True)
+        stage: {"budget": guarantee, "ledger": ledger}
+        for stage, guarantee, ledger in zip(question.stages, budgets, ledgers, strict=True)
     }
-    where = f"with shares {' : '.join(asked.stages)} = {ratio(shares)}"
+    where = f"with shares {' : '.join(question.stages)} = {ratio(shares)}"
     try:
         with simulation(seed=SEED + repeat):
-            given = trial.recipe(trial.data, **words)
+            score = trial.recipe(trial.data, **words)
     except Exception as error:
-        own = f": {error}" if isinstance(error, DPModelsError) else ""
-        raise ArgumentError(f"the recipe raised {type(error).__name__} {where}{own}") from error
-    _require_spent(asked.stages, ledgers, where)
-    events = [[one for entry in own.entries for one in entry.events] for own in ledgers]
-    seen = [all(isinstance(one, GaussianEvent) for one in own) for own in events]
-    if all(now or not assumed for now, assumed in zip(seen, gaussian, strict=True)):
-        _check_together(asked, [one for own in events for one in own], where)
-    return _score(given, where), seen
+        detail = f": {error}" if isinstance(error, DPModelsError) else ""
+        raise ArgumentError(f"the recipe raised {type(error).__name__} {where}{detail}") from error
+    _require_spent(question.stages, ledgers, where)
+    events = [[event for entry in ledger.entries for event in entry.events] for ledger in ledgers]
+    observed = [
+        all(isinstance(event, GaussianEvent) for event in stage_events) for stage_events in events
+    ]
+    if all(now or not assumed for now, assumed in zip(observed, gaussian, strict=True)):
+        _check_together(
+            question, [event for stage_events in events for event in stage_events], where
+        )
+    return _score(score, where), observed
 
 
 def _require_spent(stages: Sequence[str], ledgers: Sequence[Ledger], where: str) -> None:
     for stage, ledger in zip(stages, ledgers, strict=True):
         if not ledger.entries:
             raise ArgumentError(
-                f"the recipe spent nothing of stage {stage!r} {where}: hand its words on to the "
+                f"the recipe spent nothing of stage {stage!r} {where}: pass its options to the "
                 f"verb, dp.dp_...(..., **{stage})"
             )
 
 
-def _check_together(asked: SplitQuestion, events: Sequence[Event], where: str) -> None:
-    """Refuse stages that keep to their parts and yet cost more than the whole together.
+def _check_together(question: SplitQuestion, events: Sequence[Event], where: str) -> None:
+    """Refuse stages that keep to their parts but together cost more than the budget.
 
     A stage of many releases may: at the same delta they cost less than the sum of their eps.
     """
-    ledger = Ledger(budget=asked.guarantee, adjacency=asked.adjacency)
+    ledger = Ledger(budget=question.guarantee, adjacency=question.adjacency)
     try:
-        ledger.charge(events, adjacency=asked.adjacency, label=asked.recipe)
+        ledger.charge(events, adjacency=question.adjacency, label=question.recipe)
     except LedgerError as error:
         raise ArgumentError(
             f"the recipe's stages cost more than the budget {where}: divide a stage's eps between "
@@ -216,12 +218,12 @@ def _check_together(asked: SplitQuestion, events: Sequence[Event], where: str) -
         ) from None
 
 
-def _score(given: object, where: str) -> float:
-    score = real(given.item() if isinstance(given, np.generic) else given)
+def _score(value: object, where: str) -> float:
+    score = real(value.item() if isinstance(value, np.generic) else value)
     if math.isnan(score):
-        shown = given if isinstance(given, Real) else type(given).__name__
+        description = value if isinstance(value, Real) else type(value).__name__
         raise ArgumentError(
-            f"the recipe returned {shown} {where}: return one finite number, the score, such "
+            f"the recipe returned {description} {where}: return one finite number, the score, such "
             "as that of a useless model where the budget leaves nothing else"
         )
     return score
@@ -237,31 +239,35 @@ def _stages(recipe: object) -> tuple[str, ...]:
     except (TypeError, ValueError):
         parameters = []
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    stages = [own.name for own in parameters[1:] if own.default is own.empty]
+    stages = [
+        parameter.name for parameter in parameters[1:] if parameter.default is parameter.empty
+    ]
     if len(stages) < 2 or any(
-        own.kind not in by_name for own in parameters[1:] if own.default is own.empty
+        parameter.kind not in by_name
+        for parameter in parameters[1:]
+        if parameter.default is parameter.empty
     ):
         raise ArgumentError(
             f"the recipe has the stages {', '.join(stages) or 'none'}: expected two parameters or "
             f"more after the rows, one a stage, each with a name; {write}"
         )
-    taken = sorted(set(stages) & set(COLUMNS))
-    if taken:
+    reserved = sorted(set(stages) & set(COLUMNS))
+    if reserved:
         raise ArgumentError(
-            f"the stage {taken[0]!r} has the name of a column of the result: rename it"
+            f"the stage {reserved[0]!r} has the name of a column of the result: rename it"
         )
     return tuple(stages)
 
 
-def _shares(given: ArrayLike | None, stages: int) -> Floats:
+def _shares(shares: ArrayLike | None, stages: int) -> Floats:
     """Return one row of shares for each division."""
-    if given is None and stages > 2:
+    if shares is None and stages > 2:
         raise ArgumentError(
             f"shares=None: with {stages} stages say which divisions to try, one row of {stages} "
             "shares each, such as shares=[(0.2, 0.3, 0.5), (0.4, 0.3, 0.3)]"
         )
     try:
-        values: Floats = np.asarray(TENTHS if given is None else given, dtype=np.float64)
+        values: Floats = np.asarray(TENTHS if shares is None else shares, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.empty(0)
     if stages == 2 and values.ndim == 1:

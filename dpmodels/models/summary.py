@@ -54,10 +54,9 @@ def dp_summary(
     a row's L1 norm is m and its L2 norm √m, so that Gaussian noise grows with
     the root of the number of variables.
 
-    The column of all groups together and the tests are made of what is released
-    for the groups, at no further cost: Welch's t or his analysis of variance for
-    means, chi-square for counts, with the noise counted in. p-values are not
-    adjusted for their number.
+    The column of all groups together and the tests use the release of the groups,
+    at no further cost: Welch's t or his analysis of variance for means, chi-square
+    for counts, allowing for the noise. p-values are not adjusted for their number.
 
     References
     ----------
@@ -78,26 +77,28 @@ def dp_summary(
 
 @spec_of("summary", gaussian="gaussian")
 def summary_way(question: Question) -> Way[OverviewResult]:
-    """Return the way of the verb's question."""
-    both = sides(question.formula, question.codebook)
+    """Build the specification of a dp_summary call."""
+    formula_sides = sides(question.formula, question.codebook)
     tested = truth("tests", question.words["tests"])
-    if tested and not both.groups:
+    if tested and not formula_sides.groups:
         raise FormulaError(
-            f"formula {shorten(both.text)!r} has no groups, and tests=True compares them; write "
-            "'a + b ~ group'"
+            f"formula {shorten(formula_sides.text)!r} has no groups, and tests=True compares them; "
+            "write 'a + b ~ group'"
         )
-    made = partial(OverviewResult, strata=len(both.groups), tested=tested)
-    return described_way(question, both, tables(both, question.adjacency), made)
+    result = partial(OverviewResult, strata=len(formula_sides.groups), tested=tested)
+    return described_way(question, formula_sides, tables(formula_sides, question.adjacency), result)
 
 
-def tables(both: Sides, neighbours: Adjacency) -> tuple[Tally, ...]:
+def tables(formula_sides: Sides, neighbours: Adjacency) -> tuple[Tally, ...]:
     """Return a table for each variable that is described."""
-    if not both.described:
+    if not formula_sides.described:
         raise FormulaError(
-            f"formula {shorten(both.text)!r} names no variable to describe; write '~ a + b' or "
-            "'a + b ~ group'"
+            f"formula {shorten(formula_sides.text)!r} has no variable to describe; write '~ a + b' "
+            "or 'a + b ~ group'"
         )
-    return tuple(_tally(value, both.groups, neighbours) for value in both.described)
+    return tuple(
+        _tally(value, formula_sides.groups, neighbours) for value in formula_sides.described
+    )
 
 
 def _tally(value: Varying, strata: tuple[Category, ...], neighbours: Adjacency) -> Tally:

@@ -1,4 +1,4 @@
-"""``dp_survey``: answers that came in randomised, tabulated or modelled, free of charge."""
+"""``dp_survey``: tables and regressions of randomised answers, free of charge."""
 
 from __future__ import annotations
 
@@ -64,26 +64,25 @@ def dp_survey(
     strata: Strata = None,
     csv: CsvMode | None = None,
 ) -> SurveyResult | Any:
-    """Read answers that respondents randomised themselves: estimates, errors, tests, regression.
+    """Analyse answers that respondents randomised themselves: estimates, errors, tests, regression.
 
     Parameters
     ----------
     formula : str
-        ``"~ drug + sex"``: the shares of all combinations of answers, of which
-        one question at least was randomised. ``"drug ~ age + sex"``: logistic
-        regression of a randomised answer of two levels, or compared with one,
-        ``"drug == 'often' ~ age"``, by terms that were not randomised.
+        ``"~ drug + sex"``: the proportions of all combinations of answers, with at least one
+        randomised question. ``"drug ~ age + sex"``: logistic regression of a randomised answer of
+        two levels, or compared with one, ``"drug == 'often' ~ age"``, by terms that were not
+        randomised.
     answers : frame
-        The answers as they came, one row a respondent: anything that the other
-        verbs read.
+        The reported answers, one row per respondent, in any format that other verbs read.
     device : mapping
         The device of each randomised question, by its variable.
     codebook : Codebook, mapping, draft, path or None
-        Public bounds and levels of the other variables; of randomised ones the
-        device knows the levels.
+        Public bounds and levels of the other variables; the device has the levels of randomised
+        ones.
     weights : str, optional
-        A number of the codebook: the weight of each respondent. Who has none
-        above 0 is left out.
+        A number of the codebook: the weight of each respondent. Respondents without a positive
+        weight are left out.
     strata : str or mapping, optional
         A category of the codebook within which respondents were drawn. With the
         population's shares or sizes, ``{"region": {"n": 0.4, "s": 0.6}}``,
@@ -103,15 +102,14 @@ def dp_survey(
 
     Notes
     -----
-    Nothing is charged: who sees the answers has seen what this verb sees. The
-    guarantee is local. It holds for each respondent, of the randomised answers
-    of the formula together, and rests on the device having been used before
-    answering, which no computation can see. Columns that came as they were,
-    such as age or sex, are those of the respondents and are not protected by
-    it: their counts, and fits by them, are as exact as in any survey.
+    Nothing is charged: the answers are already randomised. The guarantee is local. It holds for
+    each respondent, for the randomised answers of the formula together, and requires that the
+    device was used before answering, which cannot be checked. Columns that were not randomised,
+    such as age or sex, are not protected: their counts, and fits by them, are as exact as in any
+    survey.
 
-    A respondent whose answer is missing, or impossible under the device, counts
-    as incomplete and is left out. The shares are those of the others.
+    A respondent whose answer is missing, or impossible under the device, counts as incomplete and
+    is left out. Proportions are of the others.
 
     References
     ----------
@@ -133,8 +131,8 @@ def dp_survey(
     ['Intercept', 'sex[T.M]']
     """
     devices = checked_devices(device)
-    held = Codebook() if codebook is None else declared(codebook, answers, None, formula)
-    book = with_levels(held, devices)
+    declarations = Codebook() if codebook is None else declared(codebook, answers, None, formula)
+    book = with_levels(declarations, devices)
     (answers,) = with_csv((answers,), csv)
     if parse(formula, book).response:
         return _modelled(formula, answers, book, devices, weights, strata)
@@ -149,15 +147,15 @@ def _tabulated(
     weights: str | None,
     strata: Strata,
 ) -> object:
-    both = sides(formula, book)
-    tally = counted(both)
+    formula_sides = sides(formula, book)
+    tally = counted(formula_sides)
     if tally.cells > MOST_CELLS:
         raise FormulaError(
-            f"formula {shorten(both.text)!r} has {tally.cells:,} combinations of answers; at most "
-            f"{MOST_CELLS:,} are estimated. Use fewer questions or levels"
+            f"formula {shorten(formula_sides.text)!r} has {tally.cells:,} combinations of answers; "
+            f"at most {MOST_CELLS:,} are estimated. Use fewer questions or levels"
         )
-    channels = channels_of(both.text, tally.factors, both.codebook, devices)
-    who = respondents(answers, both.codebook, book, weights, strata)
+    channels = channels_of(formula_sides.text, tally.factors, formula_sides.codebook, devices)
+    who = respondents(answers, formula_sides.codebook, book, weights, strata)
     values, weighed, squares, incomplete = counted_answers(who, tally)
     release = AnswersRelease(
         values=values,
@@ -181,19 +179,19 @@ def _modelled(
     strata: Strata,
 ) -> object:
     name = strata if isinstance(strata, str) else next(iter(strata or ()), None)
-    apart = [one for one in (weights, name) if one is not None]
-    both = two_sided(formula, book, apart=apart)
-    channel = _channel(both, devices)
-    used = Codebook({**both.terms.codebook, **both.response.codebook})
-    levels(both, "dp_survey")
+    excluded = [name for name in (weights, name) if name is not None]
+    equation = two_sided(formula, book, apart=excluded)
+    channel = _channel(equation, devices)
+    used = Codebook({**equation.terms.codebook, **equation.response.codebook})
+    levels(equation, "dp_survey")
     who = respondents(answers, used, book, weights, strata)
     if who.shares is not None:
         raise FormulaError(
-            f"formula {shorten(formula)!r} is a regression, which shares of a population do not "
-            f"weigh; write strata={who.stratified!r}, and weights= of the respondents"
+            f"formula {shorten(formula)!r} is a regression, which is not weighted by a "
+            f"population's shares; write strata={who.stratified!r}, and weights= of the respondents"
         )
     fit, null, complete, incomplete = fitted_answers(
-        who, both, channel.truth, (1 - channel.truth) * channel.law[1]
+        who, equation, channel.truth, (1 - channel.truth) * channel.law[1]
     )
     release = AnswersFitRelease(
         coefficients=fit.coefficients,
@@ -211,7 +209,7 @@ def _modelled(
 def _result(
     formula: str, book: Codebook, release: Released, weights: str | None, strata: str | None
 ) -> object:
-    """Return the result of what was counted or fitted."""
+    """Return the result of a release."""
     words = {"weights": weights, "strata": strata}
     relation = release.adjacency
     request = Question("survey", formula, book, release.guarantee, relation, words)
@@ -223,27 +221,29 @@ def survey_spec(request: Question) -> Spec[object]:
     """Return the public facts of a table, or of a regression, of answers."""
     book = request.codebook
     if not parse(request.formula, book).response:
-        both = sides(request.formula, book)
-        return Spec(request, described_call(both, (counted(both),)), SurveyResult)
-    apart = [str(name) for name in request.words.values() if name is not None]
-    two = two_sided(request.formula, book, apart=apart)
-    used = Codebook({**two.terms.codebook, **two.response.codebook})
+        formula_sides = sides(request.formula, book)
+        return Spec(request, described_call(formula_sides, (counted(formula_sides),)), SurveyResult)
+    excluded = [str(name) for name in request.words.values() if name is not None]
+    equation = two_sided(request.formula, book, apart=excluded)
+    used = Codebook({**equation.terms.codebook, **equation.response.codebook})
 
     def fitted(call: CoefficientsCall, release: AnswersFitRelease) -> SurveyFitResult:
-        return SurveyFitResult(call, release, row_coder(two.terms) if two.terms.names else None)
+        return SurveyFitResult(
+            call, release, row_coder(equation.terms) if equation.terms.names else None
+        )
 
-    return Spec(request, fit_call(two, used), fitted)
+    return Spec(request, fit_call(equation, used), fitted)
 
 
-def fit_call(both: TwoSided, used: Codebook) -> CoefficientsCall:
+def fit_call(equation: TwoSided, used: Codebook) -> CoefficientsCall:
     """Return the public facts of a regression of answers."""
-    names = (INTERCEPT,) * both.intercept + both.terms.names
+    names = (INTERCEPT,) * equation.intercept + equation.terms.names
     return CoefficientsCall(
-        formula=both.terms.formula,
+        formula=equation.terms.formula,
         codebook=used,
         names=names,
-        response=both.response.names[0],
-        levels=levels(both, "dp_survey"),
+        response=equation.response.names[0],
+        levels=levels(equation, "dp_survey"),
         family="binomial",
         matrix=np.eye(len(names)),
         row_norm=1.0,
@@ -253,40 +253,40 @@ def fit_call(both: TwoSided, used: Codebook) -> CoefficientsCall:
     )
 
 
-def _channel(both: TwoSided, devices: Devices) -> Channel:
+def _channel(equation: TwoSided, devices: Devices) -> Channel:
     """Return the channel of the indicator that is modelled."""
-    exactly = [name for name in both.terms.codebook if name in devices]
-    if exactly:
+    randomized = [name for name in equation.terms.codebook if name in devices]
+    if randomized:
         raise FormulaError(
-            f"{exactly[0]!r} was randomised and stands on the right-hand side, where the error in "
-            "it would pull its coefficient towards 0; write it as the response, or cross it, "
-            f"'~ {exactly[0]} + ...'"
+            f"{randomized[0]!r} was randomised and stands on the right-hand side, where its error "
+            "would bias the coefficient towards 0; write it as the response, or cross it, '~ "
+            f"{randomized[0]} + ...'"
         )
-    response = both.response.blocks[0].factors[0]
-    names = tuple(both.response.codebook)
+    response = equation.response.blocks[0].factors[0]
+    names = tuple(equation.response.codebook)
     if len(names) != 1 or names[0] not in devices:
         raise FormulaError(
             f"the response {shorten(response.code)!r} was not randomised by itself: name one "
             "question of device=, or use dp_glm, which charges a budget"
         )
     (name,) = names
-    whole = channel_of(name, both.response.codebook, devices[name])
-    said = np.asarray(response.evaluate({name: np.arange(float(len(whole.law)))}))
-    if not 0 < said.sum() < len(said):
+    channel = channel_of(name, equation.response.codebook, devices[name])
+    indicator = np.asarray(response.evaluate({name: np.arange(float(len(channel.law)))}))
+    if not 0 < indicator.sum() < len(indicator):
         raise FormulaError(
             f"the response {shorten(response.code)!r} is the same for all answers; compare with "
             "one of the levels"
         )
-    spoken = float(said @ np.array(whole.law))
-    return Channel(whole.truth, (1 - spoken, spoken), whole.eps, whole.how)
+    probability = float(indicator @ np.array(channel.law))
+    return Channel(channel.truth, (1 - probability, probability), channel.eps, channel.how)
 
 
 def _terms(who: Respondents, channels: Iterable[Channel], rows: int) -> dict[str, Any]:
-    """Return what a survey's releases share; a respondent is one row."""
+    """Return the fields that all releases of a survey have; a respondent is one row."""
     return {
         "rows": rows,
         "card": CARD,
-        "guarantee": PureDP(math.fsum(own.eps for own in channels)),
+        "guarantee": PureDP(math.fsum(channel.eps for channel in channels)),
         "adjacency": adjacency("replace"),
         "events": (),
         "simulated": simulating(),

@@ -21,8 +21,8 @@ from dpmodels.privacy import Guarantee
 from dpmodels.question import Question
 from dpmodels.results.survfit import SurvfitResult
 
-# Those whose noise has a known law in all sums of cells.
-CURVES: Final = {name: own for name, own in ORDERED.items() if name != "partition"}
+# Those with a known noise distribution in all sums of cells.
+CURVES: Final = {name: kind for name, kind in ORDERED.items() if name != "partition"}
 
 
 @verb
@@ -39,11 +39,11 @@ def dp_survfit(
     Parameters
     ----------
     formula : str
-        ``"Surv(time, event) ~ group"``, or ``"~ 1"`` on the right for one curve. The time
-        is a declared number as it stands, from 0 on: until the event, or until a row
-        was last seen. The event is a variable of two levels, of which the second is
-        it, a number from 0 to 1, or a comparison, ``status == "dead"``. Several groups
-        make a curve of each combination of their levels.
+        ``"Surv(time, event) ~ group"``, or ``"~ 1"`` on the right for one curve. The time is a
+        declared number, not a function of one, from 0 on: until the event, or until censoring. The
+        event is a variable of two levels, of which the second is the event, a number from 0 to 1,
+        or a comparison, ``status == "dead"``. Several groups give a curve for each combination of
+        their levels.
     breaks : int or sequence of float
         A number of equal intervals over the declared range of the time, 2 to 1,000, or
         the ends of the intervals, rising, to which the declared ends are added
@@ -61,19 +61,17 @@ def dp_survfit(
 
     Notes
     -----
-    A row is counted once: in its group, in the interval its time ends in, and by
-    whether it ended with the event. Everything else is made of these counts, free
-    of charge. Times at the true event times would tell of rows: there are none.
+    A row is counted once: in its group, in the interval of its time, and by whether it had the
+    event. Everything else is computed from these counts, free of charge. A grid of the true event
+    times would reveal rows and is not offered.
 
-    Rows censored in an interval of several values are taken to be at risk in
-    half of it (the actuarial convention). Where time goes by whole numbers and
-    each has an interval of its own the curve is Kaplan and Meier's itself. Times
-    above the declared range are censored at its end, and counted by themselves
-    with those censored there; times below it are read as its beginning. Whole
-    numbers above the range are read as its end: events there may have come later,
-    and do not count, so that the curve is told before it. A curve
-    ends where fewer rows are at risk than five standard deviations of the noise
-    in their number: fewer, wider intervals carry it farther.
+    Rows censored in an interval of several values are taken to be at risk in half of it (the
+    actuarial convention). For whole-number times with one interval each the curve is exactly Kaplan
+    and Meier's. Times above the declared range are censored at its end, and counted separately with
+    those censored there; times below it are clipped to its beginning. Whole numbers above the range
+    are clipped to its end: events there may have come later and do not count, so that the curve
+    stops before it. A curve ends where fewer rows are at risk than five standard deviations of the
+    noise in their number: fewer, wider intervals extend it.
 
     References
     ----------
@@ -96,19 +94,19 @@ def dp_survfit(
 
 @spec_of("survfit", gaussian="gaussian")
 def survfit_way(question: Question) -> Way[SurvfitResult]:
-    """Return the way of the verb's question."""
-    own = survival(question.formula, question.codebook)
-    tally, ends = own.tally(question.words["breaks"])
+    """Build the specification of a dp_survfit call."""
+    curve = survival(question.formula, question.codebook)
+    tally, edges = curve.tally(question.words["breaks"])
     cells = tally.shape[-1]
     shape = (tally.cells // cells, cells)
     facts = CountFacts(1, tally.size, False, question.adjacency, shape)
 
-    inner = tuple(min(end, own.grid.upper) for end in ends[1:])
+    inner = tuple(min(end, curve.grid.upper) for end in edges[1:])
     return Way(
         question,
-        described_call(own.sides, (tally,)),
+        described_call(curve.sides, (tally,)),
         partial(SurvfitResult, ends=inner),
-        unbound_cells(own.text, own.codebook, (tally,)),
+        unbound_cells(curve.text, curve.codebook, (tally,)),
         facts,
         partial(_chosen, facts, question.private),
     )
@@ -117,13 +115,13 @@ def survfit_way(question: Question) -> Way[SurvfitResult]:
 def _chosen(
     facts: CountFacts, guarantee: Guarantee, mechanism: object, private: Sequence[PrivateCells]
 ) -> Choice[Any]:
-    """Choose among all that count cells in an order and tell the law of their noise."""
+    """Choose among mechanisms for ordered cells with a known noise distribution."""
     flat, _ = auto_counts(facts, guarantee)
     table = {"flat": COUNTS[flat], **COUNTS, **CURVES}
-    own = choose(mechanism, table, partial(auto_ordered, facts, guarantee))
-    if not isinstance(own.strategy, tuple(table.values())):
+    choice = choose(mechanism, table, partial(auto_ordered, facts, guarantee))
+    if not isinstance(choice.strategy, tuple(table.values())):
         raise ArgumentError(
-            f"mechanism= is of type {type(own.strategy).__name__}, which tells no law of the noise "
-            f"in sums of counts; write one of {', '.join(map(repr, table))}"
+            f"mechanism= is of type {type(choice.strategy).__name__}, whose noise in sums of "
+            f"counts has no known distribution; write one of {', '.join(map(repr, table))}"
         )
-    return own
+    return choice

@@ -67,12 +67,12 @@ def dp_svm(
 
     Notes
     -----
-    The mechanisms are idealised: sums of losses and gradients are made in
-    floating point, of about 100 bits. Under ``"pooled"`` they are added over the
-    sites so too, not exactly, rounded otherwise than in one table. The noise
-    covers that rounding for tables of at most 2⁴⁰ rows, in up to some hundred
-    columns, and the guarantee is of such tables: a longer one raises a
-    ``FrameError`` after the charge.
+    The mechanisms are idealised: sums of losses and gradients are made in floating
+    point, of about 100 bits. Under ``"pooled"`` they are also added over the sites
+    in floating point, rounded differently than in one table. The noise covers that
+    rounding for tables of at most 2⁴⁰ rows, in up to some hundred columns, and the
+    guarantee covers such tables: a longer one raises a ``FrameError`` after the
+    charge.
 
     References
     ----------
@@ -105,7 +105,7 @@ def dp_svm(
 
 @spec_of("svm")
 def svm_way(question: Question) -> Way[SVMResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_svm call."""
     loss, terms = Huber(question.words["width"]), linear(question)
-    model = Model("svm", loss, levels(terms.both, "dp_svm"))
+    model = Model("svm", loss, levels(terms.equation, "dp_svm"))
     return coefficients_way(question, terms, model, TABLE, AUTOMATIC, SVMResult)

@@ -51,34 +51,29 @@ def dp_table(
         and so are ``"~ sex:region"`` and ``"~ sex*region"``. For margins, ``"~ a:b + b:c"``,
         write :func:`dp_margins`.
     mechanism : {"auto", "geometric", "gaussian", "randomized_response"} or instance
-        Discrete Laplace or discrete Gaussian noise; the quieter by default.
-        Randomized response has every row answer for itself, with noise as if
-        nobody could be trusted with the table; under ``"replace"`` alone.
+        Discrete Laplace or discrete Gaussian noise; the quieter by default. Randomized response
+        randomises every row by itself, as without a trusted curator; under ``"replace"`` only.
     time : str, optional
-        With ``budget=dp.Pufferfish(eps=, model=)`` and ``person=``: the variable that
-        tells when each person was in which state, whose public ends are those of the
-        series. See the notes.
+        With ``budget=dp.Pufferfish(eps=, model=)`` and ``person=``: the time of each person's
+        state, whose public bounds are those of the series. See the notes.
 
     Returns
     -------
-    TableResult, or SurveyResult where rows answered for themselves, or StatesResult of a
-    Pufferfish guarantee
+    TableResult, or SurveyResult of randomized response, or StatesResult of a Pufferfish guarantee
 
     Notes
     -----
-    The number of incomplete rows is released along, at no further cost: under
-    ``"replace"`` all counts are then made to add up to the public number of
-    rows, which takes noise off them.
+    The number of incomplete rows is also released, at no further cost: under ``"replace"`` all
+    counts are then made to add up to the public number of rows, which reduces their noise.
 
-    *States that depend on each other.* Where a person has a row a minute, all of
-    them are that person's, and what is hidden of them may be the whole series
-    (``person="id"``) or each minute's state, which takes far less noise and an
-    assumption on how states follow each other: ``budget=dp.Pufferfish(eps=1.0,
-    model=dp.markov_chain(...))`` with ``time=`` and ``person=``. It is not
-    differential privacy. Levels of the formula's one variable are the states; of
-    several rows of a person at one time the first complete one counts, a time
-    without a row or outside the declared ends counts as incomplete, and which are
-    is taken to be independent of the states. The number of persons is public.
+    *States that depend on each other.* Where a person has one row per minute, the guarantee may
+    hide the whole series (``person="id"``) or each minute's state, which takes far less noise and
+    an assumption on the dependence of states:
+    ``budget=dp.Pufferfish(eps=1.0, model=dp.markov_chain(...))`` with ``time=`` and ``person=``. It
+    is not differential privacy. Levels of the formula's one variable are the states; of several
+    rows of a person at one time the first complete one counts. A time without a row or outside the
+    declared bounds counts as incomplete, which is assumed to be independent of the states. The
+    number of persons is public.
 
     References
     ----------
@@ -127,13 +122,13 @@ def _table_of_states(
 
 @spec_of("table", gaussian="gaussian", audited=("~ g", "geometric"))
 def table_way(question: Question) -> Way[object]:
-    """Return the way of the verb's question."""
+    """Build the specification of a dp_table call."""
     if isinstance(question.guarantee, Pufferfish):
         return states_way(question)
     refuse_alone(question.words.get("time"))
-    both = sides(question.formula, question.codebook)
-    _require_full_cross(both)
-    return described_way(question, both, (counted(both),), _result, RESPONSES)
+    formula_sides = sides(question.formula, question.codebook)
+    _require_full_cross(formula_sides)
+    return described_way(question, formula_sides, (counted(formula_sides),), _result, RESPONSES)
 
 
 def _result(call: DescribedCall, release: Any) -> TableResult | SurveyResult:
@@ -141,13 +136,13 @@ def _result(call: DescribedCall, release: Any) -> TableResult | SurveyResult:
     return kind(call, release)
 
 
-def _require_full_cross(both: Sides) -> None:
-    """Refuse some products without that of all: they mean margins, and a table is of one cross."""
-    for terms in both.terms:
+def _require_full_cross(formula_sides: Sides) -> None:
+    """Refuse some products without that of all: they ask for margins, not one table."""
+    for terms in formula_sides.terms:
         every = list(dict.fromkeys(code for term in terms for code in term))
         longest = max(map(len, terms), default=0)
         if 1 < longest < len(every):
-            text, cross = shorten(both.text), shorten("*".join(every))
+            text, cross = shorten(formula_sides.text), shorten("*".join(every))
             raise FormulaError(
                 f"formula {text!r} asks for margins, and dp_table counts one table of all its "
                 f"variables; write dp_margins({text!r}, ...) for margins that agree, or "
@@ -155,23 +150,23 @@ def _require_full_cross(both: Sides) -> None:
             )
 
 
-def counted(both: Sides) -> Tally:
+def counted(formula_sides: Sides) -> Tally:
     """Return the table of a formula, groups first."""
-    if not both.described:
+    if not formula_sides.described:
         raise FormulaError(
-            f"formula {shorten(both.text)!r} names no variable to count; write '~ a + b'"
+            f"formula {shorten(formula_sides.text)!r} names no variable to count; write '~ a + b'"
         )
-    return Tally((*both.groups, *map(grouping, both.described)))
+    return Tally((*formula_sides.groups, *map(grouping, formula_sides.described)))
 
 
 # Counts of states in series of persons, under a Pufferfish guarantee.
 
-# A choice: cells of states by times that places are looked up in.
+# A choice: cells of states by times.
 _MOST_CELLS: Final = 32 * MOST_ROWS
 _APART: Final = (
-    'has it too: write three variables, such as "~ activity" with time="minute" and person="id"'
+    'uses it too: write three variables, such as "~ activity" with time="minute" and person="id"'
 )
-# How far a scale of noise may be off, as it is computed by functions that machines round apart.
+# Tolerance of a noise scale, computed by functions that machines round differently.
 _NEAR: Final = 1e-9
 _ONE_STATE: Final = Adjacency("replace")
 _WRITE: Final = (
@@ -183,41 +178,41 @@ _WRITE: Final = (
 def asked_states(
     formula: str, book: Codebook, budget: Pufferfish, time: object, **words: object
 ) -> Question:
-    """Return the question; ArgumentError for words that have no sense beside such a guarantee."""
+    """Return the request; ArgumentError for options that do not apply to such a guarantee."""
     person = words.pop("person", None)
     person = book.person if person is None else person
     _require_columns(time, person)
-    for word, own in words.items():
-        if own is not None:
+    for word, value in words.items():
+        if value is not None:
             raise ArgumentError(
-                f"{word}={said(own)} has no sense with budget=dp.Pufferfish(...), which hides each "
-                f"state of each person's series as a whole: leave it out, {_WRITE}"
+                f"{word}={said(value)} does not apply to budget=dp.Pufferfish(...), which hides "
+                f"each state of each person's series: leave it out, {_WRITE}"
             )
     return Question("table", formula, book, budget, _ONE_STATE, {"time": time, "person": person})
 
 
 def _require_columns(time: object, person: object) -> None:
-    """Refuse to count without the names of both columns."""
-    for word, own in (("person", person), ("time", time)):
-        if not isinstance(own, str):
+    """Require the names of both columns."""
+    for word, value in (("person", person), ("time", time)):
+        if not isinstance(value, str):
             raise ArgumentError(
-                f"{word}={said(own)}: a Pufferfish guarantee is of each person's state at each "
-                f"time, and needs the names of both columns; write {_WRITE}"
+                f"{word}={said(value)}: a Pufferfish guarantee protects each person's state at "
+                f"each time, and needs the names of both columns; write {_WRITE}"
             )
 
 
 def states_way(question: Question) -> Way[StatesResult]:
-    """Return the way of the verb's question."""
+    """Build the specification of counts of states."""
     budget, time = question.guarantee, question.words["time"]
     _require_columns(time, question.words.get("person"))
     assert isinstance(budget, Pufferfish)
-    both, over = series_of(question.formula, question.codebook, time)
-    if question.words["person"] in both.codebook:
+    formula_sides, over = series_of(question.formula, question.codebook, time)
+    if question.words["person"] in formula_sides.codebook:
         raise FormulaError(
-            f"person={said(question.words['person'])} is whose states they are and in public "
-            f"number, and time={said(time)} or {shorten(both.text)!r} {_APART}"
+            f"person={said(question.words['person'])} identifies the persons, and "
+            f"time={said(time)} or {shorten(formula_sides.text)!r} {_APART}"
         )
-    tally = states_of(both)
+    tally = states_of(formula_sides)
     (state,) = tally.factors
     model = budget.model.ordered(state.levels)
     budget = replace(budget, model=model)
@@ -228,7 +223,7 @@ def states_way(question: Question) -> Way[StatesResult]:
             f"{shorten(time)!r} has {steps:,} times; at most {MOST_ROWS:,} of a person are "
             "counted: declare narrower bounds"
         )
-    # All rows of a person are read, and those at one time are told apart then.
+    # All rows of a person are read, and those at one time are then separated.
     reads, counts = (Adjacency("replace", rows, person) for rows in (MOST_ROWS, steps))
     series = (
         f"{state.code} by {time} {over.factor.levels[0]} to {over.factor.levels[-1]} of {person}"
@@ -236,18 +231,18 @@ def states_way(question: Question) -> Way[StatesResult]:
     facts = SeriesFacts(len(state.levels), steps, series, counts)
 
     def check(release: CountsRelease) -> None:
-        """Refuse a scale of noise that is not that of the guarantee and so many times."""
+        """Refuse a noise scale that does not follow from the guarantee and the number of times."""
         needed, quilt = budget.active(steps).scale, release.quilt
         if quilt is None or not math.isclose(quilt.scale, needed, rel_tol=_NEAR):
             raise FrameError("release.quilt: not that of the guarantee and so many times")
 
-    book = both.codebook | {time: _wider(both.codebook, time)}
+    book = formula_sides.codebook | {time: _wider(formula_sides.codebook, time)}
     placed = Tally((over.factor, state), most=_MOST_CELLS)
     return Way(
         question,
-        described_call(both, (tally,)),
+        described_call(formula_sides, (tally,)),
         partial(StatesResult, time=time),
-        unbound_cells(both.text, Codebook(book), (placed,)),
+        unbound_cells(formula_sides.text, Codebook(book), (placed,)),
         facts,
         lambda mechanism, _: choose(mechanism, CHAINS, partial(_only, facts)),
         lawful=True,
@@ -258,23 +253,24 @@ def states_way(question: Question) -> Way[StatesResult]:
 
 def series_of(formula: str, book: Codebook, time: str) -> tuple[Sides, Periods]:
     """Return the sides of a formula, time among its variables, and the times."""
-    own, over = sides(formula, book), periods(time, None, book)
-    if time in own.codebook:
+    formula_sides, over = sides(formula, book), periods(time, None, book)
+    if time in formula_sides.codebook:
         raise FormulaError(
-            f"time={said(time)} is when states are, and {shorten(own.text)!r} {_APART}"
+            f"time={said(time)} is the time of the states, and {shorten(formula_sides.text)!r} "
+            f"{_APART}"
         )
-    used = {*own.codebook, time}
-    return replace(own, codebook=book.select(name for name in book if name in used)), over
+    used = {*formula_sides.codebook, time}
+    return replace(formula_sides, codebook=book.select(name for name in book if name in used)), over
 
 
-def states_of(both: Sides) -> Tally:
+def states_of(formula_sides: Sides) -> Tally:
     """Return the table of the one variable whose levels are states."""
-    if len(both.described) != 1 or both.groups:
+    if len(formula_sides.described) != 1 or formula_sides.groups:
         raise FormulaError(
-            f"formula {shorten(both.text)!r}: a Pufferfish guarantee is of one variable, whose "
-            "levels are the states of the chain; write '~ activity'"
+            f"formula {shorten(formula_sides.text)!r}: a Pufferfish guarantee protects one "
+            "variable, whose levels are the states of the chain; write '~ activity'"
         )
-    return Tally((grouping(both.described[0]),), most=MAX_CELLS)
+    return Tally((grouping(formula_sides.described[0]),), most=MAX_CELLS)
 
 
 def _only(facts: SeriesFacts) -> tuple[str, str]:
@@ -282,17 +278,17 @@ def _only(facts: SeriesFacts) -> tuple[str, str]:
 
 
 def _wider(book: Codebook, time: str) -> Variable:
-    """Return the time with bounds beyond the declared: what lies outside these is then missing."""
-    own = book[time]
-    if isinstance(own, Integer):
-        return replace(own, lower=own.lower - 1, upper=own.upper + 1)
-    return own
+    """Return the time with wider bounds, so that times outside the declared ones are missing."""
+    variable = book[time]
+    if isinstance(variable, Integer):
+        return replace(variable, lower=variable.lower - 1, upper=variable.upper + 1)
+    return variable
 
 
 def refuse_alone(time: object) -> None:
-    """Refuse a time beside a guarantee that knows of none."""
+    """Refuse a time with a guarantee that has none."""
     if time is not None:
         raise BudgetError(
-            f"time={said(time)} is of series under a Pufferfish guarantee: write {_WRITE}, or "
-            "dp_series for counts over time with differential privacy"
+            f"time={said(time)} needs a Pufferfish guarantee: write {_WRITE}, or dp_series for "
+            "counts over time with differential privacy"
         )

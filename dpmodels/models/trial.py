@@ -1,4 +1,4 @@
-"""Strategies tried on invented rows of several shapes, before there are any data."""
+"""Strategies tried on simulated rows of several shapes, before there are any data."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from dpmodels.sites import parties
 from dpmodels.typing import Floats
 
 BASELINES = frozenset({"zero", "random"})
-# Columns up to which a release takes seconds.
+# Most columns for which a release takes seconds.
 MOST_COLUMNS = 1_000
 SLOW = {"iterative": 150, "ppca": 150}
 # Whether the least or the largest is the worst.
@@ -55,14 +55,14 @@ class Contender(NamedTuple):
     note: str
 
     @property
-    def known(self) -> dict[str, object]:
-        """What is said of it besides what is predicted."""
+    def details(self) -> dict[str, object]:
+        """Its facts besides the predicted losses."""
         numerics = self.strategy.card.numerics
         return {"numerics": numerics, "fits": self.fits, "note": self.note}
 
 
 class Trial(NamedTuple):
-    """What all strategies are tried on."""
+    """The setting of all strategies."""
 
     question: Question
     call: MomentsCall
@@ -72,7 +72,7 @@ class Trial(NamedTuple):
 
 
 class World(NamedTuple):
-    """Invented rows, their covariance, and the energy of its first components."""
+    """Simulated rows, their covariance, and the energy of its first components."""
 
     shape: str
     repeat: int
@@ -81,35 +81,44 @@ class World(NamedTuple):
     energy: float
 
 
-def contenders(names: Sequence[str], table: Table, made: Trial) -> list[Contender]:
+def contenders(names: Sequence[str], table: Table, trial: Trial) -> list[Contender]:
     """Plan every strategy for the guarantee."""
-    return [_contender(name, table, made) for name in names]
+    return [_contender(name, table, trial) for name in names]
 
 
-def tried(entered: list[Contender], made: Trial) -> pd.DataFrame:
-    """Release from every world; one row a mechanism, shape and repetition."""
-    shapes = _shapes(made.question)
-    total = len(shapes) * made.question.repeats
+def tried(entered: list[Contender], trial: Trial) -> pd.DataFrame:
+    """Release from every world; one row per mechanism, shape and repetition."""
+    shapes = _shapes(trial.question)
+    total = len(shapes) * trial.question.repeats
 
-    def found(one: Contender, world: World) -> tuple[float, ...]:
-        return _outcome(_simulated(one, world), world, made)
+    def evaluate(contender: Contender, world: World) -> tuple[float, ...]:
+        return _outcome(_simulated(contender, world), world, trial)
 
-    return outcomes(entered, _worlds(shapes, made), total, found, MEASURES)
+    return outcomes(entered, _worlds(shapes, trial), total, evaluate, MEASURES)
 
 
 def outcomes(
     entered: Sequence[Any],
     worlds: Iterator[Any],
     total: int,
-    found: Callable[[Any, Any], tuple[float, ...]],
+    evaluate: Callable[[Any, Any], tuple[float, ...]],
     measures: Iterable[str],
 ) -> pd.DataFrame:
-    """Try all that have a plan on so many worlds; one row a mechanism, shape and repetition."""
-    able, lines = [one for one in entered if one.plan is not None], []
-    for world in steps(worlds if able else iter(()), total=total if able else 0, label="comparing"):
+    """Try all with a plan on every world; one row per mechanism, shape and repetition."""
+    planned_contenders, lines = (
+        [contender for contender in entered if contender.plan is not None],
+        [],
+    )
+    for world in steps(
+        worlds if planned_contenders else iter(()),
+        total=total if planned_contenders else 0,
+        label="comparing",
+    ):
         with as_one_of_many():
-            for one in able:
-                lines.append((one.name, world.shape, world.repeat, *found(one, world)))
+            for contender in planned_contenders:
+                lines.append(
+                    (contender.name, world.shape, world.repeat, *evaluate(contender, world))
+                )
     return pd.DataFrame(lines, columns=["mechanism", "shape", "repeat", *measures])
 
 
@@ -126,24 +135,24 @@ def over_shapes(
     mechanism: str, shapes: pd.DataFrame, measures: Mapping[str, str] = MEASURES
 ) -> dict[str, object]:
     """Return a strategy's line of a comparison: the median over shapes, and the worst."""
-    own = shapes[shapes["mechanism"] == mechanism]
+    results = shapes[shapes["mechanism"] == mechanism]
     line: dict[str, object] = {"mechanism": mechanism}
     for name, worst in measures.items():
-        ordered = own[own[name].notna()].sort_values(name, ascending=worst == "largest")
+        ordered = results[results[name].notna()].sort_values(name, ascending=worst == "largest")
         names = (name, f"{name}_se", f"{name}_worst", f"{name}_worst_at")
-        found: tuple[object, ...] = (math.nan, math.nan, math.nan, "")
+        values: tuple[object, ...] = (math.nan, math.nan, math.nan, "")
         if len(ordered):
             middle, last = ordered.iloc[len(ordered) // 2], ordered.iloc[-1]
-            found = (middle[name], middle[f"{name}_se"], last[name], last["shape"])
-        line |= zip(names, found, strict=True)
+            values = (middle[name], middle[f"{name}_se"], last[name], last["shape"])
+        line |= zip(names, values, strict=True)
     return line
 
 
-def lengths(made: Trial) -> pd.DataFrame:
+def lengths(trial: Trial) -> pd.DataFrame:
     """Return how long rows of each shape are, in row norms: in 90 % of rows, and about the mean."""
     lines = []
-    for name in _shapes(made.question):
-        rows = _rows(name, 0, made).block
+    for name in _shapes(trial.question):
+        rows = _rows(name, 0, trial).block
         low, high = np.quantile(np.linalg.norm(rows, axis=0), (0.05, 0.95))
         about = np.linalg.norm(rows - rows.mean(axis=1, keepdims=True), axis=0)
         like = SHAPES[name].like if name in SHAPES else ONE_LENGTH
@@ -151,67 +160,69 @@ def lengths(made: Trial) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["shape", "like", "length_low", "length_high", "spread"])
 
 
-def _contender(name: str, table: Table, made: Trial) -> Contender:
-    asked = made.question
-    words = {"denoise": made.call.denoise, "eigenvals": None}
+def _contender(name: str, table: Table, trial: Trial) -> Contender:
+    question = trial.question
+    words = {"denoise": trial.call.denoise, "eigenvals": None}
     strategy = choose(name, table, lambda: (name, ""), words).strategy
-    most = SLOW.get(name, MOST_COLUMNS)
+    max_columns = SLOW.get(name, MOST_COLUMNS)
     try:
-        plan = strategy.plan(made.facts, asked.guarantee)
+        plan = strategy.plan(trial.facts, question.guarantee)
     except BudgetError as error:
         return Contender(name, strategy, None, fits=False, note=reason(error))
-    most = min(most, MOST_COLUMNS)
-    if asked.columns > most:
-        note = f"not simulated above {most:,} columns"
+    max_columns = min(max_columns, MOST_COLUMNS)
+    if question.columns > max_columns:
+        note = f"not simulated above {max_columns:,} columns"
         return Contender(name, strategy, None, fits=True, note=note)
-    if not asked.row_lengths and not (made.box.high > made.box.low).any():
+    if not question.row_lengths and not (trial.box.high > trial.box.low).any():
         return Contender(name, strategy, None, fits=True, note="not simulated: no column varies")
     note = "baseline" if name in BASELINES else ""
     return Contender(name, strategy, plan, fits=True, note=note)
 
 
-def _worlds(shapes: list[str], made: Trial) -> Iterator[World]:
-    """Invent the rows of each shape and repetition, one after another."""
-    asked = made.question
+def _worlds(shapes: list[str], trial: Trial) -> Iterator[World]:
+    """Simulate the rows of each shape and repetition, one after another."""
+    question = trial.question
     for shape in shapes:
-        for repeat in range(asked.repeats):
-            rows = _rows(shape, repeat, made)
-            exact = rows.covariance(centred=asked.center)
-            energy = float(np.linalg.eigvalsh(exact)[-asked.components :].sum())
+        for repeat in range(question.repeats):
+            rows = _rows(shape, repeat, trial)
+            exact = rows.covariance(centred=question.center)
+            energy = float(np.linalg.eigvalsh(exact)[-question.components :].sum())
             yield World(shape, repeat, rows, exact, energy)
 
 
-def _rows(shape: str, repeat: int, made: Trial) -> Invented:
-    asked = made.question
+def _rows(shape: str, repeat: int, trial: Trial) -> Invented:
+    question = trial.question
     rng = np.random.default_rng([SEED, repeat])
     if shape in SHAPES:
-        return shaped(SHAPES[shape], made.shares, made.box, asked.rows, rng)
-    length = asked.row_lengths[_shapes(asked).index(shape)]
-    return invent(made.shares, length, asked.rows, rng, unit=made.box.unit)
+        return shaped(SHAPES[shape], trial.shares, trial.box, question.rows, rng)
+    length = question.row_lengths[_shapes(question).index(shape)]
+    return invent(trial.shares, length, question.rows, rng, unit=trial.box.unit)
 
 
-def _shapes(asked: Question) -> list[str]:
-    """Return what shapes are called: one length of rows is one as well."""
-    several = [f"length {length:g}" for length in asked.row_lengths]
-    return (several if several[1:] else [ONE_LENGTH] * len(several)) or list(SHAPES)
+def _shapes(question: Question) -> list[str]:
+    """Return the names of the shapes; a single length of rows is one as well."""
+    lengths_listed = [f"length {length:g}" for length in question.row_lengths]
+    return (lengths_listed if lengths_listed[1:] else [ONE_LENGTH] * len(lengths_listed)) or list(
+        SHAPES
+    )
 
 
-def _simulated(one: Contender, world: World) -> Release:
-    """Release from invented rows; every strategy meets the same rows and the same noise."""
-    assert one.plan is not None
+def _simulated(contender: Contender, world: World) -> Release:
+    """Release from simulated rows; every strategy gets the same rows and the same noise."""
+    assert contender.plan is not None
     with simulation(seed=SEED + world.repeat):
-        statistic = world.rows.measured(one.strategy, one.plan)
-        return one.strategy.release(statistic, one.plan, source())
+        statistic = world.rows.measured(contender.strategy, contender.plan)
+        return contender.strategy.release(statistic, contender.plan, source())
 
 
-def _outcome(release: Release, world: World, made: Trial) -> tuple[float, float, float]:
+def _outcome(release: Release, world: World, trial: Trial) -> tuple[float, float, float]:
     """Return share of energy, error, and error over the norm, of what a verb would return."""
     exact, error = world.covariance, math.nan
     if isinstance(release, SubspaceRelease):
         frame = release.frame
     else:
-        analysis = Analysis(made.call.held_in(release.ball), release)
-        frame = analysis.eigen.vectors[:, : made.question.components]
+        analysis = Analysis(trial.call.held_in(release.ball), release)
+        frame = analysis.eigen.vectors[:, : trial.question.components]
         error = float(np.linalg.norm(analysis.denoised - exact))
     energy = float(np.einsum("ij,ij->", frame, exact @ frame))
     share = energy / world.energy if world.energy > 0 else math.nan
@@ -224,14 +235,14 @@ def reason(error: DPModelsError) -> str:
     return shorten(str(error).partition(":")[0].partition(";")[0], 120)
 
 
-# Mechanisms of regressions tried on invented rows of several shapes, before there are any data.
+# Mechanisms of regressions tried on simulated rows of several shapes.
 
 # Whether the least or the largest is the worst.
 FIT_MEASURES = {"error": "largest", "excess": "largest", "identified": "least"}
 
 
 class Assumed(NamedTuple):
-    """Rows that there will be, as far as an automatic choice asks for them."""
+    """The assumed rows, as far as an automatic choice depends on them."""
 
     nrows: int
     rereadable: bool = True
@@ -241,11 +252,11 @@ class Assumed(NamedTuple):
 
 
 class FitTrial(NamedTuple):
-    """What all mechanisms are tried on."""
+    """The setting of all mechanisms."""
 
     question: FitQuestion
     way: Way[object]
-    both: TwoSided
+    equation: TwoSided
     shapes: Mapping[str, Shape]
     shares: Floats  # Relative eigenvalues of the variables, with the sum 1
 
@@ -255,26 +266,28 @@ class FitTrial(NamedTuple):
 
 
 class Exact(NamedTuple):
-    """The fit without privacy to invented rows."""
+    """The fit without privacy to simulated rows."""
 
     model: Any  # Of statsmodels
     params: Floats
     bse: Floats
     deviance: float
-    explained: float  # How much less that is than of the constant alone
+    explained: float  # Reduction from the deviance of the constant alone
 
     def excess(self, params: Floats) -> float:
-        """Return what part of the explained deviance other coefficients lose."""
+        """Return the fraction of the explained deviance that other coefficients lose."""
         with np.errstate(over="ignore"):
             mean = self.model.predict(params)
-        own = self.model.family.deviance(
+        deviance = self.model.family.deviance(
             self.model.endog, mean, freq_weights=self.model.freq_weights
         )
-        return (float(own) - self.deviance) / self.explained if self.explained > 0 else math.nan
+        return (
+            (float(deviance) - self.deviance) / self.explained if self.explained > 0 else math.nan
+        )
 
 
 class FitWorld(NamedTuple):
-    """Invented rows, and the fit to them without privacy."""
+    """Simulated rows, and the fit to them without privacy."""
 
     shape: str
     repeat: int
@@ -290,10 +303,10 @@ class FitContender(NamedTuple):
     note: str
 
     @property
-    def known(self) -> dict[str, object]:
-        """What is said of it besides what is predicted."""
-        known = REGRESSION | COEFFICIENTS
-        card = known[self.name].card if self.name in known else registered_card(self.name)
+    def details(self) -> dict[str, object]:
+        """Its facts besides the predicted losses."""
+        mechanisms = REGRESSION | COEFFICIENTS
+        card = mechanisms[self.name].card if self.name in mechanisms else registered_card(self.name)
         return {
             "numerics": "" if card is None else card.numerics,
             "fits": self.plan is not None,
@@ -301,77 +314,79 @@ class FitContender(NamedTuple):
         }
 
 
-def fit_contenders(names: list[str], made: FitTrial) -> list[FitContender]:
+def fit_contenders(names: list[str], trial: FitTrial) -> list[FitContender]:
     """Plan every mechanism for the guarantee."""
-    return [_fit_trial_contender(name, made) for name in names]
+    return [_fit_contender(name, trial) for name in names]
 
 
-def fits_tried(entered: list[FitContender], made: FitTrial) -> pd.DataFrame:
-    """Release from every world; one row a mechanism, shape and repetition."""
-    total = len(made.shapes) * made.question.repeats
+def fits_tried(entered: list[FitContender], trial: FitTrial) -> pd.DataFrame:
+    """Release from every world; one row per mechanism, shape and repetition."""
+    total = len(trial.shapes) * trial.question.repeats
 
-    def found(one: FitContender, world: FitWorld) -> tuple[float, ...]:
-        return _fit_trial_outcome(_fit_trial_simulated(one, world, made), world, made)
+    def evaluate(contender: FitContender, world: FitWorld) -> tuple[float, ...]:
+        return _fit_outcome(_simulated_fit(contender, world, trial), world, trial)
 
-    return outcomes(entered, _fit_trial_worlds(made), total, found, FIT_MEASURES)
+    return outcomes(entered, _fit_worlds(trial), total, evaluate, FIT_MEASURES)
 
 
-def _fit_trial_contender(name: str, made: FitTrial) -> FitContender:
+def _fit_contender(name: str, trial: FitTrial) -> FitContender:
     try:
-        return FitContender(name, made.planned(name), "")
+        return FitContender(name, trial.planned(name), "")
     except (BudgetError, ArgumentError) as error:
         return FitContender(name, None, reason(error))
 
 
-def _fit_trial_worlds(made: FitTrial) -> Iterator[FitWorld]:
-    """Invent the rows of each shape and repetition, one after another."""
-    asked = made.question
-    for name, shape in made.shapes.items():
-        for repeat in range(asked.repeats):
+def _fit_worlds(trial: FitTrial) -> Iterator[FitWorld]:
+    """Simulate the rows of each shape and repetition, one after another."""
+    question = trial.question
+    for name, shape in trial.shapes.items():
+        for repeat in range(question.repeats):
             rng = np.random.default_rng([SEED, repeat])
-            own = (made.both, asked.family, shape, made.shares, asked.rows, rng)
-            rows = invented_fit(*own)
-            yield FitWorld(name, repeat, rows, _exact(rows, asked.family))
+            settings = (trial.equation, question.family, shape, trial.shares, question.rows, rng)
+            rows = invented_fit(*settings)
+            yield FitWorld(name, repeat, rows, _exact(rows, question.family))
 
 
 def _exact(rows: InventedFit, family: str) -> Exact | None:
-    """Fit without privacy; None where the rows leave a coefficient open without noise too."""
+    """Fit without privacy; None where a coefficient is not identified even without noise."""
     import statsmodels.api as sm
 
-    there = rows.times > 0
-    regressors, response = rows.regressors[there], rows.response[there]
+    is_used = rows.times > 0
+    regressors, response = rows.regressors[is_used], rows.response[is_used]
     spread = np.abs(regressors).max(axis=0)
     if not spread.all() or np.linalg.matrix_rank(regressors / spread) < regressors.shape[1]:
         return None
     law = {"gaussian": sm.families.Gaussian, "binomial": sm.families.Binomial}
     kind = law.get(family, sm.families.Poisson)()
-    fit = sm.GLM(response, regressors, kind, freq_weights=rows.times[there]).fit()
-    constant = np.average(response, weights=rows.times[there]) if rows.intercept else 0.0
+    fit = sm.GLM(response, regressors, kind, freq_weights=rows.times[is_used]).fit()
+    constant = np.average(response, weights=rows.times[is_used]) if rows.intercept else 0.0
     null = kind.link.inverse(0.0) if not rows.intercept else constant
-    alone = kind.deviance(response, np.full(len(response), null), freq_weights=rows.times[there])
-    return Exact(fit.model, fit.params, fit.bse, fit.deviance, float(alone) - fit.deviance)
+    null_deviance = kind.deviance(
+        response, np.full(len(response), null), freq_weights=rows.times[is_used]
+    )
+    return Exact(fit.model, fit.params, fit.bse, fit.deviance, float(null_deviance) - fit.deviance)
 
 
-def _fit_trial_simulated(one: FitContender, world: FitWorld, made: FitTrial) -> object:
-    """Return the result of invented rows; every mechanism meets the same rows and noise."""
-    assert one.plan is not None
-    strategy, plan, _ = one.plan
+def _simulated_fit(contender: FitContender, world: FitWorld, trial: FitTrial) -> object:
+    """Return the result of simulated rows; every mechanism gets the same rows and noise."""
+    assert contender.plan is not None
+    strategy, plan, _ = contender.plan
     with simulation(seed=SEED + world.repeat):
-        statistic = world.rows.within(made.way.private).measured(strategy, plan)
+        statistic = world.rows.within(trial.way.private).measured(strategy, plan)
         release = strategy.release(statistic, plan, source())
-        return made.way.of(of_question(release, made.way.question))
+        return trial.way.of(of_question(release, trial.way.question))
 
 
-def _fit_trial_outcome(result: Any, world: FitWorld, made: FitTrial) -> tuple[float, float, float]:
+def _fit_outcome(result: Any, world: FitWorld, trial: FitTrial) -> tuple[float, float, float]:
     """Return errors over standard errors, excess, and the share of coefficients that have errors.
 
-    Of the slopes, or of the constant where there are none.
+    For the slopes, or for the constant without slopes.
     """
-    first = int(made.both.intercept and bool(made.both.terms.names))
-    known = np.asarray(result.identified, dtype=np.float64)[first:]
+    first = int(trial.equation.intercept and bool(trial.equation.terms.names))
+    identified = np.asarray(result.identified, dtype=np.float64)[first:]
     exact = world.exact
     if exact is None:
-        return math.nan, math.nan, float(known.mean())
+        return math.nan, math.nan, float(identified.mean())
     params = np.asarray(result.params, dtype=np.float64)
-    off = ((params - exact.params) / exact.bse)[first:]
-    return math.sqrt(float((off**2).mean())), exact.excess(params), float(known.mean())
+    errors = ((params - exact.params) / exact.bse)[first:]
+    return math.sqrt(float((errors**2).mean())), exact.excess(params), float(identified.mean())

@@ -1,4 +1,4 @@
-"""What all verbs share: their parameters, the text of these, and the way from a call to a release.
+"""What all verbs share: their parameters, their docstrings, and the steps to a release.
 
 A verb declares its own parameters and takes the others as ``**shared``. The decorator puts both
 into one signature and one docstring, so that ``help`` is complete and each text stands once.
@@ -116,7 +116,7 @@ class _Entry(NamedTuple):
 def verb(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Return a verb with the shared parameters and errors in its signature and docstring.
 
-    In the docstring of the function an entry of a shared parameter adds to the shared text.
+    An entry for a shared parameter in the function's docstring adds to the shared text.
     """
     signature = _signature(function)
 
@@ -124,8 +124,10 @@ def verb(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         unknown = next((name for name in kwargs if name not in signature.parameters), None)
         if unknown is not None:
-            near = get_close_matches(unknown, signature.parameters, 1)
-            hint = f"did you mean {near[0]}=?" if near else f"see help(dp.{function.__name__})"
+            matches = get_close_matches(unknown, signature.parameters, 1)
+            hint = (
+                f"did you mean {matches[0]}=?" if matches else f"see help(dp.{function.__name__})"
+            )
             raise ArgumentError(f"{function.__name__} has no parameter {unknown}=: {hint}")
         return function(*args, **kwargs)
 
@@ -186,7 +188,7 @@ def request(
 
 
 def _signature(function: Callable[..., object]) -> inspect.Signature:
-    own = inspect.signature(function)
+    signature = inspect.signature(function)
     shared = {
         name: inspect.Parameter(
             name,
@@ -196,10 +198,10 @@ def _signature(function: Callable[..., object]) -> inspect.Signature:
         )
         for name, kind in Shared.__annotations__.items()
     }
-    formula, data, *options = list(own.parameters.values())[:-1]
+    formula, data, *options = list(signature.parameters.values())[:-1]
     after = [parameter for name, parameter in shared.items() if name not in _BEFORE]
     before = [shared[name] for name in _BEFORE]
-    return own.replace(parameters=[formula, data, *before, *options, *after])
+    return signature.replace(parameters=[formula, data, *before, *options, *after])
 
 
 def _docstring(function: Callable[..., object]) -> str:
@@ -208,8 +210,8 @@ def _docstring(function: Callable[..., object]) -> str:
     The errors stand after the section of what it returns, which follows that of parameters.
     """
     head, mark, rest = (inspect.getdoc(function) or "").partition("\nParameters\n----------\n")
-    section, *others = re.split(r"(\n\n\w[\w ]*\n-{3,}\n)", rest, maxsplit=2)
-    others[2:2] = [_RAISES] * bool(others)
+    section, *sections = re.split(r"(\n\n\w[\w ]*\n-{3,}\n)", rest, maxsplit=2)
+    sections[2:2] = [_RAISES] * bool(sections)
     formula, *entries = _entries(section)
     added = {entry.names[0]: entry.text for entry in entries if _is_shared(entry)}
     shared = [
@@ -223,7 +225,7 @@ def _docstring(function: Callable[..., object]) -> str:
         "\n".join(filter(None, (entry.head, entry.text)))
         for entry in (formula, *before, *options, *after)
     )
-    return "".join((head, mark, listed, *others))
+    return "".join((head, mark, listed, *sections))
 
 
 def _entries(section: str) -> Iterator[_Entry]:

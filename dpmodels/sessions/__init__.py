@@ -1,1 +1,1 @@
-"""What is said once of a table, and verbs as methods that spend of what is left."""
+"""Sessions: settings shared by all calls on a table, and verbs that spend its budget."""

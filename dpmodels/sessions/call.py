@@ -1,4 +1,4 @@
-"""A verb's call without a table: held against the verb's words, and made later or never."""
+"""A verb's call without data: checked against the verb's parameters, run later or never."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dpmodels.sites import Parties, Witness
 from dpmodels.verbs import VERBS
 
 Verb = Callable[..., object]
-# What the table's rows are, and what else a session says for all of its calls.
+# Parameters that describe the data, and others that a session sets for all of its calls.
 ROWS: Final = ("data", "sites", "protocol", "csv")
 SAID: Final = ("codebook", "person", "rows", "adjacency")
-# Three ways to say a budget.
+# Three ways to state a budget.
 AMOUNTS: Final = ("eps", "share", "budget")
 _FILTERED: Final = (
     'a session has one table; write subset="age >= 25" rather than filter rows before the call, '
@@ -27,7 +27,7 @@ _FILTERED: Final = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Call:
-    """A verb, a formula and the words that a session leaves to it; no rows, nothing spent."""
+    """A verb, a formula and the options of one call; no rows, nothing spent."""
 
     verb: Verb
     formula: str
@@ -40,16 +40,19 @@ class Call:
 
     @property
     def spends_delta(self) -> bool:
-        """Whether its releases spend a delta, of which Gaussian noise then has the rest."""
+        """Whether its releases spend delta, which leaves less for Gaussian noise."""
         return self.name in VERBS and VERBS[self.name].spends_delta
 
     @property
     def silent(self) -> bool:
-        """Whether it says no budget."""
+        """Whether it sets no budget."""
         return all(self.words.get(word) is None for word in AMOUNTS)
 
     def __repr__(self) -> str:
-        words = [repr(self.formula), *(f"{word}={said(own)}" for word, own in self.words.items())]
+        words = [
+            repr(self.formula),
+            *(f"{word}={said(value)}" for word, value in self.words.items()),
+        ]
         return f"{self.name}({', '.join(words)})"
 
 
@@ -59,69 +62,71 @@ def name_of(verb: Verb) -> str:
 
 
 def signature_of(verb: Verb) -> inspect.Signature:
-    """Return a verb's words less what the session says, with a share of what is left."""
-    own, word = inspect.signature(verb), inspect.Parameter.KEYWORD_ONLY
-    apart = {*ROWS, *SAID, "ledger", *AMOUNTS, "delta"}
-    kept = [one for name, one in own.parameters.items() if name not in apart]
+    """Return a verb's signature without the session's parameters, with budget shares."""
+    signature, keyword_only = inspect.signature(verb), inspect.Parameter.KEYWORD_ONLY
+    excluded = {*ROWS, *SAID, "ledger", *AMOUNTS, "delta"}
+    parameters = [
+        parameter for name, parameter in signature.parameters.items() if name not in excluded
+    ]
     amounts = {"eps": "float | str | None", "share": "float | str | None"}
     amounts |= {"delta": "float | None", "budget": "Guarantee | None"}
-    spent = [
-        inspect.Parameter(name, word, default=None, annotation=kind)
-        for name, kind in amounts.items()
+    budget_parameters = [
+        inspect.Parameter(name, keyword_only, default=None, annotation=annotation)
+        for name, annotation in amounts.items()
     ]
-    return own.replace(parameters=[kept[0], *spent, *kept[1:]])
+    return signature.replace(parameters=[parameters[0], *budget_parameters, *parameters[1:]])
 
 
-def call_of(verb: Verb, given: tuple[Any, ...], words: Mapping[str, Any]) -> Call:
-    """Hold what was written against the verb's words; ArgumentError says what to write instead."""
-    name, known = name_of(verb), signature_of(verb).parameters
-    formula, *rest = given or (words.get("formula"),)
+def call_of(verb: Verb, arguments: tuple[Any, ...], words: Mapping[str, Any]) -> Call:
+    """Check a call against the verb's parameters; ArgumentError says what to write."""
+    name, parameters = name_of(verb), signature_of(verb).parameters
+    formula, *rest = arguments or (words.get("formula"),)
     if rest or any(word in ROWS for word in words):
         raise ArgumentError(f"{name}: rows are given in the call, and {_FILTERED}")
-    own = {word: value for word, value in words.items() if word != "formula" or given}
-    for word in own:
-        _require_word(name, word, [one for one in known if one != "formula"])
+    options = {word: value for word, value in words.items() if word != "formula" or arguments}
+    for word in options:
+        _require_word(name, word, [parameter for parameter in parameters if parameter != "formula"])
     if formula is None:
         raise ArgumentError(f'{name}: no formula is given; write {name}("~ age + income", eps=0.2)')
-    return Call(verb, formula, own)
+    return Call(verb, formula, options)
 
 
 def _require_word(name: str, word: str, expected: Sequence[str]) -> None:
-    """Refuse a word that the session says, or that the verb does not expect."""
+    """Refuse a parameter that the session sets, or that the verb does not have."""
     if word in SAID or word == "ledger":
         raise ArgumentError(
-            f"{name}: {word}= is said once, by the session: leave it out, or open another one, "
-            f"dp.session(..., {word}=...)"
+            f"{name}: the session sets {word}=: leave it out, or open another one, dp.session(..., "
+            f"{word}=...)"
         )
     if word not in expected:
         raise ArgumentError(
-            f"{name}: {word}= is not expected; expected words: {', '.join(expected)}"
+            f"{name}: {word}= is not expected; expected parameters: {', '.join(expected)}"
         )
 
 
-# What a session says for all of its calls, and how a call is made or priced under it.
+# What a session sets for all of its calls, and how a call is run or priced under it.
 
 
 class Priced(NamedTuple):
-    """What a call would take its rows across by, and what it would be charged."""
+    """The mechanism that a call would use, and what it would be charged."""
 
     mechanism: str
     events: tuple[Event, ...]
 
 
 class _Pricing(Witness):
-    """Keeps the charge of a call, and stops the call before it is made."""
+    """Records the charge of a call and stops the call before it runs."""
 
     priced: Priced
 
     def charging(self, mechanism: str, events: Sequence[Event]) -> None:
         self.priced = Priced(mechanism, tuple(events))
-        raise LedgerError("the call is priced and not made")
+        raise LedgerError("the call is priced, not run")
 
 
 @dataclass(frozen=True, repr=False)
 class Terms:
-    """The table and what is public of it."""
+    """The data of a session and its public facts."""
 
     parties: Parties
     codebook: Codebook
@@ -129,27 +134,29 @@ class Terms:
     subset: str | None
 
     def make(self, call: Call, budget: Mapping[str, object], ledger: Ledger | None) -> Any:
-        """Ask the verb; errors are the verb's."""
-        words = {word: own for word, own in call.words.items() if word not in (*AMOUNTS, "delta")}
+        """Run the verb; its errors pass through."""
+        options = {
+            word: value for word, value in call.words.items() if word not in (*AMOUNTS, "delta")
+        }
         if self.subset is not None:
-            if words.get("subset") is not None:
+            if options.get("subset") is not None:
                 raise ArgumentError(
-                    f"{call.name}: subset= is said by the session already: write both conditions "
-                    "in one of the two"
+                    f"{call.name}: the session sets subset= already: write both conditions in one "
+                    "of the two"
                 )
             if "subset" not in inspect.signature(call.verb).parameters:
                 raise ArgumentError(
-                    f"{call.name} takes no subset=, which this session says: open a session "
-                    "without it for the call"
+                    f"{call.name} takes no subset=, which this session sets: open a session "
+                    "without it"
                 )
-            words["subset"] = self.subset
+            options["subset"] = self.subset
         return call.verb(
             call.formula,
             self.parties,
             codebook=self.codebook,
             adjacency=self.adjacency,
             ledger=ledger,
-            **{**words, **budget},
+            **{**options, **budget},
         )
 
     def price(self, call: Call, budget: Mapping[str, Any]) -> Priced:
@@ -160,4 +167,4 @@ class Terms:
             watched.make(call, budget, None)
         except LedgerError:
             return pricing.priced
-        raise LedgerError(f"{call.name} makes no plan before it reads, so it has no price")
+        raise LedgerError(f"{call.name} makes no plan before it reads the data, so it has no price")

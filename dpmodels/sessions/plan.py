@@ -1,4 +1,4 @@
-"""Calls priced before any is made."""
+"""Prices of planned calls, before any of them runs."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ def budget_of(
     call: Call,
     terms: Terms,
     ledger: Ledger,
-    own: Fraction | None,
+    share: Fraction | None,
     earlier: Sequence[tuple[Event, ...]] = (),
 ) -> dict[str, object]:
-    """Return the words of a call's budget, of what is left once the earlier ones were charged."""
+    """Return the budget options of a call, given what the earlier calls leave."""
 
-    def taken(guarantee: Guarantee) -> float:
+    def fraction_used(guarantee: Guarantee) -> float:
         events = terms.price(call, {"budget": guarantee}).events
         return ledger.forecast([*earlier, events])[-1].taken
 
-    whole = whole_of(ledger)
-    unsaid = call.words.get("delta") is None and call.words.get("budget") is None
-    if call.spends_delta and unsaid and isinstance(whole, ApproxDP):
+    total = whole_of(ledger)
+    default_delta = call.words.get("delta") is None and call.words.get("budget") is None
+    if call.spends_delta and default_delta and isinstance(total, ApproxDP):
         raise BudgetError(
-            f"{call.name} spends its delta, and all {whole.delta:.3g} of the session would leave "
-            f"none for Gaussian noise: write delta={whole.delta / 100:.3g}, or another part of it"
+            f"{call.name} spends its delta, and all {total.delta:.3g} of the session would leave "
+            f"none for Gaussian noise: write delta={total.delta / 100:.3g}, or another part of it"
         )
-    return budget_words(call.words, whole, own, taken)
+    return budget_words(call.words, total, share, fraction_used)
 
 
 def planned(
     calls: Iterable[Call], terms: Terms, ledger: Ledger, parts: int, share: Fraction | None
 ) -> PlanResult:
-    """Price calls one after another; `parts` of those that say no budget share what is left."""
+    """Price calls in order; `parts` of those without a budget share what is left."""
     entered, charges = [], list[tuple[Event, ...]]()
     for call in calls:
-        own = share
+        call_share = share
         if call.silent and parts:
-            own, parts = Fraction(1, parts), parts - 1
-        priced = terms.price(call, budget_of(call, terms, ledger, own, charges))
+            call_share, parts = Fraction(1, parts), parts - 1
+        priced = terms.price(call, budget_of(call, terms, ledger, call_share, charges))
         charges.append(priced.events)
         entered.append((call, priced))
     lines = [
@@ -65,5 +65,5 @@ def planned(
         adjacency=ledger.adjacency,
         told=ledger.describe(),
         calls=tuple(lines),
-        announced=ledger.preview(event for own in charges for event in own),
+        announced=ledger.preview(event for events in charges for event in events),
     )

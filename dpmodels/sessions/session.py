@@ -1,4 +1,4 @@
-"""``session``: what is said once of a table, and verbs that spend of what is left."""
+"""``session``: settings shared by all calls on a table, and verbs that spend its budget."""
 
 from __future__ import annotations
 
@@ -70,31 +70,33 @@ def _charging(where: str, name: str) -> Callable[..., Any]:
     """Return the function of a verb that charges a ledger."""
     verb = verb_of(name)
     if verb is None or not verb.charges:
-        known = "" if name.startswith("_") else f", one of {', '.join(all_verbs())}"
-        raise NotAvailable(f"{where}.{name}: expected a verb{known}")
+        expected = "" if name.startswith("_") else f", one of {', '.join(all_verbs())}"
+        raise NotAvailable(f"{where}.{name}: expected a verb{expected}")
     return verb.function
 
 
 @functools.cache
 def method(verb: Callable[..., Made]) -> Callable[..., Made]:
-    """Return the verb as a method: its words less those a session says, its docstring."""
+    """Return the verb as a method, without the parameters that a session sets."""
 
     @functools.wraps(verb)
     @entry_point
-    def ask(self: Any, *given: Any, **words: Any) -> Any:
-        return self.make(call_of(verb, given, words))
+    def ask(self: Any, *arguments: Any, **words: Any) -> Any:
+        return self.make(call_of(verb, arguments, words))
 
     head, _, rest = (verb.__doc__ or "").partition("\n")
     ask.__doc__ = f"{head}\n{_SESSION}{rest}"
-    own = signature_of(verb)
-    first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    asked = own.replace(parameters=[first, *own.parameters.values()])
-    vars(ask)["__signature__"] = asked
+    signature = signature_of(verb)
+    self_parameter = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    method_signature = signature.replace(
+        parameters=[self_parameter, *signature.parameters.values()]
+    )
+    vars(ask)["__signature__"] = method_signature
     return ask
 
 
 class Calls:
-    """The verbs, which write a call and do not make it: for plans.
+    """The verbs as calls that are not run: for plans.
 
     Each verb is a method, ``call.lm("y ~ x")``; the same is ``call("lm", "y ~ x")``.
 
@@ -105,7 +107,7 @@ class Calls:
     formula : str
         As for the verb.
     **words
-        The verb's own words, less those that are said once of a table; a budget or none.
+        The verb's own options, a budget or none. The session sets the rest.
 
     Returns
     -------
@@ -115,7 +117,7 @@ class Calls:
     Raises
     ------
     NotAvailable, ArgumentError
-        If there is no such verb, or it does not know a word.
+        If there is no such verb, or it lacks a parameter.
 
     Examples
     --------
@@ -126,12 +128,12 @@ class Calls:
 
     def __getattr__(self, name: str) -> Callable[..., Call]:
         verb = _charging("call", name.removeprefix("dp_"))
-        return lambda *given, **words: call_of(verb, given, words)
+        return lambda *arguments, **words: call_of(verb, arguments, words)
 
     def __call__(self, verb: str, formula: str, **words: Any) -> Call:
         """Write a call of a verb by its name."""
-        written: Call = self.__getattr__(verb)(formula, **words)
-        return written
+        call: Call = self.__getattr__(verb)(formula, **words)
+        return call
 
     def __dir__(self) -> list[str]:
         return list(all_verbs())
@@ -156,10 +158,10 @@ _SHOWN: Final = 20
 
 
 class Session:
-    """A table with all that is said once of it: codebook, budget, neighbours, persons and ledger.
+    """A table with its codebook, budget, neighbours, persons and ledger.
 
     Every verb is a method, ``session.lm("y ~ x", eps=0.2)`` for :func:`dp_lm`, with the verb's own
-    words less those. Each is charged to the session's ledger before a row is read.
+    options. Each is charged to the session's ledger before a row is read.
 
     Parameters
     ----------
@@ -175,7 +177,7 @@ class Session:
     eps, delta : float
         Instead of ``budget``.
     person : str or False, optional
-        The column that tells persons apart, by default that of the codebook: neighbours then differ
+        The column that identifies persons, by default that of the codebook: neighbours then differ
         in one person with all rows. False where the rows are nobody's.
     rows : int or "mean", optional
         How many rows of a person count, or all, each person with the weight of one; without
@@ -185,10 +187,10 @@ class Session:
     csv : {"records", "lines"}, optional
         What a row of a CSV file is, as for :func:`dp_pca`.
     ledger : Ledger or path, optional
-        A ledger as it is, or the file of one, opened or made; by default one in memory.
+        A ledger, or the path of a ledger file, opened or created; by default one in memory.
     adjacency : {"replace", "add-remove"}
         Neighbours differ by a change, and numbers are public, or by one more or fewer. By default
-        what a ledger that is there already has, with persons and rows, else ``"replace"``.
+        those of an existing ledger, with persons and rows, else ``"replace"``.
     share : float or str, optional
         What a call without a budget takes of what is left, such as ``"1/5"``; by default it is an
         error to leave it out.
@@ -196,7 +198,7 @@ class Session:
     Raises
     ------
     BudgetError, ArgumentError, CodebookError, FrameError
-        If the words make no sense, or the data cannot be opened. No row is read.
+        If the arguments are invalid, or the data cannot be opened. No row is read.
     LedgerError
         If the ledger has another budget or other neighbours.
 
@@ -206,14 +208,13 @@ class Session:
     under ``"replace"`` the number of rows is, and nobody can see that it was filtered. A subset's
     size is private; so give the table whole and write ``subset="area == 4"``.
 
-    *Budgets.* A call says ``eps=0.2``, with the session's delta unless it says another (as
-    ``levels`` has to, which spends its own), or ``budget=``, or a share of what is left:
-    ``eps="1/5"``, ``share=0.2``. After ``split(5)`` the next five calls that say nothing take 1/5,
-    1/4, ..., all of what is left then: equal parts that fit, and spend it. A share is the largest
-    budget at which the call's noise takes that part of what the ledger counts: eps, or rho, or with
-    a delta the ``mu**2`` of Gaussian noise. With a delta, releases without Gaussian noise cost
-    least before the first one with it. What is left depends on earlier calls alone, not on their
-    answers.
+    *Budgets.* A call sets ``eps=0.2``, with the session's delta unless it sets another (as
+    ``levels`` must, which spends delta), or ``budget=``, or a share of what is left: ``eps="1/5"``,
+    ``share=0.2``. After ``split(5)`` the next five calls without a budget take 1/5, 1/4, ..., all
+    of what is left then: equal parts that fit, and spend it. A share is the largest budget at which
+    the call's noise takes that part of what the ledger counts: eps, or rho, or with a delta the
+    ``mu**2`` of Gaussian noise. With a delta, releases without Gaussian noise cost least before the
+    first one with it. What is left depends on earlier calls alone, not on their answers.
 
     *Copies.* A session is not copied or pickled; a fork of it cannot spend from memory, and spends
     from the same file.
@@ -257,19 +258,23 @@ class Session:
         share: float | str | None = None,
     ) -> None:
         book = declared(codebook, data, sites, "~ .")
-        unsaid = adjacency is None and person is None and rows is None and book.person is None
+        default_neighbours = (
+            adjacency is None and person is None and rows is None and book.person is None
+        )
         relation = related(book, adjacency, person, rows)
-        chosen = condition(subset, book)
-        named = () if chosen is None else tuple(chosen.codebook)
-        named += () if relation.person is None else (relation.person,)
-        held = _opened(gathered(data, sites, protocol, PROTOCOLS, csv), tuple(dict.fromkeys(named)))
-        stated = eps is not None or budget is not None or ledger is None
-        asked = resolve_budget(eps, delta, budget) if stated else None
+        subset_condition = condition(subset, book)
+        columns = () if subset_condition is None else tuple(subset_condition.codebook)
+        columns += () if relation.person is None else (relation.person,)
+        table = _opened(
+            gathered(data, sites, protocol, PROTOCOLS, csv), tuple(dict.fromkeys(columns))
+        )
+        has_budget = eps is not None or budget is not None or ledger is None
+        guarantee = resolve_budget(eps, delta, budget) if has_budget else None
         self._parts, self._share = 0, None if share is None else fraction("share", share)
         self._taking_parts = RLock()
-        self._ledger = _opened_ledger(ledger, asked, None if unsaid else relation)
-        own = self._ledger.adjacency if unsaid else relation
-        self._terms = Terms(held, book, own, subset)
+        self._ledger = _opened_ledger(ledger, guarantee, None if default_neighbours else relation)
+        neighbours = self._ledger.adjacency if default_neighbours else relation
+        self._terms = Terms(table, book, neighbours, subset)
 
     @property
     def ledger(self) -> Ledger:
@@ -293,15 +298,15 @@ class Session:
 
     @property
     def call(self) -> Calls:
-        """The verbs once more, which write a call for :meth:`plan` and do not make it."""
+        """The verbs as calls for :meth:`plan`, which are not run."""
         return Calls()
 
     def register(self) -> pd.DataFrame:
-        """Return the charges of the ledger, one a row, with what became of each."""
+        """Return the charges of the ledger, one per row, with the outcome of each."""
         return self._ledger.register()
 
     def split(self, parts: int) -> None:
-        """Have the next calls that say no budget take equal parts of what is left.
+        """Let the next calls without a budget take equal parts of what is left.
 
         Parameters
         ----------
@@ -312,9 +317,9 @@ class Session:
         self._parts = whole("parts", parts, 1, _MOST_PARTS)
 
     def plan(self, calls: Iterable[Call | tuple[Any, ...]]) -> PlanResult:
-        """Price calls before any is made: nothing is charged, and no row is read.
+        """Price calls before any of them runs: nothing is charged, and no row is read.
 
-        Persons are counted where their number is public, and has a say in the mechanism.
+        Persons are counted where their number is public and affects the mechanism.
 
         Parameters
         ----------
@@ -338,26 +343,26 @@ class Session:
                 f"calls of type {type(calls).__name__}: expected a list of them, "
                 '[("lm", "y ~ x", dict(eps=0.2)), session.call.pca("~ .", eps=0.3)]'
             )
-        written = [self.call.read(one) for one in calls]
-        return planned(written, self._terms, self._ledger, self._parts, self._share)
+        requests = [self.call.read(call) for call in calls]
+        return planned(requests, self._terms, self._ledger, self._parts, self._share)
 
     def make(self, call: Call) -> Any:
-        """Make a call that was written: charge for it, read the rows, return the verb's result."""
+        """Run a call: charge for it, read the rows, return the verb's result."""
         if not call.silent or self._parts == 0:
             return self._terms.make(
                 call, budget_of(call, self._terms, self._ledger, self._share), self._ledger
             )
-        # What a part is depends on what is left, so calls that take parts follow each other.
+        # A part depends on what is left, so calls that take parts run one after another.
         with self._taking_parts:
             if self._parts == 0:
                 return self.make(call)
-            part = Fraction(1, self._parts)
-            budget = budget_of(call, self._terms, self._ledger, part)
-            charged = self._ledger.charges
+            share = Fraction(1, self._parts)
+            budget = budget_of(call, self._terms, self._ledger, share)
+            n_charges = self._ledger.charges
             try:
                 return self._terms.make(call, budget, self._ledger)
             finally:
-                self._parts -= self._ledger.charges > charged
+                self._parts -= self._ledger.charges > n_charges
 
     def tighten(self, formula: str, **words: Any) -> BoundsResult:
         """Find narrower bounds, and use them from here on.
@@ -374,9 +379,9 @@ class Session:
         BoundsResult
             What was found; its codebook, now public, replaces declarations of the same variables.
         """
-        found: BoundsResult = self.bounds(formula, **words)
-        self.declare(found.codebook)
-        return found
+        result: BoundsResult = self.bounds(formula, **words)
+        self.declare(result.codebook)
+        return result
 
     def declare(self, codebook: Mapping[str, Any]) -> None:
         """Use further declarations from here on, in the place of those of the same name.
@@ -389,21 +394,21 @@ class Session:
         Raises
         ------
         CodebookError
-            If a declaration cannot be used; then none is.
+            If a declaration cannot be used; then all are rejected.
         """
         if not isinstance(codebook, Mapping):
             raise CodebookError(
                 f"declarations of type {type(codebook).__name__}: expected a codebook, or a "
                 'mapping such as {"age": (0, 100)}'
             )
-        own = self._terms.codebook | codebook
-        if own.person not in (self._terms.codebook.person, self._terms.adjacency.person):
+        merged = self._terms.codebook | codebook
+        if merged.person not in (self._terms.codebook.person, self._terms.adjacency.person):
             raise CodebookError(
-                f"the declarations name persons, person={own.person!r}, and this session protects "
-                f"{self._terms.adjacency.unit}: open another one, dp.session(..., codebook, "
-                f"person={own.person!r})"
+                f"the declarations name persons, person={merged.person!r}, and this session "
+                f"protects {self._terms.adjacency.unit}: open another one, "
+                f"dp.session(..., codebook, person={merged.person!r})"
             )
-        self._terms = replace(self._terms, codebook=own)
+        self._terms = replace(self._terms, codebook=merged)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return Method(name).__get__(self)
@@ -419,24 +424,24 @@ class Session:
 
     def _report(self) -> Report:
         ledger, terms, entries = self._ledger, self._terms, self._ledger.entries
-        known = len(terms.codebook)
+        n_variables = len(terms.codebook)
         facts: tuple[Fact, ...] = (
             ("Guarantee", ledger.guarantee.describe()),
             ("Neighbours", terms.adjacency.describe()),
             ("Spent", ledger.describe().split(";")[0]),
-            ("Codebook", f"{count(known)} variable{'s' * (known != 1)}"),
+            ("Codebook", f"{count(n_variables)} variable{'s' * (n_variables != 1)}"),
             ("Left", left_words(ledger)),
             ("Ledger", ledger.place or "in memory"),
         )
-        said = (("Person", terms.adjacency.person), ("Subset", terms.subset))
-        facts += tuple((name, own) for name, own in said if own is not None)
+        optional_facts = (("Person", terms.adjacency.person), ("Subset", terms.subset))
+        facts += tuple((name, value) for name, value in optional_facts if value is not None)
         rows = tuple(
-            Row(f"{one.number} {one.label}", (signif(one.spent_after.amount, 3),))
-            for one in entries[-_SHOWN:]
+            Row(f"{entry.number} {entry.label}", (signif(entry.spent_after.amount, 3),))
+            for entry in entries[-_SHOWN:]
         )
         sections = (Section("Calls", (f"total {ledger.spent.unit}",), rows),) if rows else ()
-        earlier = len(entries) - len(rows)
-        notes = (f"{count(earlier)} earlier calls: see register().",) if earlier else ()
+        n_earlier = len(entries) - len(rows)
+        notes = (f"{count(n_earlier)} earlier calls: see register().",) if n_earlier else ()
         notes = (*notes, *convergence_notes(ledger.register()["mechanism"]))
         return Report("Session", facts, sections, notes)
 
@@ -453,41 +458,42 @@ for _name in verb_names():
 session = Session
 
 
-def _opened(data: object, named: tuple[str, ...]) -> Parties:
-    """Return the holders of rows that can be read at every call, and have the columns named."""
-    held = parties(data)
-    for name, own in zip(held.names, held.data, strict=True):
-        at = f"site {name!r}: " if name else ""
-        if isinstance(own, Iterator):
+def _opened(data: object, columns: tuple[str, ...]) -> Parties:
+    """Return the sources of rows, which every call can read and which have the columns."""
+    sites = parties(data)
+    for name, rows in zip(sites.names, sites.data, strict=True):
+        site_label = f"site {name!r}: " if name else ""
+        if isinstance(rows, Iterator):
             raise FrameError(
-                f"{at}an iterator of tables can be read once, and each call of a session reads: "
-                "write the tables to a Parquet file and give its path, or give a list of them"
+                f"{site_label}each call of a session reads the data, but an iterator of tables can "
+                "be read only once: write the tables to a Parquet file and give its path, or give "
+                "a list of them"
             )
         try:
-            require(open_rows(own), named)
+            require(open_rows(rows), columns)
         except FrameError as error:
-            raise FrameError(f"{at}{error}") from None
-    return held
+            raise FrameError(f"{site_label}{error}") from None
+    return sites
 
 
 def _opened_ledger(
-    given: Ledger | AnyPath | None, budget: Guarantee | None, relation: Adjacency | None
+    source: Ledger | AnyPath | None, budget: Guarantee | None, relation: Adjacency | None
 ) -> Ledger:
-    """Return the ledger of a session; `relation` is what it says of neighbours, None if nothing."""
-    if isinstance(given, Ledger):
-        if budget is not None and budget != given.guarantee:
+    """Return the ledger of a session; `relation` holds its neighbours, None if not set."""
+    if isinstance(source, Ledger):
+        if budget is not None and budget != source.guarantee:
             raise BudgetError(
-                f"the ledger holds {given.guarantee.describe()}, and the session says "
+                f"the ledger has the budget {source.guarantee.describe()}, and the session states "
                 f"{budget.describe()}: leave out eps, delta and budget"
             )
-        whole_of(given)
-        refuse_other_neighbours(given.adjacency, relation or given.adjacency)
-        return given
-    if given is None:
+        whole_of(source)
+        refuse_other_neighbours(source.adjacency, relation or source.adjacency)
+        return source
+    if source is None:
         return Ledger(budget=budget, adjacency=relation or "replace")
-    if not isinstance(given, str | PathLike):
+    if not isinstance(source, str | PathLike):
         raise ArgumentError(
-            f"ledger of type {type(given).__name__}: expected a dp.Ledger, the path of a file, or "
+            f"ledger of type {type(source).__name__}: expected a dp.Ledger, the path of a file, or "
             "none for one in memory"
         )
-    return Ledger.open(given, budget=budget, adjacency=relation, new=True)
+    return Ledger.open(source, budget=budget, adjacency=relation, new=True)

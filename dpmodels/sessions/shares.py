@@ -1,4 +1,4 @@
-r"""The budget of a call: an amount as it is written, or a share of what is left.
+r"""The budget of a call: an amount, or a share of what is left.
 
 A share is taken of what the ledger counts, by `Filter.taken`: of eps, of rho, or, with a delta, of
 the ``mu**2`` (or rho) left beside releases without delta, and of eps while all releases are such.
@@ -40,106 +40,105 @@ _WRITE: Final = 'write a share of what is left, such as "1/5" or 0.2'
 _ULPS: Final = 1 + 1e-12
 _DIGITS: Final = Context(prec=10, rounding=ROUND_FLOOR)
 _BACK: Final = 1 - 1e-9
-# Of what is asked for, what rounding leaves is nothing.
+# Smaller fractions of a request are remainders of rounding.
 _NOTHING: Final = 1e-5
 _LITTLE: Final = (
-    "too little is left in the session's ledger for a share of it: register() tells what was "
-    "spent, and what is spent stays spent"
+    "too little is left in the session's ledger for a share of it: register() lists what was spent"
 )
 _STEPS: Final = 12
 _STEP: Final = 16.0
 
 
-def fraction(name: str, given: object) -> Fraction:
+def fraction(name: str, value: object) -> Fraction:
     """Return a share, above 0 and up to 1.
 
     >>> fraction("eps", "1/5"), fraction("share", 0.25)
     (Fraction(1, 5), Fraction(1, 4))
     """
-    written = _FRACTION.fullmatch(given) if isinstance(given, str) else None
-    if written is not None and int(written[2]):
-        part = Fraction(int(written[1]), int(written[2]))
+    match = _FRACTION.fullmatch(value) if isinstance(value, str) else None
+    if match is not None and int(match[2]):
+        share = Fraction(int(match[1]), int(match[2]))
     else:
-        number = real(given)
-        part = Fraction(0) if math.isnan(number) else Fraction(number)
-    if not 0 < part <= 1:
-        raise ArgumentError(f"{name}={said(given)}: expected a share above 0, up to 1; {_WRITE}")
-    return part
+        number = real(value)
+        share = Fraction(0) if math.isnan(number) else Fraction(number)
+    if not 0 < share <= 1:
+        raise ArgumentError(f"{name}={said(value)}: expected a share above 0, up to 1; {_WRITE}")
+    return share
 
 
 def budget_words(
     words: Mapping[str, Any],
-    whole: Guarantee,
-    own: Fraction | None,
-    taken: Callable[[Guarantee], float],
+    total: Guarantee,
+    share: Fraction | None,
+    fraction_used: Callable[[Guarantee], float],
 ) -> dict[str, Any]:
-    """Return the words of a verb's budget.
+    """Return the budget options of a verb.
 
-    `own` is the share of a call that says none, `taken` the share that a call would take.
+    `share` is that of a call that sets none; `fraction_used` maps a budget to what it uses up.
     """
     amounts = {word: words[word] for word in AMOUNTS if words.get(word) is not None}
     delta = words.get("delta")
     if len(amounts) > 1:
         raise BudgetError(f"{' and '.join(amounts)} are both given: keep one of them")
-    for word, given in amounts.items():
+    for word, value in amounts.items():
         if word == "budget":
-            _private("budget= is", given)
-            return {"budget": given} if delta is None else {"budget": given, "delta": delta}
-        if word == "eps" and not isinstance(given, str):
-            kept = whole.delta if isinstance(whole, ApproxDP) else 0.0
-            return {"eps": given, "delta": kept if delta is None else delta}
-        own = fraction(word, given)
-    if own is None:
+            _private("budget= is", value)
+            return {"budget": value} if delta is None else {"budget": value, "delta": delta}
+        if word == "eps" and not isinstance(value, str):
+            total_delta = total.delta if isinstance(total, ApproxDP) else 0.0
+            return {"eps": value, "delta": total_delta if delta is None else delta}
+        share = fraction(word, value)
+    if share is None:
         raise BudgetError(
             'neither eps nor a share is given: write eps=0.2, eps="1/5" of what is left, or '
             "split(5) before five calls"
         )
-    return {"budget": shared(own, _form(whole, delta), capacity(whole).amount, taken)}
+    return {"budget": shared(share, _form(total, delta), capacity(total).amount, fraction_used)}
 
 
-def _form(whole: Guarantee, delta: object) -> Callable[[float], Guarantee]:
-    """Return what makes a guarantee of an amount: of the whole's kind, with the delta said."""
-    most = whole.delta if isinstance(whole, ApproxDP) else 0.0
-    own = most if delta is None else real(delta)
-    if not 0 <= own <= most:
+def _form(total: Guarantee, delta: object) -> Callable[[float], Guarantee]:
+    """Return the function from an amount to a guarantee of the total's kind, with that delta."""
+    max_delta = total.delta if isinstance(total, ApproxDP) else 0.0
+    chosen_delta = max_delta if delta is None else real(delta)
+    if not 0 <= chosen_delta <= max_delta:
         raise BudgetError(
-            f"delta={said(delta)}: a share is one of {whole.describe()}; leave delta out, or write "
+            f"delta={said(delta)}: a share is one of {total.describe()}; leave delta out, or write "
             "a smaller one, or delta=0 for a release without"
         )
-    if isinstance(whole, ZCDP):
+    if isinstance(total, ZCDP):
         return ZCDP
-    return (lambda amount: ApproxDP(amount, own)) if own else PureDP
+    return (lambda amount: ApproxDP(amount, chosen_delta)) if chosen_delta else PureDP
 
 
 def shared(
     part: Fraction,
     form: Callable[[float], Guarantee],
-    most: float,
-    taken: Callable[[Guarantee], float],
+    max_amount: float,
+    fraction_used: Callable[[Guarantee], float],
 ) -> Guarantee:
     """Return the largest budget that takes no more than a part of what is left.
 
-    What rounding leaves of a ledger that was spent is no budget.
+    A remainder of rounding does not count as a budget.
     """
     from scipy.optimize import brentq
 
-    share = float(part) * _ULPS
+    target = float(part) * _ULPS
 
     def fits(amount: float) -> bool:
-        return taken(form(amount)) <= share
+        return fraction_used(form(amount)) <= target
 
     def excess(log_amount: float) -> float:
-        given = taken(form(math.exp(log_amount)))
-        return math.log(min(max(given, 1e-300), 1e6) / share)
+        used = fraction_used(form(math.exp(log_amount)))
+        return math.log(min(max(used, 1e-300), 1e6) / target)
 
-    if fits(most):
-        return form(most)
-    low = _low_enough(most * float(part), fits)
+    if fits(max_amount):
+        return form(max_amount)
+    low = _low_enough(max_amount * float(part), fits)
     # Noise changes its kind at some amounts, where the price may jump.
-    found = math.exp(brentq(excess, math.log(low), math.log(most), xtol=1e-14, rtol=1e-14))
-    if found < most * float(part) * _NOTHING:
+    root = math.exp(brentq(excess, math.log(low), math.log(max_amount), xtol=1e-14, rtol=1e-14))
+    if root < max_amount * float(part) * _NOTHING:
         raise BudgetError(_LITTLE)
-    for amount in (found, found * _BACK):
+    for amount in (root, root * _BACK):
         rounded = float(_DIGITS.create_decimal(amount))
         if fits(rounded):
             return form(rounded)
@@ -153,42 +152,44 @@ def _low_enough(amount: float, fits: Callable[[float], bool]) -> float:
             if fits(amount):
                 return amount
             amount /= _STEP
-    except BudgetError:  # The verb's own: nothing meaningful is released for so little
+    except BudgetError:  # Raised by the verb: the budget is too small for a release
         pass
     raise BudgetError(_LITTLE)
 
 
 def whole_of(ledger: Ledger) -> Guarantee:
-    """Return what a session's ledger holds; BudgetError where that is no differential privacy."""
+    """Return the guarantee of a session; BudgetError unless it is differentially private."""
     return _private("the ledger holds", ledger.guarantee)
 
 
-def _private(who: str, own: Guarantee | Pufferfish) -> Guarantee:
-    if isinstance(own, Pufferfish):
+def _private(who: str, guarantee: Guarantee | Pufferfish) -> Guarantee:
+    if isinstance(guarantee, Pufferfish):
         raise BudgetError(
-            f"{who} {own.describe()}, and a session's calls are differentially private: write "
-            "dp.dp_table(..., time=..., budget=dp.Pufferfish(...), ledger=...), of a ledger of its "
-            "own, dp.Ledger(budget=dp.Pufferfish(...))"
+            f"{who} {guarantee.describe()}, and a session's calls are differentially private: "
+            "write dp.dp_table(..., time=..., budget=dp.Pufferfish(...), ledger=...), "
+            "of a ledger of its own, dp.Ledger(budget=dp.Pufferfish(...))"
         )
-    return own
+    return guarantee
 
 
 def left_words(ledger: Ledger) -> str:
-    """Say how much one more call may still spend; with a delta that depends on its noise."""
-    whole = ledger.guarantee
-    if not isinstance(whole, ApproxDP):
+    """Say how much one more call may spend; with a delta this depends on its noise."""
+    total = ledger.guarantee
+    if not isinstance(total, ApproxDP):
         return ledger.remaining.describe()
-    normal = _most_of(ledger, lambda own: GaussianEvent(gaussian_multiplier(own)), whole)
-    other = _most_of(ledger, lambda own: PureEvent(own.eps), whole)
-    return f"eps = {normal:.3g} Gaussian, {other:.3g} other noise"
+    gaussian = _largest_eps(
+        ledger, lambda budget: GaussianEvent(gaussian_multiplier(budget)), total
+    )
+    pure = _largest_eps(ledger, lambda budget: PureEvent(budget.eps), total)
+    return f"eps = {gaussian:.3g} Gaussian, {pure:.3g} other noise"
 
 
-def _most_of(ledger: Ledger, event: Callable[[Any], Event], whole: ApproxDP) -> float:
-    def taken(own: Guarantee) -> float:
-        return ledger.forecast([[event(own)]])[0].taken
+def _largest_eps(ledger: Ledger, event: Callable[[Any], Event], total: ApproxDP) -> float:
+    def fraction_used(budget: Guarantee) -> float:
+        return ledger.forecast([[event(budget)]])[0].taken
 
     try:
-        found = shared(Fraction(1), lambda eps: replace(whole, eps=eps), whole.eps, taken)
+        budget = shared(Fraction(1), lambda eps: replace(total, eps=eps), total.eps, fraction_used)
     except BudgetError:
         return 0.0
-    return capacity(found).amount
+    return capacity(budget).amount

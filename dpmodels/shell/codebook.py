@@ -84,7 +84,7 @@ def _held(name: str, own: Entry, source: RowSource) -> tuple[tuple[str, ...], st
     try:
         require(source, (name,))
         column = source.kind(name).name or "any"
-        if own.known:
+        if own.is_complete:
             require_declared(source, {name: own.variable(name)})
         else:
             why = f"its bounds or levels are not known; write them in place of {UNKNOWN!r}"

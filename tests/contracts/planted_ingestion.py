@@ -26,7 +26,7 @@ def ids_are_compared_as_floats(patch: pytest.MonkeyPatch) -> None:
         own, values = person_keys(cells, secret, missing), to_float(cells)
         number = np.isfinite(values)
         high = np.where(number, (values + 0.0).view(np.uint64), own.high)
-        return Keys(high, np.where(number, 0, own.low), own.known)
+        return Keys(high, np.where(number, 0, own.low), own.has_id)
 
     patch.setattr(PERSONS, "person_keys", floats)
 

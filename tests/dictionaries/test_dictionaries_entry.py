@@ -21,7 +21,7 @@ from dpmodels.errors import CodebookError
 )
 def test_every_declared_variable_goes_there_and_back(variable):
     entry = Entry.of(variable)
-    assert entry.known
+    assert entry.is_complete
     assert entry.variable("x") == variable
     assert entry_of("x", plain_of("x", entry)) == entry
     assert joined("x", entry, Entry()) == joined("x", Entry(), entry) == settled("x", entry)
@@ -40,7 +40,7 @@ def test_a_label_for_each_whole_number_of_a_range_makes_levels():
 def test_a_category_with_a_range_alone_has_its_whole_numbers_as_levels():
     own = settled("q", Entry("categorical", 1, 4, ordered=True))
     assert own.variable("q") == dp.Categorical([1, 2, 3, 4], ordered=True)
-    assert not settled("q", Entry("categorical", 0, 10**9)).known
+    assert not settled("q", Entry("categorical", 0, 10**9)).is_complete
 
 
 def test_a_category_whose_levels_are_outside_its_range_is_refused():

@@ -78,7 +78,7 @@ def test_what_the_rows_hold_changes_nothing(sav, tmp_path):
 @pytest.mark.parametrize("suffix", [".sav", ".sas7bdat"])
 def test_a_damaged_file_is_refused(sav, tmp_path, suffix):
     (tmp_path / f"a{suffix}").write_bytes(sav.read_bytes()[:300])
-    with pytest.raises(CodebookError, match="is damaged, or is not what its suffix says"):
+    with pytest.raises(CodebookError, match="is damaged, or does not match its suffix"):
         dp.codebook.draft(tmp_path / f"a{suffix}")
 
 

@@ -92,7 +92,7 @@ def test_the_dictionary_of_a_research_database_is_read(tmp_path):
         ([*LINES[:1], ("", "", 0, 100)], "entry 1 has no name"),
         ([*LINES[:1], ("sex", "", "", "", "1=m; 2")], "variable 'sex': of the levels .* some"),
         ([*LINES[:1], ("sex", "", "", "", "1=m; 1=f")], "variable 'sex': level 1 is labelled"),
-        ([("name", "range"), ("age", "all")], "variable 'age': range 'all' is no range"),
+        ([("name", "range"), ("age", "all")], "variable 'age': range 'all' is not valid"),
         ([("name", "type", "levels"), ("x\x1b[31m", "", "a;b")], ""),
     ],
 )
@@ -126,7 +126,7 @@ def test_the_same_entry_twice_is_one(tmp_path):
 
 def test_a_table_of_rows_is_refused_without_a_cell(tmp_path):
     rows = [("name", "age", "town"), ("CANARY-7731", "41", "CANARY-7731")]
-    with pytest.raises(CodebookError, match="no data dictionary") as caught:
+    with pytest.raises(CodebookError, match="is not a data dictionary") as caught:
         dp.codebook.draft(written(tmp_path, rows))
     assert "CANARY" not in str(caught.value)
     assert "dp.codebook.draft(pandas.read_csv(...))" in str(caught.value)

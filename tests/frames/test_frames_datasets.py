@@ -174,10 +174,10 @@ def test_files_that_differ_are_refused_before_a_row_is_read(tmp_path, columns, s
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (lambda f: f / "absent", "has not the suffix"),
+        (lambda f: f / "absent", "does not have the suffix"),
         (lambda f: f / "absent.parquet", "there is no file"),
         (lambda f: f / "z*.parquet", "no file matches"),
-        (lambda f: f / "*", "which has not the suffix .parquet"),
+        (lambda f: f / "*", "which does not have the suffix .parquet"),
         (lambda f: [f / "a.parquet", f / "more" / ".." / "a.parquet"], "listed twice"),
         (lambda f: [str(f / "a.parquet"), "absent.parquet"], "there is no file 'absent.parquet'"),
         (lambda f: ["F", "M"], "must be tables"),

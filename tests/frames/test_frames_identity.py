@@ -240,10 +240,10 @@ def test_two_cells_are_one_person_if_their_canonical_ids_are_equal():
 
 def test_declared_missing_ids_are_nobodys():
     cells = objects(["NA", "na", -9, "-9", 7, None])
-    known = person_keys(cells, SECRET, frozenset(("NA", "-9"))).known
+    known = person_keys(cells, SECRET, frozenset(("NA", "-9"))).has_id
     assert known.tolist() == [False, True, False, False, True, False]
     whole = person_keys(np.array([-9, 7]), SECRET, frozenset(("-9",)))
-    assert whole.known.tolist() == [False, True]
+    assert whole.has_id.tolist() == [False, True]
 
 
 def test_ids_that_are_chosen_to_meet_in_a_table_do_not_meet():
@@ -253,4 +253,4 @@ def test_ids_that_are_chosen_to_meet_in_a_table_do_not_meet():
     high, low, _ = person_keys(ids, SECRET)
     table = Numbering(0)
     table.numbers(high, low)
-    assert (table._there(table._first(high, low), high, low) < 0).mean() < 0.4
+    assert (table._numbers_at(table._first(high, low), high, low) < 0).mean() < 0.4

@@ -115,7 +115,7 @@ def test_rows_that_are_read_once_are_refused_for_free(table):
 
 def test_categories_are_refused():
     with pytest.raises(
-        FormulaError, match=r"'sex' is no number of the codebook.*leave it out, as in"
+        FormulaError, match=r"'sex' is not a numeric variable of the codebook.*leave it out, as in"
     ):
         dp_bounds("~ .", {}, codebook=BOOK, eps=1.0)
 

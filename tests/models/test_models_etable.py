@@ -228,9 +228,9 @@ def test_digits_are_those_of_errors(fits):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ({"models": []}, "lists no result"),
-        ({"models": 3}, "int is no result"),
-        ({"models": [ROWS]}, "ndarray|no result"),
+        ({"models": []}, "has no results"),
+        ({"models": 3}, "int is not a result"),
+        ({"models": [ROWS]}, "float64 is not a result"),
         ({"statistic": "se"}, "statistic='se': expected"),
         ({"stats": "aic"}, "stats='aic': expected"),
         ({"stars": 0.05}, "levels like"),

@@ -165,11 +165,11 @@ def test_strength_is_in_proportion_to_rows_and_the_budget_that_is_named_suffices
         way, plan = plans(verb, formula, ROWS, **budget)
         one, ten = (way.foresee(plan, rows) for rows in (20, 200))
         assert ten.strength == pytest.approx(10 * one.strength)
-        more = one.seen / one.strength
+        more = one.clear_from / one.strength
         wider = enlarged(way.question.guarantee, plan.events, more)
         enough = chosen(way).plan(way.facts, wider)
         # Two digits are printed; a pure guarantee with a delta is divided otherwise.
-        assert way.foresee(enough, 20).strength == pytest.approx(one.seen, rel=0.06)
+        assert way.foresee(enough, 20).strength == pytest.approx(one.clear_from, rel=0.06)
 
 
 def test_the_guess_is_a_sixth_of_the_range_and_equal_levels():

@@ -20,7 +20,7 @@ def made(name, columns=6, n=5_000, seed=3):
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_a_block_that_stands_often_is_released_as_its_rows_are(strategy, neighbours):
     few = made("counts", n=5_000)
-    every = np.concatenate([*[few.block] * few.whole, few.rest], axis=1)
+    every = np.concatenate([*[few.block] * few.full_blocks, few.remainder], axis=1)
     guarantee = PureDP(2.0) if isinstance(strategy, RoundsPure) else ZCDP(0.5)
     plan = strategy.plan(Facts(6, adjacency(neighbours), centred=True), guarantee)
     releases = []
@@ -78,7 +78,7 @@ def test_rows_are_no_longer_than_the_codebook_allows():
 @pytest.mark.parametrize("center", [True, False])
 def test_invented_rows_have_the_covariance_they_say(n, center):
     made = invent(np.array([0.6, 0.3, 0.1, 0.0]), 0.5, n, np.random.default_rng(5))
-    rows = np.concatenate([*[made.block] * made.whole, made.rest], axis=1)
+    rows = np.concatenate([*[made.block] * made.full_blocks, made.remainder], axis=1)
     assert rows.shape == (4, n)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=0), 0.5)
     wanted = np.cov(rows) if center else rows @ rows.T / n

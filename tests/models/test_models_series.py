@@ -201,7 +201,7 @@ def test_windows_are_of_periods_that_there_are(periods):
         ("~ day", {}, FormulaError, "is the time"),
         ("~ 1 | day", {}, FormulaError, "a number and has no levels"),
         ("~", {}, FormulaError, "formula"),
-        ("~ 0", {}, FormulaError, "says nothing to count"),
+        ("~ 0", {}, FormulaError, "names nothing to count"),
         ("~ 1", {"by": 1_000}, ArgumentError, "one period"),
         ("~ 1", {"mechanism": "geometric"}, ArgumentError, "'tree', 'factorisation'"),
         ("~ 1", {"mechanism": dp.mechanisms.Wavelet()}, ArgumentError, "counts no running totals"),

@@ -156,14 +156,14 @@ def test_a_saved_result_comes_back_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("words", "error", "said"),
     [
-        ({"time": None}, ArgumentError, "time=None: a Pufferfish guarantee is of each person's"),
+        ({"time": None}, ArgumentError, "time=None: a Pufferfish guarantee protects each person's"),
         ({"person": None}, ArgumentError, "person=None: a Pufferfish"),
         ({"person": False}, ArgumentError, "person=False: a Pufferfish"),
-        ({"eps": 1.0}, ArgumentError, r"eps=1.0 has no sense with budget=dp.Pufferfish"),
-        ({"delta": 1e-6}, ArgumentError, "delta=1e-06 has no sense"),
-        ({"rows": 4}, ArgumentError, "rows=4 has no sense"),
-        ({"subset": "age > 3"}, ArgumentError, "subset='age > 3' has no sense"),
-        ({"adjacency": "add-remove"}, ArgumentError, "adjacency='add-remove' has no sense"),
+        ({"eps": 1.0}, ArgumentError, r"eps=1.0 does not apply to budget=dp.Pufferfish"),
+        ({"delta": 1e-6}, ArgumentError, "delta=1e-06 does not apply"),
+        ({"rows": 4}, ArgumentError, "rows=4 does not apply"),
+        ({"subset": "age > 3"}, ArgumentError, "subset='age > 3' does not apply"),
+        ({"adjacency": "add-remove"}, ArgumentError, "adjacency='add-remove' does not apply"),
         ({"mechanism": "geometric"}, ArgumentError, "'quilt'"),
         ({"time": "age"}, FormulaError, "no periods in an order"),
         ({"time": "hour"}, CodebookError, "hour"),
@@ -178,7 +178,7 @@ def test_a_saved_result_comes_back_the_same(tmp_path):
             ArgumentError,
             "at most 65,536 of a person",
         ),
-        ({"budget": dp.PureDP(1.0)}, BudgetError, "under a Pufferfish guarantee"),
+        ({"budget": dp.PureDP(1.0)}, BudgetError, "time='minute' needs a Pufferfish guarantee"),
         ({"person": "nobody"}, FrameError, "nobody"),
     ],
 )
@@ -192,9 +192,9 @@ def test_bad_words_are_refused_before_a_row_is_read(words, error, said):
 @pytest.mark.parametrize(
     ("formula", "words", "said"),
     [
-        ("~ activity", {"person": "activity"}, "person='activity' is whose states .* three"),
-        ("~ activity", {"person": "minute"}, "person='minute' is whose states"),
-        ("~ zone", {"time": "zone"}, "time='zone' is when states are"),
+        ("~ activity", {"person": "activity"}, "person='activity' identifies the persons.* three"),
+        ("~ activity", {"person": "minute"}, "person='minute' identifies the persons"),
+        ("~ zone", {"time": "zone"}, "time='zone' is the time of the states"),
     ],
 )
 def test_the_number_of_persons_cannot_tell_of_states(formula, words, said):
@@ -215,7 +215,7 @@ def test_one_variable_is_counted(formula):
 
 
 def test_sites_are_refused():
-    with pytest.raises(ArgumentError, match=r"sites=.* has no sense"):
+    with pytest.raises(ArgumentError, match=r"sites=.* does not apply"):
         dp.dp_table("~ activity", sites={"a": ROWS, "b": ROWS}, protocol="pooled", **ASKED)
 
 

@@ -175,7 +175,7 @@ def test_it_is_released_by_several_sites(mine, protocol, tmp_path):
         )
     fit = dp.combine(files)
     np.testing.assert_allclose(fit.multiple, once.multiple, rtol=1e-3)
-    with pytest.raises(ArgumentError, match="ncomp= is no word of verb 'mine'"):
+    with pytest.raises(ArgumentError, match="ncomp= is not a parameter of verb 'mine'"):
         dp.site_release(
             "~ wage", ROWS, tmp_path / "x", site="A", verb="mine", session="t", protocol="full",
             ncomp=2, **words,

@@ -77,8 +77,8 @@ def test_it_refuses_what_is_no_list_of_different_numbers(values, words):
         ({"ridge": np.array([1.0, 2.0])}, r"dp\.tune\("),
         ({"ridge": TRIED, "mechanism": NoisyGradients()}, "has none"),
         ({"ridge": 3.0, "mechanism": NoisyGradients()}, "has none"),
-        ({"ridge": dp.tune([1, 2]), "mechanism": Objective(ridge=7.0)}, "said twice"),
-        ({"ridge": 3.0, "mechanism": Output(ridge=7.0)}, "said twice"),
+        ({"ridge": dp.tune([1, 2]), "mechanism": Objective(ridge=7.0)}, "set twice"),
+        ({"ridge": 3.0, "mechanism": Output(ridge=7.0)}, "set twice"),
         ({"ridge": dp.tune([0.01, 300])}, "tune: a trial has"),
         ({"ridge": "1"}, "ridge="),
         ({"ridge": TRIED, "row_norm": dp.tune([1, 2])}, "row_norm="),
@@ -119,7 +119,7 @@ def test_one_value_is_no_choice_and_costs_nothing(verb):
     assert alone.release.events == plain.release.events
     assert (alone.release.coefficients == plain.release.coefficients).all()
     text = str(alone.summary())
-    assert " ".join(text.split()).count("One ridge alone is no choice") == 1
+    assert " ".join(text.split()).count("With a single ridge nothing was chosen") == 1
     assert fitted(dp.tune([None])).release.ridge == fitted(None).release.ridge
 
 

@@ -65,7 +65,7 @@ def test_a_ledger_is_taken_as_it_is():
     session = dp.session(ROWS, BOOK, ledger=ledger)
     assert session.ledger is ledger
     assert dp.session(ROWS, BOOK, ledger=ledger, eps=2.0, delta=1e-6).ledger is ledger
-    with pytest.raises(BudgetError, match="the session says eps = 1"):
+    with pytest.raises(BudgetError, match="the session states eps = 1"):
         dp.session(ROWS, BOOK, ledger=ledger, eps=1.0)
     with pytest.raises(LedgerError, match="adjacency"):
         dp.session(ROWS, BOOK, ledger=ledger, adjacency="add-remove")
@@ -78,7 +78,7 @@ def frames():
 @pytest.mark.parametrize(
     ("words", "error", "told"),
     [
-        ({"data": frames()}, FrameError, "an iterator of tables can be read once"),
+        ({"data": frames()}, FrameError, "an iterator of tables can be read only once"),
         ({"data": map(dict, [ROWS])}, FrameError, "write the tables to a Parquet file"),
         ({"data": "nowhere.parquet"}, FrameError, "nowhere.parquet"),
         ({"data": None}, FrameError, "neither data nor sites"),
@@ -111,7 +111,9 @@ def test_sites_are_said_once():
     sites = {"A": ROWS, "B": AGAIN}
     session = dp.session(sites=sites, protocol="pooled", codebook=BOOK, eps=50.0)
     assert session.table("~ sex", share=1).counts.to_numpy().tolist() == [400.0, 400.0]
-    with pytest.raises(FrameError, match="site 'B': an iterator"):
+    with pytest.raises(
+        FrameError, match="site 'B': each call of a session reads the data, but an iterator"
+    ):
         dp.session(sites={"A": ROWS, "B": frames()}, protocol="pooled", codebook=BOOK, eps=1.0)
 
 

@@ -109,6 +109,6 @@ def test_help_says_what_a_command_does_with_its_files_and_options(capsys):
     assert "ledger to charge" not in etable
     assert "--statistic std_error|noise_sd|statistic|p_value|noise_int|conf_int,...|none" in etable
     assert "--keep TEXT,..." in etable
-    assert "turn off: rows tell eps" in etable
+    assert "turn off: rows state eps" in etable
     assert "besides the printed report: --html FILE the report as a web page" in disclosure
     assert "(default: )" not in etable + disclosure

@@ -217,7 +217,7 @@ def test_a_refused_release_writes_nothing_and_keeps_the_key(tmp_path):
         ("dropouts=1", {"protocol": dp.sites.SecureSum(0, 1)}),
         ("are not for protocol='full'", {"protocol": "full"}),
         ("verb='svd'", {"verb": "svd"}),
-        ("no word of verb", {"rotate": 1}),
+        ("is not a parameter of verb", {"rotate": 1}),
         ("write delta=1e-6", {"delta": 0.0}),
         ("expected one of 'full'", {"protocol": "pooled"}),
         ("session=None", {"session": None}),
