@@ -265,8 +265,8 @@ class LeastSquares:
             for k, one in ((1, noise[1]), (2, noise[2]))
         ]
         known = (steps >= TOLD * told) & (pull <= ASSUMED * fixed)
-        if own.more is not None:
-            known &= (u * (own.more.moments @ u)).sum(axis=0) <= ASSUMED * steps
+        if own.added_rows is not None:
+            known &= (u * (own.added_rows.moments @ u)).sum(axis=0) <= ASSUMED * steps
         return Combinations(directions @ middle, fixed, bend[0], bend[1], known)
 
     def told(self, directions: Floats) -> NDArray[np.bool_]:

@@ -59,8 +59,8 @@ class Covariance:
     def trace(self) -> tuple[float, float]:
         """The sum of the diagonal and the sd of its noise."""
         total = float(np.trace(self.matrix))
-        taken = self.mean / self.divisor
-        by_count = 0.0 if self.standardised else total - float(taken @ taken)
+        shift = self.mean / self.divisor
+        by_count = 0.0 if self.standardised else total - float(shift @ shift)
         noise = float((self.diagonal_sd**2).sum()) + (by_count * self.noise.count) ** 2
         return total, math.sqrt(noise)
 
@@ -71,23 +71,22 @@ def covariance(
     second: Floats,
     noise: MomentNoise,
     *,
-    most: int | None,
+    max_rows: int | None,
     box: tuple[Floats, Floats],
     row_norm: float,
 ) -> Covariance:
     """Divide released moments by the number of rows and take off the mean.
 
-    `second` and its noise are of rows in the unit ball, which `row_norm` scales back; `most` is the
-    public number of rows, which that of complete rows cannot exceed; `box` is the public range of
-    each scaled coordinate, which holds the mean.
+    `second` and its noise are of rows in the unit ball, which `row_norm` scales back; `max_rows` is
+    the public number of rows, an upper bound on the number of complete rows; `box` is the public
+    range of each scaled coordinate, and so of the mean.
 
     With a mean the divisor of the second moment is the number of rows less one, as in ``prcomp``;
-    without, it is the number of rows. The noisy number of rows is held in [1, most], and taken for
-    `most` where its noise is a quarter of that or unknown; the mean is held in the public box. The
-    square of a noisy mean is too large by its noise variance, which is given back to the diagonal
-    where it is known, but for means at the edge of the box.
+    without, it is the number of rows. The noisy number of rows is clipped to [1, max_rows], the
+    mean to the public box. The square of a noisy mean is too large by its noise variance, which is
+    added back to the diagonal where it is known, except for means at the edge of the box.
     """
-    rows = _held(count, most)
+    rows = _clipped_count(count, max_rows)
     centred = total is not None
     divisor = max(rows - 1, 1.0) if centred else rows
     second = second * row_norm**2 / divisor
@@ -95,8 +94,8 @@ def covariance(
     if total is not None:
         mean = np.clip(total * row_norm / rows, *box)
         inside = (mean > box[0]) & (mean < box[1])
-        given_back = np.diag(inside * np.nan_to_num(noise.mean * row_norm / rows) ** 2)
-        second = second - (np.outer(mean, mean) - given_back) * (rows / divisor)
+        correction = np.diag(inside * np.nan_to_num(noise.mean * row_norm / rows) ** 2)
+        second = second - (np.outer(mean, mean) - correction) * (rows / divisor)
     scaled = MomentNoise(
         count=noise.count / rows,
         mean=noise.mean * row_norm / rows if centred else 0.0,
@@ -114,7 +113,7 @@ def second_moment_about(
     second: Floats,
     noise: MomentNoise,
     *,
-    most: int | None,
+    max_rows: int | None,
     row_norm: float,
 ) -> Covariance:
     """Move a released second moment to another public point, and divide it by the rows.
@@ -125,9 +124,9 @@ def second_moment_about(
     ``S - p mᵀ - m pᵀ + p pᵀ`` has the noise ``G - p eᵀ - e pᵀ``: that of a covariance whose mean
     were ``p``.
     """
-    rows = _held(count, most)
+    rows = _clipped_count(count, max_rows)
     crossed = np.outer(point, total * row_norm / rows)
-    moved = second * row_norm**2 / rows - (crossed + crossed.T) + np.outer(point, point)
+    moved_second = second * row_norm**2 / rows - (crossed + crossed.T) + np.outer(point, point)
     scaled = MomentNoise(
         count=noise.count / rows,
         mean=noise.mean * row_norm / rows,
@@ -135,11 +134,11 @@ def second_moment_about(
         off=noise.off * row_norm**2 / rows,
     )
     ones = np.ones(len(second))
-    return Covariance(moved, point, rows, scaled, ones, np.zeros(len(ones), dtype=bool))
+    return Covariance(moved_second, point, rows, scaled, ones, np.zeros(len(ones), dtype=bool))
 
 
-def _held(count: float, most: int | None) -> float:
-    return max(count if most is None else min(count, most), 1.0)
+def _clipped_count(count: float, max_rows: int | None) -> float:
+    return max(count if max_rows is None else min(count, max_rows), 1.0)
 
 
 def in_units(cov: Covariance, unit: Floats) -> Covariance:
@@ -211,8 +210,8 @@ def longest_in_box(reach: Floats, radius: float, divisor: Floats) -> float:
     constraint.
     """
     left, total = radius**2, 0.0
-    for place in np.argsort(divisor, kind="stable"):
-        taken = min(float(reach[place]) ** 2, left)
-        total += taken / float(divisor[place]) ** 2
-        left -= taken
+    for column in np.argsort(divisor, kind="stable"):
+        squared = min(float(reach[column]) ** 2, left)
+        total += squared / float(divisor[column]) ** 2
+        left -= squared
     return math.sqrt(total)

@@ -136,8 +136,8 @@ def _check(off: float, rule: str | None, trace_cap: float | None) -> None:
     if not (math.isfinite(off) and off >= 0):
         raise ArgumentError(f"off = {off}; give a noise standard deviation, 0 or above")
     if rule is not None and rule not in RULES:
-        known = ", ".join(map(repr, RULES))
-        raise ArgumentError(f"rule = {rule!r} is not known; write one of {known} or None")
+        options = ", ".join(map(repr, RULES))
+        raise ArgumentError(f"rule = {rule!r} is not known; write one of {options} or None")
     if trace_cap is not None and not trace_cap > 0:
         raise ArgumentError(f"trace_cap = {trace_cap}; give a public bound above 0, or None")
 
@@ -211,24 +211,24 @@ def pool(values: Floats) -> list[tuple[int, int]]:
     The sequence is the mean of each block: adjacent violators are pooled.
     """
     blocks: list[tuple[float, int, int]] = []
-    for place, value in enumerate(values.tolist()):
-        total, start = value, place
-        while blocks and blocks[-1][0] * (place + 1 - start) <= total * (start - blocks[-1][1]):
+    for position, value in enumerate(values.tolist()):
+        total, start = value, position
+        while blocks and blocks[-1][0] * (position + 1 - start) <= total * (start - blocks[-1][1]):
             total, start = total + blocks[-1][0], blocks[-1][1]
             blocks.pop()
-        blocks.append((total, start, place + 1))
+        blocks.append((total, start, position + 1))
     return [(start, stop) for _, start, stop in blocks]
 
 
-def isotonic(spectrum: Stein, least: float = 0.0) -> Estimate:
-    """Return Stein's isotonised values: the nearest falling sequence, 0 from `least` down.
+def isotonic(spectrum: Stein, lower: float = 0.0) -> Estimate:
+    """Return Stein's isotonised values: the nearest falling sequence, 0 from `lower` down.
 
     Pairs inside a pooled block cancel, which leaves nothing to be smoothed.
     """
     values, divergence = np.zeros_like(spectrum.values), 0.0
     for start, stop in pool(spectrum.values):
         mean = float(spectrum.values[start:stop].mean())
-        if mean <= least:
+        if mean <= lower:
             break
         values[start:stop] = mean
         rows = spectrum.stiffness[start:stop]
@@ -244,17 +244,17 @@ def plateau(spectrum: Stein) -> Estimate:
     """
     t, stiffness, size = spectrum.values, spectrum.stiffness, len(spectrum.values)
     outliers = np.arange(size)
-    alone = np.maximum(t, 0.0)
+    outlier_values = np.maximum(t, 0.0)
     slopes = np.where(t > 0, 1 + stiffness.sum(axis=1), 0.0)
     level = np.maximum((t.sum() - _before(t)) / (size - outliers), 0.0)
     across = np.zeros(size)
     across[1:] = np.tril(np.cumsum(stiffness, axis=1), -1).sum(axis=0)[:-1]
     divergence = _before(slopes) + np.where(level > 0, 1 + across / (size - outliers), 0.0)
-    risk = 2 * VARIANCE * divergence - _before(alone**2) - (size - outliers) * level**2
+    risk = 2 * VARIANCE * divergence - _before(outlier_values**2) - (size - outliers) * level**2
     weights = np.exp(-(risk - risk.min()) / (4 * VARIANCE) - OUTLIER_PRICE * outliers)
     weights /= weights.sum()
     inlier = np.cumsum(weights)
-    values = (1 - inlier) * alone + np.cumsum(weights * level)
+    values = (1 - inlier) * outlier_values + np.cumsum(weights * level)
     return Estimate(values, float(weights @ divergence))
 
 
@@ -271,10 +271,10 @@ def mixture(spectrum: Stein) -> Floats:
         return simple.values
     gain = float(step @ (spectrum.values - simple.values))
     gain -= VARIANCE * (rough.divergence - simple.divergence)
-    share = min(max(gain / length, 0.0), 1.0)
-    saved = share * (2 * gain - share * length)
-    share /= 1 + math.exp(min(ISOTONIC_PRICE - saved / (4 * VARIANCE), 700.0))
-    mixed = simple.values + share * step
+    fraction = min(max(gain / length, 0.0), 1.0)
+    saved = fraction * (2 * gain - fraction * length)
+    fraction /= 1 + math.exp(min(ISOTONIC_PRICE - saved / (4 * VARIANCE), 700.0))
+    mixed = simple.values + fraction * step
     return np.concatenate([np.full(b - a, mixed[a:b].mean()) for a, b in pool(mixed)])
 
 
@@ -321,9 +321,9 @@ def outliers(values: Floats, spectrum: Stein) -> Estimate:
     risk = np.concatenate([[0.0], np.cumsum(steps)])
     weights = np.exp(-(risk - risk.min()) / (4 * VARIANCE) - OUTLIER_PRICE * np.arange(len(risk)))
     weights /= weights.sum()
-    kept = np.empty(len(values))
-    kept[order] = np.cumsum(weights[::-1])[::-1][1:]
-    return Estimate(kept * spectrum.values, float(kept @ slopes))
+    inclusion = np.empty(len(values))
+    inclusion[order] = np.cumsum(weights[::-1])[::-1][1:]
+    return Estimate(inclusion * spectrum.values, float(inclusion @ slopes))
 
 
 def _signed_auto(values: Floats) -> Floats:
@@ -387,12 +387,12 @@ def accumulate(
     innermost, *outer = reversed(increments)
     estimate = denoise(innermost.matrix, innermost.off, rule)
     trace = max(innermost.trace, 0.0)
-    for matrix, own, off in outer:
-        own = max(own, 0.0)
-        predicted = estimate * (own / trace if trace > 0 else 0.0)
+    for matrix, increment_trace, off in outer:
+        increment_trace = max(increment_trace, 0.0)
+        predicted = estimate * (increment_trace / trace if trace > 0 else 0.0)
         rest = denoise_signed(matrix - predicted, off, rule)
         estimate = nearest_psd(estimate + predicted + rest)
-        trace += own
+        trace += increment_trace
     return nearest_psd(estimate, trace_cap) if trace_cap is not None else estimate
 
 
@@ -455,14 +455,14 @@ def psd_values(values: Floats, trace_cap: float | None = None) -> Floats:
         return positive
     ordered = np.sort(positive)[::-1]
     levels = (np.cumsum(ordered) - trace_cap) / np.arange(1, len(ordered) + 1)
-    kept = np.flatnonzero(ordered > levels)[-1]
-    held = np.maximum(positive - levels[kept], 0.0)
+    last = np.flatnonzero(ordered > levels)[-1]
+    projected = np.maximum(positive - levels[last], 0.0)
     # Differences of numbers far above the bound have lost digits of it.
-    return np.asarray(held * min(trace_cap / held.sum(), 1.0))
+    return np.asarray(projected * min(trace_cap / projected.sum(), 1.0))
 
 
 def recompose(values: Floats, vectors: Floats) -> Floats:
     """Return the exactly symmetric matrix of given eigenvalues and eigenvectors."""
-    kept = values > 0
-    roots = vectors[:, kept] * np.sqrt(values[kept])
+    is_positive = values > 0
+    roots = vectors[:, is_positive] * np.sqrt(values[is_positive])
     return np.asarray(roots @ roots.T)

@@ -60,17 +60,19 @@ class Spreads(NamedTuple):
     reach: Floats  # The largest told radius
 
 
-def spreads(seen: Cells, rows: float, farthest: Floats) -> Spreads:
+def spreads(cells: Cells, rows: float, farthest: Floats) -> Spreads:
     """Return spreads by column; `farthest`, shape (columns,), is how far a row can be."""
-    told = seen.told
-    any_told = told.any(axis=1)
+    detected = cells.told
+    any_detected = detected.any(axis=1)
     # Rows of a cell are about half-way between its ends.
-    middles = seen.radii * math.sqrt(float(seen.radii[0] / seen.radii[1]))
-    mean = (told @ middles**2) / np.maximum(told.sum(axis=1), 1.0)
-    own = np.where(any_told, np.sqrt(mean), seen.radii[-1])
-    reach = np.where(any_told, np.where(told > 0, seen.radii, 0.0).max(axis=1), seen.radii[-1])
-    hidden = min(seen.sd / rows, 1.0) * np.minimum(farthest, BEYOND * reach) ** 2
-    return Spreads(own, np.sqrt(own**2 + hidden), reach)
+    middles = cells.radii * math.sqrt(float(cells.radii[0] / cells.radii[1]))
+    mean = (detected @ middles**2) / np.maximum(detected.sum(axis=1), 1.0)
+    rms = np.where(any_detected, np.sqrt(mean), cells.radii[-1])
+    reach = np.where(
+        any_detected, np.where(detected > 0, cells.radii, 0.0).max(axis=1), cells.radii[-1]
+    )
+    hidden = min(cells.sd / rows, 1.0) * np.minimum(farthest, BEYOND * reach) ** 2
+    return Spreads(rms, np.sqrt(rms**2 + hidden), reach)
 
 
 class Shape(NamedTuple):
@@ -82,7 +84,12 @@ class Shape(NamedTuple):
 
 
 def shape(
-    count: float, mean: Floats, second: Floats, noise: MomentNoise, found: Spreads, centre: Floats
+    count: float,
+    mean: Floats,
+    second: Floats,
+    noise: MomentNoise,
+    spread_by_column: Spreads,
+    centre: Floats,
 ) -> Shape:
     """Return axes along which rows spread equally, as far as rough moments tell.
 
@@ -96,19 +103,19 @@ def shape(
     square = float(mean @ mean)
     shift = mean * max(1 - lost / square, 0.0) if square > 0 else mean
     scatter = second - np.outer(mean, mean)
-    least = max(2 * noise.diagonal / count, SHORTENED)
-    own = np.sqrt(np.maximum(np.diagonal(scatter), least))
-    correlation = np.clip(scatter / np.outer(own, own), -1.0, 1.0)
+    min_variance = max(2 * noise.diagonal / count, SHORTENED)
+    sds = np.sqrt(np.maximum(np.diagonal(scatter), min_variance))
+    correlation = np.clip(scatter / np.outer(sds, sds), -1.0, 1.0)
     np.fill_diagonal(correlation, 1.0)
     values, vectors = np.linalg.eigh(correlation)
-    edge = 2 * noise.off * math.sqrt(size) / count / float(np.mean(own**2))
+    edge = 2 * noise.off * math.sqrt(size) / count / float(np.mean(sds**2))
     values = np.maximum(values, max(edge, THINNEST))
     root = _response_apart((vectors * values) @ vectors.T)
-    longer = np.sqrt(np.maximum(found.reach / found.safe, 1.0))
+    longer = np.sqrt(np.maximum(spread_by_column.reach / spread_by_column.safe, 1.0))
     return Shape(
-        centre + shift * found.told,
-        (vectors * values) @ vectors.T * np.outer(found.safe, found.safe),
-        found.safe[:, None] * root * (longer / np.exp(np.log(longer).mean())),
+        centre + shift * spread_by_column.told,
+        (vectors * values) @ vectors.T * np.outer(spread_by_column.safe, spread_by_column.safe),
+        spread_by_column.safe[:, None] * root * (longer / np.exp(np.log(longer).mean())),
     )
 
 
@@ -129,29 +136,29 @@ def _response_apart(correlation: Floats) -> Floats:
     return root
 
 
-def tail(seen: Cells) -> Floats:
+def tail(cells: Cells) -> Floats:
     """Return told numbers of rows by length, and those to be feared beyond the last told cell.
 
     They fall off by the power of the length by which the told ones do from their median on, times
     what the cells beyond leave possible: their own size and one sd of it.
     """
-    told = seen.told
-    on = np.flatnonzero(told)
-    if not len(on) or on[-1] == len(told) - 1:
-        return told
-    last = int(on[-1])
-    longer = np.cumsum(told[::-1])[::-1]
+    counts = cells.told
+    occupied = np.flatnonzero(counts)
+    if not len(occupied) or occupied[-1] == len(counts) - 1:
+        return counts
+    last = int(occupied[-1])
+    longer = np.cumsum(counts[::-1])[::-1]
     median = int(np.flatnonzero(longer >= longer[0] / 2)[-1])
     power = math.inf
     if last > median:
-        falls = math.log(longer[median] / told[last])
-        power = max(falls / math.log(seen.radii[last] / seen.radii[median]), SLOWEST)
-    ahead = told[last] * (seen.radii[last + 1 :] / seen.radii[last]) ** -power
+        falls = math.log(longer[median] / counts[last])
+        power = max(falls / math.log(cells.radii[last] / cells.radii[median]), SLOWEST)
+    ahead = counts[last] * (cells.radii[last + 1 :] / cells.radii[last]) ** -power
     square = float(ahead @ ahead)
     if square > 0:
-        size = (float(seen.counts[last + 1 :] @ ahead) + seen.sd * math.sqrt(square)) / square
-        told[last + 1 :] = min(max(size, 0.0), 1.0) * ahead
-    return told
+        size = (float(cells.counts[last + 1 :] @ ahead) + cells.sd * math.sqrt(square)) / square
+        counts[last + 1 :] = min(max(size, 0.0), 1.0) * ahead
+    return counts
 
 
 class Radius(NamedTuple):
@@ -161,20 +168,19 @@ class Radius(NamedTuple):
     error: float
 
 
-def radius(seen: Cells, columns: int, off: float, alike: float) -> Radius | None:
+def radius(cells: Cells, columns: int, off: float, bias_fraction: float) -> Radius | None:
     """Return where noise and what is cut off the squares of the rows are least.
 
-    `off` is the noise of an entry in the unit ball; of what is cut off, which lies in any of the
-    columns' directions, the share `alike` moves the coefficients in one. None where no row is told
-    of.
+    `off` is the noise sd of an entry in the unit ball; the fraction `bias_fraction` of the squares
+    cut off biases the coefficients in one direction. None where no cell is detected.
     """
-    if not seen.told.any():
+    if not cells.told.any():
         return None
-    squares = seen.radii**2
-    cut = np.maximum(squares - squares[:, None], 0.0) @ tail(seen)
-    errors = np.hypot(off * squares, alike / math.sqrt(columns) * cut)
+    squares = cells.radii**2
+    cut = np.maximum(squares - squares[:, None], 0.0) @ tail(cells)
+    errors = np.hypot(off * squares, bias_fraction / math.sqrt(columns) * cut)
     best = int(np.argmin(errors))
-    return Radius(float(seen.radii[best]), float(errors[best]))
+    return Radius(float(cells.radii[best]), float(errors[best]))
 
 
 def sensitivity_to_noise(covariance: Floats, axes: Floats) -> float:
@@ -189,5 +195,5 @@ def sensitivity_to_noise(covariance: Floats, axes: Floats) -> float:
         return float(np.linalg.norm(axes))
     inverse = np.linalg.inv(terms)
     residual = np.append(-inverse @ response, 1.0)
-    moved = np.square(inverse @ axes[:-1]).sum(axis=1) / np.diagonal(inverse)
-    return math.sqrt(float(moved.mean())) * float(np.linalg.norm(axes.T @ residual))
+    variances = np.square(inverse @ axes[:-1]).sum(axis=1) / np.diagonal(inverse)
+    return math.sqrt(float(variances.mean())) * float(np.linalg.norm(axes.T @ residual))

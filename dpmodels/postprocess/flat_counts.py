@@ -62,25 +62,30 @@ class FlatCounts:
         hierarchy = line(self.shape[1], CHILDREN)
         levels = hierarchy.sums(self.cells)
         top = max(place for place, size in enumerate(hierarchy.sizes) if size <= AT_ONCE)
-        made = whole_running(levels[top], self.incomplete, self.release.rows)
-        nodes = made[:-1].reshape(self.shape[0], -1)
+        totals_by_node = whole_running(levels[top], self.incomplete, self.release.rows)
+        nodes = totals_by_node[:-1].reshape(self.shape[0], -1)
         cells = shared_out(nodes, hierarchy.starts[top:], levels[top + 1 :])
-        return np.append(cells.ravel(), made[-1])
+        return np.append(cells.ravel(), totals_by_node[-1])
 
-    def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
+    def spread(self, weights: Floats, other_groups: Floats = NO_WEIGHT) -> Spread:
         """Return the noise in sums of the cells of one group."""
-        own: Floats = np.asarray(weights, dtype=float)
-        return self._shared([(own**power).sum(axis=-1) for power in _POWERS], others)
+        weights_array: Floats = np.asarray(weights, dtype=float)
+        return self._shared(
+            [(weights_array**power).sum(axis=-1) for power in _POWERS], other_groups
+        )
 
     def along(
-        self, before: Floats, own: Floats, after: Floats, others: Floats = NO_WEIGHT
+        self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
     ) -> Spread:
         """Return the noise in a sum a cell."""
-        at = np.arange(self.shape[1])
-        first, last = (np.asarray(one, dtype=float) for one in (before, after))
-        rest = len(at) - 1 - at
-        sums = [at * first**power + own**power + rest * last**power for power in _POWERS]
-        return self._shared(sums, others)
+        n_before = np.arange(self.shape[1])
+        first, last = (np.asarray(weight, dtype=float) for weight in (before, after))
+        n_after = len(n_before) - 1 - n_before
+        sums = [
+            n_before * first**power + cell_weight**power + n_after * last**power
+            for power in _POWERS
+        ]
+        return self._shared(sums, other_groups)
 
     def within(
         self,
@@ -88,23 +93,26 @@ class FlatCounts:
         stops: Integers,
         inside: Floats,
         outside: Floats,
-        others: Floats = NO_WEIGHT,
+        other_groups: Floats = NO_WEIGHT,
     ) -> Spread:
         """Return the noise in ranges of cells, and what is outside them."""
-        held = stops - starts
-        rest = self.shape[1] - held
-        within, beyond = (np.asarray(one, dtype=float) for one in (inside, outside))
-        return self._shared([held * within**k + rest * beyond**k for k in _POWERS], others)
+        n_inside = stops - starts
+        n_outside = self.shape[1] - n_inside
+        within, beyond = (np.asarray(weight, dtype=float) for weight in (inside, outside))
+        return self._shared(
+            [n_inside * within**k + n_outside * beyond**k for k in _POWERS], other_groups
+        )
 
-    def _shared(self, sums: Sequence[Floats], others: Floats) -> Spread:
+    def _shared(self, sums: Sequence[Floats], other_groups: Floats) -> Spread:
         """Take the part of the public total off, of sums of powers of the weights."""
-        beside = (self.shape[0] - 1) * self.shape[1]
-        one, two, three, four = (
-            own + beside * others**power for own, power in zip(sums, _POWERS, strict=True)
+        n_others = (self.shape[0] - 1) * self.shape[1]
+        first, second, third, fourth = (
+            power_sum + n_others * other_groups**power
+            for power_sum, power in zip(sums, _POWERS, strict=True)
         )
         if self.release.rows is None:
-            return Spread(two, four)
+            return Spread(second, fourth)
         counts = len(self._balanced)
-        mean = one / counts
-        fourths = four - 4 * mean * three + 6 * mean**2 * two - 3 * counts * mean**4
-        return Spread(two - counts * mean**2, fourths)
+        mean = first / counts
+        fourths = fourth - 4 * mean * third + 6 * mean**2 * second - 3 * counts * mean**4
+        return Spread(second - counts * mean**2, fourths)

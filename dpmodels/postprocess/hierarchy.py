@@ -92,9 +92,9 @@ class Hierarchy:
 
     def downward(self, up: Sequence[Floats], total: Floats) -> tuple[Floats, ...]:
         """Return the best counts of all levels, given those of all cells together, shape (...,)."""
-        own, variance = up[0], self.variances[0]
-        gap = (total - own.sum(axis=-1))[..., None]
-        levels = [own + gap * variance / variance.sum()]
+        top, variance = up[0], self.variances[0]
+        gap = (total - top.sum(axis=-1))[..., None]
+        levels = [top + gap * variance / variance.sum()]
         for level in range(1, len(up)):
             starts, variance = self.starts[level - 1], self.variances[level]
             gap = levels[-1] - np.add.reduceat(up[level], starts, axis=-1)
@@ -107,19 +107,19 @@ class Hierarchy:
 
         Of all nodes in rows, the top level first; `weights` have the shape (cells,).
         """
-        own = [np.asarray(weights, dtype=float)]
+        node_weights = [np.asarray(weights, dtype=float)]
         for level in range(len(self.starts), 0, -1):
             starts, variance = self.starts[level - 1], self.variances[level]
-            summed = np.add.reduceat(own[-1] * variance, starts)
-            own.append(summed / np.add.reduceat(variance, starts))
-        own.reverse()
-        found, carried = [], own[0]
+            summed = np.add.reduceat(node_weights[-1] * variance, starts)
+            node_weights.append(summed / np.add.reduceat(variance, starts))
+        node_weights.reverse()
+        noise_weights, carried = [], node_weights[0]
         for level, starts in enumerate(self.starts):
             below = np.add.reduceat(self.variances[level + 1], starts)
-            found.append(carried * below / (1 + below))
-            apart = own[level + 1] - self.spread(own[level], level + 1)
-            carried = apart + self.spread(carried / (1 + below), level + 1)
-        return np.concatenate([*found, carried])
+            noise_weights.append(carried * below / (1 + below))
+            difference = node_weights[level + 1] - self.spread(node_weights[level], level + 1)
+            carried = difference + self.spread(carried / (1 + below), level + 1)
+        return np.concatenate([*noise_weights, carried])
 
 
 def line(cells: int, fanout: int) -> Hierarchy:
@@ -156,12 +156,12 @@ def best_fanout(cells: int, *, squared: bool) -> int:
     (16, 6)
     """
     power = 2 if squared else 1
-    found: dict[int, float] = {}
+    mean_variances: dict[int, float] = {}
     for levels in range(1, max(cells.bit_length(), 1) + 1):
         fanout = max(math.ceil(round(cells ** (1 / levels), 9)), 2)
-        found[fanout] = range_counts(cells, fanout) * levels_of(cells, fanout) ** power
-    least = min(found.values())
-    return max(fanout for fanout, mean in found.items() if mean <= WIDER * least)
+        mean_variances[fanout] = range_counts(cells, fanout) * levels_of(cells, fanout) ** power
+    smallest = min(mean_variances.values())
+    return max(fanout for fanout, mean in mean_variances.items() if mean <= WIDER * smallest)
 
 
 def range_counts(cells: int, fanout: int) -> float:
@@ -183,15 +183,15 @@ def range_counts(cells: int, fanout: int) -> float:
     children = float(cells ** (1 / levels))
     before, before2 = (children - 1) / 2, (children - 1) * (2 * children - 1) / 6
     weight = weight2 = variance = size = 1.0
-    one = steps = 0.0
+    prefix_variance = steps = 0.0
     for _ in range(levels):
         above2 = (before2 + 2 * before * weight + weight2) / children**2
-        one += variance * (before + weight2 - children * above2)
+        prefix_variance += variance * (before + weight2 - children * above2)
         steps += variance * size * (children**2 - 1) / (12 * cells)
         weight, weight2 = (before + weight) / children, above2
         below = children * variance
         variance, size = below / (1 + below), size * children
-    return 2 * (one + weight2 * below - steps - below / 4)
+    return 2 * (prefix_variance + weight2 * below - steps - below / 4)
 
 
 class Agreeing(NamedTuple):
@@ -217,8 +217,8 @@ def agreeing(
     groups = up[0].sum(axis=-1)
     if total is not None:
         variance = hierarchy.whole_variance
-        share = (total - groups.sum() - incomplete) / (len(groups) * variance + 1)
-        groups, incomplete = groups + share * variance, incomplete + share
+        adjustment = (total - groups.sum() - incomplete) / (len(groups) * variance + 1)
+        groups, incomplete = groups + adjustment * variance, incomplete + adjustment
     return Agreeing(hierarchy.downward(up, groups), float(incomplete))
 
 
@@ -239,32 +239,32 @@ def shared_out(
     above: Integers, starts: Sequence[NDArray[np.intp]], levels: Sequence[Floats]
 ) -> Integers:
     """Share whole counts of the nodes of one level out, down the levels below it."""
-    for first, own in zip(starts, levels, strict=True):
-        above = _shared(np.asarray(own), above, first)
+    for first, counts in zip(starts, levels, strict=True):
+        above = _shared(np.asarray(counts), above, first)
     return above
 
 
-def _shared(own: Floats, above: Integers, starts: NDArray[np.intp]) -> Integers:
+def _shared(counts: Floats, above: Integers, starts: NDArray[np.intp]) -> Integers:
     """Share whole counts of nodes out between their children."""
-    groups, size = own.shape
+    groups, size = counts.shape
     children = np.diff(starts, append=size)
     widest = int(children.max())
-    place = np.arange(widest)
-    there = place < children[:, None]
-    where = np.minimum(starts[:, None] + place, size - 1)
-    padded = np.where(there, own[:, where], -np.inf).reshape(-1, widest)
-    wanted = above.reshape(-1).astype(float)
+    position = np.arange(widest)
+    is_child = position < children[:, None]
+    child = np.minimum(starts[:, None] + position, size - 1)
+    padded = np.where(is_child, counts[:, child], -np.inf).reshape(-1, widest)
+    totals = above.reshape(-1).astype(float)
     falling = -np.sort(-padded, axis=1)
     summed = np.cumsum(np.where(np.isfinite(falling), falling, 0.0), axis=1)
-    excess = (summed - wanted[:, None]) / (place + 1)
-    kept = np.maximum((falling > excess).sum(axis=1) - 1, 0)
-    shift = excess[np.arange(len(kept)), kept]
-    near = np.maximum(padded - shift[:, None], 0.0)
-    running = np.rint(np.cumsum(near, axis=1))
-    running[:, -1] = wanted
-    running = np.minimum(np.maximum.accumulate(running, axis=1), wanted[:, None])
-    whole: Integers = np.diff(running, axis=1, prepend=0.0).astype(np.int64)
-    return whole.reshape(groups, len(starts), widest)[:, there]
+    excess = (summed - totals[:, None]) / (position + 1)
+    last = np.maximum((falling > excess).sum(axis=1) - 1, 0)
+    shift = excess[np.arange(len(last)), last]
+    projected = np.maximum(padded - shift[:, None], 0.0)
+    running = np.rint(np.cumsum(projected, axis=1))
+    running[:, -1] = totals
+    running = np.minimum(np.maximum.accumulate(running, axis=1), totals[:, None])
+    integers: Integers = np.diff(running, axis=1, prepend=0.0).astype(np.int64)
+    return integers.reshape(groups, len(starts), widest)[:, is_child]
 
 
 def prefix_variances(hierarchy: Hierarchy) -> tuple[Floats, Floats]:
@@ -273,28 +273,33 @@ def prefix_variances(hierarchy: Hierarchy) -> tuple[Floats, Floats]:
     With what weight all cells together stand in them, and what is added to the variance: that is
     the weight's square times that of all cells together, and what is added.
     """
-    own, added = np.ones(hierarchy.cells), np.zeros(hierarchy.cells)
+    weight, added = np.ones(hierarchy.cells), np.zeros(hierarchy.cells)
     at = np.arange(hierarchy.cells)
     tops = (np.zeros(1, dtype=np.intp), *hierarchy.starts)
     for starts, variance in reversed(list(zip(tops, hierarchy.variances, strict=True))):
         parent = np.searchsorted(starts, at, side="right") - 1
         running = np.concatenate([[0.0], np.cumsum(variance)])
         first = running[starts[parent]]
-        ends = np.append(starts[1:], len(variance))
-        before, all_of = running[at] - first, running[ends[parent]] - first
-        mine = variance[at]
-        above = (before + own * mine) / all_of
-        rest = all_of - before - mine
-        added = added + before * (1 - above) ** 2 + mine * (own - above) ** 2 + rest * above**2
-        own, at = above, parent
-    return own, added
+        edges = np.append(starts[1:], len(variance))
+        before, all_of = running[at] - first, running[edges[parent]] - first
+        node_variance = variance[at]
+        above = (before + weight * node_variance) / all_of
+        rest = all_of - before - node_variance
+        added = (
+            added
+            + before * (1 - above) ** 2
+            + node_variance * (weight - above) ** 2
+            + rest * above**2
+        )
+        weight, at = above, parent
+    return weight, added
 
 
 def split_levels(hierarchy: Hierarchy, values: Floats, groups: int) -> list[Floats]:
     """Return the counts of all levels, shape (groups, nodes), of those of each group in a row."""
-    ends = np.cumsum([0, *hierarchy.sizes])
-    each = values.reshape(groups, -1)
-    return [each[:, start:end] for start, end in pairwise(ends.tolist())]
+    edges = np.cumsum([0, *hierarchy.sizes])
+    by_group = values.reshape(groups, -1)
+    return [by_group[:, start:end] for start, end in pairwise(edges.tolist())]
 
 
 # Quantiles and their intervals from noisy counts of the cells that divide a range.
@@ -333,8 +338,8 @@ class NoisyCells:
     @cached_property
     def _prefixes(self) -> tuple[Floats, Floats]:
         """Of the sums below each end, what :func:`prefix_variances` says."""
-        whole, added = prefix_variances(self._nodes)
-        return np.append(0.0, whole), np.append(0.0, added)
+        total_weight, added = prefix_variances(self._nodes)
+        return np.append(0.0, total_weight), np.append(0.0, added)
 
     @property
     def total(self) -> float:
@@ -353,8 +358,8 @@ class NoisyCells:
 
     def excess_sd(self, prob: float) -> Floats:
         """Return the standard deviation of the noise in each of them."""
-        whole, added = self._prefixes
-        variance = (whole - prob) ** 2 * self._nodes.whole_variance + added
+        total_weight, added = self._prefixes
+        variance = (total_weight - prob) ** 2 * self._nodes.whole_variance + added
         # What the last end has at a share of 1 is none, but for rounding.
         return np.asarray(self.noise_sd * np.sqrt(np.maximum(variance, 0.0)))
 

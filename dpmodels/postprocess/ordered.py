@@ -61,7 +61,7 @@ def within(
     stops: Integers,
     inside: Floats,
     outside: Floats,
-    others: Floats = NO_WEIGHT,
+    other_groups: Floats = NO_WEIGHT,
 ) -> Spread:
     """Return the noise in ranges of cells as :class:`RangedCounts` do, whatever the counts.
 
@@ -72,12 +72,16 @@ def within(
     starts = np.minimum(starts, size - 1)
     stops = np.where(empty, starts + 1, stops)
     if isinstance(counts, RangedCounts):
-        return counts.within(starts, stops, inside, outside, others)
-    at, many = np.arange(size), max(AT_ONCE // size, 1)
-    each = np.broadcast_arrays(starts, stops, inside, outside, others)
-    found = []
-    for first in range(0, len(starts), many):
-        start, stop, one, other, beside = (own[first : first + many, None] for own in each)
-        held = (at >= start) & (at < stop)
-        found.append(counts.spread(np.where(held, one, other), beside[:, 0]))
-    return Spread(*map(np.concatenate, zip(*found, strict=True)))
+        return counts.within(starts, stops, inside, outside, other_groups)
+    at, block = np.arange(size), max(AT_ONCE // size, 1)
+    arrays = np.broadcast_arrays(starts, stops, inside, outside, other_groups)
+    spreads = []
+    for first in range(0, len(starts), block):
+        start, stop, inside_block, outside_block, groups_block = (
+            array[first : first + block, None] for array in arrays
+        )
+        is_inside = (at >= start) & (at < stop)
+        spreads.append(
+            counts.spread(np.where(is_inside, inside_block, outside_block), groups_block[:, 0])
+        )
+    return Spread(*map(np.concatenate, zip(*spreads, strict=True)))

@@ -63,9 +63,10 @@ def plane(shape: Sizes, side: int) -> Plane:
         children = np.empty(place.size, dtype=np.intp)
         children[place] = width[0][:, None] * width[1]
         began = np.cumsum(children) - children
-        parent = [np.repeat(np.arange(len(own)), own) for own in width]
+        parent = [np.repeat(np.arange(len(sizes)), sizes) for sizes in width]
         row, column = (
-            np.arange(size) - own[at] for size, own, at in zip(below, first, parent, strict=True)
+            np.arange(size) - first_cell[block]
+            for size, first_cell, block in zip(below, first, parent, strict=True)
         )
         within = row[:, None] * width[1][parent[1]] + column
         place = began[place[np.ix_(*parent)]] + within
@@ -81,21 +82,23 @@ def block_sizes(shape: Sizes, side: int) -> tuple[Sizes, ...]:
     """
     levels = [shape]
     while max(levels[-1]) > side:
-        levels.append(tuple(-(-own // side) for own in levels[-1]))
+        levels.append(tuple(-(-n_blocks // side) for n_blocks in levels[-1]))
     return tuple(reversed(levels))
 
 
 def block_starts(shape: Sizes, side: int, level: int) -> tuple[NDArray[np.intp], ...]:
     """Return at which cell of each axis the blocks of a level start.
 
-    >>> [own.tolist() for own in block_starts((16, 6), 4, 0)]
+    >>> [starts.tolist() for starts in block_starts((16, 6), 4, 0)]
     [[0, 4, 8, 12], [0, 3]]
     """
-    starts = tuple(np.arange(own, dtype=np.intp) for own in shape)
+    starts = tuple(np.arange(n_cells, dtype=np.intp) for n_cells in shape)
     levels = block_sizes(shape, side)[level:]
     for above, below in reversed(list(pairwise(levels))):
-        firsts = (_blocks(*own)[0] for own in zip(above, below, strict=True))
-        starts = tuple(own[first] for own, first in zip(starts, firsts, strict=True))
+        firsts = (_blocks(*sizes)[0] for sizes in zip(above, below, strict=True))
+        starts = tuple(
+            axis_starts[first] for axis_starts, first in zip(starts, firsts, strict=True)
+        )
     return starts
 
 
@@ -118,11 +121,11 @@ def best_side(shape: Sizes, *, squared: bool) -> int:
     sides = {
         max(math.ceil(round(longest ** (1 / h), 9)), 2) for h in range(1, longest.bit_length())
     }
-    found = [
-        (rectangle_counts(shape, own) * float(len(block_sizes(shape, own))) ** power, own)
-        for own in sides or {2}
+    candidates = [
+        (rectangle_counts(shape, side) * float(len(block_sizes(shape, side))) ** power, side)
+        for side in sides or {2}
     ]
-    return int(min(found)[1])
+    return int(min(candidates)[1])
 
 
 @lru_cache(maxsize=256)
@@ -135,14 +138,14 @@ def rectangle_counts(shape: Sizes, side: int) -> float:
     4.0
     """
     levels = block_sizes(shape, side)
-    sums = [math.prod(map(_mean_squares, shape, own)) for own in levels]
+    sums = [math.prod(map(_mean_squares, shape, n_blocks)) for n_blocks in levels]
     children = [math.prod(below) / math.prod(above) for above, below in pairwise(levels)]
     variances = [1.0]
-    for own in reversed(children):
-        variances.append(own * variances[-1] / (1 + own * variances[-1]))
+    for n_children in reversed(children):
+        variances.append(n_children * variances[-1] / (1 + n_children * variances[-1]))
     variances.reverse()
-    each = zip(variances[1:], sums[1:], children, sums, strict=False)
-    return float(variances[0] * sums[0] + sum(u * (s - b * a) for u, s, b, a in each))
+    terms = zip(variances[1:], sums[1:], children, sums, strict=False)
+    return float(variances[0] * sums[0] + sum(u * (s - b * a) for u, s, b, a in terms))
 
 
 @lru_cache(maxsize=256)
@@ -156,8 +159,8 @@ def _mean_squares(cells: int, blocks: int) -> float:
     running = np.concatenate([[0.0], np.cumsum(at + 1)])
     before = running[:-1] - np.repeat(running[starts], width)
     pairs: Floats = (2 * before + at + 1) * (cells - at)
-    held = np.add.reduceat(pairs, starts) / width.astype(float) ** 2
-    return float(held.sum()) / (cells * (cells + 1) / 2)
+    squares = np.add.reduceat(pairs, starts) / width.astype(float) ** 2
+    return float(squares.sum()) / (cells * (cells + 1) / 2)
 
 
 # Counts of the cells of a plane, row by row, whatever order they were made in.
@@ -170,13 +173,13 @@ SIDE = 4
 class PlaneCounts:
     """Counts by group and cell, the last variable fastest."""
 
-    made: OrderedCounts  # in the order of the plane's blocks
+    block_counts: OrderedCounts  # in the order of the plane's blocks
     blocks: Plane
 
     @property
     def unlawful(self) -> str:
         """Why the noise of sums has no known law; empty where it has one."""
-        return self.made.unlawful
+        return self.block_counts.unlawful
 
     @cached_property
     def _place(self) -> NDArray[np.intp]:
@@ -189,37 +192,41 @@ class PlaneCounts:
     @cached_property
     def cells(self) -> Floats:
         """Shape (groups, cells)."""
-        return self.made.cells[:, self._place]
+        return self.block_counts.cells[:, self._place]
 
     @property
     def incomplete(self) -> float:
         """Number of incomplete rows."""
-        return self.made.incomplete
+        return self.block_counts.incomplete
 
     @cached_property
     def whole(self) -> Integers:
         """Of each group in turn, the incomplete rows last."""
-        own = self.made.whole
-        cells = own[:-1].reshape(-1, len(self._place))[:, self._place]
-        return np.append(cells.ravel(), own[-1])
+        counts = self.block_counts.whole
+        cells = counts[:-1].reshape(-1, len(self._place))[:, self._place]
+        return np.append(cells.ravel(), counts[-1])
 
-    def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
+    def spread(self, weights: Floats, other_groups: Floats = NO_WEIGHT) -> Spread:
         """Return the noise in sums of the cells of one group."""
-        return self.made.spread(np.asarray(weights, dtype=float)[..., self._order], others)
+        return self.block_counts.spread(
+            np.asarray(weights, dtype=float)[..., self._order], other_groups
+        )
 
     def along(
-        self, before: Floats, own: Floats, after: Floats, others: Floats = NO_WEIGHT
+        self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
     ) -> Spread:
         """Return the noise in a sum a cell, in which all other cells have one weight."""
         assert np.array_equal(before, after), "a plane has no cells before a cell and after it"
-        rest, each, beside = (self._turned(one) for one in (before, own, others))
-        found = self.made.along(rest, each, rest, beside)
-        return Spread(found.squares[self._place], found.fourths[self._place])
+        rest, cell, beside = (
+            self._in_block_order(weight) for weight in (before, cell_weight, other_groups)
+        )
+        noise = self.block_counts.along(rest, cell, rest, beside)
+        return Spread(noise.squares[self._place], noise.fourths[self._place])
 
-    def _turned(self, values: Floats) -> Floats:
+    def _in_block_order(self, values: Floats) -> Floats:
         """Put one value a cell in the order of the blocks; a number stays."""
-        given = np.asarray(values)
-        return given[self._order] if given.ndim else given
+        array = np.asarray(values)
+        return array[self._order] if array.ndim else array
 
 
 def plane_counts(
@@ -232,8 +239,8 @@ def plane_counts(
     groups, *sides = shape or ()
     blocks = plane(tuple(sides), SIDE)
     cells = release.values[:-1].reshape(groups, -1)[:, blocks.order]
-    turned = replace(release, values=np.append(cells.ravel(), release.values[-1]))
-    return PlaneCounts(FlatCounts(turned, cells.shape, blocks.hierarchy), blocks)
+    reordered = replace(release, values=np.append(cells.ravel(), release.values[-1]))
+    return PlaneCounts(FlatCounts(reordered, cells.shape, blocks.hierarchy), blocks)
 
 
 # Where in a plane counts are told from noise, each place as finely as its rows allow.
@@ -248,14 +255,14 @@ class Blocks(NamedTuple):
 
     def sums(self, values: Floats) -> Floats:
         """Return sums over the blocks."""
-        for axis, own in enumerate(self.starts):
-            values = np.add.reduceat(values, own, axis=axis)
+        for axis, starts in enumerate(self.starts):
+            values = np.add.reduceat(values, starts, axis=axis)
         return values
 
     def within(self, values: Floats) -> Floats:
         """Give every finest block what the block has that it is in."""
-        for axis, (own, size) in enumerate(zip(self.starts, self.finest, strict=True)):
-            values = np.repeat(values, np.diff(own, append=size), axis=axis)
+        for axis, (starts, size) in enumerate(zip(self.starts, self.finest, strict=True)):
+            values = np.repeat(values, np.diff(starts, append=size), axis=axis)
         return values
 
 
@@ -266,14 +273,18 @@ def told_density(counts: Floats, sizes: Floats, levels: Iterable[Blocks]) -> Flo
     counts and the sizes of the next, with its noise; nan where nothing is told at any.
     """
     density = np.full(counts.shape, np.nan)
-    left, room, noise = counts.copy(), sizes.astype(float), np.zeros(counts.shape)
-    for own in levels:
-        sums, sizes_left, beside = map(own.sums, (left, room, noise))
-        told = (sums > np.sqrt(own.width**2 + beside)) & (sizes_left > 0)
-        each = np.divide(sums, sizes_left, out=np.full(sums.shape, np.nan), where=told)
-        painted = own.within(each)
-        here = np.isnan(density) & ~np.isnan(painted)
-        density[here] = painted[here]
-        shared = own.width**2 / np.maximum(own.sums(here.astype(float)), 1.0)
-        noise[here], left[here], room[here] = own.within(shared)[here], 0.0, 0.0
+    counts_left, free_sizes, noise = counts.copy(), sizes.astype(float), np.zeros(counts.shape)
+    for blocks in levels:
+        sums, sizes_left, beside = map(blocks.sums, (counts_left, free_sizes, noise))
+        detected = (sums > np.sqrt(blocks.width**2 + beside)) & (sizes_left > 0)
+        block_density = np.divide(sums, sizes_left, out=np.full(sums.shape, np.nan), where=detected)
+        painted = blocks.within(block_density)
+        is_new = np.isnan(density) & ~np.isnan(painted)
+        density[is_new] = painted[is_new]
+        shared = blocks.width**2 / np.maximum(blocks.sums(is_new.astype(float)), 1.0)
+        noise[is_new], counts_left[is_new], free_sizes[is_new] = (
+            blocks.within(shared)[is_new],
+            0.0,
+            0.0,
+        )
     return density

@@ -63,10 +63,10 @@ class PooledCounts:
         ):
             pooled = _with(_pooled(pooled, widths), precision, count)
             cut = _with(_cut(best, widths), precision, count)
-            further = pooled.c > cut.c
-            best = Fit(*(np.where(further, *pair) for pair in zip(cut, pooled, strict=True)))
+            is_cut = pooled.c > cut.c
+            best = Fit(*(np.where(is_cut, *pair) for pair in zip(cut, pooled, strict=True)))
             fits.append(best)
-            cuts.append(further)
+            cuts.append(is_cut)
         return tuple(reversed(fits)), tuple(reversed(cuts))
 
     @cached_property
@@ -86,9 +86,9 @@ class PooledCounts:
         sums = np.maximum(self._sums[:-1, None], 0.0)
         split = np.ones(sums.shape, dtype=bool)
         pools = 0
-        for best, own, widths in zip(fits[1:], cuts[:-1], self._halves.widths[1:], strict=True):
-            pools += int((split & ~own).sum())
-            split = split & own
+        for best, is_cut, widths in zip(fits[1:], cuts[:-1], self._halves.widths[1:], strict=True):
+            pools += int((split & ~is_cut).sum())
+            split = split & is_cut
             sums = np.where(
                 np.repeat(split, 2, axis=1), _shared_out(sums, best), _evenly(sums, widths)
             )
@@ -128,12 +128,12 @@ class PooledCounts:
         counts = np.diff(running, axis=1, prepend=0.0).astype(np.int64)
         return np.append(counts.ravel(), totals[-1])
 
-    def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
+    def spread(self, weights: Floats, other_groups: Floats = NO_WEIGHT) -> Spread:
         """Return nan: the noise of sums has no known law."""
         return _unknown(np.shape(weights)[:-1])
 
     def along(
-        self, before: Floats, own: Floats, after: Floats, others: Floats = NO_WEIGHT
+        self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
     ) -> Spread:
         """Return nan, a sum a cell."""
         return _unknown(self.release.shape[1:])
@@ -152,22 +152,24 @@ def by_node(release: RunsRelease, halves: Halves) -> tuple[list[Floats], list[Fl
     groups, cells = release.shape
     shapes = [(groups, 1 << level) for level in range(halves.lowest + 1)]
     precisions, totals = ([np.zeros(shape) for shape in shapes] for _ in range(2))
-    ends = np.cumsum(release.sizes)[:-1]
-    steps = (np.split(own, ends)[:-1] for own in (release.values, release.starts.astype(np.int64)))
+    edges = np.cumsum(release.sizes)[:-1]
+    steps = (
+        np.split(array, edges)[:-1] for array in (release.values, release.starts.astype(np.int64))
+    )
     terms = zip(*steps, release.levels[:-1], release.noise_sds[:-1], strict=True)
     for values, starts, level, noise_sd in terms:
         group, start = np.divmod(starts, cells)
-        at = group, halves.node(level, start)
-        precisions[level][at] += noise_sd**-2
-        totals[level][at] += noise_sd**-2 * values
-    counts = [_over(*own) for own in zip(totals, precisions, strict=True)]
+        node = group, halves.node(level, start)
+        precisions[level][node] += noise_sd**-2
+        totals[level][node] += noise_sd**-2 * values
+    counts = [_over(*ratio) for ratio in zip(totals, precisions, strict=True)]
     return precisions, counts
 
 
-def _over(above: Floats, below: Floats) -> Floats:
+def _over(numerator: Floats, denominator: Floats) -> Floats:
     """Divide where there is something to divide by; 0 elsewhere."""
-    found: Floats = np.zeros(np.broadcast_shapes(above.shape, below.shape))
-    return np.divide(above, below, out=found, where=below > 0)
+    quotient: Floats = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
+    return np.divide(numerator, denominator, out=quotient, where=denominator > 0)
 
 
 def _halves(values: NDArray[np.generic]) -> Floats:
@@ -177,8 +179,8 @@ def _halves(values: NDArray[np.generic]) -> Floats:
 
 def _shares(widths: Integers) -> Floats:
     """Return the shares of the cells of every node that its halves have."""
-    own = _halves(widths)
-    return _over(own, own.sum(axis=-1, keepdims=True))
+    halves = _halves(widths)
+    return _over(halves, halves.sum(axis=-1, keepdims=True))
 
 
 def _pooled(below: Fit, widths: Integers) -> Fit:
@@ -187,25 +189,25 @@ def _pooled(below: Fit, widths: Integers) -> Fit:
     precisions = _halves(below.p) * shares**2
     sums = _over(_halves(below.z), shares)
     p = precisions.sum(axis=-1)
-    apart = _over(precisions.prod(axis=-1), p) * np.diff(sums, axis=-1)[..., 0] ** 2
-    return Fit(_halves(below.c).sum(axis=-1) + apart, p, _over((precisions * sums).sum(-1), p))
+    difference = _over(precisions.prod(axis=-1), p) * np.diff(sums, axis=-1)[..., 0] ** 2
+    return Fit(_halves(below.c).sum(axis=-1) + difference, p, _over((precisions * sums).sum(-1), p))
 
 
 def _cut(below: Fit, widths: Integers) -> Fit:
     """Return the fits of nodes whose halves have sums of their own; a single cell has one."""
     real = _halves(widths) > 0
     precisions = _halves(below.p)
-    known = ((precisions > 0) | ~real).all(axis=-1)
+    is_identified = ((precisions > 0) | ~real).all(axis=-1)
     variances = _over(np.ones(1), precisions).sum(axis=-1)
     c = _halves(below.c).sum(axis=-1) + PENALTY * real.all(axis=-1)
-    return Fit(c, _over(known.astype(float), variances), _halves(below.z).sum(axis=-1))
+    return Fit(c, _over(is_identified.astype(float), variances), _halves(below.z).sum(axis=-1))
 
 
 def _with(fit: Fit, precision: Floats, count: Floats) -> Fit:
     """Return the fits together with the nodes' own noisy counts."""
     p = fit.p + precision
-    share = _over(precision, p)
-    return Fit(fit.c + share * fit.p * (count - fit.z) ** 2, p, fit.z + share * (count - fit.z))
+    weight = _over(precision, p)
+    return Fit(fit.c + weight * fit.p * (count - fit.z) ** 2, p, fit.z + weight * (count - fit.z))
 
 
 def _shared_out(sums: Floats, below: Fit) -> Floats:

@@ -41,19 +41,19 @@ class OrderedCounts(Protocol):
     def unlawful(self) -> str:
         """Why the noise of sums has no known law, as a sentence; empty where it has one."""
 
-    def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
+    def spread(self, weights: Floats, other_groups: Floats = NO_WEIGHT) -> Spread:
         """Return the noise in sums of the cells of one group with weights, shape (..., cells).
 
-        All cells of all other groups have the weight `others`, shape (...,) or a number.
+        All cells of all other groups have the weight `other_groups`, shape (...,) or a number.
         """
 
     def along(
-        self, before: Floats, own: Floats, after: Floats, others: Floats = NO_WEIGHT
+        self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
     ) -> Spread:
         """Return the noise in as many sums of the cells of one group as there are cells.
 
         In the k-th sum the cells before the k-th have the weight ``before[k]``, the k-th has
-        ``own[k]``, those after it ``after[k]``; each is a number or of shape (cells,).
+        ``cell_weight[k]``, those after it ``after[k]``; each is a number or of shape (cells,).
         """
 
 
@@ -67,13 +67,13 @@ class RangedCounts(Protocol):
         stops: Integers,
         inside: Floats,
         outside: Floats,
-        others: Floats = NO_WEIGHT,
+        other_groups: Floats = NO_WEIGHT,
     ) -> Spread:
         """Return the noise in sums of the cells of one group.
 
-        The cells from `starts` up to `stops`, without these, have the weight `inside`, its other
-        cells `outside`, those of other groups `others`; each is a number or of shape (ranges,). No
-        range is empty.
+        The cells from `starts` up to but excluding `stops` have the weight `inside`, the group's
+        other cells `outside`, cells of other groups `other_groups`; each is a number or of shape
+        (ranges,). No range is empty.
         """
 
 
@@ -97,12 +97,12 @@ def consistent(values: Floats, total: float | None = None) -> Floats:
     .. [1] Duchi, J., Shalev-Shwartz, S., Singer, Y. and Chandra, T. (2008). "Efficient projections
        onto the l1-ball for learning in high dimensions." ICML.
     """
-    wanted = max(float(values.sum() if total is None else total), 0.0)
+    target = max(float(values.sum() if total is None else total), 0.0)
     falling = np.sort(values)[::-1]
-    excess = (np.cumsum(falling) - wanted) / np.arange(1, len(values) + 1)
-    kept = np.flatnonzero(falling > excess)
+    excess = (np.cumsum(falling) - target) / np.arange(1, len(values) + 1)
+    positive = np.flatnonzero(falling > excess)
     # Rounding may leave none where the total is 0 or beyond the precision of a value.
-    shift = excess[kept[-1]] if kept.size else falling[0]
+    shift = excess[positive[-1]] if positive.size else falling[0]
     return np.asarray(np.maximum(values - shift, 0.0))
 
 
@@ -118,8 +118,8 @@ def whole(values: Floats, total: float | None = None) -> Integers:
     >>> whole(np.array([5.2, -1.0, 8.2])), whole(np.array([5.2, 2.9, 8.2]), 20)
     (array([5, 0, 7]), array([6, 5, 9]))
     """
-    wanted = max(round(float(values.sum() if total is None else total)), 0)
-    running = np.rint(np.cumsum(consistent(values, float(wanted))))
+    target = max(round(float(values.sum() if total is None else total)), 0)
+    running = np.rint(np.cumsum(consistent(values, float(target))))
     return np.diff(running, prepend=0.0).astype(np.int64)
 
 
@@ -140,14 +140,14 @@ def rising(values: Floats) -> Floats:
     return np.maximum(fitted, 0.0)
 
 
-def whole_running(counts: Floats, others: float, total: float | None) -> Integers:
+def whole_running(counts: Floats, n_others: float, total: float | None) -> Integers:
     """Return whole counts of groups, shape (groups, cells), in rows, that of others the last.
 
     Their running totals are the nearest that rise, rounded, and cut where a public total of all
     says less.
     """
     paths = rising(np.cumsum(counts, axis=1))
-    totals = whole(np.append(paths[:, -1], others), total)
+    totals = whole(np.append(paths[:, -1], n_others), total)
     paths = np.rint(np.minimum(paths, totals[:-1, None])).astype(np.int64)
     paths[:, -1] = totals[:-1]
     return np.append(np.diff(paths, axis=1, prepend=0).ravel(), totals[-1])

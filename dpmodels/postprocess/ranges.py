@@ -77,16 +77,16 @@ def range_cells(
     none is wider than this part of the range: rows beside the anchor are found at any scale.
     """
     anchor, step = anchor_of(lower, upper), (upper - lower) / widest
-    shares = 2.0 ** (np.arange(-per_octave * octaves, 1) / per_octave)
-    ends = [np.array([lower, anchor, upper])]
-    for far in (upper - anchor, lower - anchor):
-        radii = shares * abs(far)
+    fractions = 2.0 ** (np.arange(-per_octave * octaves, 1) / per_octave)
+    edges = [np.array([lower, anchor, upper])]
+    for reach in (upper - anchor, lower - anchor):
+        radii = fractions * abs(reach)
         wide = np.append(np.diff(radii) > step, True)
         start = float(radii[int(np.argmax(wide))])
-        pieces = max(math.ceil((abs(far) - start) / step), 1)
-        outer = np.linspace(start, abs(far), pieces + 1)
-        ends.append(anchor + math.copysign(1.0, far) * np.append(radii[radii < start], outer))
-    return np.unique(np.clip(np.concatenate(ends), lower, upper))
+        pieces = max(math.ceil((abs(reach) - start) / step), 1)
+        outer = np.linspace(start, abs(reach), pieces + 1)
+        edges.append(anchor + math.copysign(1.0, reach) * np.append(radii[radii < start], outer))
+    return np.unique(np.clip(np.concatenate(edges), lower, upper))
 
 
 def anchor_of(lower: float, upper: float) -> float:
@@ -106,29 +106,32 @@ def found_range(
     None where rows are told of in the cell at the anchor alone, which has no scale, where more of
     them are beyond than noise explains, or where what is declared is hardly longer.
     """
-    told = told_cells(counts, noise)
-    rows = np.where(told, np.maximum(counts, 0.0), 0.0)
-    if not told.any() or rows.sum() < TOLD * counts.sum():
+    detected = told_cells(counts, noise)
+    rows = np.where(detected, np.maximum(counts, 0.0), 0.0)
+    if not detected.any() or rows.sum() < TOLD * counts.sum():
         return None
-    at = int(np.searchsorted(np.cumsum(rows), rows.sum() / 2))
-    middle = float(ends[at] + ends[at + 1]) / 2
+    median_cell = int(np.searchsorted(np.cumsum(rows), rows.sum() / 2))
+    middle = float(ends[median_cell] + ends[median_cell + 1]) / 2
     outward = (
-        (ends[at + 1 :] - middle, counts[at:], told[at:]),
-        (middle - ends[at::-1], counts[at::-1], told[at::-1]),
+        (ends[median_cell + 1 :] - middle, counts[median_cell:], detected[median_cell:]),
+        (middle - ends[median_cell::-1], counts[median_cell::-1], detected[median_cell::-1]),
     )
     above, below = (_reached(*side, noise, price, power) for side in outward)
-    whole, anchor = float(ends[-1] - ends[0]), anchor_of(float(ends[0]), float(ends[-1]))
-    if np.flatnonzero(told).tolist() == [at] and anchor in ends[at : at + 2]:
+    full_length, anchor = float(ends[-1] - ends[0]), anchor_of(float(ends[0]), float(ends[-1]))
+    if (
+        np.flatnonzero(detected).tolist() == [median_cell]
+        and anchor in ends[median_cell : median_cell + 2]
+    ):
         return None
     step = 10.0 ** (math.floor(math.log10(below + above)) - DIGITS + 1)
     low = max(math.floor((middle - below) / step) * step, float(ends[0]))
     high = min(math.ceil((middle + above) / step) * step, float(ends[-1]))
-    near = NEAR * (high - low)
-    low = float(ends[0]) if low - ends[0] < near else low
-    high = float(ends[-1]) if ends[-1] - high < near else high
+    tolerance = NEAR * (high - low)
+    low = float(ends[0]) if low - ends[0] < tolerance else low
+    high = float(ends[-1]) if ends[-1] - high < tolerance else high
     beyond = (ends[1:] <= low) | (ends[:-1] >= high)
-    farther = float(counts[beyond].sum()) > noise.reach(int(beyond.sum()))
-    if (high - low) * SHORTER[power - 1] > whole or farther:
+    has_rows_beyond = float(counts[beyond].sum()) > noise.reach(int(beyond.sum()))
+    if (high - low) * SHORTER[power - 1] > full_length or has_rows_beyond:
         return None
     number, touched = max(float(counts.sum()), 1.0), (ends[:-1] < low) | (ends[1:] > high)
     sd = noise.sd * math.sqrt(touched.sum())
@@ -141,21 +144,21 @@ def told_cells(counts: Floats, noise: CellNoise) -> NDArray[np.bool_]:
     What shorter runs tell is taken out first, so that a full cell tells nothing of empty ones
     beside it.
     """
-    left, told = counts.copy(), np.zeros(counts.size, dtype=bool)
+    remaining, detected = counts.copy(), np.zeros(counts.size, dtype=bool)
     for length in RUNS:
         if length > counts.size:
             break
-        sums = np.convolve(left, np.ones(length), mode="valid")
+        sums = np.convolve(remaining, np.ones(length), mode="valid")
         for start in np.flatnonzero(sums > noise.reach(length, counts.size)):
-            left[start : start + length] = 0.0
-            told[start : start + length] = True
-    return told
+            remaining[start : start + length] = 0.0
+            detected[start : start + length] = True
+    return detected
 
 
 def _reached(
     radii: Floats,
     counts: Floats,
-    told: NDArray[np.bool_],
+    detected: NDArray[np.bool_],
     noise: CellNoise,
     price: float,
     power: int,
@@ -172,21 +175,21 @@ def _reached(
     are many.
     """
     hidden = math.sqrt(2) * noise.sd
-    top = _end(counts, told, NEXT * hidden)
+    top = _end(counts, detected, NEXT * hidden)
     beyond = np.cumsum(counts[:top][::-1])[::-1]
-    many = np.flatnonzero(beyond >= TELLING * hidden)
-    start = int(many[-1]) if many.size else 0
+    heavy = np.flatnonzero(beyond >= TELLING * hidden)
+    start = int(heavy[-1]) if heavy.size else 0
     inner = float(radii[start - 1]) if start else float(radii[0]) / 2
     last = float(radii[top - 1])
     fall = math.log(max(float(beyond[start]), hidden) / hidden + 1) / math.log(last / inner)
     fall = min(max(fall, power + LEAST_FALL), power + MOST_FALL)
-    farther = WEIGHTS[power - 1] * hidden / price * math.sqrt(power / (fall - power))
-    return last * float(max(farther, 1.0) ** (1 / fall))
+    ratio = WEIGHTS[power - 1] * hidden / price * math.sqrt(power / (fall - power))
+    return last * float(max(ratio, 1.0) ** (1 / fall))
 
 
-def _end(counts: Floats, told: NDArray[np.bool_], faint: float) -> int:
+def _end(counts: Floats, detected: NDArray[np.bool_], faint: float) -> int:
     """Return after how many cells rows end: two that hold more than noise stand at the end."""
-    top = int(np.flatnonzero(told)[-1]) + 1 if told.any() else 1
+    top = int(np.flatnonzero(detected)[-1]) + 1 if detected.any() else 1
     while top < counts.size and counts[top : top + 2].sum() > faint:
         top += 1
     while top > 1 and counts[top - 2 : top].sum() < faint:

@@ -60,9 +60,9 @@ def largest(terms: Iterable[Term]) -> tuple[Term, ...]:
     >>> largest([(0,), (0, 1), (2,)])
     ((2,), (0, 1))
     """
-    every = sorted(set(terms), key=lambda term: (len(term), term))
-    inside = {part for term in every for part in subsets(term)[:-1]}
-    return tuple(term for term in every if term not in inside)
+    ordered_terms = sorted(set(terms), key=lambda term: (len(term), term))
+    inside = {part for term in ordered_terms for part in subsets(term)[:-1]}
+    return tuple(term for term in ordered_terms if term not in inside)
 
 
 def cells(term: Term, sizes: Sizes) -> int:
@@ -102,8 +102,8 @@ def rebuilt(term: Term, parts: Mapping[Term, Floats], sizes: Sizes) -> Floats:
     """
     table = np.zeros(shape(term, sizes))
     for part in filter(parts.__contains__, subsets(term)):
-        own = parts[part].reshape([sizes[i] if i in part else 1 for i in term])
-        table += own / (cells(term, sizes) / cells(part, sizes))
+        component = parts[part].reshape([sizes[i] if i in part else 1 for i in term])
+        table += component / (cells(term, sizes) / cells(part, sizes))
     return table
 
 
@@ -113,10 +113,10 @@ def precisions(sds: Mapping[Term, float], sizes: Sizes) -> dict[Term, dict[Term,
     for term, sd in sds.items():
         for part in subsets(term):
             raw[part][term] = cells(part, sizes) / (sd**2 * cells(term, sizes))
-    totals = {part: math.fsum(own.values()) for part, own in raw.items()}
+    totals = {part: math.fsum(weights.values()) for part, weights in raw.items()}
     return {
-        part: {term: weight / totals[part] for term, weight in own.items()}
-        for part, own in raw.items()
+        part: {term: weight / totals[part] for term, weight in weights.items()}
+        for part, weights in raw.items()
     }
 
 
@@ -125,18 +125,18 @@ def fitted_variances(sds: Mapping[Term, float], sizes: Sizes) -> dict[Term, floa
     return {
         part: math.fsum(
             (weight * sds[term]) ** 2 * cells(term, sizes) / cells(part, sizes)
-            for term, weight in own.items()
+            for term, weight in weights.items()
         )
-        for part, own in precisions(sds, sizes).items()
+        for part, weights in precisions(sds, sizes).items()
     }
 
 
 def crossed(factors: Iterable[Floats]) -> Floats:
     """Return the Kronecker product of matrices; of none the number 1."""
-    made: Floats = np.ones((1, 1))
+    product: Floats = np.ones((1, 1))
     for factor in factors:
-        made = np.asarray(np.kron(made, factor), dtype=np.float64)
-    return made
+        product = np.asarray(np.kron(product, factor), dtype=np.float64)
+    return product
 
 
 def unlike(part: Term, sizes: Sizes) -> float:
@@ -148,12 +148,12 @@ def split(
     values: NDArray[Numbers], parts: Iterable[Term], sizes: Sizes
 ) -> dict[Term, NDArray[Numbers]]:
     """Return the components that stand in one vector, one after another."""
-    found, at = {}, 0
+    by_part, position = {}, 0
     for part in parts:
         size = cells(part, sizes)
-        found[part] = values[at : at + size].reshape(shape(part, sizes))
-        at += size
-    return found
+        by_part[part] = values[position : position + size].reshape(shape(part, sizes))
+        position += size
+    return by_part
 
 
 # Whole tables that agree with given margins: free of charge.
@@ -180,26 +180,26 @@ def agreeing(table: Floats, lines: Integers, columns: Integers) -> Integers:
     from scipy.optimize import linprog
     from scipy.sparse import coo_array, hstack
 
-    near = fitted(table, lines.astype(np.float64), columns.astype(np.float64))
-    floor = np.floor(near)
-    left = (near - floor).ravel()
+    target = fitted(table, lines.astype(np.float64), columns.astype(np.float64))
+    floor = np.floor(target)
+    left = (target - floor).ravel()
     # Up by one, up by more, down: what each costs a step in squared distance.
     cost = np.concatenate([1 - 2 * left, 3 - 2 * left, 1 + 2 * left])
-    most = np.concatenate([np.ones(left.size), np.full(left.size, np.inf), floor.ravel()])
-    places = np.arange(left.size)
-    line, column = np.divmod(places, table.shape[1])
-    ends = np.concatenate([line, table.shape[0] + column])
-    sums = coo_array((np.ones(2 * left.size), (ends, np.tile(places, 2)))).tocsr()
-    wanted = np.concatenate([lines - floor.sum(axis=1), columns - floor.sum(axis=0)])
-    moved: Any = linprog(  # type: ignore[call-overload]
+    upper = np.concatenate([np.ones(left.size), np.full(left.size, np.inf), floor.ravel()])
+    positions = np.arange(left.size)
+    line, column = np.divmod(positions, table.shape[1])
+    equations = np.concatenate([line, table.shape[0] + column])
+    sums = coo_array((np.ones(2 * left.size), (equations, np.tile(positions, 2)))).tocsr()
+    needed = np.concatenate([lines - floor.sum(axis=1), columns - floor.sum(axis=0)])
+    solution: Any = linprog(  # type: ignore[call-overload]
         cost,
         A_eq=hstack([sums, sums, -sums]),
-        b_eq=wanted,
-        bounds=np.column_stack([np.zeros(most.size), most]),
+        b_eq=needed,
+        bounds=np.column_stack([np.zeros(upper.size), upper]),
         method="highs-ds",
     )
-    up, more, down = np.rint(moved.x).reshape(3, *table.shape)
-    return np.asarray(floor + up + more - down).astype(np.int64)
+    up, further_up, down = np.rint(solution.x).reshape(3, *table.shape)
+    return np.asarray(floor + up + further_up - down).astype(np.int64)
 
 
 def fitted(table: Floats, lines: Floats, columns: Floats) -> Floats:
@@ -212,15 +212,15 @@ def fitted(table: Floats, lines: Floats, columns: Floats) -> Floats:
     for _ in range(ROUNDS):
         across = _shifts(table + down, lines)[:, None]
         down = _shifts((table + across).T, columns)[None, :]
-        found = np.maximum(table + across + down, 0.0)
-        if np.abs(found.sum(axis=1) - lines).max() < NEAR:
+        counts = np.maximum(table + across + down, 0.0)
+        if np.abs(counts.sum(axis=1) - lines).max() < NEAR:
             break
-    return np.asarray(found)
+    return np.asarray(counts)
 
 
 def _shifts(lines: Floats, sums: Floats) -> Floats:
     """Return what each line has to be shifted by for its positive parts to have a sum."""
     falling = -np.sort(-lines, axis=1)
     excess = (falling.cumsum(axis=1) - sums[:, None]) / np.arange(1, lines.shape[1] + 1)
-    kept = np.maximum((falling > excess).sum(axis=1) - 1, 0)
-    return -np.asarray(excess[np.arange(len(lines)), kept])
+    last = np.maximum((falling > excess).sum(axis=1) - 1, 0)
+    return -np.asarray(excess[np.arange(len(lines)), last])

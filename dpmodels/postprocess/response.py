@@ -23,9 +23,9 @@ STEPS = 10_000
 NEAR = 1e-10
 
 
-def device_loss(truth: float, least: float) -> float:
-    """Return the privacy loss of a device whose law gives some answer no more than `least`."""
-    return math.log1p(truth / ((1 - truth) * least))
+def device_loss(truth: float, rarest: float) -> float:
+    """Return the privacy loss of a device whose law gives some answer no more than `rarest`."""
+    return math.log1p(truth / ((1 - truth) * rarest))
 
 
 def truth_of(eps: float, levels: int) -> float:
@@ -49,8 +49,8 @@ def inverse(channels: Sequence[Channel]) -> Floats:
     return _product(map(_inverse, channels))
 
 
-def _product(each: Iterable[Floats]) -> Floats:
-    return reduce(lambda left, right: np.asarray(np.kron(left, right)), each)
+def _product(matrices: Iterable[Floats]) -> Floats:
+    return reduce(lambda left, right: np.asarray(np.kron(left, right)), matrices)
 
 
 def _matrix(channel: Channel) -> Floats:
@@ -73,18 +73,18 @@ def likeliest(answers: Floats, channels: Sequence[Channel]) -> Floats:
     .. [1] Dempster, A., Laird, N. and Rubin, D. (1977). "Maximum likelihood from incomplete data
        via the EM algorithm." JRSS B 39(1), 1-38.
     """
-    sizes = [len(own.law) for own in channels]
-    seen = answers.reshape(sizes)
+    sizes = [len(channel.law) for channel in channels]
+    counts = answers.reshape(sizes)
     if not answers.sum() > 0:
         return np.full(answers.size, np.nan)
-    shares = np.full(sizes, 1 / answers.size)
+    proportions = np.full(sizes, 1 / answers.size)
     for _ in range(STEPS):
-        expected = _answered(shares, channels)
-        ratio = np.divide(seen, expected, where=expected > 0, out=np.zeros(sizes))
-        step = shares * _asked(ratio, channels)
-        if np.abs(step - shares).max() < NEAR:
+        expected = _expected_answers(proportions, channels)
+        ratio = np.divide(counts, expected, where=expected > 0, out=np.zeros(sizes))
+        step = proportions * _answered_transpose(ratio, channels)
+        if np.abs(step - proportions).max() < NEAR:
             break
-        shares = step
+        proportions = step
     return np.asarray(step / step.sum()).ravel()
 
 
@@ -93,17 +93,17 @@ def _spoken(channel: Channel, axis: int, axes: int) -> Floats:
     return (1 - channel.truth) * np.array(channel.law).reshape([-1] + [1] * (axes - axis - 1))
 
 
-def _answered(table: Floats, channels: Sequence[Channel]) -> Floats:
+def _expected_answers(table: Floats, channels: Sequence[Channel]) -> Floats:
     """Multiply by the matrix, one axis after the other."""
-    for axis, own in enumerate(channels):
-        spoken = _spoken(own, axis, len(channels))
-        table = own.truth * table + spoken * table.sum(axis, keepdims=True)
+    for axis, channel in enumerate(channels):
+        spoken = _spoken(channel, axis, len(channels))
+        table = channel.truth * table + spoken * table.sum(axis, keepdims=True)
     return table
 
 
-def _asked(table: Floats, channels: Sequence[Channel]) -> Floats:
+def _answered_transpose(table: Floats, channels: Sequence[Channel]) -> Floats:
     """Multiply by the transpose of the matrix, one axis after the other."""
-    for axis, own in enumerate(channels):
-        spoken = _spoken(own, axis, len(channels))
-        table = own.truth * table + (spoken * table).sum(axis, keepdims=True)
+    for axis, channel in enumerate(channels):
+        spoken = _spoken(channel, axis, len(channels))
+        table = channel.truth * table + (spoken * table).sum(axis, keepdims=True)
     return table

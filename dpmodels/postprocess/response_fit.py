@@ -72,40 +72,40 @@ class ResponseRows:
 def fitted(rows: ResponseRows) -> ResponseFit:
     """Find the likeliest coefficients by Fisher's scoring, from a constant of no odds."""
     columns = rows.coded.shape[1]
-    found, likely = np.zeros(columns), rows.log_likelihood(np.zeros(columns))
+    coefficients, log_likelihood = np.zeros(columns), rows.log_likelihood(np.zeros(columns))
     for _ in range(STEPS):
-        scores, information = rows.scores(found)
+        scores, information = rows.scores(coefficients)
         inverse = _inverse(_square(rows, rows.weights * information))
         if inverse is None:
-            return _unidentified(found, likely)
+            return _unidentified(coefficients, log_likelihood)
         gradient = rows.coded.T @ (rows.weights * scores)
         step = inverse @ gradient
-        moved = math.sqrt(max(float(gradient @ step), 0.0))
-        if moved < NEAR_FIT:
-            return _with_errors(rows, found, likely)
-        for _ in range(HALVINGS if moved > CLOSE else 0):
-            if rows.log_likelihood(found + step) >= likely:
+        step_length = math.sqrt(max(float(gradient @ step), 0.0))
+        if step_length < NEAR_FIT:
+            return _with_errors(rows, coefficients, log_likelihood)
+        for _ in range(HALVINGS if step_length > CLOSE else 0):
+            if rows.log_likelihood(coefficients + step) >= log_likelihood:
                 break
             step = step / 2
-        found = found + step
-        likely = rows.log_likelihood(found)
-    return _unidentified(found, likely)
+        coefficients = coefficients + step
+        log_likelihood = rows.log_likelihood(coefficients)
+    return _unidentified(coefficients, log_likelihood)
 
 
-def _with_errors(rows: ResponseRows, found: Floats, likely: float) -> ResponseFit:
-    truths, _ = rows.expected(found)
-    scores, information = rows.scores(found)
-    answered = _inverse(_square(rows, rows.weights * information))
-    known = _inverse(_square(rows, rows.weights * truths * (1 - truths)))
-    if answered is None or known is None:
-        return _unidentified(found, likely)
-    robust = answered @ _meat(rows, rows.weights * scores) @ answered
+def _with_errors(rows: ResponseRows, coefficients: Floats, log_likelihood: float) -> ResponseFit:
+    truths, _ = rows.expected(coefficients)
+    scores, information = rows.scores(coefficients)
+    answer_inverse = _inverse(_square(rows, rows.weights * information))
+    truth_inverse = _inverse(_square(rows, rows.weights * truths * (1 - truths)))
+    if answer_inverse is None or truth_inverse is None:
+        return _unidentified(coefficients, log_likelihood)
+    robust = answer_inverse @ _meat(rows, rows.weights * scores) @ answer_inverse
     squares = rows.weights**2
-    both = answered @ _square(rows, squares * information)
-    cross = both @ known
-    noise = both @ answered - cross - cross.T
-    noise += known @ _square(rows, squares * truths * (1 - truths)) @ known
-    return ResponseFit(found, robust, noise, likely)
+    product = answer_inverse @ _square(rows, squares * information)
+    cross = product @ truth_inverse
+    noise = product @ answer_inverse - cross - cross.T
+    noise += truth_inverse @ _square(rows, squares * truths * (1 - truths)) @ truth_inverse
+    return ResponseFit(coefficients, robust, noise, log_likelihood)
 
 
 def _square(rows: ResponseRows, weights: Floats) -> Floats:
@@ -114,12 +114,12 @@ def _square(rows: ResponseRows, weights: Floats) -> Floats:
 
 def _meat(rows: ResponseRows, scores: Floats) -> Floats:
     """Return the covariance of the sum of scores, as strata have it."""
-    each = rows.coded * scores[:, None]
-    meat = np.zeros((each.shape[1],) * 2)
+    scores_by_column = rows.coded * scores[:, None]
+    meat = np.zeros((scores_by_column.shape[1],) * 2)
     for stratum in np.unique(rows.strata):
-        own = each[rows.strata == stratum]
-        away = own - own.mean(axis=0)
-        meat += len(own) / max(len(own) - 1, 1) * away.T @ away
+        stratum_scores = scores_by_column[rows.strata == stratum]
+        centred = stratum_scores - stratum_scores.mean(axis=0)
+        meat += len(stratum_scores) / max(len(stratum_scores) - 1, 1) * centred.T @ centred
     return meat
 
 
@@ -134,6 +134,6 @@ def _inverse(square: Floats) -> Floats | None:
     return np.asarray((vectors / values) @ vectors.T / np.outer(scale, scale))
 
 
-def _unidentified(found: Floats, likely: float) -> ResponseFit:
-    unknown = np.full((len(found),) * 2, np.nan)
-    return ResponseFit(found, unknown, unknown, likely)
+def _unidentified(coefficients: Floats, log_likelihood: float) -> ResponseFit:
+    unknown = np.full((len(coefficients),) * 2, np.nan)
+    return ResponseFit(coefficients, unknown, unknown, log_likelihood)

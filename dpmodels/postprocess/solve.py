@@ -44,8 +44,8 @@ class NormalEquations:
     independent noise in each entry on and above the diagonal, both of shape (terms + 2, terms + 2);
     `regressors` is ``T``, shape (terms + 2, parameters), whose first column is the constant where
     `intercept`, and `response` is ``t``. `bound` is the noise of entries whose variance is 0 here,
-    where any are held to what is public of them; `more` are the moments of rows that were added to
-    cells of too few.
+    because public identities constrain them; `added_rows` are the moments of rows that were added
+    to cells of too few.
     """
 
     moments: Floats
@@ -54,12 +54,12 @@ class NormalEquations:
     response: Floats
     intercept: bool
     bound: BoundNoise | None = None
-    more: Added | None = None
+    added_rows: Added | None = None
 
     @cached_property
     def whole(self) -> Floats:
         """The moments that are solved, those of added rows among them."""
-        return self.moments if self.more is None else self.moments + self.more.moments
+        return self.moments if self.added_rows is None else self.moments + self.added_rows.moments
 
     @cached_property
     def gram(self) -> Floats:
@@ -74,9 +74,9 @@ class NormalEquations:
     @cached_property
     def pull(self) -> Floats:
         """Covariance of what added rows do to the score, shape (parameters, parameters)."""
-        if self.more is None:
+        if self.added_rows is None:
             return np.zeros_like(self.gram)
-        return np.asarray(self.regressors.T @ self.more.pull @ self.regressors)
+        return np.asarray(self.regressors.T @ self.added_rows.pull @ self.regressors)
 
     def residual(self, theta: Floats) -> Floats:
         """Return the residual of a row as a combination of its entries: ``t - Tθ``."""
@@ -110,8 +110,8 @@ class NormalEquations:
     def form_sd(self, weights: Floats) -> float:
         """Return the sd of the noise in ``Σ W_ij M_ij``, for a symmetric ``W``."""
         twice = np.sum(self.variance * weights**2) * 2
-        own = np.sum(np.diagonal(self.variance) * np.diagonal(weights) ** 2)
-        free = float(twice - own)
+        diagonal = np.sum(np.diagonal(self.variance) * np.diagonal(weights) ** 2)
+        free = float(twice - diagonal)
         if self.bound is not None:
             sums = self.bound.weighted(weights)
             free += float(sums @ self.bound.covariance @ sums)
@@ -130,22 +130,22 @@ class NormalEquations:
         """
         g = self.residual(theta)
         pulled = np.linalg.solve(self.gram + np.diag(self.lift(FLOOR)), self.noise_in_score(theta))
-        more = 2 * max(float(np.trace(pulled @ pulled)), 0.0)
+        extra_variance = 2 * max(float(np.trace(pulled @ pulled)), 0.0)
         value = float(g @ self.moments @ g) + float(np.trace(pulled))
-        return value, math.hypot(self.form_sd(np.outer(g, g)), math.sqrt(more))
+        return value, math.hypot(self.form_sd(np.outer(g, g)), math.sqrt(extra_variance))
 
     def noise_slope(self, g: Floats, u: Floats) -> Floats:
         """Return the derivative of ``noise_of(g gᵀ) u`` in g, one column an entry of it."""
         slope = self.variance * np.outer(g, u)
-        own = np.diagonal(slope)
-        across = self.variance @ (g * u) - own
+        diagonal = np.diagonal(slope)
+        across = self.variance @ (g * u) - diagonal
         np.fill_diagonal(slope, across)
         slope += 2 * u[:, None] * self.variance * g
         if self.bound is None:
             return np.asarray(slope)
-        own, other = self.bound.slope(g), self.bound.slope(u)
-        turned = own @ self.bound.covariance
-        return np.asarray(slope + self.bound.matrix(turned.T @ u) + turned @ other.T)
+        slope_g, slope_u = self.bound.slope(g), self.bound.slope(u)
+        weighted = slope_g @ self.bound.covariance
+        return np.asarray(slope + self.bound.matrix(weighted.T @ u) + weighted @ slope_u.T)
 
     @cached_property
     def centred(self) -> Floats:
@@ -188,8 +188,8 @@ class NormalEquations:
         values, axes = np.linalg.eigh(self.gram / np.outer(unit, unit))
         if values[0] <= RESOLVED:
             return 0.0
-        ways = self.regressors @ (axes / unit[:, None] / np.sqrt(values))
-        squared = ways.T @ self.noise_of(ways @ ways.T) @ ways
+        directions = self.regressors @ (axes / unit[:, None] / np.sqrt(values))
+        squared = directions.T @ self.noise_of(directions @ directions.T) @ directions
         return 1 / (2 * math.sqrt(max(float(np.linalg.eigvalsh(squared)[-1]), _LEAST)))
 
     @property
@@ -214,10 +214,10 @@ class NormalEquations:
         weights = lacking[lacking > 0]
         hidden = self.noise_of(rows @ rows.T)
         pull = LARGEST**2 * (rows * weights**2 @ rows.T + hidden)
-        own = rows * weights @ rows.T
-        if self.more is not None:
-            own, pull = own + self.more.moments, pull + self.more.pull
-        return replace(self, more=Added(own, np.asarray(pull)))
+        moments = rows * weights @ rows.T
+        if self.added_rows is not None:
+            moments, pull = moments + self.added_rows.moments, pull + self.added_rows.pull
+        return replace(self, added_rows=Added(moments, np.asarray(pull)))
 
     @property
     def _count(self) -> float:
@@ -277,7 +277,7 @@ def normal_equations(
     units = np.outer(unit, unit)
     largest = max(float(np.abs(moments / units).max()), 1.0)
     variance = np.maximum(variance, (ROUNDING * largest * units) ** 2)
-    bound, more = None, None
+    bound, added_rows = None, None
     if layout is not None:
         moments, variance, bound = bind(moments, variance, layout.identities)
     columns, first = np.eye(size), 0
@@ -286,15 +286,15 @@ def normal_equations(
     if shift is not None:
         columns[0, 1:] = shift if axes is None else shift @ even(axes)
         first = 1
-    own = NormalEquations(
+    equations = NormalEquations(
         moments, variance, columns[:, first:-1], columns[:, -1], shift is None, bound
     )
     if layout is not None:
         about = np.eye(size)
         about[0] += layout.identities.shift
-        squares = np.sqrt(np.maximum(own.shared(about, about, about), 0.0))
-        more = added(moments, own.score_noise(np.eye(size)[0]), squares, layout)
-    return replace(own, more=more)
+        squares = np.sqrt(np.maximum(equations.shared(about, about, about), 0.0))
+        added_rows = added(moments, equations.score_noise(np.eye(size)[0]), squares, layout)
+    return replace(equations, added_rows=added_rows)
 
 
 def released_equations(
@@ -315,18 +315,18 @@ def released_equations(
     )
 
 
-def solved(own: NormalEquations, release: MomentsRelease, row_norm: float) -> NormalEquations:
+def solved(equations: NormalEquations, release: MomentsRelease, row_norm: float) -> NormalEquations:
     """Return equations with what the mechanism put on the moments, if anything."""
     if release.estimate is None:
-        return own
-    moved = own.moments.copy()
-    moved[1:, 1:] += (release.estimate - release.second) * row_norm**2
-    return replace(own, moments=moved)
+        return equations
+    moments = equations.moments.copy()
+    moments[1:, 1:] += (release.estimate - release.second) * row_norm**2
+    return replace(equations, moments=moments)
 
 
-def estimate(own: NormalEquations, release: MomentsRelease, row_norm: float) -> Floats:
+def estimate(equations: NormalEquations, release: MomentsRelease, row_norm: float) -> Floats:
     """Solve equations with what the mechanism put on the moments, if anything."""
-    return least_squares(solved(own, release, row_norm))
+    return least_squares(solved(equations, release, row_norm))
 
 
 def even(axes: Floats) -> Floats:
@@ -336,10 +336,10 @@ def even(axes: Floats) -> Floats:
     its length, each is a combination of u of length 1, and the former are orthogonal.
     """
     left, values, _ = np.linalg.svd(axes[:-1], full_matrices=False)
-    whole = np.zeros_like(axes)
-    whole[:-1, :-1] = (left / values) @ left.T
-    whole[-1, -1] = 1 / np.linalg.norm(axes[-1])
-    return whole
+    transform = np.zeros_like(axes)
+    transform[:-1, :-1] = (left / values) @ left.T
+    transform[-1, -1] = 1 / np.linalg.norm(axes[-1])
+    return transform
 
 
 def least_squares(equations: NormalEquations, floor: float = FLOOR) -> Floats:
@@ -349,9 +349,9 @@ def least_squares(equations: NormalEquations, floor: float = FLOOR) -> Floats:
     that what noise alone would make large is kept small; ``-inf`` for the equations as they are.
     """
     values, axes = np.linalg.eigh(equations.gram + np.diag(equations.lift(floor)))
-    kept = np.abs(values) > _NOTHING * np.abs(values).max()
-    axes = axes[:, kept]
-    return np.asarray((axes / values[kept]) @ (axes.T @ equations.cross))
+    is_nonzero = np.abs(values) > _NOTHING * np.abs(values).max()
+    axes = axes[:, is_nonzero]
+    return np.asarray((axes / values[is_nonzero]) @ (axes.T @ equations.cross))
 
 
 # Orthonormal contrasts of levels: coordinates of vectors whose entries add to 0.
@@ -363,10 +363,10 @@ def contrasts(levels: int) -> Floats:
     >>> contrasts(3).round(3).tolist()
     [[-0.707, -0.408], [0.707, -0.408], [0.0, 0.816]]
     """
-    found = np.triu(-np.ones((levels, levels - 1)))
+    matrix = np.triu(-np.ones((levels, levels - 1)))
     steps = np.arange(1, levels)
-    found[steps, steps - 1] = steps
-    return np.asarray(found / np.sqrt(steps * (steps + 1.0)))
+    matrix[steps, steps - 1] = steps
+    return np.asarray(matrix / np.sqrt(steps * (steps + 1.0)))
 
 
 def against_first(levels: int) -> Floats:
@@ -375,5 +375,5 @@ def against_first(levels: int) -> Floats:
     >>> (against_first(3) @ contrasts(3).T @ [1.0, 3.0, 7.0]).round(9).tolist()
     [2.0, 6.0]
     """
-    own = contrasts(levels)
-    return np.asarray(own[1:] - own[0])
+    helmert = contrasts(levels)
+    return np.asarray(helmert[1:] - helmert[0])

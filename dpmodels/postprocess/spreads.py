@@ -91,8 +91,8 @@ def next_cells(first: CellCounts, rows: float, column: Column, next_sd: float) -
     pieces = round(min(max(rows / (PIECE * next_sd), LEAST_PIECES), MOST_PIECES))
     away = (high - low) / pieces * (2.0 ** np.arange(1, 64) - 1)
     ends = np.concatenate([np.linspace(low, high, pieces + 1), low - away, high + away])
-    kept = ends[(ends > column.lower) & (ends < column.upper)]
-    return _at_steps(np.unique(np.concatenate([kept, column[:2]])), column)
+    inner = ends[(ends > column.lower) & (ends < column.upper)]
+    return _at_steps(np.unique(np.concatenate([inner, column[:2]])), column)
 
 
 def found_bounds(
@@ -103,18 +103,18 @@ def found_bounds(
     The last round has the say on where rows end. Rows at the anchor alone have no scale.
     """
     fitted = _Fit.of(rounds, rows)
-    if fitted is None or not _told_elsewhere(rounds, rows, column):
+    if fitted is None or not _has_rows_elsewhere(rounds, rows, column):
         return None
     last = rounds[-1]
     low, high = fitted.reach(TAIL, CAREFUL)
     high = _as_counted(high, last, rows)
-    low = -_as_counted(-low, _mirrored(last), rows)
+    low = -_as_counted(-low, _reflected(last), rows)
     low, high = _rounded(low, high, column)
     if not low < high or (high - low) * SHORTER > column.upper - column.lower:
         return None
-    near = NEAR * (high - low)
-    low = column.lower if low - column.lower < near else low
-    return low, column.upper if column.upper - high < near else high
+    tolerance = NEAR * (high - low)
+    low = column.lower if low - column.lower < tolerance else low
+    return low, column.upper if column.upper - high < tolerance else high
 
 
 def outside(last: CellCounts, low: float, high: float) -> tuple[float, int]:
@@ -153,12 +153,12 @@ class _Fit:
     def of(cls, rounds: tuple[CellCounts, ...], rows: float) -> _Fit | None:
         """Weigh the cells of the last round, and falls; None where no rows are told of."""
         ends = rounds[-1].ends
-        middles, whole = (ends[1:] + ends[:-1]) / 2, float(ends[-1] - ends[0])
-        least = max(float(np.diff(ends).min()) / NARROWEST, whole * 2.0 ** -(OCTAVES + 2))
-        widths = least * 2.0 ** np.arange(0, math.log2(whole / least) + 1, 1 / WIDTHS)
+        middles, length = (ends[1:] + ends[:-1]) / 2, float(ends[-1] - ends[0])
+        narrowest = max(float(np.diff(ends).min()) / NARROWEST, length * 2.0 ** -(OCTAVES + 2))
+        widths = narrowest * 2.0 ** np.arange(0, math.log2(length / narrowest) + 1, 1 / WIDTHS)
         falls = _Falls(np.repeat(widths, SHAPES.size), np.tile(SHAPES, widths.size))
-        losses = sum(_losses(own, middles, falls, rows) for own in rounds)
-        without = sum(float(_loss(own.counts, own.noise).sum()) for own in rounds)
+        losses = sum(_losses(cells, middles, falls, rows) for cells in rounds)
+        without = sum(float(_loss(cells.counts, cells.noise).sum()) for cells in rounds)
         best = float(np.min(losses))
         if not without - best > TOLD:
             return None
@@ -177,21 +177,21 @@ class _Fit:
         return -_middle(-low, below, weight), _middle(high, above, weight)
 
 
-def _losses(own: CellCounts, middles: Floats, falls: _Falls, rows: float) -> Floats:
+def _losses(cells: CellCounts, middles: Floats, falls: _Falls, rows: float) -> Floats:
     """Return how unlikely counts are, in logarithms, for each middle and both falls."""
-    found = np.empty((middles.size, falls.widths.size, falls.widths.size))
-    for place, middle in enumerate(middles):
-        at = min(max(int(np.searchsorted(own.ends, middle)) - 1, 0), own.counts.size - 1)
-        below = rows * falls.beyond(middle - own.ends[: at + 1])
-        above = rows * falls.beyond(own.ends[at + 1 :] - middle)
+    losses = np.empty((middles.size, falls.widths.size, falls.widths.size))
+    for row, middle in enumerate(middles):
+        at = min(max(int(np.searchsorted(cells.ends, middle)) - 1, 0), cells.counts.size - 1)
+        below = rows * falls.beyond(middle - cells.ends[: at + 1])
+        above = rows * falls.beyond(cells.ends[at + 1 :] - middle)
         below[:, 0], above[:, -1] = 0.0, 0.0
         sides = (
-            _loss(own.counts[:at] - np.diff(below), own.noise).sum(axis=1),
-            _loss(own.counts[at + 1 :] + np.diff(above), own.noise).sum(axis=1),
+            _loss(cells.counts[:at] - np.diff(below), cells.noise).sum(axis=1),
+            _loss(cells.counts[at + 1 :] + np.diff(above), cells.noise).sum(axis=1),
         )
         inside = rows - below[:, -1:] - above[:, 0]
-        found[place] = sides[0][:, None] + sides[1] + _loss(own.counts[at] - inside, own.noise)
-    return found
+        losses[row] = sides[0][:, None] + sides[1] + _loss(cells.counts[at] - inside, cells.noise)
+    return losses
 
 
 def _loss(noise: Floats, law: CellNoise) -> Floats:
@@ -200,37 +200,44 @@ def _loss(noise: Floats, law: CellNoise) -> Floats:
     return np.asarray(math.sqrt(2) * np.abs(scaled) if law.law == "laplace" else scaled**2 / 2)
 
 
-def _middle(values: Floats, weights: Floats, share: float) -> float:
+def _middle(values: Floats, weights: Floats, fraction: float) -> float:
     """Return the value that a share of all weight is at or below."""
     order = np.argsort(values, axis=None)
     summed = np.cumsum(weights.ravel()[order])
-    return float(values.ravel()[order[int(np.searchsorted(summed, share * summed[-1]))]])
+    return float(values.ravel()[order[int(np.searchsorted(summed, fraction * summed[-1]))]])
 
 
-def _as_counted(high: float, own: CellCounts, rows: float) -> float:
+def _as_counted(high: float, last_round: CellCounts, rows: float) -> float:
     """Move an upper end to where counts say that few enough, or too many, are beyond it."""
-    cells = own.counts.size
-    beyond = np.cumsum(own.counts[::-1])[::-1]
-    reach = np.array([own.noise.reach(left, cells) for left in range(cells, 0, -1)])
-    few = beyond <= np.minimum(RULED_OUT * rows - reach, BEYOND * rows)
-    many = np.flatnonzero(np.maximum(beyond - reach, own.counts - reach[-1]) > BEYOND * rows)
-    if few.any():
-        high = min(high, float(own.ends[int(np.argmax(few))]))
-    return max(high, float(own.ends[many[-1] + 1])) if many.size else high
+    cells = last_round.counts.size
+    beyond = np.cumsum(last_round.counts[::-1])[::-1]
+    reach = np.array([last_round.noise.reach(left, cells) for left in range(cells, 0, -1)])
+    is_light = beyond <= np.minimum(RULED_OUT * rows - reach, BEYOND * rows)
+    heavy = np.flatnonzero(
+        np.maximum(beyond - reach, last_round.counts - reach[-1]) > BEYOND * rows
+    )
+    if is_light.any():
+        high = min(high, float(last_round.ends[int(np.argmax(is_light))]))
+    return max(high, float(last_round.ends[heavy[-1] + 1])) if heavy.size else high
 
 
-def _told_elsewhere(rounds: tuple[CellCounts, ...], rows: float, column: Column) -> bool:
+def _has_rows_elsewhere(rounds: tuple[CellCounts, ...], rows: float, column: Column) -> bool:
     """Whether there are rows in cells that do not touch the anchor; where it has few, yes."""
     anchor = anchor_of(column.lower, column.upper)
-    away = [(own.ends[1:] < anchor) | (own.ends[:-1] > anchor + column.step / 4) for own in rounds]
+    away = [
+        (cells.ends[1:] < anchor) | (cells.ends[:-1] > anchor + column.step / 4) for cells in rounds
+    ]
     if rounds[-1].counts[~away[-1]].sum() < rows / 2:
         return True
-    told = (told_cells(own.counts, own.noise) for own in rounds)
-    return any((one & other).any() for one, other in zip(told, away, strict=True))
+    detected = (told_cells(cells.counts, cells.noise) for cells in rounds)
+    return any(
+        (detected_cells & away_cells).any()
+        for detected_cells, away_cells in zip(detected, away, strict=True)
+    )
 
 
-def _mirrored(own: CellCounts) -> CellCounts:
-    return CellCounts(-own.ends[::-1], own.counts[::-1], own.noise)
+def _reflected(cells: CellCounts) -> CellCounts:
+    return CellCounts(-cells.ends[::-1], cells.counts[::-1], cells.noise)
 
 
 def _at_steps(ends: Floats, column: Column) -> Floats:
@@ -239,8 +246,8 @@ def _at_steps(ends: Floats, column: Column) -> Floats:
         return ends
     steps = np.floor((ends[1:-1] - column.lower) / column.step) + 0.5
     inner = np.unique(column.lower + column.step * steps)
-    kept = inner[(inner > column.lower) & (inner < column.upper)]
-    return np.concatenate([[column.lower], kept, [column.upper]])
+    edges = inner[(inner > column.lower) & (inner < column.upper)]
+    return np.concatenate([[column.lower], edges, [column.upper]])
 
 
 def _rounded(low: float, high: float, column: Column) -> tuple[float, float]:
@@ -252,6 +259,6 @@ def _rounded(low: float, high: float, column: Column) -> tuple[float, float]:
         high = math.ceil((high - column.lower) / column.step - 0.5)
         low, high = (column.lower + column.step * end for end in (low, max(high, low + 1)))
     else:
-        place = 10.0 ** (math.floor(math.log10(high - low)) - DIGITS + 1)
-        low, high = math.floor(low / place) * place, math.ceil(high / place) * place
+        unit = 10.0 ** (math.floor(math.log10(high - low)) - DIGITS + 1)
+        low, high = math.floor(low / unit) * unit, math.ceil(high / unit) * unit
     return max(low, column.lower), min(high, column.upper)

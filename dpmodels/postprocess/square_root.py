@@ -51,18 +51,18 @@ def product(left: Floats, right: Floats) -> Floats:
     """Multiply two series on the last axis, up to the length of the first."""
     size = left.shape[-1]
     length = 2 ** (2 * size - 1).bit_length()
-    both = np.fft.rfft(left, length) * np.fft.rfft(right, length)
-    return np.asarray(np.fft.irfft(both, length)[..., :size])
+    transform = np.fft.rfft(left, length) * np.fft.rfft(right, length)
+    return np.asarray(np.fft.irfft(transform, length)[..., :size])
 
 
 def inverse(series: Floats) -> Floats:
     """Return the series that a series has to be multiplied with for 1, by Newton's steps."""
-    found = 1 / series[:1]
-    while len(found) < len(series):
-        size = min(2 * len(found), len(series))
-        padded = np.pad(found, (0, size - len(found)))
-        found = 2 * padded - product(padded, product(padded, series[:size]))
-    return found
+    reciprocal = 1 / series[:1]
+    while len(reciprocal) < len(series):
+        size = min(2 * len(reciprocal), len(series))
+        padded = np.pad(reciprocal, (0, size - len(reciprocal)))
+        reciprocal = 2 * padded - product(padded, product(padded, series[:size]))
+    return reciprocal
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,15 +97,15 @@ class SquareRoot:
 
         Of all ranges between n + 1 ends, ``sum_{i<j} (P_j - P_i)² = (n + 1) sum P² - (sum P)²``.
         """
-        ends, ranges = self.cells + 1, self.cells * (self.cells + 1) / 2
+        n_edges, n_ranges = self.cells + 1, self.cells * (self.cells + 1) / 2
         of_sum = float((np.cumsum(self.weights) ** 2).sum())
-        mean_range = (ends * float(self.prefix_variances.sum()) - of_sum) / ranges
+        mean_range = (n_edges * float(self.prefix_variances.sum()) - of_sum) / n_ranges
         return mean_range, float(np.cumsum(self.back**2).mean())
 
     def sums(self, cells: NDArray[Any]) -> Integers:
         """Return what is released of exact counts, shape (groups, cells), in units of `UNIT`."""
-        own = coefficients(self.cells)
-        rows = [np.convolve(row, own)[: self.cells] for row in cells.astype(np.int64)]
+        series = coefficients(self.cells)
+        rows = [np.convolve(row, series)[: self.cells] for row in cells.astype(np.int64)]
         return np.array(rows)
 
     def agreeing(
@@ -120,8 +120,8 @@ class SquareRoot:
         if total is None:
             return cells, incomplete
         gap = total - float(cells.sum()) - incomplete
-        share = gap / self.whole_variance(len(noisy))
-        return cells + share * np.diff(self.with_last, prepend=0.0), incomplete + share
+        adjustment = gap / self.whole_variance(len(noisy))
+        return cells + adjustment * np.diff(self.with_last, prepend=0.0), incomplete + adjustment
 
     def whole_variance(self, groups: int) -> float:
         """Return the variance of the number of all rows of so many groups, as released."""
@@ -136,15 +136,15 @@ class SquareRoot:
 
     def range_variances(self, starts: Integers, stops: Integers) -> Floats:
         """Return those of sums over cells from `starts` up to `stops`, without these."""
-        own = np.append(0.0, self.prefix_variances)
-        found = own[starts] + own[stops]
+        prefix_variances = np.append(0.0, self.prefix_variances)
+        variances = prefix_variances[starts] + prefix_variances[stops]
         inner, lengths = starts > 0, stops - starts
         for length in np.unique(lengths[inner]).tolist():
             products = self.weights[: self.cells - length] * self.weights[length:]
-            both = np.append(0.0, np.cumsum(products))
+            covariances = np.append(0.0, np.cumsum(products))
             at = inner & (lengths == length)
-            found[at] -= 2 * both[starts[at]]
-        return np.asarray(found)
+            variances[at] -= 2 * covariances[starts[at]]
+        return np.asarray(variances)
 
 
 # Counts of cells in an order, made of their noisy sums by the square root of running totals.
@@ -185,24 +185,32 @@ class RootCounts:
         """Of each group in turn, the incomplete rows last: running totals made to rise."""
         return whole_running(self.cells, self.incomplete, self.release.rows)
 
-    def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
+    def spread(self, weights: Floats, other_groups: Floats = NO_WEIGHT) -> Spread:
         """Return the noise in sums of the cells of one group."""
         root = self._root
         noise = root.noise(np.asarray(weights, dtype=float))
-        return self._known((noise**2).sum(axis=-1), noise @ root.weights, others)
+        return self._with_totals((noise**2).sum(axis=-1), noise @ root.weights, other_groups)
 
     def along(
-        self, before: Floats, own: Floats, after: Floats, others: Floats = NO_WEIGHT
+        self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
     ) -> Spread:
         """Return the noise in a sum a cell: of the totals up to it, with it, and of all cells."""
         root = self._root
-        first, second, third = before - own, own - after, after
-        one, with_last = (np.append(0.0, v) for v in (root.prefix_variances, root.with_last))
+        first, second, third = before - cell_weight, cell_weight - after, after
+        prefix_variances, with_last = (
+            np.append(0.0, v) for v in (root.prefix_variances, root.with_last)
+        )
         next_to = np.append(0.0, np.cumsum(root.weights[:-1] * root.weights[1:]))
-        squares = first**2 * one[:-1] + second**2 * one[1:] + third**2 * one[-1]
-        shared = first * with_last[:-1] + second * with_last[1:]
-        found = squares + 2 * first * second * next_to + 2 * third * shared
-        return self._known(found, shared + third * one[-1], others)
+        squares = (
+            first**2 * prefix_variances[:-1]
+            + second**2 * prefix_variances[1:]
+            + third**2 * prefix_variances[-1]
+        )
+        with_all = first * with_last[:-1] + second * with_last[1:]
+        total_squares = squares + 2 * first * second * next_to + 2 * third * with_all
+        return self._with_totals(
+            total_squares, with_all + third * prefix_variances[-1], other_groups
+        )
 
     def within(
         self,
@@ -210,24 +218,29 @@ class RootCounts:
         stops: Integers,
         inside: Floats,
         outside: Floats,
-        others: Floats = NO_WEIGHT,
+        other_groups: Floats = NO_WEIGHT,
     ) -> Spread:
         """Return the noise in ranges of cells, and what is outside them."""
-        root, more = self._root, inside - outside
+        root, difference = self._root, inside - outside
         last = np.append(0.0, root.with_last)
-        shared = more * (last[stops] - last[starts])
-        own, beyond = more**2 * root.range_variances(starts, stops), outside * last[-1]
-        return self._known(own + outside * (2 * shared + beyond), shared + beyond, others)
+        with_last = difference * (last[stops] - last[starts])
+        range_squares, beyond = (
+            difference**2 * root.range_variances(starts, stops),
+            outside * last[-1],
+        )
+        return self._with_totals(
+            range_squares + outside * (2 * with_last + beyond), with_last + beyond, other_groups
+        )
 
-    def _known(self, squares: Floats, with_all: Floats, others: Floats) -> Spread:
+    def _with_totals(self, squares: Floats, with_all: Floats, other_groups: Floats) -> Spread:
         """Add the totals of other groups, and take off what a public total tells.
 
         `with_all` is the covariance of the sums with the total of their own group.
         """
-        beside, variance = self.release.shape[0] - 1, float(self._root.prefix_variances[-1])
-        found = squares + beside * others**2 * variance
+        n_others, variance = self.release.shape[0] - 1, float(self._root.prefix_variances[-1])
+        variances = squares + n_others * other_groups**2 * variance
         if self.release.rows is not None:
-            shared = with_all + beside * others * variance
-            found = found - shared**2 / self._root.whole_variance(beside + 1)
+            with_total = with_all + n_others * other_groups * variance
+            variances = variances - with_total**2 / self._root.whole_variance(n_others + 1)
         # What a public total tells in full is left with the rounding of products.
-        return Spread(np.maximum(found, 0.0), np.zeros_like(found))
+        return Spread(np.maximum(variances, 0.0), np.zeros_like(variances))

@@ -20,10 +20,10 @@ def adjusted(p_values: Floats, hypotheses: int, method: str) -> Floats:
     """
     from statsmodels.stats.multitest import multipletests  # Dear to import
 
-    whole = np.ones(hypotheses)
-    whole[: len(p_values)] = np.where(np.isnan(p_values), 1.0, p_values)
-    found = multipletests(whole, method=METHODS[method])[1][: len(p_values)]
-    return np.where(np.isnan(p_values), np.nan, found)
+    padded = np.ones(hypotheses)
+    padded[: len(p_values)] = np.where(np.isnan(p_values), 1.0, p_values)
+    result = multipletests(padded, method=METHODS[method])[1][: len(p_values)]
+    return np.where(np.isnan(p_values), np.nan, result)
 
 
 def cut_offs(hypotheses: int, q: float, method: str) -> Floats:
@@ -47,8 +47,8 @@ def mirrored(p_values: Floats) -> Floats:
     small = p_values <= 0.5
     order = np.argsort(sizes, kind="stable")
     last = np.searchsorted(sizes[order], sizes[order], side="right") - 1
-    found, opposite = (np.cumsum(own[order])[last] for own in (small, ~small))
-    estimates = np.minimum((1 + opposite) / np.maximum(found, 1), 1.0)
+    n_small, opposite = (np.cumsum(indicator[order])[last] for indicator in (small, ~small))
+    estimates = np.minimum((1 + opposite) / np.maximum(n_small, 1), 1.0)
     levels = np.empty(len(p_values))
     levels[order] = np.minimum.accumulate(estimates[::-1])[::-1]
     return np.where(small, levels, 1.0)

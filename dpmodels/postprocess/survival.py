@@ -36,8 +36,8 @@ def identified(risk: Floats, sds: Floats) -> int:
 
     A rule of released numbers and the law of their noise alone.
     """
-    told = risk >= np.maximum(TOLD * sds, 0.5)
-    return int(np.argmin(np.append(told, False)))
+    detected = risk >= np.maximum(TOLD * sds, 0.5)
+    return int(np.argmin(np.append(detected, False)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +76,11 @@ class Followed:
         Least where those censored within an interval left before its events, most where after.
         """
         lost = self.censored * (self.halved > 0)
-        each = []
+        hazards = []
         for exposed in (self.risk - lost, self.risk):
             none = np.zeros(len(exposed))
-            each.append(np.divide(self.events, exposed, out=none, where=exposed > 0))
-        low, high = (np.asarray(np.cumprod(1 - hazard)) for hazard in each)
+            hazards.append(np.divide(self.events, exposed, out=none, where=exposed > 0))
+        low, high = (np.asarray(np.cumprod(1 - hazard)) for hazard in hazards)
         return low, high
 
     @cached_property
@@ -88,8 +88,8 @@ class Followed:
         """Sampling variance of the logarithm of `survival`; infinite where that is 0."""
         left = self.exposed * (self.exposed - self.events)
         full = np.full(len(left), np.inf)
-        each = np.divide(self.events, left, out=full, where=left > 0)
-        return np.cumsum(np.where(self.events > 0, each, 0.0))
+        terms = np.divide(self.events, left, out=full, where=left > 0)
+        return np.cumsum(np.where(self.events > 0, terms, 0.0))
 
     @cached_property
     def effective(self) -> Floats:
@@ -101,9 +101,11 @@ class Followed:
         before = np.append(1.0, self.survival)[:-1]
         last = np.divide(self.exposed, before, out=np.zeros(len(before)), where=before > 0)
         last = np.minimum.accumulate(last)
-        known = (self.greenwood > 0) & np.isfinite(self.greenwood)
-        odds = 1 / np.where(known, self.survival, 1.0) - 1
-        return np.asarray(np.where(known, odds / np.where(known, self.greenwood, 1.0), last))
+        is_identified = (self.greenwood > 0) & np.isfinite(self.greenwood)
+        odds = 1 / np.where(is_identified, self.survival, 1.0) - 1
+        return np.asarray(
+            np.where(is_identified, odds / np.where(is_identified, self.greenwood, 1.0), last)
+        )
 
 
 def followed(cells: Floats, sds: Floats, halved: Floats, end: int) -> Followed:

@@ -48,22 +48,22 @@ def in_persons(release: AnyRelease, places: int) -> AnyRelease:
     >>> in_persons(fit.release, 20).rows, in_persons(fit.release, 2).step
     (5, 0.5)
     """
-    more: dict[str, object] = {}
+    replacements: dict[str, object] = {}
     match release:
         case MomentsRelease(noise=noise, meat=meat):
-            more = {"noise": _divided(noise, places), "meat": _meat(meat, places)}
+            replacements = {"noise": _divided(noise, places), "meat": _meat(meat, places)}
         case CoefficientsRelease(curvature=curvature, tuning=tuning):
-            more = {"curvature": _curvature(curvature, places)}
-            more["tuning"] = _tuning(tuning, places)
+            replacements = {"curvature": _curvature(curvature, places)}
+            replacements["tuning"] = _tuning(tuning, places)
         case CellsRelease(noise_sds=(first, second)):
-            more = {"noise_sds": (first / places, second / places)}
+            replacements = {"noise_sds": (first / places, second / places)}
         case MarginsRelease(noise_sds=sds):
-            more = {"noise_sds": tuple(sd / places for sd in sds)}
+            replacements = {"noise_sds": tuple(sd / places for sd in sds)}
         case RunsRelease(noise_sds=noise_sds):
-            more = {"noise_sds": tuple(own / places for own in noise_sds)}
-    rows = None if release.rows is None else release.rows // places
-    own: AnyRelease = replace(_divided(release, places), rows=rows, **more)
-    return own
+            replacements = {"noise_sds": tuple(sd / places for sd in noise_sds)}
+    n_rows = None if release.rows is None else release.rows // places
+    scaled: AnyRelease = replace(_divided(release, places), rows=n_rows, **replacements)
+    return scaled
 
 
 # Of each kind what is a sum over rows, or in units of one.
@@ -96,9 +96,11 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
 _NOISES: Final = ("bread_noise", "meat_noise")
 
 
-def _divided(made: Any, places: int) -> Any:
-    sums = {name: getattr(made, name) for name in _SUMS[type(made)]}
-    return replace(made, **{name: own / places for name, own in sums.items() if own is not None})
+def _divided(release: Any, places: int) -> Any:
+    sums = {name: getattr(release, name) for name in _SUMS[type(release)]}
+    return replace(
+        release, **{name: values / places for name, values in sums.items() if values is not None}
+    )
 
 
 def _meat(meat: Meat | None, places: int) -> Meat | None:
@@ -108,24 +110,24 @@ def _meat(meat: Meat | None, places: int) -> Meat | None:
     """
     if meat is None:
         return None
-    by = places if meat.person is not None else math.sqrt(places)
-    return replace(meat, root=meat.root / by)
+    divisor = places if meat.person is not None else math.sqrt(places)
+    return replace(meat, root=meat.root / divisor)
 
 
 def _tuning(tuning: Tuning | None, places: int) -> Tuning | None:
     if tuning is None:
         return None
-    own: Tuning = _divided(tuning, places)
-    return replace(own, ridges=tuple(ridge / places for ridge in own.ridges))
+    scaled: Tuning = _divided(tuning, places)
+    return replace(scaled, ridges=tuple(ridge / places for ridge in scaled.ridges))
 
 
 def _curvature(bought: BoughtCurvature | None, places: int) -> BoughtCurvature | None:
     if bought is None:
         return None
     noises = {name: _divided(getattr(bought, name), places) for name in _NOISES}
-    own: BoughtCurvature = replace(_divided(bought, places), **noises)
+    scaled: BoughtCurvature = replace(_divided(bought, places), **noises)
     if bought.person is None:
-        return own
+        return scaled
     # Squares of sums over places are divided once more.
-    noise = _divided(own.meat_noise, places)
-    return replace(own, meat=own.meat / places, meat_noise=noise)
+    noise = _divided(scaled.meat_noise, places)
+    return replace(scaled, meat=scaled.meat / places, meat_noise=noise)

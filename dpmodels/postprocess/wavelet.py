@@ -41,25 +41,25 @@ def wavelets(cells: NDArray[Any]) -> NDArray[np.generic]:
     [8, 4, 4, 2]
     """
     hierarchy, starts = pairs(cells.shape[-1])
-    found = [cells.sum(axis=-1, keepdims=True)]
-    for own, first in zip(hierarchy.sums(cells), starts, strict=True):
-        both = first[_paired(first, own.shape[-1])]
-        found.append(own[..., both] - own[..., both + 1])
-    return np.concatenate(found, axis=-1)
+    coefficients = [cells.sum(axis=-1, keepdims=True)]
+    for counts, first in zip(hierarchy.sums(cells), starts, strict=True):
+        pair_starts = first[_paired(first, counts.shape[-1])]
+        coefficients.append(counts[..., pair_starts] - counts[..., pair_starts + 1])
+    return np.concatenate(coefficients, axis=-1)
 
 
 def from_wavelets(values: Floats, total: Floats) -> Floats:
     """Return the cells of which there are such differences, and such a sum, shape (...,)."""
     hierarchy, starts = pairs(values.shape[-1])
-    above, place = total[..., None], 1
+    above, position = total[..., None], 1
     for first, size in zip(starts, hierarchy.sizes, strict=True):
         paired = _paired(first, size)
-        own = values[..., place : place + int(paired.sum())]
-        place += own.shape[-1]
+        differences = values[..., position : position + int(paired.sum())]
+        position += differences.shape[-1]
         below = np.repeat(above, 1 + paired, axis=-1)
-        both = first[paired]
-        below[..., both] = (above[..., paired] + own) / 2
-        below[..., both + 1] = (above[..., paired] - own) / 2
+        pair_starts = first[paired]
+        below[..., pair_starts] = (above[..., paired] + differences) / 2
+        below[..., pair_starts + 1] = (above[..., paired] - differences) / 2
         above = below
     return np.asarray(above)
 
@@ -79,12 +79,12 @@ class WaveletCounts:
     @cached_property
     def _totals(self) -> Floats:
         """Of the groups, and the incomplete rows: agreeing with a public total."""
-        groups, each = self.release.shape
-        own = np.append(
-            self.release.values[:-1].reshape(groups, each)[:, 0], self.release.values[-1]
+        n_groups, n_cells = self.release.shape
+        totals = np.append(
+            self.release.values[:-1].reshape(n_groups, n_cells)[:, 0], self.release.values[-1]
         )
-        rows = self.release.rows
-        return own if rows is None else own + (rows - own.sum()) / len(own)
+        n_rows = self.release.rows
+        return totals if n_rows is None else totals + (n_rows - totals.sum()) / len(totals)
 
     @cached_property
     def cells(self) -> Floats:
@@ -105,33 +105,33 @@ class WaveletCounts:
         cells = whole_cells(hierarchy, hierarchy.sums(self.cells), totals[:-1])
         return np.append(cells.ravel(), totals[-1])
 
-    def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
+    def spread(self, weights: Floats, other_groups: Floats = NO_WEIGHT) -> Spread:
         """Return the noise in sums of the cells of one group."""
-        own: Floats = np.asarray(weights, dtype=float)
-        found = Spread(np.zeros(own.shape[:-1]), np.zeros(own.shape[:-1]))
+        node_weights: Floats = np.asarray(weights, dtype=float)
+        noise = Spread(np.zeros(node_weights.shape[:-1]), np.zeros(node_weights.shape[:-1]))
         for first in reversed(pairs(self.release.shape[1])[1]):
-            last = np.append(first[1:], own.shape[-1]) - 1
-            halves = (own[..., first] - own[..., last]) / 2
-            found = _added(found, (halves**2).sum(axis=-1), np.square(halves**2).sum(axis=-1))
-            own = (own[..., first] + own[..., last]) / 2
-        return self._with_totals(found, own[..., 0], others)
+            last = np.append(first[1:], node_weights.shape[-1]) - 1
+            halves = (node_weights[..., first] - node_weights[..., last]) / 2
+            noise = _added(noise, (halves**2).sum(axis=-1), np.square(halves**2).sum(axis=-1))
+            node_weights = (node_weights[..., first] + node_weights[..., last]) / 2
+        return self._with_totals(noise, node_weights[..., 0], other_groups)
 
     def along(
-        self, before: Floats, own: Floats, after: Floats, others: Floats = NO_WEIGHT
+        self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
     ) -> Spread:
         """Return the noise in a sum a cell."""
         hierarchy, starts = pairs(self.release.shape[1])
         at = np.arange(hierarchy.cells)
-        weight: Floats = own + np.zeros(hierarchy.cells)
-        found = Spread(np.zeros(hierarchy.cells), np.zeros(hierarchy.cells))
+        weight: Floats = cell_weight + np.zeros(hierarchy.cells)
+        noise = Spread(np.zeros(hierarchy.cells), np.zeros(hierarchy.cells))
         for first, size in reversed(list(zip(starts, hierarchy.sizes, strict=True))):
             parent = np.searchsorted(first, at, side="right") - 1
             paired = _paired(first, size)[parent]
-            other = np.where(at == first[parent], after, before)
-            halves = np.where(paired, (weight - other) / 2, 0.0)
-            found = _added(found, halves**2, np.square(halves**2))
+            sibling_weight = np.where(at == first[parent], after, before)
+            halves = np.where(paired, (weight - sibling_weight) / 2, 0.0)
+            noise = _added(noise, halves**2, np.square(halves**2))
             weight, at = weight - halves, parent
-        return self._with_totals(found, weight, others)
+        return self._with_totals(noise, weight, other_groups)
 
     def within(
         self,
@@ -139,43 +139,45 @@ class WaveletCounts:
         stops: Integers,
         inside: Floats,
         outside: Floats,
-        others: Floats = NO_WEIGHT,
+        other_groups: Floats = NO_WEIGHT,
     ) -> Spread:
         """Return the noise in ranges of cells, and what is outside them."""
         hierarchy, firsts = pairs(self.release.shape[1])
         ends = np.stack([starts, stops - 1])
         weights: Floats = inside + np.zeros(ends.shape)
-        found = Spread(np.zeros(ends.shape[1:]), np.zeros(ends.shape[1:]))
+        noise = Spread(np.zeros(ends.shape[1:]), np.zeros(ends.shape[1:]))
         for first, size in reversed(list(zip(firsts, hierarchy.sizes, strict=True))):
             above = np.searchsorted(first, ends, side="right") - 1
             paired, leads = _paired(first, size)[above], ends == first[above]
-            apart = ends[0] != ends[1]
+            distinct = ends[0] != ends[1]
             # What follows the node where a range begins is in it, and what is before its last.
-            beside = np.stack([leads[0] & apart, ~leads[1] & apart])
-            met = (above[0] == above[1]) & apart
-            other = np.where(met, weights[::-1], np.where(beside, inside, outside))
-            halves = np.where(paired, (weights - other) / 2, 0.0)
+            beside = np.stack([leads[0] & distinct, ~leads[1] & distinct])
+            joined = (above[0] == above[1]) & distinct
+            sibling_weight = np.where(joined, weights[::-1], np.where(beside, inside, outside))
+            halves = np.where(paired, (weights - sibling_weight) / 2, 0.0)
             weights = weights - halves
-            halves[1] *= apart & ~met
-            found = _added(found, (halves**2).sum(axis=0), np.square(halves**2).sum(axis=0))
+            halves[1] *= distinct & ~joined
+            noise = _added(noise, (halves**2).sum(axis=0), np.square(halves**2).sum(axis=0))
             ends = above
-        return self._with_totals(found, weights[0], others)
+        return self._with_totals(noise, weights[0], other_groups)
 
-    def _with_totals(self, found: Spread, weight: Floats, others: Floats) -> Spread:
+    def _with_totals(self, noise: Spread, weight: Floats, other_groups: Floats) -> Spread:
         """Add the noise of the sums of all cells of the groups, which a public total shares out."""
-        beside = self.release.shape[0] - 1
-        taken = (weight + beside * others) / (beside + 2)
+        n_others = self.release.shape[0] - 1
+        adjustment = (weight + n_others * other_groups) / (n_others + 2)
         if self.release.rows is None:
-            taken = NO_WEIGHT
+            adjustment = NO_WEIGHT
         squares, fourths = (
-            (weight - taken) ** power + beside * (others - taken) ** power + taken**power
+            (weight - adjustment) ** power
+            + n_others * (other_groups - adjustment) ** power
+            + adjustment**power
             for power in (2, 4)
         )
-        return _added(found, squares, fourths)
+        return _added(noise, squares, fourths)
 
 
-def _added(found: Spread, squares: Floats, fourths: Floats) -> Spread:
-    return Spread(found.squares + squares, found.fourths + fourths)
+def _added(noise: Spread, squares: Floats, fourths: Floats) -> Spread:
+    return Spread(noise.squares + squares, noise.fourths + fourths)
 
 
 def mean_variances(cells: int) -> tuple[float, float]:
@@ -186,18 +188,18 @@ def mean_variances(cells: int) -> tuple[float, float]:
     :func:`dpmodels.postprocess.hierarchy.range_counts` the mean range is twice what a sum up to a
     random end has less what the mean of these has.
 
-    >>> [round(own, 2) for own in mean_variances(4096)]
+    >>> [round(variance, 2) for variance in mean_variances(4096)]
     [2.03, 0.33]
     """
     levels = noisy_levels(cells) - 1
     weight = weight2 = 1.0
-    one, steps, cell, size = 0.0, 0.0, 1.0, 2.0
+    prefix_variance, steps, cell, size = 0.0, 0.0, 1.0, 2.0
     for _ in range(levels):
-        one += (weight2 + 1 - 2 * weight + weight2) / 8
+        prefix_variance += (weight2 + 1 - 2 * weight + weight2) / 8
         weight, weight2 = (1 + 2 * weight) / 4, (1 + 2 * weight + 2 * weight2) / 8
         steps += size / (16 * cells)
         cell, size = (cell + 1) / 4, 2 * size
-    return 2 * (one + weight2 - steps - 1 / 4), cell
+    return 2 * (prefix_variance + weight2 - steps - 1 / 4), cell
 
 
 def noisy_levels(cells: int) -> int:
