@@ -36,9 +36,9 @@ def adjusted(p_values: Floats, method: str) -> Floats:
             return np.minimum(tests * p_values, 1.0)
     order = np.argsort(p_values, kind="stable")
     steps = np.maximum.accumulate((tests - np.arange(tests)) * p_values[order])
-    held = np.empty(tests)
-    held[order] = np.minimum(steps, 1.0)
-    return np.where(np.isnan(p_values), np.nan, held)
+    adjusted_values = np.empty(tests)
+    adjusted_values[order] = np.minimum(steps, 1.0)
+    return np.where(np.isnan(p_values), np.nan, adjusted_values)
 
 
 def simultaneous(level: float, intervals: int, method: str) -> float:
@@ -58,11 +58,11 @@ def largest(sds: Floats, level: float) -> float:
     """
     from scipy.optimize import brentq
 
-    kept = sds[sds > 0]
-    if not len(kept):
+    positive = sds[sds > 0]
+    if not len(positive):
         return 0.0
-    roots = math.sqrt(2) * kept / kept.max()
-    ends = (float(ndtri((1 + own) / 2)) for own in (level, level ** (1 / len(kept))))
+    roots = math.sqrt(2) * positive / positive.max()
+    ends = (float(ndtri((1 + coverage) / 2)) for coverage in (level, level ** (1 / len(positive))))
     low, high = next(ends) * (1 - 1e-9), next(ends) * (1 + 1e-9)
-    within = brentq(lambda most: float(np.prod(erf(most / roots))) - level, low, high)
-    return float(within * kept.max())
+    within = brentq(lambda bound: float(np.prod(erf(bound / roots))) - level, low, high)
+    return float(within * positive.max())

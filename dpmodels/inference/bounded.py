@@ -15,30 +15,32 @@ def fourth_moment(variance: Floats, below: Floats, above: Floats) -> Floats:
     expectation ``(3c² + eB)v + eBc²``. It is least at ``c = -v/B``, where the two values c and B
     attain it, or else at ``e = A``. Numbers that are 0 or 1 attain it.
     """
-    far, near = np.maximum(np.maximum(below, above), 1e-200), np.minimum(below, above)
-    held = np.clip(variance, 0.0, far * near)
-    middle = np.maximum(-held / far, (near - far) / 2)
-    end = far * (far + 2 * middle)
-    return np.asarray((3 * middle**2 + end) * held + end * middle**2)
+    farther, nearer = np.maximum(np.maximum(below, above), 1e-200), np.minimum(below, above)
+    clipped = np.clip(variance, 0.0, farther * nearer)
+    middle = np.maximum(-clipped / farther, (nearer - farther) / 2)
+    end = farther * (farther + 2 * middle)
+    return np.asarray((3 * middle**2 + end) * clipped + end * middle**2)
 
 
-def cut_entries(share: float, far: Floats, mean: Floats) -> tuple[Floats, Floats]:
-    """Return how far below and above covariances of shortened rows those of whole rows can be.
+def cut_entries(share: float, reach: Floats, mean: Floats) -> tuple[Floats, Floats]:
+    """Return how far below and above covariances of clipped rows those of unclipped rows can be.
 
-    A share of the rows was moved towards the origin, from which columns go `far`, and their means
-    are `mean`. A product of two columns loses ``far_i far_j`` at most, a square no less than 0; the
-    mean of a column moves by ``share far_i`` at most.
+    A share of the rows was clipped towards the origin. Columns lie within `reach` of it, and have
+    the means `mean`. A product of two columns loses at most ``reach_i reach_j``, a square loses 0
+    or more; the mean of a column moves by at most ``share reach_i``.
     """
-    moved = share * far
-    shifted = np.outer(mean, moved) + np.outer(moved, mean) + np.outer(moved, moved)
-    lost = share * np.outer(far, far)
-    return shifted + np.where(np.eye(len(far)), 0.0, lost), shifted + lost
+    mean_shift = share * reach
+    shifted = (
+        np.outer(mean, mean_shift) + np.outer(mean_shift, mean) + np.outer(mean_shift, mean_shift)
+    )
+    lost = share * np.outer(reach, reach)
+    return shifted + np.where(np.eye(len(reach)), 0.0, lost), shifted + lost
 
 
-def cut_eigenvalues(share: float, far: Floats, mean: Floats) -> tuple[float, float]:
+def cut_eigenvalues(share: float, reach: Floats, mean: Floats) -> tuple[float, float]:
     """Return the same of every eigenvalue: by Weyl's inequality, from lengths of rows."""
-    longest, moved = (np.array([np.linalg.norm(own)]) for own in (far, mean))
-    below, above = cut_entries(share, longest, moved)
+    longest, mean_length = (np.array([np.linalg.norm(vector)]) for vector in (reach, mean))
+    below, above = cut_entries(share, longest, mean_length)
     return float(below[0, 0]), float(above[0, 0])
 
 
@@ -61,7 +63,7 @@ def product_spread(second: Floats, below: Floats, above: Floats) -> tuple[Floats
     squared = np.minimum(by_reach, by_reach.T)
     slope = np.where(lines < squared, slope, 0.0)
     spread = np.maximum(np.minimum(lines, squared) - second**2, 0.0)
-    own = np.maximum(fourth_moment(variance, below, above) - variance**2, 0.0)
-    np.fill_diagonal(spread, own)
-    np.fill_diagonal(slope, np.divide(own, variance, out=reach**2, where=variance > 0))
+    squares = np.maximum(fourth_moment(variance, below, above) - variance**2, 0.0)
+    np.fill_diagonal(spread, squares)
+    np.fill_diagonal(slope, np.divide(squares, variance, out=reach**2, where=variance > 0))
     return spread, slope

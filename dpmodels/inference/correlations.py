@@ -71,12 +71,16 @@ class Correlation:
         """
         if not self.told or self.freedom < LEAST:
             return math.nan, math.nan, math.nan
-        own = (1 - self.estimate**2) / self.freedom
-        whole = self.square + own
-        if whole <= 0:
+        sampling_variance = (1 - self.estimate**2) / self.freedom
+        variance = self.square + sampling_variance
+        if variance <= 0:
             return math.copysign(math.inf, self.estimate), self.freedom, 0.0
-        freedom = self.freedom * (whole / own) ** 2 if own > 0 else math.inf
-        statistic = self.estimate / math.sqrt(whole)
+        freedom = (
+            self.freedom * (variance / sampling_variance) ** 2
+            if sampling_variance > 0
+            else math.inf
+        )
+        statistic = self.estimate / math.sqrt(variance)
         freedom = min(freedom, 1e9)
         return statistic, freedom, float(2 * stdtr(freedom, -abs(statistic)))
 
@@ -123,41 +127,46 @@ def _fisher(rho: float, width: float) -> float:
 class Residuals:
     """Two columns less what the others explain of them.
 
-    `ways`, shape (row entries, 2), are the residuals as combinations of a row's entries, `scatter`,
+    `combinations`, shape (row entries, 2), are the residuals as combinations of a row's entries, `scatter`,
     shape (2, 2), their squares and product without bias, `spread` the covariance of ``√G⁻¹ T'E g``
     of both.
     """
 
     equations: NormalEquations
-    ways: Floats
+    combinations: Floats
     scatter: Floats
     spread: Floats
 
     def variance(self, weights: Floats) -> float:
         """Return that of the noise in ``Σ w_ab s_ab``, for a symmetric w of shape (2, 2)."""
-        first = self.equations.form_sd(self.ways @ weights @ self.ways.T) ** 2
-        turned = np.kron(weights, np.eye(len(self.spread) // 2)) @ self.spread
-        return first + 2 * max(float(np.trace(turned @ turned)), 0.0)
+        first = self.equations.form_sd(self.combinations @ weights @ self.combinations.T) ** 2
+        weighted = np.kron(weights, np.eye(len(self.spread) // 2)) @ self.spread
+        return first + 2 * max(float(np.trace(weighted @ weighted)), 0.0)
 
 
 def residuals(equations: NormalEquations, targets: Floats) -> Residuals:
     """Return what the model's regressors leave of two targets, shape (row entries, 2)."""
-    own, gram = equations, equations.gram
-    theta = np.linalg.solve(gram, own.regressors.T @ own.whole @ targets)
-    ways = targets - own.regressors @ theta
-    noise = [_score(own, ways @ way) for way in ((1, 0), (0, 1), (1, 1), (1, -1))]
+    model, gram = equations, equations.gram
+    theta = np.linalg.solve(gram, model.regressors.T @ model.whole @ targets)
+    combinations = targets - model.regressors @ theta
+    noise = [_score(model, combinations @ vector) for vector in ((1, 0), (0, 1), (1, 1), (1, -1))]
     cross = (noise[2] - noise[3]) / 4
     values, axes = np.linalg.eigh(gram)
     root = axes / np.sqrt(np.maximum(values, 1e-300))
     blocks = [
-        [root.T @ one @ root for one in row] for row in ((noise[0], cross), (cross, noise[1]))
+        [root.T @ block @ root for block in row] for row in ((noise[0], cross), (cross, noise[1]))
     ]
-    given_back = [[float(np.trace(one)) for one in row] for row in blocks]
-    return Residuals(own, ways, ways.T @ own.moments @ ways + given_back, np.block(blocks))
+    correction = [[float(np.trace(block)) for block in row] for row in blocks]
+    return Residuals(
+        model,
+        combinations,
+        combinations.T @ model.moments @ combinations + correction,
+        np.block(blocks),
+    )
 
 
-def _score(own: NormalEquations, way: Floats) -> Floats:
-    return np.asarray(own.regressors.T @ own.score_noise(way) @ own.regressors)
+def _score(equations: NormalEquations, vector: Floats) -> Floats:
+    return np.asarray(equations.regressors.T @ equations.score_noise(vector) @ equations.regressors)
 
 
 def correlation_of(equations: NormalEquations, targets: Floats, freedom: float) -> Correlation:
@@ -168,21 +177,21 @@ def correlation_of(equations: NormalEquations, targets: Floats, freedom: float) 
     """
     if equations.strength < SEARCHED:
         return UNKNOWN
-    own = residuals(equations, targets)
-    squares = np.diagonal(own.scatter)
-    sds = np.sqrt([own.variance(np.diag(one)) for one in np.eye(2)])
+    pair = residuals(equations, targets)
+    squares = np.diagonal(pair.scatter)
+    sds = np.sqrt([pair.variance(np.diag(axis)) for axis in np.eye(2)])
     if not (squares > WEAK * sds).all():
         return UNKNOWN
     unit = np.sqrt(squares)
     scaled = replace(
-        own,
-        ways=own.ways / unit,
-        spread=own.spread / np.kron(np.outer(unit, unit), np.ones_like(equations.gram)),
+        pair,
+        combinations=pair.combinations / unit,
+        spread=pair.spread / np.kron(np.outer(unit, unit), np.ones_like(equations.gram)),
     )
     product, middle = np.array([[0, 0.5], [0.5, 0]]), np.eye(2) / 2
     square, slope = scaled.variance(product), scaled.variance(middle)
     cross = (scaled.variance(product + middle) - square - slope) / 2
-    estimate = float(own.scatter[0, 1] / unit.prod())
+    estimate = float(pair.scatter[0, 1] / unit.prod())
     return Correlation(min(max(estimate, -1.0), 1.0), square, cross, slope, freedom)
 
 
@@ -213,12 +222,12 @@ TURNED = 0.05
 
 @dataclass(frozen=True)
 class Side:
-    """One set of columns: `ways` are they less their means, as combinations of a row's entries."""
+    """One set of columns: `combinations` are they less their means, as combinations of a row's entries."""
 
-    ways: Floats
+    combinations: Floats
     scatter: Floats
     ridge: float
-    told: bool
+    is_detected: bool
 
     @cached_property
     def whitening(self) -> Floats:
@@ -230,11 +239,11 @@ class Side:
 def side(equations: NormalEquations, columns: slice) -> Side:
     """Return some columns, of which noise may hide the least, or all."""
     entries = np.eye(len(equations.moments))
-    own = replace(equations, regressors=np.hstack([entries[:, :1], entries[:, 1:][:, columns]]))
-    values = np.linalg.eigvalsh(own.scatter)
-    needed = 0.0 if own.strength >= SEARCHED else HELD * own.edge
-    told = bool(values[-1] > HELD * own.edge)
-    return Side(own.centred, own.scatter, max(needed - float(values[0]), 0.0), told)
+    block = replace(equations, regressors=np.hstack([entries[:, :1], entries[:, 1:][:, columns]]))
+    values = np.linalg.eigvalsh(block.scatter)
+    needed = 0.0 if block.strength >= SEARCHED else HELD * block.edge
+    is_detected = bool(values[-1] > HELD * block.edge)
+    return Side(block.centred, block.scatter, max(needed - float(values[0]), 0.0), is_detected)
 
 
 @dataclass(frozen=True)
@@ -251,22 +260,22 @@ class Canonical:
     @property
     def told(self) -> bool:
         """Whether both sides have a direction that stands clear of the noise."""
-        return self.sides[0].told and self.sides[1].told
+        return self.sides[0].is_detected and self.sides[1].is_detected
 
     @property
     def ridged(self) -> bool:
         """Whether a ridge was needed."""
-        return any(own.ridge > 0 for own in self.sides)
+        return any(block.ridge > 0 for block in self.sides)
 
     @cached_property
-    def _ways(self) -> tuple[Floats, Floats]:
+    def _whitened(self) -> tuple[Floats, Floats]:
         """Whitened columns, as combinations of a row's entries."""
-        one, other = (own.ways @ own.whitening for own in self.sides)
-        return one, other
+        left, right = (block.combinations @ block.whitening for block in self.sides)
+        return left, right
 
     @cached_property
     def _singular(self) -> tuple[Floats, Floats, Floats]:
-        left, right = self._ways
+        left, right = self._whitened
         u, values, v = np.linalg.svd(left.T @ self.equations.moments @ right)
         return u, values, v.T
 
@@ -300,55 +309,62 @@ class Canonical:
         vectors[p:, p + pairs :] = v[:, pairs:]
         return np.concatenate([values, -values, np.zeros(p + q - 2 * pairs)]), vectors
 
-    def _moved(self, one: int, other: int, rho: float) -> float:
+    def _pair_variance(self, first: int, second: int, rho: float) -> float:
         """Return the variance of the entry of F between two eigenvectors."""
-        left, right = self._ways
+        left, right = self._whitened
         p, vectors = left.shape[1], self._pencil[1]
-        x, y = left @ vectors[:p, [one, other]], right @ vectors[p:, [one, other]]
+        x, y = left @ vectors[:p, [first, second]], right @ vectors[p:, [first, second]]
         crossed = np.outer(x[:, 0], y[:, 1]) + np.outer(y[:, 0], x[:, 1])
-        own = np.outer(x[:, 0], x[:, 1]) + np.outer(y[:, 0], y[:, 1])
-        weights = crossed - rho * own
+        within = np.outer(x[:, 0], x[:, 1]) + np.outer(y[:, 0], y[:, 1])
+        weights = crossed - rho * within
         return self.equations.form_sd((weights + weights.T) / 2) ** 2
 
     def edge(self, rho: float) -> float:
         """Return where the noise in eigenvalues of the pencil at ρ ends."""
-        left, right = self._ways
-        by_left, by_right = (self.equations.noise_of(own @ own.T) for own in (left, right))
-        both = -rho * (left.T @ (by_left + by_right) @ right)
+        left, right = self._whitened
+        by_left, by_right = (self.equations.noise_of(block @ block.T) for block in (left, right))
+        cross = -rho * (left.T @ (by_left + by_right) @ right)
         squared = [
-            [left.T @ (rho**2 * by_left + by_right) @ left, both],
-            [both.T, right.T @ (rho**2 * by_right + by_left) @ right],
+            [left.T @ (rho**2 * by_left + by_right) @ left, cross],
+            [cross.T, right.T @ (rho**2 * by_right + by_left) @ right],
         ]
         return 2 * math.sqrt(max(float(np.linalg.eigvalsh(np.block(squared))[-1]), 0.0))
 
     @cached_property
-    def _apart(self) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+    def _first_order(self) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
         """First-order variance, bias, second-order variance, and whether each is apart."""
-        values, found = self._pencil[0], []
+        values, terms = self._pencil[0], []
         for k, rho in enumerate(self.correlations):
-            others = np.delete(np.arange(len(values)), k)
-            gaps = values[k] - values[others]
-            moved = np.array([self._moved(k, int(j), float(rho)) for j in others])
+            rest = np.delete(np.arange(len(values)), k)
+            gaps = values[k] - values[rest]
+            variances = np.array([self._pair_variance(k, int(j), float(rho)) for j in rest])
             with np.errstate(divide="ignore", invalid="ignore"):
-                shares = moved / gaps**2
-            turned = float(shares.sum())
-            if not turned <= TURNED:
-                found.append((self._moved(k, k, float(rho)), 0.0, 0.0, 0.0))
+                shares = variances / gaps**2
+            turn = float(shares.sum())
+            if not turn <= TURNED:
+                terms.append((self._pair_variance(k, k, float(rho)), 0.0, 0.0, 0.0))
                 continue
-            second = 2 * float((moved * shares).sum())
-            found.append((self._moved(k, k, float(rho)), float((moved / gaps).sum()), second, 1.0))
-        table = np.array(found, dtype=np.float64).T
+            second = 2 * float((variances * shares).sum())
+            terms.append(
+                (
+                    self._pair_variance(k, k, float(rho)),
+                    float((variances / gaps).sum()),
+                    second,
+                    1.0,
+                )
+            )
+        table = np.array(terms, dtype=np.float64).T
         return table[0], table[1], table[2], table[3] > 0
 
     @property
     def apart(self) -> NDArray[np.bool_]:
         """Whether each correlation, and its variates, is far enough from all others."""
-        return self._apart[3]
+        return self._first_order[3]
 
     @property
     def noise_sd(self) -> Floats:
         """Noise sd of each correlation to first order, as if it were apart."""
-        return np.asarray(np.sqrt(self._apart[0]))
+        return np.asarray(np.sqrt(self._first_order[0]))
 
     def noise_ends(self, level: float) -> Floats:
         """Return where the exact correlations can lie, shape (pairs, 2), within [0, 1]."""
@@ -356,12 +372,12 @@ class Canonical:
         if self.ridged or not self.told:
             return np.tile([0.0, 1.0], (len(values), 1))
         width = float(ndtri((1 + level) / 2))
-        variance, bias, more, apart = self._apart
+        variance, bias, second_variance, is_separate = self._first_order
         edges = np.array([self.edge(float(rho)) for rho in values])
-        whole = edges + width * np.sqrt(variance)
-        own = width * np.sqrt(variance + more)
-        middle = np.where(apart, values - bias, values)
-        half = np.where(apart, np.minimum(own, whole), whole)
+        widest = edges + width * np.sqrt(variance)
+        narrow = width * np.sqrt(variance + second_variance)
+        middle = np.where(is_separate, values - bias, values)
+        half = np.where(is_separate, np.minimum(narrow, widest), widest)
         return np.asarray(np.clip(np.column_stack([middle - half, middle + half]), 0.0, 1.0))
 
 

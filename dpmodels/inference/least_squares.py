@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, ndtri, xlogy
 
-from dpmodels.postprocess.few_rows import TOLD
+from dpmodels.postprocess.few_rows import DETECTION_SDS
 from dpmodels.postprocess.solve import (
     LARGEST,
     ROUNDING,
@@ -115,21 +115,21 @@ class LeastSquares:
 
     def score_covariance(self, theta: Floats) -> Floats:
         """Return ``Ω(θ)``, shape (parameters, parameters)."""
-        own = self.equations
-        noise = own.noise_in_score(theta) + own.pull
+        equations = self.equations
+        noise = equations.noise_in_score(theta) + equations.pull
         return np.asarray(noise + self.residual_variance(theta) * self._gram)
 
     def distance(self, theta: Floats) -> Distance:
         """Return ``Q(θ)`` and its derivatives."""
-        own = self.equations
-        g = own.residual(theta)
-        score = own.regressors.T @ (own.whole @ g)
+        equations = self.equations
+        g = equations.residual(theta)
+        score = equations.regressors.T @ (equations.whole @ g)
         inverse = _inverse(self.score_covariance(theta))
         w = inverse @ score
-        u = own.regressors @ w
-        back = own.score_noise(u)
-        slope = own.whole @ u - back @ g
-        turn = own.regressors.T @ (own.whole - own.noise_slope(g, u))
+        u = equations.regressors @ w
+        back = equations.score_noise(u)
+        slope = equations.whole @ u - back @ g
+        turn = equations.regressors.T @ (equations.whole - equations.noise_slope(g, u))
         if self.residual_variance(theta) > 0:
             spread = self._gram @ w
             share = float(w @ spread)
@@ -137,35 +137,35 @@ class LeastSquares:
             turn -= np.outer(spread, self._squares @ g) * 2
             back += share * self._squares
         bends = turn.T @ inverse @ turn - back
-        return Distance(float(score @ w), -own.regressors.T @ slope, bends)
+        return Distance(float(score @ w), -equations.regressors.T @ slope, bends)
 
     def nearest(self, directions: Floats, start: Floats) -> tuple[Floats, float]:
         """Minimise Q over ``start + directions · γ``; return where, and Q there.
 
         Newton's steps with Levenberg's damping, downhill from `start`.
         """
-        theta, here = start, self.distance(start)
+        theta, current = start, self.distance(start)
         if not directions.shape[1]:
-            return theta, here.value
+            return theta, current.value
         steps = self.equations.regressors @ directions
         damping = 1e-4
         for _ in range(_TURNS):
-            bends, axes = np.linalg.eigh(steps.T @ here.bends @ steps)
+            bends, axes = np.linalg.eigh(steps.T @ current.bends @ steps)
             # Along axes on which Q is concave a step of the same length, downhill too.
             length = np.abs(bends) + damping * np.abs(bends).max() + 1e-300
             axes = directions @ axes
-            step = axes @ ((here.slope @ axes) / length)
-            there = self.distance(theta - step)
-            if there.value > here.value:
+            step = axes @ ((current.slope @ axes) / length)
+            candidate = self.distance(theta - step)
+            if candidate.value > current.value:
                 damping *= 10
                 if damping > 1e8:
                     break
                 continue
-            gained = here.value - there.value
-            theta, here, damping = theta - step, there, damping / 10
-            if gained < _SETTLED * (1 + here.value):
+            gained = current.value - candidate.value
+            theta, current, damping = theta - step, candidate, damping / 10
+            if gained < _SETTLED * (1 + current.value):
                 break
-        return theta, here.value
+        return theta, current.value
 
     def _gaps(self, theta: Floats, directions: Floats) -> Floats:
         """Return how far the other roots lie above Q at its minimum over `directions`.
@@ -175,9 +175,9 @@ class LeastSquares:
         """
         from scipy.linalg import null_space
 
-        own, g = self.equations, self.equations.residual(theta)
+        equations, g = self.equations, self.equations.residual(theta)
         inverse = _inverse(self.score_covariance(theta))
-        metric = own.noise_of(own.regressors @ inverse @ own.regressors.T)
+        metric = equations.noise_of(equations.regressors @ inverse @ equations.regressors.T)
         if self.freedom > 0:
             values, vectors = np.linalg.eigh(self._squares)
             squares = (vectors * np.maximum(values, 0.0)) @ vectors.T
@@ -185,17 +185,19 @@ class LeastSquares:
         lengths, axes = np.linalg.eigh(metric)
         root = np.sqrt(np.maximum(lengths, _SINGULAR * lengths[-1]))[:, None] * axes.T
         # Of g, the part that no choice of the free parameters takes away.
-        steps = np.linalg.qr(root @ own.regressors @ directions)[0]
+        steps = np.linalg.qr(root @ equations.regressors @ directions)[0]
         rest = root @ g - steps @ (steps.T @ (root @ g))
         basis = np.column_stack([rest / max(float(np.linalg.norm(rest)), _LEAST), steps])
-        place = basis.T @ (root @ g)
-        across = np.linalg.solve(root, basis @ null_space(place[None, :]))
+        position = basis.T @ (root @ g)
+        across = np.linalg.solve(root, basis @ null_space(position[None, :]))
         roots = np.linalg.eigvalsh(across.T @ self.distance(theta).bends @ across)
-        return np.asarray(roots * float(place @ place))
+        return np.asarray(roots * float(position @ position))
 
     def _least(self, directions: Floats, starts: Iterable[Floats]) -> tuple[Floats, float]:
         """Return where Q is least over `directions` from any start, and that on the χ²'s scale."""
-        theta, value = min((self.nearest(directions, one) for one in starts), key=lambda o: o[1])
+        theta, value = min(
+            (self.nearest(directions, start) for start in starts), key=lambda o: o[1]
+        )
         free = directions.shape[1]
         if free:
             value = as_chi_squared(value, self._gaps(theta, directions), len(theta) - free)
@@ -223,7 +225,7 @@ class LeastSquares:
         return self.equations.strength >= (CLEAR if self.equations.searched else CLEAR_OF_MANY)
 
     @cached_property
-    def _found(self) -> dict[bytes, Combinations]:
+    def _laws(self) -> dict[bytes, Combinations]:
         """Laws of combinations, made once."""
         return {}
 
@@ -231,15 +233,15 @@ class LeastSquares:
     def _factors(self) -> tuple[Floats, Floats]:
         """Factors of ``G⁻¹``, whose eigenvalues are told from 0."""
         values, axes = np.linalg.eigh(self.equations.gram)
-        least = ROUNDING * float(np.abs(values).max()) + _LEAST
-        held = np.copysign(np.maximum(np.abs(values), least), values)
-        return np.asarray(axes / held), np.asarray(axes.T)
+        floor = ROUNDING * float(np.abs(values).max()) + _LEAST
+        clipped = np.copysign(np.maximum(np.abs(values), floor), values)
+        return np.asarray(axes / clipped), np.asarray(axes.T)
 
     def _combined(self, directions: Floats) -> Combinations:
         key = directions.tobytes()
-        if key not in self._found:
-            self._found[key] = self._law(directions)
-        return self._found[key]
+        if key not in self._laws:
+            self._laws[key] = self._law(directions)
+        return self._laws[key]
 
     def _law(self, directions: Floats) -> Combinations:
         """Return the law of ``directions · θ`` with the other parameters solved for.
@@ -247,58 +249,62 @@ class LeastSquares:
         Where ``c · θ`` is b, ``φ = cᵀ(G⁻¹ X'y) - b`` is ``uᵀ`` times the noisy moments times the
         residuals ``g(b) = ĝ - u s``, ``u = T G⁻¹ c``, ``s = (b - c · θ̂) / cᵀG⁻¹c``.
         """
-        own, middle = self.equations, self._starts[0]
+        equations, middle = self.equations, self._starts[0]
         # Not the inverse as a matrix, whose large entries would swallow the small ones.
         h = self._factors[0] @ (self._factors[1] @ directions.T)
-        u = own.regressors @ h
-        g = np.repeat(own.residual(middle)[:, None], u.shape[1], axis=1)
+        u = equations.regressors @ h
+        g = np.repeat(equations.residual(middle)[:, None], u.shape[1], axis=1)
         spread = self.residual_variance(middle) * (h * (self._gram @ h)).sum(axis=0)
-        pull = (h * (own.pull @ h)).sum(axis=0)
+        pull = (h * (equations.pull @ h)).sum(axis=0)
         steps = (directions * h.T).sum(axis=1)
-        noise = [own.shared(u, *pair) for pair in ((g, g), (g, u), (u, u))]
+        noise = [equations.shared(u, *pair) for pair in ((g, g), (g, u), (u, u))]
         rounding = (ROUNDING * (np.abs(directions) @ np.abs(middle))) ** 2
         fixed = np.maximum(noise[0], 0.0) + spread + pull + rounding
-        told = np.sqrt(np.maximum(noise[2], _LEAST))
-        far = np.abs(steps) >= FAR * told
+        step_sds = np.sqrt(np.maximum(noise[2], _LEAST))
+        is_far = np.abs(steps) >= FAR * step_sds
         bend = [
-            np.where(far, 0.0, one / np.where(far, 1.0, steps) ** k)
-            for k, one in ((1, noise[1]), (2, noise[2]))
+            np.where(is_far, 0.0, term / np.where(is_far, 1.0, steps) ** k)
+            for k, term in ((1, noise[1]), (2, noise[2]))
         ]
-        known = (steps >= TOLD * told) & (pull <= ASSUMED * fixed)
-        if own.added_rows is not None:
-            known &= (u * (own.added_rows.moments @ u)).sum(axis=0) <= ASSUMED * steps
-        return Combinations(directions @ middle, fixed, bend[0], bend[1], known)
+        is_identified = (steps >= DETECTION_SDS * step_sds) & (pull <= ASSUMED * fixed)
+        if equations.added_rows is not None:
+            is_identified &= (u * (equations.added_rows.moments @ u)).sum(axis=0) <= ASSUMED * steps
+        return Combinations(directions @ middle, fixed, bend[0], bend[1], is_identified)
 
     def told(self, directions: Floats) -> NDArray[np.bool_]:
         """Return which of ``directions · θ`` the release tells anything of."""
-        asked = self.clear or self.equations.searched
-        return self._combined(directions).known & asked
+        has_intervals = self.clear or self.equations.searched
+        return self._combined(directions).is_identified & has_intervals
 
-    def intervals(self, directions: Floats, level: float, known: NDArray[np.bool_]) -> Floats:
+    def intervals(
+        self, directions: Floats, level: float, is_identified: NDArray[np.bool_]
+    ) -> Floats:
         """Return the ends of what is not refused of ``directions · θ``, shape (directions, 2).
 
-        Both ends infinite but of those that are `known`.
+        Both ends infinite but of those that are `is_identified`.
         """
         ends = np.repeat([[-math.inf, math.inf]], len(directions), axis=0)
         if self.clear:
-            ends[known] = self._combined(directions).ends(float(ndtri((1 + level) / 2)))[known]
+            ends[is_identified] = self._combined(directions).ends(float(ndtri((1 + level) / 2)))[
+                is_identified
+            ]
         else:
-            for at in np.flatnonzero(known):
-                ends[at] = self.interval(directions[at], level)
+            for k in np.flatnonzero(is_identified):
+                ends[k] = self.interval(directions[k], level)
         return ends
 
-    def roots(self, directions: Floats, values: Floats, known: NDArray[np.bool_]) -> Floats:
+    def roots(self, directions: Floats, values: Floats, is_identified: NDArray[np.bool_]) -> Floats:
         """Return the signed roots of the statistics of ``directions · θ = values``.
 
-        nan but of those that are `known`.
+        nan but of those that are `is_identified`.
         """
         if self.clear:
-            return np.where(known, self._combined(directions).root(values), math.nan)
+            return np.where(is_identified, self._combined(directions).root(values), math.nan)
         roots = np.full(len(directions), math.nan)
-        for at in np.flatnonzero(known):
-            least = max(self.distance_to(directions[at][None], values[at : at + 1]), 0.0)
-            off = float(directions[at] @ self._starts[0]) - values[at]
-            roots[at] = math.copysign(math.sqrt(least), off)
+        for k in np.flatnonzero(is_identified):
+            distance = max(self.distance_to(directions[k][None], values[k : k + 1]), 0.0)
+            off = float(directions[k] @ self._starts[0]) - values[k]
+            roots[k] = math.copysign(math.sqrt(distance), off)
         return roots
 
     def distance_to(self, conditions: Floats, values: Floats) -> float:
@@ -363,38 +369,40 @@ class LeastSquares:
         from scipy.optimize import brentq
 
         free = null_space(direction[None, :])
-        found: dict[float, tuple[Floats, float]] = {}
+        solutions: dict[float, tuple[Floats, float]] = {}
 
         def excess(value: float, *, among: bool = False) -> float:
-            if value not in found:
-                one, *others = sorted(found, key=lambda at: abs(at - value))
-                starts = [found[one][0], self._starts[-1]]
+            if value not in solutions:
+                closest, *farther = sorted(solutions, key=lambda at: abs(at - value))
+                starts = [solutions[closest][0], self._starts[-1]]
                 if among:
                     # Between points where Q is least already, it is near the line.
-                    share = (value - one) / (others[0] - one)
-                    starts = [starts[0] + share * (found[others[0]][0] - starts[0])]
-                moved = (start + direction * (value - float(direction @ start)) for start in starts)
-                theta, least = self._least(free, moved)
-                found[value] = theta, math.sqrt(max(least, 0.0)) - width
-            return found[value][1]
+                    fraction = (value - closest) / (farther[0] - closest)
+                    starts = [starts[0] + fraction * (solutions[farther[0]][0] - starts[0])]
+                shifted = (
+                    start + direction * (value - float(direction @ start)) for start in starts
+                )
+                theta, distance = self._least(free, shifted)
+                solutions[value] = theta, math.sqrt(max(distance, 0.0)) - width
+            return solutions[value][1]
 
         zero = float(direction @ self._starts[0])
-        found[zero] = self._starts[0], -width
+        solutions[zero] = self._starts[0], -width
         begins = (float(direction @ start) for start in self._starts)
-        begin = known = max(value for value in begins if excess(value) < 0)
-        most = begin + LARGEST * float(np.abs(direction).sum())
+        begin = inside = max(value for value in begins if excess(value) < 0)
+        limit = begin + LARGEST * float(np.abs(direction).sum())
         firm = FIRM - width if self.equations.strength < WEAK else 0.0
-        if excess(most) < max(firm, 0.0):
+        if excess(limit) < max(firm, 0.0):
             return math.inf
         # A step that the sum swallows would be taken for ever.
         step = max(step, ROUNDING * abs(begin))
         value = begin + width * step / 2
         while excess(value) < 0:
-            known, value = value, begin + 1.6 * (value - begin)
-            if value > most:
+            inside, value = value, begin + 1.6 * (value - begin)
+            if value > limit:
                 return math.inf
         between = partial(excess, among=True)
-        return float(brentq(between, known, value, xtol=1e-3 * step, rtol=1e-5))
+        return float(brentq(between, inside, value, xtol=1e-3 * step, rtol=1e-5))
 
 
 def _inverse(covariance: Floats) -> Floats:
@@ -415,15 +423,15 @@ def _inverse(covariance: Floats) -> Floats:
 class Combinations:
     """The law of combinations of parameters, each of shape (combinations,).
 
-    At ``b = middle + t`` the variance is ``fixed - 2 t across + t² bend``. `known` are those of
-    which the release tells anything.
+    At ``b = middle + t`` the variance is ``fixed - 2 t across + t² bend``. `is_identified` marks
+    the combinations that the release identifies.
     """
 
     middle: Floats
     fixed: Floats
     across: Floats
     bend: Floats
-    known: NDArray[np.bool_]
+    is_identified: NDArray[np.bool_]
 
     def ends(self, width: float) -> Floats:
         """Return where t² is `width` squared times the variance, shape (combinations, 2)."""
@@ -480,16 +488,16 @@ def as_chi_squared(value: float, gaps: Floats, conditions: int) -> float:
     parameters,), positive at a minimum. At least `value`; as good as `value` where the gaps are
     large.
     """
-    near = gaps[gaps < _FAR]
+    close_gaps = gaps[gaps < _FAR]
     # A gap that is not positive is that of no minimum.
-    if not len(near) or near.min() <= 0 or not 0 < value < _REFUSED:
+    if not len(close_gaps) or close_gaps.min() <= 0 or not 0 < value < _REFUSED:
         return value
-    roots = value + near
+    roots = value + close_gaps
     middle = math.sqrt(value)
     top = min(math.sqrt(float(roots.min())), math.hypot(middle, _BEYOND))
-    ends = np.concatenate([np.linspace(0.0, middle, 3), np.linspace(middle, top, 4)[1:]])
-    half = np.diff(ends)[:, None] / 2
-    z = ends[:-1, None] + half * (1 + _NODES)
+    edges = np.concatenate([np.linspace(0.0, middle, 3), np.linspace(middle, top, 4)[1:]])
+    half = np.diff(edges)[:, None] / 2
+    z = edges[:-1, None] + half * (1 + _NODES)
     mass = (half * _WEIGHTS * _density(z, value, roots, conditions)).sum(axis=1)
     tail = float(mass[2:].sum() / mass.sum())
     return max(value, float(chdtri(conditions, tail))) if tail > 0 else _REFUSED

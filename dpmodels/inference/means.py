@@ -54,9 +54,9 @@ class GroupMoments:
 
         Their sampling error is as for :attr:`joint_sampling_sd`.
         """
-        summed = self._apart.sum(axis=0, keepdims=True)
-        own = _WHERE if self.clustered else range(self.parts.shape[1])
-        noise = self.noise._replace(added=tuple(own) * len(self.parts))
+        summed = self._end_counted.sum(axis=0, keepdims=True)
+        positions = _WHERE if self.clustered else range(self.parts.shape[1])
+        noise = self.noise._replace(added=tuple(positions) * len(self.parts))
         return replace(self, parts=summed, noise=noise, clustered=False)
 
     @cached_property
@@ -81,12 +81,14 @@ class GroupMoments:
 
         Of persons in several groups those of their means, by squares of their shares.
         """
-        return np.maximum(self._ratio(self._central(2)), 0.0) * self._correction * self._alone
+        return (
+            np.maximum(self._ratio(self._central(2)), 0.0) * self._correction * self._weight_ratio
+        )
 
     @cached_property
     def independent(self) -> Floats:
         """Numbers of rows, or of persons whole in one group, that tell as much of the mean."""
-        return self.counts * self._alone
+        return self.counts * self._weight_ratio
 
     @cached_property
     def mean_noise_sd(self) -> Floats:
@@ -98,14 +100,14 @@ class GroupMoments:
         """Noise standard deviation of the variances, to first order."""
         raw = np.nan_to_num(self.variances / self._correction)
         squares = np.arange(self.parts.shape[1]) <= self.degree
-        own = self._central(2) - raw[:, None] * squares
-        sd = np.sqrt(self.noise.product(own, own))
-        return np.asarray(sd / self._divisor * self._alone * self._correction)
+        weights = self._central(2) - raw[:, None] * squares
+        sd = np.sqrt(self.noise.product(weights, weights))
+        return np.asarray(sd / self._divisor * self._weight_ratio * self._correction)
 
     @cached_property
     def mean_sampling_sd(self) -> Floats:
         """Sampling standard deviation of the means."""
-        return np.asarray(np.sqrt(self.variances / (self._divisor * self._alone)))
+        return np.asarray(np.sqrt(self.variances / (self._divisor * self._weight_ratio)))
 
     @cached_property
     def joint_sampling_sd(self) -> Floats:
@@ -117,11 +119,11 @@ class GroupMoments:
         is at most ``(C d)²`` and ``C (1 - C)`` times ``(1 - t) r² + t (1 - r)²``, as squares are
         convex, which is what its last two parts make if they count as the ends of the range.
         """
-        own = self.mean_sampling_sd
+        sds = self.mean_sampling_sd
         if not self.clustered:
-            return own
-        apart = replace(self, parts=self._apart, clustered=False).mean_sampling_sd
-        return np.asarray(np.fmin(apart, own * np.sqrt(len(own))))
+            return sds
+        split_sds = replace(self, parts=self._end_counted, clustered=False).mean_sampling_sd
+        return np.asarray(np.fmin(split_sds, sds * np.sqrt(len(sds))))
 
     @cached_property
     def variance_sampling_sd(self) -> Floats:
@@ -139,12 +141,12 @@ class GroupMoments:
         An estimate outside is moved to the end, and its interval with it, which holds all that the
         other held: else some would hold nothing but the end.
         """
-        spread = np.nan_to_num(self.variances / self._alone) * self.counts * population
+        spread = np.nan_to_num(self.variances / self._weight_ratio) * self.counts * population
         factor = student_factor(np.maximum(self.independent - 1, 1.0), (1 - level) / 2)
         lower, upper = self._invert(self._mean_weights, spread * factor**2, level)
         estimate = np.nan_to_num(self._ratio(self._mean_weights))
-        moved = np.clip(estimate, 0.0, 1.0) - estimate
-        return np.clip(lower + moved, 0.0, 1.0), np.clip(upper + moved, 0.0, 1.0)
+        shift = np.clip(estimate, 0.0, 1.0) - estimate
+        return np.clip(lower + shift, 0.0, 1.0), np.clip(upper + shift, 0.0, 1.0)
 
     def variance_interval(self, level: float, *, population: bool) -> Interval:
         """Return intervals of the variances, within 0 and 1/4; degree 4 for the population's.
@@ -156,19 +158,19 @@ class GroupMoments:
             spread = np.nan_to_num(self._square_spread) * self.counts
         lower, upper = self._invert(self._central(2), spread, level)
         estimate = np.nan_to_num(self._ratio(self._central(2)))
-        held = np.clip(estimate, 0.0, 0.25)
+        clipped = np.clip(estimate, 0.0, 0.25)
         # As Wilson's: the sampling error is that of the variance at the end, not at the estimate.
-        steeper = spread / np.maximum(held, 1e-200) / np.nan_to_num(self._divisor, nan=1.0) ** 2
-        moved = ndtri((1 + level) / 2) ** 2 * steeper / 2
+        steeper = spread / np.maximum(clipped, 1e-200) / np.nan_to_num(self._divisor, nan=1.0) ** 2
+        shift = ndtri((1 + level) / 2) ** 2 * steeper / 2
         factor = np.nan_to_num(self._correction, nan=1.0)
-        lower = held + moved - np.hypot(estimate - lower, moved)
-        upper = held + moved + np.hypot(upper - estimate, moved)
+        lower = clipped + shift - np.hypot(estimate - lower, shift)
+        upper = clipped + shift + np.hypot(upper - estimate, shift)
         return np.clip(lower, 0.0, 0.25) * factor, np.clip(upper, 0.0, 0.25) * factor
 
     # ---- sums -------------------------------------------------------------------------
 
     @property
-    def _apart(self) -> Floats:
+    def _end_counted(self) -> Floats:
         """Parts of degree 2, the last two of persons counted as the ends of the range."""
         if not self.clustered:
             return self.parts
@@ -181,18 +183,18 @@ class GroupMoments:
 
     @cached_property
     def _correction(self) -> Floats:
-        rows = self._divisor * self._alone
+        rows = self._divisor * self._weight_ratio
         return np.asarray(rows / np.maximum(rows - 1, 1.0))
 
     @cached_property
-    def _alone(self) -> Floats:
+    def _weight_ratio(self) -> Floats:
         """Sum of persons' shares over that of their squares, shape (groups,); 1 of rows."""
         if not self.clustered:
             return np.ones(len(self.parts))
         squares = self.parts[:, :3].sum(axis=1)
-        least = np.minimum(self.count_sd, np.maximum(self.counts, 1.0))
-        shares = np.maximum(self.counts, 1.0) / np.maximum(squares, least)
-        return np.asarray(np.maximum(shares, 1.0))
+        floor = np.minimum(self.count_sd, np.maximum(self.counts, 1.0))
+        ratio = np.maximum(self.counts, 1.0) / np.maximum(squares, floor)
+        return np.asarray(np.maximum(ratio, 1.0))
 
     @cached_property
     def _mean_weights(self) -> Floats:
@@ -201,25 +203,27 @@ class GroupMoments:
     @property
     def weights(self) -> Floats:
         """Weights of the parts of a group that make the sum of its numbers, shape (parts,)."""
-        own = power_weights(self.degree, 1)
-        more = power_weights(1, 1) if self.clustered else np.zeros(0)
-        return np.concatenate([own, more])
+        base = power_weights(self.degree, 1)
+        extra = power_weights(1, 1) if self.clustered else np.zeros(0)
+        return np.concatenate([base, extra])
 
     def _central(self, power: int) -> Floats:
-        own = central_weights(self.degree, power, np.nan_to_num(self.means))
-        none = np.zeros((len(own), self.parts.shape[1] - own.shape[1]))
-        return np.hstack([own, none])
+        weights = central_weights(self.degree, power, np.nan_to_num(self.means))
+        none = np.zeros((len(weights), self.parts.shape[1] - weights.shape[1]))
+        return np.hstack([weights, none])
 
     def _ratio(self, weights: Floats) -> Floats:
         return np.asarray((weights * self.parts).sum(axis=1) / self._divisor)
 
     def _ratio_noise(self, weights: Floats, ratio: Floats) -> Floats:
-        own = weights - np.nan_to_num(ratio)[:, None]
-        return np.asarray(np.sqrt(self.noise.product(own, own)) / self._divisor)
+        residual_weights = weights - np.nan_to_num(ratio)[:, None]
+        return np.asarray(
+            np.sqrt(self.noise.product(residual_weights, residual_weights)) / self._divisor
+        )
 
     def _invert(self, weights: Floats, spread: Floats, level: float) -> Interval:
-        held = np.maximum(spread, 0.0)
-        lower, upper = ratio_interval(self.parts, weights, self.noise, held, level)
+        variance = np.maximum(spread, 0.0)
+        lower, upper = ratio_interval(self.parts, weights, self.noise, variance, level)
         return np.where(self.told, lower, -np.inf), np.where(self.told, upper, np.inf)
 
 
@@ -341,8 +345,8 @@ def difference(
     signs[compared] = [1.0, -1.0][: len(means)]
     score = moments.weights - np.nan_to_num(means)[:, None]
     divisor = np.where(moments.told, moments.counts, 1.0)
-    own = (signs[:, None] * score / divisor[:, None]).ravel()
-    weights = moments.noise.weights(own)
+    derivative = (signs[:, None] * score / divisor[:, None]).ravel()
+    weights = moments.noise.weights(derivative)
     variances = moments.joint_sampling_sd[compared] ** 2
     sampling = float(np.sqrt(variances.sum()))
     shares = (variances**2 / np.maximum(moments.independent[compared] - 1, 1.0)).sum()
@@ -394,47 +398,49 @@ def equal_means(moments: GroupMoments) -> EqualMeans:
     .. [2] Satterthwaite, F. E. (1946). "An approximate distribution of estimates of variance
        components." Biometrics Bulletin 2(6), 110-114.
     """
-    told = np.flatnonzero(moments.told)
-    if len(told) < 2:
+    detected = np.flatnonzero(moments.told)
+    if len(detected) < 2:
         reason = "fewer than two groups can be told from none at this budget."
-        return EqualMeans(math.nan, math.nan, math.nan, math.nan, len(told), reason)
-    if len(told) > MOST_GROUPS:
+        return EqualMeans(math.nan, math.nan, math.nan, math.nan, len(detected), reason)
+    if len(detected) > MOST_GROUPS:
         reason = f"it takes at most {MOST_GROUPS} groups."
-        return EqualMeans(math.nan, math.nan, math.nan, math.nan, len(told), reason)
+        return EqualMeans(math.nan, math.nan, math.nan, math.nan, len(detected), reason)
     if len(moments.parts) == 2:
         two = difference(moments)
         error = math.hypot(two.noise_sd, two.sampling_sd)
         return EqualMeans(two.estimate / error, 1.0, two.freedom, two.pvalue, 2)
-    return _several(moments, told)
+    return _several(moments, detected)
 
 
-def _several(moments: GroupMoments, told: NDArray[np.intp]) -> EqualMeans:
-    drawn = _drawn(moments)[told]
-    means, sampling = moments.means[told], moments.joint_sampling_sd[told] ** 2
-    covariance = np.diag(sampling) + drawn @ drawn.T
-    contrasts = np.column_stack([np.eye(len(told) - 1), -np.ones(len(told) - 1)])
+def _several(moments: GroupMoments, detected: NDArray[np.intp]) -> EqualMeans:
+    noise_root = _noise_root(moments)[detected]
+    means, sampling = moments.means[detected], moments.joint_sampling_sd[detected] ** 2
+    covariance = np.diag(sampling) + noise_root @ noise_root.T
+    contrasts = np.column_stack([np.eye(len(detected) - 1), -np.ones(len(detected) - 1)])
     values, vectors = np.linalg.eigh(contrasts @ covariance @ contrasts.T)
     metric = (vectors / np.sqrt(np.maximum(values, 1e-300))).T @ contrasts
-    df = len(told) - 1
+    df = len(detected) - 1
     statistic = float(((metric @ means) ** 2).sum()) / df
-    excess = EXCESS[moments.noise.law] * float((((metric @ drawn) ** 2).sum(axis=0) ** 2).sum())
+    excess = EXCESS[moments.noise.law] * float(
+        (((metric @ noise_root) ** 2).sum(axis=0) ** 2).sum()
+    )
     larger = 1 + excess / (2 * df)
     spread = np.diag(covariance)
     weights = 1 / np.maximum(spread, 1e-300)
     unsure = (1 - weights / weights.sum()) ** 2 * (sampling * weights) ** 2
-    lacking = float((unsure / np.maximum(moments.independent[told] - 1, 1.0)).sum())
-    groups = len(told)
+    lacking = float((unsure / np.maximum(moments.independent[detected] - 1, 1.0)).sum())
+    groups = len(detected)
     statistic /= 1 + 2 * (groups - 2) / (groups**2 - 1) * lacking
     freedom = (groups**2 - 1) / (3 * lacking) if lacking > 0 else 1e9
     pvalue = float(fdtrc(df / larger, freedom, statistic))
     return EqualMeans(statistic, float(df), freedom, max(pvalue, SMALLEST), groups)
 
 
-def _drawn(moments: GroupMoments) -> Floats:
+def _noise_root(moments: GroupMoments) -> Floats:
     """Return what independent noise variables do to each mean, to first order, by row."""
     groups, size = moments.parts.shape
     divisor = np.where(moments.told, moments.counts, 1.0)
     score = moments.weights - np.nan_to_num(moments.means)[:, None]
-    own = np.zeros((groups, groups, size))
-    own[range(groups), range(groups)] = score / divisor[:, None]
-    return np.asarray(moments.noise.sd * moments.noise.weights(own.reshape(groups, -1)))
+    derivative = np.zeros((groups, groups, size))
+    derivative[range(groups), range(groups)] = score / divisor[:, None]
+    return np.asarray(moments.noise.sd * moments.noise.weights(derivative.reshape(groups, -1)))

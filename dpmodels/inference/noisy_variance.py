@@ -21,9 +21,9 @@ def normal_width(variance: Floats, sd: float, level: float) -> Floats:
     of 95 % at 3 sds, and nearly always where v is smaller still.
     """
     z = float(ndtri((1 + level) / 2))
-    told = np.where(variance >= TOLD * sd, variance, np.nan)
+    detected = np.where(variance >= TOLD * sd, variance, np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(z * np.sqrt(told + allowance(level) * sd**2 / told))
+        return np.asarray(z * np.sqrt(detected + allowance(level) * sd**2 / detected))
 
 
 def allowance(level: float) -> float:

@@ -42,9 +42,9 @@ def sum_interval(
     A sum below 0 is read as 0. Half a step is added where steps show, since noise is whole steps;
     unless, by Chebyshev's inequality, it is none with the probability `level`.
     """
-    own = noise.sd * np.sqrt(spread.squares)
-    seldom = own**2 <= (1 - level) * noise.step**2
-    steps = np.where((noise.step > SMALL_NOISE * own) & ~seldom, noise.step / 2, 0.0)
+    sds = noise.sd * np.sqrt(spread.squares)
+    seldom = sds**2 <= (1 - level) * noise.step**2
+    steps = np.where((noise.step > SMALL_NOISE * sds) & ~seldom, noise.step / 2, 0.0)
     width = noise.widths(spread, _NONE, level) + steps
     feasible = np.maximum(sums, 0.0)
     return np.maximum(feasible - width, 0.0), feasible + width
@@ -59,10 +59,10 @@ def part_interval(
     """
     if not total > 0:
         return np.zeros(len(sums)), np.ones(len(sums))
-    one, rest, everything = (
+    variance, other_variance, total_variance = (
         noise.sd**2 * of(*sides).squares for sides in ((_ONE, _NONE), (_NONE, _ONE), (_ONE, _ONE))
     )
-    both = (one + everything - rest) / 2
+    covariance = (variance + total_variance - other_variance) / 2
     feasible = np.maximum(sums, 0.0)
     estimate = np.minimum(feasible / total, 1.0)
     rows = total if sampling else 0.0
@@ -71,7 +71,7 @@ def part_interval(
     sd = np.sqrt(noise.sd**2 * spread.squares + normal**2)
     width = noise.widths(spread, normal, level)
     kappa = np.divide(width, sd, out=np.ones_like(width), where=sd > 0)
-    return score_interval(feasible, total, (one, both, everything), kappa, rows)
+    return score_interval(feasible, total, (variance, covariance, total_variance), kappa, rows)
 
 
 def quantile_bins(
@@ -94,8 +94,8 @@ def quantile_bins(
     below, above = score < -width, score > width
     # At the end all rows are counted, before the first bin none.
     below[-1] = False
-    kept = np.flatnonzero(~below & ~np.append(False, above[:-1]))
-    return (int(kept[0]), int(kept[-1])) if kept.size else (0, len(running) - 1)
+    possible = np.flatnonzero(~below & ~np.append(False, above[:-1]))
+    return (int(possible[0]), int(possible[-1])) if possible.size else (0, len(running) - 1)
 
 
 # Intervals of expected numbers of events, from noisy counts of them.

@@ -34,27 +34,27 @@ class Noise(NamedTuple):
         """Return the noise of parts in units of so many rows."""
         return self._replace(sd=self.sd / rows, step=self.step / rows)
 
-    def weights(self, own: Floats) -> Floats:
+    def weights(self, part_weights: Floats) -> Floats:
         """Return the weights of independent noise variables in a weighted sum of a balanced table.
 
-        `own`, shape (..., some of the parts), weighs those parts, the others have weight 0; of what
-        comes back, shape (..., variables), the last stands for all other parts.
+        `part_weights`, shape (..., some parts), are the weights of those parts; the others have
+        weight 0. In the result, shape (..., variables), the last variable stands for the others.
         """
-        own = own[..., list(self.added)] if self.added else own
+        part_weights = part_weights[..., list(self.added)] if self.added else part_weights
         if self.paired:
-            low, middle, high = np.moveaxis(own, -1, 0)
+            low, middle, high = np.moveaxis(part_weights, -1, 0)
             ends = (low + high) / 2
             return np.stack([(high - low) / 2, middle - ends, -ends], axis=-1)
         if not self.parts:
-            return np.concatenate([own, np.zeros((*own.shape[:-1], 1))], axis=-1)
-        mean = own.sum(axis=-1, keepdims=True) / self.parts
-        others = max(self.parts - own.shape[-1], 0)
-        return np.concatenate([own - mean, mean * np.sqrt(others)], axis=-1)
+            return np.concatenate([part_weights, np.zeros((*part_weights.shape[:-1], 1))], axis=-1)
+        mean = part_weights.sum(axis=-1, keepdims=True) / self.parts
+        n_others = max(self.parts - part_weights.shape[-1], 0)
+        return np.concatenate([part_weights - mean, mean * np.sqrt(n_others)], axis=-1)
 
     def product(self, left: Floats, right: Floats) -> Floats:
         """Return the noise covariance of two weighted sums of the same parts, row by row."""
-        both: Floats = (self.weights(left) * self.weights(right)).sum(axis=-1)
-        return self.sd**2 * both
+        products: Floats = (self.weights(left) * self.weights(right)).sum(axis=-1)
+        return self.sd**2 * products
 
 
 def ratio_interval(
@@ -78,15 +78,15 @@ def ratio_interval(
        Statistical Society B 16(2), 175-185.
     """
     top, bottom = (weights * sums).sum(axis=1), sums.sum(axis=1)
-    told = bottom > 0
-    estimate = np.divide(top, bottom, out=np.zeros_like(top), where=told)
+    detected = bottom > 0
+    estimate = np.divide(top, bottom, out=np.zeros_like(top), where=detected)
     scores, ones = weights - estimate[:, None], np.ones_like(weights)
     kappa = _factors(noise.weights(scores), noise, np.sqrt(sampling), level)
     # In the distance from the estimate, where the score is 0: nothing cancels.
     a = bottom**2 - kappa**2 * noise.product(ones, ones)
     half = kappa**2 * noise.product(scores, ones)
     c = kappa**2 * (noise.product(scores, scores) + sampling)
-    bounded = told & (a > 0)
+    bounded = detected & (a > 0)
     root = np.sqrt(np.where(bounded, half**2 + a * c, 0.0))
     divisor = np.where(bounded, a, 1.0)
     lower = np.where(bounded, estimate - (half + root) / divisor, -np.inf)
@@ -98,7 +98,7 @@ def _factors(score: Floats, noise: Noise, spread: Floats, level: float) -> Float
     sds = np.sqrt(noise.sd**2 * (score**2).sum(axis=1) + spread**2)
     pairs = zip(score, spread.tolist(), sds.tolist(), strict=True)
     widths = [
-        half_width(noise.law, own, noise.sd, more, level) / sd if sd > 0 else 1.0
-        for own, more, sd in pairs
+        half_width(noise.law, row, noise.sd, extra_sd, level) / sd if sd > 0 else 1.0
+        for row, extra_sd, sd in pairs
     ]
     return np.array(widths)

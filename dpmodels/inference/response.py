@@ -71,8 +71,8 @@ class Shares:
     def score_interval(self, level: float, truth: float) -> tuple[Floats, Floats]:
         """Return Wilson's for answers, turned by a device that asks for the truth so often."""
         ends = score_interval(self.answers, truth**2 * self.variance, self.rows, level)
-        moved = ((end - self.answers) / truth + self.values for end in ends)
-        low, high = (np.clip(end, 0.0, 1.0) for end in moved)
+        shifted = ((end - self.answers) / truth + self.values for end in ends)
+        low, high = (np.clip(end, 0.0, 1.0) for end in shifted)
         return low, high
 
 
@@ -103,15 +103,19 @@ class ReadAnswers:
 
         Strata without answers are left out, and the others stand for them.
         """
-        own = self.release
-        weights = own.values if own.weights is None else own.weights
-        squares = own.values if own.squares is None else own.squares
-        kept = weights.sum(axis=1) > 0
-        counts, weights, squares = own.values[kept], weights[kept], squares[kept]
+        release = self.release
+        weights = release.values if release.weights is None else release.weights
+        squares = release.values if release.squares is None else release.squares
+        has_answers = weights.sum(axis=1) > 0
+        counts, weights, squares = (
+            release.values[has_answers],
+            weights[has_answers],
+            squares[has_answers],
+        )
         totals = weights.sum(axis=1, keepdims=True)
         factor = np.ones_like(totals) / max(float(totals.sum()), np.finfo(float).tiny)
-        if own.shares is not None:
-            shares = np.array(own.shares)[kept][:, None]
+        if release.shares is not None:
+            shares = np.array(release.shares)[has_answers][:, None]
             factor = shares / shares.sum() / totals
         return counts, weights * factor, squares * factor**2
 
@@ -128,8 +132,8 @@ class ReadAnswers:
     @property
     def simple(self) -> bool:
         """Whether all respondents weigh the same, in one stratum."""
-        own = self.release
-        return own.weights is None and not own.strata and self.effect == 1
+        release = self.release
+        return release.weights is None and not release.strata and self.effect == 1
 
     @cached_property
     def likeliest(self) -> Floats:
@@ -142,19 +146,19 @@ class ReadAnswers:
         nan where the coins leave it open whether there is anybody to be shared.
         """
         truths = self.turned @ self.answers
-        whole = within @ truths
-        blurred = np.sqrt(self._coins(within @ self.turned, within))
-        whole = np.where(whole > TOLD * blurred, whole, np.nan)
+        base = within @ truths
+        base_sd = np.sqrt(self._coins(within @ self.turned, within))
+        base = np.where(base > TOLD * base_sd, base, np.nan)
         with np.errstate(invalid="ignore", divide="ignore"):
-            values = (of @ truths) / whole
-            away = (of - values[:, None] * within) / whole[:, None]
+            values = (of @ truths) / base
+            residual = (of - values[:, None] * within) / base[:, None]
             plain = np.where(
                 (values > 0) & (values < 1),
-                values * (1 - values) / (whole * self.complete),
+                values * (1 - values) / (base * self.complete),
                 np.nan,
             )
-        lines = away @ self.turned
-        noise = self._coins(lines, away)
+        lines = residual @ self.turned
+        noise = self._coins(lines, residual)
         sampled = np.maximum(self._variances(lines) - noise, 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
             answers = (of @ self.answers) / (within @ self.answers)
@@ -163,13 +167,13 @@ class ReadAnswers:
 
     def covariance(self, lines: Floats) -> Floats:
         """Return the covariance of linearised shares for the population."""
-        found = np.zeros((len(lines), len(lines)))
+        total = np.zeros((len(lines), len(lines)))
         for counts, weights, squares in zip(*self.parts, strict=True):
-            own, rows = lines - self._middle(lines, weights), counts.sum()
-            means = own @ weights
-            within = (own * squares) @ own.T - np.outer(means, means) / rows
-            found += rows / max(rows - 1, 1) * within
-        return found
+            centred, n_rows = lines - self._middle(lines, weights), counts.sum()
+            means = centred @ weights
+            within = (centred * squares) @ centred.T - np.outer(means, means) / n_rows
+            total += n_rows / max(n_rows - 1, 1) * within
+        return total
 
     def _coins(self, lines: Floats, away: Floats) -> Floats:
         """Return what coins add to the variance of respondents' numbers.
@@ -177,16 +181,16 @@ class ReadAnswers:
         That is their squares less those of what they are on average given the truth.
         """
         squares = self.parts[2].sum(axis=0)
-        found = lines**2 @ squares - away**2 @ (self.turned @ squares)
-        return np.asarray(np.maximum(found, 0.0))
+        variance = lines**2 @ squares - away**2 @ (self.turned @ squares)
+        return np.asarray(np.maximum(variance, 0.0))
 
     def _variances(self, lines: Floats) -> Floats:
-        found = np.zeros(len(lines))
+        variances = np.zeros(len(lines))
         for counts, weights, squares in zip(*self.parts, strict=True):
-            own, rows = lines - self._middle(lines, weights), counts.sum()
-            within = own**2 @ squares - (own @ weights) ** 2 / rows
-            found += rows / max(rows - 1, 1) * np.maximum(within, 0.0)
-        return found
+            centred, n_rows = lines - self._middle(lines, weights), counts.sum()
+            within = centred**2 @ squares - (centred @ weights) ** 2 / n_rows
+            variances += n_rows / max(n_rows - 1, 1) * np.maximum(within, 0.0)
+        return variances
 
     def _middle(self, lines: Floats, weights: Floats) -> Floats:
         """Return a stratum's own means where its share of the population is known."""
@@ -237,61 +241,65 @@ def independence_of_answers(
     Pearson's test has its size as it stands. Levels that nobody answered are left out.
     """
     for axis in range(table.ndim):
-        others = tuple(one for one in range(table.ndim) if one != axis)
-        table = np.compress(table.sum(axis=others) > 0, table, axis)
-    kept = math.prod(map(kept_information, channels, truths))
+        other_axes = tuple(k for k in range(table.ndim) if k != axis)
+        table = np.compress(table.sum(axis=other_axes) > 0, table, axis)
+    information = math.prod(map(kept_information, channels, truths))
     if min(table.shape) < 2:
-        return _untested(table.shape, kept)
+        return _untested(table.shape, information)
     total = table.sum()
     margins = [
-        table.sum(axis=tuple(one for one in range(table.ndim) if one != axis)) / total
+        table.sum(axis=tuple(k for k in range(table.ndim) if k != axis)) / total
         for axis in range(table.ndim)
     ]
     expected = total * reduce(np.multiply.outer, margins)
     statistic = float(((table - expected) ** 2 / expected).sum())
     df = degrees(table.shape)
-    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, kept)
+    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, information)
 
 
 def independence_of_shares(
-    shares: Floats, covariance: Floats, shape: tuple[int, ...], kept: float
+    shares: Floats, covariance: Floats, shape: tuple[int, ...], information: float
 ) -> AnswersTest:
     """Test the independence of estimated shares by Wald's statistic, with their covariance."""
     table = shares.reshape(shape)
     margins = [
-        table.sum(axis=tuple(one for one in range(len(shape)) if one != axis))
+        table.sum(axis=tuple(k for k in range(len(shape)) if k != axis))
         for axis in range(len(shape))
     ]
-    if not min(float(one.min()) for one in margins) > 0:
-        return _untested(shape, kept)
+    if not min(float(margin.min()) for margin in margins) > 0:
+        return _untested(shape, information)
     expected = reduce(np.multiply.outer, margins).ravel()
-    places = np.indices(shape).reshape(len(shape), -1)
+    positions = np.indices(shape).reshape(len(shape), -1)
     slope = np.zeros((len(shares), len(shares)))
-    for place, margin in zip(places, margins, strict=True):
-        slope += (place[:, None] == place[None, :]) * expected[:, None] / margin[place][:, None]
+    for position, margin in zip(positions, margins, strict=True):
+        slope += (
+            (position[:, None] == position[None, :]) * expected[:, None] / margin[position][:, None]
+        )
     jacobian = np.eye(len(shares)) - slope + (len(shape) - 1) * expected[:, None]
-    return wald(shares - expected, jacobian @ covariance @ jacobian.T, degrees(shape), kept)
+    return wald(shares - expected, jacobian @ covariance @ jacobian.T, degrees(shape), information)
 
 
-def wald(away: Floats, covariance: Floats, df: int, kept: float) -> AnswersTest:
+def wald(away: Floats, covariance: Floats, df: int, information: float) -> AnswersTest:
     """Test whether numbers with a covariance of rank df are 0."""
     if not np.isfinite(covariance).all():
-        return AnswersTest(math.nan, math.nan, df, kept, "the shares cannot be told.")
+        return AnswersTest(math.nan, math.nan, df, information, "the shares cannot be told.")
     values, vectors = np.linalg.eigh(covariance)
-    top, ways = values[-df:], vectors[:, -df:]
+    top, axes = values[-df:], vectors[:, -df:]
     if not top.min() > 1e-12 * top.max():
-        return AnswersTest(math.nan, math.nan, df, kept, "some answers were given by nobody.")
-    statistic = float(((ways.T @ away) ** 2 / top).sum())
-    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, kept)
+        return AnswersTest(
+            math.nan, math.nan, df, information, "some answers were given by nobody."
+        )
+    statistic = float(((axes.T @ away) ** 2 / top).sum())
+    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, information)
 
 
-def fit_of_answers(answers: Floats, expected: Floats, kept: float) -> AnswersTest:
+def fit_of_answers(answers: Floats, expected: Floats, information: float) -> AnswersTest:
     """Test numbers of answers against expected shares, by Pearson's statistic."""
     total, df = answers.sum(), len(answers) - 1
     if not total > 0:
-        return AnswersTest(math.nan, math.nan, df, kept, "nobody answered.")
+        return AnswersTest(math.nan, math.nan, df, information, "nobody answered.")
     statistic = float(((answers - total * expected) ** 2 / (total * expected)).sum())
-    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, kept)
+    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, information)
 
 
 def kept_information(channel: Channel, truths: Floats) -> float:
@@ -301,13 +309,15 @@ def kept_information(channel: Channel, truths: Floats) -> float:
     probability with which the truth is asked for, and that only where the law of answers is the
     truth's own.
     """
-    given = matrix([channel])
-    answers = given @ truths
+    probabilities = matrix([channel])
+    answers = probabilities @ truths
     with np.errstate(invalid="ignore", divide="ignore"):
-        square = np.where(answers[:, None] > 0, given**2 * truths / answers[:, None], 0.0).sum()
+        square = np.where(
+            answers[:, None] > 0, probabilities**2 * truths / answers[:, None], 0.0
+        ).sum()
     return float(min(max(square - 1, 0.0) / (len(truths) - 1), 1.0))
 
 
-def _untested(shape: tuple[int, ...], kept: float) -> AnswersTest:
+def _untested(shape: tuple[int, ...], information: float) -> AnswersTest:
     reason = "the share of a level cannot be told from 0."
-    return AnswersTest(math.nan, math.nan, degrees(shape), kept, reason)
+    return AnswersTest(math.nan, math.nan, degrees(shape), information, reason)

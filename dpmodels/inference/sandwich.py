@@ -34,7 +34,7 @@ MANY = 24
 LOST, SIZE, MOSTLY = 0.5, 2.0, 0.02
 # A choice, between intervals in wide bounds and none in good ones: curvature of less than so many
 # sds of an entry's noise may be noise alone, which exceeds it once in 160 in one column.
-TOLD = 2.5
+MIN_CURVATURE_SDS = 2.5
 # A choice by simulation: root mean square error of the linear predictor beyond which its weights
 # in the curvature are too far from those at the truth.
 FAR = 0.6
@@ -95,14 +95,14 @@ class Sandwich:
             return -math.inf, math.inf
         law, middle = self.full_law if full else self.noise_law, float(direction @ self.point)
         lower, upper = law.interval(direction @ self.axes, level)
-        more = float(ndtri((1 + level) / 2)) * SIZE * along
-        return middle + lower - more, middle + upper + more
+        margin = float(ndtri((1 + level) / 2)) * SIZE * along
+        return middle + lower - margin, middle + upper + margin
 
     def statistic(self, direction: Floats, value: float = 0.0) -> float:
         """Return how many standard errors ``direction · coefficients`` is from a value."""
         off = float(direction @ self.estimate) - value
-        least = self.distance(direction[None, :], np.array([value]))
-        return math.copysign(math.sqrt(max(least, 0.0)), off)
+        distance = self.distance(direction[None, :], np.array([value]))
+        return math.copysign(math.sqrt(max(distance, 0.0)), off)
 
     def distance(self, conditions: Floats, values: Floats) -> float:
         """Return how far ``conditions · coefficients = values`` is, to hold against χ².
@@ -110,10 +110,10 @@ class Sandwich:
         nan where the conditions are not independent along ways that are known.
         """
         if not self.noise_law.clear:
-            own = conditions @ self.axes
-            if np.linalg.matrix_rank(own) < len(own):
+            projected = conditions @ self.axes
+            if np.linalg.matrix_rank(projected) < len(projected):
                 return math.nan
-            return self.full_law.distance_to(own, values - conditions @ self.point)
+            return self.full_law.distance_to(projected, values - conditions @ self.point)
         roots = conditions @ np.hstack([self.noise_root, self.sampling_root])
         sds = np.linalg.norm(roots, axis=1)
         away = np.linalg.pinv(roots / sds[:, None]) @ ((conditions @ self.estimate - values) / sds)
@@ -141,12 +141,12 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     columns = len(release.coefficients)
     values, vectors = np.linalg.eigh(bought.bread)
     edge = 2 * bought.bread_noise.off * math.sqrt(columns)
-    known = values > max(LOST * edge, RESOLVED * float(values[-1]))
-    if not known.any():
+    is_resolved = values > max(LOST * edge, RESOLVED * float(values[-1]))
+    if not is_resolved.any():
         return None
-    told = max(TOLD * bought.bread_noise.diagonal, LOST * edge)
-    faint = vectors[:, values <= told]
-    lost, ways, values = vectors[:, ~known], vectors[:, known], values[known]
+    threshold = max(MIN_CURVATURE_SDS * bought.bread_noise.diagonal, LOST * edge)
+    faint = vectors[:, values <= threshold]
+    lost, resolved, values = vectors[:, ~is_resolved], vectors[:, is_resolved], values[is_resolved]
     edge = 2 * bought.meat_noise.off * math.sqrt(columns)
     alike = release.adjacency.design_effect
     # Squares of persons' gradients have in them how alike their rows are.
@@ -154,18 +154,20 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     robust = max(0.0, 1 - rows * edge / (alike * float(values[0])))
     meat, bread = rows * nearest_psd(bought.meat), alike * nearest_psd(bought.bread)
     filling = robust * meat + (1 - robust) * bread
-    spread, turn = np.linalg.eigh(ways.T @ filling @ ways)
-    axes = ways @ turn
+    spread, rotation = np.linalg.eigh(resolved.T @ filling @ resolved)
+    axes = resolved @ rotation
     unknown = bought.bread_noise.off**2 * SIZE**2 * lost.shape[1]
     noise_law = _law(release, axes, np.full(len(values), unknown))
     step = axes @ least_squares(noise_law.equations)
     # What hardly any noise makes large is kept small, as in the step.
     lifted = values + noise_law.equations.lift(1.0)[0]
-    inside = (release.gradient_sd**2 + unknown) * np.eye(columns) + _moved(bought.bread_noise, step)
+    inside = (release.gradient_sd**2 + unknown) * np.eye(columns) + _times_vector(
+        bought.bread_noise, step
+    )
     still = release.coefficient_sd * np.eye(columns)
-    noise = np.hstack([_solved(lifted, ways, inside), still, SIZE * lost])
-    sampling = _solved(lifted, ways, filling)
-    error = ways.T @ np.hstack([noise, sampling])
+    noise = np.hstack([_solved(lifted, resolved, inside), still, SIZE * lost])
+    sampling = _solved(lifted, resolved, filling)
+    error = resolved.T @ np.hstack([noise, sampling])
     return Sandwich(
         estimate=np.asarray(release.coefficients + step),
         noise_root=noise,
@@ -181,31 +183,31 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     )
 
 
-def least_noise(release: CoefficientsRelease, most: float | None) -> Floats | None:
-    """Return a root of a covariance that the noise of a tilted minimum has at the least.
+def least_noise(release: CoefficientsRelease, max_curvature: float | None) -> Floats | None:
+    """Return a root of a lower bound on the noise covariance of a minimum with a random tilt.
 
-    Of ``(H + Λ)⁻¹b``, with the bought curvature and twice the edge of its noise for H, or `most`,
-    a public bound; None where there is neither, or the point is no such minimum.
+    The noise is ``(H + Λ)⁻¹b``; for H stands the released curvature plus twice the edge of its
+    noise, or the public bound `max_curvature`. None without either, or for another kind of point.
     """
     if release.gradient is None or not release.coefficient_sd > 0:
         return None
     identity, bought = np.eye(len(release.coefficients)), release.curvature
     if bought is not None:
         edge = 4 * bought.bread_noise.off * math.sqrt(len(identity))
-        whole = nearest_psd(bought.bread) + (edge + release.ridge) * identity
-    elif most is not None:
-        whole = (most + release.ridge) * identity
+        curvature = nearest_psd(bought.bread) + (edge + release.ridge) * identity
+    elif max_curvature is not None:
+        curvature = (max_curvature + release.ridge) * identity
     else:
         return None
-    return np.asarray(release.gradient_sd * np.linalg.inv(whole))
+    return np.asarray(release.gradient_sd * np.linalg.inv(curvature))
 
 
-def _law(release: CoefficientsRelease, axes: Floats, more: Floats) -> LeastSquares:
+def _law(release: CoefficientsRelease, axes: Floats, extra_variance: Floats) -> LeastSquares:
     """Return the law of Newton's step along axes, shape (columns, ways).
 
-    `more`, shape (ways,), is what the gradient's variance along them has beside its noise. The
-    noise of the curvature is turned along: that of equal variance off the diagonal and twice that
-    on it stays what it is, any other is taken for as large.
+    `extra_variance`, shape (ways,), is the gradient's variance along the axes beyond its noise.
+    The noise of the curvature is rotated too: it stays the same if its variance on the diagonal is
+    twice that off it, else the larger of the two is used.
     """
     bought, size = release.curvature, axes.shape[1]
     assert bought is not None
@@ -217,12 +219,12 @@ def _law(release: CoefficientsRelease, axes: Floats, more: Floats) -> LeastSquar
     variance = np.full((size + 1, size + 1), off**2)
     np.fill_diagonal(variance, 2 * off**2)
     masked = release.coefficient_sd * np.linalg.norm(moments[:-1, :-1], axis=1)
-    variance[-1, :-1] = release.gradient_sd**2 + masked**2 + more
+    variance[-1, :-1] = release.gradient_sd**2 + masked**2 + extra_variance
     variance[:-1, -1], variance[-1, -1] = variance[-1, :-1], 0.0
-    least = (ROUNDING * max(float(np.abs(moments).max()), 1.0)) ** 2
+    min_variance = (ROUNDING * max(float(np.abs(moments).max()), 1.0)) ** 2
     ones = np.eye(size + 1)
     equations = NormalEquations(
-        moments, np.maximum(variance, least), ones[:, :-1], ones[:, -1], intercept=False
+        moments, np.maximum(variance, min_variance), ones[:, :-1], ones[:, -1], intercept=False
     )
     return LeastSquares(equations)
 
@@ -238,11 +240,11 @@ def filling(meat: Meat, noise: Floats) -> Floats:
     """
     allowed = allowance(0.95) * meat.sd**2
     values, axes = np.linalg.eigh(meat.squares)
-    values, less = np.maximum(values, 0.0), 1.0
+    values, ratio = np.maximum(values, 0.0), 1.0
     if meat.person is not None:
-        turned = np.linalg.solve(meat.root @ axes, np.linalg.solve(meat.root @ axes, noise).T)
-        less = np.clip(values + np.diagonal(turned), meat.sd, 1.0)
-    root = meat.root @ axes * np.sqrt(values + allowed / less)
+        rotated = np.linalg.solve(meat.root @ axes, np.linalg.solve(meat.root @ axes, noise).T)
+        ratio = np.clip(values + np.diagonal(rotated), meat.sd, 1.0)
+    root = meat.root @ axes * np.sqrt(values + allowed / ratio)
     return np.asarray(root @ root.T)
 
 
@@ -253,7 +255,7 @@ def _solved(values: Floats, vectors: Floats, covariance: Floats) -> Floats:
     return np.asarray((vectors / values) @ (vectors.T @ root))
 
 
-def _moved(noise: MomentNoise, vector: Floats) -> Floats:
+def _times_vector(noise: MomentNoise, vector: Floats) -> Floats:
     """Return the covariance of a symmetric noise matrix times a vector."""
     off, diagonal = noise.off**2, noise.diagonal**2
     square = float(vector @ vector)
@@ -270,7 +272,7 @@ def _moved(noise: MomentNoise, vector: Floats) -> Floats:
 OFF = 0.3
 
 
-def told_levels(own: Sandwich, bought: BoughtCurvature, levels: int) -> NDArray[np.bool_]:
+def told_levels(fit: Sandwich, bought: BoughtCurvature, levels: int) -> NDArray[np.bool_]:
     """Return for each level whether a step of Newton's tells where it is, shape (levels,).
 
     The curvature of a level that few rows have grows as its probability does: a step from a point
@@ -282,16 +284,16 @@ def told_levels(own: Sandwich, bought: BoughtCurvature, levels: int) -> NDArray[
     A level's lines of the curvature, times what moved, are ``Σ p_k δ(log p_k) z``, whatever is
     added to the coefficients of all levels.
     """
-    size = len(own.point) // (levels - 1)
+    size = len(fit.point) // (levels - 1)
     turn = np.kron(contrasts(levels), np.eye(size))
-    off = np.column_stack([own.noise_root, own.sampling_root, own.estimate - own.point])
-    bent, moved = turn @ bought.bread @ turn.T, turn @ bought.bread @ off
-    told = []
-    for each in np.split(np.arange(levels * size), levels):
-        values, axes = np.linalg.eigh(bent[np.ix_(each, each)])
-        square = ((axes.T @ moved[each]) ** 2).sum(axis=1) / np.maximum(values, 1e-300)
-        told.append(bool(values[0] > 0 and square.sum() <= OFF**2 * values.sum()))
-    return np.array(told)
+    off = np.column_stack([fit.noise_root, fit.sampling_root, fit.estimate - fit.point])
+    curvature, shifts = turn @ bought.bread @ turn.T, turn @ bought.bread @ off
+    detected = []
+    for rows in np.split(np.arange(levels * size), levels):
+        values, axes = np.linalg.eigh(curvature[np.ix_(rows, rows)])
+        square = ((axes.T @ shifts[rows]) ** 2).sum(axis=1) / np.maximum(values, 1e-300)
+        detected.append(bool(values[0] > 0 and square.sum() <= OFF**2 * values.sum()))
+    return np.array(detected)
 
 
 # The law of coefficients that are normal about the population's.
@@ -303,11 +305,11 @@ class NormalLaw:
 
     names: tuple[str, ...]
     params: Floats
-    held: Floats
+    covariance_matrix: Floats
 
     def covariance(self) -> Floats:
         """Return the covariance, shape (coefficients, coefficients)."""
-        return self.held
+        return self.covariance_matrix
 
     def told(self, directions: Floats) -> NDArray[np.bool_]:
         """Return which combinations have a variance."""
@@ -315,7 +317,7 @@ class NormalLaw:
 
     def errors(self, directions: Floats) -> Floats:
         """Return the standard errors of combinations."""
-        variances = ((directions @ self.held) * directions).sum(axis=1)
+        variances = ((directions @ self.covariance_matrix) * directions).sum(axis=1)
         return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
 
     def intervals(self, directions: Floats, level: float) -> Floats:
@@ -333,5 +335,5 @@ class NormalLaw:
         """Return Wald's statistic."""
         sds = self.errors(conditions)
         off = (conditions @ self.params - values) / sds
-        spread = conditions @ self.held @ conditions.T / np.outer(sds, sds)
+        spread = conditions @ self.covariance_matrix @ conditions.T / np.outer(sds, sds)
         return float(off @ np.linalg.pinv(spread, hermitian=True) @ off)

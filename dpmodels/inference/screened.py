@@ -19,7 +19,7 @@ JUMPS = 1e5
 WIDTH = 12.0
 # Scales of Laplace terms that differ by less are taken for so much different ones: wider, so that
 # the difference of their laws keeps its digits.
-APART = 1.002
+MIN_SCALE_RATIO = 1.002
 # Parts of 1 that mirrored p-values are multiples of.
 FINEST = 2.0**40
 
@@ -28,22 +28,22 @@ class Bounds(NamedTuple):
     """What holds sums of squares but with a stated probability, in squared half-ranges."""
 
     rows: float  # Complete ones
-    least: Floats  # Of each chosen column, about its mean
+    scatter_lower: Floats  # Of each chosen column, about its mean
     scatter: Floats
     variance: float  # Of the response
 
 
 def bounds(release: ScreenedRelease, chance: float) -> Bounds:
     """Bound the sums behind noisy ones, those of each column with half of the chance."""
-    far = _quantile(release.law, chance / 12) * release.response_sd
-    rows = max(release.count + far, 1.0)
-    own, c = release, release.centre
+    reach = _quantile(release.law, chance / 12) * release.response_sd
+    rows = max(release.count + reach, 1.0)
+    noisy, c = release, release.centre
     # About c the sum of squares is no less than about the mean.
-    squares = own.squares - 2 * c * own.total + c**2 * own.count + far * (1 + abs(c)) ** 2
-    least = max(release.count - far, 1.0)
-    away = _quantile(release.law, chance / 4) * own.scatter_sd
-    low, high = (np.clip(own.scatters + sign * away, 0.0, rows) for sign in (-1, 1))
-    return Bounds(rows, low, high, min(max(squares / least, 0.0), 1.0))
+    squares = noisy.squares - 2 * c * noisy.total + c**2 * noisy.count + reach * (1 + abs(c)) ** 2
+    min_rows = max(release.count - reach, 1.0)
+    scatter_reach = _quantile(release.law, chance / 4) * noisy.scatter_sd
+    low, high = (np.clip(noisy.scatters + sign * scatter_reach, 0.0, rows) for sign in (-1, 1))
+    return Bounds(rows, low, high, min(max(squares / min_rows, 0.0), 1.0))
 
 
 def p_values(release: ScreenedRelease, alternative: str, chance: float) -> Floats:
@@ -60,19 +60,19 @@ def p_values(release: ScreenedRelease, alternative: str, chance: float) -> Float
     .. [1] Berger, R. L. and Boos, D. D. (1994). "P values maximized over a confidence set for the
        nuisance parameter." Journal of the American Statistical Association 89, 1012-1016.
     """
-    held, c = bounds(release, chance), release.centre
-    kin = release.adjacency.design_effect
-    rows = max(held.rows, 2.0)
-    variances = kin * held.scatter * held.variance * rows / (rows - 1)
-    jump = 2 * (1 + abs(c)) * kin
+    limits, c = bounds(release, chance), release.centre
+    effect = release.adjacency.design_effect
+    rows = max(limits.rows, 2.0)
+    variances = effect * limits.scatter * limits.variance * rows / (rows - 1)
+    jump = 2 * (1 + abs(c)) * effect
     signs = {"two-sided": np.abs, "larger": np.positive, "smaller": np.negative}
     sums, sides = signs[alternative](release.products), 1 + (alternative == "two-sided")
-    shared = _means(held.least, held.rows) * release.response_sd
-    found = [
-        sides * _tail(release, float(away), float(one), jump, float(mean)) + chance
-        for away, one, mean in zip(sums, variances, shared, strict=True)
+    shared = _means(limits.scatter_lower, limits.rows) * release.response_sd
+    values = [
+        sides * _tail(release, float(product), float(variance), jump, float(mean)) + chance
+        for product, variance, mean in zip(sums, variances, shared, strict=True)
     ]
-    return np.clip(found, 0.0, 1.0)
+    return np.clip(values, 0.0, 1.0)
 
 
 def mirrored_p_values(release: ScreenedRelease, alternative: str, chance: float) -> Floats:
@@ -81,8 +81,8 @@ def mirrored_p_values(release: ScreenedRelease, alternative: str, chance: float)
     They are rounded up to multiples of 2**-40, so that 1 less one of them is not rounded.
     """
     halves = np.ceil(p_values(release, "two-sided", chance) / 2 * FINEST) / FINEST
-    own = release.products * (1 if alternative == "larger" else -1)
-    return np.where(own > 0, halves, 1 - halves)
+    signed = release.products * (1 if alternative == "larger" else -1)
+    return np.where(signed > 0, halves, 1 - halves)
 
 
 class Logarithms(NamedTuple):
@@ -118,18 +118,18 @@ def correlations(release: ScreenedRelease) -> Correlations:
     ``m (T - c n)`` in C too, with the column's mean m within the bounds of `_means`. Slopes of T
     and n are those of either sign of m at most.
     """
-    own, c = release, abs(release.centre)
-    spread = own.squares - 2 * own.centre * own.total + c**2 * own.count
-    far = TOLD * own.response_sd * math.sqrt(1 + 4 * c**2 + c**4)
-    told = (own.scatters > TOLD * own.scatter_sd) & (spread > far)
-    scatter, spread = np.where(told, own.scatters, 1.0), spread if told.any() else 1.0
+    noisy, c = release, abs(release.centre)
+    spread = noisy.squares - 2 * noisy.centre * noisy.total + c**2 * noisy.count
+    min_spread = TOLD * noisy.response_sd * math.sqrt(1 + 4 * c**2 + c**4)
+    detected = (noisy.scatters > TOLD * noisy.scatter_sd) & (spread > min_spread)
+    scatter, spread = np.where(detected, noisy.scatters, 1.0), spread if detected.any() else 1.0
     root = np.sqrt(scatter * spread)
-    values = np.where(told, np.clip(own.products / root, -1.0, 1.0), math.nan)
-    sizes, means = np.abs(values), _means(scatter, max(own.count, 1.0)) / root
+    values = np.where(detected, np.clip(noisy.products / root, -1.0, 1.0), math.nan)
+    sizes, means = np.abs(values), _means(scatter, max(noisy.count, 1.0)) / root
     shared = sizes / (2 * spread)
     response = [shared, means + 2 * c * shared, c * means + c**2 * shared]
-    parts = [own.product_sd / root, own.scatter_sd * sizes / (2 * scatter)]
-    parts += [own.response_sd * part for part in response]
+    parts = [noisy.product_sd / root, noisy.scatter_sd * sizes / (2 * scatter)]
+    parts += [noisy.response_sd * part for part in response]
     return Correlations(values, np.stack(parts, axis=1))
 
 
@@ -159,12 +159,15 @@ def _noise_tail(law: str, sds: Floats, away: Floats) -> Floats:
     if law == "gaussian":
         return np.asarray(ndtr(-away / math.sqrt(float(np.square(sds).sum()))))
     scales = np.sort(sds[sds > 1e-3 * sds.max()])[::-1] / math.sqrt(2)
-    for place in range(len(scales) - 2, -1, -1):
-        scales[place] = max(scales[place], APART * scales[place + 1])
+    for k in range(len(scales) - 2, -1, -1):
+        scales[k] = max(scales[k], MIN_SCALE_RATIO * scales[k + 1])
     squares = scales**2
     # By partial fractions of the product of 1/(1 + scale² t²).
     weights = [
-        math.prod(one / (one - other) for other in squares if other != one) for one in squares
+        math.prod(
+            square / (square - other_square) for other_square in squares if other_square != square
+        )
+        for square in squares
     ]
     below = np.exp(-np.abs(away)[:, None] / scales) @ np.array(weights) / 2
     return np.asarray(np.where(away >= 0, below, 1 - below))
@@ -186,7 +189,7 @@ class Correlations(NamedTuple):
     values: Floats
     # What each noise adds to them: of the product, the column's scatter, that of the response.
     slopes: Floats  # shape (columns, 3)
-    least: float = -1.0  # What none of them is below
+    lower_bound: float = -1.0  # Of the exact values
 
     def sd(self, noise_sd: float) -> Floats:
         """Return the noise standard deviation of each."""
@@ -198,19 +201,21 @@ class Correlations(NamedTuple):
 
     def interval(self, noise_sd: float, law: str, level: float) -> tuple[Floats, Floats]:
         """Return intervals within the least and 1, to first order in the noise."""
-        known = np.isfinite(self.values)
+        is_identified = np.isfinite(self.values)
         width = [
-            half_width(law, own, noise_sd, 0.0, level) if told else math.nan
-            for own, told in zip(self.slopes, known.tolist(), strict=True)
+            half_width(law, slopes, noise_sd, 0.0, level) if identified else math.nan
+            for slopes, identified in zip(self.slopes, is_identified.tolist(), strict=True)
         ]
-        ends = (np.clip(self.values + sign * np.array(width), self.least, 1.0) for sign in (-1, 1))
+        ends = (
+            np.clip(self.values + sign * np.array(width), self.lower_bound, 1.0) for sign in (-1, 1)
+        )
         low, high = ends
-        return np.where(known, low, self.least), np.where(known, high, 1.0)
+        return np.where(is_identified, low, self.lower_bound), np.where(is_identified, high, 1.0)
 
     def summed_sd(self, noise_sd: float) -> Floats:
         """Return the noise standard deviation of each of their running sums."""
-        own = np.cumsum(self.slopes[:, :2] ** 2, axis=0).sum(axis=1)
-        return np.asarray(noise_sd * np.sqrt(own + np.cumsum(self.slopes[:, 2]) ** 2))
+        separate = np.cumsum(self.slopes[:, :2] ** 2, axis=0).sum(axis=1)
+        return np.asarray(noise_sd * np.sqrt(separate + np.cumsum(self.slopes[:, 2]) ** 2))
 
 
 def associated_correlations(
@@ -220,11 +225,14 @@ def associated_correlations(
 
     To first order the noise of r is ``g_C/√(V W) - r g_V/(2 V) - r g_W/(2 W)``.
     """
-    told = (scatters > TOLD * noise_sd) & (response > TOLD * noise_sd)
-    own, other = np.where(told, scatters, 1.0), response if told.any() else 1.0
-    root = np.sqrt(own * other)
-    values = np.where(told, np.clip(products / root, -1.0, 1.0), np.nan)
-    slopes = np.stack([1 / root, -values / (2 * own), -values / (2 * other)], axis=1)
+    detected = (scatters > TOLD * noise_sd) & (response > TOLD * noise_sd)
+    scatter, response_scatter = (
+        np.where(detected, scatters, 1.0),
+        response if detected.any() else 1.0,
+    )
+    root = np.sqrt(scatter * response_scatter)
+    values = np.where(detected, np.clip(products / root, -1.0, 1.0), np.nan)
+    slopes = np.stack([1 / root, -values / (2 * scatter), -values / (2 * response_scatter)], axis=1)
     return Correlations(values, slopes)
 
 
@@ -239,11 +247,11 @@ def gains(
     """
     sizes = np.abs(coefficients)
     stretch = 1 + np.cumsum(sizes) - sizes
-    known = response > TOLD * noise_sd
-    other = response if known else math.nan
-    lines = np.stack([2 * coefficients * stretch, -(coefficients**2)], axis=1) / other
+    detected = response > TOLD * noise_sd
+    divisor = response if detected else math.nan
+    lines = np.stack([2 * coefficients * stretch, -(coefficients**2)], axis=1) / divisor
     values = lines[:, 0] * products + lines[:, 1] * scatters
-    slopes = np.concatenate([lines, -values[:, None] / other], axis=1)
+    slopes = np.concatenate([lines, -values[:, None] / divisor], axis=1)
     return Correlations(values, slopes, -math.inf)
 
 
@@ -260,10 +268,10 @@ def above_next(values: Floats, variances: Floats, law: str) -> Floats:
     """
     gaps = -np.diff(values)
     if law == "gaussian":
-        found = np.asarray(ndtr(gaps / np.sqrt(variances[1:] + variances[:-1])))
+        probability = np.asarray(ndtr(gaps / np.sqrt(variances[1:] + variances[:-1])))
     else:
         # Of the difference of two Laplace variables of scale b the tail is (2 + t) exp(-t) / 4.
         steps = np.abs(gaps) / np.sqrt(variances[1:] / 2)
         tail = (2 + steps) * np.exp(-steps) / 4
-        found = np.where(gaps >= 0, 1 - tail, tail)
-    return np.append(found, np.nan)[: len(values)]
+        probability = np.where(gaps >= 0, 1 - tail, tail)
+    return np.append(probability, np.nan)[: len(values)]

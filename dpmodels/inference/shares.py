@@ -37,15 +37,15 @@ def _count_width(noise: Noise, level: float) -> float:
     return stepped_width(noise, float(weights[0]), abs(float(weights[1])) * noise.sd, level)
 
 
-def stepped_width(noise: Noise, weight: float, others: float, level: float) -> float:
+def stepped_width(noise: Noise, weight: float, other_sd: float, level: float) -> float:
     """Return that number for one noise variable of few steps, weighed, and a normal one."""
     from scipy.optimize import brentq
 
-    law, spread = _small_noise(noise), max(others, LEAST)
+    law, spread = _small_noise(noise), max(other_sd, LEAST)
 
     def missed(width: float) -> float:
-        own = weight * noise.step * np.arange(-len(law) + 1, len(law))
-        inside = ndtr((width - own) / spread) - ndtr((-width - own) / spread)
+        steps = weight * noise.step * np.arange(-len(law) + 1, len(law))
+        inside = ndtr((width - steps) / spread) - ndtr((-width - steps) / spread)
         return float(np.concatenate([law[:0:-1], law]) @ inside) - level
 
     # Beyond the stand-in for no noise: a number of steps at the end is within.
@@ -71,10 +71,10 @@ def share_interval(counts: Floats, noise: Noise, level: float) -> tuple[Floats, 
        inference." Journal of the American Statistical Association 22(158), 209-212.
     """
     cells = len(counts)
-    one = float((noise.weights(np.ones(1)) ** 2).sum()) * noise.sd**2
+    variance = float((noise.weights(np.ones(1)) ** 2).sum()) * noise.sd**2
     share = cells / noise.parts if noise.parts else 0.0
-    both, all_cells = noise.sd**2 * (1 - share), noise.sd**2 * cells * (1 - share)
-    return wilson(counts, (one, both, all_cells), noise.law, level)
+    covariance, all_cells = noise.sd**2 * (1 - share), noise.sd**2 * cells * (1 - share)
+    return wilson(counts, (variance, covariance, all_cells), noise.law, level)
 
 
 def wilson(
@@ -85,12 +85,12 @@ def wilson(
     if not total > 0:
         return np.zeros(len(counts)), np.ones(len(counts))
     feasible = np.maximum(counts, 0.0)
-    one, both, all_cells = noise
+    variance, covariance, all_cells = noise
     estimate = np.minimum(feasible / total, 1.0)
     kappa = _factors(
-        estimate, one - 2 * estimate * both + estimate**2 * all_cells, total, law, level
+        estimate, variance - 2 * estimate * covariance + estimate**2 * all_cells, total, law, level
     )
-    return score_interval(feasible, total, (one, both, all_cells), kappa, total)
+    return score_interval(feasible, total, (variance, covariance, all_cells), kappa, total)
 
 
 def score_interval(
@@ -104,10 +104,10 @@ def score_interval(
 
     `noisy` are the noise variance of y, its covariance with N, and the variance of N.
     """
-    one, both, everything = noisy
+    variance, covariance, everything = noisy
     a = total**2 - kappa**2 * (everything - rows)
-    b = -2 * total * counts - kappa**2 * (rows - 2 * both)
-    c = counts**2 - kappa**2 * one
+    b = -2 * total * counts - kappa**2 * (rows - 2 * covariance)
+    c = counts**2 - kappa**2 * variance
     inner = b * b - 4 * a * c
     bounded = (a > 0) & (inner >= 0)
     root = np.sqrt(np.where(bounded, inner, 0.0))
@@ -121,8 +121,9 @@ def _factors(shares: Floats, noisy: Floats, total: float, law: str, level: float
     """Return quantiles of sums of one noise variable and a normal one, in sds of the sum."""
     noisy = np.maximum(noisy, 1e-12)
     part = np.round(noisy / (noisy + total * shares * (1 - shares)), 4)
-    parts, places = np.unique(part, return_inverse=True)
+    parts, positions = np.unique(part, return_inverse=True)
     widths = [
-        half_width(law, np.ones(1), own**0.5, (1 - own) ** 0.5, level) for own in parts.tolist()
+        half_width(law, np.ones(1), fraction**0.5, (1 - fraction) ** 0.5, level)
+        for fraction in parts.tolist()
     ]
-    return np.array(widths)[places]
+    return np.array(widths)[positions]

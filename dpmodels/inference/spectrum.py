@@ -73,10 +73,10 @@ def _standardised(variance: Floats, cov: Covariance, decomposed: Eigen, along: F
     half = (decomposed.values[:, None] + decomposed.values[None, :]) / 2
     diagonal = np.where(cov.weak, 0.0, cov.noise.diagonal / cov.divisor**2) ** 2
     mean = np.where(cov.weak, 0.0, cov.mean * cov.noise.mean**2 / cov.divisor**3)
-    own = squares.T @ ((diagonal + 4 * mean * cov.mean / cov.divisor)[:, None] * squares)
+    diagonal_part = squares.T @ ((diagonal + 4 * mean * cov.mean / cov.divisor)[:, None] * squares)
     crossed = along[:, None] * (vectors.T @ (mean[:, None] * squares))
     shared = squares.T @ (diagonal[:, None] * squares) + 2 * (crossed + crossed.T)
-    return np.maximum(variance + half**2 * own - 2 * half * shared, 0.0)
+    return np.maximum(variance + half**2 * diagonal_part - 2 * half * shared, 0.0)
 
 
 def _entry_sd(variance: Floats, cov: Covariance) -> float:
@@ -108,17 +108,21 @@ def entry_sd(cov: Covariance) -> Floats:
 def _first_order(cov: Covariance) -> Floats:
     shared = np.where(cov.standardised & ~cov.weak, 1.0, 0.0)
     unit = np.outer(cov.divisor, cov.divisor)
-    taken, halved = cov.mean / cov.divisor, cov.matrix / 2
+    scaled_mean, halved = cov.mean / cov.divisor, cov.matrix / 2
     mean = cov.noise.mean / cov.divisor
     diagonal = shared * cov.noise.diagonal / cov.divisor**2
-    own = mean[:, None] * (2 * halved * (shared * taken)[:, None] - taken[None, :])
+    mean_terms = mean[:, None] * (
+        2 * halved * (shared * scaled_mean)[:, None] - scaled_mean[None, :]
+    )
     spread = halved * diagonal[:, None]
-    by_rows = (halved * (shared * (1 - taken**2))[:, None]) * cov.noise.count
-    by_count = (np.outer(taken, taken) - cov.matrix) * cov.noise.count
-    variance = (cov.noise.off / unit) ** 2 + own**2 + own.T**2 + spread**2 + spread.T**2
+    by_rows = (halved * (shared * (1 - scaled_mean**2))[:, None]) * cov.noise.count
+    by_count = (np.outer(scaled_mean, scaled_mean) - cov.matrix) * cov.noise.count
+    variance = (
+        (cov.noise.off / unit) ** 2 + mean_terms**2 + mean_terms.T**2 + spread**2 + spread.T**2
+    )
     sd = np.sqrt(variance + (by_count + by_rows + by_rows.T) ** 2)
-    alone = np.sqrt(cov.variance_sd**2 / np.diagonal(unit) ** 2 + np.diagonal(by_count) ** 2)
-    np.fill_diagonal(sd, np.where(shared == 1, 0.0, alone))
+    diagonal_sd = np.sqrt(cov.variance_sd**2 / np.diagonal(unit) ** 2 + np.diagonal(by_count) ** 2)
+    np.fill_diagonal(sd, np.where(shared == 1, 0.0, diagonal_sd))
     return sd
 
 
@@ -196,8 +200,8 @@ class Spectrum:
 
         Groups are contracted to the spread they are expected to have had.
         """
-        mean, kept = self._contracted()
-        middle = mean + np.sqrt(kept) * (self.values - mean) - self._push()
+        mean, signal_fraction = self._contracted()
+        middle = mean + np.sqrt(signal_fraction) * (self.values - mean) - self._push()
         return np.where(self.distinct, np.maximum(middle, 0.0), np.nan)
 
     def captured(self) -> Floats:
@@ -207,19 +211,19 @@ class Spectrum:
         the deviations from the group's mean that are contracted. Over all components it adds up to
         the released trace.
         """
-        mean, kept = self._contracted()
-        return mean + kept * (self.values - mean) - 2 * self._push()
+        mean, signal_fraction = self._contracted()
+        return mean + signal_fraction * (self.values - mean) - 2 * self._push()
 
     def share_sd(self, total: float, total_sd: float) -> Floats:
         """Return the noise sd of ``captured() / total``, shape (components,).
 
         The noise of the number of rows cancels, and is not in `total_sd`.
         """
-        own = np.diagonal(self.pair_variance)
+        variances = np.diagonal(self.pair_variance)
         squared = (self.pair_variance * self._inverse_gaps(self.alike)) ** 2
         share = self.captured() / total
-        common = total_sd**2 * (share**2 - 2 * share * own / max(own.sum(), _TINY))
-        variance = np.maximum(own + 4 * squared.sum(axis=1) + common, 0.0)
+        common = total_sd**2 * (share**2 - 2 * share * variances / max(variances.sum(), _TINY))
+        variance = np.maximum(variances + 4 * squared.sum(axis=1) + common, 0.0)
         return np.asarray(np.sqrt(variance) / total)
 
     def expected_cos2(self) -> Floats:
@@ -233,10 +237,10 @@ class Spectrum:
         distance its mean is within 0.13 of the mean squared cosine; no increasing function of ``g``
         does better than 0.106.
         """
-        _, kept = self._contracted()
+        _, signal_fraction = self._contracted()
         gaps = self.values[:, None] - self.values[None, :]
         variance = np.where(self.alike, np.maximum(self.pair_variance, _TINY), np.inf)
-        kappa = np.minimum(gaps**2 * np.sqrt(kept)[:, None] / (4 * variance), 1e8)
+        kappa = np.minimum(gaps**2 * np.sqrt(signal_fraction)[:, None] / (4 * variance), 1e8)
         sine2 = (1 - ive(1, kappa) / ive(0, kappa)) / 2
         inside = np.where(self.alike, sine2 / (1 - sine2), 0.0)
         np.fill_diagonal(inside, 0.0)
@@ -260,17 +264,17 @@ class Spectrum:
         the interval holds all that is between no push and the largest.
         """
         variance = self.pair_variance + sampling
-        near = alike(self.values, variance, NEAR)
-        apart = self._inverse_gaps(near)
-        stretched = 1 + (variance * apart**2).sum(axis=1)
+        is_close = alike(self.values, variance, NEAR)
+        inverse_gaps = self._inverse_gaps(is_close)
+        stretched = 1 + (variance * inverse_gaps**2).sum(axis=1)
         width = float(ndtri((1 + level) / 2))
-        alone = width * np.sqrt(np.diagonal(variance) * stretched + self.count_sd**2)
-        reach = reach_of_noise(variance, near, level) * np.sqrt(stretched)
-        grouped = np.maximum(alone, np.hypot(reach, width * self.count_sd))
-        half = np.where(near.sum(axis=1) > 1, grouped, alone)
-        middle = self.values - (self.pair_variance * apart).sum(axis=1)
+        single = width * np.sqrt(np.diagonal(variance) * stretched + self.count_sd**2)
+        reach = reach_of_noise(variance, is_close, level) * np.sqrt(stretched)
+        grouped = np.maximum(single, np.hypot(reach, width * self.count_sd))
+        half = np.where(is_close.sum(axis=1) > 1, grouped, single)
+        middle = self.values - (self.pair_variance * inverse_gaps).sum(axis=1)
         middle = np.where(self.distinct, np.maximum(middle, 0.0), np.nan)
-        push = sampling * apart
+        push = sampling * inverse_gaps
         down, up = np.maximum(push, 0.0).sum(axis=1), np.maximum(-push, 0.0).sum(axis=1)
         return np.maximum(middle - down - half, 0.0), middle + up + half
 
@@ -294,8 +298,8 @@ class Spectrum:
         total = (self.alike * (self.values[None, :] - mean[:, None]) ** 2).sum(axis=1)
         block = ((self.alike @ self.pair_variance) * self.alike).sum(axis=1)
         noise = (size - 1) * (size + 2) * block / (size * (size + 1))
-        kept = np.where(total > noise, 1 - noise / np.where(total > 0, total, 1.0), 0.0)
-        return mean, kept
+        signal_fraction = np.where(total > noise, 1 - noise / np.where(total > 0, total, 1.0), 0.0)
+        return mean, signal_fraction
 
 
 # Which released eigenvalues noise cannot tell apart, and how far noise alone reaches.
@@ -319,12 +323,12 @@ def alike(values: Floats, pair_variance: Floats, slack: float = 1.0) -> NDArray[
     labels = np.zeros(len(values), dtype=np.intp)
     waiting = [slice(0, len(values))]
     while waiting:
-        own = waiting.pop()
-        labels[own] = own.start
-        spread = np.abs(values[own] - values[own].mean())
-        if (spread > slack * _reach_about_mean(pair_variance[own, own])).any():
-            cut = own.start + 1 + int(np.argmax(gaps[own.start : own.stop - 1]))
-            waiting += [slice(own.start, cut), slice(cut, own.stop)]
+        group = waiting.pop()
+        labels[group] = group.start
+        spread = np.abs(values[group] - values[group].mean())
+        if (spread > slack * _reach_about_mean(pair_variance[group, group])).any():
+            cut = group.start + 1 + int(np.argmax(gaps[group.start : group.stop - 1]))
+            waiting += [slice(group.start, cut), slice(cut, group.stop)]
     return np.asarray(labels[:, None] == labels[None, :])
 
 
@@ -391,18 +395,21 @@ def arrow_noise(spectrum: Spectrum, vectors: Floats, pair: tuple[int, int]) -> F
     the eigenvectors' basis turns ``v_a`` by ``Σ_j E_ja v_j/(y_a - y_j)`` and moves ``y_a`` by
     ``E_aa``; what a pair shares is ``E_ab``.
     """
-    own = list(pair)
-    if not spectrum.readable[own].all() or (spectrum.alike[own].sum(axis=1) > 1).any():
+    components = list(pair)
+    if (
+        not spectrum.readable[components].all()
+        or (spectrum.alike[components].sum(axis=1) > 1).any()
+    ):
         return None
     y, v = spectrum.values, spectrum.pair_variance
     squares, noise = vectors**2, np.empty((len(vectors), 2, 2))
-    for at, a in enumerate(own):
+    for at, a in enumerate(components):
         gaps = y[a] - y
-        apart = np.divide(1.0, gaps, out=np.zeros_like(gaps), where=gaps != 0)
-        turned = y[a] * (squares @ (v[:, a] * apart**2))
+        inverse_gaps = np.divide(1.0, gaps, out=np.zeros_like(gaps), where=gaps != 0)
+        turned = y[a] * (squares @ (v[:, a] * inverse_gaps**2))
         grown = squares[:, a] * (v[a, a] + spectrum.count_sd[a] ** 2) / (4 * y[a])
         noise[:, at, at] = turned + grown
-    a, b = own
+    a, b = components
     gap = y[a] - y[b]
     shared = -np.sqrt(y[a] * y[b]) * v[a, b] / gap**2 * vectors[:, a] * vectors[:, b]
     noise[:, 0, 1] = noise[:, 1, 0] = shared
@@ -444,9 +451,9 @@ class Unread:
         """Whether each is one of those that can be read."""
         return self._first(None if self.source is None else self.source.readable)
 
-    def _first(self, there: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+    def _first(self, mask: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
         positive = self.values > 0
-        return positive if there is None else positive & np.logical_and.accumulate(there)
+        return positive if mask is None else positive & np.logical_and.accumulate(mask)
 
     @property
     def alike(self) -> NDArray[np.bool_]:

@@ -36,15 +36,15 @@ def joint_noise(spread: Noise, rows: int, cells: int, *, public: bool) -> Noise:
     corrected by it: their variance falls by the square of their covariance with the total over the
     total's variance. Covariances are had by polarisation.
     """
-    more, less = (spread(np.eye(cells) + side).squares for side in (1.0, -1.0))
-    with_total = (more - less) / 4 * public
-    whole = rows * float(spread(np.ones(cells)).squares) + 1.0
+    plus, minus = (spread(np.eye(cells) + side).squares for side in (1.0, -1.0))
+    with_total = (plus - minus) / 4 * public
+    total_variance = rows * float(spread(np.ones(cells)).squares) + 1.0
 
     def noise(weights: Floats) -> Spread:
-        own = spread(weights)
-        told = (weights @ with_total).sum(axis=-1) ** 2 / whole
-        squares = np.maximum(own.squares.sum(axis=-1) - told, 0.0)
-        return Spread(squares, own.fourths.sum(axis=-1))
+        parts = spread(weights)
+        explained = (weights @ with_total).sum(axis=-1) ** 2 / total_variance
+        squares = np.maximum(parts.squares.sum(axis=-1) - explained, 0.0)
+        return Spread(squares, parts.fourths.sum(axis=-1))
 
     return noise
 
@@ -55,23 +55,23 @@ def risk_weights(cells: int) -> Floats:
     return np.stack([upper, upper], axis=1)
 
 
-def hazard_weights(own: Followed, cells: int) -> Floats:
+def hazard_weights(curve: Followed, cells: int) -> Floats:
     """Return derivatives of the hazards by the counts, shape (intervals, endings, cells)."""
-    size = len(own.risk)
+    size = len(curve.risk)
     at = np.arange(size)
-    weights = -own.hazard[:, None, None] * risk_weights(cells)[:size]
-    weights[at, 0, at] += own.hazard * own.halved
+    weights = -curve.hazard[:, None, None] * risk_weights(cells)[:size]
+    weights[at, 0, at] += curve.hazard * curve.halved
     weights[at, 1, at] += 1.0
-    return np.asarray(weights / np.maximum(own.exposed, 0.5)[:, None, None])
+    return np.asarray(weights / np.maximum(curve.exposed, 0.5)[:, None, None])
 
 
-def survival_weights(own: Followed, cells: int) -> Floats:
+def survival_weights(curve: Followed, cells: int) -> Floats:
     """Return derivatives of the survival curve by the counts, shape (intervals, endings, cells)."""
-    weights = -hazard_weights(own, cells)
-    before = np.append(1.0, own.survival)[:-1]
+    weights = -hazard_weights(curve, cells)
+    before = np.append(1.0, curve.survival)[:-1]
     weights *= before[:, None, None]
     for k in range(1, len(weights)):
-        weights[k] += (1 - own.hazard[k]) * weights[k - 1]
+        weights[k] += (1 - curve.hazard[k]) * weights[k - 1]
     return weights
 
 
@@ -114,10 +114,10 @@ class NoisyShares:
         return _solved(self.values, kappa**2, 1 / rows, self.noise_sd**2)
 
 
-def _solved(values: Floats, kappa: Floats, each: Floats, noisy: Floats) -> tuple[Floats, Floats]:
+def _solved(values: Floats, kappa: Floats, per_row: Floats, noisy: Floats) -> tuple[Floats, Floats]:
     """Solve ``(value - s)² <= kappa (each s (1 - s) + noisy)`` for s within 0 and 1."""
-    a = 1 + kappa * each
-    b = values + kappa * each / 2
+    a = 1 + kappa * per_row
+    b = values + kappa * per_row / 2
     root = np.sqrt(np.maximum(b * b - a * (values**2 - kappa * noisy), 0.0))
     return np.maximum((b - root) / a, 0.0), np.minimum((b + root) / a, 1.0)
 
@@ -178,18 +178,18 @@ def log_rank(
     """
     cells = events.shape[1]
     events = events[:, : len(groups[0].risk)]
-    exposed = np.stack([own.exposed for own in groups])
+    exposed = np.stack([group.exposed for group in groups])
     total = np.maximum(exposed.sum(axis=0), 1.0)
     share = exposed / total
     all_events = events.sum(axis=0)
     expected = (share * all_events).sum(axis=1)
-    fitted = np.stack([own.events for own in groups]).sum(axis=0)
+    fitted = np.stack([group.events for group in groups]).sum(axis=0)
     away = np.eye(len(groups))[:, :, None] - share[:, None, :]
     weights = _weights(away, fitted / total, groups[0].halved, cells)
     noisy = sd**2 * _covariance(weights, noise)
     left = np.maximum(total - fitted, 0.0) / np.maximum(total - 1, 1.0)
-    drawn = effect * np.einsum("k,gk,hgk->gh", fitted * left, share, away)
-    return _tested(events.sum(axis=1), expected, drawn, noisy)
+    sampling = effect * np.einsum("k,gk,hgk->gh", fitted * left, share, away)
+    return _tested(events.sum(axis=1), expected, sampling, noisy)
 
 
 def _weights(away: Floats, hazard: Floats, halved: Floats, cells: int) -> Floats:
@@ -200,22 +200,22 @@ def _weights(away: Floats, hazard: Floats, halved: Floats, cells: int) -> Floats
     weighed = hazard * away
     ends = ((0, 0), (0, 0), (0, cells - away.shape[-1]))
     risk = np.cumsum(np.pad(weighed, ends), axis=-1)
-    both = [np.pad(own, ends) - risk for own in (halved * weighed, away)]
-    return np.stack(both, axis=2).reshape(len(away), -1, cells)
+    derivatives = [np.pad(derivative, ends) - risk for derivative in (halved * weighed, away)]
+    return np.stack(derivatives, axis=2).reshape(len(away), -1, cells)
 
 
 def _covariance(weights: Floats, noise: Noise) -> Floats:
     """Return the covariances of sums, in units of the variance of the noise, by polarisation."""
-    found = np.empty((len(weights),) * 2)
-    for place, own in enumerate(weights):
-        found[place] = (noise(own + weights).squares - noise(own - weights).squares) / 4
-    return found
+    covariance = np.empty((len(weights),) * 2)
+    for k, row in enumerate(weights):
+        covariance[k] = (noise(row + weights).squares - noise(row - weights).squares) / 4
+    return covariance
 
 
-def _tested(observed: Floats, expected: Floats, drawn: Floats, noisy: Floats) -> LogRank:
+def _tested(observed: Floats, expected: Floats, sampling: Floats, noisy: Floats) -> LogRank:
     df = len(observed) - 1
-    both, difference = (drawn + noisy)[:df, :df], (observed - expected)[:df]
-    statistic = float(difference @ np.linalg.pinv(both, hermitian=True) @ difference)
+    covariance, difference = (sampling + noisy)[:df, :df], (observed - expected)[:df]
+    statistic = float(difference @ np.linalg.pinv(covariance, hermitian=True) @ difference)
     noise_sd = np.sqrt(np.maximum(np.diag(noisy), 0.0))
     return LogRank(
         statistic, df, float(chdtrc(df, statistic)), observed, expected, np.asarray(noise_sd)

@@ -11,17 +11,21 @@ from dpmodels.noise.discrete import below
 from dpmodels.typing import Floats
 
 
-def found_with(share: float, scale: float, most: int) -> int:
+def found_with(share: float, scale: float, threshold: int) -> int:
     """Return the least number of rows with which a level is released with a probability."""
-    low, high = 0, 2 * most + 1
+    low, high = 0, 2 * threshold + 1
     while high - low > 1:
         tried = (low + high) // 2
-        enough = 1 - float(below(np.array([float(most - tried)]), scale, most)[0]) >= share
+        enough = (
+            1 - float(below(np.array([float(threshold - tried)]), scale, threshold)[0]) >= share
+        )
         low, high = (low, tried) if enough else (tried, high)
     return high
 
 
-def count_interval(noisy: Floats, scale: float, most: int, level: float) -> tuple[Floats, Floats]:
+def count_interval(
+    noisy: Floats, scale: float, threshold: int, level: float
+) -> tuple[Floats, Floats]:
     """Return both ends of intervals for the exact counts, shape (counts,) each.
 
     They hold the counts c for which a noisy one as far out has a probability of more than half of
@@ -33,12 +37,14 @@ def count_interval(noisy: Floats, scale: float, most: int, level: float) -> tupl
 
     def released(count: Floats, at: Floats) -> Floats:
         """Return the probability of at most `at` for a count, given that it is released."""
-        least = below(most - count, scale, most)
-        own = below(at - count, scale, most)
-        return np.clip((own - least) / np.maximum(1 - least, 1e-300), 0.0, 1.0)
+        below_threshold = below(threshold - count, scale, threshold)
+        below_value = below(at - count, scale, threshold)
+        return np.clip(
+            (below_value - below_threshold) / np.maximum(1 - below_threshold, 1e-300), 0.0, 1.0
+        )
 
-    lowest = np.maximum(noisy - most, 1.0) - 1
-    beyond = noisy + most + 1
+    lowest = np.maximum(noisy - threshold, 1.0) - 1
+    beyond = noisy + threshold + 1
     lower = _least_where(lambda c: 1 - released(c, noisy - 1) > half, lowest, beyond)
     upper = _least_where(lambda c: released(c, noisy) <= half, lowest, beyond) - 1
     return lower, np.maximum(upper, lower)

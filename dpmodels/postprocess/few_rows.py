@@ -19,11 +19,11 @@ from dpmodels.typing import Floats
 
 Whole = NDArray[np.int_]
 # A choice: a number of rows is told from none where it exceeds so many of its noise sds.
-TOLD = 4.0
+DETECTION_SDS = 4.0
 # However quiet the noise: less than a row is none, but for the rounding of rows on the lattice.
 HALF, GRAIN = 0.5, 2.0**-18
 # A choice: so many sds of the response is the mean of a cell from that of all rows.
-APART = 2.0
+CELL_SHIFT_SDS = 2.0
 
 
 class Layout(NamedTuple):
@@ -49,7 +49,7 @@ class Added(NamedTuple):
 
 
 def added(moments: Floats, row_noise: Floats, square_sd: Floats, layout: Layout) -> Added | None:
-    """Add rows to cells whose count is less than :data:`TOLD` of its noise sds.
+    """Add rows to cells whose count is less than :data:`DETECTION_SDS` of its noise sds.
 
     `moments` of rows a, of shape (size, size); `row_noise`, of the same shape, the covariance of
     the noise in their first row; `square_sd`, shape (size,), the sds of the noise in the squares of
@@ -71,7 +71,7 @@ def added(moments: Floats, row_noise: Floats, square_sd: Floats, layout: Layout)
     count = max(moments[0, 0], 1.0)
     squared = moments[-1, -1] / count - means[-1] ** 2 + 2 * square_sd[-1] / count
     largest = float(np.max(np.abs([end[-1] for end in layout.box]))) ** 2
-    variance = APART**2 * min(max(squared, 0.0), largest)
+    variance = CELL_SHIFT_SDS**2 * min(max(squared, 0.0), largest)
     added_moments = rows.T @ (weights[:, None] * rows)
     return Added(added_moments, variance * (rows.T @ (weights[:, None] ** 2 * rows)))
 
@@ -110,7 +110,7 @@ def _small(
     table = np.array(count_weights)
     counts = table @ moments[0]
     sds = np.sqrt(np.maximum(np.einsum("ij,ij->i", table @ row_noise, table), 0.0))
-    min_count = np.maximum(TOLD * sds, HALF + GRAIN * moments[0, 0])
+    min_count = np.maximum(DETECTION_SDS * sds, HALF + GRAIN * moments[0, 0])
     lacking = np.maximum(min_count - counts, 0.0)
     return [(cells[at], float(lacking[at])) for at in np.flatnonzero(lacking)]
 
@@ -189,7 +189,7 @@ def _slopes(moments: Floats, square_sd: Floats, layout: Layout) -> list[tuple[Fl
             1.0,
         )
         squares = moments[at, at] + identities.shift[at] * (total + moments[0, at])
-        lacking = TOLD * square_sd[at] - (squares - total**2 / n_rows)
+        lacking = DETECTION_SDS * square_sd[at] - (squares - total**2 / n_rows)
         if cell and lacking > 0:
             row = np.zeros(len(moments))
             row[at] = 1.0

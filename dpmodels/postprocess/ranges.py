@@ -30,7 +30,7 @@ NEAR = 0.05
 # Digits that the ends of a range are rounded to, of those of its length.
 DIGITS = 3
 # Of all rows, so many have to be in cells with rows that are told: a choice.
-TOLD = 0.25
+MIN_DETECTED_FRACTION = 0.25
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def found_range(
     """
     detected = told_cells(counts, noise)
     rows = np.where(detected, np.maximum(counts, 0.0), 0.0)
-    if not detected.any() or rows.sum() < TOLD * counts.sum():
+    if not detected.any() or rows.sum() < MIN_DETECTED_FRACTION * counts.sum():
         return None
     median_cell = int(np.searchsorted(np.cumsum(rows), rows.sum() / 2))
     middle = float(ends[median_cell] + ends[median_cell + 1]) / 2

@@ -41,7 +41,7 @@ WIDTHS, NARROWEST = 2, 4
 # How often noise alone tells of rows in some cell.
 SELDOM = 1e-3
 # Rows are told of where counts are so much likelier with them than without, in logarithms.
-TOLD = 10.0
+MIN_LOG_LIKELIHOOD_GAIN = 10.0
 # What is declared is kept if it is not so many times as long, an end if so near, in lengths.
 SHORTER, NEAR = 1.5, 0.05
 # Digits that the ends of a range are rounded to, of those of its length.
@@ -160,7 +160,7 @@ class _Fit:
         losses = sum(_losses(cells, middles, falls, rows) for cells in rounds)
         without = sum(float(_loss(cells.counts, cells.noise).sum()) for cells in rounds)
         best = float(np.min(losses))
-        if not without - best > TOLD:
+        if not without - best > MIN_LOG_LIKELIHOOD_GAIN:
             return None
         return cls(middles, ends, falls, np.exp(best - losses))
 

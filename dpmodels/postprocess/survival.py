@@ -22,7 +22,7 @@ from dpmodels.postprocess.protocol import rising
 from dpmodels.typing import Floats, Integers
 
 # A curve ends where fewer rows are at risk than so many sds of the noise in their number: a choice.
-TOLD: Final = 5.0
+DETECTION_SDS: Final = 5.0
 NOTHING: Final = 1e-12
 
 
@@ -36,7 +36,7 @@ def identified(risk: Floats, sds: Floats) -> int:
 
     A rule of released numbers and the law of their noise alone.
     """
-    detected = risk >= np.maximum(TOLD * sds, 0.5)
+    detected = risk >= np.maximum(DETECTION_SDS * sds, 0.5)
     return int(np.argmin(np.append(detected, False)))
 
 

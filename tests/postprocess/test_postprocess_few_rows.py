@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.postprocess.few_rows import TOLD
+from dpmodels.postprocess.few_rows import DETECTION_SDS
 from dpmodels.results.lm_fit import layout
 
 BOOK = dp.codebook(y=(0, 10), g=list("abcd"), h=["u", "v"], x=(0, 1))
@@ -34,7 +34,7 @@ def test_an_empty_level_gets_rows_until_its_count_is_told():
     way = np.eye(len(own.moments))[at] / known.factor[at]
     way[0] += row
     sd = np.sqrt(way @ own.score_noise(np.eye(len(way))[0]) @ way)
-    assert count == pytest.approx(TOLD * sd, rel=1e-6)
+    assert count == pytest.approx(DETECTION_SDS * sd, rel=1e-6)
 
 
 def test_levels_first_and_last_and_cells_are_found():
