@@ -1,10 +1,10 @@
-"""Released moments held to what is public of their products: some are 0, some are equal.
+"""Released moments constrained by public identities: some products are 0, some are equal.
 
-The exact moments of rows ``a`` are ``Σ c_k L_k`` with public matrices L where each product of two
-entries is a multiple of one of few functions of a row, of which ``c_k`` are the sums. Weighted
-least squares of the released entries on these is linear: it takes off noise, adds no bias, and
-what noise is left has a known covariance. An entry whose function no other entry has stays as it
-was released.
+If each product of two entries of a row ``a`` is a multiple of one of a few functions of the row,
+with sums ``c_k``, the exact moments are ``Σ c_k L_k`` with public matrices L. Weighted least
+squares of the released entries on these is linear: it removes noise without bias, and the
+remaining noise has a known covariance. An entry whose function no other entry shares stays as
+released.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Whole = NDArray[np.int_]
-# The function that is 0 for every row.
+# Index of the function that is 0 for every row.
 NONE = -1
 # A column whose origin lies farther from its middle, in half-ranges, would lose digits.
 FARTHEST = 100.0
-# Of the largest eigenvalue: a smaller one is taken for 0.
+# Fraction of the largest eigenvalue below which eigenvalues are taken as 0.
 _NOTHING = 1e-13
 
 
 class Identities(NamedTuple):
-    """What is public of the products of the entries of a row ``a = (1, z)``.
+    """Public identities between the products of the entries of a row ``a = (1, z)``.
 
-    `functions`, shape (size, size), says which function of a row each product of two entries of
-    ``(1, z) + shift`` is, and ``NONE`` where it is 0; it is `factor[i] * factor[j]` times it;
-    `shift` and `factor` have the shape (size,).
+    The product of entries i and j of ``(1, z) + shift`` is ``factor[i] * factor[j]`` times the
+    function of a row with the index ``functions[i, j]``, or 0 where that is ``NONE``. `functions`
+    has the shape (size, size), `shift` and `factor` (size,).
     """
 
     functions: Whole
@@ -45,10 +45,10 @@ class Identities(NamedTuple):
 
 @dataclass(frozen=True)
 class BoundNoise:
-    """The noise ``Σ ε_k L_k`` that is left in bound entries, ε of the given covariance.
+    """The remaining noise ``Σ ε_k L_k`` in constrained entries, ε of the given covariance.
 
     Entry ``(left, right)`` of ``B L_k Bᵀ``, where B adds `shift` times the constant to a row, is
-    `values`, for every place of `function` that is k.
+    `values` at each position where `function` is k.
     """
 
     left: Whole
@@ -59,13 +59,13 @@ class BoundNoise:
     covariance: Floats
 
     def _unshifted(self, vectors: Floats) -> Floats:
-        """Return ``B⁻ᵀ v``, columns by columns."""
+        """Return ``B⁻ᵀ v`` for each column v."""
         unshifted = np.array(vectors)
         unshifted[0] -= self.shift @ vectors
         return unshifted
 
     def sums(self, left: Floats, right: Floats) -> Floats:
-        """Return ``lᵀ L_k r`` for columns l and r alike, shape (functions, columns)."""
+        """Return ``lᵀ L_k r`` for paired columns l and r, shape (functions, columns)."""
         from scipy.sparse import csr_array
 
         left_vectors, right_vectors = self._unshifted(left), self._unshifted(right)
@@ -118,11 +118,11 @@ class BoundNoise:
 def bind(
     moments: Floats, variance: Floats, identities: Identities
 ) -> tuple[Floats, Floats, BoundNoise | None]:
-    """Hold noisy moments to identities.
+    """Constrain noisy moments by identities.
 
     `moments` of rows a, with independent noise of the given `variance`, both of shape (size, size).
-    Return them anew, the variance of entries that stay as released (0 elsewhere), and the noise of
-    the others; None where no entry is bound.
+    Returns the constrained moments, the variance of entries that stay as released (0 elsewhere),
+    and the noise of the others; None if no entry is constrained.
     """
     is_precise = np.abs(identities.shift) <= FARTHEST
     left, right = np.triu_indices(len(moments))
@@ -132,7 +132,7 @@ def bind(
     bound = usable & ((function == NONE) | (times[function] > 1))
     if not bound.any():
         return moments, variance, None
-    # What a bound entry says, it says beside the sums of its two columns.
+    # A constrained entry involves the sums of its two columns.
     touched = np.isin(np.arange(len(moments)), [0, *left[bound].tolist(), *right[bound].tolist()])
     bound |= (left == 0) & touched[right]
     free = ~bound & touched[left] & touched[right]
@@ -179,7 +179,7 @@ def _combinations(left: Whole, right: Whole, identities: Identities, numbers: Wh
 def _functions(
     parts: Iterable[tuple[Whole, Whole, Floats]], identities: Identities, numbers: Whole
 ) -> tuple[Whole, Whole, Floats]:
-    """Return of weighted sums of products which one, which function, and how much of it."""
+    """Return the nonzero terms of weighted sums of products: sum, function and coefficient."""
     entries = []
     for left, right, weight in parts:
         function = identities.functions[left, right]
@@ -193,9 +193,9 @@ def _functions(
 def _positions(
     bound: tuple[Whole, Whole], free: tuple[Whole, Whole], identities: Identities, numbers: Whole
 ) -> tuple[Whole, Whole, Whole, Floats]:
-    """Say where each function stands in the moments of a with its shift.
+    """Return the positions and coefficients of each function in the moments of shifted rows.
 
-    Of entries that stay as released what the shift brings is taken off again.
+    For entries that stay as released the terms of the shift are subtracted again.
     """
     free_left, free_right = free
     origin, shift = np.zeros_like(free_left), identities.shift

@@ -1,4 +1,4 @@
-"""From released moments to a covariance or correlation matrix with its noise law."""
+"""From released moments to a covariance or correlation matrix with its noise distribution."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from numpy.typing import NDArray
 from dpmodels.released import MomentNoise
 from dpmodels.typing import Floats
 
-# A choice: a variance known to less than this many of its noise sds is not divided by.
+# Noise sds that a variance must reach to be divided by: a choice.
 WEAK = 4.0
-# A variance this small beside the largest is none.
+# Fraction of the largest variance below which a variance is taken as 0.
 NOTHING = 1e-24
 
 
 @dataclass(frozen=True)
 class Covariance:
-    """A released symmetric matrix and what is known of the noise in it.
+    """A released symmetric matrix and the distribution of its noise.
 
     The noise is that of ``matrix = D (S - m mᵀ) D`` to first order, with independent noise in the
     second moment S, in the mean m and in the number of rows. The noise of the second moment about a
     public point m is the same.
 
-    `mean` is what was taken off, in the matrix' coordinates before multiplication by D: the noisy
-    mean, or a public point. `count` is the number of rows the moments were divided by, at least 1;
-    the standard deviations of `noise` are relative to it for ``count``, the others in the
+    `mean` is the subtracted centre, in the matrix' coordinates before multiplication by D: the
+    noisy mean, or a public point. `count` is the number of rows the moments were divided by, at
+    least 1; the standard deviations of `noise` are relative to it for ``count``, the others in the
     coordinates of `mean` and of S. `divisor` is D⁻¹: ones, standard deviations for a correlation
-    matrix (then `standardised`), or public units. The own variance of `weak` columns is not known
-    well enough to divide by.
+    matrix (then `standardised`), or public units. The variance of `weak` columns is too noisy to
+    divide by.
     """
 
     matrix: Floats
@@ -43,14 +43,14 @@ class Covariance:
 
     @property
     def variance_sd(self) -> Floats:
-        """Noise sd of each column's own variance before division, shape (columns,)."""
+        """Noise sd of each column's variance before division, shape (columns,)."""
         return np.hypot(self.noise.diagonal, 2 * self.mean * self.noise.mean)
 
     @property
     def diagonal_sd(self) -> Floats:
-        """Noise sd of the diagonal, but for what the number of rows adds, shape (columns,).
+        """Noise sd of the diagonal, except for that of the number of rows, shape (columns,).
 
-        The diagonal of a correlation matrix has no noise but for weak columns.
+        The diagonal of a correlation matrix has no noise except for weak columns.
         """
         noisy = self.weak if self.standardised else np.ones_like(self.weak)
         return np.where(noisy, self.variance_sd / self.divisor**2, 0.0)
@@ -75,7 +75,7 @@ def covariance(
     box: tuple[Floats, Floats],
     row_norm: float,
 ) -> Covariance:
-    """Divide released moments by the number of rows and take off the mean.
+    """Divide released moments by the number of rows and subtract the mean.
 
     `second` and its noise are of rows in the unit ball, which `row_norm` scales back; `max_rows` is
     the public number of rows, an upper bound on the number of complete rows; `box` is the public
@@ -118,7 +118,7 @@ def second_moment_about(
 ) -> Covariance:
     """Move a released second moment to another public point, and divide it by the rows.
 
-    The point is one in the ball of radius `row_norm`; the rest is as for :func:`covariance`.
+    The point lies in the ball of radius `row_norm`; other arguments are as for :func:`covariance`.
 
     With noise ``G`` in the second moment and ``e`` in the mean ``m``, both divided by the rows,
     ``S - p mᵀ - m pᵀ + p pᵀ`` has the noise ``G - p eᵀ - e pᵀ``: that of a covariance whose mean
@@ -150,10 +150,10 @@ def correlation(cov: Covariance) -> Covariance:
     """Divide by released standard deviations.
 
     A column whose released variance is below four times its noise sd is divided by that bound
-    instead and marked as weak: its correlations are understated, never inflated. What is said of
-    the noise then refers to the matrix with the same bounds; it is first-order, and where many
-    columns are close to their bounds the choice between the two biases eigenvalues down. Where the
-    noise has no known law the bound is a hundredth of the largest variance.
+    instead and marked as weak: its correlations are understated, never inflated. The noise
+    distribution then refers to the matrix with the same bounds; it is first-order, and if many
+    columns are close to their bounds the choice between the two biases eigenvalues down. If the
+    noise distribution is unknown the bound is a hundredth of the largest variance.
     """
     variances = np.diagonal(cov.matrix)
     largest = max(float(variances.max()), 0.0)
@@ -165,9 +165,9 @@ def correlation(cov: Covariance) -> Covariance:
     return replace(cov, matrix=matrix, divisor=divisor, weak=weak, standardised=True)
 
 
-# How far a box within a ball reaches in a direction, and how long its rows are.
+# Support function of a box within a ball, and the largest norm in it.
 
-# A choice: halving ends by itself once no number lies between its ends.
+# Most bisection steps; bisection also ends once no number lies between its ends.
 HALVINGS = 200
 
 
@@ -186,7 +186,7 @@ def support(direction: Floats, lower: Floats, upper: Floats, radius: float) -> f
     if np.linalg.norm(corner) <= radius:
         return float(direction @ corner)
     moving = direction != 0
-    # From here on every coordinate is at its end: the point is the corner.
+    # From this t on every coordinate is at its bound: the point is the corner.
     high = float(np.max(np.abs(corner[moving]) / np.abs(direction[moving])))
     low = 0.0
     for _ in range(HALVINGS):
@@ -205,8 +205,8 @@ def longest_in_box(reach: Floats, radius: float, divisor: Floats) -> float:
     `reach` is half the length of each side of the box, above 0, and `divisor` positive, both of
     shape (columns,).
 
-    The squares of t are shared out of ``radius²``, at most ``reach²`` each, and their sum over
-    ``divisor²`` is largest with the smallest divisors served first: a linear programme of one
+    The squares of t add up to at most ``radius²``, with at most ``reach²`` each, and their sum over
+    ``divisor²`` is largest if the smallest divisors come first: a linear program with one
     constraint.
     """
     left, total = radius**2, 0.0

@@ -2,8 +2,8 @@
 
 ``M = A + E``: A positive semidefinite, E symmetric normal noise of public standard deviation
 ``off`` off the diagonal and ``√2 off`` on it. All of it is post-processing. The eigenvectors are
-kept, so the best that any rule can do is the error of the (unknown) values ``v_iᵀ A v_i``; with
-``s = off √columns`` the noise alone fills [-2s, 2s].
+unchanged, so no rule can have less error than the (unknown) values ``v_iᵀ A v_i``; with
+``s = off √columns`` the eigenvalues of the noise alone fill [-2s, 2s].
 
 `auto` mixes, by an unbiased estimate of the risk, two estimates that need no smoothing width:
 Stein's isotonised values, good where the spectrum is spread, and "some outliers and one level",
@@ -71,7 +71,7 @@ def denoise(
 def denoise_values(
     values: Floats, off: float, rule: str | None = "auto", trace_cap: float | None = None
 ) -> Floats:
-    """Denoise eigenvalues; the order they come in is kept.
+    """Denoise eigenvalues, in their given order.
 
     `off` and `trace_cap` are as for `denoise`; every rule but None ends with the projection of
     `psd_values`:
@@ -81,8 +81,8 @@ def denoise_values(
       discrete form, made falling by pooling [1]_.
     - "spiked": ``√(y² - 4s²)`` above the bulk's edge 2s, else 0 [3]_; the best for few spikes and
       many columns.
-    - "psd": the nearest feasible values; nothing is known of the noise.
-    - None: the values as they are.
+    - "psd": the nearest feasible values; uses no knowledge of the noise.
+    - None: the values unchanged.
 
     .. [1] Stein, C. (1986). "Lectures on the theory of estimation of many parameters." Journal of
        Soviet Mathematics 34, 1373-1403.
@@ -122,7 +122,7 @@ def _psd(values: Floats) -> Floats:
     return values
 
 
-# Eigenvalues in units of the noise and in falling order, in and out.
+# Functions of eigenvalues in units of the noise, in decreasing order.
 RULES: dict[str, Callable[[Floats], Floats]] = {
     "auto": _auto,
     "invariant": _invariant,
@@ -132,7 +132,7 @@ RULES: dict[str, Callable[[Floats], Floats]] = {
 
 
 def _check(off: float, rule: str | None, trace_cap: float | None) -> None:
-    """Refuse arguments outside their ranges."""
+    """Raise ArgumentError for arguments outside their ranges."""
     if not (math.isfinite(off) and off >= 0):
         raise ArgumentError(f"off = {off}; give a noise standard deviation, 0 or above")
     if rule is not None and rule not in RULES:
@@ -151,9 +151,9 @@ def _check(off: float, rule: str | None, trace_cap: float | None) -> None:
 #
 #     ``Σ φ_i² - 2 Σ φ_i t_i + 4 Σ ∂φ_i/∂y_i``,  ``t_i = y_i - 2 Σ_{j≠i} 1/(y_i - y_j)``.
 #
-# ``t`` are the Stein values: unbiased for ``v_iᵀ A v_i``, far too rough to be used as they are, and
-# right in sum over any block of eigenvalues that is apart from the others. Values are in units of
-# the off-diagonal standard deviation and in falling order throughout.
+# ``t`` are the Stein values: unbiased for ``v_iᵀ A v_i``, but too variable to use directly; their
+# sum over any well-separated block of eigenvalues is accurate. Values are in units of the
+# off-diagonal standard deviation and in decreasing order throughout.
 #
 # .. [1] Stein, C. (1986). "Lectures on the theory of estimation of many parameters." Journal of
 #    Soviet Mathematics 34, 1373-1403.
@@ -165,7 +165,7 @@ def _check(off: float, rule: str | None, trace_cap: float | None) -> None:
 
 # Variance of each isometric coordinate of the noise.
 VARIANCE = 2.0
-# Eigenvalues closer than this count as one; noise of a continuous law has no ties.
+# Eigenvalues closer than this are ties; continuous noise has none.
 TIE = 1e-8
 # A choice: log odds against each further outlier, before the data are seen.
 OUTLIER_PRICE = 2.0
@@ -175,10 +175,10 @@ ISOTONIC_PRICE = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Stein:
-    """Stein values and how steeply they move with the eigenvalues.
+    """Stein values and their sensitivity to the eigenvalues.
 
     The values ``t_i`` add up to the trace; `stiffness` is ``2/(y_i - y_j)²``, zero on the diagonal:
-    the slope ``∂t_i/∂y_i`` is one more than the sum of row i.
+    the derivative ``∂t_i/∂y_i`` is 1 plus the sum of row i.
     """
 
     values: Floats
@@ -189,7 +189,7 @@ class Stein:
 class Estimate:
     """Eigenvalues ``φ_i`` of an estimate and its divergence ``Σ ∂φ_i/∂y_i``.
 
-    Of an average of models the divergence is the average of theirs.
+    The divergence of an average of models is the average of their divergences.
     """
 
     values: Floats
@@ -206,9 +206,9 @@ def stein(values: Floats) -> Stein:
 
 
 def pool(values: Floats) -> list[tuple[int, int]]:
-    """Return the blocks ``[start, stop)`` of the nearest falling sequence.
+    """Return the blocks ``[start, stop)`` of the nearest nonincreasing sequence.
 
-    The sequence is the mean of each block: adjacent violators are pooled.
+    Its value in each block is the block's mean: adjacent violators are pooled.
     """
     blocks: list[tuple[float, int, int]] = []
     for position, value in enumerate(values.tolist()):
@@ -221,9 +221,9 @@ def pool(values: Floats) -> list[tuple[int, int]]:
 
 
 def isotonic(spectrum: Stein, lower: float = 0.0) -> Estimate:
-    """Return Stein's isotonised values: the nearest falling sequence, 0 from `lower` down.
+    """Return Stein's isotonised values: the nearest nonincreasing sequence, 0 up to `lower`.
 
-    Pairs inside a pooled block cancel, which leaves nothing to be smoothed.
+    Pairs inside a pooled block cancel, so no smoothing is needed.
     """
     values, divergence = np.zeros_like(spectrum.values), 0.0
     for start, stop in pool(spectrum.values):
@@ -239,8 +239,8 @@ def isotonic(spectrum: Stein, lower: float = 0.0) -> Estimate:
 def plateau(spectrum: Stein) -> Estimate:
     """Average the models "k outliers, and one level for all the rest".
 
-    Outliers keep their Stein values; the level makes the trace that of the released matrix. Each k
-    weighs ``exp(-risk / 4σ²)``, the temperature of [3]_, times ``exp(-2k)``.
+    Outliers keep their Stein values; the level is such that the trace is that of the released
+    matrix. Each k has the weight ``exp(-risk / 4σ²)``, the temperature of [3]_, times ``exp(-2k)``.
     """
     t, stiffness, size = spectrum.values, spectrum.stiffness, len(spectrum.values)
     outliers = np.arange(size)
@@ -261,8 +261,8 @@ def plateau(spectrum: Stein) -> Estimate:
 def mixture(spectrum: Stein) -> Floats:
     """Mix plateau and isotonic values by their estimated risk.
 
-    The convex combination of least estimated risk and the plateau itself are weighed as the models
-    of `plateau` are.
+    The convex combination of smallest estimated risk and the plateau itself are weighted like the
+    models of `plateau`.
     """
     simple, rough = plateau(spectrum), isotonic(spectrum)
     step = rough.values - simple.values
@@ -279,16 +279,15 @@ def mixture(spectrum: Stein) -> Floats:
 
 
 def _before(terms: Floats) -> Floats:
-    """Return the sum of the terms before each place."""
+    """Return the sum of the terms before each index."""
     return np.asarray(np.cumsum(terms) - terms)
 
 
-# Shrink the eigenvalues of a noisy symmetric matrix whose truth may have either sign.
+# Shrink the eigenvalues of a noisy symmetric matrix whose true eigenvalues may have either sign.
 #
-# As above, for what is left of a released matrix after a guess of it
-# was taken off: the truth is near zero, not positive.
+# As above, for a released matrix less a prediction of it: the truth is near zero, not positive.
 
-# A choice: how much a divergence counts against the isotonic values, which follow the noise.
+# Factor on the divergence of the isotonic values, which follow the noise: a choice.
 CAUTION = 2.0
 
 
@@ -297,8 +296,8 @@ def denoise_signed(matrix: Floats, off: float, rule: str | None = "auto") -> Flo
 
     `off` is the noise sd off the diagonal, √2 times as large on it. Rules are those of
     :func:`dpmodels.postprocess.denoise_values`, but symmetric in sign: "auto" mixes "outliers of
-    either sign, and zero for the rest" with Stein's isotonised values; "invariant" takes the
-    latter; "spiked" is ``sign(y) √(y² - 4s²)``. Any other returns the matrix as it is.
+    either sign, and zero for the rest" with Stein's isotonised values; "invariant" uses the
+    latter; "spiked" is ``sign(y) √(y² - 4s²)``. Any other rule returns the matrix unchanged.
     """
     shrink = SIGNED_RULES.get(rule or "")
     if shrink is None or off == 0:
@@ -312,7 +311,7 @@ def denoise_signed(matrix: Floats, off: float, rule: str | None = "auto") -> Flo
 def outliers(values: Floats, spectrum: Stein) -> Estimate:
     """Average the models "k outliers of either sign, and zero for all the rest".
 
-    Outliers, the largest in size first, keep their Stein values; each k weighs as in
+    Outliers, the largest in size first, keep their Stein values; each k has the weight of
     :func:`dpmodels.postprocess.denoise.plateau`.
     """
     order = np.argsort(-np.abs(values), kind="stable")
@@ -348,7 +347,7 @@ def _signed_spiked(values: Floats) -> Floats:
     return np.sign(values) * np.sqrt(np.maximum(values**2 - 4 * len(values), 0))
 
 
-# Eigenvalues in units of the noise and in falling order, in and out.
+# Functions of eigenvalues in units of the noise, in decreasing order.
 SIGNED_RULES: dict[str, Callable[[Floats], Floats]] = {
     "auto": _signed_auto,
     "invariant": _signed_invariant,
@@ -360,10 +359,10 @@ SIGNED_RULES: dict[str, Callable[[Floats], Floats]] = {
 
 
 class Increment(NamedTuple):
-    """What a radius adds to the second moment clipped to the next smaller one.
+    """The increase of the second moment from one clipping radius to the next larger one.
 
     `matrix` has noise of sd `off` off the diagonal and √2 times as much on it; `trace` is that of
-    the same matrix before noise, released with noise of its own.
+    the same matrix before noise, released separately with noise.
     """
 
     matrix: Floats
@@ -374,12 +373,12 @@ class Increment(NamedTuple):
 def accumulate(
     increments: Sequence[Increment], rule: str | None = "auto", trace_cap: float | None = None
 ) -> Floats:
-    """Estimate the sum of increments, given from the outside in, from the inside out.
+    """Estimate the sum of increments, which are ordered from the outermost to the innermost.
 
-    The innermost is denoised. To clip rows further out changes their second moment in proportion,
-    roughly: so the estimate so far, times the ratio of the released traces, predicts the next
-    increment, and only what the released one differs by is denoised, with no preference of sign.
-    With the rules "psd" and None nothing is shrunk: the positive part of the sum.
+    The innermost is denoised first. Clipping at a larger radius changes the second moment roughly
+    in proportion, so the estimate so far, times the ratio of the released traces, predicts the next
+    increment; only the difference to the released one is denoised, symmetric in sign. With the
+    rules "psd" and None the result is the positive part of the sum, without shrinkage.
     """
     if rule in ("psd", None):
         total = sum((increment.matrix for increment in increments[1:]), increments[0].matrix)
@@ -396,7 +395,7 @@ def accumulate(
     return nearest_psd(estimate, trace_cap) if trace_cap is not None else estimate
 
 
-# Symmetric matrices by their eigenvalues: taken apart, put together, the nearest without noise.
+# Symmetric matrices by their eigenvalues: decomposition, recomposition, projection.
 
 
 @dataclass(frozen=True)
@@ -424,7 +423,7 @@ def eigen(matrix: Floats) -> Eigen:
 def nearest_psd(matrix: Floats, trace_cap: float | None = None) -> Floats:
     """Return the positive semidefinite matrix nearest in Frobenius norm.
 
-    The set is convex and holds the matrix before noise: the error of a released one can only fall.
+    The set is convex and contains the matrix before noise, so the projection reduces the error.
     `trace_cap` is a positive public upper bound on the trace.
 
     >>> import numpy as np
@@ -440,8 +439,8 @@ def nearest_psd(matrix: Floats, trace_cap: float | None = None) -> Floats:
 def psd_values(values: Floats, trace_cap: float | None = None) -> Floats:
     """Project eigenvalues onto ``values >= 0`` and ``sum <= trace_cap``.
 
-    Beyond the bound it is the projection onto a simplex [1]_: one constant is taken off every value
-    before the negative ones become zero.
+    Beyond the bound it is the projection onto a simplex [1]_: one constant is subtracted from every
+    value before the negative ones become zero.
 
     .. [1] Held, M., Wolfe, P. and Crowder, H. P. (1974). "Validation of subgradient optimization."
        Mathematical Programming 6, 62-88.
@@ -457,7 +456,7 @@ def psd_values(values: Floats, trace_cap: float | None = None) -> Floats:
     levels = (np.cumsum(ordered) - trace_cap) / np.arange(1, len(ordered) + 1)
     last = np.flatnonzero(ordered > levels)[-1]
     projected = np.maximum(positive - levels[last], 0.0)
-    # Differences of numbers far above the bound have lost digits of it.
+    # Differences of numbers far above the bound lose digits.
     return np.asarray(projected * min(trace_cap / projected.sum(), 1.0))
 
 

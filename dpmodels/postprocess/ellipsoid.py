@@ -1,6 +1,6 @@
-"""Where rows lie, from released counts and rough moments: spreads, axes and a radius.
+"""Location of the rows from released counts and rough moments: spreads, axes and a radius.
 
-All lengths are in units of the scaled columns. Everything here is made of released values.
+All lengths are in units of the scaled columns. All inputs are released values.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import numpy as np
 from dpmodels.released import MomentNoise
 from dpmodels.typing import Floats
 
-# A choice: a column may reach so many times as far as its rows are told of, but no cell is.
+# Assumed reach of undetected rows, in multiples of the largest detected radius: a choice.
 BEYOND = 8.0
-# Of a told spread: rough moments of shortened rows say no less of it.
+# Smallest variance from rough moments of clipped rows, in units of the detected spread.
 SHORTENED = 0.1
-# Of correlations, the least variance of a direction: on the lattice thinner ones are rounding.
+# Smallest variance of a direction of correlations; smaller ones are rounding on the lattice.
 THINNEST = 1e-6
-# A choice: tails fall off at least as this power of the length, or no variance could be told.
+# Slowest power of the length by which tails fall off; variances need it. A choice.
 SLOWEST = 3.0
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Released numbers of rows by size, up to each radius.
+    """Released counts of rows by size, up to each radius.
 
-    `counts` has the shape (radii,) or (columns, radii), `sd` is the noise of each of them.
+    `counts` has the shape (radii,) or (columns, radii), `sd` is the noise sd of each count.
     """
 
     radii: Floats
@@ -37,7 +37,7 @@ class Cells:
 
     @property
     def told(self) -> Floats:
-        """The counts that are told from noise, 0 for the others.
+        """The counts that exceed their noise, 0 for the others.
 
         The largest of k normal variables seldom exceeds ``√(2 log k) + 1``.
         """
@@ -45,26 +45,26 @@ class Cells:
         return np.where(self.counts > faint, self.counts, 0.0)
 
     def beyond(self, radius: float) -> tuple[float, float]:
-        """Return the share of the rows that are longer than one of the radii, and its noise."""
+        """Return the fraction of rows longer than one of the radii, and its noise sd."""
         rows, longer = max(float(self.counts.sum()), 1.0), self.radii > radius
         return float(self.counts[longer].sum()) / rows, self.sd * math.sqrt(longer.sum()) / rows
 
 
 class Spreads(NamedTuple):
-    """How far rows are from a centre, column by column, each of the shape (columns,)."""
+    """Distances of rows from a centre by column, each of shape (columns,)."""
 
-    # The root mean square of the rows in told cells; the largest radius where there are none.
+    # Root mean square of the rows in detected cells; the largest radius if there are none.
     told: Floats
-    # The same with the rows that no cell may tell of, as many as the noise of one, farther out.
+    # The same plus rows hidden farther out, as many as the noise sd of one cell.
     safe: Floats
-    reach: Floats  # The largest told radius
+    reach: Floats  # Largest detected radius
 
 
 def spreads(cells: Cells, rows: float, farthest: Floats) -> Spreads:
-    """Return spreads by column; `farthest`, shape (columns,), is how far a row can be."""
+    """Return spreads by column; `farthest`, shape (columns,), is the largest possible distance."""
     detected = cells.told
     any_detected = detected.any(axis=1)
-    # Rows of a cell are about half-way between its ends.
+    # Rows of a cell are about half-way between its bounds.
     middles = cells.radii * math.sqrt(float(cells.radii[0] / cells.radii[1]))
     mean = (detected @ middles**2) / np.maximum(detected.sum(axis=1), 1.0)
     rms = np.where(any_detected, np.sqrt(mean), cells.radii[-1])
@@ -79,7 +79,7 @@ class Shape(NamedTuple):
     """An ellipsoid about the rows: they are ``centre + axes @ u``, u of about equal spread."""
 
     centre: Floats
-    covariance: Floats  # What rows are taken to have, with no direction lost in noise
+    covariance: Floats  # Estimate for the rows, with every eigenvalue above the noise
     axes: Floats  # Shape (columns, columns), invertible
 
 
@@ -91,12 +91,12 @@ def shape(
     spread_by_column: Spreads,
     centre: Floats,
 ) -> Shape:
-    """Return axes along which rows spread equally, as far as rough moments tell.
+    """Return axes along which rows have about equal spread, from rough moments.
 
-    `mean` and `second` are means over rows in units of the told spreads about `centre`, `noise`
-    that of their sums over rows. A column's length is then multiplied by the root of how many
-    spreads it reaches: of lengths that have one sum of squares of ``reach / weight``, these leave
-    the least sum of squares of ``weight``, which the noise in the coefficients grows with.
+    `mean` and `second` are means over rows in units of the detected spreads about `centre`, `noise`
+    is that of their sums over rows. Each column's length is then multiplied by the root of its
+    reach in spreads: for a given sum of squares of ``reach / weight`` these weights minimise the
+    sum of squares of ``weight``, and so the noise in the coefficients.
     """
     size = len(centre)
     lost = size * (noise.mean / count) ** 2
@@ -120,11 +120,10 @@ def shape(
 
 
 def _response_apart(correlation: Floats) -> Floats:
-    """Return a root of a correlation matrix whose last column is of the response alone.
+    """Return a root of a correlation matrix whose last column affects the response only.
 
-    The length of a row is then that of its terms and of its residual, each for itself: where
-    residuals are symmetric, shortening by it leaves the line where it is, also where their spread
-    depends on the terms.
+    The norm of a row then depends on its terms and its residual separately: for symmetric residuals
+    clipping by the norm leaves the regression line unchanged, also under heteroscedasticity.
     """
     values, vectors = np.linalg.eigh(correlation[:-1, :-1])
     roots = np.sqrt(np.maximum(values, THINNEST))
@@ -137,10 +136,10 @@ def _response_apart(correlation: Floats) -> Floats:
 
 
 def tail(cells: Cells) -> Floats:
-    """Return told numbers of rows by length, and those to be feared beyond the last told cell.
+    """Return detected counts by length, and assumed ones beyond the last detected cell.
 
-    They fall off by the power of the length by which the told ones do from their median on, times
-    what the cells beyond leave possible: their own size and one sd of it.
+    These fall off by the same power of the length as detected counts beyond their median, times the
+    largest size that the cells beyond allow: their estimate plus one sd.
     """
     counts = cells.told
     occupied = np.flatnonzero(counts)
@@ -162,14 +161,14 @@ def tail(cells: Cells) -> Floats:
 
 
 class Radius(NamedTuple):
-    """A radius, and the error of a coordinate of X'y by noise and by what is cut off."""
+    """A clipping radius, and the error of a coordinate of X'y from noise and clipping."""
 
     length: float
     error: float
 
 
 def radius(cells: Cells, columns: int, off: float, bias_fraction: float) -> Radius | None:
-    """Return where noise and what is cut off the squares of the rows are least.
+    """Return the radius with the smallest error from noise and clipping.
 
     `off` is the noise sd of an entry in the unit ball; the fraction `bias_fraction` of the squares
     cut off biases the coefficients in one direction. None where no cell is detected.
@@ -184,10 +183,10 @@ def radius(cells: Cells, columns: int, off: float, bias_fraction: float) -> Radi
 
 
 def sensitivity_to_noise(covariance: Floats, axes: Floats) -> float:
-    """Return how far noise in moments along axes moves the coefficients.
+    """Return the effect of noise in moments along axes on the coefficients.
 
-    The root mean square over the coefficients of the last column on the others, each in its own
-    standard error, for the same noise in every entry of the second moment of u where the rows are
+    The root mean square over the coefficients of the last column on the others, each in units of
+    its standard error, for equal noise in every entry of the second moment of u where the rows are
     ``axes @ u``; up to a factor that is the same for all axes.
     """
     terms, response = covariance[:-1, :-1], covariance[:-1, -1]

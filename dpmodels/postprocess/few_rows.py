@@ -1,9 +1,9 @@
-"""Cells of so few rows that noise swamps them, and the rows that are added to them.
+"""Pseudo-rows for cells with too few rows for the noise.
 
-What a level of no rows does to the other coefficients is a division by noise. Rows at the means of
-all, public or released numbers, are added to such a cell until its count stands clear of its noise:
-what comes of the cell is then that it is like the rest, and the others are as without it. How far
-the cell really is from the rest, squared, is a variance that goes along.
+An empty level would make other coefficients a division by noise. Rows at the overall means, which
+are public or released, are added to such a cell until its count clearly exceeds its noise: its
+estimate then equals that of the other cells, and the other coefficients are as without it. The
+squared distance of the cell from the others enters as a variance.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from dpmodels.postprocess.bound import NONE, Identities
 from dpmodels.typing import Floats
 
 Whole = NDArray[np.int_]
-# A choice: a number of rows is told from none where it exceeds so many of its noise sds.
+# Noise sds above which a count is taken as distinguishable from 0: a choice.
 DETECTION_SDS = 4.0
-# However quiet the noise: less than a row is none, but for the rounding of rows on the lattice.
+# Smallest count of a cell however small the noise: half a row, and the rounding on the lattice.
 HALF, GRAIN = 0.5, 2.0**-18
-# A choice: so many sds of the response is the mean of a cell from that of all rows.
+# Assumed distance of a cell's mean from the overall mean, in sds of the response: a choice.
 CELL_SHIFT_SDS = 2.0
 
 
 class Layout(NamedTuple):
-    """Which columns of a row ``a = (1, z)`` are monomials of which cells.
+    """The cells that the columns of a row ``a = (1, z)`` indicate.
 
-    `levels`, shape (size, categories), and `numbers`, shape (size, numbers), as
-    :class:`dpmodels.formula.coding.Cells` says, with `sizes` the categories' numbers of levels;
-    `box` is the public range of z, the constant's among them.
+    `levels`, shape (size, categories), and `numbers`, shape (size, numbers), as in
+    :class:`dpmodels.formula.coding.Cells`; `sizes` are the numbers of levels of the categories;
+    `box` is the public range of each entry, including the constant.
     """
 
     identities: Identities
@@ -42,7 +42,7 @@ class Layout(NamedTuple):
 
 
 class Added(NamedTuple):
-    """Moments of added rows, and the covariance of what they do: both of shape (size, size)."""
+    """Moments of added rows, and the covariance of their effect: both of shape (size, size)."""
 
     moments: Floats
     pull: Floats
@@ -51,9 +51,9 @@ class Added(NamedTuple):
 def added(moments: Floats, row_noise: Floats, square_sd: Floats, layout: Layout) -> Added | None:
     """Add rows to cells whose count is less than :data:`DETECTION_SDS` of its noise sds.
 
-    `moments` of rows a, of shape (size, size); `row_noise`, of the same shape, the covariance of
-    the noise in their first row; `square_sd`, shape (size,), the sds of the noise in the squares of
-    columns about the columns' origin. None where no cell is so small.
+    `moments` of rows a have the shape (size, size); `row_noise`, of the same shape, is the
+    covariance of the noise in their first row; `square_sd`, shape (size,), are noise sds of the
+    sums of squares of columns about their origin. None if no cell is so small.
     """
     means = np.clip(moments[0] / max(moments[0, 0], 1.0), *layout.box)
     additions = [
@@ -77,7 +77,7 @@ def added(moments: Floats, row_noise: Floats, square_sd: Floats, layout: Layout)
 
 
 def _maximal(levels: Whole) -> list[tuple[int, ...]]:
-    """Return the sets of categories of columns that no other column's set holds."""
+    """Return the maximal sets of categories among those of the columns."""
     sets = {tuple(np.flatnonzero(row != NONE).tolist()) for row in levels}
     nonempty = [subset for subset in sets if subset]
     return sorted(
@@ -90,7 +90,7 @@ def _maximal(levels: Whole) -> list[tuple[int, ...]]:
 def _small(
     within: tuple[int, ...], moments: Floats, row_noise: Floats, layout: Layout
 ) -> list[tuple[dict[int, int], float]]:
-    """Return the small cells of some categories, and how many rows each of them lacks."""
+    """Return the small cells of the categories `within`, and the number of rows each lacks."""
     levels = layout.levels
     pure = np.asarray(~layout.numbers.any(axis=1))
     column_of = {tuple(row): at for at, row in enumerate(levels.tolist()) if pure[at]}
@@ -121,7 +121,7 @@ def _count_weights(
     column_of: dict[tuple[int, ...], int],
     layout: Layout,
 ) -> Floats | None:
-    """Return the weights of the columns' sums in the count of a cell, None for lack of a column.
+    """Return the weights of the columns' sums in the count of a cell; None if a column is missing.
 
     `coded_levels` are the levels with a column, by category; `column_of` the columns, by level.
     """
@@ -143,15 +143,15 @@ def _count_weights(
 
 
 def _signed_levels(level: int, coded_levels: list[int]) -> list[tuple[int, float]]:
-    """Return the levels whose counts add up to that of a level, each with its sign."""
+    """Return the levels, with signs, whose counts add up to that of a level."""
     if level in coded_levels:
         return [(level, 1.0)]
-    # A level without a column is all rows less those of the other levels.
+    # The reference level: all rows less those of the coded levels.
     return [(NONE, 1.0), *((coded, -1.0) for coded in coded_levels)]
 
 
 def _row(cell: dict[int, int], means: Floats, layout: Layout) -> Floats:
-    """Return a row of a cell at the means of all."""
+    """Return a row in a cell, at the overall means."""
     identities, levels, numbers = layout.identities, layout.levels, layout.numbers
     within = list(cell)
     column_levels, cell_levels = levels[:, within], np.array([cell[f] for f in within])
@@ -175,7 +175,7 @@ def _row(cell: dict[int, int], means: Floats, layout: Layout) -> Floats:
 
 
 def _slopes(moments: Floats, square_sd: Floats, layout: Layout) -> list[tuple[Floats, float]]:
-    """Return rows that lack a number's slope apart in a cell, and how many of each."""
+    """Return rows to add to the interactions of a number with small cells, and how many of each."""
     identities, levels = layout.identities, layout.levels
     column_of = {
         tuple(row): at for at, row in enumerate(levels.tolist()) if not layout.numbers[at].any()

@@ -1,4 +1,4 @@
-"""Counts of cells in an order that have noise of their own each."""
+"""Counts of ordered cells with independent noise in each cell."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, balanced, whole, wh
 from dpmodels.released import CountsRelease
 from dpmodels.typing import Floats, Integers
 
-# Choices: so many cells of a group, or nodes above them, are made whole at once, more of them from
-# the top down, with so many children a node.
+# Choices: most cells of a group, or nodes above them, that are rounded together; with more cells
+# rounding goes from the top down, with this many children per node.
 AT_ONCE = 16
 CHILDREN = 4
 _POWERS = (1, 2, 3, 4)
@@ -22,17 +22,16 @@ _POWERS = (1, 2, 3, 4)
 
 @dataclass(frozen=True, eq=False)
 class FlatCounts:
-    """Counts with independent noise, but for a public total that they share.
+    """Counts with independent noise, except that they may share a public total.
 
-    Whole counts of many cells in a line begin with a few long runs of them, whose running totals
-    are made to rise: the true ones do, so that no noise takes these farther away. From there they
-    go down by the sums of shorter runs: what cutting at 0 adds to a cell is taken from its
-    neighbours, not from all cells alike.
+    Integer counts of many cells in a row start from a few long runs, whose running totals are made
+    nondecreasing, like the true ones. From there they follow the sums of shorter runs: what
+    truncation at 0 adds to a cell is subtracted from its neighbours, not from all cells.
     """
 
     release: CountsRelease
     shape: tuple[int, ...]  # groups, cells
-    above: Hierarchy | None = None  # By which many are made whole where they are in no line
+    above: Hierarchy | None = None  # Nodes used for rounding if cells are not in a row
 
     unlawful = ""
 
@@ -52,7 +51,7 @@ class FlatCounts:
 
     @cached_property
     def whole(self) -> Integers:
-        """Of each group in turn, the incomplete rows last."""
+        """Integer counts by group, the incomplete rows last."""
         if self.shape[1] <= AT_ONCE:
             return whole(self._balanced, self.release.rows)
         if self.above is not None:
@@ -77,7 +76,7 @@ class FlatCounts:
     def along(
         self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
     ) -> Spread:
-        """Return the noise in a sum a cell."""
+        """Return the noise in one sum per cell."""
         n_before = np.arange(self.shape[1])
         first, last = (np.asarray(weight, dtype=float) for weight in (before, after))
         n_after = len(n_before) - 1 - n_before
@@ -95,7 +94,7 @@ class FlatCounts:
         outside: Floats,
         other_groups: Floats = NO_WEIGHT,
     ) -> Spread:
-        """Return the noise in ranges of cells, and what is outside them."""
+        """Return the noise in sums with one weight inside a range of cells and one outside."""
         n_inside = stops - starts
         n_outside = self.shape[1] - n_inside
         within, beyond = (np.asarray(weight, dtype=float) for weight in (inside, outside))
@@ -104,7 +103,7 @@ class FlatCounts:
         )
 
     def _shared(self, sums: Sequence[Floats], other_groups: Floats) -> Spread:
-        """Take the part of the public total off, of sums of powers of the weights."""
+        """Adjust sums of powers of the weights for the public total."""
         n_others = (self.shape[0] - 1) * self.shape[1]
         first, second, third, fourth = (
             power_sum + n_others * other_groups**power

@@ -1,4 +1,4 @@
-"""From a release of cells in an order to their counts, by which sums were released."""
+"""From a release of ordered cells to their counts, by the kind of released sums."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from dpmodels.postprocess.wavelet import WaveletCounts
 from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
 from dpmodels.typing import Floats, Integers
 
-# Weights of cells that are held at once: a choice.
+# Most weights of cells in memory at once: a choice.
 AT_ONCE = 2_000_000
 
 
 class Sums(NamedTuple):
-    """A kind of sums: how many of a group there are, by cells and fan-out, and what reads them."""
+    """A kind of sums: their number per group by cells and fan-out, and the class of counts."""
 
     numbers: Callable[[tuple[int, ...], int], int]
     counts: Callable[[SumsRelease], OrderedCounts]
@@ -41,7 +41,7 @@ SUMS: Final[Mapping[str, Sums]] = {
 def ordered(
     release: CountsRelease | SumsRelease | RunsRelease, shape: tuple[int, ...]
 ) -> OrderedCounts:
-    """Return the counts of a table of so many groups, and cells of each variable."""
+    """Return the counts of a table; `shape` is the number of groups, then cells by variable."""
     if isinstance(release, CountsRelease):
         return FlatCounts(release, shape) if len(shape) == 2 else plane_counts(release, shape)
     if isinstance(release, RunsRelease):
@@ -50,7 +50,7 @@ def ordered(
 
 
 def numbers(release: SumsRelease) -> int:
-    """Return how many numbers a release of such a shape has, the incomplete rows among them."""
+    """Return the number of values in a release, including the incomplete rows."""
     groups, *cells = release.shape
     return groups * SUMS[release.sums].numbers(tuple(cells), release.fanout) + 1
 
@@ -63,9 +63,9 @@ def within(
     outside: Floats,
     other_groups: Floats = NO_WEIGHT,
 ) -> Spread:
-    """Return the noise in ranges of cells as :class:`RangedCounts` do, whatever the counts.
+    """Return the noise in ranges of cells as :class:`RangedCounts` does, for any counts.
 
-    A range may be empty here.
+    Ranges may be empty here.
     """
     size, empty = counts.cells.shape[1], stops <= starts
     inside = np.where(empty, outside, inside)

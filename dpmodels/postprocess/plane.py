@@ -1,13 +1,13 @@
-"""Nodes above the cells of a plane: blocks of b by b nodes under each, level by level.
+"""Nodes above the cells of a plane: each has blocks of b by b nodes below it, level by level.
 
-Cells are put in an order in which the children of every node stand together, so that all that is
-said of a :class:`~dpmodels.postprocess.hierarchy.Hierarchy` holds for the plane.
+Cells are ordered such that the children of every node are adjacent, so a
+:class:`~dpmodels.postprocess.hierarchy.Hierarchy` applies to the plane.
 
-*Theorem.* Let the blocks of one level be of equally many cells. By least squares a block stands in
-the sum over a rectangle with the share a of its cells that are inside, which is a product of two
-shares, one along each axis. A node with B children, whose best counts have the variance u each,
-adds ``u (sum a_c² - B A²)`` to the variance of the sum, and A is the mean of the a_c. So with S the
-sum of ``E a²`` over the blocks of a level, over all rectangles, the mean rectangle has the variance
+*Theorem.* Let the blocks of one level have equally many cells. In the least-squares sum over a
+rectangle a block has as weight a the fraction of its cells inside, a product of two fractions, one
+along each axis. A node with B children, whose best estimates have the variance u each, adds ``u
+(sum a_c² - B A²)`` to the variance of the sum, A the mean of the a_c. So with S the sum of ``E a²``
+over the blocks of a level, over all rectangles, the mean rectangle has the variance
 
     u_1 S_1 + sum over levels l > 1 of u_l (S_l - B_l S_(l-1)),
 
@@ -38,19 +38,19 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """The nodes above cells in rows and columns; `place` is where in the order each cell stands."""
+    """The nodes above cells in rows and columns; `place` is the position of each cell."""
 
     hierarchy: Hierarchy
     place: NDArray[np.intp]  # shape (rows, columns)
 
     @property
     def order(self) -> NDArray[np.intp]:
-        """Which cell, row by row, stands at each place."""
+        """The cell, counted row by row, at each position."""
         return np.argsort(self.place.ravel())
 
 
 def plane(shape: Sizes, side: int) -> Plane:
-    """Put nodes above cells in a plane, of `side` by `side` children each, or nearly so.
+    """Build the nodes above cells in a plane, with about `side` by `side` children each.
 
     >>> plane((4, 4), 2).place.tolist()
     [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]
@@ -75,7 +75,7 @@ def plane(shape: Sizes, side: int) -> Plane:
 
 
 def block_sizes(shape: Sizes, side: int) -> tuple[Sizes, ...]:
-    """Return how many blocks each level has along each axis, the top one first.
+    """Return the number of blocks of each level along each axis, the top level first.
 
     >>> block_sizes((16, 6), 4)
     ((4, 2), (16, 6))
@@ -87,7 +87,7 @@ def block_sizes(shape: Sizes, side: int) -> tuple[Sizes, ...]:
 
 
 def block_starts(shape: Sizes, side: int, level: int) -> tuple[NDArray[np.intp], ...]:
-    """Return at which cell of each axis the blocks of a level start.
+    """Return the cell of each axis at which the blocks of a level start.
 
     >>> [starts.tolist() for starts in block_starts((16, 6), 4, 0)]
     [[0, 4, 8, 12], [0, 3]]
@@ -103,16 +103,16 @@ def block_starts(shape: Sizes, side: int, level: int) -> tuple[NDArray[np.intp],
 
 
 def _blocks(above: int, below: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where the children of each block of an axis start, and how many there are."""
+    """Return the first child of each block of an axis, and the number of children."""
     starts = np.arange(above, dtype=np.intp) * below // above
     return starts, np.diff(starts, append=below)
 
 
 def best_side(shape: Sizes, *, squared: bool) -> int:
-    """Return the side of the blocks for the least mean variance of a rectangle.
+    """Return the side of the blocks with the smallest mean variance of a rectangle.
 
-    The variance of a count grows with the square of the number of levels where `squared`, as that
-    of Laplace noise does, else with the number.
+    The variance of a count grows with the square of the number of levels if `squared`, as for
+    Laplace noise, else with the number.
 
     >>> best_side((256, 256), squared=True), best_side((2048, 2048), squared=True)
     (16, 13)
@@ -130,11 +130,11 @@ def best_side(shape: Sizes, *, squared: bool) -> int:
 
 @lru_cache(maxsize=256)
 def rectangle_counts(shape: Sizes, side: int) -> float:
-    """Return how many counts the mean rectangle has the variance of, by least squares.
+    """Return the mean variance of a rectangle by least squares, in units of one count's variance.
 
-    Exact where all blocks of a level have equally many cells.
+    Exact if all blocks of a level have equally many cells.
 
-    >>> rectangle_counts((4, 4), 4)  # of cells alone: those of the mean rectangle
+    >>> rectangle_counts((4, 4), 4)  # without blocks: the mean number of cells of a rectangle
     4.0
     """
     levels = block_sizes(shape, side)
@@ -150,9 +150,9 @@ def rectangle_counts(shape: Sizes, side: int) -> float:
 
 @lru_cache(maxsize=256)
 def _mean_squares(cells: int, blocks: int) -> float:
-    """Return the sum over blocks of an axis of the mean squared share inside a range of cells.
+    """Return the sum over blocks of an axis of the mean squared fraction inside a range of cells.
 
-    Over all ranges; of these ``(i + 1) (cells - j)`` hold both the cells i <= j.
+    The mean is over all ranges; ``(i + 1) (cells - j)`` of them contain both cells i <= j.
     """
     starts, width = _blocks(blocks, cells)
     at = np.arange(cells, dtype=float)
@@ -163,9 +163,9 @@ def _mean_squares(cells: int, blocks: int) -> float:
     return float(squares.sum()) / (cells * (cells + 1) / 2)
 
 
-# Counts of the cells of a plane, row by row, whatever order they were made in.
+# Counts of the cells of a plane, row by row.
 
-# A choice: so many cells a side of the blocks by which noisy counts of cells are made whole.
+# Side, in cells, of the blocks used to round noisy counts to integers: a choice.
 SIDE = 4
 
 
@@ -178,7 +178,7 @@ class PlaneCounts:
 
     @property
     def unlawful(self) -> str:
-        """Why the noise of sums has no known law; empty where it has one."""
+        """Why the noise distribution of sums is unknown; empty if it is known."""
         return self.block_counts.unlawful
 
     @cached_property
@@ -201,7 +201,7 @@ class PlaneCounts:
 
     @cached_property
     def whole(self) -> Integers:
-        """Of each group in turn, the incomplete rows last."""
+        """Integer counts by group, the incomplete rows last."""
         counts = self.block_counts.whole
         cells = counts[:-1].reshape(-1, len(self._place))[:, self._place]
         return np.append(cells.ravel(), counts[-1])
@@ -215,7 +215,7 @@ class PlaneCounts:
     def along(
         self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
     ) -> Spread:
-        """Return the noise in a sum a cell, in which all other cells have one weight."""
+        """Return the noise in one sum per cell, in which all other cells have the same weight."""
         assert np.array_equal(before, after), "a plane has no cells before a cell and after it"
         rest, cell, beside = (
             self._in_block_order(weight) for weight in (before, cell_weight, other_groups)
@@ -224,7 +224,7 @@ class PlaneCounts:
         return Spread(noise.squares[self._place], noise.fourths[self._place])
 
     def _in_block_order(self, values: Floats) -> Floats:
-        """Put one value a cell in the order of the blocks; a number stays."""
+        """Reorder values by cell to the order of the blocks; return a single number unchanged."""
         array = np.asarray(values)
         return array[self._order] if array.ndim else array
 
@@ -232,7 +232,7 @@ class PlaneCounts:
 def plane_counts(
     release: CountsRelease | SumsRelease, shape: tuple[int, ...] | None = None
 ) -> PlaneCounts:
-    """Return the counts of a release of so many groups, rows and columns."""
+    """Return the counts of a release with `shape` groups, rows and columns."""
     if isinstance(release, SumsRelease):
         blocks = plane(release.shape[1:], release.fanout)
         return PlaneCounts(TreeCounts(release, blocks.hierarchy), blocks)
@@ -243,15 +243,15 @@ def plane_counts(
     return PlaneCounts(FlatCounts(reordered, cells.shape, blocks.hierarchy), blocks)
 
 
-# Where in a plane counts are told from noise, each place as finely as its rows allow.
+# Density of counts over a plane, at the finest resolution at which counts exceed their noise.
 
 
 class Blocks(NamedTuple):
-    """Larger blocks of a plane: where each starts along both axes, in the finest ones."""
+    """Blocks of a plane, as groups of its finest blocks."""
 
-    starts: tuple[NDArray[np.intp], ...]
-    finest: tuple[int, ...]  # how many finest blocks there are
-    width: float  # what the noise in the count of one stays within
+    starts: tuple[NDArray[np.intp], ...]  # first finest block of each, along both axes
+    finest: tuple[int, ...]  # number of finest blocks along each axis
+    width: float  # bound on the noise in the count of one block
 
     def sums(self, values: Floats) -> Floats:
         """Return sums over the blocks."""
@@ -260,17 +260,17 @@ class Blocks(NamedTuple):
         return values
 
     def within(self, values: Floats) -> Floats:
-        """Give every finest block what the block has that it is in."""
+        """Return for every finest block the value of the block that contains it."""
         for axis, (starts, size) in enumerate(zip(self.starts, self.finest, strict=True)):
             values = np.repeat(values, np.diff(starts, append=size), axis=axis)
         return values
 
 
 def told_density(counts: Floats, sizes: Floats, levels: Iterable[Blocks]) -> Floats:
-    """Return counts by size of the finest blocks that are told, elsewhere of larger ones.
+    """Return count divided by size for the finest blocks whose counts exceed their noise.
 
-    `levels` begin with the finest blocks themselves. What is told at one level is taken out of the
-    counts and the sizes of the next, with its noise; nan where nothing is told at any.
+    `levels` begin with the finest blocks. Blocks detected at one level are removed from the counts
+    and sizes of the next, coarser one, which inherits their noise; nan where no level detects any.
     """
     density = np.full(counts.shape, np.nan)
     counts_left, free_sizes, noise = counts.copy(), sizes.astype(float), np.zeros(counts.shape)

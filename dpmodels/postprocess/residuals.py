@@ -1,21 +1,21 @@
-"""Tables by their residual components, which say nothing of each other; arrays in and out.
+"""Tables by their orthogonal residual components.
 
-A table over the variables of a term S is a sum over all ``A ⊆ S`` of its components: the table
+A table over the variables of a term S is the sum over all ``A ⊆ S`` of its components: the table
 over A less the mean along each of its axes, spread evenly over the cells of the other variables.
-A component sums to 0 along each of its axes, and those of different A are orthogonal. So tables
-that are made of the same components agree in all the margins they share, and noise in components
-that is independent makes a covariance in closed form.
+A component sums to 0 along each of its axes, and components of different A are orthogonal. So
+tables made of the same components agree in all shared margins, and independent noise in components
+gives a covariance in closed form.
 
 *Theorem.* Let each cell of a table over T have independent noise of variance ``v``. The component
-of ``A ⊆ T`` then has the covariance ``v Π_{j∈T∖A} n_j · ⊗_{i∈A} (I − J/n_i)``, n_i levels a
-variable, and those of different A are uncorrelated. So of several such tables, noised
-independently, the best linear unbiased estimate of every margin is made of the mean of each
-component, weighed by ``1/(v Π_{j∈T∖A} n_j)``: generalised least squares.
+of ``A ⊆ T`` then has the covariance ``v Π_{j∈T∖A} n_j · ⊗_{i∈A} (I − J/n_i)``, n_i the number of
+levels, and components of different A are uncorrelated. So for several such tables with independent
+noise the best linear unbiased estimate of every margin is made of the means of the components,
+weighted by ``1/(v Π_{j∈T∖A} n_j)``: generalised least squares.
 
 *Proof.* With ``C = I − J/n`` and sums along the other axes, the component is ``⊗_A C ⊗_{T∖A} 1ᵀ``
-times the table, whose covariance with that of B has the factor ``C J = 0`` for each variable in
-one of A and B alone. The covariances of one component by several tables are multiples of one
-matrix, so that the weighing by precision is Gauss's and Markov's.
+times the table, and its covariance with that of B has the factor ``C J = 0`` for each variable in
+exactly one of A and B. The covariances of one component in several tables are multiples of one
+matrix, so the theorem of Gauss and Markov gives weights by precision.
 
 Source: Xiao, Y., He, G., Zhang, D. and Kifer, D. (2023), "An Optimal and Scalable Matrix Mechanism
 for Noisy Marginals under Convex Loss Functions", NeurIPS, for the components.
@@ -33,19 +33,19 @@ from numpy.typing import NDArray
 
 from dpmodels.typing import Floats, Integers
 
-# Places of variables, rising: the variables of a margin, or of a component.
+# Term: increasing indices of the variables of a margin or of a component.
 Numbers = TypeVar("Numbers", bound=np.generic)
 Term = tuple[int, ...]
 Sizes = Sequence[int]
 
 
 def subsets(term: Term) -> list[Term]:
-    """Return all parts of a term, the smaller first: itself last, before all ()."""
+    """Return all subsets of a term by size, from () to the term itself."""
     return [part for size in range(len(term) + 1) for part in combinations(term, size)]
 
 
 def components(terms: Iterable[Term]) -> tuple[Term, ...]:
-    """Return the components that margins are made of, the smaller first.
+    """Return the components of the margins of some terms, the smaller first.
 
     >>> components([(0, 1), (1, 2)])
     ((), (0,), (1,), (2,), (0, 1), (1, 2))
@@ -55,7 +55,7 @@ def components(terms: Iterable[Term]) -> tuple[Term, ...]:
 
 
 def largest(terms: Iterable[Term]) -> tuple[Term, ...]:
-    """Return the terms that are in no other.
+    """Return the terms that are not contained in another.
 
     >>> largest([(0,), (0, 1), (2,)])
     ((2,), (0, 1))
@@ -66,7 +66,7 @@ def largest(terms: Iterable[Term]) -> tuple[Term, ...]:
 
 
 def cells(term: Term, sizes: Sizes) -> int:
-    """Return how many cells the table of a term has; 1 of ()."""
+    """Return the number of cells of the table of a term; 1 for ()."""
     return math.prod(sizes[i] for i in term)
 
 
@@ -83,22 +83,22 @@ def summed(table: NDArray[Any], term: Term, part: Term) -> NDArray[Any]:
 def centred(table: NDArray[Any]) -> NDArray[Any]:
     """Return a table less its mean along each axis, times the number of cells.
 
-    Of integers an integer: nothing of what is taken off is left in any bit.
+    For integers the result is an exact integer.
 
     >>> centred(np.array([[3, 0], [1, 0]]))
     array([[ 2, -2],
            [-2,  2]])
     """
-    table = np.asarray(table)  # What NumPy makes of a table of no axis is a number
+    table = np.asarray(table)  # NumPy turns a table without axes into a number
     for axis, size in enumerate(table.shape):
         table = table * size - table.sum(axis=axis, keepdims=True)
     return table
 
 
 def rebuilt(term: Term, parts: Mapping[Term, Floats], sizes: Sizes) -> Floats:
-    """Return the table of a term, made of those of its components that there are.
+    """Return the table of a term from those of its components that are in `parts`.
 
-    Where some are missing it is the shortest table that has the margins of the others.
+    If some are missing it is the table of smallest norm with the margins of the others.
     """
     table = np.zeros(shape(term, sizes))
     for part in filter(parts.__contains__, subsets(term)):
@@ -108,7 +108,7 @@ def rebuilt(term: Term, parts: Mapping[Term, Floats], sizes: Sizes) -> Floats:
 
 
 def precisions(sds: Mapping[Term, float], sizes: Sizes) -> dict[Term, dict[Term, float]]:
-    """Return by component the weights that tables, noised with such sds a cell, have in it."""
+    """Return by component the weights of the tables in it, given their noise sds per cell."""
     raw: dict[Term, dict[Term, float]] = {part: {} for part in components(sds)}
     for term, sd in sds.items():
         for part in subsets(term):
@@ -121,7 +121,7 @@ def precisions(sds: Mapping[Term, float], sizes: Sizes) -> dict[Term, dict[Term,
 
 
 def fitted_variances(sds: Mapping[Term, float], sizes: Sizes) -> dict[Term, float]:
-    """Return of each component, so weighed, the variance of a cell before it was centred."""
+    """Return for each weighted component the noise variance of a cell before centring."""
     return {
         part: math.fsum(
             (weight * sds[term]) ** 2 * cells(term, sizes) / cells(part, sizes)
@@ -132,7 +132,7 @@ def fitted_variances(sds: Mapping[Term, float], sizes: Sizes) -> dict[Term, floa
 
 
 def crossed(factors: Iterable[Floats]) -> Floats:
-    """Return the Kronecker product of matrices; of none the number 1."""
+    """Return the Kronecker product of matrices; of no matrices the 1 by 1 identity."""
     product: Floats = np.ones((1, 1))
     for factor in factors:
         product = np.asarray(np.kron(product, factor), dtype=np.float64)
@@ -147,7 +147,7 @@ def unlike(part: Term, sizes: Sizes) -> float:
 def split(
     values: NDArray[Numbers], parts: Iterable[Term], sizes: Sizes
 ) -> dict[Term, NDArray[Numbers]]:
-    """Return the components that stand in one vector, one after another."""
+    """Return the components that are concatenated in one vector."""
     by_part, position = {}, 0
     for part in parts:
         size = cells(part, sizes)
@@ -156,26 +156,25 @@ def split(
     return by_part
 
 
-# Whole tables that agree with given margins: free of charge.
+# Integer tables that are consistent with given margins, at no privacy cost.
 
-# Of a table of more cells the margins are left as they come: a choice, of seconds.
+# Largest table that is made consistent; larger ones take many seconds: a choice.
 MOST_CELLS = 10_000
-# Of more rows the linear program would not know one from none.
+# With more rows the linear program cannot resolve a single one.
 MOST_ROWS = 10**9
-# Rounds of the two projections, and what is near enough before counts are made whole, in rows.
+# Rounds of the two projections, and their tolerance in rows before counts are rounded.
 ROUNDS, NEAR = 200, 1e-3
 
 
 def agreeing(table: Floats, lines: Integers, columns: Integers) -> Integers:
-    """Return whole counts near a table that are not negative and have the margins given.
+    """Return nonnegative integer counts near a table, with the given margins.
 
-    *Theorem.* There always are some where both margins are whole, not negative and have the same
-    sum, and the linear program finds them. *Proof.* Line times column sum over the total is a
-    solution in fractions. The constraints are those of flows from lines to columns, whose vertices
-    are whole numbers.
+    *Theorem.* If both margins are nonnegative integers with the same sum, such counts exist, and
+    the linear program finds them. *Proof.* Row sum times column sum over the total is a fractional
+    solution. The constraints are those of a transportation problem, whose vertices are integer.
 
-    The nearest counts in fractions come first; of these the whole ones whose squared distance,
-    made linear between whole numbers, is least.
+    The nearest fractional counts come first; then the integer counts that minimise the squared
+    distance to them, interpolated linearly between integers.
     """
     from scipy.optimize import linprog
     from scipy.sparse import coo_array, hstack
@@ -183,7 +182,7 @@ def agreeing(table: Floats, lines: Integers, columns: Integers) -> Integers:
     target = fitted(table, lines.astype(np.float64), columns.astype(np.float64))
     floor = np.floor(target)
     left = (target - floor).ravel()
-    # Up by one, up by more, down: what each costs a step in squared distance.
+    # Cost in squared distance of a step up by one, further up, or down.
     cost = np.concatenate([1 - 2 * left, 3 - 2 * left, 1 + 2 * left])
     upper = np.concatenate([np.ones(left.size), np.full(left.size, np.inf), floor.ravel()])
     positions = np.arange(left.size)
@@ -203,10 +202,10 @@ def agreeing(table: Floats, lines: Integers, columns: Integers) -> Integers:
 
 
 def fitted(table: Floats, lines: Floats, columns: Floats) -> Floats:
-    """Return nearly the nearest counts that are not negative and have the margins given.
+    """Return approximately the nearest nonnegative counts with the given margins.
 
-    They are ``max(table + a + b, 0)``, a by line and b by column: each in turn makes its sums
-    right, which climbs the concave dual function.
+    They are ``max(table + a + b, 0)``, a by row and b by column: a and b in turn fit their sums,
+    which is coordinate ascent on the concave dual function.
     """
     down = np.zeros((1, table.shape[1]))
     for _ in range(ROUNDS):
@@ -219,7 +218,7 @@ def fitted(table: Floats, lines: Floats, columns: Floats) -> Floats:
 
 
 def _shifts(lines: Floats, sums: Floats) -> Floats:
-    """Return what each line has to be shifted by for its positive parts to have a sum."""
+    """Return the shift of each row at which its positive parts have the given sum."""
     falling = -np.sort(-lines, axis=1)
     excess = (falling.cumsum(axis=1) - sums[:, None]) / np.arange(1, lines.shape[1] + 1)
     last = np.maximum((falling > excess).sum(axis=1) - 1, 0)

@@ -1,8 +1,8 @@
-"""From randomised answers back to the truth: matrices of devices, their inverses, the likeliest.
+"""Estimation of true proportions from randomised answers: matrices, inverses, maximum likelihood.
 
-*Theorem.* A device that asks for the truth with probability c, and lets a public law u speak
-otherwise, has the matrix ``P = c I + (1 - c) u 1ᵀ`` of answers given truths, whose inverse is
-``(I - (1 - c) u 1ᵀ) / c`` since the entries of u have the sum 1. Its privacy loss is
+*Theorem.* A device that asks for the truth with probability c, and otherwise draws the answer from
+a public distribution u, has the matrix ``P = c I + (1 - c) u 1ᵀ`` of answers given truths. Its
+inverse is ``(I - (1 - c) u 1ᵀ) / c``, since the entries of u have the sum 1. Its privacy loss is
 ``log(1 + c / ((1 - c) min u))``: an answer i has the probabilities ``c + (1 - c) u_i`` and
 ``(1 - c) u_i``, whose ratio is largest for the rarest answer.
 """
@@ -18,18 +18,18 @@ import numpy as np
 from dpmodels.released import Channel
 from dpmodels.typing import Floats
 
-# Steps of the search for the likeliest shares, and by how much the last one changes them: choices.
+# Most steps of the EM algorithm, and its tolerance in proportions: choices.
 STEPS = 10_000
 NEAR = 1e-10
 
 
 def device_loss(truth: float, rarest: float) -> float:
-    """Return the privacy loss of a device whose law gives some answer no more than `rarest`."""
+    """Return the privacy loss of a device whose rarest drawn answer has probability `rarest`."""
     return math.log1p(truth / ((1 - truth) * rarest))
 
 
 def truth_of(eps: float, levels: int) -> float:
-    """Return how often the truth is asked for where all levels are alike otherwise."""
+    """Return the probability of asking for the truth if drawn answers are uniform over levels."""
     return -math.expm1(-eps) / (1 + (levels - 1) * math.exp(-eps))
 
 
@@ -45,7 +45,7 @@ def matrix(channels: Sequence[Channel]) -> Floats:
 
 
 def inverse(channels: Sequence[Channel]) -> Floats:
-    """Return what turns shares of answers into those of truths, shape (truths, answers)."""
+    """Return the matrix from proportions of answers to those of truths, shape (truths, answers)."""
     return _product(map(_inverse, channels))
 
 
@@ -64,11 +64,10 @@ def _inverse(channel: Channel) -> Floats:
 
 
 def likeliest(answers: Floats, channels: Sequence[Channel]) -> Floats:
-    """Return the shares of truths under which shares of answers are likeliest, shape (truths,).
+    """Return the maximum likelihood proportions of truths, shape (truths,).
 
-    Not negative, with the sum 1; nan of no answers. They are ``inverse @ answers`` where that is
-    not negative. Steps of expectation and maximisation, which never make the answers less likely
-    [1]_.
+    Nonnegative, with the sum 1; nan without answers. They equal ``inverse @ answers`` where that is
+    nonnegative. By the EM algorithm, which never lowers the likelihood [1]_.
 
     .. [1] Dempster, A., Laird, N. and Rubin, D. (1977). "Maximum likelihood from incomplete data
        via the EM algorithm." JRSS B 39(1), 1-38.
@@ -89,7 +88,7 @@ def likeliest(answers: Floats, channels: Sequence[Channel]) -> Floats:
 
 
 def _spoken(channel: Channel, axis: int, axes: int) -> Floats:
-    """Return what is said whatever the truth, along one axis of several."""
+    """Return the probabilities of drawn answers, along one axis of several."""
     return (1 - channel.truth) * np.array(channel.law).reshape([-1] + [1] * (axes - axis - 1))
 
 

@@ -1,4 +1,4 @@
-"""Logistic regression of a truth that is known through randomised answers.
+"""Logistic regression of a truth that is observed through randomised answers.
 
 *Theorem.* Where the truth is 1 with probability ``p = 1/(1 + exp(-xβ))`` and the device asks for it
 with probability c, and else says 1 with probability u, the answer is 1 with probability ``λ = (1 -
@@ -19,14 +19,14 @@ from scipy.special import expit
 
 from dpmodels.typing import Floats
 
-# Newton's steps, and halvings of one: choices.
+# Most Newton steps, and most halvings of one: choices.
 STEPS, HALVINGS = 200, 30
-# The step in standard errors at which the search ends, and below which it is taken whole, as
-# likelihoods differ by no more than their rounding.
+# Step in standard errors at which the search ends, and below which it is not halved, since
+# likelihoods differ only by rounding.
 NEAR_FIT, CLOSE = 1e-6, 1e-3
-# Of the information's eigenvalues, scaled to a diagonal of 1: below, a way is not identified.
+# Smallest eigenvalue of the information, scaled to unit diagonal, that counts as identified.
 SINGULAR = 1e-10
-# From here on the linear predictor changes no probability that is computed.
+# Bound on the linear predictor; larger ones change no computed probability.
 LARGEST = 500.0
 
 
@@ -42,14 +42,14 @@ class ResponseFit:
 
 @dataclass(frozen=True)
 class ResponseRows:
-    """Coded rows (rows, columns), answers 0 or 1, weights, strata; how answers come of truths."""
+    """Coded rows (rows, columns), answers 0 or 1, weights, strata, and the device."""
 
     coded: Floats
     answers: Floats
     weights: Floats
     strata: NDArray[np.intp]
     truth: float
-    spoken: float  # Probability of a 1 that is not asked for
+    spoken: float  # Probability of a drawn answer of 1
 
     def expected(self, coefficients: Floats) -> tuple[Floats, Floats]:
         """Return the probabilities that truths and answers are 1."""
@@ -70,7 +70,7 @@ class ResponseRows:
 
 
 def fitted(rows: ResponseRows) -> ResponseFit:
-    """Find the likeliest coefficients by Fisher's scoring, from a constant of no odds."""
+    """Compute maximum likelihood coefficients by Fisher scoring, starting from 0."""
     columns = rows.coded.shape[1]
     coefficients, log_likelihood = np.zeros(columns), rows.log_likelihood(np.zeros(columns))
     for _ in range(STEPS):
@@ -113,7 +113,7 @@ def _square(rows: ResponseRows, weights: Floats) -> Floats:
 
 
 def _meat(rows: ResponseRows, scores: Floats) -> Floats:
-    """Return the covariance of the sum of scores, as strata have it."""
+    """Return the covariance of the sum of scores under stratified sampling."""
     scores_by_column = rows.coded * scores[:, None]
     meat = np.zeros((scores_by_column.shape[1],) * 2)
     for stratum in np.unique(rows.strata):
@@ -124,7 +124,7 @@ def _meat(rows: ResponseRows, scores: Floats) -> Floats:
 
 
 def _inverse(square: Floats) -> Floats | None:
-    """Return the inverse of a positive matrix, None where it has none in floats."""
+    """Return the inverse of a positive matrix; None if it is numerically singular."""
     scale = np.sqrt(np.diagonal(square))
     if not (np.isfinite(square).all() and (scale > 0).all()):
         return None

@@ -13,29 +13,29 @@ from dpmodels.postprocess.few_rows import Added, Layout, added
 from dpmodels.released import MomentNoise, MomentsRelease
 from dpmodels.typing import Floats
 
-# A choice: the least eigenvalue that is divided by, in edges of its noise.
+# Smallest eigenvalue that is divided by, in noise edges: a choice.
 FLOOR = 1.0
-# Of the largest moment: sums of products of 64-bit numbers are known no closer.
+# Relative rounding error of sums of products of 64-bit numbers, to the largest moment.
 ROUNDING = 2.0**-44
-# Of the largest eigenvalue: a smaller one is taken for 0.
+# Fraction of the largest eigenvalue below which eigenvalues are taken as 0.
 _NOTHING = 1e-15
-# Beyond so many parameters, and of categories, searches over all of them take long.
+# Largest number of parameters for which intervals are searched; more take too long.
 MANY = 12
-# A choice: from this strength on nothing is put on X'X; where there are searches, from the other.
+# Strength of X'X from which no ridge is added; the second where intervals are searched. A choice.
 STRONG, SEARCHED = 1.0, 2.0
-# Not 0, and not a number that anything else comes near.
+# Stands for 0 in divisors; far below any other number.
 _LEAST = 1e-300
-# Slopes in scaled units that are as good as none at all.
+# Slopes in scaled units beyond which a direction counts as unknown.
 LARGEST = 1e3
-# A choice: what is weak is held until it is so many edges of the noise.
+# Noise edges to which weak eigenvalues are raised: a choice.
 HELD = 2.0
-# Of the largest eigenvalue: a smaller one may be the rounding of that.
+# Fraction of the largest eigenvalue below which an eigenvalue may be rounding error.
 RESOLVED = 1e-13
 
 
 @dataclass(frozen=True)
 class NormalEquations:
-    """A linear model asked of the noisy moments of rows ``a = (1, z, v)``.
+    """The normal equations of a linear model, from noisy moments of rows ``a = (1, z, v)``.
 
     A row is a constant, scaled terms and a scaled response; the regressors of the model are ``aᵀT``
     and its response ``aᵀt``, with public T and t.
@@ -58,7 +58,7 @@ class NormalEquations:
 
     @cached_property
     def whole(self) -> Floats:
-        """The moments that are solved, those of added rows among them."""
+        """The moments including those of added rows."""
         return self.moments if self.added_rows is None else self.moments + self.added_rows.moments
 
     @cached_property
@@ -73,7 +73,7 @@ class NormalEquations:
 
     @cached_property
     def pull(self) -> Floats:
-        """Covariance of what added rows do to the score, shape (parameters, parameters)."""
+        """Covariance of the effect of added rows on the score, shape (parameters, parameters)."""
         if self.added_rows is None:
             return np.zeros_like(self.gram)
         return np.asarray(self.regressors.T @ self.added_rows.pull @ self.regressors)
@@ -118,15 +118,15 @@ class NormalEquations:
         return math.sqrt(free)
 
     def noise_in_score(self, theta: Floats) -> Floats:
-        """Return the covariance of the noise in the score at some parameters."""
+        """Return the noise covariance of the score at `theta`."""
         g = self.residual(theta)
         return np.asarray(self.regressors.T @ self.score_noise(g) @ self.regressors)
 
     def squares_left(self, theta: Floats) -> tuple[float, float]:
-        """Return the residuals' sum of squares about an estimate, without its bias, and its noise.
+        """Return the bias-corrected residual sum of squares at an estimate, and its noise sd.
 
-        The estimate is where the noisy sum is least, which takes ``tr(G⁻¹N)`` off its mean, G being
-        X'X and N the noise of the score there, and adds ``2 tr((G⁻¹N)²)`` to its variance.
+        Minimising the noisy sum lowers its mean by ``tr(G⁻¹N)``, G being X'X and N the noise
+        covariance of the score, and adds ``2 tr((G⁻¹N)²)`` to its variance.
         """
         g = self.residual(theta)
         pulled = np.linalg.solve(self.gram + np.diag(self.lift(FLOOR)), self.noise_in_score(theta))
@@ -135,7 +135,7 @@ class NormalEquations:
         return value, math.hypot(self.form_sd(np.outer(g, g)), math.sqrt(extra_variance))
 
     def noise_slope(self, g: Floats, u: Floats) -> Floats:
-        """Return the derivative of ``noise_of(g gᵀ) u`` in g, one column an entry of it."""
+        """Return the derivative of ``noise_of(g gᵀ) u`` in g, one column per entry of g."""
         slope = self.variance * np.outer(g, u)
         diagonal = np.diagonal(slope)
         across = self.variance @ (g * u) - diagonal
@@ -149,7 +149,7 @@ class NormalEquations:
 
     @cached_property
     def centred(self) -> Floats:
-        """The terms less their means, as combinations of a row's entries, by columns."""
+        """The centred terms, as combinations of a row's entries, by columns."""
         if not self.intercept:
             return self.regressors
         terms = self.regressors[:, 1:].copy()
@@ -158,12 +158,12 @@ class NormalEquations:
 
     @cached_property
     def scatter(self) -> Floats:
-        """``X'X`` of the centred terms, whose inverse is what slopes need."""
+        """``X'X`` of the centred terms."""
         return np.asarray(self.centred.T @ self.whole @ self.centred)
 
     @cached_property
     def edge(self) -> float:
-        """Where the noise in the eigenvalues of `scatter` ends.
+        """Edge of the noise in the eigenvalues of `scatter`.
 
         Twice the root of the largest eigenvalue of the mean squared noise: for equal noise the edge
         of Wigner's semicircle.
@@ -175,10 +175,10 @@ class NormalEquations:
 
     @cached_property
     def strength(self) -> float:
-        """How far X'X stands above its noise: 1 over the edge of ``G^{-½} E G^{-½}``, ``G = X'X``.
+        """Signal-to-noise ratio of X'X: 1 over the edge of ``G^{-½} E G^{-½}``, ``G = X'X``.
 
-        Of one parameter its own sum of squares over the edge of the noise in that. 0 where noise
-        left X'X without an inverse.
+        For one parameter its sum of squares over the edge of its noise. 0 if noise left X'X
+        without an inverse.
         """
         if not len(self.gram):
             return math.inf
@@ -194,22 +194,22 @@ class NormalEquations:
 
     @property
     def searched(self) -> bool:
-        """Whether intervals may be searched for: of few parameters, and no bound moments."""
+        """Whether intervals may be searched: few parameters, and no constrained moments."""
         return len(self.gram) <= MANY and self.bound is None
 
     @cached_property
     def held(self) -> NormalEquations:
-        """The same with slopes of no length added along the directions that noise hides.
+        """The same equations with pseudo-rows of slope 0 along the directions that noise hides.
 
-        Slopes there are as good as unknown: up to :data:`LARGEST`, squared, they are a variance
-        that goes along. What it leaves of other parameters does not depend on them.
+        Slopes there are unknown: squares up to :data:`LARGEST` squared enter as a variance. The
+        other parameters do not depend on them.
         """
         values, axes = np.linalg.eigh(self.scatter)
         lacking = np.maximum(HELD * self.edge - values, 0.0)
         slopes = axes[:, lacking > 0]
         if not slopes.shape[1]:
             return self
-        # In entries of a row: what no other parameter sees.
+        # In entries of a row: directions that affect no other parameter.
         rows = np.linalg.pinv(self.regressors.T)[:, int(self.intercept) :] @ slopes
         weights = lacking[lacking > 0]
         hidden = self.noise_of(rows @ rows.T)
@@ -228,9 +228,9 @@ class NormalEquations:
         return 2 * math.sqrt(self.variance[0, 0])
 
     def lift(self, floor: float) -> Floats:
-        """Return the least ridge that leaves X'X `floor` edges above 0, shape (parameters,).
+        """Return the smallest ridge that leaves X'X `floor` edges above 0, shape (parameters,).
 
-        One number for all slopes, another for the constant; none where X'X is strong.
+        One number for all slopes, another for the constant; 0 where X'X is strong.
         """
         slopes = 0.0
         if floor > 0 and self.strength >= (SEARCHED if self.searched else STRONG):
@@ -254,16 +254,15 @@ def normal_equations(
     axes: Floats | None = None,
     layout: Layout | None = None,
 ) -> NormalEquations:
-    """Ask released moments for the regression of their last column on the others.
+    """Build the equations for the regression of the last column of released moments on the others.
 
-    `row_norm` scales the unit ball back. `shift`, shape (terms + 1,), tells of a model without
-    intercept where the columns' origin lies from their own, in scaled units; None stands for a
-    model with one. `axes` are those of :class:`dpmodels.released.Ball`: the regressors are then the
-    terms times :func:`even`, the response is divided by its length. What is public of the products
-    of columns, `layout`, takes off noise.
+    `row_norm` scales the unit ball back. For a model without intercept `shift`, shape (terms + 1,),
+    is the centre subtracted from the columns, in scaled units; None for a model with an intercept.
+    `axes` are those of :class:`dpmodels.released.Ball`: the regressors are then the terms times
+    :func:`even`, the response is divided by its length. Public identities between products of
+    columns, `layout`, reduce the noise.
 
-    However quiet the noise, a moment is known to the rounding of floating point numbers at best:
-    that is the least noise that is reckoned with.
+    The noise is at least the rounding error of floating point numbers.
     """
     size = len(second) + 1
     moments, variance = np.empty((size, size)), np.empty((size, size))
@@ -300,9 +299,9 @@ def normal_equations(
 def released_equations(
     release: MomentsRelease, *, row_norm: float, shift: Floats | None, layout: Layout | None
 ) -> NormalEquations:
-    """Ask released moments for a regression; words are those of :func:`normal_equations`.
+    """Build the equations of a regression from a release; see :func:`normal_equations`.
 
-    Rows that were held in another ball keep to nothing that is public of their products.
+    For rows clipped to another ball the public identities do not hold.
     """
     assert release.total is not None
     ball = release.ball
@@ -316,7 +315,7 @@ def released_equations(
 
 
 def solved(equations: NormalEquations, release: MomentsRelease, row_norm: float) -> NormalEquations:
-    """Return equations with what the mechanism put on the moments, if anything."""
+    """Return equations with the mechanism's adjustment of the moments, if any."""
     if release.estimate is None:
         return equations
     moments = equations.moments.copy()
@@ -325,15 +324,15 @@ def solved(equations: NormalEquations, release: MomentsRelease, row_norm: float)
 
 
 def estimate(equations: NormalEquations, release: MomentsRelease, row_norm: float) -> Floats:
-    """Solve equations with what the mechanism put on the moments, if anything."""
+    """Solve equations with the mechanism's adjustment of the moments, if any."""
     return least_squares(solved(equations, release, row_norm))
 
 
 def even(axes: Floats) -> Floats:
-    """Return what makes the noise in moments along axes even, shape (columns, columns).
+    """Return a transform that equalises the noise in moments along axes, shape (columns, columns).
 
-    Of columns ``axes @ u``, the last for itself: of the others so transformed, and of the last over
-    its length, each is a combination of u of length 1, and the former are orthogonal.
+    The columns are ``axes @ u``. The transformed columns except the last, and the last divided by
+    its length, are combinations of u of length 1; the former are orthogonal.
     """
     left, values, _ = np.linalg.svd(axes[:-1], full_matrices=False)
     transform = np.zeros_like(axes)
@@ -345,8 +344,8 @@ def even(axes: Floats) -> Floats:
 def least_squares(equations: NormalEquations, floor: float = FLOOR) -> Floats:
     """Solve noisy normal equations, shape (parameters,).
 
-    `floor` is the least eigenvalue of X'X, in edges of its noise: below it a ridge is added, so
-    that what noise alone would make large is kept small; ``-inf`` for the equations as they are.
+    `floor` is the smallest eigenvalue of X'X, in edges of its noise: a ridge raises smaller ones,
+    so that noise alone does not make coefficients large; ``-inf`` adds none.
     """
     values, axes = np.linalg.eigh(equations.gram + np.diag(equations.lift(floor)))
     is_nonzero = np.abs(values) > _NOTHING * np.abs(values).max()
@@ -358,7 +357,7 @@ def least_squares(equations: NormalEquations, floor: float = FLOOR) -> Floats:
 
 
 def contrasts(levels: int) -> Floats:
-    """Return Helmert's contrasts, shape (levels, levels - 1), columns of length 1 that add to 0.
+    """Return Helmert contrasts, shape (levels, levels - 1): unit columns with the sum 0.
 
     >>> contrasts(3).round(3).tolist()
     [[-0.707, -0.408], [0.707, -0.408], [0.0, 0.816]]
@@ -370,7 +369,7 @@ def contrasts(levels: int) -> Floats:
 
 
 def against_first(levels: int) -> Floats:
-    """Return what turns contrasts into differences from the first level, square.
+    """Return the square matrix that turns contrasts into differences from the first level.
 
     >>> (against_first(3) @ contrasts(3).T @ [1.0, 3.0, 7.0]).round(9).tolist()
     [2.0, 6.0]

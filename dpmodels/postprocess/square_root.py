@@ -1,18 +1,18 @@
-"""Running totals from the square root of their matrix: what is made of it, with exact variances.
+"""Running totals released through the square root of their matrix, with exact variances.
 
-Cells stand in an order, and running totals are ``A x`` for the lower triangular matrix A of ones.
-With ``A = R R`` released are ``R x`` with independent noise z of variance 1, so that ``R`` times
-that are the totals, with the noise ``R z``. All matrices here are lower triangular and the same
-along diagonals: they are power series, A is ``1/(1 - s)`` and R its root, of coefficients
-``C(2k, k)/4**k``. Those are rounded to multiples of ``1/UNIT``, so that ``UNIT R x`` are integers;
-of the rounded R the totals are solved as of any other, and nothing is biased by it.
+Cells are ordered, and running totals are ``A x`` for the lower triangular matrix A of ones. With
+``A = R R``, ``R x`` is released with independent noise z of variance 1; ``R`` times the release
+gives the totals with the noise ``R z``. All matrices here are lower triangular Toeplitz, that is
+power series: A is ``1/(1 - s)`` and R its root, with the coefficients ``C(2k, k)/4**k``. These are
+rounded to multiples of ``1/UNIT``, so ``UNIT R x`` are integers; totals are solved from the rounded
+R, without bias.
 
 *Theorem.* Let h be the series ``1/((1 - s) R(s))``. The noise of the total of the first t cells is
-``sum_{k<t} h_k z_{t-k}``, so that of two totals, t cells and m more, has the covariance ``sum_{k<t}
-h_k h_{k+m}``: the variance of a sum over a range takes one running sum of products for each
-length. A public number of all rows is one more observation, without noise, of the last totals and
-the incomplete rows: a best estimate takes off its covariance with them, and variances fall by that
-covariance's square over their variance.
+``sum_{k<t} h_k z_{t-k}``, and the totals of t and of t + m cells have the noise covariance
+``sum_{k<t} h_k h_{k+m}``: the variances of sums over ranges take one running sum of products for
+each length. A public number of rows is a noiseless observation of the sum of the last totals and
+the incomplete rows: the best estimate subtracts the covariance with it, and variances fall by the
+squared covariance over its variance.
 
 .. [1] Henzinger, M., Upadhyay, J. and Upadhyay, S. (2023). "Almost tight error bounds on
    differentially private continual counting." SODA.
@@ -31,12 +31,12 @@ from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, whole_running
 from dpmodels.released import SumsRelease
 from dpmodels.typing import Floats, Integers
 
-# The first coefficient as an integer: sums of squares of the others stay below 2**53.
+# The first coefficient as an integer: sums of squares of the coefficients stay below 2**53.
 UNIT: Final = 2**20
 
 
 def coefficients(cells: int) -> Integers:
-    """Return the first coefficients of the root, in units of which a row has `UNIT` in the first.
+    """Return the first coefficients of the root, in multiples of ``1/UNIT``.
 
     >>> coefficients(4) / UNIT
     array([1.    , 0.5   , 0.375 , 0.3125])
@@ -56,7 +56,7 @@ def product(left: Floats, right: Floats) -> Floats:
 
 
 def inverse(series: Floats) -> Floats:
-    """Return the series that a series has to be multiplied with for 1, by Newton's steps."""
+    """Return the inverse of a power series, by Newton's method."""
     reciprocal = 1 / series[:1]
     while len(reciprocal) < len(series):
         size = min(2 * len(reciprocal), len(series))
@@ -67,13 +67,13 @@ def inverse(series: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class SquareRoot:
-    """The estimates that released sums of so many cells by group are turned into."""
+    """The estimator of counts from released sums, for a number of cells by group."""
 
     cells: int
 
     @cached_property
     def back(self) -> Floats:
-        """Series that released sums are multiplied with for the counts of cells."""
+        """The series that turns released sums into counts of cells."""
         return inverse(coefficients(self.cells) / UNIT)
 
     @cached_property
@@ -83,7 +83,7 @@ class SquareRoot:
 
     @cached_property
     def prefix_variances(self) -> Floats:
-        """Of the running totals, without a public number of rows."""
+        """Noise variances of the running totals, without a public number of rows."""
         return np.cumsum(self.weights**2)
 
     @cached_property
@@ -93,9 +93,9 @@ class SquareRoot:
 
     @cached_property
     def mean_variances(self) -> tuple[float, float]:
-        """Of the mean range and of the mean cell, without a public number of rows.
+        """Mean variances of ranges and of cells, without a public number of rows.
 
-        Of all ranges between n + 1 ends, ``sum_{i<j} (P_j - P_i)² = (n + 1) sum P² - (sum P)²``.
+        Over all ranges between n + 1 edges, ``sum_{i<j} (P_j - P_i)² = (n + 1) sum P² - (sum P)²``.
         """
         n_edges, n_ranges = self.cells + 1, self.cells * (self.cells + 1) / 2
         of_sum = float((np.cumsum(self.weights) ** 2).sum())
@@ -103,7 +103,7 @@ class SquareRoot:
         return mean_range, float(np.cumsum(self.back**2).mean())
 
     def sums(self, cells: NDArray[Any]) -> Integers:
-        """Return what is released of exact counts, shape (groups, cells), in units of `UNIT`."""
+        """Return ``UNIT R x`` for exact counts x, shape (groups, cells)."""
         series = coefficients(self.cells)
         rows = [np.convolve(row, series)[: self.cells] for row in cells.astype(np.int64)]
         return np.array(rows)
@@ -113,8 +113,8 @@ class SquareRoot:
     ) -> tuple[Floats, float]:
         """Return counts of cells, shape (groups, cells), and of the incomplete rows.
 
-        They are made to agree with a public total of all rows. `noisy` has the shape (groups,
-        cells), in rows.
+        They are consistent with a public total of all rows. `noisy` are the released sums in rows,
+        shape (groups, cells).
         """
         cells = product(noisy, self.back)
         if total is None:
@@ -124,18 +124,18 @@ class SquareRoot:
         return cells + adjustment * np.diff(self.with_last, prepend=0.0), incomplete + adjustment
 
     def whole_variance(self, groups: int) -> float:
-        """Return the variance of the number of all rows of so many groups, as released."""
+        """Return the noise variance of the number of all rows, before the public total is used."""
         return groups * float(self.prefix_variances[-1]) + 1
 
     def noise(self, weights: Floats) -> Floats:
-        """Return the weights of the noise in sums of cells of a group, the last cell's first.
+        """Return the noise weights of weighted sums of cells of a group, last cell first.
 
-        `weights`, shape (..., cells), are those of the cells.
+        `weights` of the cells have the shape (..., cells).
         """
         return product(weights[..., ::-1], self.back)
 
     def range_variances(self, starts: Integers, stops: Integers) -> Floats:
-        """Return those of sums over cells from `starts` up to `stops`, without these."""
+        """Return the noise variances of sums from `starts` up to but excluding `stops`."""
         prefix_variances = np.append(0.0, self.prefix_variances)
         variances = prefix_variances[starts] + prefix_variances[stops]
         inner, lengths = starts > 0, stops - starts
@@ -147,14 +147,14 @@ class SquareRoot:
         return np.asarray(variances)
 
 
-# Counts of cells in an order, made of their noisy sums by the square root of running totals.
+# Counts of ordered cells, from noisy sums by the square root of running totals.
 
 
 @dataclass(frozen=True, eq=False)
 class RootCounts:
-    """Counts that are solved for, with the exact law of the noise in any sum of them.
+    """Counts solved from noisy sums, with the exact noise distribution of any sum of them.
 
-    Noise is normal: its fourth powers are not needed, and 0.
+    Noise is normal: fourth powers are not needed, and set to 0.
     """
 
     release: SumsRelease
@@ -182,7 +182,7 @@ class RootCounts:
 
     @cached_property
     def whole(self) -> Integers:
-        """Of each group in turn, the incomplete rows last: running totals made to rise."""
+        """Integer counts by group, the incomplete rows last; running totals are nondecreasing."""
         return whole_running(self.cells, self.incomplete, self.release.rows)
 
     def spread(self, weights: Floats, other_groups: Floats = NO_WEIGHT) -> Spread:
@@ -194,7 +194,7 @@ class RootCounts:
     def along(
         self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
     ) -> Spread:
-        """Return the noise in a sum a cell: of the totals up to it, with it, and of all cells."""
+        """Return the noise in one sum per cell, as sums of three running totals."""
         root = self._root
         first, second, third = before - cell_weight, cell_weight - after, after
         prefix_variances, with_last = (
@@ -220,7 +220,7 @@ class RootCounts:
         outside: Floats,
         other_groups: Floats = NO_WEIGHT,
     ) -> Spread:
-        """Return the noise in ranges of cells, and what is outside them."""
+        """Return the noise in sums with one weight inside a range of cells and one outside."""
         root, difference = self._root, inside - outside
         last = np.append(0.0, root.with_last)
         with_last = difference * (last[stops] - last[starts])
@@ -233,14 +233,14 @@ class RootCounts:
         )
 
     def _with_totals(self, squares: Floats, with_all: Floats, other_groups: Floats) -> Spread:
-        """Add the totals of other groups, and take off what a public total tells.
+        """Add the totals of other groups, and subtract the reduction by a public total.
 
-        `with_all` is the covariance of the sums with the total of their own group.
+        `with_all` is the covariance of the sums with the total of their group.
         """
         n_others, variance = self.release.shape[0] - 1, float(self._root.prefix_variances[-1])
         variances = squares + n_others * other_groups**2 * variance
         if self.release.rows is not None:
             with_total = with_all + n_others * other_groups * variance
             variances = variances - with_total**2 / self._root.whole_variance(n_others + 1)
-        # What a public total tells in full is left with the rounding of products.
+        # A sum that the public total determines has variance 0 up to rounding.
         return Spread(np.maximum(variances, 0.0), np.zeros_like(variances))

@@ -1,12 +1,12 @@
-"""Counts of cells in an order, made of the noisy counts of the nodes of a tree.
+"""Counts of ordered cells from the noisy counts of the nodes of a tree.
 
-*Theorem.* Let z be the best count of a node made of what is at it and below it, U the sum of the
-variances of those of its children, h the best count of the node by all. In a sum of cells h has
-the weight A of :mod:`dpmodels.postprocess.hierarchy`; let B be the weight in which its z has
-part. Then its own noisy count has the weight ``B U / (1 + U)`` and z of a child that of ``(a - A)
-+ B / (1 + U)``, by what z and h are. Noisy counts are independent; so sums of the squares and of
-the fourth powers of all weights follow from the top down, where below a node whose cells all have
-one weight they are ``B²`` and ``B⁴`` times those of z.
+*Theorem.* Let z be the best estimate of a node's count from the node and all below it, U the sum of
+the variances of its children's z, h the best estimate from all noisy counts. In a sum of cells h
+has the weight A of :mod:`dpmodels.postprocess.hierarchy`; let B be the weight of z. Then the node's
+noisy count has the weight ``B U / (1 + U)``, and z of a child ``(a - A) + B / (1 + U)``, by the
+definitions of z and h. Noisy counts are independent, so sums of squares and of fourth powers of all
+weights follow from the top down; below a node whose cells all have the same weight they are ``B²``
+and ``B⁴`` times those of z.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from dpmodels.typing import Floats, Integers
 
 
 class _Level(NamedTuple):
-    """Where the path of every cell is at one level, and the weights there."""
+    """The ancestor of every cell at one level, with weights."""
 
-    at: NDArray[np.intp]  # the node
-    weight: Floats  # of its best count
-    before: Floats  # sums of the variances of its siblings, those before it
+    at: NDArray[np.intp]  # index of the node
+    weight: Floats  # of its best estimate
+    before: Floats  # sum of the variances of the siblings before it
     after: Floats
-    before4: Floats  # and of their fourths
+    before4: Floats  # the same for fourth powers
     after4: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class TreeCounts:
-    """Counts by least squares, with the exact law of the noise in any sum of them."""
+    """Least-squares counts, with the exact noise distribution of any sum of them."""
 
     release: SumsRelease
-    above: Hierarchy | None = None  # The nodes; those above a line by default
+    above: Hierarchy | None = None  # The nodes; by default those above cells in a row
 
     unlawful = ""
 
@@ -76,7 +76,7 @@ class TreeCounts:
 
     @cached_property
     def whole(self) -> Integers:
-        """Of each group in turn, the incomplete rows last."""
+        """Integer counts by group, the incomplete rows last."""
         levels = self._agreed.levels
         sums = np.append(levels[0].sum(axis=1), self.incomplete)
         totals = whole(sums, self.release.rows)
@@ -106,7 +106,7 @@ class TreeCounts:
     def along(
         self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
     ) -> Spread:
-        """Return the noise in a sum a cell."""
+        """Return the noise in one sum per cell."""
         hierarchy = self._hierarchy
         path, weight = self._upward(before, cell_weight, after)
         noise, net_weight = self._elsewhere(weight, other_groups)
@@ -138,7 +138,7 @@ class TreeCounts:
         outside: Floats,
         other_groups: Floats = NO_WEIGHT,
     ) -> Spread:
-        """Return the noise in ranges of cells, and what is outside them."""
+        """Return the noise in sums with one weight inside a range of cells and one outside."""
         path, part = upward(self._hierarchy, self._fourths, starts, stops)
         weight = np.asarray(outside + (inside - outside) * part)
         noise, net_weight = self._elsewhere(weight, other_groups)
@@ -147,7 +147,7 @@ class TreeCounts:
     def _upward(
         self, before: Floats, cell_weight: Floats, after: Floats
     ) -> tuple[tuple[_Level, ...], Floats]:
-        """Return the paths of all cells, from the top, and the weights of all cells together."""
+        """Return the paths of all cells, from the top, and the weights of the total."""
         hierarchy = self._hierarchy
         at = np.arange(hierarchy.cells)
         weight: Floats = cell_weight + np.zeros(hierarchy.cells)
@@ -165,7 +165,7 @@ class TreeCounts:
 
     @cached_property
     def _fourths(self) -> tuple[Floats, ...]:
-        """Sums of fourth powers of the weights in what is made of a node and what is below it."""
+        """Sums of fourth powers of the noise weights in each node's z, level by level."""
         hierarchy = self._hierarchy
         levels: list[Floats] = [np.ones(hierarchy.cells)]
         for starts, variance in zip(
@@ -177,10 +177,9 @@ class TreeCounts:
         return tuple(reversed(levels))
 
     def _elsewhere(self, weight: Floats, other_groups: Floats) -> tuple[Spread, Floats]:
-        """Return the noise of what is beside the group, and the weight that its own sum keeps.
+        """Return the noise from outside the group, and the net weight of the group's total.
 
-        By a public total all groups and the incomplete rows are changed in proportion to their
-        variances.
+        A public total adjusts all groups and the incomplete rows in proportion to their variances.
         """
         variance, n_others = self._hierarchy.whole_variance, self.release.shape[0] - 1
         adjustment = NO_WEIGHT
@@ -212,15 +211,15 @@ def _beside(
     return running[at] - running[starts[parent]], running[edges[parent]] - running[at + 1]
 
 
-# The noise in sums over runs of cells, of counts made of the nodes of a tree, many at once.
+# The noise in sums over many runs of cells at once, for counts from the nodes of a tree.
 #
-# A run ends in two nodes of each level, those of its first and its last cell, or in one; all others
-# hold cells of it alone or none, and what is below them is known by level. The theorems are those
-# above and of :mod:`dpmodels.postprocess.hierarchy`.
+# At each level a run has at most two end nodes, those of its first and its last cell; every other
+# node lies entirely inside or outside the run, and sums below it are the same for all nodes of a
+# level. The theorems are those above and of :mod:`dpmodels.postprocess.hierarchy`.
 
 
 class Beside(NamedTuple):
-    """Sums over what is beside the end nodes, under the same parents, of variances or the like."""
+    """Sums over the siblings of the end nodes, of variances or of fourth powers."""
 
     left: Floats  # Before the first node, outside the run
     first: Floats  # Between both nodes, or after the first where parents differ: in the run
@@ -229,23 +228,23 @@ class Beside(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """At one level the nodes that runs begin and end in, and the weights there."""
+    """The end nodes of runs at one level, and the weights there."""
 
     first: NDArray[np.intp]
     last: NDArray[np.intp]
-    weight: Floats  # Of the best count of the first
+    weight: Floats  # Of the best estimate of the first
     weight_last: Floats
     beside: Beside  # Sums of variances
-    fourths: Beside  # And of their fourths
+    fourths: Beside  # Sums of fourth powers
 
 
 def upward(
     hierarchy: Hierarchy, fourths: Sequence[Floats], starts: Integers, stops: Integers
 ) -> tuple[tuple[Ends, ...], Floats]:
-    """Return the ends of runs at all levels, from the top, and the weights of all cells together.
+    """Return the ends of runs at all levels, from the top, and the weights of the total.
 
-    Runs are of the cells from `starts` up to `stops`, without these; `fourths` are for each level
-    what the variances are, of fourth powers.
+    A run has the cells from `starts` up to but excluding `stops`; `fourths` are by level the sums
+    of fourth powers that correspond to the variances.
     """
     first, last = np.asarray(starts), np.asarray(stops) - 1
     weight, weight_last = np.ones(first.shape), np.ones(first.shape)
@@ -278,10 +277,10 @@ def downward(
     inside: Floats | float = 1.0,
     outside: Floats | float = 0.0,
 ) -> Spread:
-    """Add the noise of all nodes to what was found elsewhere.
+    """Add the noise of all nodes to `noise`, which comes from other groups.
 
-    `excess` is by how much the weight that all cells together keep exceeds theirs; the cells of a
-    run have the weight `inside`, all others `outside`.
+    `excess` is the net weight of the total less its weight in the sum; the cells of a run have the
+    weight `inside`, all others `outside`.
     """
     excess_last = excess
     for depth, level in enumerate(path):

@@ -1,13 +1,13 @@
-"""Releases of persons whose places were counted, in units of persons.
+"""Rescale releases that counted slots per person to units of persons.
 
-Each person has so many places, which its rows share evenly. Divided by that number a sum over
-places is one over persons, of means over each one's rows; noise is divided with it.
+Each person has a fixed number of slots, shared evenly by the person's rows. Dividing a sum over
+slots by that number gives a sum over persons of means over their rows; noise is divided too.
 
-*Theorem.* Rows of one person may be alike, those of different persons are independent. Let ``f``
-be any function of a row and ``f̄`` its mean over a person's rows. By Jensen's inequality
-``E(f̄ - μ)² <= E(f - μ)²``, the right side with a row drawn from the person's. So a sum over
-persons of such means varies no more than one over as many independent rows, and errors that take
-the persons for independent rows are never too small.
+*Theorem.* Rows of one person may be dependent, those of different persons are independent. Let
+``f`` be any function of a row and ``f̄`` its mean over a person's rows. By Jensen's inequality
+``E(f̄ - μ)² <= E(f - μ)²``, the right side for a random row of the person. So a sum over persons of
+such means has at most the variance of a sum over as many independent rows, and errors that treat
+persons as independent rows are never too small.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from dpmodels.released import (
 
 
 def in_persons(release: AnyRelease, places: int) -> AnyRelease:
-    """Return a release of persons with so many places each, in units of persons.
+    """Return a release with `places` slots per person, in units of persons.
 
     >>> import dpmodels as dp
     >>> fit = dp.dp_table("~ a", {"a": ["u", "v"] * 50}, codebook=dp.codebook(a=["u", "v"]), eps=1)
@@ -66,7 +66,7 @@ def in_persons(release: AnyRelease, places: int) -> AnyRelease:
     return scaled
 
 
-# Of each kind what is a sum over rows, or in units of one.
+# By kind of release the fields that are sums over rows, or in units of such sums.
 _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     MomentsRelease: ("count", "total", "second", "estimate"),
     SubspaceRelease: ("count", "variances", "variance_sd", "expected_loss"),
@@ -82,9 +82,9 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
         *("product_sd", "scatter_sd", "response_sd"),
     ),
     PValuesRelease: ("count", "total", "squares", "response_sd", "scale"),
-    # Whole numbers, whose noise has steps of one place: its result divides them.
+    # Integers, whose noise has steps of one slot: the result class divides them.
     LevelsRelease: (),
-    # Answers, of which one place gives one: its result divides them.
+    # One answer per slot: the result class divides them.
     AnswersRelease: (),
     SelectionRelease: ("values", "scatters", "response", "noise_sd", "step", "scale", "count"),
     MomentNoise: ("count", "mean", "diagonal", "off"),
@@ -104,9 +104,9 @@ def _divided(release: Any, places: int) -> Any:
 
 
 def _meat(meat: Meat | None, places: int) -> Meat | None:
-    """Divide the covariance of the sum of scores, by way of its root.
+    """Divide the covariance of the sum of scores, through its root.
 
-    Of rows it is that of independent ones; a person's score is itself a sum.
+    For rows it is that of independent rows; a person's score is itself a sum.
     """
     if meat is None:
         return None
@@ -128,6 +128,6 @@ def _curvature(bought: BoughtCurvature | None, places: int) -> BoughtCurvature |
     scaled: BoughtCurvature = replace(_divided(bought, places), **noises)
     if bought.person is None:
         return scaled
-    # Squares of sums over places are divided once more.
+    # Squares of sums over slots are divided twice.
     noise = _divided(scaled.meat_noise, places)
     return replace(scaled, meat=scaled.meat / places, meat_noise=noise)

@@ -1,13 +1,12 @@
-"""Counts of cells in an order as Haar wavelets: a sum, and differences of neighbouring sums.
+"""Counts of ordered cells as Haar wavelets: a total, and differences of neighbouring sums.
 
-Cells are joined two by two, level by level; where their number is odd one stays by itself. So
-there are as many differences as cells, but for one, and with the sum of all cells they tell all
-counts.
+Cells are joined in pairs, level by level; with an odd number one stays unpaired. So there is one
+difference less than there are cells, and with the total they determine all counts.
 
-*Theorem.* Where the sum over a node is S, and that of its first child less that of its second d,
-the children have ``(S + d) / 2`` and ``(S - d) / 2``. In a sum of cells let A be the weight of a
-node: a cell's own, else the mean of its children's. Then d has half the difference of the
-children's weights, and the sum of all cells the weight of the topmost node.
+*Theorem.* If the sum over a node is S, and that of its first child less that of its second d, the
+children have ``(S + d) / 2`` and ``(S - d) / 2``. In a sum of cells let A be the weight of a node:
+for a cell its own, else the mean of its children's. Then d has half the difference of the
+children's weights, and the total has the weight of the top node.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, whole
 from dpmodels.released import SumsRelease
 from dpmodels.typing import Floats, Integers
 
-# Children of a node from which whole counts are made: a choice.
+# Children per node in the tree used to round counts to integers: a choice.
 CHILDREN = 4
 
 
 def pairs(cells: int) -> tuple[Hierarchy, tuple[NDArray[np.intp], ...]]:
-    """Return the nodes above cells, and for each level where a pair of children starts or one."""
+    """Return the nodes above cells, and by level the first child of each pair or single child."""
     hierarchy = line(cells, 2)
     return hierarchy, (np.zeros(1, dtype=np.intp), *hierarchy.starts)
 
 
 def wavelets(cells: NDArray[Any]) -> NDArray[np.generic]:
-    """Return the sum of all cells, then differences level by level, of cells on the last axis.
+    """Return the total, then differences level by level; cells are on the last axis.
 
     >>> wavelets(np.array([5, 1, 2, 0])).tolist()
     [8, 4, 4, 2]
@@ -49,7 +48,7 @@ def wavelets(cells: NDArray[Any]) -> NDArray[np.generic]:
 
 
 def from_wavelets(values: Floats, total: Floats) -> Floats:
-    """Return the cells of which there are such differences, and such a sum, shape (...,)."""
+    """Return the cells with the differences of `values` and the totals `total`, shape (...,)."""
     hierarchy, starts = pairs(values.shape[-1])
     above, position = total[..., None], 1
     for first, size in zip(starts, hierarchy.sizes, strict=True):
@@ -70,7 +69,7 @@ def _paired(first: NDArray[np.intp], size: int) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class WaveletCounts:
-    """Counts made of a noisy sum and noisy differences, with the law of the noise in sums."""
+    """Counts from a noisy total and noisy differences, with the noise distribution of sums."""
 
     release: SumsRelease
 
@@ -78,7 +77,7 @@ class WaveletCounts:
 
     @cached_property
     def _totals(self) -> Floats:
-        """Of the groups, and the incomplete rows: agreeing with a public total."""
+        """Totals of the groups, then the incomplete rows; consistent with a public total."""
         n_groups, n_cells = self.release.shape
         totals = np.append(
             self.release.values[:-1].reshape(n_groups, n_cells)[:, 0], self.release.values[-1]
@@ -99,7 +98,7 @@ class WaveletCounts:
 
     @cached_property
     def whole(self) -> Integers:
-        """Of each group in turn, the incomplete rows last."""
+        """Integer counts by group, the incomplete rows last."""
         hierarchy = line(self.release.shape[1], CHILDREN)
         totals = whole(self._totals, self.release.rows)
         cells = whole_cells(hierarchy, hierarchy.sums(self.cells), totals[:-1])
@@ -119,7 +118,7 @@ class WaveletCounts:
     def along(
         self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
     ) -> Spread:
-        """Return the noise in a sum a cell."""
+        """Return the noise in one sum per cell."""
         hierarchy, starts = pairs(self.release.shape[1])
         at = np.arange(hierarchy.cells)
         weight: Floats = cell_weight + np.zeros(hierarchy.cells)
@@ -141,7 +140,7 @@ class WaveletCounts:
         outside: Floats,
         other_groups: Floats = NO_WEIGHT,
     ) -> Spread:
-        """Return the noise in ranges of cells, and what is outside them."""
+        """Return the noise in sums with one weight inside a range of cells and one outside."""
         hierarchy, firsts = pairs(self.release.shape[1])
         ends = np.stack([starts, stops - 1])
         weights: Floats = inside + np.zeros(ends.shape)
@@ -150,7 +149,7 @@ class WaveletCounts:
             above = np.searchsorted(first, ends, side="right") - 1
             paired, leads = _paired(first, size)[above], ends == first[above]
             distinct = ends[0] != ends[1]
-            # What follows the node where a range begins is in it, and what is before its last.
+            # The sibling after the range's first node is inside, as is the one before its last.
             beside = np.stack([leads[0] & distinct, ~leads[1] & distinct])
             joined = (above[0] == above[1]) & distinct
             sibling_weight = np.where(joined, weights[::-1], np.where(beside, inside, outside))
@@ -162,7 +161,7 @@ class WaveletCounts:
         return self._with_totals(noise, weights[0], other_groups)
 
     def _with_totals(self, noise: Spread, weight: Floats, other_groups: Floats) -> Spread:
-        """Add the noise of the sums of all cells of the groups, which a public total shares out."""
+        """Add the noise of the group totals, adjusted to a public total."""
         n_others = self.release.shape[0] - 1
         adjustment = (weight + n_others * other_groups) / (n_others + 2)
         if self.release.rows is None:
@@ -181,12 +180,12 @@ def _added(noise: Spread, squares: Floats, fourths: Floats) -> Spread:
 
 
 def mean_variances(cells: int) -> tuple[float, float]:
-    """Return the variances of the mean range and of a cell, noise of variance 1 in every number.
+    """Return the variances of the mean range and of a cell, for noise of variance 1.
 
-    Approximately, as if there were a power of 2 of cells. A node has a fourth of its parent's
-    variance and of that of a difference. As in
-    :func:`dpmodels.postprocess.hierarchy.range_counts` the mean range is twice what a sum up to a
-    random end has less what the mean of these has.
+    Approximate, as if the number of cells were a power of 2. A node has a quarter of its parent's
+    variance plus a quarter of that of a difference. As in
+    :func:`dpmodels.postprocess.hierarchy.range_counts`, the mean range has twice the variance of a
+    sum up to a random edge, less that of the mean of such sums.
 
     >>> [round(variance, 2) for variance in mean_variances(4096)]
     [2.03, 0.33]
@@ -203,7 +202,7 @@ def mean_variances(cells: int) -> tuple[float, float]:
 
 
 def noisy_levels(cells: int) -> int:
-    """Return how many numbers a row changes: the sum of all cells, and a difference a level.
+    """Return how many released numbers a row changes: the total, and one difference per level.
 
     >>> noisy_levels(4096), noisy_levels(5)
     (13, 4)
