@@ -1,4 +1,4 @@
-"""P-values and levels of several tests that are to hold together."""
+"""P-values and levels adjusted for several tests."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ ADJUSTMENTS: Final = {
     "holm": "p-values by Holm's method, intervals by Bonferroni's",
     "bonferroni": "p-values and intervals by Bonferroni's method",
     "sidak": "p-values and intervals by Sidak's method",
-    "none": "p-values and intervals of each by itself",
+    "none": "unadjusted p-values and intervals",
 }
 
 
 def adjusted(p_values: Floats, method: str) -> Floats:
-    """Return p-values that bound the chance of any false rejection; nan where there is none.
+    """Return p-values that control the familywise error rate; nan stays nan.
 
     A test without a p-value counts as one.
 
@@ -42,16 +42,16 @@ def adjusted(p_values: Floats, method: str) -> Floats:
 
 
 def simultaneous(level: float, intervals: int, method: str) -> float:
-    """Return the level of each interval at which all together cover."""
+    """Return the level of each interval at which all are covered jointly."""
     if method == "none" or intervals < 2:
         return level
     return float(level ** (1 / intervals)) if method == "sidak" else 1 - (1 - level) / intervals
 
 
 def largest(sds: Floats, level: float) -> float:
-    """Return what normal variables about 0 all stay within, with at least this probability.
+    """Return a bound on the size of all normal variables at once, with at least this probability.
 
-    However they are correlated: no correlation makes it less than independence does [1]_.
+    For any correlation: no correlation lowers the probability below that of independence [1]_.
 
     .. [1] Sidak, Z. (1967). "Rectangular confidence regions for the means of multivariate normal
        distributions." Journal of the American Statistical Association 62, 626-633.

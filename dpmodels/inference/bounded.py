@@ -1,4 +1,4 @@
-"""How much products of bounded columns can vary, whatever the rows are."""
+"""Largest variances of products of bounded columns, for any data within the bounds."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def fourth_moment(variance: Floats, below: Floats, above: Floats) -> Floats:
 
     With B the farther and A the nearer end, and any ``e >= A``, ``c = (e - B)/2``, the polynomial
     ``t⁴ - (t + e)(t - B)(t - c)²`` is at least t⁴ on the range and, its cubic term being 0, has the
-    expectation ``(3c² + eB)v + eBc²``. It is least at ``c = -v/B``, where the two values c and B
-    attain it, or else at ``e = A``. Numbers that are 0 or 1 attain it.
+    expectation ``(3c² + eB)v + eBc²``. It is smallest at ``c = -v/B``, attained by the values c and
+    B, or else at ``e = A``. Binary numbers attain it.
     """
     farther, nearer = np.maximum(np.maximum(below, above), 1e-200), np.minimum(below, above)
     clipped = np.clip(variance, 0.0, farther * nearer)
@@ -38,22 +38,22 @@ def cut_entries(share: float, reach: Floats, mean: Floats) -> tuple[Floats, Floa
 
 
 def cut_eigenvalues(share: float, reach: Floats, mean: Floats) -> tuple[float, float]:
-    """Return the same of every eigenvalue: by Weyl's inequality, from lengths of rows."""
+    """Return the same for every eigenvalue: by Weyl's inequality, from norms of rows."""
     longest, mean_length = (np.array([np.linalg.norm(vector)]) for vector in (reach, mean))
     below, above = cut_entries(share, longest, mean_length)
     return float(below[0, 0]), float(above[0, 0])
 
 
 def product_spread(second: Floats, below: Floats, above: Floats) -> tuple[Floats, Floats]:
-    """Return the largest variances of products of columns with mean 0, and how they grow.
+    """Return the largest variances of products of columns with mean 0, and their derivatives.
 
     `second` holds the expectations of the products, shape (columns, columns); column i lies from
     ``-below`` to ``above``. The second matrix is the slope of the first by `second`.
 
     A square ``t_i²`` is at most the square of the farther end, and at most the line ``A_i B_i +
-    (B_i - A_i) t_i``, which is above 0 and meets it at both ends: so the expectation of ``t_i²
+    (B_i - A_i) t_i``, which is positive and meets it at both ends: so the expectation of ``t_i²
     t_j²`` is at most ``R_i² v_j``, and at most ``A_i B_i A_j B_j + (B_i - A_i)(B_j - A_j) s_ij``,
-    which columns of 0 and 1 attain.
+    which binary columns attain.
     """
     variance, reach = np.maximum(np.diagonal(second), 0.0), np.maximum(below, above)
     ends, tilt = below * above, above - below

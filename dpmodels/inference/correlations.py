@@ -1,13 +1,13 @@
-"""The law of a correlation, or a partial one, from noisy moments.
+"""The distribution of a correlation, or a partial one, from noisy moments.
 
-With the residuals of two columns on the others, ``g = t - Tθ`` as of
+With the residuals of two columns on the others, ``g = t - Tθ`` as in
 :mod:`dpmodels.inference.least_squares`, the noise in their squares and product is ``gᵀ E g`` to
-first order, as θ is where they are least, and ``-(T'E g)ᵀ G⁻¹ (T'E g)`` to second, whose mean is
-taken off. A correlation ρ of the exact moments is where ``s_xy - ρ √(s_xx s_yy)`` is 0; those that
-noise leaves possible are Fieller's interval of it, which needs no division by a noisy ``s_xx``
-[1]_. Sampling errors are those of Fisher's z [2]_. Both errors are put together by their own
-intervals, root of the sum of squared lengths on each side [3]_: without noise that is Fisher's
-interval, without sampling Fieller's. The test of 0 is Student's, with the noise in the variance.
+first order, as θ minimises them, and ``-(T'E g)ᵀ G⁻¹ (T'E g)`` to second, whose mean is
+subtracted. A correlation ρ of the exact moments solves ``s_xy - ρ √(s_xx s_yy) = 0``; Fieller's
+interval of it accounts for the noise without division by a noisy ``s_xx`` [1]_. Sampling errors are
+those of Fisher's z [2]_. Both are combined by the root of the sum of squared half-lengths on each
+side [3]_: without noise that is Fisher's interval, without sampling Fieller's. The test of 0 is
+Student's, with the noise in the variance.
 
 .. [1] Fieller, E. C. (1954). "Some problems in interval estimation." Journal of the Royal
    Statistical Society B 16, 175-185.
@@ -31,13 +31,13 @@ from dpmodels.postprocess.covariance import WEAK
 from dpmodels.postprocess.solve import HELD, SEARCHED, NormalEquations
 from dpmodels.typing import Floats
 
-# Below this many degrees of freedom Fisher's z has no variance.
+# Smallest degrees of freedom at which Fisher's z has a variance.
 LEAST = 1.0
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """A correlation with noise: `square`, `cross` and `slope` make its variance at ρ.
+    """A correlation and its noise variance as a function of the exact correlation ρ.
 
     ``noise_variance(ρ) = square - 2 ρ cross + ρ² slope`` is that of the noise in ``r - ρ``;
     `freedom` are the degrees of freedom of sampling. nan where it is not identified.
@@ -51,7 +51,7 @@ class Correlation:
 
     @property
     def told(self) -> bool:
-        """Whether both variances stand clear of their noise."""
+        """Whether both variances clearly exceed their noise."""
         return math.isfinite(self.estimate)
 
     def noise_variance(self, rho: float) -> float:
@@ -67,7 +67,7 @@ class Correlation:
     def test(self) -> tuple[float, float, float]:
         """Statistic, degrees of freedom and two-sided p-value of a correlation of 0.
 
-        Of the variance of the statistic the sampling part alone is an estimate.
+        Only the sampling part of the statistic's variance is an estimate.
         """
         if not self.told or self.freedom < LEAST:
             return math.nan, math.nan, math.nan
@@ -85,7 +85,7 @@ class Correlation:
         return statistic, freedom, float(2 * stdtr(freedom, -abs(statistic)))
 
     def noise_ends(self, level: float) -> tuple[float, float]:
-        """Return what of the exact correlation noise leaves possible, within [-1, 1]."""
+        """Return an interval of the exact correlation given the noise, within [-1, 1]."""
         if not self.told:
             return -1.0, 1.0
         squared = float(ndtri((1 + level) / 2)) ** 2
@@ -99,7 +99,7 @@ class Correlation:
         return min(max(low, -1.0), self.estimate), max(min(high, 1.0), self.estimate)
 
     def ends(self, level: float) -> tuple[float, float]:
-        """Return the interval of the population's correlation, noise and sampling."""
+        """Return an interval of the population's correlation, for noise and sampling."""
         low, high = self.noise_ends(level)
         if self.freedom <= LEAST or not self.told:
             return -1.0, 1.0
@@ -117,7 +117,7 @@ UNKNOWN = Correlation(math.nan, math.nan, math.nan, math.nan, math.nan)
 
 
 def _fisher(rho: float, width: float) -> float:
-    """Return how far Fisher's interval reaches from a correlation on the side of `width`."""
+    """Return the length of Fisher's interval on the side of `width`."""
     if abs(rho) >= 1:
         return 0.0
     return abs(math.tanh(math.atanh(rho) + width) - rho)
@@ -125,11 +125,11 @@ def _fisher(rho: float, width: float) -> float:
 
 @dataclass(frozen=True)
 class Residuals:
-    """Two columns less what the others explain of them.
+    """The residuals of two columns on others.
 
-    `combinations`, shape (row entries, 2), are the residuals as combinations of a row's entries, `scatter`,
-    shape (2, 2), their squares and product without bias, `spread` the covariance of ``√G⁻¹ T'E g``
-    of both.
+    `combinations`, shape (row entries, 2), are the residuals in terms of a row's entries,
+    `scatter`, shape (2, 2), their bias-corrected squares and product, `spread` the covariance of
+    ``√G⁻¹ T'E g`` of both.
     """
 
     equations: NormalEquations
@@ -138,14 +138,14 @@ class Residuals:
     spread: Floats
 
     def variance(self, weights: Floats) -> float:
-        """Return that of the noise in ``Σ w_ab s_ab``, for a symmetric w of shape (2, 2)."""
+        """Return the noise variance of ``Σ w_ab s_ab``, for a symmetric w of shape (2, 2)."""
         first = self.equations.form_sd(self.combinations @ weights @ self.combinations.T) ** 2
         weighted = np.kron(weights, np.eye(len(self.spread) // 2)) @ self.spread
         return first + 2 * max(float(np.trace(weighted @ weighted)), 0.0)
 
 
 def residuals(equations: NormalEquations, targets: Floats) -> Residuals:
-    """Return what the model's regressors leave of two targets, shape (row entries, 2)."""
+    """Return the residuals of two targets, shape (row entries, 2), on the model's regressors."""
     model, gram = equations, equations.gram
     theta = np.linalg.solve(gram, model.regressors.T @ model.whole @ targets)
     combinations = targets - model.regressors @ theta
@@ -172,8 +172,8 @@ def _score(equations: NormalEquations, vector: Floats) -> Floats:
 def correlation_of(equations: NormalEquations, targets: Floats, freedom: float) -> Correlation:
     """Return the correlation of two targets given the regressors.
 
-    `targets`, shape (row entries, 2), are combinations of a row's entries. Not identified where a
-    variance is less than four of its noise sds, or noise hides a regressor.
+    `targets`, shape (row entries, 2), are combinations of a row's entries. Not identified if a
+    variance is below four of its noise sds, or noise hides a regressor.
     """
     if equations.strength < SEARCHED:
         return UNKNOWN
@@ -195,34 +195,33 @@ def correlation_of(equations: NormalEquations, targets: Floats, freedom: float) 
     return Correlation(min(max(estimate, -1.0), 1.0), square, cross, slope, freedom)
 
 
-# Canonical correlations from noisy moments, and where the exact ones can lie.
+# Canonical correlations from noisy moments, and intervals of the exact ones.
 #
 # With both blocks of columns whitened by their released covariances, canonical correlations are the
 # singular values ρ of the cross block, and ``±ρ`` and zeros the eigenvalues of the pencil
-# ``J - ρ B``, J the cross blocks and B those on the diagonal [1]_. Noise moves an eigenvalue as the
-# symmetric matrix ``F = E_J - ρ E_B`` in whitened coordinates does:
+# ``J - ρ B``, J the cross blocks and B those on the diagonal [1]_. Noise changes an eigenvalue like
+# the symmetric matrix ``F = E_J - ρ E_B`` in whitened coordinates:
 #
-# - by no more than its norm, whatever the other eigenvalues are (Weyl). For the norm stands twice
-# the
-#   root of the largest eigenvalue of ``E F²``, where the noise in eigenvalues of large matrices
-#   ends and beyond the mean norm of small ones, and the deviation of one eigenvalue besides;
-# - by ``f_kk + Σ_j f_jk²/(ρ_k - ρ_j)`` to second order, where all others are far away [2]_. The
-#   second term has its mean taken off and its variance added.
+# - by at most its norm, for any other eigenvalues (Weyl). The norm is bounded by twice the root of
+#   the largest eigenvalue of ``E F²``, the edge of the noise in eigenvalues of large matrices and
+#   above the mean norm of small ones, plus the deviation of one eigenvalue;
+# - by ``f_kk + Σ_j f_jk²/(ρ_k - ρ_j)`` to second order, if all others are well separated [2]_. The
+#   mean of the second term is subtracted and its variance added.
 #
-# The second holds where the variate turns by little, ``Σ_j E f_jk²/(ρ_k - ρ_j)² <=``
-# :data:`TURNED`. Where noise leaves a block without an inverse a ridge brings it to two edges of
-# its noise; what the ridge takes off the correlations is not known, and intervals are from 0 to 1.
+# The second holds if the variate rotates little, ``Σ_j E f_jk²/(ρ_k - ρ_j)² <=`` :data:`TURNED`. If
+# noise makes a block singular, a ridge raises it to two edges of its noise; the effect of the ridge
+# on the correlations is unknown, and intervals are from 0 to 1.
 #
 # .. [1] Hotelling, H. (1936). "Relations between two sets of variates." Biometrika 28, 321-377.
 # .. [2] Stewart, G. W. and Sun, J. (1990). Matrix Perturbation Theory. Academic Press.
 
-# A choice: the largest mean squared turn of a variate whose correlation is taken for apart.
+# Largest mean squared rotation of a variate with a well-separated correlation: a choice.
 TURNED = 0.05
 
 
 @dataclass(frozen=True)
 class Side:
-    """One set of columns: `combinations` are they less their means, as combinations of a row's entries."""
+    """One set of columns; `combinations` are the centred columns in terms of a row's entries."""
 
     combinations: Floats
     scatter: Floats
@@ -237,7 +236,7 @@ class Side:
 
 
 def side(equations: NormalEquations, columns: slice) -> Side:
-    """Return some columns, of which noise may hide the least, or all."""
+    """Return a set of columns, with a ridge if noise hides some of their directions."""
     entries = np.eye(len(equations.moments))
     block = replace(equations, regressors=np.hstack([entries[:, :1], entries[:, 1:][:, columns]]))
     values = np.linalg.eigvalsh(block.scatter)
@@ -248,10 +247,10 @@ def side(equations: NormalEquations, columns: slice) -> Side:
 
 @dataclass(frozen=True)
 class Canonical:
-    """Canonical correlations of two sides, of moments with noise of known law.
+    """Canonical correlations of two sides, from moments with noise of known distribution.
 
-    `left` and `right`, shape (columns, pairs), multiply the columns; the sums of squares of the
-    variates are 1.
+    `left` and `right`, shape (columns, pairs), are coefficients of the columns; the sums of squares
+    of the variates are 1.
     """
 
     equations: NormalEquations
@@ -259,7 +258,7 @@ class Canonical:
 
     @property
     def told(self) -> bool:
-        """Whether both sides have a direction that stands clear of the noise."""
+        """Whether both sides have a direction that clearly exceeds the noise."""
         return self.sides[0].is_detected and self.sides[1].is_detected
 
     @property
@@ -320,7 +319,7 @@ class Canonical:
         return self.equations.form_sd((weights + weights.T) / 2) ** 2
 
     def edge(self, rho: float) -> float:
-        """Return where the noise in eigenvalues of the pencil at ρ ends."""
+        """Return the edge of the noise in eigenvalues of the pencil at ρ."""
         left, right = self._whitened
         by_left, by_right = (self.equations.noise_of(block @ block.T) for block in (left, right))
         cross = -rho * (left.T @ (by_left + by_right) @ right)
@@ -332,7 +331,7 @@ class Canonical:
 
     @cached_property
     def _first_order(self) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
-        """First-order variance, bias, second-order variance, and whether each is apart."""
+        """First-order variance, bias, second-order variance, and whether each is separated."""
         values, terms = self._pencil[0], []
         for k, rho in enumerate(self.correlations):
             rest = np.delete(np.arange(len(values)), k)
@@ -358,16 +357,16 @@ class Canonical:
 
     @property
     def apart(self) -> NDArray[np.bool_]:
-        """Whether each correlation, and its variates, is far enough from all others."""
+        """Whether each correlation is far enough from all others to read its variates."""
         return self._first_order[3]
 
     @property
     def noise_sd(self) -> Floats:
-        """Noise sd of each correlation to first order, as if it were apart."""
+        """Noise sd of each correlation to first order, as if it were well separated."""
         return np.asarray(np.sqrt(self._first_order[0]))
 
     def noise_ends(self, level: float) -> Floats:
-        """Return where the exact correlations can lie, shape (pairs, 2), within [0, 1]."""
+        """Return intervals of the exact correlations, shape (pairs, 2), within [0, 1]."""
         values = self.correlations
         if self.ridged or not self.told:
             return np.tile([0.0, 1.0], (len(values), 1))
@@ -382,6 +381,6 @@ class Canonical:
 
 
 def canonical(equations: NormalEquations, left: int) -> Canonical:
-    """Return the canonical correlations of the first columns, so many, with the others."""
+    """Return the canonical correlations of the first `left` columns with the others."""
     pair = side(equations, slice(None, left)), side(equations, slice(left, None))
     return Canonical(equations, pair)

@@ -1,4 +1,4 @@
-"""Chi-square tests of independence that count the noise of the table in."""
+"""Chi-square tests of independence that account for the noise of the table."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dpmodels.inference.ratios import TOLD, Noise
 from dpmodels.privacy import MarkovChain
 from dpmodels.typing import Floats
 
-# The test solves a system of this many equations.
+# Most cells: the test solves a system of this many equations.
 MOST_CELLS = 2_000
 MANY = "the table has too many cells."
-# Rows that a level has to have, however small the noise.
+# Smallest total of a level, however small the noise.
 FEWEST = 1.0
 # Fourth cumulant of the noise, in units of its squared variance.
 EXCESS = {"laplace": 3.0, "gaussian": 0.0}
@@ -28,9 +28,9 @@ EXCESS = {"laplace": 3.0, "gaussian": 0.0}
 class Independence:
     """A test of mutual independence of the factors of a table.
 
-    nan where the margins are lost in noise, for the `reason` given; `smallest` is the least
-    expected count. `pooled` are the places of the levels of each factor that were taken as one;
-    they are those of the released margins, and `df` is that of the table so made.
+    nan if noise hides the margins, for the `reason` given; `smallest` is the smallest expected
+    count. `pooled` are the indices of the levels of each factor that were pooled; `df` is that of
+    the pooled table.
     """
 
     statistic: float
@@ -44,18 +44,17 @@ class Independence:
 def independence(table: Floats, noise: Noise) -> Independence:
     """Test whether the factors of a noisy table, shape (levels, levels, ...), are independent.
 
-    What the counts exceed the products of their margins by has, if the factors are independent, the
+    The excess of the counts over the products of their margins has, under independence, the
     covariance ``J (N (diag π - π πᵀ) + Σ) Jᵀ``: J the derivative of the excess by the counts, π the
-    product of the shares of the margins, Σ that of the noise. The statistic is its squared length
-    in the metric of the (pseudo-)inverse, chi-square to first order with the degrees of freedom of
-    the plain test, which it becomes without noise [1]_. Laplace noise makes it more variable than
-    that by the fourth cumulants: the p-value is that of a multiple of a chi-square variable with
-    the same mean and variance [2]_. The plain statistic of a noisy table rejects too often.
+    product of the marginal proportions, Σ the noise covariance. The statistic is the squared length
+    of the excess in the metric of the (pseudo-)inverse, chi-square to first order with the degrees
+    of freedom of Pearson's test, which it equals without noise [1]_. Laplace noise increases its
+    variance by the fourth cumulants: the p-value is that of a multiple of a chi-square variable
+    with the same mean and variance [2]_. Pearson's statistic of a noisy table rejects too often.
 
-    Levels with too few rows for the noise are taken as one before. Noisy margins decide on it,
-    which know something of the noise in the excess where shares are uneven: the p-value is that
-    among the releases in which the same levels would have been told, so that the test keeps its
-    size where it is told seldom, too.
+    Levels with too few rows for the noise are pooled first. The choice depends on noisy margins,
+    which are correlated with the noise in the excess if proportions are uneven: the p-value is
+    conditional on the choice, so the test keeps its size even when the choice is unlikely.
 
     .. [1] Kifer, D. and Rogers, R. (2017). "A new class of private chi-square hypothesis tests."
        AISTATS.
@@ -93,7 +92,7 @@ def independence_within(
             testable.append((pooled_table, pooling @ noise))
             pooled = pooled_levels
     if not testable:
-        reason = "the total of a level cannot be told from 0 at this budget, pooled or not."
+        reason = "the total of a level is not distinguishable from 0 at this budget, even pooled."
         return untold(len(strata) * degrees(shape), reason)
     margins = np.concatenate([margin for margin, _ in selection])
     noises = np.concatenate([root for _, root in selection])
@@ -101,7 +100,7 @@ def independence_within(
 
 
 def untold(df: int, reason: str) -> Independence:
-    """Return no test, and why."""
+    """Return a test without a statistic, with the reason."""
     return Independence(math.nan, math.nan, df, math.nan, reason)
 
 
@@ -117,9 +116,9 @@ def _tested(
     noise: Floats,
     pooled: tuple[tuple[int, ...], ...],
 ) -> Independence:
-    """Test tables, each with what its noise is made of, shape (cells, variables).
+    """Test tables, each with the root of its noise covariance, shape (cells, variables).
 
-    They are tested because the `margins` are positive, whose own noise follows.
+    They are tested because the `margins`, with the noise root `noise`, are positive.
     """
     from scipy.linalg import block_diag
 
@@ -136,9 +135,9 @@ def _tested(
 
 
 def _excess(table: Floats, noise_root: Floats) -> tuple[Floats, Floats, Floats, float]:
-    """Return what a table exceeds the product of its margins by, the sampling covariance of that.
+    """Return the excess over the product of the margins, and its sampling covariance.
 
-    What its noise is made of, and the least expected count, follow.
+    Then the root of its noise covariance, and the smallest expected count.
     """
     total = float(table.sum())
     margins = [_margin(table, axis) for axis in range(table.ndim)]
@@ -158,11 +157,11 @@ def _margin(table: Floats, axis: int) -> Floats:
 def _pooled(
     table: Floats, noise_root: Floats, axis: int
 ) -> tuple[tuple[int, ...], Floats, tuple[Floats, Floats]]:
-    """Return which levels of a factor to take as one, and what sums the levels so.
+    """Return the levels of a factor to pool, and the matrix that sums levels accordingly.
 
-    Those whose total cannot be told from 0, then the smallest of the others, until what they add up
-    to can. The matrix has the shape (levels left, levels); one row where too few are left. Last
-    come the numbers that are positive for this choice to be made, and what their noise is made of.
+    Those whose total is not distinguishable from 0, then the smallest of the others, until the
+    pooled total is. The matrix has the shape (levels left, levels); one row if too few are left.
+    Last come the numbers whose being positive means this choice, and the root of their noise.
     """
     size = table.shape[axis]
     margin = _margin(table, axis)
@@ -211,24 +210,23 @@ def _slope(shape: tuple[int, ...], margins: list[Floats], expected: Floats, tota
 
 
 def whitening(spread: Floats, df: int) -> Floats:
-    """Return what makes a covariance of rank df the identity, shape (df, cells)."""
+    """Return the transform that makes a covariance of rank df the identity, shape (df, cells)."""
     values, vectors = np.linalg.eigh(spread)
     return np.asarray((vectors[:, -df:] / np.sqrt(np.maximum(values[-df:], 1e-300))).T)
 
 
-# The tail of a chi-square statistic among the releases in which the same would be tested.
+# The tail of a chi-square statistic, conditional on the choice of the hypothesis.
 
 
 def selected_tail(
     statistic: float, df: int, larger: float, margins: Floats, slopes: Floats
 ) -> float:
-    """Return how often a chi-square variable exceeds its value, given what was chosen by.
+    """Return the tail probability of a chi-square statistic, conditional on the choice of the test.
 
-    What was chosen to be tested depends on the signs of `margins`, which are positive; `slopes` are
-    their covariance with the length of the whitened excess along its direction. Given that
-    direction and what of the margins is uncorrelated with the excess, the squared length is
-    `larger` times a chi-square variable within the interval in which no margin changes its sign
-    [1]_.
+    The choice depends on the signs of `margins`, which are positive; `slopes` are their covariance
+    with the length of the whitened excess along its direction. Given that direction and the part
+    of the margins that is uncorrelated with the excess, the squared length is `larger` times a
+    chi-square variable within the interval in which no margin changes its sign [1]_.
 
     .. [1] Loftus, J. R. and Taylor, J. E. (2015). "Selective inference in regression models with
        groups of variables." arXiv:1511.01478.
@@ -244,18 +242,19 @@ def selected_tail(
     return min((tail - tail_high) / (tail_low - tail_high), 1.0) if tail_low > tail_high else 1.0
 
 
-# How much more the share of a state varies where states follow each other in chains.
+# Design effects of the proportions of states of a Markov chain.
 
-# A choice: chains that take turns leave next to no variance, and no interval is made of none.
+# Smallest design effect, since alternating chains leave almost no variance: a choice.
 LEAST: Final = 0.01
 
 
 def share_effects(chain: MarkovChain, steps: int) -> Floats:
-    """Return by state how many independent times one time of a series stands for.
+    """Return the design effect of the proportion of each state.
 
     ``1 + 2 sum (1 - h/T) (P^h(j, j) - pi_j)/(1 - pi_j)`` over lags h below T is the variance of
-    state j's share of T times of a stationary chain, over that of independent ones; of a class the
-    largest of those of its `laws`. ArgumentError of a chain that keeps several laws.
+    state j's proportion over T times of a stationary chain, relative to independent times; for a
+    class of chains the largest over its `laws`. Raises ArgumentError for a chain with several
+    stationary distributions.
     """
     stationary = chain.stationary
     effects = np.max([_effects(law, stationary, steps) for law in chain.laws], axis=0)

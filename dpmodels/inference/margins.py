@@ -1,4 +1,4 @@
-"""The noise of margins that are made of released components, and intervals that follow."""
+"""The noise of margins made of released components, and intervals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dpmodels.typing import Floats, Integers
 
 @dataclass(frozen=True)
 class MarginNoise:
-    """The law of the noise in all margins of a release; no covariance matrix of them is made.
+    """The noise distribution of all margins of a release, without their covariance matrix.
 
     `sds` are noise sds by cell of the tables that noise was added to: components for Gaussian
     noise; margins, to which the components are fitted, for Laplace noise. With `public_total` the
@@ -48,7 +48,7 @@ class MarginNoise:
 
     @cached_property
     def _weights(self) -> Mapping[Term, Mapping[Term, float]]:
-        """By component, the weights of the noised tables in it."""
+        """By component, the weights of the noisy tables in it."""
         if self.law == "gaussian":
             return {term: {term: 1.0} for term in self.sds}
         weights = precisions(self.sds, self.sizes)
@@ -56,16 +56,16 @@ class MarginNoise:
 
     @cached_property
     def variances(self) -> Mapping[Term, float]:
-        """Of a cell of each component before it was centred; 0 for a known number of rows."""
+        """Noise variances of a cell of each component before centring; 0 for a public total."""
         if self.law == "gaussian":
             return {(): 0.0, **{part: sd**2 for part, sd in self.sds.items()}}
         variances = fitted_variances(self.sds, self.sizes)
         return {**variances, (): 0.0} if self.public_total else variances
 
     def product(self, term: Term, left: Sequence[Floats], right: Sequence[Floats]) -> float:
-        """Return the covariance of two sums of a margin's cells, weighed by products.
+        """Return the noise covariance of two weighted sums of a margin's cells.
 
-        `left` and `right` are the weights of the levels of each of its variables.
+        Weights are products of `left` and `right`, the weights of the levels of each variable.
         """
         contrast, common = {}, {}
         for i, left_weights, right_weights in zip(term, left, right, strict=True):
@@ -85,10 +85,10 @@ class MarginNoise:
         return math.sqrt(self.product(term, indicator, indicator))
 
     def drawn(self, term: Term, level_sets: Sequence[Integers]) -> tuple[Floats, Floats]:
-        """Return what the noise of a margin's cells is made of, and the fourth cumulants of that.
+        """Return a root of the noise covariance of a margin's cells, and fourth cumulants.
 
-        Shape (cells, variables), the cells of all combinations of the levels that are kept, times
-        independent variables of variance 1.
+        The root, shape (cells, variables), times independent variables of variance 1 with these
+        cumulants is the noise; the cells are all combinations of `level_sets`.
         """
         blocks, fourth_cumulants = [], []
         for source, sd in self.sds.items():
@@ -104,7 +104,7 @@ class MarginNoise:
     def _spread(
         self, term: Term, level_sets: Sequence[Integers], source: Term, shared: Term
     ) -> Floats:
-        """Return how a noised table, summed to the shared variables, reaches a margin."""
+        """Return the matrix from a noisy table, summed to the shared variables, to a margin."""
         total = np.zeros((math.prod(map(len, level_sets)), cells(shared, self.sizes)))
         for part in subsets(shared):
             weight = self._weights.get(part, {}).get(source, 0.0)
@@ -117,7 +117,7 @@ class MarginNoise:
         return total
 
     def width(self, term: Term, level: float) -> float:
-        """Return the number that the noise of a cell stays below with a probability."""
+        """Return the half-width of an interval for the noise of a cell."""
         sd = self.cell_sd(term)
         if self.law == "gaussian" or sd == 0:
             return half_width("gaussian", np.ones(1), sd, 0.0, level)
@@ -141,9 +141,9 @@ class MarginNoise:
     def share_interval(
         self, term: Term, counts: Floats, declared: Sequence[Floats], level: float
     ) -> tuple[Floats, Floats]:
-        """Return intervals of the population's shares of a margin's cells of declared levels.
+        """Return intervals of the population's proportions of a margin's cells of declared levels.
 
-        `declared` has 1 for the levels of each variable that rows are complete with, else 0.
+        `declared` has 1 for the levels of each variable that complete rows can have, else 0.
         """
         indicator = [np.eye(1, self.sizes[i])[0] for i in term]
         noise = (
@@ -155,19 +155,19 @@ class MarginNoise:
 
 
 def _factor(size: int, levels: Integers, *, shared: bool, centred: bool) -> Floats:
-    """Return how one variable's levels reach those that are kept of a margin's."""
+    """Return the factor of one variable in :meth:`MarginNoise._spread`."""
     if not shared:
         return np.full((len(levels), 1), 1 / size)
     even = np.full((size, size), 1 / size)
     return np.asarray((np.eye(size) - even if centred else even)[levels])
 
 
-# Log-linear models of noisy tables, with the noise counted in.
+# Log-linear models of noisy tables, accounting for the noise.
 
-# Newton's steps, what ends them in units of the coefficients, and logarithms of expected counts
-# below and above which there is no end.
+# Most Newton steps, their tolerance in units of the coefficients, and logarithms of expected counts
+# below and above which the fit diverges.
 STEPS, TOLERANCE, MIN_LOG_COUNT, MAX_LOG_COUNT = 100, 1e-10, -18.0, 30.0
-# Stands for no rows where the steps begin.
+# Stands for a total of 0 in the starting values.
 START = 0.5
 
 
@@ -175,10 +175,10 @@ START = 0.5
 class LogLinearFit:
     """Coefficients of a log-linear model of one table.
 
-    `cov` counts sampling and noise, `noise_cov` the noise alone. `statistic` is what the table
-    differs from the fit by, in units of the covariance of that; chi-square with `df` degrees of
-    freedom, a multiple of one where the noise has heavy tails, if the model holds. `deviance` is
-    that of the counts, those below 0 read as 0.
+    `cov` is for sampling and noise, `noise_cov` for the noise alone. `statistic` is the squared
+    distance of the table from the fit in the metric of its covariance: under the model chi-square
+    with `df` degrees of freedom, a multiple of it for heavy-tailed noise. `deviance` takes negative
+    counts as 0.
     """
 
     params: Floats
@@ -222,7 +222,8 @@ def loglinear(
 def from_sums(sums: Floats, coded: Floats, noise_root: Floats) -> LogLinearFit:
     """Fit the same model to ``X'y`` alone, whose noise has the root `noise_root`.
 
-    These are sums of margins, so no table of all variables is needed; nothing is told of the fit.
+    These are sums of margins, so no table of all variables is needed; goodness of fit is not
+    available.
     """
     params = _solved(sums, coded)
     fitted = np.exp(coded @ params)
@@ -234,7 +235,7 @@ def from_sums(sums: Floats, coded: Floats, noise_root: Floats) -> LogLinearFit:
 
 
 def _solved(sums: Floats, coded: Floats) -> Floats:
-    """Return the root of the score, which is the slope of a concave function.
+    """Return the root of the score, the gradient of a concave function.
 
     The first column of the coding is constant.
     """
@@ -259,6 +260,6 @@ def _solved(sums: Floats, coded: Floats) -> Floats:
         if np.abs(size * step).max() < TOLERANCE:
             return np.asarray(params)
     raise NotAvailable(
-        "the log-linear model is not identified: a cell in the margins of its terms has no rows, "
-        "or noise leaves it none; leave out terms, or give more budget"
+        "the log-linear model is not identified: a cell in the margins of its terms is empty or "
+        "hidden by noise; drop terms or increase eps"
     )

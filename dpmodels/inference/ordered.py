@@ -1,4 +1,4 @@
-"""Intervals of sums of cells in an order, of their shares, and of quantiles."""
+"""Intervals of sums of ordered cells, of their proportions, and of quantiles."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dpmodels.noise.sums import half_widths
 from dpmodels.postprocess.protocol import Spread
 from dpmodels.typing import Floats
 
-# From the weight of the cells in a sum and that of all others, to the noise in such sums.
+# From the weights of cells inside a sum and of all others to the noise in such sums.
 Sums = Callable[[Floats, Floats], Spread]
 
 _NONE, _ONE = np.zeros(()), np.ones(())
 
 
 class SumNoise(NamedTuple):
-    """The noise that sums are made of: its law, sd and step."""
+    """The distribution, sd and step of the independent noise variables in sums."""
 
     law: str
     sd: float
@@ -30,7 +30,7 @@ class SumNoise(NamedTuple):
         return SumNoise(self.law, self.sd / rows, self.step / rows)
 
     def widths(self, spread: Spread, normal_sd: Floats, level: float) -> Floats:
-        """Return what the size of the noise and a normal variable stays below."""
+        """Return half-widths for the sum of the noise and a normal variable."""
         return half_widths(self.law, *spread, self.sd, normal_sd, level)
 
 
@@ -39,8 +39,8 @@ def sum_interval(
 ) -> tuple[Floats, Floats]:
     """Return intervals of sums of counts of these rows, not below 0.
 
-    A sum below 0 is read as 0. Half a step is added where steps show, since noise is whole steps;
-    unless, by Chebyshev's inequality, it is none with the probability `level`.
+    A negative sum is taken as 0. For noise with large steps half a step is added, since noise is a
+    multiple of the step; unless, by Chebyshev's inequality, it is 0 with probability `level`.
     """
     sds = noise.sd * np.sqrt(spread.squares)
     seldom = sds**2 <= (1 - level) * noise.step**2
@@ -53,9 +53,9 @@ def sum_interval(
 def part_interval(
     sums: Floats, total: float, of: Sums, noise: SumNoise, level: float, *, sampling: bool
 ) -> tuple[Floats, Floats]:
-    """Return intervals of the shares that sums of cells have in the sum of all cells.
+    """Return intervals of the proportions of sums of cells in the sum of all cells.
 
-    Of these rows; where `sampling`, of the population.
+    For these rows; for the population if `sampling`.
     """
     if not total > 0:
         return np.zeros(len(sums)), np.ones(len(sums))
@@ -77,12 +77,12 @@ def part_interval(
 def quantile_bins(
     running: Floats, prob: float, of: Sums, noise: SumNoise, level: float, *, sampling: bool
 ) -> tuple[int, int]:
-    """Return the first and the last bin that a quantile may be in.
+    """Return the first and the last bin of an interval for a quantile.
 
-    `running` are sums of the first 1, 2, ... cells, and `of` is of them. A bin is left out where
-    its running sum is below the quantile's rank, or the one before it above, by more than noise,
-    and `sampling`, explain. Each bin by itself is left out wrongly with probability ``1 - level``
-    at most, so with it the bins between those that are not.
+    `running` are the sums of the first 1, 2, ... cells, and `of` gives their noise. A bin is
+    excluded if its running sum is below the quantile's rank, or the one before it above, by more
+    than noise, and `sampling`, explain. The quantile's bin is excluded with probability at most ``1
+    - level``, so the interval covers.
     """
     total = float(running[-1])
     if not total > 0:
@@ -92,23 +92,23 @@ def quantile_bins(
     normal = np.sqrt((total if sampling else 0.0) * prob * (1 - prob))
     width = noise.widths(spread, normal, level)
     below, above = score < -width, score > width
-    # At the end all rows are counted, before the first bin none.
+    # The last running sum counts all rows, and no bin precedes the first.
     below[-1] = False
     possible = np.flatnonzero(~below & ~np.append(False, above[:-1]))
     return (int(possible[0]), int(possible[-1])) if possible.size else (0, len(running) - 1)
 
 
-# Intervals of expected numbers of events, from noisy counts of them.
+# Intervals of expected numbers of events, from noisy counts.
 
 
 def rate_interval(
     sums: Floats, spread: Spread, noise: SumNoise, effect: int, level: float
 ) -> tuple[Floats, Floats]:
-    """Return intervals, not below 0, of the numbers that are expected where events are Poisson's.
+    """Return intervals, not below 0, of the expected numbers of Poisson events.
 
-    The numbers m that a score test with the noise does not refuse: where ``(y - m)²`` is below the
-    squared quantile times ``effect m + v``, v the variance of the noise and `effect` how many
-    events may always come together. A sum below 0 is read as 0.
+    The numbers m that a score test with noise does not reject: ``(y - m)²`` is below the squared
+    quantile times ``effect m + v``, v the noise variance and `effect` the number of events that may
+    occur together. A negative sum is taken as 0.
     """
     feasible = np.maximum(sums, 0.0)
     normal = np.sqrt(effect * feasible)

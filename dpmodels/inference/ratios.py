@@ -1,4 +1,4 @@
-"""Intervals of ratios of noisy sums, by inversion: honest where the divisor is lost in noise."""
+"""Intervals of ratios of noisy sums, by inversion: valid even if noise hides the divisor."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from dpmodels.noise.sums import half_width
 from dpmodels.typing import Floats
 
-# A choice: a number of rows is told from none where it exceeds so many of its noise sds.
+# Noise sds above which a count is taken as distinguishable from 0: a choice.
 TOLD = 4.0
 
 
 class Noise(NamedTuple):
     """The noise of the parts of a table.
 
-    `sd` is that of each part, before the table was balanced; `parts` is how many share a public
-    total, 0 where there is none; the noise of a part is a multiple of `step`, 0 for a fine lattice;
-    `paired` tells of the three parts of one mean, of which the first and the last share their
-    noise; `added` says of each part of the table to which of these it was added, none where these
-    are the parts of the table.
+    `sd` is that of each part, before the table was balanced; `parts` is the number of parts with a
+    public total, 0 without one; the noise of a part is a multiple of `step`, 0 for a fine lattice.
+    With `paired` the three parts are those of one mean, and the first and the last share their
+    noise. `added` gives for each part of the table the index of the part it was added to; it is
+    empty if no parts were added.
     """
 
     law: str
@@ -67,12 +67,12 @@ def ratio_interval(
     """Invert the score of ratios ``r = Σ a_i b_i / Σ b_i``.
 
     `sums` are noisy b and `weights` a, shape (groups, parts); `sampling` is the sampling variance
-    of the score, shape (groups,), 0 for the value on these rows. Ends of shape (groups,), infinite
-    where the divisor cannot be told from 0.
+    of the score, shape (groups,), 0 for the value on these rows. Ends have the shape (groups,),
+    and are infinite where the divisor is not distinguishable from 0.
 
     At the true r the score ``Σ (a_i - r) b_i`` has mean 0 and a variance quadratic in r: Fieller's
-    interval is where its square is below the variance times the squared quantile, which is that of
-    the law of the score at the estimate.
+    interval is where its square is below the variance times the squared quantile, that of the
+    score's distribution at the estimate.
 
     .. [1] Fieller, E. C. (1954). "Some problems in interval estimation." Journal of the Royal
        Statistical Society B 16(2), 175-185.
@@ -82,7 +82,7 @@ def ratio_interval(
     estimate = np.divide(top, bottom, out=np.zeros_like(top), where=detected)
     scores, ones = weights - estimate[:, None], np.ones_like(weights)
     kappa = _factors(noise.weights(scores), noise, np.sqrt(sampling), level)
-    # In the distance from the estimate, where the score is 0: nothing cancels.
+    # In terms of the distance from the estimate, where the score is 0: avoids cancellation.
     a = bottom**2 - kappa**2 * noise.product(ones, ones)
     half = kappa**2 * noise.product(scores, ones)
     c = kappa**2 * (noise.product(scores, scores) + sampling)

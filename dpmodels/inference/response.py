@@ -1,12 +1,12 @@
-"""Shares of the truth behind randomised answers: estimates, errors, intervals, tests.
+"""True proportions behind randomised answers: estimates, errors, intervals, tests.
 
 *Theorem.* Let a respondent of stratum h with weight w answer a, and t be the column of the inverse
-of the device's matrix for a. Given the truth, t has the truth's indicator for its mean. So weighted
-means of t are unbiased for those of the truth, and a share of one set of truths within another, ``s
-= Nτ / Dτ``, τ the mean of t, has to first order the error of the weighted mean of ``l = (N - s D) t
-/ Dτ``: a respondent's own number, whose spread within strata is the variance for the population
-[1]_. What coins add to it is the mean over respondents of the variance of l given the truth, ``E l²
-- (E l)²``, both known from the device.
+of the device's matrix for a. Given the truth, t has the truth's indicator as its mean. So weighted
+means of t are unbiased for those of the truth, and a proportion of one set of truths within
+another, ``s = Nτ / Dτ``, τ the mean of t, has to first order the error of the weighted mean of ``l
+= (N - s D) t / Dτ``: a number per respondent, whose variance within strata gives the variance for
+the population [1]_. The randomisation adds the mean over respondents of the variance of l given the
+truth, ``E l² - (E l)²``, both known from the device.
 
 .. [1] Woodruff, R. S. (1971). "A simple method for approximating the variance of a complicated
    estimate." JASA 66(334), 411-414.
@@ -33,12 +33,12 @@ from dpmodels.typing import Floats
 
 @dataclass(frozen=True)
 class Shares:
-    """Estimated shares with their errors, each of shape (shares,).
+    """Estimated proportions with their errors, each of shape (shares,).
 
-    `variance` is that for the population, `noise` what coins have in it, `plain` what a simple
-    random sample of as many would have without coins; nan where the share is not within (0, 1).
-    `lines` are the linearised shares, shape (shares, answers); `answers` are the shares that
-    answers have, and `rows` how many respondents they are shares of.
+    `variance` is that for the population, `noise` the part due to randomisation, `plain` that of a
+    simple random sample of the same size without randomisation; nan for proportions outside (0, 1).
+    `lines` are the linearised proportions, shape (shares, answers); `answers` are the proportions
+    of answers, and `rows` the numbers of respondents in their denominators.
     """
 
     values: Floats
@@ -51,25 +51,25 @@ class Shares:
 
     @property
     def design_effect(self) -> Floats:
-        """How many times the variance is what it would be without coins, weights and strata."""
+        """Ratio of the variance to that without randomisation, weights and strata."""
         return np.asarray(self.variance / self.plain)
 
     @property
     def private(self) -> Floats:
-        """Shares of the variances that are due to coins; nan where there is no variance."""
+        """Fractions of the variances due to randomisation; nan if the variance is 0."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(self.variance > 0, np.minimum(self.noise / self.variance, 1.0), np.nan)
 
     def noise_interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return normal intervals for the shares of these respondents, cut to [0, 1]."""
+        """Return normal intervals for the proportions of these respondents, clipped to [0, 1]."""
         return _cut(self.values, float(ndtri((1 + level) / 2)) * np.sqrt(self.noise))
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return normal intervals for the shares of the population, cut to [0, 1]."""
+        """Return normal intervals for the proportions of the population, clipped to [0, 1]."""
         return _cut(self.values, float(ndtri((1 + level) / 2)) * np.sqrt(self.variance))
 
     def score_interval(self, level: float, truth: float) -> tuple[Floats, Floats]:
-        """Return Wilson's for answers, turned by a device that asks for the truth so often."""
+        """Return Wilson's interval for answers, transformed to truths by `truth`."""
         ends = score_interval(self.answers, truth**2 * self.variance, self.rows, level)
         shifted = ((end - self.answers) / truth + self.values for end in ends)
         low, high = (np.clip(end, 0.0, 1.0) for end in shifted)
@@ -82,7 +82,7 @@ def _cut(middle: Floats, half: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class ReadAnswers:
-    """Answers by stratum and the device that they came through; `effect` rows sample like one."""
+    """Answers by stratum with their devices; `effect` is the design effect."""
 
     release: AnswersRelease
     effect: int = 1
@@ -99,9 +99,9 @@ class ReadAnswers:
 
     @cached_property
     def parts(self) -> tuple[Floats, Floats, Floats]:
-        """Numbers of answers, sums of weights and of their squares by stratum, all weights 1.
+        """Counts of answers, sums of weights and of squared weights by stratum; weights sum to 1.
 
-        Strata without answers are left out, and the others stand for them.
+        Strata without answers are left out, and the others are reweighted.
         """
         release = self.release
         weights = release.values if release.weights is None else release.weights
@@ -126,24 +126,24 @@ class ReadAnswers:
 
     @property
     def answers(self) -> Floats:
-        """Weighted shares of answers."""
+        """Weighted proportions of answers."""
         return np.asarray(self.parts[1].sum(axis=0))
 
     @property
     def simple(self) -> bool:
-        """Whether all respondents weigh the same, in one stratum."""
+        """Whether all respondents have equal weights, in one stratum."""
         release = self.release
         return release.weights is None and not release.strata and self.effect == 1
 
     @cached_property
     def likeliest(self) -> Floats:
-        """The likeliest shares of truths, not negative."""
+        """The maximum likelihood proportions of truths, nonnegative."""
         return likeliest(self.answers, self.release.channels)
 
     def shares(self, of: Floats, within: Floats) -> Shares:
-        """Return shares of sets of truths within others, each of shape (shares, truths).
+        """Return proportions of sets of truths within others, each of shape (shares, truths).
 
-        nan where the coins leave it open whether there is anybody to be shared.
+        nan where the denominator is not distinguishable from 0, given the randomisation.
         """
         truths = self.turned @ self.answers
         base = within @ truths
@@ -166,7 +166,7 @@ class ReadAnswers:
         return Shares(values, noise + self.effect * sampled, noise, plain, lines, answers, rows)
 
     def covariance(self, lines: Floats) -> Floats:
-        """Return the covariance of linearised shares for the population."""
+        """Return the covariance of linearised proportions for the population."""
         total = np.zeros((len(lines), len(lines)))
         for counts, weights, squares in zip(*self.parts, strict=True):
             centred, n_rows = lines - self._middle(lines, weights), counts.sum()
@@ -176,9 +176,9 @@ class ReadAnswers:
         return total
 
     def _coins(self, lines: Floats, away: Floats) -> Floats:
-        """Return what coins add to the variance of respondents' numbers.
+        """Return the variance that randomisation adds to respondents' numbers.
 
-        That is their squares less those of what they are on average given the truth.
+        That is their mean square less the mean square of their expectations given the truth.
         """
         squares = self.parts[2].sum(axis=0)
         variance = lines**2 @ squares - away**2 @ (self.turned @ squares)
@@ -193,7 +193,7 @@ class ReadAnswers:
         return variances
 
     def _middle(self, lines: Floats, weights: Floats) -> Floats:
-        """Return a stratum's own means where its share of the population is known."""
+        """Return a stratum's means if its share of the population is known, else 0."""
         if self.release.shares is None:
             return np.zeros((len(lines), 1))
         return np.asarray(lines @ weights / weights.sum())[:, None]
@@ -202,9 +202,9 @@ class ReadAnswers:
 def score_interval(
     answers: Floats, variance: Floats, rows: Floats, level: float
 ) -> tuple[Floats, Floats]:
-    """Return Wilson's interval for shares of answers, of as many as have their variance [2]_.
+    """Return Wilson's interval for proportions of answers, at their effective sample size [2]_.
 
-    `rows` stands for those where there is none.
+    Where that is undefined, `rows` is used.
     """
     z2 = float(ndtri((1 + level) / 2)) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -220,8 +220,8 @@ def score_interval(
 class AnswersTest:
     """A chi-square test on randomised answers.
 
-    `kept` is the part of the non-centrality, and so of the respondents' number, that the devices
-    leave of what the truth would have told: the mean over directions, at the likeliest shares.
+    `kept` is the fraction of the noncentrality, and so of the number of respondents, that remains
+    after randomisation: the mean over directions, at the maximum likelihood proportions.
     """
 
     statistic: float
@@ -234,11 +234,11 @@ class AnswersTest:
 def independence_of_answers(
     table: Floats, channels: Sequence[Channel], truths: Sequence[Floats]
 ) -> AnswersTest:
-    """Test the independence of answers, which is that of truths.
+    """Test the independence of answers, which is equivalent to that of truths.
 
-    `table` are numbers of answers, one axis a question; `truths` the likeliest shares of each.
-    Devices that know nothing of each other turn independent truths into independent answers, so
-    Pearson's test has its size as it stands. Levels that nobody answered are left out.
+    `table` are counts of answers, one axis per question; `truths` the maximum likelihood
+    proportions of each. Independent devices turn independent truths into independent answers, so
+    Pearson's test keeps its size without correction. Levels without answers are left out.
     """
     for axis in range(table.ndim):
         other_axes = tuple(k for k in range(table.ndim) if k != axis)
@@ -260,7 +260,7 @@ def independence_of_answers(
 def independence_of_shares(
     shares: Floats, covariance: Floats, shape: tuple[int, ...], information: float
 ) -> AnswersTest:
-    """Test the independence of estimated shares by Wald's statistic, with their covariance."""
+    """Test the independence of estimated proportions by Wald's statistic."""
     table = shares.reshape(shape)
     margins = [
         table.sum(axis=tuple(k for k in range(len(shape)) if k != axis))
@@ -282,32 +282,32 @@ def independence_of_shares(
 def wald(away: Floats, covariance: Floats, df: int, information: float) -> AnswersTest:
     """Test whether numbers with a covariance of rank df are 0."""
     if not np.isfinite(covariance).all():
-        return AnswersTest(math.nan, math.nan, df, information, "the shares cannot be told.")
+        return AnswersTest(
+            math.nan, math.nan, df, information, "the proportions are not identified."
+        )
     values, vectors = np.linalg.eigh(covariance)
     top, axes = values[-df:], vectors[:, -df:]
     if not top.min() > 1e-12 * top.max():
-        return AnswersTest(
-            math.nan, math.nan, df, information, "some answers were given by nobody."
-        )
+        return AnswersTest(math.nan, math.nan, df, information, "some answers have no respondents.")
     statistic = float(((axes.T @ away) ** 2 / top).sum())
     return AnswersTest(statistic, float(chdtrc(df, statistic)), df, information)
 
 
 def fit_of_answers(answers: Floats, expected: Floats, information: float) -> AnswersTest:
-    """Test numbers of answers against expected shares, by Pearson's statistic."""
+    """Test counts of answers against expected proportions, by Pearson's statistic."""
     total, df = answers.sum(), len(answers) - 1
     if not total > 0:
-        return AnswersTest(math.nan, math.nan, df, information, "nobody answered.")
+        return AnswersTest(math.nan, math.nan, df, information, "there are no respondents.")
     statistic = float(((answers - total * expected) ** 2 / (total * expected)).sum())
     return AnswersTest(statistic, float(chdtrc(df, statistic)), df, information)
 
 
 def kept_information(channel: Channel, truths: Floats) -> float:
-    """Return what part of the information on shares a device leaves, the mean over directions.
+    """Return the fraction of the information on proportions after randomisation.
 
-    It is the mean square of the canonical correlations of answer and truth: at most c², c the
-    probability with which the truth is asked for, and that only where the law of answers is the
-    truth's own.
+    The mean over directions, which is the mean squared canonical correlation of answer and truth:
+    at most c², c the probability of asking for the truth, attained only if drawn answers have the
+    distribution of the truth.
     """
     probabilities = matrix([channel])
     answers = probabilities @ truths
@@ -319,5 +319,5 @@ def kept_information(channel: Channel, truths: Floats) -> float:
 
 
 def _untested(shape: tuple[int, ...], information: float) -> AnswersTest:
-    reason = "the share of a level cannot be told from 0."
+    reason = "the proportion of a level is not distinguishable from 0."
     return AnswersTest(math.nan, math.nan, degrees(shape), information, reason)

@@ -1,13 +1,13 @@
-"""Intervals of coefficients from bought curvature and squared gradients.
+"""Intervals of coefficients from released curvature and squared gradients.
 
 At a released point θ the gradient of ``Σφ`` is ``g - b``: g is known, b noise of known variance. At
-the minimum of ``Σφ + (Λ/2)|θ - c|² + ⟨b, θ⟩`` g is ``Λ(c - θ)``; where a noisy gradient was
-released, g is that. With H the curvature, of which ``H + E`` was released, the rows' own estimate
-``θ + δ`` solves ``Hδ = b - g`` to first order, and the population's ``Hδ = b + S - g``, S the sum
-of the gradients there, of covariance J. Where H stands far above E, ``θ - (H + E)⁻¹g`` is free of
-what is known to be off it, and its covariance is ``H⁻¹(J + var(b) I + var(Eδ))H⁻¹``, White's
-sandwich with the noise inside. Elsewhere these are normal equations with noise of known law on both
-sides, and are inverted as those of least squares are (:mod:`dpmodels.inference.least_squares`).
+the minimum of ``Σφ + (Λ/2)|θ - c|² + ⟨b, θ⟩`` g is ``Λ(c - θ)``; if a noisy gradient was released,
+g is that. With H the curvature, released as ``H + E``, the non-private estimate ``θ + δ`` solves
+``Hδ = b - g`` to first order, and the population's value ``Hδ = b + S - g``, S the sum of the
+gradients there, of covariance J. If H is far above E, ``θ - (H + E)⁻¹g`` corrects the known error,
+with the covariance ``H⁻¹(J + var(b) I + var(Eδ))H⁻¹``, White's sandwich with added noise. Otherwise
+these are normal equations with noise of known distribution on both sides, and are inverted like
+those of least squares (:mod:`dpmodels.inference.least_squares`).
 """
 
 from __future__ import annotations
@@ -26,34 +26,35 @@ from dpmodels.postprocess.solve import RESOLVED, ROUNDING, NormalEquations, cont
 from dpmodels.released import BoughtCurvature, CoefficientsRelease, Meat, MomentNoise
 from dpmodels.typing import Floats
 
-# Beyond so many coefficients a search for ends takes long: there are none where it is needed.
+# Most coefficients for which interval ends are searched; with more these intervals are infinite.
 MANY = 24
-# Choices: curvature of less than so many edges of its noise is lost, along a way of which no
-# coefficients are known but that they are about as large as that, in units of the ball; and the
-# share of its squared length along such ways from which on a coefficient is lost.
+# Choices: noise edges below which a direction of the curvature is lost; assumed size of
+# coefficients along it, in units of the ball; and the fraction of a coefficient's squared length
+# along lost directions above which it is lost.
 LOST, SIZE, MOSTLY = 0.5, 2.0, 0.02
-# A choice, between intervals in wide bounds and none in good ones: curvature of less than so many
-# sds of an entry's noise may be noise alone, which exceeds it once in 160 in one column.
+# Noise sds of an entry below which curvature may be noise alone, which exceeds it with probability
+# 1/160 in one column: a choice between intervals for wide bounds and none for good ones.
 MIN_CURVATURE_SDS = 2.5
-# A choice by simulation: root mean square error of the linear predictor beyond which its weights
-# in the curvature are too far from those at the truth.
+# Root mean square error of the linear predictor beyond which its weights in the curvature are too
+# far from those at the truth: a choice by simulation.
 FAR = 0.6
 
 
 @dataclass(frozen=True)
 class Sandwich:
-    """An estimate without what is known to be off it, and its covariance in two parts.
+    """An estimate corrected for its known error, and its covariance in two parts.
 
-    In units of the ball. `noise_root`, with a line a column, is a root ``R`` of the covariance ``R
-    Rᵀ`` of what separates the estimate from the rows' own: sums of its squares are variances, which
-    no rounding makes negative. `sampling_root`, shape (columns, columns), is that of what separates
-    the rows' own from the population's. `robust` is the share in [0, 1] of the squared gradients in
-    the sandwich's filling; the rest is the curvature, which they equal where the model is right, or
-    for persons what they are at most then. `noise_law` and `full_law` are of Newton's step from
-    `point` along `axes`, for the rows' own and for the population's; `lost`, shape (columns, ways),
-    are ways along which noise swamps the curvature; `swamped`, shape (columns,), are those that
-    curvature which noise alone may make has a part in. `far` is the root mean square error of the
-    linear predictor over the rows, as far as it is known.
+    In units of the ball. `noise_root`, with one row per column, is a root ``R`` of the covariance
+    ``R Rᵀ`` of the estimate about the non-private one: variances are sums of its squares, which
+    rounding cannot make negative. `sampling_root`, shape (columns, columns), is a root of the
+    covariance of the non-private estimate about the population's. `robust` is the fraction in [0,
+    1] of the squared gradients in the sandwich's filling; the rest is the curvature, which they
+    equal if the model is correct, or for persons its largest possible value then. `noise_law` and
+    `full_law` are the distributions of Newton's step from `point` along `axes`, about the
+    non-private and the population's value; `lost`, shape (columns, directions), are directions in
+    which noise hides the curvature; `swamped`, shape (columns,), marks columns affected by
+    curvature that may be noise alone. `far` is the root mean square error of the linear predictor
+    over the rows, as far as it is known.
     """
 
     estimate: Floats
@@ -70,18 +71,18 @@ class Sandwich:
 
     @property
     def noise(self) -> Floats:
-        """Covariance of what separates the estimate from the rows' own."""
+        """Covariance of the estimate about the non-private one."""
         return np.asarray(self.noise_root @ self.noise_root.T)
 
     @property
     def sampling(self) -> Floats:
-        """Covariance of what separates the rows' own estimate from the population's."""
+        """Covariance of the non-private estimate about the population's value."""
         return np.asarray(self.sampling_root @ self.sampling_root.T)
 
     def interval(self, direction: Floats, level: float, *, full: bool) -> tuple[float, float]:
-        """Return what is not refused of ``direction · coefficients``, infinite where nothing is.
+        """Return the interval of ``direction · coefficients``, infinite if it is not identified.
 
-        For the population's coefficients with `full`, else for the rows' own.
+        For the population's coefficients with `full`, else for the non-private estimate.
         """
         along = float(np.linalg.norm(direction @ self.lost))
         if along**2 > MOSTLY * float(direction @ direction):
@@ -99,15 +100,15 @@ class Sandwich:
         return middle + lower - margin, middle + upper + margin
 
     def statistic(self, direction: Floats, value: float = 0.0) -> float:
-        """Return how many standard errors ``direction · coefficients`` is from a value."""
+        """Return the distance of ``direction · coefficients`` from a value in standard errors."""
         off = float(direction @ self.estimate) - value
         distance = self.distance(direction[None, :], np.array([value]))
         return math.copysign(math.sqrt(max(distance, 0.0)), off)
 
     def distance(self, conditions: Floats, values: Floats) -> float:
-        """Return how far ``conditions · coefficients = values`` is, to hold against χ².
+        """Return the χ² statistic of ``conditions · coefficients = values``.
 
-        nan where the conditions are not independent along ways that are known.
+        nan if the conditions are not independent along identified directions.
         """
         if not self.noise_law.clear:
             projected = conditions @ self.axes
@@ -121,16 +122,15 @@ class Sandwich:
 
 
 def sandwich(release: CoefficientsRelease) -> Sandwich | None:
-    """Return estimate, covariances and laws; None where the noise swamps the curvature.
+    """Return estimate, covariances and distributions; None if noise hides the curvature.
 
-    To first order in all noises. The noise E of the bought curvature enters through ``H⁻¹EH⁻¹g``;
-    that of the squared gradients does not enter the estimate. H stands for the curvature where it
-    was bought. The noisier the squared gradients, the more of the filling is the curvature instead;
-    of persons as much of it as there would be if all their rows were alike.
+    To first order in all noises. The noise E of the released curvature enters through ``H⁻¹EH⁻¹g``;
+    that of the squared gradients does not enter the estimate. H is the curvature at the point of
+    its release. The noisier the squared gradients, the more of the filling is the curvature
+    instead; for persons multiplied as if all rows of a person were identical.
 
-    Ways along which H is lost in its noise, as those of levels without rows, are left where the
-    release has them. What is open along them enters the other equations by E, as far as it is of
-    ordinary size.
+    Along directions in which noise hides H, such as those of empty levels, the released point is
+    kept. Their error enters the other equations through E, assuming coefficients of ordinary size.
 
     .. [1] White, H. (1982). "Maximum likelihood estimation of misspecified models." Econometrica
        50, 1-25.
@@ -149,7 +149,7 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     lost, resolved, values = vectors[:, ~is_resolved], vectors[:, is_resolved], values[is_resolved]
     edge = 2 * bought.meat_noise.off * math.sqrt(columns)
     alike = release.adjacency.design_effect
-    # Squares of persons' gradients have in them how alike their rows are.
+    # Squares of persons' gradients include the dependence of their rows.
     rows = alike if bought.person is None else 1
     robust = max(0.0, 1 - rows * edge / (alike * float(values[0])))
     meat, bread = rows * nearest_psd(bought.meat), alike * nearest_psd(bought.bread)
@@ -159,7 +159,7 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     unknown = bought.bread_noise.off**2 * SIZE**2 * lost.shape[1]
     noise_law = _law(release, axes, np.full(len(values), unknown))
     step = axes @ least_squares(noise_law.equations)
-    # What hardly any noise makes large is kept small, as in the step.
+    # The same ridge as in the step keeps weak directions small.
     lifted = values + noise_law.equations.lift(1.0)[0]
     inside = (release.gradient_sd**2 + unknown) * np.eye(columns) + _times_vector(
         bought.bread_noise, step
@@ -203,9 +203,9 @@ def least_noise(release: CoefficientsRelease, max_curvature: float | None) -> Fl
 
 
 def _law(release: CoefficientsRelease, axes: Floats, extra_variance: Floats) -> LeastSquares:
-    """Return the law of Newton's step along axes, shape (columns, ways).
+    """Return the distribution of Newton's step along axes, shape (columns, directions).
 
-    `extra_variance`, shape (ways,), is the gradient's variance along the axes beyond its noise.
+    `extra_variance`, shape (directions,), is the gradient's variance along them beyond its noise.
     The noise of the curvature is rotated too: it stays the same if its variance on the diagonal is
     twice that off it, else the larger of the two is used.
     """
@@ -230,13 +230,13 @@ def _law(release: CoefficientsRelease, axes: Floats, extra_variance: Floats) -> 
 
 
 def filling(meat: Meat, noise: Floats) -> Floats:
-    """Return the covariance of the sum of scores from bought squares, never negative.
+    """Return the covariance of the sum of scores from released squares, positive semidefinite.
 
-    Shape (parameters, parameters); `noise` is that of the noise in it. In the units of the squares
-    the variance of any combination, noise included, is about 1 for each of its lengths: what the
-    noise of the squares takes from a 95 % interval of it is made up for by adding that much in all
-    directions alike. Of persons it may be less, as rows that have nothing in common add less: along
-    an axis on which it is, as much more is added.
+    Shape (parameters, parameters); `noise` is the covariance of the noise in it. In the units of
+    the squares every unit combination has a variance of about 1, noise included: the same amount is
+    added in all directions to restore the coverage that a 95 % interval loses by the noise of the
+    squares. For persons with independent rows the variance along an axis may be smaller, and more
+    is added there.
     """
     allowed = allowance(0.95) * meat.sd**2
     values, axes = np.linalg.eigh(meat.squares)
@@ -249,7 +249,7 @@ def filling(meat: Meat, noise: Floats) -> Floats:
 
 
 def _solved(values: Floats, vectors: Floats, covariance: Floats) -> Floats:
-    """Return ``H⁻¹ R``, R a root of the covariance, H of the eigenvalues and eigenvectors given."""
+    """Return ``H⁻¹ R``, R a root of the covariance, H by its eigenvalues and eigenvectors."""
     squares, axes = np.linalg.eigh(covariance)
     root = axes * np.sqrt(np.maximum(squares, 0.0))
     return np.asarray((vectors / values) @ (vectors.T @ root))
@@ -265,23 +265,23 @@ def _times_vector(noise: MomentNoise, vector: Floats) -> Floats:
     )
 
 
-# Levels of a category whose own curvature tells enough for intervals of their coefficients.
+# Levels of a category with enough curvature for intervals of their coefficients.
 
-# A choice by simulation of levels with 1 to 2,000 rows among 20,000: from 0.3 on fewer and fewer
-# intervals cover, and of those with less 93 % of 95.
+# A choice by simulation of levels with 1 to 2,000 rows among 20,000: coverage of 95 % intervals is
+# 93 % below 0.3, and falls above.
 OFF = 0.3
 
 
 def told_levels(fit: Sandwich, bought: BoughtCurvature, levels: int) -> NDArray[np.bool_]:
-    """Return for each level whether a step of Newton's tells where it is, shape (levels,).
+    """Return for each level whether a Newton step identifies its coefficients, shape (levels,).
 
-    The curvature of a level that few rows have grows as its probability does: a step from a point
-    that is off by much ends elsewhere than at the minimum, and curvature that noise made large
-    looks like that of more rows. A level is told where the logarithm of its probability moved by,
-    and is off by, at most :data:`OFF` in the root mean square over its rows. Averages over all
-    levels, as :attr:`Sandwich.far`, do not show that.
+    The curvature of a rare level grows with its probability: a Newton step from a distant point
+    misses the minimum, and curvature inflated by noise looks like that of more rows. A level is
+    identified if the step changed the logarithm of its probability by, and its error is, at most
+    :data:`OFF` in root mean square over its rows. Averages over all levels, such as
+    :attr:`Sandwich.far`, do not show this.
 
-    A level's lines of the curvature, times what moved, are ``Σ p_k δ(log p_k) z``, whatever is
+    A level's rows of the curvature, times the change, are ``Σ p_k δ(log p_k) z``, for any constant
     added to the coefficients of all levels.
     """
     size = len(fit.point) // (levels - 1)
@@ -296,7 +296,7 @@ def told_levels(fit: Sandwich, bought: BoughtCurvature, levels: int) -> NDArray[
     return np.array(detected)
 
 
-# The law of coefficients that are normal about the population's.
+# Coefficients that are normal about the population's.
 
 
 @dataclass(frozen=True)

@@ -13,32 +13,31 @@ from dpmodels.noise.sums import half_width
 from dpmodels.released import PValuesRelease, ScreenedRelease
 from dpmodels.typing import Floats
 
-# Most Poisson jumps of a sum: with more its law is normal, to a few hundredths of a tail of 1e-6.
+# Most Poisson jumps of a sum: with more it is normal, to a few hundredths of a tail of 1e-6.
 JUMPS = 1e5
-# Its standard deviations that are added up: beyond lies less than any p-value that is told.
+# Standard deviations of the jumps that are summed: less than any reported p-value lies beyond.
 WIDTH = 12.0
-# Scales of Laplace terms that differ by less are taken for so much different ones: wider, so that
-# the difference of their laws keeps its digits.
+# Smallest ratio of scales of Laplace terms; closer ones are widened to it, to avoid cancellation.
 MIN_SCALE_RATIO = 1.002
-# Parts of 1 that mirrored p-values are multiples of.
+# Reflected p-values are multiples of 1 over this.
 FINEST = 2.0**40
 
 
 class Bounds(NamedTuple):
-    """What holds sums of squares but with a stated probability, in squared half-ranges."""
+    """Bounds on sums of squares that fail with a stated probability, in squared half-ranges."""
 
-    rows: float  # Complete ones
+    rows: float  # Upper bound on complete rows
     scatter_lower: Floats  # Of each chosen column, about its mean
-    scatter: Floats
+    scatter: Floats  # The upper bounds
     variance: float  # Of the response
 
 
 def bounds(release: ScreenedRelease, chance: float) -> Bounds:
-    """Bound the sums behind noisy ones, those of each column with half of the chance."""
+    """Bound the exact sums; each column's bounds fail with half of the probability `chance`."""
     reach = _quantile(release.law, chance / 12) * release.response_sd
     rows = max(release.count + reach, 1.0)
     noisy, c = release, release.centre
-    # About c the sum of squares is no less than about the mean.
+    # The sum of squares about c is at least that about the mean.
     squares = noisy.squares - 2 * c * noisy.total + c**2 * noisy.count + reach * (1 + abs(c)) ** 2
     min_rows = max(release.count - reach, 1.0)
     scatter_reach = _quantile(release.law, chance / 4) * noisy.scatter_sd
@@ -49,13 +48,13 @@ def bounds(release: ScreenedRelease, chance: float) -> Bounds:
 def p_values(release: ScreenedRelease, alternative: str, chance: float) -> Floats:
     """Return p-values of no association of each chosen column, shape (chosen,).
 
-    The null hypothesis is that column and response are independent, of rows that are so too; what
-    rows of one person have in common is bounded by the design effect. Given both columns, the sum
-    of products then varies as much as scatter times variance of the response, no more than the
-    bounds' product but with the probability `chance`, which is added [1]_. Its law is taken for
-    that of noise and a Poisson number of jumps of the largest size that a row can make, about its
-    mean: of all with that variance and such jumps it has the longest tail to first order, on either
-    side. The error that the response's mean leaves in each sum is part of the noise.
+    Under the null hypothesis column and response are independent, and so are rows; dependence of
+    rows of one person is bounded by the design effect. Given both columns, the sum of products then
+    has the variance scatter times response variance, at most the product of the bounds except with
+    the probability `chance`, which is added [1]_. Its distribution is approximated by noise plus a
+    centred Poisson number of jumps of the largest size that a row can cause: to first order this
+    has the heaviest tails with that variance and such jumps. The error of the response's mean in
+    each sum is part of the noise.
 
     .. [1] Berger, R. L. and Boos, D. D. (1994). "P values maximized over a confidence set for the
        nuisance parameter." Journal of the American Statistical Association 89, 1012-1016.
@@ -76,9 +75,9 @@ def p_values(release: ScreenedRelease, alternative: str, chance: float) -> Float
 
 
 def mirrored_p_values(release: ScreenedRelease, alternative: str, chance: float) -> Floats:
-    """Return one-sided p-values of which that of a sum and of its negative add up to 1, exactly.
+    """Return one-sided p-values; those of a sum and of its negative add up to 1 exactly.
 
-    They are rounded up to multiples of 2**-40, so that 1 less one of them is not rounded.
+    They are rounded up to multiples of 2**-40, so that 1 - p is exact.
     """
     halves = np.ceil(p_values(release, "two-sided", chance) / 2 * FINEST) / FINEST
     signed = release.products * (1 if alternative == "larger" else -1)
@@ -89,7 +88,7 @@ class Logarithms(NamedTuple):
     """Noisy logarithms of p-values, shape (chosen,)."""
 
     values: Floats
-    scale: float  # Of their noise, its standard deviation
+    scale: float  # Noise sd in units of the release's
 
     def sd(self, noise_sd: float) -> Floats:
         """Return the noise standard deviation of each."""
@@ -102,9 +101,9 @@ class Logarithms(NamedTuple):
 
 
 def noisy_p_values(release: PValuesRelease, q: float) -> Floats:
-    """Return p-values of noisy logarithms, raised so much that stepping up at q is as published.
+    """Return p-values from noisy logarithms, raised so that step-up at q is as published.
 
-    Cut-offs are lower by ``2 λ log(6 m'/q)`` there, λ the scale of the noise, whatever the rank.
+    The published thresholds are lower by ``2 λ log(6 m'/q)`` for every rank, λ the noise scale.
     """
     raised = math.sqrt(2) * release.log_sd * math.log(6 * len(release.logs) / q)
     return np.exp(np.minimum(release.logs + raised, 0.0))
@@ -114,9 +113,9 @@ def correlations(release: ScreenedRelease) -> Correlations:
     """Return correlations of the chosen columns; slopes are for noise of sd 1.
 
     ``r = C/√(V W)`` of noisy sums: C of products and V of squares of the column, and
-    ``W = Q - 2 c T + c² n`` of the response's squares, sum and number of rows, which leave
-    ``m (T - c n)`` in C too, with the column's mean m within the bounds of `_means`. Slopes of T
-    and n are those of either sign of m at most.
+    ``W = Q - 2 c T + c² n`` of the response's squares, sum and number of rows; C also contains
+    ``m (T - c n)``, with the column's mean m within the bounds of `_means`. Slopes of T and n are
+    upper bounds over both signs of m.
     """
     noisy, c = release, abs(release.centre)
     spread = noisy.squares - 2 * noisy.centre * noisy.total + c**2 * noisy.count
@@ -134,14 +133,14 @@ def correlations(release: ScreenedRelease) -> Correlations:
 
 
 def _means(scatter: Floats, rows: float) -> Floats:
-    """Return how far means are from 0 at most: their squares and variances add up to 1 or less."""
+    """Return bounds on the size of means, whose squares and variances add up to at most 1."""
     return np.sqrt(np.clip(1 - np.clip(scatter, 0.0, None) / rows, 0.0, 1.0))
 
 
 def _tail(
     release: ScreenedRelease, away: float, variance: float, jump: float, shared: float
 ) -> float:
-    """Return how often noise and jumps of a variance together exceed a number."""
+    """Return the probability that noise plus jumps of a given variance exceed `away`."""
     parts = np.array([release.product_sd, shared, shared * abs(release.centre)])
     if variance <= 0:
         return float(_noise_tail(release.law, parts, np.array([away]))[0])
@@ -155,7 +154,7 @@ def _tail(
 
 
 def _noise_tail(law: str, sds: Floats, away: Floats) -> Floats:
-    """Return how often a sum of independent noise exceeds numbers, by the sds of its parts."""
+    """Return the probability that a sum of independent noise with `sds` exceeds `away`."""
     if law == "gaussian":
         return np.asarray(ndtr(-away / math.sqrt(float(np.square(sds).sum()))))
     scales = np.sort(sds[sds > 1e-3 * sds.max()])[::-1] / math.sqrt(2)
@@ -174,20 +173,20 @@ def _noise_tail(law: str, sds: Floats, away: Floats) -> Floats:
 
 
 def _quantile(law: str, chance: float) -> float:
-    """Return what noise of sd 1 exceeds with a probability."""
+    """Return the value that noise of sd 1 exceeds with the probability `chance`."""
     if law == "gaussian":
         return -float(ndtri(chance))
     return -math.log(2 * chance) / math.sqrt(2)
 
 
-# Correlations and gains of columns with one response, from noisy scatters of a known law.
+# Correlations and gains of columns with one response, from noisy sums of squares and products.
 
 
 class Correlations(NamedTuple):
-    """Correlations or gains, shape (columns,); nan where a scatter is not told from none."""
+    """Correlations or gains, shape (columns,); nan if a scatter is not distinguishable from 0."""
 
     values: Floats
-    # What each noise adds to them: of the product, the column's scatter, that of the response.
+    # Derivatives by each noise: of the product, the column's scatter, the response's scatter.
     slopes: Floats  # shape (columns, 3)
     lower_bound: float = -1.0  # Of the exact values
 
@@ -196,11 +195,11 @@ class Correlations(NamedTuple):
         return np.asarray(noise_sd * np.sqrt((self.slopes**2).sum(axis=1)))
 
     def own_variance(self, noise_sd: float) -> Floats:
-        """Return the variance of what no two of them share: the response's scatter is left out."""
+        """Return the variance without the shared noise of the response's scatter."""
         return np.asarray(noise_sd**2 * (self.slopes[:, :2] ** 2).sum(axis=1))
 
     def interval(self, noise_sd: float, law: str, level: float) -> tuple[Floats, Floats]:
-        """Return intervals within the least and 1, to first order in the noise."""
+        """Return intervals within `lower_bound` and 1, to first order in the noise."""
         is_identified = np.isfinite(self.values)
         width = [
             half_width(law, slopes, noise_sd, 0.0, level) if identified else math.nan
@@ -213,7 +212,7 @@ class Correlations(NamedTuple):
         return np.where(is_identified, low, self.lower_bound), np.where(is_identified, high, 1.0)
 
     def summed_sd(self, noise_sd: float) -> Floats:
-        """Return the noise standard deviation of each of their running sums."""
+        """Return the noise standard deviations of the running sums."""
         separate = np.cumsum(self.slopes[:, :2] ** 2, axis=0).sum(axis=1)
         return np.asarray(noise_sd * np.sqrt(separate + np.cumsum(self.slopes[:, 2]) ** 2))
 
@@ -221,7 +220,7 @@ class Correlations(NamedTuple):
 def associated_correlations(
     products: Floats, scatters: Floats, response: float, noise_sd: float
 ) -> Correlations:
-    """Return ``r = C/√(V W)`` of noisy C, V and W with independent noise of one sd.
+    """Return ``r = C/√(V W)`` of C, V and W with independent noise of the same sd.
 
     To first order the noise of r is ``g_C/√(V W) - r g_V/(2 V) - r g_W/(2 W)``.
     """
@@ -239,11 +238,11 @@ def associated_correlations(
 def gains(
     products: Floats, scatters: Floats, response: float, coefficients: Floats, noise_sd: float
 ) -> Correlations:
-    """Return shares of the response's scatter W that released coefficients b take off, in turn.
+    """Return the fractions of the response's scatter W explained by each coefficient b in turn.
 
-    A residual with scatter C with a column of scatter V loses ``2 b C - b² V`` once the column is
-    in the fit. Noise of C and V adds to it in proportion, so it is not biased by theirs; that of W
-    divides. `products` are of residuals divided by 1 and the sizes of all coefficients before.
+    A residual with the product C with a column of scatter V loses ``2 b C - b² V`` once the column
+    is in the fit. This is linear in the noise of C and V, and so unbiased by it; W divides.
+    `products` are of residuals divided by 1 plus the sizes of all coefficients before.
     """
     sizes = np.abs(coefficients)
     stretch = 1 + np.cumsum(sizes) - sizes
@@ -255,16 +254,15 @@ def gains(
     return Correlations(values, slopes, -math.inf)
 
 
-# How sure an order of noisy values is.
+# Certainty of an order of noisy values.
 
 
 def above_next(values: Floats, variances: Floats, law: str) -> Floats:
-    """Return how probable it is that each exact value is above the next, shape (values,).
+    """Return the probability that each exact value is above the next, shape (values,).
 
-    It is the probability that the difference of their two noises, of the law "gaussian" or
-    "laplace" and then of one variance, is below the difference that was seen: one less the p-value
-    of the test that the next is as large, and the posterior probability where nothing else is known
-    of the two. The last, which nothing follows, has nan.
+    The probability that the difference of the two noises, "gaussian" or "laplace" (then of equal
+    variance), is below the observed difference: 1 less the p-value of the test that the next is as
+    large, and the posterior probability under a flat prior. The last is nan.
     """
     gaps = -np.diff(values)
     if law == "gaussian":

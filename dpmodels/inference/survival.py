@@ -1,8 +1,8 @@
-"""Noise and sampling error of survival curves that are made of counts by interval.
+"""Noise and sampling error of survival curves from counts by interval.
 
-To first order the noise of a curve is linear in that of the counts, with the weights of its
-derivatives. Sampling errors are Greenwood's: with so many `effective` rows as without any censored
-would tell as much, a point of a curve is a share of them (Rothman's), and its interval solves
+To first order the noise of a curve is linear in that of the counts, with its derivatives as
+weights. Sampling errors are Greenwood's: a point of a curve is treated as a proportion of
+`effective` uncensored rows with the same information (Rothman), and its interval solves
 ``(estimate - s)² <= kappa² (s (1 - s) / effective + variance of the noise)`` for s.
 
 .. [1] Greenwood, M. (1926). "The natural duration of cancer." Reports on Public Health and Medical
@@ -29,12 +29,12 @@ Noise = Callable[[Floats], Spread]
 
 
 def joint_noise(spread: Noise, rows: int, cells: int, *, public: bool) -> Noise:
-    """Return the noise in sums over several rows of cells with independent noise, and one more.
+    """Return the noise in sums over several rows of cells with independent noise.
 
-    `spread` is of one row of cells, shape (..., cells), without a public total. Where the total of
-    `rows` such rows and of one more number, with the noise of one count, is `public`, sums are
-    corrected by it: their variance falls by the square of their covariance with the total over the
-    total's variance. Covariances are had by polarisation.
+    `spread` is for one row of cells, shape (..., cells), without a public total. If the total of
+    `rows` such rows and one more count is `public`, sums are adjusted to it: their variance falls
+    by their squared covariance with the total over the total's variance. Covariances are computed
+    by polarisation.
     """
     plus, minus = (spread(np.eye(cells) + side).squares for side in (1.0, -1.0))
     with_total = (plus - minus) / 4 * public
@@ -77,7 +77,7 @@ def survival_weights(curve: Followed, cells: int) -> Floats:
 
 @dataclass(frozen=True)
 class NoisyShares:
-    """Numbers with the noise in them and, as shares of so many rows, their sampling errors."""
+    """Proportions of `effective` rows, with their noise and sampling errors."""
 
     values: Floats
     spread: Spread
@@ -90,7 +90,7 @@ class NoisyShares:
         return np.asarray(self.noise.sd * np.sqrt(self.spread.squares))
 
     def noise_interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return intervals for the numbers of these rows, within 0 and 1."""
+        """Return intervals for the proportions of these rows, within 0 and 1."""
         width = self.noise.widths(self.spread, np.zeros(()), level)
         return np.maximum(self.values - width, 0.0), np.minimum(self.values + width, 1.0)
 
@@ -105,7 +105,7 @@ class NoisyShares:
         return np.sqrt(self.noise_sd**2 + sampled)
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return intervals for the shares of the population."""
+        """Return intervals for the proportions of the population."""
         rows = self._rows
         sampled = np.sqrt(self.values * (1 - self.values) / rows)
         width = self.noise.widths(self.spread, sampled, level)
@@ -125,7 +125,7 @@ def _solved(values: Floats, kappa: Floats, per_row: Floats, noisy: Floats) -> tu
 def cumulative_interval(
     values: Floats, spread: Spread, noise: SumNoise, exposed: Floats, level: float
 ) -> tuple[Floats, Floats]:
-    """Return intervals of cumulative hazards, which are sums of Poisson numbers over `exposed`.
+    """Return intervals of cumulative hazards, sums of Poisson counts over `exposed`.
 
     They solve ``(value - s)² <= kappa² (s / exposed + variance of the noise)`` for s.
     """
@@ -142,21 +142,20 @@ def cumulative_interval(
 
 # The log-rank test of noisy counts, with the noise in its variance.
 #
-# Of each group it adds up, over the intervals, its events less those expected of it: the events of
-# all groups times its share of the rows at risk. To first order the noise of that is linear in that
+# For each group it sums, over the intervals, the events less the expected ones: the events of all
+# groups times its fraction of the rows at risk. To first order the noise of this is linear in that
 # of the counts, so its covariance is known and is added to the hypergeometric one of sampling.
 #
 # .. [1] Mantel, N. (1966). "Evaluation of survival data and two new rank order statistics arising
-# in
-#    its consideration." Cancer Chemotherapy Reports 50(3), 163-170.
+#    in its consideration." Cancer Chemotherapy Reports 50(3), 163-170.
 
 
 @dataclass(frozen=True)
 class LogRank:
-    """A test that all curves are one; arrays have the shape (groups,).
+    """A test that all curves are equal; arrays have the shape (groups,).
 
-    `statistic` is chi-square with `df` degrees of freedom if they are. `observed` events are
-    unbiased and may be negative; `noise_sd` is that of their difference from the `expected` ones.
+    Under the hypothesis `statistic` is chi-square with `df` degrees of freedom. `observed` events
+    are unbiased and may be negative; `noise_sd` is that of their difference from `expected`.
     """
 
     statistic: float
@@ -170,11 +169,11 @@ class LogRank:
 def log_rank(
     events: Floats, groups: Sequence[Followed], noise: Noise, sd: float, effect: int
 ) -> LogRank:
-    """Test that the hazards of all groups are the same.
+    """Test that the hazards of all groups are equal.
 
-    `events`, shape (groups, cells), are unbiased counts; `groups` are followed over the same first
-    intervals, and `noise` is that of sums of all counts, with `sd` for one. It takes weights of
-    shape (..., 2 groups, cells). Sampling takes `effect` rows for one.
+    `events`, shape (groups, cells), are unbiased counts; `groups` are curves over the same first
+    intervals; `noise` maps weights of shape (..., 2 groups, cells) to the noise of sums, in units
+    of `sd`. `effect` is the design effect.
     """
     cells = events.shape[1]
     events = events[:, : len(groups[0].risk)]
@@ -195,7 +194,7 @@ def log_rank(
 def _weights(away: Floats, hazard: Floats, halved: Floats, cells: int) -> Floats:
     """Return derivatives of the differences by all counts, shape (groups, 2 groups, cells).
 
-    `away`, shape (groups, groups, intervals), are those by events at shares that stay.
+    `away`, shape (groups, groups, intervals), are those by events at fixed proportions at risk.
     """
     weighed = hazard * away
     ends = ((0, 0), (0, 0), (0, cells - away.shape[-1]))
@@ -205,7 +204,7 @@ def _weights(away: Floats, hazard: Floats, halved: Floats, cells: int) -> Floats
 
 
 def _covariance(weights: Floats, noise: Noise) -> Floats:
-    """Return the covariances of sums, in units of the variance of the noise, by polarisation."""
+    """Return the covariances of sums, in units of the noise variance, by polarisation."""
     covariance = np.empty((len(weights),) * 2)
     for k, row in enumerate(weights):
         covariance[k] = (noise(row + weights).squares - noise(row - weights).squares) / 4

@@ -1,4 +1,4 @@
-"""Intervals for counts that were released because they are large enough with their noise."""
+"""Intervals for counts that were released because the noisy count exceeds a threshold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpmodels.typing import Floats
 
 
 def found_with(share: float, scale: float, threshold: int) -> int:
-    """Return the least number of rows with which a level is released with a probability."""
+    """Return the smallest count at which a level is released with the probability `share`."""
     low, high = 0, 2 * threshold + 1
     while high - low > 1:
         tried = (low + high) // 2
@@ -28,15 +28,15 @@ def count_interval(
 ) -> tuple[Floats, Floats]:
     """Return both ends of intervals for the exact counts, shape (counts,) each.
 
-    They hold the counts c for which a noisy one as far out has a probability of more than half of
-    what the level leaves, among those that are released: ``P(c + Z >= n | c + Z > most)``, which
-    rises with c, and ``P(c + Z <= n | c + Z > most)``, which falls. Both ends are found by
-    bisection among whole numbers from 1 to ``n + most``.
+    Given that the count is released, both tail probabilities ``P(c + Z >= n | c + Z > threshold)``,
+    which rises with c, and ``P(c + Z <= n | c + Z > threshold)``, which falls, exceed ``(1 - level)
+    / 2`` for the counts c of the interval. Both ends are found by bisection among integers from 1
+    to ``n + threshold``.
     """
     half = (1 - level) / 2
 
     def released(count: Floats, at: Floats) -> Floats:
-        """Return the probability of at most `at` for a count, given that it is released."""
+        """Return the probability of a noisy count up to `at`, given that it is released."""
         below_threshold = below(threshold - count, scale, threshold)
         below_value = below(at - count, scale, threshold)
         return np.clip(
@@ -51,7 +51,7 @@ def count_interval(
 
 
 def _least_where(holds: Callable[[Floats], Any], low: Floats, high: Floats) -> Floats:
-    """Return the least whole numbers above the low ones from which on something holds."""
+    """Return the smallest integers above `low` from which on `holds` is true."""
     while (high - low > 1).any():
         tried = np.floor((low + high) / 2)
         enough = holds(tried) & (tried > low)
