@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpmodels.postprocess.hierarchy import Hierarchy, line, shared_out, whole_cells
+from dpmodels.postprocess.hierarchy import Hierarchy, distribute, line, whole_cells
 from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, balanced, whole, whole_running
 from dpmodels.released import CountsRelease
 from dpmodels.typing import Floats, Integers
@@ -63,7 +63,7 @@ class FlatCounts:
         top = max(place for place, size in enumerate(hierarchy.sizes) if size <= AT_ONCE)
         totals_by_node = whole_running(levels[top], self.incomplete, self.release.rows)
         nodes = totals_by_node[:-1].reshape(self.shape[0], -1)
-        cells = shared_out(nodes, hierarchy.starts[top:], levels[top + 1 :])
+        cells = distribute(nodes, hierarchy.starts[top:], levels[top + 1 :])
         return np.append(cells.ravel(), totals_by_node[-1])
 
     def spread(self, weights: Floats, other_groups: Floats = NO_WEIGHT) -> Spread:

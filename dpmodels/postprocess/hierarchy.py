@@ -194,7 +194,7 @@ def range_counts(cells: int, fanout: int) -> float:
     return 2 * (prefix_variance + weight2 * below - steps - below / 4)
 
 
-class Agreeing(NamedTuple):
+class ConsistentCounts(NamedTuple):
     """Least-squares counts of groups of cells and of the incomplete rows."""
 
     levels: tuple[Floats, ...]  # each of shape (groups, nodes), the cells last
@@ -208,7 +208,7 @@ class Agreeing(NamedTuple):
 
 def agreeing(
     hierarchy: Hierarchy, noisy: Sequence[Floats], incomplete: float, total: float | None
-) -> Agreeing:
+) -> ConsistentCounts:
     """Make counts of nodes consistent with each other and with a public total of all rows.
 
     `noisy` are the counts of all levels, each of shape (groups, nodes).
@@ -219,7 +219,7 @@ def agreeing(
         variance = hierarchy.whole_variance
         adjustment = (total - groups.sum() - incomplete) / (len(groups) * variance + 1)
         groups, incomplete = groups + adjustment * variance, incomplete + adjustment
-    return Agreeing(hierarchy.downward(up, groups), float(incomplete))
+    return ConsistentCounts(hierarchy.downward(up, groups), float(incomplete))
 
 
 def whole_cells(hierarchy: Hierarchy, levels: Sequence[Floats], totals: Integers) -> Integers:
@@ -232,19 +232,19 @@ def whole_cells(hierarchy: Hierarchy, levels: Sequence[Floats], totals: Integers
     """
     first = np.zeros(1, dtype=np.intp)
     above = np.asarray(totals, dtype=np.int64)[:, None]
-    return shared_out(above, (first, *hierarchy.starts), levels)
+    return distribute(above, (first, *hierarchy.starts), levels)
 
 
-def shared_out(
+def distribute(
     above: Integers, starts: Sequence[NDArray[np.intp]], levels: Sequence[Floats]
 ) -> Integers:
     """Distribute integer counts of the nodes of one level down the levels below it."""
     for first, counts in zip(starts, levels, strict=True):
-        above = _shared(np.asarray(counts), above, first)
+        above = _distribute_level(np.asarray(counts), above, first)
     return above
 
 
-def _shared(counts: Floats, above: Integers, starts: NDArray[np.intp]) -> Integers:
+def _distribute_level(counts: Floats, above: Integers, starts: NDArray[np.intp]) -> Integers:
     """Distribute integer counts of nodes over their children."""
     groups, size = counts.shape
     children = np.diff(starts, append=size)

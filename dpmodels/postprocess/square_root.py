@@ -108,7 +108,7 @@ class SquareRoot:
         rows = [np.convolve(row, series)[: self.cells] for row in cells.astype(np.int64)]
         return np.array(rows)
 
-    def agreeing(
+    def consistent_counts(
         self, noisy: Floats, incomplete: float, total: float | None
     ) -> tuple[Floats, float]:
         """Return counts of cells, shape (groups, cells), and of the incomplete rows.
@@ -166,19 +166,21 @@ class RootCounts:
         return SquareRoot(self.release.shape[1])
 
     @cached_property
-    def _agreed(self) -> tuple[Floats, float]:
+    def _consistent(self) -> tuple[Floats, float]:
         noisy = self.release.values[:-1].reshape(self.release.shape)
-        return self._root.agreeing(noisy, float(self.release.values[-1]), self.release.rows)
+        return self._root.consistent_counts(
+            noisy, float(self.release.values[-1]), self.release.rows
+        )
 
     @property
     def cells(self) -> Floats:
         """Shape (groups, cells)."""
-        return self._agreed[0]
+        return self._consistent[0]
 
     @property
     def incomplete(self) -> float:
         """Number of incomplete rows."""
-        return self._agreed[1]
+        return self._consistent[1]
 
     @cached_property
     def whole(self) -> Integers:

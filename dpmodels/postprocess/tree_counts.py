@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.postprocess.hierarchy import (
-    Agreeing,
+    ConsistentCounts,
     Hierarchy,
     agreeing,
     line,
@@ -59,7 +59,7 @@ class TreeCounts:
         return line(self.release.shape[1], self.release.fanout)
 
     @cached_property
-    def _agreed(self) -> Agreeing:
+    def _consistent(self) -> ConsistentCounts:
         values, groups = self.release.values, self.release.shape[0]
         noisy = split_levels(self._hierarchy, values[:-1], groups)
         return agreeing(self._hierarchy, noisy, float(values[-1]), self.release.rows)
@@ -67,17 +67,17 @@ class TreeCounts:
     @property
     def cells(self) -> Floats:
         """Shape (groups, cells)."""
-        return self._agreed.cells
+        return self._consistent.cells
 
     @property
     def incomplete(self) -> float:
         """Number of incomplete rows."""
-        return self._agreed.incomplete
+        return self._consistent.incomplete
 
     @cached_property
     def whole(self) -> Integers:
         """Integer counts by group, the incomplete rows last."""
-        levels = self._agreed.levels
+        levels = self._consistent.levels
         sums = np.append(levels[0].sum(axis=1), self.incomplete)
         totals = whole(sums, self.release.rows)
         return np.append(whole_cells(self._hierarchy, levels, totals[:-1]).ravel(), totals[-1])
