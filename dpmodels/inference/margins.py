@@ -42,7 +42,7 @@ class MarginNoise:
     step: float = 0.0
 
     def divided(self, rows: int) -> MarginNoise:
-        """Return the noise of counts in units of so many rows."""
+        """Return the noise of counts in units of `rows` rows."""
         sds = {term: sd / rows for term, sd in self.sds.items()}
         return MarginNoise(self.law, self.sizes, sds, self.public_total, self.step / rows)
 

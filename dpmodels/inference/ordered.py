@@ -26,7 +26,7 @@ class SumNoise(NamedTuple):
     step: float
 
     def divided(self, rows: int) -> SumNoise:
-        """Return the noise of sums in units of so many rows."""
+        """Return the noise of sums in units of `rows` rows."""
         return SumNoise(self.law, self.sd / rows, self.step / rows)
 
     def widths(self, spread: Spread, normal_sd: Floats, level: float) -> Floats:

@@ -31,7 +31,7 @@ class Noise(NamedTuple):
     added: tuple[int, ...] = ()
 
     def divided(self, rows: float) -> Noise:
-        """Return the noise of parts in units of so many rows."""
+        """Return the noise of parts in units of `rows` rows."""
         return self._replace(sd=self.sd / rows, step=self.step / rows)
 
     def weights(self, part_weights: Floats) -> Floats:

@@ -135,34 +135,34 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     .. [1] White, H. (1982). "Maximum likelihood estimation of misspecified models." Econometrica
        50, 1-25.
     """
-    bought = release.curvature
-    if bought is None or release.gradient is None:
+    released = release.curvature
+    if released is None or release.gradient is None:
         return None
     columns = len(release.coefficients)
-    values, vectors = np.linalg.eigh(bought.bread)
-    edge = 2 * bought.bread_noise.off * math.sqrt(columns)
+    values, vectors = np.linalg.eigh(released.bread)
+    edge = 2 * released.bread_noise.off * math.sqrt(columns)
     is_resolved = values > max(LOST * edge, RESOLVED * float(values[-1]))
     if not is_resolved.any():
         return None
-    threshold = max(MIN_CURVATURE_SDS * bought.bread_noise.diagonal, LOST * edge)
+    threshold = max(MIN_CURVATURE_SDS * released.bread_noise.diagonal, LOST * edge)
     faint = vectors[:, values <= threshold]
     lost, resolved, values = vectors[:, ~is_resolved], vectors[:, is_resolved], values[is_resolved]
-    edge = 2 * bought.meat_noise.off * math.sqrt(columns)
-    alike = release.adjacency.design_effect
+    edge = 2 * released.meat_noise.off * math.sqrt(columns)
+    design_effect = release.adjacency.design_effect
     # Squares of persons' gradients include the dependence of their rows.
-    rows = alike if bought.person is None else 1
-    robust = max(0.0, 1 - rows * edge / (alike * float(values[0])))
-    meat, bread = rows * nearest_psd(bought.meat), alike * nearest_psd(bought.bread)
+    rows = design_effect if released.person is None else 1
+    robust = max(0.0, 1 - rows * edge / (design_effect * float(values[0])))
+    meat, bread = rows * nearest_psd(released.meat), design_effect * nearest_psd(released.bread)
     filling = robust * meat + (1 - robust) * bread
     spread, rotation = np.linalg.eigh(resolved.T @ filling @ resolved)
     axes = resolved @ rotation
-    unknown = bought.bread_noise.off**2 * SIZE**2 * lost.shape[1]
+    unknown = released.bread_noise.off**2 * SIZE**2 * lost.shape[1]
     noise_law = _law(release, axes, np.full(len(values), unknown))
     step = axes @ least_squares(noise_law.equations)
     # The same ridge as in the step keeps weak directions small.
     lifted = values + noise_law.equations.lift(1.0)[0]
     inside = (release.gradient_sd**2 + unknown) * np.eye(columns) + _times_vector(
-        bought.bread_noise, step
+        released.bread_noise, step
     )
     still = release.coefficient_sd * np.eye(columns)
     noise = np.hstack([_solved(lifted, resolved, inside), still, SIZE * lost])
@@ -191,10 +191,10 @@ def least_noise(release: CoefficientsRelease, max_curvature: float | None) -> Fl
     """
     if release.gradient is None or not release.coefficient_sd > 0:
         return None
-    identity, bought = np.eye(len(release.coefficients)), release.curvature
-    if bought is not None:
-        edge = 4 * bought.bread_noise.off * math.sqrt(len(identity))
-        curvature = nearest_psd(bought.bread) + (edge + release.ridge) * identity
+    identity, released = np.eye(len(release.coefficients)), release.curvature
+    if released is not None:
+        edge = 4 * released.bread_noise.off * math.sqrt(len(identity))
+        curvature = nearest_psd(released.bread) + (edge + release.ridge) * identity
     elif max_curvature is not None:
         curvature = (max_curvature + release.ridge) * identity
     else:
@@ -209,13 +209,13 @@ def _law(release: CoefficientsRelease, axes: Floats, extra_variance: Floats) -> 
     The noise of the curvature is rotated too: it stays the same if its variance on the diagonal is
     twice that off it, else the larger of the two is used.
     """
-    bought, size = release.curvature, axes.shape[1]
-    assert bought is not None
+    released, size = release.curvature, axes.shape[1]
+    assert released is not None
     assert release.gradient is not None
     moments = np.zeros((size + 1, size + 1))
-    moments[:-1, :-1] = axes.T @ bought.bread @ axes
+    moments[:-1, :-1] = axes.T @ released.bread @ axes
     moments[-1, :-1] = moments[:-1, -1] = -axes.T @ release.gradient
-    off = max(bought.bread_noise.off, bought.bread_noise.diagonal / math.sqrt(2))
+    off = max(released.bread_noise.off, released.bread_noise.diagonal / math.sqrt(2))
     variance = np.full((size + 1, size + 1), off**2)
     np.fill_diagonal(variance, 2 * off**2)
     masked = release.coefficient_sd * np.linalg.norm(moments[:-1, :-1], axis=1)
@@ -272,7 +272,7 @@ def _times_vector(noise: MomentNoise, vector: Floats) -> Floats:
 OFF = 0.3
 
 
-def told_levels(fit: Sandwich, bought: BoughtCurvature, levels: int) -> NDArray[np.bool_]:
+def told_levels(fit: Sandwich, released: BoughtCurvature, levels: int) -> NDArray[np.bool_]:
     """Return for each level whether a Newton step identifies its coefficients, shape (levels,).
 
     The curvature of a rare level grows with its probability: a Newton step from a distant point
@@ -287,7 +287,7 @@ def told_levels(fit: Sandwich, bought: BoughtCurvature, levels: int) -> NDArray[
     size = len(fit.point) // (levels - 1)
     turn = np.kron(contrasts(levels), np.eye(size))
     off = np.column_stack([fit.noise_root, fit.sampling_root, fit.estimate - fit.point])
-    curvature, shifts = turn @ bought.bread @ turn.T, turn @ bought.bread @ off
+    curvature, shifts = turn @ released.bread @ turn.T, turn @ released.bread @ off
     detected = []
     for rows in np.split(np.arange(levels * size), levels):
         values, axes = np.linalg.eigh(curvature[np.ix_(rows, rows)])

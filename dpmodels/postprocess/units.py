@@ -121,12 +121,12 @@ def _tuning(tuning: Tuning | None, places: int) -> Tuning | None:
     return replace(scaled, ridges=tuple(ridge / places for ridge in scaled.ridges))
 
 
-def _curvature(bought: BoughtCurvature | None, places: int) -> BoughtCurvature | None:
-    if bought is None:
+def _curvature(curvature: BoughtCurvature | None, places: int) -> BoughtCurvature | None:
+    if curvature is None:
         return None
-    noises = {name: _divided(getattr(bought, name), places) for name in _NOISES}
-    scaled: BoughtCurvature = replace(_divided(bought, places), **noises)
-    if bought.person is None:
+    noises = {name: _divided(getattr(curvature, name), places) for name in _NOISES}
+    scaled: BoughtCurvature = replace(_divided(curvature, places), **noises)
+    if curvature.person is None:
         return scaled
     # Squares of sums over slots are divided twice.
     noise = _divided(scaled.meat_noise, places)
