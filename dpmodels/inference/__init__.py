@@ -1,4 +1,4 @@
-"""Noise intervals and confidence intervals, made where their numbers are made."""
+"""Noise intervals and confidence intervals."""
 
 from dpmodels.inference.bounded import cut_eigenvalues as cut_eigenvalues
 from dpmodels.inference.bounded import cut_entries as cut_entries

@@ -1,4 +1,4 @@
-"""P-values and levels of several tests that are to hold together."""
+"""P-values and levels adjusted for several tests."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ ADJUSTMENTS: Final = {
     "holm": "p-values by Holm's method, intervals by Bonferroni's",
     "bonferroni": "p-values and intervals by Bonferroni's method",
     "sidak": "p-values and intervals by Sidak's method",
-    "none": "p-values and intervals of each by itself",
+    "none": "unadjusted p-values and intervals",
 }
 
 
 def adjusted(p_values: Floats, method: str) -> Floats:
-    """Return p-values that bound the chance of any false rejection; nan where there is none.
+    """Return p-values that control the familywise error rate; nan stays nan.
 
     A test without a p-value counts as one.
 
@@ -36,33 +36,33 @@ def adjusted(p_values: Floats, method: str) -> Floats:
             return np.minimum(tests * p_values, 1.0)
     order = np.argsort(p_values, kind="stable")
     steps = np.maximum.accumulate((tests - np.arange(tests)) * p_values[order])
-    held = np.empty(tests)
-    held[order] = np.minimum(steps, 1.0)
-    return np.where(np.isnan(p_values), np.nan, held)
+    adjusted_values = np.empty(tests)
+    adjusted_values[order] = np.minimum(steps, 1.0)
+    return np.where(np.isnan(p_values), np.nan, adjusted_values)
 
 
 def simultaneous(level: float, intervals: int, method: str) -> float:
-    """Return the level of each interval at which all together cover."""
+    """Return the level of each interval at which all are covered jointly."""
     if method == "none" or intervals < 2:
         return level
     return float(level ** (1 / intervals)) if method == "sidak" else 1 - (1 - level) / intervals
 
 
 def largest(sds: Floats, level: float) -> float:
-    """Return what normal variables about 0 all stay within, with at least this probability.
+    """Return a bound on the size of all normal variables at once, with at least this probability.
 
-    However they are correlated: no correlation makes it less than independence does [1]_.
+    For any correlation: no correlation lowers the probability below that of independence [1]_.
 
     .. [1] Sidak, Z. (1967). "Rectangular confidence regions for the means of multivariate normal
        distributions." Journal of the American Statistical Association 62, 626-633.
     """
     from scipy.optimize import brentq
 
-    kept = sds[sds > 0]
-    if not len(kept):
+    positive = sds[sds > 0]
+    if not len(positive):
         return 0.0
-    roots = math.sqrt(2) * kept / kept.max()
-    ends = (float(ndtri((1 + own) / 2)) for own in (level, level ** (1 / len(kept))))
+    roots = math.sqrt(2) * positive / positive.max()
+    ends = (float(ndtri((1 + coverage) / 2)) for coverage in (level, level ** (1 / len(positive))))
     low, high = next(ends) * (1 - 1e-9), next(ends) * (1 + 1e-9)
-    within = brentq(lambda most: float(np.prod(erf(most / roots))) - level, low, high)
-    return float(within * kept.max())
+    within = brentq(lambda bound: float(np.prod(erf(bound / roots))) - level, low, high)
+    return float(within * positive.max())

@@ -1,4 +1,4 @@
-"""How much products of bounded columns can vary, whatever the rows are."""
+"""Largest variances of products of bounded columns, for any data within the bounds."""
 
 from __future__ import annotations
 
@@ -12,46 +12,48 @@ def fourth_moment(variance: Floats, below: Floats, above: Floats) -> Floats:
 
     With B the farther and A the nearer end, and any ``e >= A``, ``c = (e - B)/2``, the polynomial
     ``t⁴ - (t + e)(t - B)(t - c)²`` is at least t⁴ on the range and, its cubic term being 0, has the
-    expectation ``(3c² + eB)v + eBc²``. It is least at ``c = -v/B``, where the two values c and B
-    attain it, or else at ``e = A``. Numbers that are 0 or 1 attain it.
+    expectation ``(3c² + eB)v + eBc²``. It is smallest at ``c = -v/B``, attained by the values c and
+    B, or else at ``e = A``. Binary numbers attain it.
     """
-    far, near = np.maximum(np.maximum(below, above), 1e-200), np.minimum(below, above)
-    held = np.clip(variance, 0.0, far * near)
-    middle = np.maximum(-held / far, (near - far) / 2)
-    end = far * (far + 2 * middle)
-    return np.asarray((3 * middle**2 + end) * held + end * middle**2)
+    farther, nearer = np.maximum(np.maximum(below, above), 1e-200), np.minimum(below, above)
+    clipped = np.clip(variance, 0.0, farther * nearer)
+    middle = np.maximum(-clipped / farther, (nearer - farther) / 2)
+    end = farther * (farther + 2 * middle)
+    return np.asarray((3 * middle**2 + end) * clipped + end * middle**2)
 
 
-def cut_entries(share: float, far: Floats, mean: Floats) -> tuple[Floats, Floats]:
-    """Return how far below and above covariances of shortened rows those of whole rows can be.
+def cut_entries(share: float, reach: Floats, mean: Floats) -> tuple[Floats, Floats]:
+    """Return how far below and above covariances of clipped rows those of unclipped rows can be.
 
-    A share of the rows was moved towards the origin, from which columns go `far`, and their means
-    are `mean`. A product of two columns loses ``far_i far_j`` at most, a square no less than 0; the
-    mean of a column moves by ``share far_i`` at most.
+    A share of the rows was clipped towards the origin. Columns lie within `reach` of it, and have
+    the means `mean`. A product of two columns loses at most ``reach_i reach_j``, a square loses 0
+    or more; the mean of a column moves by at most ``share reach_i``.
     """
-    moved = share * far
-    shifted = np.outer(mean, moved) + np.outer(moved, mean) + np.outer(moved, moved)
-    lost = share * np.outer(far, far)
-    return shifted + np.where(np.eye(len(far)), 0.0, lost), shifted + lost
+    mean_shift = share * reach
+    shifted = (
+        np.outer(mean, mean_shift) + np.outer(mean_shift, mean) + np.outer(mean_shift, mean_shift)
+    )
+    lost = share * np.outer(reach, reach)
+    return shifted + np.where(np.eye(len(reach)), 0.0, lost), shifted + lost
 
 
-def cut_eigenvalues(share: float, far: Floats, mean: Floats) -> tuple[float, float]:
-    """Return the same of every eigenvalue: by Weyl's inequality, from lengths of rows."""
-    longest, moved = (np.array([np.linalg.norm(own)]) for own in (far, mean))
-    below, above = cut_entries(share, longest, moved)
+def cut_eigenvalues(share: float, reach: Floats, mean: Floats) -> tuple[float, float]:
+    """Return the same for every eigenvalue: by Weyl's inequality, from norms of rows."""
+    longest, mean_length = (np.array([np.linalg.norm(vector)]) for vector in (reach, mean))
+    below, above = cut_entries(share, longest, mean_length)
     return float(below[0, 0]), float(above[0, 0])
 
 
 def product_spread(second: Floats, below: Floats, above: Floats) -> tuple[Floats, Floats]:
-    """Return the largest variances of products of columns with mean 0, and how they grow.
+    """Return the largest variances of products of columns with mean 0, and their derivatives.
 
     `second` holds the expectations of the products, shape (columns, columns); column i lies from
     ``-below`` to ``above``. The second matrix is the slope of the first by `second`.
 
     A square ``t_i²`` is at most the square of the farther end, and at most the line ``A_i B_i +
-    (B_i - A_i) t_i``, which is above 0 and meets it at both ends: so the expectation of ``t_i²
+    (B_i - A_i) t_i``, which is positive and meets it at both ends: so the expectation of ``t_i²
     t_j²`` is at most ``R_i² v_j``, and at most ``A_i B_i A_j B_j + (B_i - A_i)(B_j - A_j) s_ij``,
-    which columns of 0 and 1 attain.
+    which binary columns attain.
     """
     variance, reach = np.maximum(np.diagonal(second), 0.0), np.maximum(below, above)
     ends, tilt = below * above, above - below
@@ -61,7 +63,7 @@ def product_spread(second: Floats, below: Floats, above: Floats) -> tuple[Floats
     squared = np.minimum(by_reach, by_reach.T)
     slope = np.where(lines < squared, slope, 0.0)
     spread = np.maximum(np.minimum(lines, squared) - second**2, 0.0)
-    own = np.maximum(fourth_moment(variance, below, above) - variance**2, 0.0)
-    np.fill_diagonal(spread, own)
-    np.fill_diagonal(slope, np.divide(own, variance, out=reach**2, where=variance > 0))
+    squares = np.maximum(fourth_moment(variance, below, above) - variance**2, 0.0)
+    np.fill_diagonal(spread, squares)
+    np.fill_diagonal(slope, np.divide(squares, variance, out=reach**2, where=variance > 0))
     return spread, slope

@@ -1,13 +1,13 @@
-"""The law of a correlation, or a partial one, from noisy moments.
+"""The distribution of a correlation, or a partial one, from noisy moments.
 
-With the residuals of two columns on the others, ``g = t - Tθ`` as of
+With the residuals of two columns on the others, ``g = t - Tθ`` as in
 :mod:`dpmodels.inference.least_squares`, the noise in their squares and product is ``gᵀ E g`` to
-first order, as θ is where they are least, and ``-(T'E g)ᵀ G⁻¹ (T'E g)`` to second, whose mean is
-taken off. A correlation ρ of the exact moments is where ``s_xy - ρ √(s_xx s_yy)`` is 0; those that
-noise leaves possible are Fieller's interval of it, which needs no division by a noisy ``s_xx``
-[1]_. Sampling errors are those of Fisher's z [2]_. Both errors are put together by their own
-intervals, root of the sum of squared lengths on each side [3]_: without noise that is Fisher's
-interval, without sampling Fieller's. The test of 0 is Student's, with the noise in the variance.
+first order, as θ minimises them, and ``-(T'E g)ᵀ G⁻¹ (T'E g)`` to second, whose mean is
+subtracted. A correlation ρ of the exact moments solves ``s_xy - ρ √(s_xx s_yy) = 0``; Fieller's
+interval of it accounts for the noise without division by a noisy ``s_xx`` [1]_. Sampling errors are
+those of Fisher's z [2]_. Both are combined by the root of the sum of squared half-lengths on each
+side [3]_: without noise that is Fisher's interval, without sampling Fieller's. The test of 0 is
+Student's, with the noise in the variance.
 
 .. [1] Fieller, E. C. (1954). "Some problems in interval estimation." Journal of the Royal
    Statistical Society B 16, 175-185.
@@ -31,13 +31,13 @@ from dpmodels.postprocess.covariance import WEAK
 from dpmodels.postprocess.solve import HELD, SEARCHED, NormalEquations
 from dpmodels.typing import Floats
 
-# Below this many degrees of freedom Fisher's z has no variance.
+# Smallest degrees of freedom at which Fisher's z has a variance.
 LEAST = 1.0
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """A correlation with noise: `square`, `cross` and `slope` make its variance at ρ.
+    """A correlation and its noise variance as a function of the exact correlation ρ.
 
     ``noise_variance(ρ) = square - 2 ρ cross + ρ² slope`` is that of the noise in ``r - ρ``;
     `freedom` are the degrees of freedom of sampling. nan where it is not identified.
@@ -51,7 +51,7 @@ class Correlation:
 
     @property
     def told(self) -> bool:
-        """Whether both variances stand clear of their noise."""
+        """Whether both variances clearly exceed their noise."""
         return math.isfinite(self.estimate)
 
     def noise_variance(self, rho: float) -> float:
@@ -67,21 +67,25 @@ class Correlation:
     def test(self) -> tuple[float, float, float]:
         """Statistic, degrees of freedom and two-sided p-value of a correlation of 0.
 
-        Of the variance of the statistic the sampling part alone is an estimate.
+        Only the sampling part of the statistic's variance is an estimate.
         """
         if not self.told or self.freedom < LEAST:
             return math.nan, math.nan, math.nan
-        own = (1 - self.estimate**2) / self.freedom
-        whole = self.square + own
-        if whole <= 0:
+        sampling_variance = (1 - self.estimate**2) / self.freedom
+        variance = self.square + sampling_variance
+        if variance <= 0:
             return math.copysign(math.inf, self.estimate), self.freedom, 0.0
-        freedom = self.freedom * (whole / own) ** 2 if own > 0 else math.inf
-        statistic = self.estimate / math.sqrt(whole)
+        freedom = (
+            self.freedom * (variance / sampling_variance) ** 2
+            if sampling_variance > 0
+            else math.inf
+        )
+        statistic = self.estimate / math.sqrt(variance)
         freedom = min(freedom, 1e9)
         return statistic, freedom, float(2 * stdtr(freedom, -abs(statistic)))
 
     def noise_ends(self, level: float) -> tuple[float, float]:
-        """Return what of the exact correlation noise leaves possible, within [-1, 1]."""
+        """Return an interval of the exact correlation given the noise, within [-1, 1]."""
         if not self.told:
             return -1.0, 1.0
         squared = float(ndtri((1 + level) / 2)) ** 2
@@ -95,7 +99,7 @@ class Correlation:
         return min(max(low, -1.0), self.estimate), max(min(high, 1.0), self.estimate)
 
     def ends(self, level: float) -> tuple[float, float]:
-        """Return the interval of the population's correlation, noise and sampling."""
+        """Return an interval of the population's correlation, for noise and sampling."""
         low, high = self.noise_ends(level)
         if self.freedom <= LEAST or not self.told:
             return -1.0, 1.0
@@ -113,7 +117,7 @@ UNKNOWN = Correlation(math.nan, math.nan, math.nan, math.nan, math.nan)
 
 
 def _fisher(rho: float, width: float) -> float:
-    """Return how far Fisher's interval reaches from a correlation on the side of `width`."""
+    """Return the length of Fisher's interval on the side of `width`."""
     if abs(rho) >= 1:
         return 0.0
     return abs(math.tanh(math.atanh(rho) + width) - rho)
@@ -121,104 +125,108 @@ def _fisher(rho: float, width: float) -> float:
 
 @dataclass(frozen=True)
 class Residuals:
-    """Two columns less what the others explain of them.
+    """The residuals of two columns on others.
 
-    `ways`, shape (row entries, 2), are the residuals as combinations of a row's entries, `scatter`,
-    shape (2, 2), their squares and product without bias, `spread` the covariance of ``√G⁻¹ T'E g``
-    of both.
+    `combinations`, shape (row entries, 2), are the residuals in terms of a row's entries,
+    `scatter`, shape (2, 2), their bias-corrected squares and product, `spread` the covariance of
+    ``√G⁻¹ T'E g`` of both.
     """
 
     equations: NormalEquations
-    ways: Floats
+    combinations: Floats
     scatter: Floats
     spread: Floats
 
     def variance(self, weights: Floats) -> float:
-        """Return that of the noise in ``Σ w_ab s_ab``, for a symmetric w of shape (2, 2)."""
-        first = self.equations.form_sd(self.ways @ weights @ self.ways.T) ** 2
-        turned = np.kron(weights, np.eye(len(self.spread) // 2)) @ self.spread
-        return first + 2 * max(float(np.trace(turned @ turned)), 0.0)
+        """Return the noise variance of ``Σ w_ab s_ab``, for a symmetric w of shape (2, 2)."""
+        first = self.equations.form_sd(self.combinations @ weights @ self.combinations.T) ** 2
+        weighted = np.kron(weights, np.eye(len(self.spread) // 2)) @ self.spread
+        return first + 2 * max(float(np.trace(weighted @ weighted)), 0.0)
 
 
 def residuals(equations: NormalEquations, targets: Floats) -> Residuals:
-    """Return what the model's regressors leave of two targets, shape (row entries, 2)."""
-    own, gram = equations, equations.gram
-    theta = np.linalg.solve(gram, own.regressors.T @ own.whole @ targets)
-    ways = targets - own.regressors @ theta
-    noise = [_score(own, ways @ way) for way in ((1, 0), (0, 1), (1, 1), (1, -1))]
+    """Return the residuals of two targets, shape (row entries, 2), on the model's regressors."""
+    model, gram = equations, equations.gram
+    theta = np.linalg.solve(gram, model.regressors.T @ model.whole @ targets)
+    combinations = targets - model.regressors @ theta
+    noise = [_score(model, combinations @ vector) for vector in ((1, 0), (0, 1), (1, 1), (1, -1))]
     cross = (noise[2] - noise[3]) / 4
     values, axes = np.linalg.eigh(gram)
     root = axes / np.sqrt(np.maximum(values, 1e-300))
     blocks = [
-        [root.T @ one @ root for one in row] for row in ((noise[0], cross), (cross, noise[1]))
+        [root.T @ block @ root for block in row] for row in ((noise[0], cross), (cross, noise[1]))
     ]
-    given_back = [[float(np.trace(one)) for one in row] for row in blocks]
-    return Residuals(own, ways, ways.T @ own.moments @ ways + given_back, np.block(blocks))
+    correction = [[float(np.trace(block)) for block in row] for row in blocks]
+    return Residuals(
+        model,
+        combinations,
+        combinations.T @ model.moments @ combinations + correction,
+        np.block(blocks),
+    )
 
 
-def _score(own: NormalEquations, way: Floats) -> Floats:
-    return np.asarray(own.regressors.T @ own.score_noise(way) @ own.regressors)
+def _score(equations: NormalEquations, vector: Floats) -> Floats:
+    return np.asarray(equations.regressors.T @ equations.score_noise(vector) @ equations.regressors)
 
 
 def correlation_of(equations: NormalEquations, targets: Floats, freedom: float) -> Correlation:
     """Return the correlation of two targets given the regressors.
 
-    `targets`, shape (row entries, 2), are combinations of a row's entries. Not identified where a
-    variance is less than four of its noise sds, or noise hides a regressor.
+    `targets`, shape (row entries, 2), are combinations of a row's entries. Not identified if a
+    variance is below four of its noise sds, or noise hides a regressor.
     """
     if equations.strength < SEARCHED:
         return UNKNOWN
-    own = residuals(equations, targets)
-    squares = np.diagonal(own.scatter)
-    sds = np.sqrt([own.variance(np.diag(one)) for one in np.eye(2)])
+    pair = residuals(equations, targets)
+    squares = np.diagonal(pair.scatter)
+    sds = np.sqrt([pair.variance(np.diag(axis)) for axis in np.eye(2)])
     if not (squares > WEAK * sds).all():
         return UNKNOWN
     unit = np.sqrt(squares)
     scaled = replace(
-        own,
-        ways=own.ways / unit,
-        spread=own.spread / np.kron(np.outer(unit, unit), np.ones_like(equations.gram)),
+        pair,
+        combinations=pair.combinations / unit,
+        spread=pair.spread / np.kron(np.outer(unit, unit), np.ones_like(equations.gram)),
     )
     product, middle = np.array([[0, 0.5], [0.5, 0]]), np.eye(2) / 2
     square, slope = scaled.variance(product), scaled.variance(middle)
     cross = (scaled.variance(product + middle) - square - slope) / 2
-    estimate = float(own.scatter[0, 1] / unit.prod())
+    estimate = float(pair.scatter[0, 1] / unit.prod())
     return Correlation(min(max(estimate, -1.0), 1.0), square, cross, slope, freedom)
 
 
-# Canonical correlations from noisy moments, and where the exact ones can lie.
+# Canonical correlations from noisy moments, and intervals of the exact ones.
 #
 # With both blocks of columns whitened by their released covariances, canonical correlations are the
 # singular values ρ of the cross block, and ``±ρ`` and zeros the eigenvalues of the pencil
-# ``J - ρ B``, J the cross blocks and B those on the diagonal [1]_. Noise moves an eigenvalue as the
-# symmetric matrix ``F = E_J - ρ E_B`` in whitened coordinates does:
+# ``J - ρ B``, J the cross blocks and B those on the diagonal [1]_. Noise changes an eigenvalue like
+# the symmetric matrix ``F = E_J - ρ E_B`` in whitened coordinates:
 #
-# - by no more than its norm, whatever the other eigenvalues are (Weyl). For the norm stands twice
-# the
-#   root of the largest eigenvalue of ``E F²``, where the noise in eigenvalues of large matrices
-#   ends and beyond the mean norm of small ones, and the deviation of one eigenvalue besides;
-# - by ``f_kk + Σ_j f_jk²/(ρ_k - ρ_j)`` to second order, where all others are far away [2]_. The
-#   second term has its mean taken off and its variance added.
+# - by at most its norm, for any other eigenvalues (Weyl). The norm is bounded by twice the root of
+#   the largest eigenvalue of ``E F²``, the edge of the noise in eigenvalues of large matrices and
+#   above the mean norm of small ones, plus the deviation of one eigenvalue;
+# - by ``f_kk + Σ_j f_jk²/(ρ_k - ρ_j)`` to second order, if all others are well separated [2]_. The
+#   mean of the second term is subtracted and its variance added.
 #
-# The second holds where the variate turns by little, ``Σ_j E f_jk²/(ρ_k - ρ_j)² <=``
-# :data:`TURNED`. Where noise leaves a block without an inverse a ridge brings it to two edges of
-# its noise; what the ridge takes off the correlations is not known, and intervals are from 0 to 1.
+# The second holds if the variate rotates little, ``Σ_j E f_jk²/(ρ_k - ρ_j)² <=`` :data:`TURNED`. If
+# noise makes a block singular, a ridge raises it to two edges of its noise; the effect of the ridge
+# on the correlations is unknown, and intervals are from 0 to 1.
 #
 # .. [1] Hotelling, H. (1936). "Relations between two sets of variates." Biometrika 28, 321-377.
 # .. [2] Stewart, G. W. and Sun, J. (1990). Matrix Perturbation Theory. Academic Press.
 
-# A choice: the largest mean squared turn of a variate whose correlation is taken for apart.
+# Largest mean squared rotation of a variate with a well-separated correlation: a choice.
 TURNED = 0.05
 
 
 @dataclass(frozen=True)
 class Side:
-    """One set of columns: `ways` are they less their means, as combinations of a row's entries."""
+    """One set of columns; `combinations` are the centred columns in terms of a row's entries."""
 
-    ways: Floats
+    combinations: Floats
     scatter: Floats
     ridge: float
-    told: bool
+    is_detected: bool
 
     @cached_property
     def whitening(self) -> Floats:
@@ -228,21 +236,21 @@ class Side:
 
 
 def side(equations: NormalEquations, columns: slice) -> Side:
-    """Return some columns, of which noise may hide the least, or all."""
+    """Return a set of columns, with a ridge if noise hides some of their directions."""
     entries = np.eye(len(equations.moments))
-    own = replace(equations, regressors=np.hstack([entries[:, :1], entries[:, 1:][:, columns]]))
-    values = np.linalg.eigvalsh(own.scatter)
-    needed = 0.0 if own.strength >= SEARCHED else HELD * own.edge
-    told = bool(values[-1] > HELD * own.edge)
-    return Side(own.centred, own.scatter, max(needed - float(values[0]), 0.0), told)
+    block = replace(equations, regressors=np.hstack([entries[:, :1], entries[:, 1:][:, columns]]))
+    values = np.linalg.eigvalsh(block.scatter)
+    needed = 0.0 if block.strength >= SEARCHED else HELD * block.edge
+    is_detected = bool(values[-1] > HELD * block.edge)
+    return Side(block.centred, block.scatter, max(needed - float(values[0]), 0.0), is_detected)
 
 
 @dataclass(frozen=True)
 class Canonical:
-    """Canonical correlations of two sides, of moments with noise of known law.
+    """Canonical correlations of two sides, from moments with noise of known distribution.
 
-    `left` and `right`, shape (columns, pairs), multiply the columns; the sums of squares of the
-    variates are 1.
+    `left` and `right`, shape (columns, pairs), are coefficients of the columns; the sums of squares
+    of the variates are 1.
     """
 
     equations: NormalEquations
@@ -250,23 +258,23 @@ class Canonical:
 
     @property
     def told(self) -> bool:
-        """Whether both sides have a direction that stands clear of the noise."""
-        return self.sides[0].told and self.sides[1].told
+        """Whether both sides have a direction that clearly exceeds the noise."""
+        return self.sides[0].is_detected and self.sides[1].is_detected
 
     @property
     def ridged(self) -> bool:
         """Whether a ridge was needed."""
-        return any(own.ridge > 0 for own in self.sides)
+        return any(block.ridge > 0 for block in self.sides)
 
     @cached_property
-    def _ways(self) -> tuple[Floats, Floats]:
+    def _whitened(self) -> tuple[Floats, Floats]:
         """Whitened columns, as combinations of a row's entries."""
-        one, other = (own.ways @ own.whitening for own in self.sides)
-        return one, other
+        left, right = (block.combinations @ block.whitening for block in self.sides)
+        return left, right
 
     @cached_property
     def _singular(self) -> tuple[Floats, Floats, Floats]:
-        left, right = self._ways
+        left, right = self._whitened
         u, values, v = np.linalg.svd(left.T @ self.equations.moments @ right)
         return u, values, v.T
 
@@ -300,72 +308,79 @@ class Canonical:
         vectors[p:, p + pairs :] = v[:, pairs:]
         return np.concatenate([values, -values, np.zeros(p + q - 2 * pairs)]), vectors
 
-    def _moved(self, one: int, other: int, rho: float) -> float:
+    def _pair_variance(self, first: int, second: int, rho: float) -> float:
         """Return the variance of the entry of F between two eigenvectors."""
-        left, right = self._ways
+        left, right = self._whitened
         p, vectors = left.shape[1], self._pencil[1]
-        x, y = left @ vectors[:p, [one, other]], right @ vectors[p:, [one, other]]
+        x, y = left @ vectors[:p, [first, second]], right @ vectors[p:, [first, second]]
         crossed = np.outer(x[:, 0], y[:, 1]) + np.outer(y[:, 0], x[:, 1])
-        own = np.outer(x[:, 0], x[:, 1]) + np.outer(y[:, 0], y[:, 1])
-        weights = crossed - rho * own
+        within = np.outer(x[:, 0], x[:, 1]) + np.outer(y[:, 0], y[:, 1])
+        weights = crossed - rho * within
         return self.equations.form_sd((weights + weights.T) / 2) ** 2
 
     def edge(self, rho: float) -> float:
-        """Return where the noise in eigenvalues of the pencil at ρ ends."""
-        left, right = self._ways
-        by_left, by_right = (self.equations.noise_of(own @ own.T) for own in (left, right))
-        both = -rho * (left.T @ (by_left + by_right) @ right)
+        """Return the edge of the noise in eigenvalues of the pencil at ρ."""
+        left, right = self._whitened
+        by_left, by_right = (self.equations.noise_of(block @ block.T) for block in (left, right))
+        cross = -rho * (left.T @ (by_left + by_right) @ right)
         squared = [
-            [left.T @ (rho**2 * by_left + by_right) @ left, both],
-            [both.T, right.T @ (rho**2 * by_right + by_left) @ right],
+            [left.T @ (rho**2 * by_left + by_right) @ left, cross],
+            [cross.T, right.T @ (rho**2 * by_right + by_left) @ right],
         ]
         return 2 * math.sqrt(max(float(np.linalg.eigvalsh(np.block(squared))[-1]), 0.0))
 
     @cached_property
-    def _apart(self) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
-        """First-order variance, bias, second-order variance, and whether each is apart."""
-        values, found = self._pencil[0], []
+    def _first_order(self) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+        """First-order variance, bias, second-order variance, and whether each is separated."""
+        values, terms = self._pencil[0], []
         for k, rho in enumerate(self.correlations):
-            others = np.delete(np.arange(len(values)), k)
-            gaps = values[k] - values[others]
-            moved = np.array([self._moved(k, int(j), float(rho)) for j in others])
+            rest = np.delete(np.arange(len(values)), k)
+            gaps = values[k] - values[rest]
+            variances = np.array([self._pair_variance(k, int(j), float(rho)) for j in rest])
             with np.errstate(divide="ignore", invalid="ignore"):
-                shares = moved / gaps**2
-            turned = float(shares.sum())
-            if not turned <= TURNED:
-                found.append((self._moved(k, k, float(rho)), 0.0, 0.0, 0.0))
+                shares = variances / gaps**2
+            turn = float(shares.sum())
+            if not turn <= TURNED:
+                terms.append((self._pair_variance(k, k, float(rho)), 0.0, 0.0, 0.0))
                 continue
-            second = 2 * float((moved * shares).sum())
-            found.append((self._moved(k, k, float(rho)), float((moved / gaps).sum()), second, 1.0))
-        table = np.array(found, dtype=np.float64).T
+            second = 2 * float((variances * shares).sum())
+            terms.append(
+                (
+                    self._pair_variance(k, k, float(rho)),
+                    float((variances / gaps).sum()),
+                    second,
+                    1.0,
+                )
+            )
+        table = np.array(terms, dtype=np.float64).T
         return table[0], table[1], table[2], table[3] > 0
 
     @property
     def apart(self) -> NDArray[np.bool_]:
-        """Whether each correlation, and its variates, is far enough from all others."""
-        return self._apart[3]
+        """Whether each correlation is far enough from all others to read its variates."""
+        return self._first_order[3]
 
     @property
     def noise_sd(self) -> Floats:
-        """Noise sd of each correlation to first order, as if it were apart."""
-        return np.asarray(np.sqrt(self._apart[0]))
+        """Noise sd of each correlation to first order, as if it were well separated."""
+        return np.asarray(np.sqrt(self._first_order[0]))
 
     def noise_ends(self, level: float) -> Floats:
-        """Return where the exact correlations can lie, shape (pairs, 2), within [0, 1]."""
+        """Return intervals of the exact correlations, shape (pairs, 2), within [0, 1]."""
         values = self.correlations
         if self.ridged or not self.told:
             return np.tile([0.0, 1.0], (len(values), 1))
         width = float(ndtri((1 + level) / 2))
-        variance, bias, more, apart = self._apart
+        variance, bias, second_variance, is_separate = self._first_order
         edges = np.array([self.edge(float(rho)) for rho in values])
-        whole = edges + width * np.sqrt(variance)
-        own = width * np.sqrt(variance + more)
-        middle = np.where(apart, values - bias, values)
-        half = np.where(apart, np.minimum(own, whole), whole)
+        widest = edges + width * np.sqrt(variance)
+        narrow = width * np.sqrt(variance + second_variance)
+        middle = np.where(is_separate, values - bias, values)
+        half = np.where(is_separate, np.minimum(narrow, widest), widest)
         return np.asarray(np.clip(np.column_stack([middle - half, middle + half]), 0.0, 1.0))
 
 
 def canonical(equations: NormalEquations, left: int) -> Canonical:
-    """Return the canonical correlations of the first columns, so many, with the others."""
+    """Return the canonical correlations of the first `left` columns with the others."""
     pair = side(equations, slice(None, left)), side(equations, slice(left, None))
     return Canonical(equations, pair)

@@ -1,4 +1,4 @@
-"""Chi-square tests of independence that count the noise of the table in."""
+"""Chi-square tests of independence that account for the noise of the table."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dpmodels.inference.ratios import TOLD, Noise
 from dpmodels.privacy import MarkovChain
 from dpmodels.typing import Floats
 
-# The test solves a system of this many equations.
+# Most cells: the test solves a system of this many equations.
 MOST_CELLS = 2_000
 MANY = "the table has too many cells."
-# Rows that a level has to have, however small the noise.
+# Smallest total of a level, however small the noise.
 FEWEST = 1.0
 # Fourth cumulant of the noise, in units of its squared variance.
 EXCESS = {"laplace": 3.0, "gaussian": 0.0}
@@ -28,9 +28,9 @@ EXCESS = {"laplace": 3.0, "gaussian": 0.0}
 class Independence:
     """A test of mutual independence of the factors of a table.
 
-    nan where the margins are lost in noise, for the `reason` given; `smallest` is the least
-    expected count. `pooled` are the places of the levels of each factor that were taken as one;
-    they are those of the released margins, and `df` is that of the table so made.
+    nan if noise hides the margins, for the `reason` given; `smallest` is the smallest expected
+    count. `pooled` are the indices of the levels of each factor that were pooled; `df` is that of
+    the pooled table.
     """
 
     statistic: float
@@ -44,18 +44,17 @@ class Independence:
 def independence(table: Floats, noise: Noise) -> Independence:
     """Test whether the factors of a noisy table, shape (levels, levels, ...), are independent.
 
-    What the counts exceed the products of their margins by has, if the factors are independent, the
+    The excess of the counts over the products of their margins has, under independence, the
     covariance ``J (N (diag π - π πᵀ) + Σ) Jᵀ``: J the derivative of the excess by the counts, π the
-    product of the shares of the margins, Σ that of the noise. The statistic is its squared length
-    in the metric of the (pseudo-)inverse, chi-square to first order with the degrees of freedom of
-    the plain test, which it becomes without noise [1]_. Laplace noise makes it more variable than
-    that by the fourth cumulants: the p-value is that of a multiple of a chi-square variable with
-    the same mean and variance [2]_. The plain statistic of a noisy table rejects too often.
+    product of the marginal proportions, Σ the noise covariance. The statistic is the squared length
+    of the excess in the metric of the (pseudo-)inverse, chi-square to first order with the degrees
+    of freedom of Pearson's test, which it equals without noise [1]_. Laplace noise increases its
+    variance by the fourth cumulants: the p-value is that of a multiple of a chi-square variable
+    with the same mean and variance [2]_. Pearson's statistic of a noisy table rejects too often.
 
-    Levels with too few rows for the noise are taken as one before. Noisy margins decide on it,
-    which know something of the noise in the excess where shares are uneven: the p-value is that
-    among the releases in which the same levels would have been told, so that the test keeps its
-    size where it is told seldom, too.
+    Levels with too few rows for the noise are pooled first. The choice depends on noisy margins,
+    which are correlated with the noise in the excess if proportions are uneven: the p-value is
+    conditional on the choice, so the test keeps its size even when the choice is unlikely.
 
     .. [1] Kifer, D. and Rogers, R. (2017). "A new class of private chi-square hypothesis tests."
        AISTATS.
@@ -64,42 +63,44 @@ def independence(table: Floats, noise: Noise) -> Independence:
     """
     if table.size > MOST_CELLS:
         return untold(degrees(table.shape), MANY)
-    drawn = noise.sd * noise.weights(np.eye(table.size))
-    return independence_within(table[None], drawn, EXCESS[noise.law])
+    noise_root = noise.sd * noise.weights(np.eye(table.size))
+    return independence_within(table[None], noise_root, EXCESS[noise.law])
 
 
-def independence_within(strata: Floats, drawn: Floats, heavier: float | Floats) -> Independence:
+def independence_within(
+    strata: Floats, noise_root: Floats, fourth_cumulants: float | Floats
+) -> Independence:
     """Test independence in each of several tables, shape (tables, levels, levels, ...), at once.
 
-    `drawn`, shape (cells, variables), is what the noise is made of, times independent variables of
-    variance 1; `heavier` their fourth cumulants. Tables of which a level cannot be told from 0,
-    pooled or not, are left out, and so are their degrees of freedom; of one table, `pooled` says
-    which levels were taken as one. The counts of different tables are independent given how many
-    rows each has, but for the noise.
+    The noise is `noise_root`, shape (cells, variables), times independent variables of variance 1
+    and fourth cumulants `fourth_cumulants`. A table with a level that is not distinguishable from
+    0, even after pooling, is left out, with its degrees of freedom. For one table `pooled` gives
+    the pooled levels. Given their totals, counts of different tables are independent except for
+    the noise.
     """
     shape = strata.shape[1:]
-    own = drawn.reshape(len(strata), -1, drawn.shape[-1])
-    kept, pooled = [], ()
-    decided: list[tuple[Floats, Floats]] = []
-    for table, noise in zip(strata, own, strict=True):
-        every = [_pooled(table, noise, axis) for axis in range(table.ndim)]
-        places, makers, choices = zip(*every, strict=True)
-        decided += choices
-        if min(map(len, makers)) > 1:
-            maker = reduce(np.kron, makers)
-            made = (maker @ table.ravel()).reshape([len(one) for one in makers])
-            kept.append((made, maker @ noise))
-            pooled = places
-    if not kept:
-        reason = "the total of a level cannot be told from 0 at this budget, pooled or not."
+    noise_by_table = noise_root.reshape(len(strata), -1, noise_root.shape[-1])
+    testable, pooled = [], ()
+    selection: list[tuple[Floats, Floats]] = []
+    for table, noise in zip(strata, noise_by_table, strict=True):
+        by_axis = [_pooled(table, noise, axis) for axis in range(table.ndim)]
+        pooled_levels, poolings, choices = zip(*by_axis, strict=True)
+        selection += choices
+        if min(map(len, poolings)) > 1:
+            pooling = reduce(np.kron, poolings)
+            pooled_table = (pooling @ table.ravel()).reshape([len(matrix) for matrix in poolings])
+            testable.append((pooled_table, pooling @ noise))
+            pooled = pooled_levels
+    if not testable:
+        reason = "the total of a level is not distinguishable from 0 at this budget, even pooled."
         return untold(len(strata) * degrees(shape), reason)
-    margins = np.concatenate([own for own, _ in decided])
-    noises = np.concatenate([own for _, own in decided])
-    return _tested(kept, heavier, margins, noises, pooled if len(strata) == 1 else ())
+    margins = np.concatenate([margin for margin, _ in selection])
+    noises = np.concatenate([root for _, root in selection])
+    return _tested(testable, fourth_cumulants, margins, noises, pooled if len(strata) == 1 else ())
 
 
 def untold(df: int, reason: str) -> Independence:
-    """Return no test, and why."""
+    """Return a test without a statistic, with the reason."""
     return Independence(math.nan, math.nan, df, math.nan, reason)
 
 
@@ -110,33 +111,33 @@ def degrees(shape: tuple[int, ...]) -> int:
 
 def _tested(
     tables: Sequence[tuple[Floats, Floats]],
-    heavier: float | Floats,
+    fourth_cumulants: float | Floats,
     margins: Floats,
     noise: Floats,
     pooled: tuple[tuple[int, ...], ...],
 ) -> Independence:
-    """Test tables, each with what its noise is made of, shape (cells, variables).
+    """Test tables, each with the root of its noise covariance, shape (cells, variables).
 
-    They are tested because the `margins` are positive, whose own noise follows.
+    They are tested because the `margins`, with the noise root `noise`, are positive.
     """
     from scipy.linalg import block_diag
 
     df = sum(degrees(table.shape) for table, _ in tables)
-    excesses, spreads, noises, least = zip(*(_excess(*own) for own in tables), strict=True)
-    drawn = np.concatenate(noises)
-    metric = whitening(block_diag(*spreads) + drawn @ drawn.T, df)
-    white, drawn = metric @ np.concatenate(excesses), metric @ drawn
+    excesses, spreads, noises, smallest = zip(*(_excess(*pair) for pair in tables), strict=True)
+    noise_root = np.concatenate(noises)
+    metric = whitening(block_diag(*spreads) + noise_root @ noise_root.T, df)
+    white, noise_root = metric @ np.concatenate(excesses), metric @ noise_root
     statistic = float(white @ white)
-    fourth = float((heavier * (drawn**2).sum(axis=0) ** 2).sum())
-    slopes = noise @ (drawn.T @ white) / max(math.sqrt(statistic), 1e-300)
+    fourth = float((fourth_cumulants * (noise_root**2).sum(axis=0) ** 2).sum())
+    slopes = noise @ (noise_root.T @ white) / max(math.sqrt(statistic), 1e-300)
     pvalue = selected_tail(statistic, df, 1 + fourth / (2 * df), margins, slopes)
-    return Independence(statistic, pvalue, df, min(least), pooled=pooled)
+    return Independence(statistic, pvalue, df, min(smallest), pooled=pooled)
 
 
-def _excess(table: Floats, drawn: Floats) -> tuple[Floats, Floats, Floats, float]:
-    """Return what a table exceeds the product of its margins by, the sampling covariance of that.
+def _excess(table: Floats, noise_root: Floats) -> tuple[Floats, Floats, Floats, float]:
+    """Return the excess over the product of the margins, and its sampling covariance.
 
-    What its noise is made of, and the least expected count, follow.
+    Then the root of its noise covariance, and the smallest expected count.
     """
     total = float(table.sum())
     margins = [_margin(table, axis) for axis in range(table.ndim)]
@@ -145,79 +146,87 @@ def _excess(table: Floats, drawn: Floats) -> tuple[Floats, Floats, Floats, float
     jacobian = np.eye(table.size) - _slope(table.shape, margins, expected, total)
     sampled = total * (np.diag(shares) - np.outer(shares, shares))
     spread = jacobian @ sampled @ jacobian.T
-    return table.ravel() - expected, spread, jacobian @ drawn, float(expected.min())
+    return table.ravel() - expected, spread, jacobian @ noise_root, float(expected.min())
 
 
 def _margin(table: Floats, axis: int) -> Floats:
-    others = tuple(one for one in range(table.ndim) if one != axis)
-    return np.asarray(table.sum(axis=others))
+    other_axes = tuple(k for k in range(table.ndim) if k != axis)
+    return np.asarray(table.sum(axis=other_axes))
 
 
 def _pooled(
-    table: Floats, drawn: Floats, axis: int
+    table: Floats, noise_root: Floats, axis: int
 ) -> tuple[tuple[int, ...], Floats, tuple[Floats, Floats]]:
-    """Return which levels of a factor to take as one, and what sums the levels so.
+    """Return the levels of a factor to pool, and the matrix that sums levels accordingly.
 
-    Those whose total cannot be told from 0, then the smallest of the others, until what they add up
-    to can. The matrix has the shape (levels left, levels); one row where too few are left. Last
-    come the numbers that are positive for this choice to be made, and what their noise is made of.
+    Those whose total is not distinguishable from 0, then the smallest of the others, until the
+    pooled total is. The matrix has the shape (levels left, levels); one row if too few are left.
+    Last come the numbers whose being positive means this choice, and the root of their noise.
     """
     size = table.shape[axis]
     margin = _margin(table, axis)
-    own = np.eye(size)
-    noisy = np.moveaxis(drawn.reshape(*table.shape, -1), axis, 0).sum(
+    identity = np.eye(size)
+    noisy = np.moveaxis(noise_root.reshape(*table.shape, -1), axis, 0).sum(
         axis=tuple(range(1, table.ndim))
     )
-    asked: list[tuple[float, Floats]] = []
+    decisions: list[tuple[float, Floats]] = []
 
-    def told(levels: Floats) -> bool:
+    def is_detected(levels: Floats) -> bool:
         noise = levels @ noisy
         over = float(levels @ margin) - max(TOLD * float(np.linalg.norm(noise)), FEWEST)
-        asked.append((abs(over), math.copysign(1.0, over) * noise))
+        decisions.append((abs(over), math.copysign(1.0, over) * noise))
         return over > 0
 
     order = np.argsort(margin, kind="stable")
-    first = taken = sum(not told(own[place]) for place in order.tolist())
-    while 0 < taken < size and not told(own[order[:taken]].sum(axis=0)):
-        taken += 1
-    if first:
-        chosen = order[first - 1 : taken + 1]
-        asked += zip(np.diff(margin[chosen]).tolist(), np.diff(noisy[chosen], axis=0), strict=True)
-    decided = np.array([over for over, _ in asked]), np.array([noise for _, noise in asked])
-    if not taken:
-        return (), own, decided
-    pooled, kept = np.sort(order[:taken]), np.sort(order[taken:])
-    return tuple(pooled.tolist()), np.vstack([own[kept], own[pooled].sum(axis=0)]), decided
+    n_undetected = n_pooled = sum(not is_detected(identity[place]) for place in order.tolist())
+    while 0 < n_pooled < size and not is_detected(identity[order[:n_pooled]].sum(axis=0)):
+        n_pooled += 1
+    if n_undetected:
+        neighbours = order[n_undetected - 1 : n_pooled + 1]
+        decisions += zip(
+            np.diff(margin[neighbours]).tolist(), np.diff(noisy[neighbours], axis=0), strict=True
+        )
+    selection = (
+        np.array([over for over, _ in decisions]),
+        np.array([noise for _, noise in decisions]),
+    )
+    if not n_pooled:
+        return (), identity, selection
+    pooled, separate = np.sort(order[:n_pooled]), np.sort(order[n_pooled:])
+    return (
+        tuple(pooled.tolist()),
+        np.vstack([identity[separate], identity[pooled].sum(axis=0)]),
+        selection,
+    )
 
 
 def _slope(shape: tuple[int, ...], margins: list[Floats], expected: Floats, total: float) -> Floats:
     """Return the derivative of the expected counts by the counts."""
-    places = np.indices(shape).reshape(len(shape), -1)
+    positions = np.indices(shape).reshape(len(shape), -1)
     slope = np.full((expected.size, expected.size), (1.0 - len(shape)) / total)
-    for place, margin in zip(places, margins, strict=True):
-        slope += (place[:, None] == place[None, :]) / margin[place][:, None]
+    for position, margin in zip(positions, margins, strict=True):
+        slope += (position[:, None] == position[None, :]) / margin[position][:, None]
     return np.asarray(expected[:, None] * slope)
 
 
 def whitening(spread: Floats, df: int) -> Floats:
-    """Return what makes a covariance of rank df the identity, shape (df, cells)."""
+    """Return the transform that makes a covariance of rank df the identity, shape (df, cells)."""
     values, vectors = np.linalg.eigh(spread)
     return np.asarray((vectors[:, -df:] / np.sqrt(np.maximum(values[-df:], 1e-300))).T)
 
 
-# The tail of a chi-square statistic among the releases in which the same would be tested.
+# The tail of a chi-square statistic, conditional on the choice of the hypothesis.
 
 
 def selected_tail(
     statistic: float, df: int, larger: float, margins: Floats, slopes: Floats
 ) -> float:
-    """Return how often a chi-square variable exceeds its value, given what was chosen by.
+    """Return the tail probability of a chi-square statistic, conditional on the choice of the test.
 
-    What was chosen to be tested depends on the signs of `margins`, which are positive; `slopes` are
-    their covariance with the length of the whitened excess along its direction. Given that
-    direction and what of the margins is uncorrelated with the excess, the squared length is
-    `larger` times a chi-square variable within the interval in which no margin changes its sign
-    [1]_.
+    The choice depends on the signs of `margins`, which are positive; `slopes` are their covariance
+    with the length of the whitened excess along its direction. Given that direction and the part
+    of the margins that is uncorrelated with the excess, the squared length is `larger` times a
+    chi-square variable within the interval in which no margin changes its sign [1]_.
 
     .. [1] Loftus, J. R. and Taylor, J. E. (2015). "Selective inference in regression models with
        groups of variables." arXiv:1511.01478.
@@ -226,34 +235,35 @@ def selected_tail(
     rising, falling = slopes > 0, slopes < 0
     low = float((length - margins[rising] / slopes[rising]).max(initial=0.0))
     high = float((length - margins[falling] / slopes[falling]).min(initial=math.inf))
-    above, here, least = (
+    tail_high, tail, tail_low = (
         0.0 if end == math.inf else float(chdtrc(df / larger, end**2 / larger))
         for end in (high, length, low)
     )
-    return min((here - above) / (least - above), 1.0) if least > above else 1.0
+    return min((tail - tail_high) / (tail_low - tail_high), 1.0) if tail_low > tail_high else 1.0
 
 
-# How much more the share of a state varies where states follow each other in chains.
+# Design effects of the proportions of states of a Markov chain.
 
-# A choice: chains that take turns leave next to no variance, and no interval is made of none.
+# Smallest design effect, since alternating chains leave almost no variance: a choice.
 LEAST: Final = 0.01
 
 
 def share_effects(chain: MarkovChain, steps: int) -> Floats:
-    """Return by state how many independent times one time of a series stands for.
+    """Return the design effect of the proportion of each state.
 
     ``1 + 2 sum (1 - h/T) (P^h(j, j) - pi_j)/(1 - pi_j)`` over lags h below T is the variance of
-    state j's share of T times of a stationary chain, over that of independent ones; of a class the
-    largest of those of its `laws`. ArgumentError of a chain that keeps several laws.
+    state j's proportion over T times of a stationary chain, relative to independent times; for a
+    class of chains the largest over its `laws`. Raises ArgumentError for a chain with several
+    stationary distributions.
     """
-    kept = chain.stationary
-    most = np.max([_effects(own, kept, steps) for own in chain.laws], axis=0)
-    return np.asarray(np.maximum(most, LEAST))
+    stationary = chain.stationary
+    effects = np.max([_effects(law, stationary, steps) for law in chain.laws], axis=0)
+    return np.asarray(np.maximum(effects, LEAST))
 
 
-def _effects(own: Floats, kept: Floats, steps: int) -> Floats:
-    total, power = np.ones(len(own)), np.eye(len(own))
+def _effects(transition: Floats, stationary: Floats, steps: int) -> Floats:
+    total, power = np.ones(len(transition)), np.eye(len(transition))
     for lag in range(1, steps):
-        power = power @ own
-        total += 2 * (1 - lag / steps) * (np.diag(power) - kept) / (1 - kept)
+        power = power @ transition
+        total += 2 * (1 - lag / steps) * (np.diag(power) - stationary) / (1 - stationary)
     return np.asarray(total)

@@ -1,4 +1,4 @@
-"""The law of least squares from noisy moments: delta form and score inversion.
+"""The distribution of least squares from noisy moments: delta method and score inversion.
 
 At parameters θ the score ``r(θ) = X'(y - Xθ)`` is released with noise ``T'E g``, ``g = t - Tθ``, of
 the known covariance ``N(θ) = T' C(g gᵀ) T``, in which the noise of X'X, of X'y and of the number of
@@ -8,13 +8,13 @@ parameters it has the covariance ``σ² X'X`` of sampling. So
     ``Q(θ) = r(θ)ᵀ Ω(θ)⁻¹ r(θ)``, ``Ω = N`` or ``N + σ² X'X``,
 
 is a distance between parameters and data: for ``Ω = N`` and Gaussian noise it is twice the log of a
-likelihood ratio. A set of parameters is refused where the least Q on it exceeds the quantile of a
-χ² with as many degrees of freedom as the set has conditions: score inversion. The least Q has that
-law where the parameters left free are well identified, and is smaller where they are not;
-:func:`as_chi_squared` makes up for it. Where X'X is lost in its noise what is not refused has no
-end. Where X'X stands far above it the delta form ``G⁻¹ Ω G⁻¹``, ``G = X'X``, says the same.
+likelihood ratio. A set of parameters is rejected if the smallest Q on it exceeds the quantile of a
+χ² with as many degrees of freedom as the set has conditions: score inversion. The smallest Q has
+that distribution if the free parameters are well identified, and is smaller otherwise;
+:func:`as_chi_squared` corrects for this. If noise hides X'X, intervals are unbounded. If X'X is far
+above its noise, the delta method ``G⁻¹ Ω G⁻¹``, ``G = X'X``, agrees.
 
-Laplace noise enters by its variances, as if sums of it were normal.
+Laplace noise enters through its variances, as if sums of it were normal.
 
 Anderson, T. W. and Rubin, H. (1949). "Estimation of the parameters of a single equation in a
 complete system of stochastic equations." Annals of Mathematical Statistics 20, 46-63. Fieller, E.
@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, ndtri, xlogy
 
-from dpmodels.postprocess.few_rows import TOLD
+from dpmodels.postprocess.few_rows import DETECTION_SDS
 from dpmodels.postprocess.solve import (
     LARGEST,
     ROUNDING,
@@ -45,24 +45,24 @@ from dpmodels.postprocess.solve import (
 )
 from dpmodels.typing import Floats
 
-# From this strength of X'X on, see `NormalEquations.strength`, no other parameter is searched for;
-# where a search takes long already from the second on, below which there are no intervals.
+# Strength of X'X, see `NormalEquations.strength`, from which no search is needed; the second where
+# a search would take too long, and below it there are no intervals.
 CLEAR, CLEAR_OF_MANY = SEARCHED, STRONG
-# From so many noise sds of its own sum of squares on a parameter is in the delta form.
+# Noise sds of a parameter's sum of squares from which it has the delta method's variance.
 FAR = 10.0
-# The most that added rows may make up of a parameter's own sum of squares, and that what is assumed
-# of them may of its variance.
+# Largest fraction of a parameter's sum of squares from added rows, and of its variance from the
+# assumption about them.
 ASSUMED = 0.25
-# Below this strength there is an interval only where slopes that are as good as none at all are
-# refused at 0.1 %: of those that its own level just happens to end, too few cover.
+# Below this strength an interval needs extreme slopes to be rejected at 0.1 %; intervals that are
+# bounded only at their own level cover too rarely.
 WEAK, FIRM = 0.5, 3.29
-# A floor under X'X, in edges of its noise, that makes large what hardly any noise made large.
+# Floor under X'X, in edges of its noise, for conservative starting values.
 SOBER = 4.0
-# Of a covariance's largest eigenvalue: less cannot be told from 0 in floating point.
+# Fraction of a covariance's largest eigenvalue below which eigenvalues count as 0.
 _SINGULAR = 1e-15
-# Not 0, and not a number that anything else comes near.
+# Stands for 0 in divisors; far below any other number.
 _LEAST = 1e-300
-# Choices: turns of a search at the most, and the gain, of one more than Q, that ends it.
+# Choices: most steps of a search, and the gain, relative to Q + 1, that ends it.
 _TURNS = 50
 _SETTLED = 1e-7
 
@@ -77,11 +77,11 @@ class Distance(NamedTuple):
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """The law of the parameters of one model.
+    """The distribution of the parameters of one model.
 
-    `freedom` is that of the residuals, with sampling; 0 for noise only. `filling`, shape
+    `freedom` are the residual degrees of freedom; 0 for noise without sampling. `filling`, shape
     (parameters, parameters), is the covariance of the exact score at the population's parameters,
-    where it was bought; without it the residuals are taken to have one variance.
+    if it was released; without it residuals are assumed homoscedastic.
     """
 
     equations: NormalEquations
@@ -90,7 +90,7 @@ class LeastSquares:
 
     @cached_property
     def _gram(self) -> Floats:
-        """Of the covariance ``(gᵀSg) Γ`` that sampling gives a score of residuals g, the matrix Γ.
+        """The matrix Γ of the sampling covariance ``(gᵀSg) Γ`` of the score of residuals g.
 
         X'X without negative eigenvalues, or the filling.
         """
@@ -109,27 +109,27 @@ class LeastSquares:
         return last
 
     def residual_variance(self, theta: Floats) -> float:
-        """Return ``gᵀSg`` at some parameters; 0 for noise alone, or where noise makes it less."""
+        """Return ``gᵀSg`` at `theta`, not below 0; 0 without sampling."""
         g = self.equations.residual(theta)
         return max(float(g @ self._squares @ g), 0.0) if self.freedom > 0 else 0.0
 
     def score_covariance(self, theta: Floats) -> Floats:
         """Return ``Ω(θ)``, shape (parameters, parameters)."""
-        own = self.equations
-        noise = own.noise_in_score(theta) + own.pull
+        equations = self.equations
+        noise = equations.noise_in_score(theta) + equations.pull
         return np.asarray(noise + self.residual_variance(theta) * self._gram)
 
     def distance(self, theta: Floats) -> Distance:
         """Return ``Q(θ)`` and its derivatives."""
-        own = self.equations
-        g = own.residual(theta)
-        score = own.regressors.T @ (own.whole @ g)
+        equations = self.equations
+        g = equations.residual(theta)
+        score = equations.regressors.T @ (equations.whole @ g)
         inverse = _inverse(self.score_covariance(theta))
         w = inverse @ score
-        u = own.regressors @ w
-        back = own.score_noise(u)
-        slope = own.whole @ u - back @ g
-        turn = own.regressors.T @ (own.whole - own.noise_slope(g, u))
+        u = equations.regressors @ w
+        back = equations.score_noise(u)
+        slope = equations.whole @ u - back @ g
+        turn = equations.regressors.T @ (equations.whole - equations.noise_slope(g, u))
         if self.residual_variance(theta) > 0:
             spread = self._gram @ w
             share = float(w @ spread)
@@ -137,65 +137,67 @@ class LeastSquares:
             turn -= np.outer(spread, self._squares @ g) * 2
             back += share * self._squares
         bends = turn.T @ inverse @ turn - back
-        return Distance(float(score @ w), -own.regressors.T @ slope, bends)
+        return Distance(float(score @ w), -equations.regressors.T @ slope, bends)
 
     def nearest(self, directions: Floats, start: Floats) -> tuple[Floats, float]:
-        """Minimise Q over ``start + directions · γ``; return where, and Q there.
+        """Minimise Q over ``start + directions · γ``; return the minimiser, and Q there.
 
-        Newton's steps with Levenberg's damping, downhill from `start`.
+        By Newton's method with Levenberg's damping, downhill from `start`.
         """
-        theta, here = start, self.distance(start)
+        theta, current = start, self.distance(start)
         if not directions.shape[1]:
-            return theta, here.value
+            return theta, current.value
         steps = self.equations.regressors @ directions
         damping = 1e-4
         for _ in range(_TURNS):
-            bends, axes = np.linalg.eigh(steps.T @ here.bends @ steps)
+            bends, axes = np.linalg.eigh(steps.T @ current.bends @ steps)
             # Along axes on which Q is concave a step of the same length, downhill too.
             length = np.abs(bends) + damping * np.abs(bends).max() + 1e-300
             axes = directions @ axes
-            step = axes @ ((here.slope @ axes) / length)
-            there = self.distance(theta - step)
-            if there.value > here.value:
+            step = axes @ ((current.slope @ axes) / length)
+            candidate = self.distance(theta - step)
+            if candidate.value > current.value:
                 damping *= 10
                 if damping > 1e8:
                     break
                 continue
-            gained = here.value - there.value
-            theta, here, damping = theta - step, there, damping / 10
-            if gained < _SETTLED * (1 + here.value):
+            gained = current.value - candidate.value
+            theta, current, damping = theta - step, candidate, damping / 10
+            if gained < _SETTLED * (1 + current.value):
                 break
-        return theta, here.value
+        return theta, current.value
 
     def _gaps(self, theta: Floats, directions: Floats) -> Floats:
-        """Return how far the other roots lie above Q at its minimum over `directions`.
+        """Return the gaps of the other roots above Q at its minimum over `directions`.
 
-        Roots of its Hessian in the residuals g that can be reached, in the metric of
-        ``tr(Ω⁻¹ Ω(g, g))``, along those that do not only rescale g.
+        Eigenvalues of the Hessian in the attainable residuals g, in the metric of
+        ``tr(Ω⁻¹ Ω(g, g))``, along directions that do not merely rescale g.
         """
         from scipy.linalg import null_space
 
-        own, g = self.equations, self.equations.residual(theta)
+        equations, g = self.equations, self.equations.residual(theta)
         inverse = _inverse(self.score_covariance(theta))
-        metric = own.noise_of(own.regressors @ inverse @ own.regressors.T)
+        metric = equations.noise_of(equations.regressors @ inverse @ equations.regressors.T)
         if self.freedom > 0:
             values, vectors = np.linalg.eigh(self._squares)
             squares = (vectors * np.maximum(values, 0.0)) @ vectors.T
             metric += squares * float((inverse * self._gram).sum())
         lengths, axes = np.linalg.eigh(metric)
         root = np.sqrt(np.maximum(lengths, _SINGULAR * lengths[-1]))[:, None] * axes.T
-        # Of g, the part that no choice of the free parameters takes away.
-        steps = np.linalg.qr(root @ own.regressors @ directions)[0]
+        # The part of g that no choice of the free parameters removes.
+        steps = np.linalg.qr(root @ equations.regressors @ directions)[0]
         rest = root @ g - steps @ (steps.T @ (root @ g))
         basis = np.column_stack([rest / max(float(np.linalg.norm(rest)), _LEAST), steps])
-        place = basis.T @ (root @ g)
-        across = np.linalg.solve(root, basis @ null_space(place[None, :]))
+        position = basis.T @ (root @ g)
+        across = np.linalg.solve(root, basis @ null_space(position[None, :]))
         roots = np.linalg.eigvalsh(across.T @ self.distance(theta).bends @ across)
-        return np.asarray(roots * float(place @ place))
+        return np.asarray(roots * float(position @ position))
 
     def _least(self, directions: Floats, starts: Iterable[Floats]) -> tuple[Floats, float]:
-        """Return where Q is least over `directions` from any start, and that on the χ²'s scale."""
-        theta, value = min((self.nearest(directions, one) for one in starts), key=lambda o: o[1])
+        """Return the minimiser of Q over `directions` from all starts, and Q on the χ² scale."""
+        theta, value = min(
+            (self.nearest(directions, start) for start in starts), key=lambda o: o[1]
+        )
         free = directions.shape[1]
         if free:
             value = as_chi_squared(value, self._gaps(theta, directions), len(theta) - free)
@@ -203,107 +205,112 @@ class LeastSquares:
 
     @cached_property
     def root(self) -> Floats:
-        """A root ``G⁻¹ √Ω`` of the delta form ``G⁻¹ Ω G⁻¹``, shape (parameters, parameters).
+        """A root ``G⁻¹ √Ω`` of the delta method's ``G⁻¹ Ω G⁻¹``, shape (parameters, parameters).
 
-        Sums of its squares are variances, which no rounding makes negative. Eigenvalues of G and Ω
-        that cannot be told from 0 are taken for as large as could be.
+        Variances are sums of its squares, which rounding cannot make negative. Eigenvalues of G and
+        Ω within rounding of 0 are replaced by their largest possible value.
         """
         values, vectors = np.linalg.eigh(self.score_covariance(self._starts[1]))
         score = vectors * np.sqrt(np.maximum(values, _SINGULAR * values[-1]))
         return np.asarray(self._factors[0] @ (self._factors[1] @ score))
 
     def sds(self, directions: Floats) -> Floats:
-        """Return the sds of ``directions · θ`` in the delta form, no less than their rounding."""
+        """Return the delta method's sds of ``directions · θ``, at least their rounding error."""
         rounding = ROUNDING * (np.abs(directions) @ np.abs(self._starts[1]))
         return np.asarray(np.hypot(np.linalg.norm(directions @ self.root, axis=1), rounding))
 
     @property
     def clear(self) -> bool:
-        """Whether X'X stands far enough above its noise for intervals without a search."""
-        own = self.equations
-        return own.near_zero or own.strength >= (CLEAR if own.searched else CLEAR_OF_MANY)
+        """Whether X'X is far enough above its noise for intervals without a search."""
+        equations = self.equations
+        least = CLEAR if equations.searched else CLEAR_OF_MANY
+        return equations.near_zero or equations.strength >= least
 
     @cached_property
-    def _found(self) -> dict[bytes, Combinations]:
-        """Laws of combinations, made once."""
+    def _laws(self) -> dict[bytes, Combinations]:
+        """Cache of the distributions of combinations."""
         return {}
 
     @cached_property
     def _factors(self) -> tuple[Floats, Floats]:
-        """Factors of ``G⁻¹``, whose eigenvalues are told from 0."""
+        """Factors of ``G⁻¹``, with eigenvalues bounded away from 0."""
         values, axes = np.linalg.eigh(self.equations.gram)
-        least = ROUNDING * float(np.abs(values).max()) + _LEAST
-        held = np.copysign(np.maximum(np.abs(values), least), values)
-        return np.asarray(axes / held), np.asarray(axes.T)
+        floor = ROUNDING * float(np.abs(values).max()) + _LEAST
+        clipped = np.copysign(np.maximum(np.abs(values), floor), values)
+        return np.asarray(axes / clipped), np.asarray(axes.T)
 
     def _combined(self, directions: Floats) -> Combinations:
         key = directions.tobytes()
-        if key not in self._found:
-            self._found[key] = self._law(directions)
-        return self._found[key]
+        if key not in self._laws:
+            self._laws[key] = self._law(directions)
+        return self._laws[key]
 
     def _law(self, directions: Floats) -> Combinations:
-        """Return the law of ``directions · θ`` with the other parameters solved for.
+        """Return the distribution of ``directions · θ`` with the other parameters solved for.
 
-        Where ``c · θ`` is b, ``φ = cᵀ(G⁻¹ X'y) - b`` is ``uᵀ`` times the noisy moments times the
+        If ``c · θ`` is b, ``φ = cᵀ(G⁻¹ X'y) - b`` is ``uᵀ`` times the noisy moments times the
         residuals ``g(b) = ĝ - u s``, ``u = T G⁻¹ c``, ``s = (b - c · θ̂) / cᵀG⁻¹c``.
         """
-        own, middle = self.equations, self._starts[0]
-        # Not the inverse as a matrix, whose large entries would swallow the small ones.
+        equations, middle = self.equations, self._starts[0]
+        # The inverse as a matrix would lose its small entries to rounding.
         h = self._factors[0] @ (self._factors[1] @ directions.T)
-        u = own.regressors @ h
-        g = np.repeat(own.residual(middle)[:, None], u.shape[1], axis=1)
+        u = equations.regressors @ h
+        g = np.repeat(equations.residual(middle)[:, None], u.shape[1], axis=1)
         spread = self.residual_variance(middle) * (h * (self._gram @ h)).sum(axis=0)
-        pull = (h * (own.pull @ h)).sum(axis=0)
+        pull = (h * (equations.pull @ h)).sum(axis=0)
         steps = (directions * h.T).sum(axis=1)
-        noise = [own.shared(u, *pair) for pair in ((g, g), (g, u), (u, u))]
+        noise = [equations.shared(u, *pair) for pair in ((g, g), (g, u), (u, u))]
         rounding = (ROUNDING * (np.abs(directions) @ np.abs(middle))) ** 2
         fixed = np.maximum(noise[0], 0.0) + spread + pull + rounding
-        told = np.sqrt(np.maximum(noise[2], _LEAST))
-        far = np.abs(steps) >= FAR * told
+        step_sds = np.sqrt(np.maximum(noise[2], _LEAST))
+        is_far = np.abs(steps) >= FAR * step_sds
         bend = [
-            np.where(far, 0.0, one / np.where(far, 1.0, steps) ** k)
-            for k, one in ((1, noise[1]), (2, noise[2]))
+            np.where(is_far, 0.0, term / np.where(is_far, 1.0, steps) ** k)
+            for k, term in ((1, noise[1]), (2, noise[2]))
         ]
-        known = (steps >= TOLD * told) & (pull <= ASSUMED * fixed)
-        if own.more is not None:
-            known &= (u * (own.more.moments @ u)).sum(axis=0) <= ASSUMED * steps
-        return Combinations(directions @ middle, fixed, bend[0], bend[1], known)
+        is_identified = (steps >= DETECTION_SDS * step_sds) & (pull <= ASSUMED * fixed)
+        if equations.added_rows is not None:
+            is_identified &= (u * (equations.added_rows.moments @ u)).sum(axis=0) <= ASSUMED * steps
+        return Combinations(directions @ middle, fixed, bend[0], bend[1], is_identified)
 
     def told(self, directions: Floats) -> NDArray[np.bool_]:
-        """Return which of ``directions · θ`` the release tells anything of."""
-        asked = self.clear or self.equations.searched
-        return self._combined(directions).known & asked
+        """Return which of ``directions · θ`` are identified."""
+        has_intervals = self.clear or self.equations.searched
+        return self._combined(directions).is_identified & has_intervals
 
-    def intervals(self, directions: Floats, level: float, known: NDArray[np.bool_]) -> Floats:
-        """Return the ends of what is not refused of ``directions · θ``, shape (directions, 2).
+    def intervals(
+        self, directions: Floats, level: float, is_identified: NDArray[np.bool_]
+    ) -> Floats:
+        """Return the intervals of ``directions · θ``, shape (directions, 2).
 
-        Both ends infinite but of those that are `known`.
+        Both ends are infinite unless `is_identified`.
         """
         ends = np.repeat([[-math.inf, math.inf]], len(directions), axis=0)
         if self.clear:
-            ends[known] = self._combined(directions).ends(float(ndtri((1 + level) / 2)))[known]
+            ends[is_identified] = self._combined(directions).ends(float(ndtri((1 + level) / 2)))[
+                is_identified
+            ]
         else:
-            for at in np.flatnonzero(known):
-                ends[at] = self.interval(directions[at], level)
+            for k in np.flatnonzero(is_identified):
+                ends[k] = self.interval(directions[k], level)
         return ends
 
-    def roots(self, directions: Floats, values: Floats, known: NDArray[np.bool_]) -> Floats:
+    def roots(self, directions: Floats, values: Floats, is_identified: NDArray[np.bool_]) -> Floats:
         """Return the signed roots of the statistics of ``directions · θ = values``.
 
-        nan but of those that are `known`.
+        nan unless `is_identified`.
         """
         if self.clear:
-            return np.where(known, self._combined(directions).root(values), math.nan)
+            return np.where(is_identified, self._combined(directions).root(values), math.nan)
         roots = np.full(len(directions), math.nan)
-        for at in np.flatnonzero(known):
-            least = max(self.distance_to(directions[at][None], values[at : at + 1]), 0.0)
-            off = float(directions[at] @ self._starts[0]) - values[at]
-            roots[at] = math.copysign(math.sqrt(least), off)
+        for k in np.flatnonzero(is_identified):
+            distance = max(self.distance_to(directions[k][None], values[k : k + 1]), 0.0)
+            off = float(directions[k] @ self._starts[0]) - values[k]
+            roots[k] = math.copysign(math.sqrt(distance), off)
         return roots
 
     def distance_to(self, conditions: Floats, values: Floats) -> float:
-        """Return the least Q where ``conditions · θ = values``, on the scale of its χ².
+        """Return the smallest Q with ``conditions · θ = values``, on the scale of its χ².
 
         `conditions`, shape (conditions, parameters), are linearly independent.
         """
@@ -322,17 +329,17 @@ class LeastSquares:
 
     @cached_property
     def _starts(self) -> tuple[Floats, ...]:
-        """From where Q is minimised: its zero, and solutions that noise has made less large.
+        """Starting values for minimising Q: its zero, and two ridge solutions.
 
-        Where X'X is weak Q has several valleys.
+        If X'X is weak Q has several local minima.
         """
         return tuple(least_squares(self.equations, floor) for floor in (-math.inf, 1.0, SOBER))
 
     def interval(self, direction: Floats, level: float) -> tuple[float, float]:
-        """Return what is not refused of ``direction · θ``.
+        """Return the interval of ``direction · θ``.
 
-        The stretch around the equations' solution; both ends infinite where it has none on one
-        side. `direction`, shape (parameters,), is not 0.
+        The accepted values around the equations' solution; both ends are infinite if one side is
+        unbounded. `direction`, shape (parameters,), is not 0.
         """
         width = float(ndtri((1 + level) / 2))
         if self.clear:
@@ -345,7 +352,7 @@ class LeastSquares:
 
     @cached_property
     def _searched(self) -> dict[tuple[bytes, float], tuple[float, float]]:
-        """Intervals, that are searched for once."""
+        """Cache of searched intervals."""
         return {}
 
     def _search(self, direction: Floats, width: float) -> tuple[float, float]:
@@ -356,7 +363,7 @@ class LeastSquares:
         return (-lower, upper) if math.isfinite(lower + upper) else (-math.inf, math.inf)
 
     def _end(self, direction: Floats, width: float, step: float) -> float:
-        """Return the largest value of ``direction · θ`` that is not refused, uphill.
+        """Return the upper end of the accepted values of ``direction · θ``.
 
         The direction has length 1.
         """
@@ -364,38 +371,40 @@ class LeastSquares:
         from scipy.optimize import brentq
 
         free = null_space(direction[None, :])
-        found: dict[float, tuple[Floats, float]] = {}
+        solutions: dict[float, tuple[Floats, float]] = {}
 
         def excess(value: float, *, among: bool = False) -> float:
-            if value not in found:
-                one, *others = sorted(found, key=lambda at: abs(at - value))
-                starts = [found[one][0], self._starts[-1]]
+            if value not in solutions:
+                closest, *farther = sorted(solutions, key=lambda at: abs(at - value))
+                starts = [solutions[closest][0], self._starts[-1]]
                 if among:
-                    # Between points where Q is least already, it is near the line.
-                    share = (value - one) / (others[0] - one)
-                    starts = [starts[0] + share * (found[others[0]][0] - starts[0])]
-                moved = (start + direction * (value - float(direction @ start)) for start in starts)
-                theta, least = self._least(free, moved)
-                found[value] = theta, math.sqrt(max(least, 0.0)) - width
-            return found[value][1]
+                    # Between two constrained minimisers the next is near their connecting line.
+                    fraction = (value - closest) / (farther[0] - closest)
+                    starts = [starts[0] + fraction * (solutions[farther[0]][0] - starts[0])]
+                shifted = (
+                    start + direction * (value - float(direction @ start)) for start in starts
+                )
+                theta, distance = self._least(free, shifted)
+                solutions[value] = theta, math.sqrt(max(distance, 0.0)) - width
+            return solutions[value][1]
 
         zero = float(direction @ self._starts[0])
-        found[zero] = self._starts[0], -width
+        solutions[zero] = self._starts[0], -width
         begins = (float(direction @ start) for start in self._starts)
-        begin = known = max(value for value in begins if excess(value) < 0)
-        most = begin + LARGEST * float(np.abs(direction).sum())
+        begin = inside = max(value for value in begins if excess(value) < 0)
+        limit = begin + LARGEST * float(np.abs(direction).sum())
         firm = FIRM - width if self.equations.strength < WEAK else 0.0
-        if excess(most) < max(firm, 0.0):
+        if excess(limit) < max(firm, 0.0):
             return math.inf
-        # A step that the sum swallows would be taken for ever.
+        # A step below the rounding error would never move.
         step = max(step, ROUNDING * abs(begin))
         value = begin + width * step / 2
         while excess(value) < 0:
-            known, value = value, begin + 1.6 * (value - begin)
-            if value > most:
+            inside, value = value, begin + 1.6 * (value - begin)
+            if value > limit:
                 return math.inf
         between = partial(excess, among=True)
-        return float(brentq(between, known, value, xtol=1e-3 * step, rtol=1e-5))
+        return float(brentq(between, inside, value, xtol=1e-3 * step, rtol=1e-5))
 
 
 def _inverse(covariance: Floats) -> Floats:
@@ -403,10 +412,10 @@ def _inverse(covariance: Floats) -> Floats:
     return np.asarray((vectors / np.maximum(values, _SINGULAR * values[-1])) @ vectors.T)
 
 
-# The law of combinations of parameters with the other parameters solved for.
+# The distribution of combinations of parameters with the other parameters solved for.
 #
-# At the value b of a combination the score has the variance of residuals that are linear in b: an
-# interval is where the squared distance is below that variance times a squared quantile.
+# At the value b of a combination the score's variance is that of residuals linear in b: an interval
+# is where the squared distance is below that variance times a squared quantile.
 #
 # Fieller, E. C. (1954). "Some problems in interval estimation." Journal of the Royal Statistical
 # Society B 16, 175-185.
@@ -414,17 +423,17 @@ def _inverse(covariance: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Combinations:
-    """The law of combinations of parameters, each of shape (combinations,).
+    """The distribution of combinations of parameters; fields have the shape (combinations,).
 
-    At ``b = middle + t`` the variance is ``fixed - 2 t across + t² bend``. `known` are those of
-    which the release tells anything.
+    At ``b = middle + t`` the variance is ``fixed - 2 t across + t² bend``. `is_identified` marks
+    the combinations that the release identifies.
     """
 
     middle: Floats
     fixed: Floats
     across: Floats
     bend: Floats
-    known: NDArray[np.bool_]
+    is_identified: NDArray[np.bool_]
 
     def ends(self, width: float) -> Floats:
         """Return where t² is `width` squared times the variance, shape (combinations, 2)."""
@@ -445,59 +454,58 @@ class Combinations:
         return np.asarray(-t / np.sqrt(np.maximum(variance, _LEAST)))
 
 
-# The law of a quadratic distance that was minimised over parameters left free.
+# The distribution of a quadratic distance that was minimised over free parameters.
 #
-# Let ``Q(g) = |Ω(g)^{-½} M g|²`` be least over a linear family of vectors g. Where the noise
-# ``Ω(g)`` grows with g alike in all directions Q is a ratio of quadratic forms, its least value the
-# smallest of the roots of ``M'M`` in the metric of the noise, and M g of mean zero for one g of the
+# Let ``Q(g) = |Ω(g)^{-½} M g|²`` be minimised over a linear family of vectors g. If the noise
+# ``Ω(g)`` grows equally with g in all directions, Q is a ratio of quadratic forms, its minimum is
+# the smallest root of ``M'M`` in the metric of the noise, and M g has mean zero for one g of the
 # family. With k free parameters of p the roots then have the density of a noncentral Wishart
-# matrix, in which, once the k noncentral ones are large, the smallest root y, given the others κ,
-# is distributed as
+# matrix. If the k noncentral ones are large, the smallest root y, given the others κ, is
+# distributed as
 #
 #     ``y^{(p-k)/2 - 1} e^{-y/2} Π √(κ_i - y)``, ``0 < y < min κ``,
 #
-# the χ² of ``p - k`` degrees of freedom where the κ are large, and smaller than it where they are
-# not: the χ² refuses too little where the free parameters are weakly identified. Noise that is
-# symmetric, or of several parts, grows with g not quite alike in all directions; there this is an
-# approximation.
+# the χ² with ``p - k`` degrees of freedom for large κ, and stochastically smaller otherwise: the χ²
+# test is conservative if the free parameters are weakly identified. Symmetric noise, or noise of
+# several parts, does not grow quite equally in all directions; then this is an approximation.
 #
 # Guggenberger, P., Kleibergen, F. and Mavroeidis, S. (2019). "A more powerful subvector Anderson
 # Rubin test in linear instrumental variables regression." Quantitative Economics 10, 487-526.
 # Muirhead, R. J. (1982). "Aspects of Multivariate Statistical Theory." Wiley, section 9.5.
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
-# Of the root of y: beyond, the density has fallen by a factor of 10¹⁷.
+# Distance in the root of y over which the density falls by a factor of 10¹⁷.
 _BEYOND = 9.0
-# A root as far as this from the least changes its law by less than a thousandth.
+# A root this far from the smallest changes its distribution by less than a thousandth.
 _FAR = 1e4
-# From here on a distance is as good as infinite.
+# Distances from here on count as infinite.
 _REFUSED = 500.0
 
 
 def as_chi_squared(value: float, gaps: Floats, conditions: int) -> float:
-    """Return the number that has the χ²'s tail where a least distance has its own.
+    """Return the χ² quantile with the tail probability of a minimised distance.
 
-    `gaps` tell how far the other roots lie above the least distance `value`, shape (free
-    parameters,), positive at a minimum. At least `value`; as good as `value` where the gaps are
-    large.
+    `gaps`, shape (free parameters,), are the distances of the other roots from the minimised
+    distance `value`, positive at a minimum. The result is at least `value`, and close to it for
+    large gaps.
     """
-    near = gaps[gaps < _FAR]
-    # A gap that is not positive is that of no minimum.
-    if not len(near) or near.min() <= 0 or not 0 < value < _REFUSED:
+    close_gaps = gaps[gaps < _FAR]
+    # A gap is positive at a minimum.
+    if not len(close_gaps) or close_gaps.min() <= 0 or not 0 < value < _REFUSED:
         return value
-    roots = value + near
+    roots = value + close_gaps
     middle = math.sqrt(value)
     top = min(math.sqrt(float(roots.min())), math.hypot(middle, _BEYOND))
-    ends = np.concatenate([np.linspace(0.0, middle, 3), np.linspace(middle, top, 4)[1:]])
-    half = np.diff(ends)[:, None] / 2
-    z = ends[:-1, None] + half * (1 + _NODES)
+    edges = np.concatenate([np.linspace(0.0, middle, 3), np.linspace(middle, top, 4)[1:]])
+    half = np.diff(edges)[:, None] / 2
+    z = edges[:-1, None] + half * (1 + _NODES)
     mass = (half * _WEIGHTS * _density(z, value, roots, conditions)).sum(axis=1)
     tail = float(mass[2:].sum() / mass.sum())
     return max(value, float(chdtri(conditions, tail))) if tail > 0 else _REFUSED
 
 
 def _density(z: Floats, value: float, roots: Floats, conditions: int) -> Floats:
-    """Return the density of the root of y, in units of the largest."""
+    """Return the density of the root of y, relative to its maximum."""
     shape = np.log1p(-np.minimum(z[..., None] ** 2 / roots, 1 - 1e-15)).sum(axis=-1) / 2
     power = xlogy(conditions - 1.0, z) + shape - (z**2 - value) / 2
     return np.asarray(np.exp(power - power.max()))

@@ -11,13 +11,13 @@ from scipy.special import expit
 
 from dpmodels.typing import Floats
 
-# The exponential of more is not finite.
+# Exponentials of larger numbers are infinite.
 _LARGEST = 700.0
 
 
 @dataclass(frozen=True)
 class Link:
-    """How the mean follows from the linear predictor η; `ratio` names what exp(η) compares."""
+    """A link: mean and derivatives as functions of η; `ratio` is the name of ratios exp(η)."""
 
     name: str
     ratio: str

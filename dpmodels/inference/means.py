@@ -17,21 +17,20 @@ from dpmodels.noise.sums import half_width, upper_tail
 from dpmodels.typing import Floats
 
 Interval = tuple[Floats, Floats]
-# Where each of five parts of persons counts among the three of rows.
+# Index among the three parts of rows of each of the five parts of persons.
 _WHERE = (0, 1, 2, 0, 2)
 
 
 @dataclass(frozen=True)
 class GroupMoments:
-    """Moments by group of a number that lies between 0 and 1.
+    """Moments by group of a number between 0 and 1.
 
-    Of noisy Bernstein parts of the rows, shape (groups, degree + 1). Those of persons who may be in
-    several groups are `clustered`: five, those of degree 2 and two more, see
-    :mod:`dpmodels.statistics.counts`. A group's mean is then the ratio of sums of persons,
-    with the sampling variance that persons give it, and a person counts by its share of the group.
+    From noisy Bernstein parts of the rows, shape (groups, degree + 1). Parts of persons who may be
+    in several groups are `clustered`: five, those of degree 2 and two more, see
+    :mod:`dpmodels.statistics.counts`. A group's mean is then a ratio of sums over persons, with
+    their sampling variance, and a person counts by its share of the group.
 
-    Whatever is lost in its noise is nan: no group of fewer rows than `TOLD` times the noise of
-    their number has a mean.
+    Results hidden by noise are nan: a group has a mean only if its count exceeds `TOLD` noise sds.
     """
 
     parts: Floats
@@ -50,43 +49,45 @@ class GroupMoments:
 
     @cached_property
     def together(self) -> GroupMoments:
-        """The moments of all groups as one, of which persons may have been in several.
+        """The moments of all groups combined; persons may have been in several.
 
-        Their sampling error is as for :attr:`joint_sampling_sd`.
+        The sampling error is as for :attr:`joint_sampling_sd`.
         """
-        summed = self._apart.sum(axis=0, keepdims=True)
-        own = _WHERE if self.clustered else range(self.parts.shape[1])
-        noise = self.noise._replace(added=tuple(own) * len(self.parts))
+        summed = self._end_counted.sum(axis=0, keepdims=True)
+        positions = _WHERE if self.clustered else range(self.parts.shape[1])
+        noise = self.noise._replace(added=tuple(positions) * len(self.parts))
         return replace(self, parts=summed, noise=noise, clustered=False)
 
     @cached_property
     def count_sd(self) -> float:
-        """Noise standard deviation of each of them."""
+        """Noise standard deviation of each count."""
         ones = np.ones((1, self.parts.shape[1]))
         return float(np.sqrt(self.noise.product(ones, ones)[0]))
 
     @cached_property
     def told(self) -> NDArray[np.bool_]:
-        """Whether a group's rows can be told from none."""
+        """Whether a group's count is distinguishable from 0."""
         return np.asarray(self.counts > max(TOLD * self.count_sd, 1.0))
 
     @cached_property
     def means(self) -> Floats:
-        """Means, shape (groups,), within 0 and 1; nan where not told."""
+        """Means, shape (groups,), within 0 and 1; nan for groups hidden by noise."""
         return np.clip(self._ratio(self._mean_weights), 0.0, 1.0)
 
     @cached_property
     def variances(self) -> Floats:
-        """Variances about the mean with divisor n - 1, not below 0; nan where not told.
+        """Variances about the mean with divisor n - 1, not below 0; nan for hidden groups.
 
-        Of persons in several groups those of their means, by squares of their shares.
+        For persons in several groups the variances of their means, weighted by squared shares.
         """
-        return np.maximum(self._ratio(self._central(2)), 0.0) * self._correction * self._alone
+        return (
+            np.maximum(self._ratio(self._central(2)), 0.0) * self._correction * self._weight_ratio
+        )
 
     @cached_property
     def independent(self) -> Floats:
-        """Numbers of rows, or of persons whole in one group, that tell as much of the mean."""
-        return self.counts * self._alone
+        """Effective numbers of rows, or of persons entirely in one group, for the mean."""
+        return self.counts * self._weight_ratio
 
     @cached_property
     def mean_noise_sd(self) -> Floats:
@@ -98,30 +99,31 @@ class GroupMoments:
         """Noise standard deviation of the variances, to first order."""
         raw = np.nan_to_num(self.variances / self._correction)
         squares = np.arange(self.parts.shape[1]) <= self.degree
-        own = self._central(2) - raw[:, None] * squares
-        sd = np.sqrt(self.noise.product(own, own))
-        return np.asarray(sd / self._divisor * self._alone * self._correction)
+        weights = self._central(2) - raw[:, None] * squares
+        sd = np.sqrt(self.noise.product(weights, weights))
+        return np.asarray(sd / self._divisor * self._weight_ratio * self._correction)
 
     @cached_property
     def mean_sampling_sd(self) -> Floats:
         """Sampling standard deviation of the means."""
-        return np.asarray(np.sqrt(self.variances / (self._divisor * self._alone)))
+        return np.asarray(np.sqrt(self.variances / (self._divisor * self._weight_ratio)))
 
     @cached_property
     def joint_sampling_sd(self) -> Floats:
-        """Sampling standard deviations that hold of any sum of the groups' means.
+        """Sampling standard deviations that bound any sum of the groups' means.
 
-        As if groups were independent, the sum varies no more: of rows they are. Of a person with
-        shares C of the groups, ``Σ C <= 1``, and distances d from their means the square of ``Σ x C
-        d`` is at most ``Σ x² C d²``, and at most k times ``Σ x² (C d)²`` for k groups. And ``C d²``
-        is at most ``(C d)²`` and ``C (1 - C)`` times ``(1 - t) r² + t (1 - r)²``, as squares are
-        convex, which is what its last two parts make if they count as the ends of the range.
+        Treating groups as independent gives a variance of the sum that is not too small; for rows
+        they are independent. For a person with shares C of the groups, ``Σ C <= 1``, and distances
+        d from their means the square of ``Σ x C d`` is at most ``Σ x² C d²``, and at most k times
+        ``Σ x² (C d)²`` for k groups. And ``C d²`` is at most ``(C d)²`` plus ``C (1 - C)`` times
+        ``(1 - t) r² + t (1 - r)²``, as squares are convex; the last two parts give this if they
+        count as the ends of the range.
         """
-        own = self.mean_sampling_sd
+        sds = self.mean_sampling_sd
         if not self.clustered:
-            return own
-        apart = replace(self, parts=self._apart, clustered=False).mean_sampling_sd
-        return np.asarray(np.fmin(apart, own * np.sqrt(len(own))))
+            return sds
+        split_sds = replace(self, parts=self._end_counted, clustered=False).mean_sampling_sd
+        return np.asarray(np.fmin(split_sds, sds * np.sqrt(len(sds))))
 
     @cached_property
     def variance_sampling_sd(self) -> Floats:
@@ -130,46 +132,46 @@ class GroupMoments:
 
     @cached_property
     def _square_spread(self) -> Floats:
-        """Variance of the squared distances from the mean, not below 0; nan where not told."""
+        """Variance of squared distances from the mean, not below 0; nan for hidden groups."""
         return np.maximum(self._ratio(self._central(4)) - self.variances**2, 0.0)
 
     def mean_interval(self, level: float, *, population: bool) -> Interval:
         """Return intervals of the population's means, or of those on these rows, within 0 and 1.
 
-        An estimate outside is moved to the end, and its interval with it, which holds all that the
-        other held: else some would hold nothing but the end.
+        An estimate outside the range is moved to its end together with the interval; otherwise the
+        interval could be a single point.
         """
-        spread = np.nan_to_num(self.variances / self._alone) * self.counts * population
+        spread = np.nan_to_num(self.variances / self._weight_ratio) * self.counts * population
         factor = student_factor(np.maximum(self.independent - 1, 1.0), (1 - level) / 2)
         lower, upper = self._invert(self._mean_weights, spread * factor**2, level)
         estimate = np.nan_to_num(self._ratio(self._mean_weights))
-        moved = np.clip(estimate, 0.0, 1.0) - estimate
-        return np.clip(lower + moved, 0.0, 1.0), np.clip(upper + moved, 0.0, 1.0)
+        shift = np.clip(estimate, 0.0, 1.0) - estimate
+        return np.clip(lower + shift, 0.0, 1.0), np.clip(upper + shift, 0.0, 1.0)
 
     def variance_interval(self, level: float, *, population: bool) -> Interval:
         """Return intervals of the variances, within 0 and 1/4; degree 4 for the population's.
 
-        An estimate outside is moved to the end, as that of a mean.
+        An estimate outside the range is moved to its end, as for means.
         """
         spread = np.zeros(len(self.parts))
         if population:
             spread = np.nan_to_num(self._square_spread) * self.counts
         lower, upper = self._invert(self._central(2), spread, level)
         estimate = np.nan_to_num(self._ratio(self._central(2)))
-        held = np.clip(estimate, 0.0, 0.25)
-        # As Wilson's: the sampling error is that of the variance at the end, not at the estimate.
-        steeper = spread / np.maximum(held, 1e-200) / np.nan_to_num(self._divisor, nan=1.0) ** 2
-        moved = ndtri((1 + level) / 2) ** 2 * steeper / 2
+        clipped = np.clip(estimate, 0.0, 0.25)
+        # As in Wilson's interval, the sampling error is that at the interval's end.
+        steeper = spread / np.maximum(clipped, 1e-200) / np.nan_to_num(self._divisor, nan=1.0) ** 2
+        shift = ndtri((1 + level) / 2) ** 2 * steeper / 2
         factor = np.nan_to_num(self._correction, nan=1.0)
-        lower = held + moved - np.hypot(estimate - lower, moved)
-        upper = held + moved + np.hypot(upper - estimate, moved)
+        lower = clipped + shift - np.hypot(estimate - lower, shift)
+        upper = clipped + shift + np.hypot(upper - estimate, shift)
         return np.clip(lower, 0.0, 0.25) * factor, np.clip(upper, 0.0, 0.25) * factor
 
     # ---- sums -------------------------------------------------------------------------
 
     @property
-    def _apart(self) -> Floats:
-        """Parts of degree 2, the last two of persons counted as the ends of the range."""
+    def _end_counted(self) -> Floats:
+        """Parts of degree 2; the last two parts of persons count as the ends of the range."""
         if not self.clustered:
             return self.parts
         first, none = self.parts[:, :3], np.zeros(len(self.parts))
@@ -181,18 +183,18 @@ class GroupMoments:
 
     @cached_property
     def _correction(self) -> Floats:
-        rows = self._divisor * self._alone
+        rows = self._divisor * self._weight_ratio
         return np.asarray(rows / np.maximum(rows - 1, 1.0))
 
     @cached_property
-    def _alone(self) -> Floats:
-        """Sum of persons' shares over that of their squares, shape (groups,); 1 of rows."""
+    def _weight_ratio(self) -> Floats:
+        """Sum of persons' shares over the sum of their squares, shape (groups,); 1 for rows."""
         if not self.clustered:
             return np.ones(len(self.parts))
         squares = self.parts[:, :3].sum(axis=1)
-        least = np.minimum(self.count_sd, np.maximum(self.counts, 1.0))
-        shares = np.maximum(self.counts, 1.0) / np.maximum(squares, least)
-        return np.asarray(np.maximum(shares, 1.0))
+        floor = np.minimum(self.count_sd, np.maximum(self.counts, 1.0))
+        ratio = np.maximum(self.counts, 1.0) / np.maximum(squares, floor)
+        return np.asarray(np.maximum(ratio, 1.0))
 
     @cached_property
     def _mean_weights(self) -> Floats:
@@ -200,46 +202,48 @@ class GroupMoments:
 
     @property
     def weights(self) -> Floats:
-        """Weights of the parts of a group that make the sum of its numbers, shape (parts,)."""
-        own = power_weights(self.degree, 1)
-        more = power_weights(1, 1) if self.clustered else np.zeros(0)
-        return np.concatenate([own, more])
+        """Weights with which a group's parts add up to the sum of its values, shape (parts,)."""
+        base = power_weights(self.degree, 1)
+        extra = power_weights(1, 1) if self.clustered else np.zeros(0)
+        return np.concatenate([base, extra])
 
     def _central(self, power: int) -> Floats:
-        own = central_weights(self.degree, power, np.nan_to_num(self.means))
-        none = np.zeros((len(own), self.parts.shape[1] - own.shape[1]))
-        return np.hstack([own, none])
+        weights = central_weights(self.degree, power, np.nan_to_num(self.means))
+        none = np.zeros((len(weights), self.parts.shape[1] - weights.shape[1]))
+        return np.hstack([weights, none])
 
     def _ratio(self, weights: Floats) -> Floats:
         return np.asarray((weights * self.parts).sum(axis=1) / self._divisor)
 
     def _ratio_noise(self, weights: Floats, ratio: Floats) -> Floats:
-        own = weights - np.nan_to_num(ratio)[:, None]
-        return np.asarray(np.sqrt(self.noise.product(own, own)) / self._divisor)
+        residual_weights = weights - np.nan_to_num(ratio)[:, None]
+        return np.asarray(
+            np.sqrt(self.noise.product(residual_weights, residual_weights)) / self._divisor
+        )
 
     def _invert(self, weights: Floats, spread: Floats, level: float) -> Interval:
-        held = np.maximum(spread, 0.0)
-        lower, upper = ratio_interval(self.parts, weights, self.noise, held, level)
+        variance = np.maximum(spread, 0.0)
+        lower, upper = ratio_interval(self.parts, weights, self.noise, variance, level)
         return np.where(self.told, lower, -np.inf), np.where(self.told, upper, np.inf)
 
 
 def student_factor(freedom: Floats, tail: float) -> Floats:
     """Return Student's quantile as a multiple of the normal one.
 
-    A sampling error multiplied by it has the right tail by itself, and one that is no shorter
-    together with noise of known law. `freedom` is 1 or more, `tail` that of the upper tail, in (0,
-    1/2).
+    A sampling error multiplied by it has the correct tail by itself, and a conservative one
+    together with noise of known distribution. `freedom` is at least 1, `tail` the upper tail
+    probability, in (0, 1/2).
 
     .. [1] Student (1908). "The probable error of a mean." Biometrika 6(1), 1-25.
     """
     return np.asarray(stdtrit(np.minimum(freedom, 1e300), tail) / ndtri(tail))
 
 
-# Power sums from the Bernstein parts of rows, and the other way round.
+# Power sums from the Bernstein parts of rows.
 
 
 def power_weights(degree: int, power: int) -> Floats:
-    """Return the weights that make the sum of a power of the parts.
+    """Return the weights with which the parts add up to the sum of a power.
 
     ``C(i, power) / C(d, power)`` for the degree d, shape (d + 1,), since
     ``t**k = Σ_i C(i, k)/C(d, k) B_i(t)`` for the Bernstein polynomials
@@ -252,7 +256,7 @@ def power_weights(degree: int, power: int) -> Floats:
 
 
 def central_weights(degree: int, power: int, centre: Floats) -> Floats:
-    """Return the weights that make the sum of a power of the distance from a centre.
+    """Return the weights with which the parts add up to the sum of a central power.
 
     `centre`, shape (groups,), gives weights of shape (groups, degree + 1).
     """
@@ -263,9 +267,9 @@ def central_weights(degree: int, power: int, centre: Floats) -> Floats:
     return np.asarray(sum(terms[1:], terms[0]))
 
 
-# The difference of two means, and how likely its size is if there is none.
+# The difference of two means, and its test.
 
-# A choice: no p-value is told from a smaller one: the law of the noise is not known so far out.
+# Smallest p-value: the noise distribution is not known farther out. A choice.
 SMALLEST = 1e-9
 
 
@@ -273,9 +277,9 @@ SMALLEST = 1e-9
 class Difference:
     """A mean less another, or less a public number; on the range from 0 to 1.
 
-    The estimate is nan where a mean is lost in noise; `freedom` is that of the sampling part, as an
-    estimate; `weights` are those of the independent noise variables in the estimate, in rows, each
-    of sd `part_sd`.
+    The estimate is nan if noise hides a mean; `freedom` are the estimated degrees of freedom of the
+    sampling part; `weights` are those of the independent noise variables in the estimate, each of
+    sd `part_sd`.
     """
 
     estimate: float
@@ -292,7 +296,7 @@ class Difference:
         return bool(np.isfinite(self.estimate))
 
     def interval(self, level: float, *, population: bool) -> tuple[float, float]:
-        """Return an interval of the difference; without end where it is not known."""
+        """Return an interval of the difference; infinite without an estimate."""
         if not self.known:
             return -np.inf, np.inf
         normal = self._sampling((1 - level) / 2) if population else 0.0
@@ -311,13 +315,13 @@ class Difference:
         return float(brentq(self._excess, SMALLEST, 1.0, xtol=SMALLEST))
 
     def _excess(self, pvalue: float) -> float:
-        """Return how much likelier the estimate is than a p-value whose law it is judged by."""
+        """Return the tail probability of the estimate, by the law at `pvalue`, less `pvalue`."""
         sampling = self._sampling(pvalue / 2)
         tail = upper_tail(self.law, self.weights, self.part_sd, sampling, abs(self.estimate))
         return 2 * tail - pvalue
 
     def _sampling(self, tail: float) -> float:
-        """Return the sampling error with Student's tail at a probability."""
+        """Return the sampling sd, scaled to Student's tail at a probability."""
         short = min(tail, 0.5 - SMALLEST)
         return self.sampling_sd * float(student_factor(np.asarray(self.freedom), short))
 
@@ -325,13 +329,13 @@ class Difference:
 def difference(
     moments: GroupMoments, less: float = 0.0, pair: tuple[int, int] = (0, 1)
 ) -> Difference:
-    """Compare the means of a pair of groups, or of one with a number.
+    """Compare the means of a pair of groups, or the mean of one group with a number.
 
-    `less` is taken off the first mean where there is one group alone; the degree is 2 or more.
+    `less` is subtracted from the mean of a single group; the degree is at least 2.
 
-    The difference is taken to first order in the noise, good where rows are many times the noise of
-    their number, which is what `told` asks; variances are not pooled, and their degrees of freedom
-    are Welch's [1]_.
+    The difference is to first order in the noise, which is accurate for groups whose counts are
+    many times their noise, see `told`; variances are not pooled, and their degrees of freedom are
+    Welch's [1]_.
 
     .. [1] Welch, B. L. (1947). "The generalization of 'Student's' problem when several different
        population variances are involved." Biometrika 34, 28-35.
@@ -341,8 +345,8 @@ def difference(
     signs[compared] = [1.0, -1.0][: len(means)]
     score = moments.weights - np.nan_to_num(means)[:, None]
     divisor = np.where(moments.told, moments.counts, 1.0)
-    own = (signs[:, None] * score / divisor[:, None]).ravel()
-    weights = moments.noise.weights(own)
+    derivative = (signs[:, None] * score / divisor[:, None]).ravel()
+    weights = moments.noise.weights(derivative)
     variances = moments.joint_sampling_sd[compared] ** 2
     sampling = float(np.sqrt(variances.sum()))
     shares = (variances**2 / np.maximum(moments.independent[compared] - 1, 1.0)).sum()
@@ -358,18 +362,18 @@ def difference(
     )
 
 
-# A test that several means are equal, which counts the noise in.
+# A test that several means are equal, accounting for the noise.
 
-# A choice: the test solves a system of so many equations.
+# Most groups: the test solves a system of this many equations. A choice.
 MOST_GROUPS = 200
 
 
 @dataclass(frozen=True)
 class EqualMeans:
-    """A test that the means of all groups told from none are equal.
+    """A test that the means of all groups with counts distinguishable from 0 are equal.
 
-    ``t`` of two groups, ``F`` of more; `df_resid` are the degrees of freedom of the sampling part
-    of ``t``, or of the divisor of ``F``. nan for the `reason` given.
+    ``t`` for two groups, ``F`` for more; `df_resid` are the degrees of freedom of the sampling part
+    of ``t``, or of the denominator of ``F``. nan for the `reason` given.
     """
 
     statistic: float
@@ -381,60 +385,62 @@ class EqualMeans:
 
 
 def equal_means(moments: GroupMoments) -> EqualMeans:
-    """Test whether groups have equal means, with noise and unequal variances counted in.
+    """Test whether groups have equal means, accounting for noise and unequal variances.
 
-    Two groups by `difference`. Of more, the squared length of the contrasts of the means in the
-    metric of their covariance, sampling and noise, is judged by Welch's law [1]_: the sampling
-    variances alone are estimates, so that each enters his correction by its share of the variance
-    of its mean. Laplace noise makes the statistic more variable by its fourth cumulants, and the
-    law is stretched to that variance [2]_. Without noise the test is Welch's.
+    Two groups use `difference`. For more, the squared length of the contrasts of the means in the
+    metric of their covariance, sampling plus noise, has Welch's distribution [1]_: only sampling
+    variances are estimated, so each enters his correction by its fraction of the variance of its
+    mean. Laplace noise increases the variance of the statistic by its fourth cumulants, and the
+    distribution is scaled accordingly [2]_. Without noise the test is Welch's.
 
     .. [1] Welch, B. L. (1951). "On the comparison of several mean values: an alternative approach."
        Biometrika 38, 330-336.
     .. [2] Satterthwaite, F. E. (1946). "An approximate distribution of estimates of variance
        components." Biometrics Bulletin 2(6), 110-114.
     """
-    told = np.flatnonzero(moments.told)
-    if len(told) < 2:
-        reason = "fewer than two groups can be told from none at this budget."
-        return EqualMeans(math.nan, math.nan, math.nan, math.nan, len(told), reason)
-    if len(told) > MOST_GROUPS:
-        reason = f"it takes at most {MOST_GROUPS} groups."
-        return EqualMeans(math.nan, math.nan, math.nan, math.nan, len(told), reason)
+    detected = np.flatnonzero(moments.told)
+    if len(detected) < 2:
+        reason = "fewer than two groups have a count distinguishable from 0 at this budget."
+        return EqualMeans(math.nan, math.nan, math.nan, math.nan, len(detected), reason)
+    if len(detected) > MOST_GROUPS:
+        reason = f"the test supports at most {MOST_GROUPS} groups."
+        return EqualMeans(math.nan, math.nan, math.nan, math.nan, len(detected), reason)
     if len(moments.parts) == 2:
         two = difference(moments)
         error = math.hypot(two.noise_sd, two.sampling_sd)
         return EqualMeans(two.estimate / error, 1.0, two.freedom, two.pvalue, 2)
-    return _several(moments, told)
+    return _several(moments, detected)
 
 
-def _several(moments: GroupMoments, told: NDArray[np.intp]) -> EqualMeans:
-    drawn = _drawn(moments)[told]
-    means, sampling = moments.means[told], moments.joint_sampling_sd[told] ** 2
-    covariance = np.diag(sampling) + drawn @ drawn.T
-    contrasts = np.column_stack([np.eye(len(told) - 1), -np.ones(len(told) - 1)])
+def _several(moments: GroupMoments, detected: NDArray[np.intp]) -> EqualMeans:
+    noise_root = _noise_root(moments)[detected]
+    means, sampling = moments.means[detected], moments.joint_sampling_sd[detected] ** 2
+    covariance = np.diag(sampling) + noise_root @ noise_root.T
+    contrasts = np.column_stack([np.eye(len(detected) - 1), -np.ones(len(detected) - 1)])
     values, vectors = np.linalg.eigh(contrasts @ covariance @ contrasts.T)
     metric = (vectors / np.sqrt(np.maximum(values, 1e-300))).T @ contrasts
-    df = len(told) - 1
+    df = len(detected) - 1
     statistic = float(((metric @ means) ** 2).sum()) / df
-    excess = EXCESS[moments.noise.law] * float((((metric @ drawn) ** 2).sum(axis=0) ** 2).sum())
+    excess = EXCESS[moments.noise.law] * float(
+        (((metric @ noise_root) ** 2).sum(axis=0) ** 2).sum()
+    )
     larger = 1 + excess / (2 * df)
     spread = np.diag(covariance)
     weights = 1 / np.maximum(spread, 1e-300)
     unsure = (1 - weights / weights.sum()) ** 2 * (sampling * weights) ** 2
-    lacking = float((unsure / np.maximum(moments.independent[told] - 1, 1.0)).sum())
-    groups = len(told)
+    lacking = float((unsure / np.maximum(moments.independent[detected] - 1, 1.0)).sum())
+    groups = len(detected)
     statistic /= 1 + 2 * (groups - 2) / (groups**2 - 1) * lacking
     freedom = (groups**2 - 1) / (3 * lacking) if lacking > 0 else 1e9
     pvalue = float(fdtrc(df / larger, freedom, statistic))
     return EqualMeans(statistic, float(df), freedom, max(pvalue, SMALLEST), groups)
 
 
-def _drawn(moments: GroupMoments) -> Floats:
-    """Return what independent noise variables do to each mean, to first order, by row."""
+def _noise_root(moments: GroupMoments) -> Floats:
+    """Return the weights of independent noise variables in each mean, to first order, by row."""
     groups, size = moments.parts.shape
     divisor = np.where(moments.told, moments.counts, 1.0)
     score = moments.weights - np.nan_to_num(moments.means)[:, None]
-    own = np.zeros((groups, groups, size))
-    own[range(groups), range(groups)] = score / divisor[:, None]
-    return np.asarray(moments.noise.sd * moments.noise.weights(own.reshape(groups, -1)))
+    derivative = np.zeros((groups, groups, size))
+    derivative[range(groups), range(groups)] = score / divisor[:, None]
+    return np.asarray(moments.noise.sd * moments.noise.weights(derivative.reshape(groups, -1)))

@@ -1,4 +1,4 @@
-"""Intervals of sums of cells in an order, of their shares, and of quantiles."""
+"""Intervals of sums of ordered cells, of their proportions, and of quantiles."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from dpmodels.noise.sums import half_widths
 from dpmodels.postprocess.protocol import Spread
 from dpmodels.typing import Floats
 
-# From the weight of the cells in a sum and that of all others, to the noise in such sums.
+# From the weights of cells inside a sum and of all others to the noise in such sums.
 Sums = Callable[[Floats, Floats], Spread]
 
 _NONE, _ONE = np.zeros(()), np.ones(())
 
 
 class SumNoise(NamedTuple):
-    """The noise that sums are made of: its law, sd and step."""
+    """The distribution, sd and step of the independent noise variables in sums."""
 
     law: str
     sd: float
     step: float
 
     def divided(self, rows: int) -> SumNoise:
-        """Return the noise of sums in units of so many rows."""
+        """Return the noise of sums in units of `rows` rows."""
         return SumNoise(self.law, self.sd / rows, self.step / rows)
 
     def widths(self, spread: Spread, normal_sd: Floats, level: float) -> Floats:
-        """Return what the size of the noise and a normal variable stays below."""
+        """Return half-widths for the sum of the noise and a normal variable."""
         return half_widths(self.law, *spread, self.sd, normal_sd, level)
 
 
@@ -39,12 +39,12 @@ def sum_interval(
 ) -> tuple[Floats, Floats]:
     """Return intervals of sums of counts of these rows, not below 0.
 
-    A sum below 0 is read as 0. Half a step is added where steps show, since noise is whole steps;
-    unless, by Chebyshev's inequality, it is none with the probability `level`.
+    A negative sum is taken as 0. For noise with large steps half a step is added, since noise is a
+    multiple of the step; unless, by Chebyshev's inequality, it is 0 with probability `level`.
     """
-    own = noise.sd * np.sqrt(spread.squares)
-    seldom = own**2 <= (1 - level) * noise.step**2
-    steps = np.where((noise.step > SMALL_NOISE * own) & ~seldom, noise.step / 2, 0.0)
+    sds = noise.sd * np.sqrt(spread.squares)
+    seldom = sds**2 <= (1 - level) * noise.step**2
+    steps = np.where((noise.step > SMALL_NOISE * sds) & ~seldom, noise.step / 2, 0.0)
     width = noise.widths(spread, _NONE, level) + steps
     feasible = np.maximum(sums, 0.0)
     return np.maximum(feasible - width, 0.0), feasible + width
@@ -53,16 +53,16 @@ def sum_interval(
 def part_interval(
     sums: Floats, total: float, of: Sums, noise: SumNoise, level: float, *, sampling: bool
 ) -> tuple[Floats, Floats]:
-    """Return intervals of the shares that sums of cells have in the sum of all cells.
+    """Return intervals of the proportions of sums of cells in the sum of all cells.
 
-    Of these rows; where `sampling`, of the population.
+    For these rows; for the population if `sampling`.
     """
     if not total > 0:
         return np.zeros(len(sums)), np.ones(len(sums))
-    one, rest, everything = (
+    variance, other_variance, total_variance = (
         noise.sd**2 * of(*sides).squares for sides in ((_ONE, _NONE), (_NONE, _ONE), (_ONE, _ONE))
     )
-    both = (one + everything - rest) / 2
+    covariance = (variance + total_variance - other_variance) / 2
     feasible = np.maximum(sums, 0.0)
     estimate = np.minimum(feasible / total, 1.0)
     rows = total if sampling else 0.0
@@ -71,18 +71,18 @@ def part_interval(
     sd = np.sqrt(noise.sd**2 * spread.squares + normal**2)
     width = noise.widths(spread, normal, level)
     kappa = np.divide(width, sd, out=np.ones_like(width), where=sd > 0)
-    return score_interval(feasible, total, (one, both, everything), kappa, rows)
+    return score_interval(feasible, total, (variance, covariance, total_variance), kappa, rows)
 
 
 def quantile_bins(
     running: Floats, prob: float, of: Sums, noise: SumNoise, level: float, *, sampling: bool
 ) -> tuple[int, int]:
-    """Return the first and the last bin that a quantile may be in.
+    """Return the first and the last bin of an interval for a quantile.
 
-    `running` are sums of the first 1, 2, ... cells, and `of` is of them. A bin is left out where
-    its running sum is below the quantile's rank, or the one before it above, by more than noise,
-    and `sampling`, explain. Each bin by itself is left out wrongly with probability ``1 - level``
-    at most, so with it the bins between those that are not.
+    `running` are the sums of the first 1, 2, ... cells, and `of` gives their noise. A bin is
+    excluded if its running sum is below the quantile's rank, or the one before it above, by more
+    than noise, and `sampling`, explain. The quantile's bin is excluded with probability at most ``1
+    - level``, so the interval covers.
     """
     total = float(running[-1])
     if not total > 0:
@@ -92,23 +92,23 @@ def quantile_bins(
     normal = np.sqrt((total if sampling else 0.0) * prob * (1 - prob))
     width = noise.widths(spread, normal, level)
     below, above = score < -width, score > width
-    # At the end all rows are counted, before the first bin none.
+    # The last running sum counts all rows, and no bin precedes the first.
     below[-1] = False
-    kept = np.flatnonzero(~below & ~np.append(False, above[:-1]))
-    return (int(kept[0]), int(kept[-1])) if kept.size else (0, len(running) - 1)
+    possible = np.flatnonzero(~below & ~np.append(False, above[:-1]))
+    return (int(possible[0]), int(possible[-1])) if possible.size else (0, len(running) - 1)
 
 
-# Intervals of expected numbers of events, from noisy counts of them.
+# Intervals of expected numbers of events, from noisy counts.
 
 
 def rate_interval(
     sums: Floats, spread: Spread, noise: SumNoise, effect: int, level: float
 ) -> tuple[Floats, Floats]:
-    """Return intervals, not below 0, of the numbers that are expected where events are Poisson's.
+    """Return intervals, not below 0, of the expected numbers of Poisson events.
 
-    The numbers m that a score test with the noise does not refuse: where ``(y - m)²`` is below the
-    squared quantile times ``effect m + v``, v the variance of the noise and `effect` how many
-    events may always come together. A sum below 0 is read as 0.
+    The numbers m that a score test with noise does not reject: ``(y - m)²`` is below the squared
+    quantile times ``effect m + v``, v the noise variance and `effect` the number of events that may
+    occur together. A negative sum is taken as 0.
     """
     feasible = np.maximum(sums, 0.0)
     normal = np.sqrt(effect * feasible)

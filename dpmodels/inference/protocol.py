@@ -1,4 +1,4 @@
-"""What tests and tables made of coefficients ask of the law of a model."""
+"""The interface of a model's sampling distribution for tests and tables of coefficients."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dpmodels.typing import Floats
 
 
 class CoefficientsLaw(Protocol):
-    """The law of estimated coefficients about the population's, noise and sampling.
+    """The distribution of estimated coefficients about the population's, from noise and sampling.
 
-    Of combinations ``directions · params``, shape (combinations, coefficients), in the units of the
-    coded columns.
+    Methods take combinations ``directions · params``, `directions` of shape (combinations,
+    coefficients), in the units of the coded columns.
     """
 
     @property
@@ -38,7 +38,7 @@ class CoefficientsLaw(Protocol):
         """Return intervals, shape (combinations, 2), infinite or nan where not identified."""
 
     def roots(self, directions: Floats, values: Floats) -> Floats:
-        """Return signed roots of the statistics of combinations that are `values`."""
+        """Return signed roots of the test statistics of ``directions · params = values``."""
 
     def distance(self, conditions: Floats, values: Floats) -> float:
-        """Return how far ``conditions · params = values`` is, to hold against χ²."""
+        """Return the χ² statistic of ``conditions · params = values``."""

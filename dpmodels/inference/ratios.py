@@ -1,4 +1,4 @@
-"""Intervals of ratios of noisy sums, by inversion: honest where the divisor is lost in noise."""
+"""Intervals of ratios of noisy sums, by inversion: valid even if noise hides the divisor."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from dpmodels.noise.sums import half_width
 from dpmodels.typing import Floats
 
-# A choice: a number of rows is told from none where it exceeds so many of its noise sds.
+# Noise sds above which a count is taken as distinguishable from 0: a choice.
 TOLD = 4.0
 
 
 class Noise(NamedTuple):
     """The noise of the parts of a table.
 
-    `sd` is that of each part, before the table was balanced; `parts` is how many share a public
-    total, 0 where there is none; the noise of a part is a multiple of `step`, 0 for a fine lattice;
-    `paired` tells of the three parts of one mean, of which the first and the last share their
-    noise; `added` says of each part of the table to which of these it was added, none where these
-    are the parts of the table.
+    `sd` is that of each part, before the table was balanced; `parts` is the number of parts with a
+    public total, 0 without one; the noise of a part is a multiple of `step`, 0 for a fine lattice.
+    With `paired` the three parts are those of one mean, and the first and the last share their
+    noise. `added` gives for each part of the table the index of the part it was added to; it is
+    empty if no parts were added.
     """
 
     law: str
@@ -31,30 +31,30 @@ class Noise(NamedTuple):
     added: tuple[int, ...] = ()
 
     def divided(self, rows: float) -> Noise:
-        """Return the noise of parts in units of so many rows."""
+        """Return the noise of parts in units of `rows` rows."""
         return self._replace(sd=self.sd / rows, step=self.step / rows)
 
-    def weights(self, own: Floats) -> Floats:
+    def weights(self, part_weights: Floats) -> Floats:
         """Return the weights of independent noise variables in a weighted sum of a balanced table.
 
-        `own`, shape (..., some of the parts), weighs those parts, the others have weight 0; of what
-        comes back, shape (..., variables), the last stands for all other parts.
+        `part_weights`, shape (..., some parts), are the weights of those parts; the others have
+        weight 0. In the result, shape (..., variables), the last variable stands for the others.
         """
-        own = own[..., list(self.added)] if self.added else own
+        part_weights = part_weights[..., list(self.added)] if self.added else part_weights
         if self.paired:
-            low, middle, high = np.moveaxis(own, -1, 0)
+            low, middle, high = np.moveaxis(part_weights, -1, 0)
             ends = (low + high) / 2
             return np.stack([(high - low) / 2, middle - ends, -ends], axis=-1)
         if not self.parts:
-            return np.concatenate([own, np.zeros((*own.shape[:-1], 1))], axis=-1)
-        mean = own.sum(axis=-1, keepdims=True) / self.parts
-        others = max(self.parts - own.shape[-1], 0)
-        return np.concatenate([own - mean, mean * np.sqrt(others)], axis=-1)
+            return np.concatenate([part_weights, np.zeros((*part_weights.shape[:-1], 1))], axis=-1)
+        mean = part_weights.sum(axis=-1, keepdims=True) / self.parts
+        n_others = max(self.parts - part_weights.shape[-1], 0)
+        return np.concatenate([part_weights - mean, mean * np.sqrt(n_others)], axis=-1)
 
     def product(self, left: Floats, right: Floats) -> Floats:
         """Return the noise covariance of two weighted sums of the same parts, row by row."""
-        both: Floats = (self.weights(left) * self.weights(right)).sum(axis=-1)
-        return self.sd**2 * both
+        products: Floats = (self.weights(left) * self.weights(right)).sum(axis=-1)
+        return self.sd**2 * products
 
 
 def ratio_interval(
@@ -67,26 +67,26 @@ def ratio_interval(
     """Invert the score of ratios ``r = Σ a_i b_i / Σ b_i``.
 
     `sums` are noisy b and `weights` a, shape (groups, parts); `sampling` is the sampling variance
-    of the score, shape (groups,), 0 for the value on these rows. Ends of shape (groups,), infinite
-    where the divisor cannot be told from 0.
+    of the score, shape (groups,), 0 for the value on these rows. Ends have the shape (groups,),
+    and are infinite where the divisor is not distinguishable from 0.
 
     At the true r the score ``Σ (a_i - r) b_i`` has mean 0 and a variance quadratic in r: Fieller's
-    interval is where its square is below the variance times the squared quantile, which is that of
-    the law of the score at the estimate.
+    interval is where its square is below the variance times the squared quantile, that of the
+    score's distribution at the estimate.
 
     .. [1] Fieller, E. C. (1954). "Some problems in interval estimation." Journal of the Royal
        Statistical Society B 16(2), 175-185.
     """
     top, bottom = (weights * sums).sum(axis=1), sums.sum(axis=1)
-    told = bottom > 0
-    estimate = np.divide(top, bottom, out=np.zeros_like(top), where=told)
+    detected = bottom > 0
+    estimate = np.divide(top, bottom, out=np.zeros_like(top), where=detected)
     scores, ones = weights - estimate[:, None], np.ones_like(weights)
     kappa = _factors(noise.weights(scores), noise, np.sqrt(sampling), level)
-    # In the distance from the estimate, where the score is 0: nothing cancels.
+    # In terms of the distance from the estimate, where the score is 0: avoids cancellation.
     a = bottom**2 - kappa**2 * noise.product(ones, ones)
     half = kappa**2 * noise.product(scores, ones)
     c = kappa**2 * (noise.product(scores, scores) + sampling)
-    bounded = told & (a > 0)
+    bounded = detected & (a > 0)
     root = np.sqrt(np.where(bounded, half**2 + a * c, 0.0))
     divisor = np.where(bounded, a, 1.0)
     lower = np.where(bounded, estimate - (half + root) / divisor, -np.inf)
@@ -98,7 +98,7 @@ def _factors(score: Floats, noise: Noise, spread: Floats, level: float) -> Float
     sds = np.sqrt(noise.sd**2 * (score**2).sum(axis=1) + spread**2)
     pairs = zip(score, spread.tolist(), sds.tolist(), strict=True)
     widths = [
-        half_width(noise.law, own, noise.sd, more, level) / sd if sd > 0 else 1.0
-        for own, more, sd in pairs
+        half_width(noise.law, row, noise.sd, extra_sd, level) / sd if sd > 0 else 1.0
+        for row, extra_sd, sd in pairs
     ]
     return np.array(widths)

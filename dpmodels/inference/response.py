@@ -1,12 +1,12 @@
-"""Shares of the truth behind randomised answers: estimates, errors, intervals, tests.
+"""True proportions behind randomised answers: estimates, errors, intervals, tests.
 
 *Theorem.* Let a respondent of stratum h with weight w answer a, and t be the column of the inverse
-of the device's matrix for a. Given the truth, t has the truth's indicator for its mean. So weighted
-means of t are unbiased for those of the truth, and a share of one set of truths within another, ``s
-= Nτ / Dτ``, τ the mean of t, has to first order the error of the weighted mean of ``l = (N - s D) t
-/ Dτ``: a respondent's own number, whose spread within strata is the variance for the population
-[1]_. What coins add to it is the mean over respondents of the variance of l given the truth, ``E l²
-- (E l)²``, both known from the device.
+of the device's matrix for a. Given the truth, t has the truth's indicator as its mean. So weighted
+means of t are unbiased for those of the truth, and a proportion of one set of truths within
+another, ``s = Nτ / Dτ``, τ the mean of t, has to first order the error of the weighted mean of ``l
+= (N - s D) t / Dτ``: a number per respondent, whose variance within strata gives the variance for
+the population [1]_. The randomisation adds the mean over respondents of the variance of l given the
+truth, ``E l² - (E l)²``, both known from the device.
 
 .. [1] Woodruff, R. S. (1971). "A simple method for approximating the variance of a complicated
    estimate." JASA 66(334), 411-414.
@@ -33,12 +33,12 @@ from dpmodels.typing import Floats
 
 @dataclass(frozen=True)
 class Shares:
-    """Estimated shares with their errors, each of shape (shares,).
+    """Estimated proportions with their errors, each of shape (shares,).
 
-    `variance` is that for the population, `noise` what coins have in it, `plain` what a simple
-    random sample of as many would have without coins; nan where the share is not within (0, 1).
-    `lines` are the linearised shares, shape (shares, answers); `answers` are the shares that
-    answers have, and `rows` how many respondents they are shares of.
+    `variance` is that for the population, `noise` the part due to randomisation, `plain` that of a
+    simple random sample of the same size without randomisation; nan for proportions outside (0, 1).
+    `lines` are the linearised proportions, shape (shares, answers); `answers` are the proportions
+    of answers, and `rows` the numbers of respondents in their denominators.
     """
 
     values: Floats
@@ -51,28 +51,28 @@ class Shares:
 
     @property
     def design_effect(self) -> Floats:
-        """How many times the variance is what it would be without coins, weights and strata."""
+        """Ratio of the variance to that without randomisation, weights and strata."""
         return np.asarray(self.variance / self.plain)
 
     @property
     def private(self) -> Floats:
-        """Shares of the variances that are due to coins; nan where there is no variance."""
+        """Fractions of the variances due to randomisation; nan if the variance is 0."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(self.variance > 0, np.minimum(self.noise / self.variance, 1.0), np.nan)
 
     def noise_interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return normal intervals for the shares of these respondents, cut to [0, 1]."""
+        """Return normal intervals for the proportions of these respondents, clipped to [0, 1]."""
         return _cut(self.values, float(ndtri((1 + level) / 2)) * np.sqrt(self.noise))
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return normal intervals for the shares of the population, cut to [0, 1]."""
+        """Return normal intervals for the proportions of the population, clipped to [0, 1]."""
         return _cut(self.values, float(ndtri((1 + level) / 2)) * np.sqrt(self.variance))
 
     def score_interval(self, level: float, truth: float) -> tuple[Floats, Floats]:
-        """Return Wilson's for answers, turned by a device that asks for the truth so often."""
+        """Return Wilson's interval for answers, transformed to truths by `truth`."""
         ends = score_interval(self.answers, truth**2 * self.variance, self.rows, level)
-        moved = ((end - self.answers) / truth + self.values for end in ends)
-        low, high = (np.clip(end, 0.0, 1.0) for end in moved)
+        shifted = ((end - self.answers) / truth + self.values for end in ends)
+        low, high = (np.clip(end, 0.0, 1.0) for end in shifted)
         return low, high
 
 
@@ -82,7 +82,7 @@ def _cut(middle: Floats, half: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class ReadAnswers:
-    """Answers by stratum and the device that they came through; `effect` rows sample like one."""
+    """Answers by stratum with their devices; `effect` is the design effect."""
 
     release: AnswersRelease
     effect: int = 1
@@ -99,19 +99,23 @@ class ReadAnswers:
 
     @cached_property
     def parts(self) -> tuple[Floats, Floats, Floats]:
-        """Numbers of answers, sums of weights and of their squares by stratum, all weights 1.
+        """Counts of answers, sums of weights and of squared weights by stratum; weights sum to 1.
 
-        Strata without answers are left out, and the others stand for them.
+        Strata without answers are left out, and the others are reweighted.
         """
-        own = self.release
-        weights = own.values if own.weights is None else own.weights
-        squares = own.values if own.squares is None else own.squares
-        kept = weights.sum(axis=1) > 0
-        counts, weights, squares = own.values[kept], weights[kept], squares[kept]
+        release = self.release
+        weights = release.values if release.weights is None else release.weights
+        squares = release.values if release.squares is None else release.squares
+        has_answers = weights.sum(axis=1) > 0
+        counts, weights, squares = (
+            release.values[has_answers],
+            weights[has_answers],
+            squares[has_answers],
+        )
         totals = weights.sum(axis=1, keepdims=True)
         factor = np.ones_like(totals) / max(float(totals.sum()), np.finfo(float).tiny)
-        if own.shares is not None:
-            shares = np.array(own.shares)[kept][:, None]
+        if release.shares is not None:
+            shares = np.array(release.shares)[has_answers][:, None]
             factor = shares / shares.sum() / totals
         return counts, weights * factor, squares * factor**2
 
@@ -122,39 +126,39 @@ class ReadAnswers:
 
     @property
     def answers(self) -> Floats:
-        """Weighted shares of answers."""
+        """Weighted proportions of answers."""
         return np.asarray(self.parts[1].sum(axis=0))
 
     @property
     def simple(self) -> bool:
-        """Whether all respondents weigh the same, in one stratum."""
-        own = self.release
-        return own.weights is None and not own.strata and self.effect == 1
+        """Whether all respondents have equal weights, in one stratum."""
+        release = self.release
+        return release.weights is None and not release.strata and self.effect == 1
 
     @cached_property
     def likeliest(self) -> Floats:
-        """The likeliest shares of truths, not negative."""
+        """The maximum likelihood proportions of truths, nonnegative."""
         return likeliest(self.answers, self.release.channels)
 
     def shares(self, of: Floats, within: Floats) -> Shares:
-        """Return shares of sets of truths within others, each of shape (shares, truths).
+        """Return proportions of sets of truths within others, each of shape (shares, truths).
 
-        nan where the coins leave it open whether there is anybody to be shared.
+        nan where the denominator is not distinguishable from 0, given the randomisation.
         """
         truths = self.turned @ self.answers
-        whole = within @ truths
-        blurred = np.sqrt(self._coins(within @ self.turned, within))
-        whole = np.where(whole > TOLD * blurred, whole, np.nan)
+        base = within @ truths
+        base_sd = np.sqrt(self._coins(within @ self.turned, within))
+        base = np.where(base > TOLD * base_sd, base, np.nan)
         with np.errstate(invalid="ignore", divide="ignore"):
-            values = (of @ truths) / whole
-            away = (of - values[:, None] * within) / whole[:, None]
+            values = (of @ truths) / base
+            residual = (of - values[:, None] * within) / base[:, None]
             plain = np.where(
                 (values > 0) & (values < 1),
-                values * (1 - values) / (whole * self.complete),
+                values * (1 - values) / (base * self.complete),
                 np.nan,
             )
-        lines = away @ self.turned
-        noise = self._coins(lines, away)
+        lines = residual @ self.turned
+        noise = self._coins(lines, residual)
         sampled = np.maximum(self._variances(lines) - noise, 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
             answers = (of @ self.answers) / (within @ self.answers)
@@ -162,34 +166,34 @@ class ReadAnswers:
         return Shares(values, noise + self.effect * sampled, noise, plain, lines, answers, rows)
 
     def covariance(self, lines: Floats) -> Floats:
-        """Return the covariance of linearised shares for the population."""
-        found = np.zeros((len(lines), len(lines)))
+        """Return the covariance of linearised proportions for the population."""
+        total = np.zeros((len(lines), len(lines)))
         for counts, weights, squares in zip(*self.parts, strict=True):
-            own, rows = lines - self._middle(lines, weights), counts.sum()
-            means = own @ weights
-            within = (own * squares) @ own.T - np.outer(means, means) / rows
-            found += rows / max(rows - 1, 1) * within
-        return found
+            centred, n_rows = lines - self._middle(lines, weights), counts.sum()
+            means = centred @ weights
+            within = (centred * squares) @ centred.T - np.outer(means, means) / n_rows
+            total += n_rows / max(n_rows - 1, 1) * within
+        return total
 
     def _coins(self, lines: Floats, away: Floats) -> Floats:
-        """Return what coins add to the variance of respondents' numbers.
+        """Return the variance that randomisation adds to respondents' numbers.
 
-        That is their squares less those of what they are on average given the truth.
+        That is their mean square less the mean square of their expectations given the truth.
         """
         squares = self.parts[2].sum(axis=0)
-        found = lines**2 @ squares - away**2 @ (self.turned @ squares)
-        return np.asarray(np.maximum(found, 0.0))
+        variance = lines**2 @ squares - away**2 @ (self.turned @ squares)
+        return np.asarray(np.maximum(variance, 0.0))
 
     def _variances(self, lines: Floats) -> Floats:
-        found = np.zeros(len(lines))
+        variances = np.zeros(len(lines))
         for counts, weights, squares in zip(*self.parts, strict=True):
-            own, rows = lines - self._middle(lines, weights), counts.sum()
-            within = own**2 @ squares - (own @ weights) ** 2 / rows
-            found += rows / max(rows - 1, 1) * np.maximum(within, 0.0)
-        return found
+            centred, n_rows = lines - self._middle(lines, weights), counts.sum()
+            within = centred**2 @ squares - (centred @ weights) ** 2 / n_rows
+            variances += n_rows / max(n_rows - 1, 1) * np.maximum(within, 0.0)
+        return variances
 
     def _middle(self, lines: Floats, weights: Floats) -> Floats:
-        """Return a stratum's own means where its share of the population is known."""
+        """Return a stratum's means if its share of the population is known, else 0."""
         if self.release.shares is None:
             return np.zeros((len(lines), 1))
         return np.asarray(lines @ weights / weights.sum())[:, None]
@@ -198,9 +202,9 @@ class ReadAnswers:
 def score_interval(
     answers: Floats, variance: Floats, rows: Floats, level: float
 ) -> tuple[Floats, Floats]:
-    """Return Wilson's interval for shares of answers, of as many as have their variance [2]_.
+    """Return Wilson's interval for proportions of answers, at their effective sample size [2]_.
 
-    `rows` stands for those where there is none.
+    Where that is undefined, `rows` is used.
     """
     z2 = float(ndtri((1 + level) / 2)) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -216,8 +220,8 @@ def score_interval(
 class AnswersTest:
     """A chi-square test on randomised answers.
 
-    `kept` is the part of the non-centrality, and so of the respondents' number, that the devices
-    leave of what the truth would have told: the mean over directions, at the likeliest shares.
+    `kept` is the fraction of the noncentrality, and so of the number of respondents, that remains
+    after randomisation: the mean over directions, at the maximum likelihood proportions.
     """
 
     statistic: float
@@ -230,84 +234,90 @@ class AnswersTest:
 def independence_of_answers(
     table: Floats, channels: Sequence[Channel], truths: Sequence[Floats]
 ) -> AnswersTest:
-    """Test the independence of answers, which is that of truths.
+    """Test the independence of answers, which is equivalent to that of truths.
 
-    `table` are numbers of answers, one axis a question; `truths` the likeliest shares of each.
-    Devices that know nothing of each other turn independent truths into independent answers, so
-    Pearson's test has its size as it stands. Levels that nobody answered are left out.
+    `table` are counts of answers, one axis per question; `truths` the maximum likelihood
+    proportions of each. Independent devices turn independent truths into independent answers, so
+    Pearson's test keeps its size without correction. Levels without answers are left out.
     """
     for axis in range(table.ndim):
-        others = tuple(one for one in range(table.ndim) if one != axis)
-        table = np.compress(table.sum(axis=others) > 0, table, axis)
-    kept = math.prod(map(kept_information, channels, truths))
+        other_axes = tuple(k for k in range(table.ndim) if k != axis)
+        table = np.compress(table.sum(axis=other_axes) > 0, table, axis)
+    information = math.prod(map(kept_information, channels, truths))
     if min(table.shape) < 2:
-        return _untested(table.shape, kept)
+        return _untested(table.shape, information)
     total = table.sum()
     margins = [
-        table.sum(axis=tuple(one for one in range(table.ndim) if one != axis)) / total
+        table.sum(axis=tuple(k for k in range(table.ndim) if k != axis)) / total
         for axis in range(table.ndim)
     ]
     expected = total * reduce(np.multiply.outer, margins)
     statistic = float(((table - expected) ** 2 / expected).sum())
     df = degrees(table.shape)
-    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, kept)
+    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, information)
 
 
 def independence_of_shares(
-    shares: Floats, covariance: Floats, shape: tuple[int, ...], kept: float
+    shares: Floats, covariance: Floats, shape: tuple[int, ...], information: float
 ) -> AnswersTest:
-    """Test the independence of estimated shares by Wald's statistic, with their covariance."""
+    """Test the independence of estimated proportions by Wald's statistic."""
     table = shares.reshape(shape)
     margins = [
-        table.sum(axis=tuple(one for one in range(len(shape)) if one != axis))
+        table.sum(axis=tuple(k for k in range(len(shape)) if k != axis))
         for axis in range(len(shape))
     ]
-    if not min(float(one.min()) for one in margins) > 0:
-        return _untested(shape, kept)
+    if not min(float(margin.min()) for margin in margins) > 0:
+        return _untested(shape, information)
     expected = reduce(np.multiply.outer, margins).ravel()
-    places = np.indices(shape).reshape(len(shape), -1)
+    positions = np.indices(shape).reshape(len(shape), -1)
     slope = np.zeros((len(shares), len(shares)))
-    for place, margin in zip(places, margins, strict=True):
-        slope += (place[:, None] == place[None, :]) * expected[:, None] / margin[place][:, None]
+    for position, margin in zip(positions, margins, strict=True):
+        slope += (
+            (position[:, None] == position[None, :]) * expected[:, None] / margin[position][:, None]
+        )
     jacobian = np.eye(len(shares)) - slope + (len(shape) - 1) * expected[:, None]
-    return wald(shares - expected, jacobian @ covariance @ jacobian.T, degrees(shape), kept)
+    return wald(shares - expected, jacobian @ covariance @ jacobian.T, degrees(shape), information)
 
 
-def wald(away: Floats, covariance: Floats, df: int, kept: float) -> AnswersTest:
+def wald(away: Floats, covariance: Floats, df: int, information: float) -> AnswersTest:
     """Test whether numbers with a covariance of rank df are 0."""
     if not np.isfinite(covariance).all():
-        return AnswersTest(math.nan, math.nan, df, kept, "the shares cannot be told.")
+        return AnswersTest(
+            math.nan, math.nan, df, information, "the proportions are not identified."
+        )
     values, vectors = np.linalg.eigh(covariance)
-    top, ways = values[-df:], vectors[:, -df:]
+    top, axes = values[-df:], vectors[:, -df:]
     if not top.min() > 1e-12 * top.max():
-        return AnswersTest(math.nan, math.nan, df, kept, "some answers were given by nobody.")
-    statistic = float(((ways.T @ away) ** 2 / top).sum())
-    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, kept)
+        return AnswersTest(math.nan, math.nan, df, information, "some answers have no respondents.")
+    statistic = float(((axes.T @ away) ** 2 / top).sum())
+    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, information)
 
 
-def fit_of_answers(answers: Floats, expected: Floats, kept: float) -> AnswersTest:
-    """Test numbers of answers against expected shares, by Pearson's statistic."""
+def fit_of_answers(answers: Floats, expected: Floats, information: float) -> AnswersTest:
+    """Test counts of answers against expected proportions, by Pearson's statistic."""
     total, df = answers.sum(), len(answers) - 1
     if not total > 0:
-        return AnswersTest(math.nan, math.nan, df, kept, "nobody answered.")
+        return AnswersTest(math.nan, math.nan, df, information, "there are no respondents.")
     statistic = float(((answers - total * expected) ** 2 / (total * expected)).sum())
-    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, kept)
+    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, information)
 
 
 def kept_information(channel: Channel, truths: Floats) -> float:
-    """Return what part of the information on shares a device leaves, the mean over directions.
+    """Return the fraction of the information on proportions after randomisation.
 
-    It is the mean square of the canonical correlations of answer and truth: at most c², c the
-    probability with which the truth is asked for, and that only where the law of answers is the
-    truth's own.
+    The mean over directions, which is the mean squared canonical correlation of answer and truth:
+    at most c², c the probability of asking for the truth, attained only if drawn answers have the
+    distribution of the truth.
     """
-    given = matrix([channel])
-    answers = given @ truths
+    probabilities = matrix([channel])
+    answers = probabilities @ truths
     with np.errstate(invalid="ignore", divide="ignore"):
-        square = np.where(answers[:, None] > 0, given**2 * truths / answers[:, None], 0.0).sum()
+        square = np.where(
+            answers[:, None] > 0, probabilities**2 * truths / answers[:, None], 0.0
+        ).sum()
     return float(min(max(square - 1, 0.0) / (len(truths) - 1), 1.0))
 
 
-def _untested(shape: tuple[int, ...], kept: float) -> AnswersTest:
-    reason = "the share of a level cannot be told from 0."
-    return AnswersTest(math.nan, math.nan, degrees(shape), kept, reason)
+def _untested(shape: tuple[int, ...], information: float) -> AnswersTest:
+    reason = "the proportion of a level is not distinguishable from 0."
+    return AnswersTest(math.nan, math.nan, degrees(shape), information, reason)

@@ -1,4 +1,4 @@
-"""Shares of cells among complete rows, with noise and sampling."""
+"""Proportions of cells among complete rows, with noise and sampling."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ from dpmodels.inference.ratios import Noise
 from dpmodels.noise.sums import half_width
 from dpmodels.typing import Floats
 
-# A choice: steps of more than this part of the noise's sd show in its law.
+# Steps above this fraction of the noise sd are treated as discrete: a choice.
 SMALL_NOISE = 0.1
-# Stands for the sd of no noise, in rows.
+# Stands for an sd of 0, in rows.
 LEAST = 1e-6
 
 
 def count_interval(counts: Floats, noise: Noise, level: float) -> tuple[Floats, Floats]:
     """Return intervals of the counts of these rows, not below 0.
 
-    A count below 0 is read as 0, which lengthens its interval: else some would hold nothing but 0.
+    A negative count is taken as 0, which lengthens its interval: otherwise some would be just 0.
     """
     return within(counts, _count_width(noise, level))
 
 
 def within(counts: Floats, width: float) -> tuple[Floats, Floats]:
-    """Return intervals about counts, not below 0, that hold more than 0 where a count is less."""
+    """Return intervals about counts, not below 0; negative counts are taken as 0."""
     feasible = np.maximum(counts, 0.0)
     return np.maximum(feasible - width, 0.0), feasible + width
 
 
 def _count_width(noise: Noise, level: float) -> float:
-    """Return the number that the noise of one count stays below with a probability."""
+    """Return the half-width of an interval for one count."""
     weights = noise.weights(np.ones(1))
     if noise.law != "laplace" or noise.step < SMALL_NOISE * noise.sd:
         return half_width(noise.law, weights, noise.sd, 0.0, level)
     return stepped_width(noise, float(weights[0]), abs(float(weights[1])) * noise.sd, level)
 
 
-def stepped_width(noise: Noise, weight: float, others: float, level: float) -> float:
-    """Return that number for one noise variable of few steps, weighed, and a normal one."""
+def stepped_width(noise: Noise, weight: float, other_sd: float, level: float) -> float:
+    """Return the half-width for a weighted discrete noise variable plus a normal one."""
     from scipy.optimize import brentq
 
-    law, spread = _small_noise(noise), max(others, LEAST)
+    law, spread = _small_noise(noise), max(other_sd, LEAST)
 
     def missed(width: float) -> float:
-        own = weight * noise.step * np.arange(-len(law) + 1, len(law))
-        inside = ndtr((width - own) / spread) - ndtr((-width - own) / spread)
+        steps = weight * noise.step * np.arange(-len(law) + 1, len(law))
+        inside = ndtr((width - steps) / spread) - ndtr((-width - steps) / spread)
         return float(np.concatenate([law[:0:-1], law]) @ inside) - level
 
-    # Beyond the stand-in for no noise: a number of steps at the end is within.
+    # The margin covers the stand-in for 0: a number of steps exactly at the end is inside.
     return float(brentq(missed, 0.0, noise.step * len(law) + 40 * spread)) + 10 * LEAST
 
 
@@ -61,36 +61,39 @@ def _small_noise(noise: Noise) -> Floats:
 
 
 def share_interval(counts: Floats, noise: Noise, level: float) -> tuple[Floats, Floats]:
-    """Return intervals, within 0 and 1, of the population's shares of all cells, shape (cells,).
+    """Return intervals of the population's proportions of all cells, within 0 and 1, by cell.
 
-    Wilson's interval [1]_ with the noise of the counts added to the sampling variance: the shares p
-    where ``(y - N p)²`` is below the squared quantile times ``N p (1 - p)`` and the variance of the
-    noise in ``y - N p``. A count below 0 is read as 0.
+    Wilson's interval [1]_ with the noise of the counts added to the sampling variance: all p for
+    which ``(y - N p)²`` is below the squared quantile times the sum of ``N p (1 - p)`` and the
+    noise variance of ``y - N p``. A negative count is taken as 0.
 
     .. [1] Wilson, E. B. (1927). "Probable inference, the law of succession, and statistical
        inference." Journal of the American Statistical Association 22(158), 209-212.
     """
     cells = len(counts)
-    one = float((noise.weights(np.ones(1)) ** 2).sum()) * noise.sd**2
+    variance = float((noise.weights(np.ones(1)) ** 2).sum()) * noise.sd**2
     share = cells / noise.parts if noise.parts else 0.0
-    both, all_cells = noise.sd**2 * (1 - share), noise.sd**2 * cells * (1 - share)
-    return wilson(counts, (one, both, all_cells), noise.law, level)
+    covariance, all_cells = noise.sd**2 * (1 - share), noise.sd**2 * cells * (1 - share)
+    return wilson(counts, (variance, covariance, all_cells), noise.law, level)
 
 
 def wilson(
     counts: Floats, noise: tuple[float, float, float], law: str, level: float
 ) -> tuple[Floats, Floats]:
-    """Return Wilson's intervals, of the noise covariance of a count, with the total, and of it."""
+    """Return Wilson's intervals from noise variances of counts and total, and their covariance.
+
+    `noise` is the variance of a count, its covariance with the total, and the total's variance.
+    """
     total = float(counts.sum())
     if not total > 0:
         return np.zeros(len(counts)), np.ones(len(counts))
     feasible = np.maximum(counts, 0.0)
-    one, both, all_cells = noise
+    variance, covariance, all_cells = noise
     estimate = np.minimum(feasible / total, 1.0)
     kappa = _factors(
-        estimate, one - 2 * estimate * both + estimate**2 * all_cells, total, law, level
+        estimate, variance - 2 * estimate * covariance + estimate**2 * all_cells, total, law, level
     )
-    return score_interval(feasible, total, (one, both, all_cells), kappa, total)
+    return score_interval(feasible, total, (variance, covariance, all_cells), kappa, total)
 
 
 def score_interval(
@@ -104,10 +107,10 @@ def score_interval(
 
     `noisy` are the noise variance of y, its covariance with N, and the variance of N.
     """
-    one, both, everything = noisy
+    variance, covariance, everything = noisy
     a = total**2 - kappa**2 * (everything - rows)
-    b = -2 * total * counts - kappa**2 * (rows - 2 * both)
-    c = counts**2 - kappa**2 * one
+    b = -2 * total * counts - kappa**2 * (rows - 2 * covariance)
+    c = counts**2 - kappa**2 * variance
     inner = b * b - 4 * a * c
     bounded = (a > 0) & (inner >= 0)
     root = np.sqrt(np.where(bounded, inner, 0.0))
@@ -118,11 +121,12 @@ def score_interval(
 
 
 def _factors(shares: Floats, noisy: Floats, total: float, law: str, level: float) -> Floats:
-    """Return quantiles of sums of one noise variable and a normal one, in sds of the sum."""
+    """Return quantiles of a noise variable plus a normal one, in sds of the sum."""
     noisy = np.maximum(noisy, 1e-12)
     part = np.round(noisy / (noisy + total * shares * (1 - shares)), 4)
-    parts, places = np.unique(part, return_inverse=True)
+    parts, positions = np.unique(part, return_inverse=True)
     widths = [
-        half_width(law, np.ones(1), own**0.5, (1 - own) ** 0.5, level) for own in parts.tolist()
+        half_width(law, np.ones(1), fraction**0.5, (1 - fraction) ** 0.5, level)
+        for fraction in parts.tolist()
     ]
-    return np.array(widths)[places]
+    return np.array(widths)[positions]

@@ -1,11 +1,12 @@
-"""Reading a noisy spectrum: debiased eigenvalues, cosines, intervals.
+"""Inference from a noisy spectrum: debiased eigenvalues, cosines, intervals.
 
-All of it is post-processing of one released symmetric matrix whose noise law is known. ``y`` are
-released eigenvalues, ``V`` released eigenvectors and ``v_ij`` the noise variance of the entry (i,
-j) in the basis ``V``, so that ``√v_ii`` is the noise sd of ``y_i``. Components that noise cannot
-tell apart are read as a group, see :func:`dpmodels.inference.spectrum.alike`; all others push each
+All of it is post-processing of one released symmetric matrix with a known noise distribution. ``y``
+are released eigenvalues, ``V`` released eigenvectors and ``v_ij`` the noise variance of the entry
+(i, j) in the basis ``V``, so ``√v_ii`` is the noise sd of ``y_i``. Components that noise makes
+indistinguishable form a group, see :func:`dpmodels.inference.spectrum.alike`; all others repel each
 other: to second order noise raises ``y_i`` by ``Σ_j v_ij/(y_i - y_j)``, which for one eigenvalue
-above a bulk of noise is the limit of [1]_, and turns its eigenvector by ``Σ_j v_ij/(y_i - y_j)²``.
+above a bulk of noise is the limit of [1]_, and rotates its eigenvector by ``Σ_j v_ij/(y_i -
+y_j)²``.
 
 .. [1] Benaych-Georges, F. and Nadakuditi, R. R. (2011). "The eigenvalues and eigenvectors of
    finite, low rank perturbations of large random matrices." Advances in Mathematics 227(1),
@@ -30,11 +31,11 @@ from scipy.special import gammaincinv, ive, ndtri
 from dpmodels.postprocess import Covariance, Eigen
 from dpmodels.typing import Floats
 
-# The noise law of a released matrix: of its entries and means, and in its eigenvector basis.
+# The noise distribution of a released matrix: by entry, of means, and in its eigenvector basis.
 
 
 def read_spectrum(cov: Covariance, decomposed: Eigen) -> Spectrum:
-    """Bring the noise law of a released matrix into its own eigenvector basis.
+    """Transform the noise distribution of a released matrix to its eigenvector basis.
 
     To first order the noise of ``D⁻¹(S - m mᵀ)D⁻¹`` is ``D⁻¹ E D⁻¹`` with ``E = G - m eᵀ - e mᵀ``
     for noise ``G`` in S and ``e`` in m, less ``½(δR + Rδ)``, ``δ = diag(E)/D²``, where D is
@@ -63,24 +64,23 @@ def read_spectrum(cov: Covariance, decomposed: Eigen) -> Spectrum:
 
 
 def _standardised(variance: Floats, cov: Covariance, decomposed: Eigen, along: Floats) -> Floats:
-    """Take off what the released divisors share with the matrix they divide.
+    """Subtract the noise that the released divisors share with the matrix they divide.
 
-    The diagonal of a correlation matrix has no noise; eigenvectors ``v_i, v_j`` see
-    ``½(λ_i + λ_j) Σ_k v_ik v_jk δ_k`` less of it. Weak columns are divided by a bound, which shares
-    nothing.
+    The diagonal of a correlation matrix has no noise; for eigenvectors ``v_i, v_j`` the noise falls
+    by ``½(λ_i + λ_j) Σ_k v_ik v_jk δ_k``. Weak columns are divided by a bound, which shares none.
     """
     vectors, squares = decomposed.vectors, decomposed.vectors**2
     half = (decomposed.values[:, None] + decomposed.values[None, :]) / 2
     diagonal = np.where(cov.weak, 0.0, cov.noise.diagonal / cov.divisor**2) ** 2
     mean = np.where(cov.weak, 0.0, cov.mean * cov.noise.mean**2 / cov.divisor**3)
-    own = squares.T @ ((diagonal + 4 * mean * cov.mean / cov.divisor)[:, None] * squares)
+    diagonal_part = squares.T @ ((diagonal + 4 * mean * cov.mean / cov.divisor)[:, None] * squares)
     crossed = along[:, None] * (vectors.T @ (mean[:, None] * squares))
     shared = squares.T @ (diagonal[:, None] * squares) + 2 * (crossed + crossed.T)
-    return np.maximum(variance + half**2 * own - 2 * half * shared, 0.0)
+    return np.maximum(variance + half**2 * diagonal_part - 2 * half * shared, 0.0)
 
 
 def _entry_sd(variance: Floats, cov: Covariance) -> float:
-    """Return the root mean square noise sd off the diagonal; of one column ``√½`` its own."""
+    """Return the root mean square noise sd off the diagonal; for one column ``√½`` its sd."""
     size = len(variance)
     if size == 1:
         return math.sqrt(float(variance[0, 0]) / 2)
@@ -91,15 +91,14 @@ def _entry_sd(variance: Floats, cov: Covariance) -> float:
 def entry_sd(cov: Covariance) -> Floats:
     """Return the noise sd of each entry of a released matrix, to first order.
 
-    Shape (columns, columns); nan where the noise has no known law, 0 on the diagonal of a
-    correlation matrix, but for weak columns.
+    Shape (columns, columns); nan if the noise distribution is unknown, 0 on the diagonal of a
+    correlation matrix except for weak columns.
 
     In units of D⁻¹, with ``g`` the noise in the second moment, ``ε`` that of the mean ``μ`` and
     ``r`` the relative one of the number of rows, the entry ``R_ij`` has the noise
     ``g_ij - μ_i ε_j - μ_j ε_i + r(μ_i μ_j - R_ij)``, less ``½R_ij`` times the same of ``R_ii`` and
-    of ``R_jj`` where their released roots were divided by: the delta method. Columns without any
-    variance and noise have divisors near 0, whose squares may leave the range of numbers; that is
-    not told.
+    of ``R_jj`` if their released roots were divided by: the delta method. Columns without any
+    variance and noise have divisors near 0, whose squares may underflow; warnings are suppressed.
     """
     with np.errstate(all="ignore"):
         return _first_order(cov)
@@ -108,17 +107,21 @@ def entry_sd(cov: Covariance) -> Floats:
 def _first_order(cov: Covariance) -> Floats:
     shared = np.where(cov.standardised & ~cov.weak, 1.0, 0.0)
     unit = np.outer(cov.divisor, cov.divisor)
-    taken, halved = cov.mean / cov.divisor, cov.matrix / 2
+    scaled_mean, halved = cov.mean / cov.divisor, cov.matrix / 2
     mean = cov.noise.mean / cov.divisor
     diagonal = shared * cov.noise.diagonal / cov.divisor**2
-    own = mean[:, None] * (2 * halved * (shared * taken)[:, None] - taken[None, :])
+    mean_terms = mean[:, None] * (
+        2 * halved * (shared * scaled_mean)[:, None] - scaled_mean[None, :]
+    )
     spread = halved * diagonal[:, None]
-    by_rows = (halved * (shared * (1 - taken**2))[:, None]) * cov.noise.count
-    by_count = (np.outer(taken, taken) - cov.matrix) * cov.noise.count
-    variance = (cov.noise.off / unit) ** 2 + own**2 + own.T**2 + spread**2 + spread.T**2
+    by_rows = (halved * (shared * (1 - scaled_mean**2))[:, None]) * cov.noise.count
+    by_count = (np.outer(scaled_mean, scaled_mean) - cov.matrix) * cov.noise.count
+    variance = (
+        (cov.noise.off / unit) ** 2 + mean_terms**2 + mean_terms.T**2 + spread**2 + spread.T**2
+    )
     sd = np.sqrt(variance + (by_count + by_rows + by_rows.T) ** 2)
-    alone = np.sqrt(cov.variance_sd**2 / np.diagonal(unit) ** 2 + np.diagonal(by_count) ** 2)
-    np.fill_diagonal(sd, np.where(shared == 1, 0.0, alone))
+    diagonal_sd = np.sqrt(cov.variance_sd**2 / np.diagonal(unit) ** 2 + np.diagonal(by_count) ** 2)
+    np.fill_diagonal(sd, np.where(shared == 1, 0.0, diagonal_sd))
     return sd
 
 
@@ -130,18 +133,18 @@ def mean_sd(cov: Covariance) -> Floats:
     return np.hypot(cov.noise.mean, cov.mean * cov.noise.count)
 
 
-# Not 0, and with a quotient that is finite.
+# Stands for 0 in divisors; quotients stay finite.
 _TINY = 1e-200
 
-# A choice: up to this multiple of the reach of noise, intervals treat components as alike.
+# Multiple of the noise bound up to which intervals treat components as a group: a choice.
 NEAR = 1.3
-# A choice: how often noise stays below where loadings are read.
+# Quantile of the noise that a component must exceed for its loadings to be read: a choice.
 CLEAR = 0.999
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """What the noise leaves to be said about each component.
+    """Inference about each component, given the noise.
 
     `values` are released eigenvalues, largest first, `pair_variance` the noise variance ``v_ij`` in
     the eigenvector basis, `count_sd` the noise sd each eigenvalue owes to the noisy number of rows,
@@ -155,9 +158,9 @@ class Spectrum:
 
     @property
     def sd(self) -> Floats:
-        """Noise sd of each eigenvalue that stands alone, shape (components,).
+        """Noise sd of each eigenvalue, as if outside of groups, shape (components,).
 
-        Eigenvalues in a group push each other and vary less.
+        Eigenvalues in a group repel each other and vary less.
         """
         return np.sqrt(np.diagonal(self.pair_variance) + self.count_sd**2)
 
@@ -172,15 +175,15 @@ class Spectrum:
 
     @property
     def distinct(self) -> NDArray[np.bool_]:
-        """Whether each component, and every larger one, stands above its noise floor."""
+        """Whether each component, and every larger one, is above its noise floor."""
         return np.logical_and.accumulate(self.values > self.floor)
 
     @property
     def readable(self) -> NDArray[np.bool_]:
-        """Whether loadings say more of a component than noise does.
+        """Whether loadings reflect a component more than noise.
 
-        Its expected cosine is at least ½, and noise alone reaches so far in one release of a
-        thousand at most.
+        Its expected squared cosine is at least ½, and noise alone reaches its size in at most one
+        release of a thousand.
         """
         everything = np.ones_like(self.pair_variance, dtype=bool)
         clear = self.values > reach_of_noise(self.pair_variance, everything, CLEAR)
@@ -188,55 +191,55 @@ class Spectrum:
 
     @cached_property
     def alike(self) -> NDArray[np.bool_]:
-        """Whether noise leaves two components indistinguishable from one another."""
+        """Whether noise makes two components indistinguishable."""
         return alike(self.values, self.pair_variance)
 
     def debiased(self) -> Floats:
-        """Return the eigenvalues before noise, at least 0, nan at or below the floor.
+        """Return estimates of the eigenvalues before noise, at least 0, nan up to the floor.
 
-        Groups are contracted to the spread they are expected to have had.
+        Groups are contracted to their expected spread before noise.
         """
-        mean, kept = self._contracted()
-        middle = mean + np.sqrt(kept) * (self.values - mean) - self._push()
+        mean, signal_fraction = self._contracted()
+        middle = mean + np.sqrt(signal_fraction) * (self.values - mean) - self._push()
         return np.where(self.distinct, np.maximum(middle, 0.0), np.nan)
 
     def captured(self) -> Floats:
         """Return the non-private variance along each released component.
 
-        By Stein's identity [3]_ ``y_i - 2 Σ_j v_ij/(y_i - y_j)`` is unbiased; within a group it is
-        the deviations from the group's mean that are contracted. Over all components it adds up to
-        the released trace.
+        By Stein's identity [3]_ ``y_i - 2 Σ_j v_ij/(y_i - y_j)`` is unbiased; within a group
+        deviations from the group's mean are contracted instead. The sum over all components is the
+        released trace.
         """
-        mean, kept = self._contracted()
-        return mean + kept * (self.values - mean) - 2 * self._push()
+        mean, signal_fraction = self._contracted()
+        return mean + signal_fraction * (self.values - mean) - 2 * self._push()
 
     def share_sd(self, total: float, total_sd: float) -> Floats:
         """Return the noise sd of ``captured() / total``, shape (components,).
 
-        The noise of the number of rows cancels, and is not in `total_sd`.
+        The noise of the number of rows cancels, and is not part of `total_sd`.
         """
-        own = np.diagonal(self.pair_variance)
+        variances = np.diagonal(self.pair_variance)
         squared = (self.pair_variance * self._inverse_gaps(self.alike)) ** 2
         share = self.captured() / total
-        common = total_sd**2 * (share**2 - 2 * share * own / max(own.sum(), _TINY))
-        variance = np.maximum(own + 4 * squared.sum(axis=1) + common, 0.0)
+        common = total_sd**2 * (share**2 - 2 * share * variances / max(variances.sum(), _TINY))
+        variance = np.maximum(variances + 4 * squared.sum(axis=1) + common, 0.0)
         return np.asarray(np.sqrt(variance) / total)
 
     def expected_cos2(self) -> Floats:
         """Return the expected squared cosine with the non-private component.
 
-        Components outside the group turn an eigenvector by the sum of ``v_ij/(y_i - y_j)²``. A pair
-        inside, at released distance ``g``, is turned by an angle whose double has, given ``g``, the
-        von Mises law of concentration ``κ = gδ/(4v)`` with ``δ`` the distance before noise; its
-        expected squared sine is ``P = ½(1 - I₁(κ)/I₀(κ))``. Together:
+        Components outside the group rotate an eigenvector by the sum of ``v_ij/(y_i - y_j)²``. A
+        pair inside, at the released distance ``g``, is rotated by an angle. Given ``g`` its double
+        has the von Mises distribution with concentration ``κ = gδ/(4v)``, ``δ`` the distance before
+        noise; the expected squared sine is ``P = ½(1 - I₁(κ)/I₀(κ))``. Together:
         ``1/(1 + Σ v/g² + Σ P/(1 - P))``. Below the floor: nan. For two components of any true
         distance its mean is within 0.13 of the mean squared cosine; no increasing function of ``g``
         does better than 0.106.
         """
-        _, kept = self._contracted()
+        _, signal_fraction = self._contracted()
         gaps = self.values[:, None] - self.values[None, :]
         variance = np.where(self.alike, np.maximum(self.pair_variance, _TINY), np.inf)
-        kappa = np.minimum(gaps**2 * np.sqrt(kept)[:, None] / (4 * variance), 1e8)
+        kappa = np.minimum(gaps**2 * np.sqrt(signal_fraction)[:, None] / (4 * variance), 1e8)
         sine2 = (1 - ive(1, kappa) / ive(0, kappa)) / 2
         inside = np.where(self.alike, sine2 / (1 - sine2), 0.0)
         np.fill_diagonal(inside, 0.0)
@@ -247,30 +250,30 @@ class Spectrum:
     def noise_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return intervals for the non-private eigenvalues of these rows: privacy noise only.
 
-        Second-order corrected normal intervals for components that stand apart from the others; for
-        those that do not, as wide as noise in their group reaches (Weyl); nan below the floor.
+        Normal intervals with a second-order correction for well-separated components; for groups as
+        wide as the noise bound of the group (Weyl); nan below the floor.
         """
         return self.confidence_interval(np.zeros_like(self.pair_variance), level)
 
     def confidence_interval(self, sampling: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return intervals for the population's eigenvalues: noise and sampling.
 
-        `sampling` bounds the sampling variance of each entry in the eigenvector basis. It pushes
-        eigenvalues as noise does, by Lawley's bias [2]_; but since the bound may not be reached,
-        the interval holds all that is between no push and the largest.
+        `sampling` bounds the sampling variance of each entry in the eigenvector basis. It biases
+        eigenvalues as noise does, by Lawley's formula [2]_; since the variance may be below the
+        bound, the interval covers all biases from 0 to the largest.
         """
         variance = self.pair_variance + sampling
-        near = alike(self.values, variance, NEAR)
-        apart = self._inverse_gaps(near)
-        stretched = 1 + (variance * apart**2).sum(axis=1)
+        is_close = alike(self.values, variance, NEAR)
+        inverse_gaps = self._inverse_gaps(is_close)
+        stretched = 1 + (variance * inverse_gaps**2).sum(axis=1)
         width = float(ndtri((1 + level) / 2))
-        alone = width * np.sqrt(np.diagonal(variance) * stretched + self.count_sd**2)
-        reach = reach_of_noise(variance, near, level) * np.sqrt(stretched)
-        grouped = np.maximum(alone, np.hypot(reach, width * self.count_sd))
-        half = np.where(near.sum(axis=1) > 1, grouped, alone)
-        middle = self.values - (self.pair_variance * apart).sum(axis=1)
+        single = width * np.sqrt(np.diagonal(variance) * stretched + self.count_sd**2)
+        reach = reach_of_noise(variance, is_close, level) * np.sqrt(stretched)
+        grouped = np.maximum(single, np.hypot(reach, width * self.count_sd))
+        half = np.where(is_close.sum(axis=1) > 1, grouped, single)
+        middle = self.values - (self.pair_variance * inverse_gaps).sum(axis=1)
         middle = np.where(self.distinct, np.maximum(middle, 0.0), np.nan)
-        push = sampling * apart
+        push = sampling * inverse_gaps
         down, up = np.maximum(push, 0.0).sum(axis=1), np.maximum(-push, 0.0).sum(axis=1)
         return np.maximum(middle - down - half, 0.0), middle + up + half
 
@@ -280,11 +283,11 @@ class Spectrum:
         return np.divide(1.0, gaps, out=np.zeros_like(gaps), where=~together)
 
     def _push(self) -> Floats:
-        """Return how far the components of other groups have raised each eigenvalue."""
+        """Return the bias of each eigenvalue from the components of other groups."""
         return np.asarray((self.pair_variance * self._inverse_gaps(self.alike)).sum(axis=1))
 
     def _contracted(self) -> tuple[Floats, Floats]:
-        """Return each group's mean and the share of its spread that is not noise.
+        """Return each group's mean and the fraction of its spread that is not noise.
 
         ``m`` equal eigenvalues with noise of variance ``w`` off the diagonal have an expected sum
         of squared deviations of ``(m - 1)(m + 2)w``.
@@ -294,45 +297,45 @@ class Spectrum:
         total = (self.alike * (self.values[None, :] - mean[:, None]) ** 2).sum(axis=1)
         block = ((self.alike @ self.pair_variance) * self.alike).sum(axis=1)
         noise = (size - 1) * (size + 2) * block / (size * (size + 1))
-        kept = np.where(total > noise, 1 - noise / np.where(total > 0, total, 1.0), 0.0)
-        return mean, kept
+        signal_fraction = np.where(total > noise, 1 - noise / np.where(total > 0, total, 1.0), 0.0)
+        return mean, signal_fraction
 
 
-# Which released eigenvalues noise cannot tell apart, and how far noise alone reaches.
+# Groups of eigenvalues that noise makes indistinguishable, and bounds on noise eigenvalues.
 
-# A choice: how often noise stays within what is said of its reach.
+# Probability with which noise stays within its bound: a choice.
 LEVEL = 0.95
-# Shape, scale and shift of the gamma law in `tracy_widom`, from its source.
+# Shape, scale and shift of the gamma distribution in `tracy_widom`, from its source.
 _SHAPE, _SCALE, _SHIFT = 46.446, 0.186054, 9.84801
 
 
 def alike(values: Floats, pair_variance: Floats, slack: float = 1.0) -> NDArray[np.bool_]:
-    """Tell which eigenvalues (largest first) noise around one common value explains.
+    """Return which eigenvalues (largest first) are explained by noise about a common value.
 
-    Starting from all components, a group is cut at its widest gap for as long as an eigenvalue lies
-    farther from the group's mean than `slack` times what the noise of that many equal eigenvalues
-    reaches in 95 % of releases. `pair_variance` is the noise variance of the matrix' entries in the
-    eigenvector basis; it and what comes back have shape (components, components).
+    Starting from all components, a group is split at its widest gap while an eigenvalue lies
+    farther from the group's mean than `slack` times the 95 % bound for the noise of equally many
+    equal eigenvalues. `pair_variance` is the noise variance of the matrix' entries in the
+    eigenvector basis; it and the result have shape (components, components).
     """
     noise = np.maximum(np.diagonal(pair_variance, 1), 1e-200)
     gaps = -np.diff(values) / np.sqrt(noise)
     labels = np.zeros(len(values), dtype=np.intp)
     waiting = [slice(0, len(values))]
     while waiting:
-        own = waiting.pop()
-        labels[own] = own.start
-        spread = np.abs(values[own] - values[own].mean())
-        if (spread > slack * _reach_about_mean(pair_variance[own, own])).any():
-            cut = own.start + 1 + int(np.argmax(gaps[own.start : own.stop - 1]))
-            waiting += [slice(own.start, cut), slice(cut, own.stop)]
+        group = waiting.pop()
+        labels[group] = group.start
+        spread = np.abs(values[group] - values[group].mean())
+        if (spread > slack * _reach_about_mean(pair_variance[group, group])).any():
+            cut = group.start + 1 + int(np.argmax(gaps[group.start : group.stop - 1]))
+            waiting += [slice(group.start, cut), slice(cut, group.stop)]
     return np.asarray(labels[:, None] == labels[None, :])
 
 
 def _reach_about_mean(block: Floats) -> Floats:
-    """Return how far equal eigenvalues are spread from their mean.
+    """Return a bound on the distances of equal eigenvalues from their mean.
 
-    The mean takes its own noise away: 1.8 over the number of columns fits what was simulated for 2
-    to 50 of them within 2 %.
+    The noise of the mean cancels: the correction by 1.8 over the number of columns fits simulations
+    with 2 to 50 columns within 2 %.
     """
     size = len(block)
     entry = np.sqrt(block.sum(axis=1) / (size + 1))
@@ -344,11 +347,10 @@ def reach_of_noise(
 ) -> Floats:
     """Return a quantile of the largest eigenvalue of the noise in each group, shape (components,).
 
-    Where the noise is not the same in all directions, as that of a mean far from the public centre
-    or of columns divided by small standard deviations, a component is measured by the noise in its
-    own row. The largest of all noise then exceeds its own 95 % quantile in 0 to 5 % of releases:
-    simulated for 1 to 50 columns, means anywhere in the public ball and divisors up to 10 times
-    apart.
+    If the noise differs by direction, as for a mean far from the public centre or for columns
+    divided by small standard deviations, a component is compared with the noise in its row. The
+    largest noise eigenvalue then exceeds its 95 % quantile in 0 to 5 % of releases, in simulations
+    with 1 to 50 columns, means anywhere in the public ball and divisors up to a factor of 10 apart.
     """
     size = together.sum(axis=1)
     entry = np.sqrt((together * pair_variance).sum(axis=1) / (size + 1))
@@ -356,9 +358,9 @@ def reach_of_noise(
 
 
 def tracy_widom(level: float) -> float:
-    """Return a quantile of the Tracy-Widom law of real symmetric matrices.
+    """Return a quantile of the Tracy-Widom distribution of real symmetric matrices.
 
-    By a shifted gamma law [1]_: within 0.01 at 90, 95 and 99 %.
+    By a shifted gamma distribution [1]_: within 0.01 at 90, 95 and 99 %.
 
     .. [1] Chiani, M. (2014). "Distribution of the largest eigenvalue for real Wishart and Gaussian
        random matrices and a simple approximation for the Tracy-Widom distribution." Journal of
@@ -371,7 +373,7 @@ def noise_edge(size: npt.ArrayLike, level: float) -> Floats:
     """Return a quantile of the largest eigenvalue of Gaussian noise.
 
     The noise has variance 1 off the diagonal and 2 on it. Centre and scale are those of [1]_, which
-    serve from a single column on.
+    are accurate even for a single column.
 
     .. [1] Johnstone, I. M. and Ma, Z. (2012). "Fast approach to the Tracy-Widom law at the edge of
        GOE and GUE." Annals of Applied Probability 22(5), 1962-1988.
@@ -384,42 +386,45 @@ def noise_edge(size: npt.ArrayLike, level: float) -> Floats:
 
 
 def arrow_noise(spectrum: Spectrum, vectors: Floats, pair: tuple[int, int]) -> Floats | None:
-    """Return the noise covariances of arrows in the plane of two components, by delta method.
+    """Return the noise covariances of arrows in the plane of two components, by the delta method.
 
-    `vectors` has the shape (variables, components), the result (variables, 2, 2); None where noise
-    leaves too little of one of the two, or does not tell it from another component. Noise ``E`` in
-    the eigenvectors' basis turns ``v_a`` by ``Σ_j E_ja v_j/(y_a - y_j)`` and moves ``y_a`` by
-    ``E_aa``; what a pair shares is ``E_ab``.
+    `vectors` has the shape (variables, components), the result (variables, 2, 2); None if either
+    component is too noisy, or indistinguishable from another. Noise ``E`` in the eigenvectors'
+    basis rotates ``v_a`` by ``Σ_j E_ja v_j/(y_a - y_j)`` and changes ``y_a`` by ``E_aa``; a pair
+    shares ``E_ab``.
     """
-    own = list(pair)
-    if not spectrum.readable[own].all() or (spectrum.alike[own].sum(axis=1) > 1).any():
+    components = list(pair)
+    if (
+        not spectrum.readable[components].all()
+        or (spectrum.alike[components].sum(axis=1) > 1).any()
+    ):
         return None
     y, v = spectrum.values, spectrum.pair_variance
     squares, noise = vectors**2, np.empty((len(vectors), 2, 2))
-    for at, a in enumerate(own):
+    for at, a in enumerate(components):
         gaps = y[a] - y
-        apart = np.divide(1.0, gaps, out=np.zeros_like(gaps), where=gaps != 0)
-        turned = y[a] * (squares @ (v[:, a] * apart**2))
+        inverse_gaps = np.divide(1.0, gaps, out=np.zeros_like(gaps), where=gaps != 0)
+        turned = y[a] * (squares @ (v[:, a] * inverse_gaps**2))
         grown = squares[:, a] * (v[a, a] + spectrum.count_sd[a] ** 2) / (4 * y[a])
         noise[:, at, at] = turned + grown
-    a, b = own
+    a, b = components
     gap = y[a] - y[b]
     shared = -np.sqrt(y[a] * y[b]) * v[a, b] / gap**2 * vectors[:, a] * vectors[:, b]
     noise[:, 0, 1] = noise[:, 1, 0] = shared
     return noise
 
 
-# A spectrum whose noise has no known law: nothing is said of it.
+# A spectrum with noise of unknown distribution: no inference.
 
 
 @dataclass(frozen=True)
 class Unread:
-    """Eigenvalues of an estimate with an error of unknown law.
+    """Eigenvalues of an estimate with an error of unknown distribution.
 
-    It answers what :class:`dpmodels.inference.Spectrum` answers, with nan: no floor, no interval,
-    no cosine, and no components alike. `source` is the spectrum of the unbiased release that the
-    estimate was made from, where it has a law: as many components count as distinct, and as
-    readable, as are in it one after another; without a law those of a positive eigenvalue.
+    It has the interface of :class:`dpmodels.inference.Spectrum` and returns nan: no floor, interval
+    or cosine, and no groups. `source` is the spectrum of the unbiased release behind the estimate,
+    if its noise distribution is known: as many leading components count as distinct, and as
+    readable, as in `source`; without it those with positive eigenvalues.
     """
 
     values: Floats
@@ -429,36 +434,36 @@ class Unread:
 
     @property
     def sd(self) -> Floats:
-        """Not known; nor is any other number of each component."""
+        """Unknown: nan for each component."""
         return np.full(len(self.values), np.nan)
 
     floor = sd
 
     @property
     def distinct(self) -> NDArray[np.bool_]:
-        """Whether each is one of those there are."""
+        """Whether each component is distinct in `source`."""
         return self._first(None if self.source is None else self.source.distinct)
 
     @property
     def readable(self) -> NDArray[np.bool_]:
-        """Whether each is one of those that can be read."""
+        """Whether each component is readable in `source`."""
         return self._first(None if self.source is None else self.source.readable)
 
-    def _first(self, there: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+    def _first(self, mask: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
         positive = self.values > 0
-        return positive if there is None else positive & np.logical_and.accumulate(there)
+        return positive if mask is None else positive & np.logical_and.accumulate(mask)
 
     @property
     def alike(self) -> NDArray[np.bool_]:
-        """No two components are known to be alike."""
+        """No two components are grouped."""
         return np.eye(len(self.values), dtype=bool)
 
     def debiased(self) -> Floats:
-        """Not known."""
+        """Return nan."""
         return self.sd
 
     expected_cos2 = debiased
 
     def noise_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Not known."""
+        """Return nan for both ends."""
         return self.sd, self.sd

@@ -1,8 +1,8 @@
-"""Noise and sampling error of survival curves that are made of counts by interval.
+"""Noise and sampling error of survival curves from counts by interval.
 
-To first order the noise of a curve is linear in that of the counts, with the weights of its
-derivatives. Sampling errors are Greenwood's: with so many `effective` rows as without any censored
-would tell as much, a point of a curve is a share of them (Rothman's), and its interval solves
+To first order the noise of a curve is linear in that of the counts, with its derivatives as
+weights. Sampling errors are Greenwood's: a point of a curve is treated as a proportion of
+`effective` uncensored rows with the same information (Rothman), and its interval solves
 ``(estimate - s)² <= kappa² (s (1 - s) / effective + variance of the noise)`` for s.
 
 .. [1] Greenwood, M. (1926). "The natural duration of cancer." Reports on Public Health and Medical
@@ -29,22 +29,22 @@ Noise = Callable[[Floats], Spread]
 
 
 def joint_noise(spread: Noise, rows: int, cells: int, *, public: bool) -> Noise:
-    """Return the noise in sums over several rows of cells with independent noise, and one more.
+    """Return the noise in sums over several rows of cells with independent noise.
 
-    `spread` is of one row of cells, shape (..., cells), without a public total. Where the total of
-    `rows` such rows and of one more number, with the noise of one count, is `public`, sums are
-    corrected by it: their variance falls by the square of their covariance with the total over the
-    total's variance. Covariances are had by polarisation.
+    `spread` is for one row of cells, shape (..., cells), without a public total. If the total of
+    `rows` such rows and one more count is `public`, sums are adjusted to it: their variance falls
+    by their squared covariance with the total over the total's variance. Covariances are computed
+    by polarisation.
     """
-    more, less = (spread(np.eye(cells) + side).squares for side in (1.0, -1.0))
-    with_total = (more - less) / 4 * public
-    whole = rows * float(spread(np.ones(cells)).squares) + 1.0
+    plus, minus = (spread(np.eye(cells) + side).squares for side in (1.0, -1.0))
+    with_total = (plus - minus) / 4 * public
+    total_variance = rows * float(spread(np.ones(cells)).squares) + 1.0
 
     def noise(weights: Floats) -> Spread:
-        own = spread(weights)
-        told = (weights @ with_total).sum(axis=-1) ** 2 / whole
-        squares = np.maximum(own.squares.sum(axis=-1) - told, 0.0)
-        return Spread(squares, own.fourths.sum(axis=-1))
+        parts = spread(weights)
+        explained = (weights @ with_total).sum(axis=-1) ** 2 / total_variance
+        squares = np.maximum(parts.squares.sum(axis=-1) - explained, 0.0)
+        return Spread(squares, parts.fourths.sum(axis=-1))
 
     return noise
 
@@ -55,29 +55,29 @@ def risk_weights(cells: int) -> Floats:
     return np.stack([upper, upper], axis=1)
 
 
-def hazard_weights(own: Followed, cells: int) -> Floats:
+def hazard_weights(curve: Followed, cells: int) -> Floats:
     """Return derivatives of the hazards by the counts, shape (intervals, endings, cells)."""
-    size = len(own.risk)
+    size = len(curve.risk)
     at = np.arange(size)
-    weights = -own.hazard[:, None, None] * risk_weights(cells)[:size]
-    weights[at, 0, at] += own.hazard * own.halved
+    weights = -curve.hazard[:, None, None] * risk_weights(cells)[:size]
+    weights[at, 0, at] += curve.hazard * curve.halved
     weights[at, 1, at] += 1.0
-    return np.asarray(weights / np.maximum(own.exposed, 0.5)[:, None, None])
+    return np.asarray(weights / np.maximum(curve.exposed, 0.5)[:, None, None])
 
 
-def survival_weights(own: Followed, cells: int) -> Floats:
+def survival_weights(curve: Followed, cells: int) -> Floats:
     """Return derivatives of the survival curve by the counts, shape (intervals, endings, cells)."""
-    weights = -hazard_weights(own, cells)
-    before = np.append(1.0, own.survival)[:-1]
+    weights = -hazard_weights(curve, cells)
+    before = np.append(1.0, curve.survival)[:-1]
     weights *= before[:, None, None]
     for k in range(1, len(weights)):
-        weights[k] += (1 - own.hazard[k]) * weights[k - 1]
+        weights[k] += (1 - curve.hazard[k]) * weights[k - 1]
     return weights
 
 
 @dataclass(frozen=True)
 class NoisyShares:
-    """Numbers with the noise in them and, as shares of so many rows, their sampling errors."""
+    """Proportions of `effective` rows, with their noise and sampling errors."""
 
     values: Floats
     spread: Spread
@@ -90,7 +90,7 @@ class NoisyShares:
         return np.asarray(self.noise.sd * np.sqrt(self.spread.squares))
 
     def noise_interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return intervals for the numbers of these rows, within 0 and 1."""
+        """Return intervals for the proportions of these rows, within 0 and 1."""
         width = self.noise.widths(self.spread, np.zeros(()), level)
         return np.maximum(self.values - width, 0.0), np.minimum(self.values + width, 1.0)
 
@@ -105,7 +105,7 @@ class NoisyShares:
         return np.sqrt(self.noise_sd**2 + sampled)
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return intervals for the shares of the population."""
+        """Return intervals for the proportions of the population."""
         rows = self._rows
         sampled = np.sqrt(self.values * (1 - self.values) / rows)
         width = self.noise.widths(self.spread, sampled, level)
@@ -114,10 +114,10 @@ class NoisyShares:
         return _solved(self.values, kappa**2, 1 / rows, self.noise_sd**2)
 
 
-def _solved(values: Floats, kappa: Floats, each: Floats, noisy: Floats) -> tuple[Floats, Floats]:
+def _solved(values: Floats, kappa: Floats, per_row: Floats, noisy: Floats) -> tuple[Floats, Floats]:
     """Solve ``(value - s)² <= kappa (each s (1 - s) + noisy)`` for s within 0 and 1."""
-    a = 1 + kappa * each
-    b = values + kappa * each / 2
+    a = 1 + kappa * per_row
+    b = values + kappa * per_row / 2
     root = np.sqrt(np.maximum(b * b - a * (values**2 - kappa * noisy), 0.0))
     return np.maximum((b - root) / a, 0.0), np.minimum((b + root) / a, 1.0)
 
@@ -125,7 +125,7 @@ def _solved(values: Floats, kappa: Floats, each: Floats, noisy: Floats) -> tuple
 def cumulative_interval(
     values: Floats, spread: Spread, noise: SumNoise, exposed: Floats, level: float
 ) -> tuple[Floats, Floats]:
-    """Return intervals of cumulative hazards, which are sums of Poisson numbers over `exposed`.
+    """Return intervals of cumulative hazards, sums of Poisson counts over `exposed`.
 
     They solve ``(value - s)² <= kappa² (s / exposed + variance of the noise)`` for s.
     """
@@ -142,21 +142,20 @@ def cumulative_interval(
 
 # The log-rank test of noisy counts, with the noise in its variance.
 #
-# Of each group it adds up, over the intervals, its events less those expected of it: the events of
-# all groups times its share of the rows at risk. To first order the noise of that is linear in that
+# For each group it sums, over the intervals, the events less the expected ones: the events of all
+# groups times its fraction of the rows at risk. To first order the noise of this is linear in that
 # of the counts, so its covariance is known and is added to the hypergeometric one of sampling.
 #
 # .. [1] Mantel, N. (1966). "Evaluation of survival data and two new rank order statistics arising
-# in
-#    its consideration." Cancer Chemotherapy Reports 50(3), 163-170.
+#    in its consideration." Cancer Chemotherapy Reports 50(3), 163-170.
 
 
 @dataclass(frozen=True)
 class LogRank:
-    """A test that all curves are one; arrays have the shape (groups,).
+    """A test that all curves are equal; arrays have the shape (groups,).
 
-    `statistic` is chi-square with `df` degrees of freedom if they are. `observed` events are
-    unbiased and may be negative; `noise_sd` is that of their difference from the `expected` ones.
+    Under the hypothesis `statistic` is chi-square with `df` degrees of freedom. `observed` events
+    are unbiased and may be negative; `noise_sd` is that of their difference from `expected`.
     """
 
     statistic: float
@@ -170,52 +169,52 @@ class LogRank:
 def log_rank(
     events: Floats, groups: Sequence[Followed], noise: Noise, sd: float, effect: int
 ) -> LogRank:
-    """Test that the hazards of all groups are the same.
+    """Test that the hazards of all groups are equal.
 
-    `events`, shape (groups, cells), are unbiased counts; `groups` are followed over the same first
-    intervals, and `noise` is that of sums of all counts, with `sd` for one. It takes weights of
-    shape (..., 2 groups, cells). Sampling takes `effect` rows for one.
+    `events`, shape (groups, cells), are unbiased counts; `groups` are curves over the same first
+    intervals; `noise` maps weights of shape (..., 2 groups, cells) to the noise of sums, in units
+    of `sd`. `effect` is the design effect.
     """
     cells = events.shape[1]
     events = events[:, : len(groups[0].risk)]
-    exposed = np.stack([own.exposed for own in groups])
+    exposed = np.stack([group.exposed for group in groups])
     total = np.maximum(exposed.sum(axis=0), 1.0)
     share = exposed / total
     all_events = events.sum(axis=0)
     expected = (share * all_events).sum(axis=1)
-    fitted = np.stack([own.events for own in groups]).sum(axis=0)
+    fitted = np.stack([group.events for group in groups]).sum(axis=0)
     away = np.eye(len(groups))[:, :, None] - share[:, None, :]
     weights = _weights(away, fitted / total, groups[0].halved, cells)
     noisy = sd**2 * _covariance(weights, noise)
     left = np.maximum(total - fitted, 0.0) / np.maximum(total - 1, 1.0)
-    drawn = effect * np.einsum("k,gk,hgk->gh", fitted * left, share, away)
-    return _tested(events.sum(axis=1), expected, drawn, noisy)
+    sampling = effect * np.einsum("k,gk,hgk->gh", fitted * left, share, away)
+    return _tested(events.sum(axis=1), expected, sampling, noisy)
 
 
 def _weights(away: Floats, hazard: Floats, halved: Floats, cells: int) -> Floats:
     """Return derivatives of the differences by all counts, shape (groups, 2 groups, cells).
 
-    `away`, shape (groups, groups, intervals), are those by events at shares that stay.
+    `away`, shape (groups, groups, intervals), are those by events at fixed proportions at risk.
     """
     weighed = hazard * away
     ends = ((0, 0), (0, 0), (0, cells - away.shape[-1]))
     risk = np.cumsum(np.pad(weighed, ends), axis=-1)
-    both = [np.pad(own, ends) - risk for own in (halved * weighed, away)]
-    return np.stack(both, axis=2).reshape(len(away), -1, cells)
+    derivatives = [np.pad(derivative, ends) - risk for derivative in (halved * weighed, away)]
+    return np.stack(derivatives, axis=2).reshape(len(away), -1, cells)
 
 
 def _covariance(weights: Floats, noise: Noise) -> Floats:
-    """Return the covariances of sums, in units of the variance of the noise, by polarisation."""
-    found = np.empty((len(weights),) * 2)
-    for place, own in enumerate(weights):
-        found[place] = (noise(own + weights).squares - noise(own - weights).squares) / 4
-    return found
+    """Return the covariances of sums, in units of the noise variance, by polarisation."""
+    covariance = np.empty((len(weights),) * 2)
+    for k, row in enumerate(weights):
+        covariance[k] = (noise(row + weights).squares - noise(row - weights).squares) / 4
+    return covariance
 
 
-def _tested(observed: Floats, expected: Floats, drawn: Floats, noisy: Floats) -> LogRank:
+def _tested(observed: Floats, expected: Floats, sampling: Floats, noisy: Floats) -> LogRank:
     df = len(observed) - 1
-    both, difference = (drawn + noisy)[:df, :df], (observed - expected)[:df]
-    statistic = float(difference @ np.linalg.pinv(both, hermitian=True) @ difference)
+    covariance, difference = (sampling + noisy)[:df, :df], (observed - expected)[:df]
+    statistic = float(difference @ np.linalg.pinv(covariance, hermitian=True) @ difference)
     noise_sd = np.sqrt(np.maximum(np.diag(noisy), 0.0))
     return LogRank(
         statistic, df, float(chdtrc(df, statistic)), observed, expected, np.asarray(noise_sd)

@@ -1,4 +1,4 @@
-"""Post-processing: free of charge, arrays in and out."""
+"""Post-processing of released arrays, at no privacy cost."""
 
 from dpmodels.postprocess.covariance import Covariance as Covariance
 from dpmodels.postprocess.covariance import correlation as correlation

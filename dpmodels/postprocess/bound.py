@@ -1,10 +1,10 @@
-"""Released moments held to what is public of their products: some are 0, some are equal.
+"""Released moments constrained by public identities: some products are 0, some are equal.
 
-The exact moments of rows ``a`` are ``Σ c_k L_k`` with public matrices L where each product of two
-entries is a multiple of one of few functions of a row, of which ``c_k`` are the sums. Weighted
-least squares of the released entries on these is linear: it takes off noise, adds no bias, and
-what noise is left has a known covariance. An entry whose function no other entry has stays as it
-was released.
+If each product of two entries of a row ``a`` is a multiple of one of a few functions of the row,
+with sums ``c_k``, the exact moments are ``Σ c_k L_k`` with public matrices L. Weighted least
+squares of the released entries on these is linear: it removes noise without bias, and the
+remaining noise has a known covariance. An entry whose function no other entry shares stays as
+released.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Whole = NDArray[np.int_]
-# The function that is 0 for every row.
+# Index of the function that is 0 for every row.
 NONE = -1
 # A column whose origin lies farther from its middle, in half-ranges, would lose digits.
 FARTHEST = 100.0
-# Of the largest eigenvalue: a smaller one is taken for 0.
+# Fraction of the largest eigenvalue below which eigenvalues are taken as 0.
 _NOTHING = 1e-13
 
 
 class Identities(NamedTuple):
-    """What is public of the products of the entries of a row ``a = (1, z)``.
+    """Public identities between the products of the entries of a row ``a = (1, z)``.
 
-    `functions`, shape (size, size), says which function of a row each product of two entries of
-    ``(1, z) + shift`` is, and ``NONE`` where it is 0; it is `factor[i] * factor[j]` times it;
-    `shift` and `factor` have the shape (size,).
+    The product of entries i and j of ``(1, z) + shift`` is ``factor[i] * factor[j]`` times the
+    function of a row with the index ``functions[i, j]``, or 0 where that is ``NONE``. `functions`
+    has the shape (size, size), `shift` and `factor` (size,).
     """
 
     functions: Whole
@@ -45,10 +45,10 @@ class Identities(NamedTuple):
 
 @dataclass(frozen=True)
 class BoundNoise:
-    """The noise ``Σ ε_k L_k`` that is left in bound entries, ε of the given covariance.
+    """The remaining noise ``Σ ε_k L_k`` in constrained entries, ε of the given covariance.
 
     Entry ``(left, right)`` of ``B L_k Bᵀ``, where B adds `shift` times the constant to a row, is
-    `values`, for every place of `function` that is k.
+    `values` at each position where `function` is k.
     """
 
     left: Whole
@@ -58,32 +58,32 @@ class BoundNoise:
     shift: Floats
     covariance: Floats
 
-    def _moved(self, vectors: Floats) -> Floats:
-        """Return ``B⁻ᵀ v``, columns by columns."""
-        moved = np.array(vectors)
-        moved[0] -= self.shift @ vectors
-        return moved
+    def _unshifted(self, vectors: Floats) -> Floats:
+        """Return ``B⁻ᵀ v`` for each column v."""
+        unshifted = np.array(vectors)
+        unshifted[0] -= self.shift @ vectors
+        return unshifted
 
     def sums(self, left: Floats, right: Floats) -> Floats:
-        """Return ``lᵀ L_k r`` for columns l and r alike, shape (functions, columns)."""
+        """Return ``lᵀ L_k r`` for paired columns l and r, shape (functions, columns)."""
         from scipy.sparse import csr_array
 
-        one, other = self._moved(left), self._moved(right)
-        places = np.arange(len(self.function))
-        shape = (len(self.covariance), len(places))
-        spread = csr_array((self.values, (self.function, places)), shape=shape)
-        return np.asarray(spread @ (one[self.left] * other[self.right]))
+        left_vectors, right_vectors = self._unshifted(left), self._unshifted(right)
+        positions = np.arange(len(self.function))
+        shape = (len(self.covariance), len(positions))
+        incidence = csr_array((self.values, (self.function, positions)), shape=shape)
+        return np.asarray(incidence @ (left_vectors[self.left] * right_vectors[self.right]))
 
     def weighted(self, weights: Floats) -> Floats:
         """Return ``Σ W_ij (L_k)_ij`` for a symmetric W, shape (functions,)."""
-        moved = self._moved(self._moved(weights).T)
-        each = self.values * moved[self.left, self.right]
-        return np.bincount(self.function, each, minlength=len(self.covariance)).astype(np.float64)
+        unshifted = self._unshifted(self._unshifted(weights).T)
+        terms = self.values * unshifted[self.left, self.right]
+        return np.bincount(self.function, terms, minlength=len(self.covariance)).astype(np.float64)
 
     def slope(self, g: Floats) -> Floats:
         """Return ``L_k g`` by columns, shape (size, functions)."""
         out = np.zeros((len(g), len(self.covariance)))
-        np.add.at(out, (self.left, self.function), self.values * self._moved(g)[self.right])
+        np.add.at(out, (self.left, self.function), self.values * self._unshifted(g)[self.right])
         return np.asarray(out - np.outer(self.shift, out[0]))
 
     def matrix(self, coefficients: Floats) -> Floats:
@@ -98,69 +98,73 @@ class BoundNoise:
         """Return the mean of ``E W E`` over the noise E, for a symmetric W."""
         from scipy.sparse import csr_array
 
-        moved, size = self._moved(self._moved(weights).T), len(self.shift)
+        unshifted, size = self._unshifted(self._unshifted(weights).T), len(self.shift)
         out = np.zeros((size, size))
         order = np.argsort(self.left, kind="stable")
         lefts, starts = np.unique(self.left[order], return_index=True)
-        for left, own in zip(lefts, np.split(order, starts[1:]), strict=True):
-            rights, place = np.unique(self.right[own], return_inverse=True)
+        for left, positions in zip(lefts, np.split(order, starts[1:]), strict=True):
+            rights, column = np.unique(self.right[positions], return_inverse=True)
             shape = (len(rights), len(self.covariance))
-            row = csr_array((self.values[own], (place, self.function[own])), shape=shape)
-            across = np.asarray((row @ self.covariance).T @ moved[rights])
-            each = self.values * across[self.function, self.right]
-            out[left] = np.bincount(self.left, each, minlength=size)
+            row = csr_array(
+                (self.values[positions], (column, self.function[positions])), shape=shape
+            )
+            across = np.asarray((row @ self.covariance).T @ unshifted[rights])
+            terms = self.values * across[self.function, self.right]
+            out[left] = np.bincount(self.left, terms, minlength=size)
         out -= np.outer(self.shift, out[0])
         return np.asarray(out - np.outer(out[:, 0], self.shift))
 
 
 def bind(
-    moments: Floats, variance: Floats, known: Identities
+    moments: Floats, variance: Floats, identities: Identities
 ) -> tuple[Floats, Floats, BoundNoise | None]:
-    """Hold noisy moments to identities.
+    """Constrain noisy moments by identities.
 
     `moments` of rows a, with independent noise of the given `variance`, both of shape (size, size).
-    Return them anew, the variance of entries that stay as released (0 elsewhere), and the noise of
-    the others; None where no entry is bound.
+    Returns the constrained moments, the variance of entries that stay as released (0 elsewhere),
+    and the noise of the others; None if no entry is constrained.
     """
-    near = np.abs(known.shift) <= FARTHEST
+    is_precise = np.abs(identities.shift) <= FARTHEST
     left, right = np.triu_indices(len(moments))
-    function = known.functions[left, right]
-    usable = near[left] & near[right]
+    function = identities.functions[left, right]
+    usable = is_precise[left] & is_precise[right]
     times = np.bincount(function[usable & (function != NONE)], minlength=function.max() + 1)
     bound = usable & ((function == NONE) | (times[function] > 1))
     if not bound.any():
         return moments, variance, None
-    # What a bound entry says, it says beside the sums of its two columns.
-    apart = np.isin(np.arange(len(moments)), [0, *left[bound].tolist(), *right[bound].tolist()])
-    bound |= (left == 0) & apart[right]
-    free = ~bound & apart[left] & apart[right]
-    known = known._replace(shift=np.where(apart, known.shift, 0.0))
-    others = left[free], right[free]
+    # A constrained entry involves the sums of its two columns.
+    touched = np.isin(np.arange(len(moments)), [0, *left[bound].tolist(), *right[bound].tolist()])
+    bound |= (left == 0) & touched[right]
+    free = ~bound & touched[left] & touched[right]
+    identities = identities._replace(shift=np.where(touched, identities.shift, 0.0))
+    free_entries = left[free], right[free]
     left, right = left[bound], right[bound]
-    numbers = np.unique(known.functions[left, right])
+    numbers = np.unique(identities.functions[left, right])
     numbers = numbers[numbers != NONE]
-    ways = _ways(left, right, known, numbers)
+    combinations = _combinations(left, right, identities, numbers)
     sd = np.sqrt(variance[left, right])
-    whitened = ways.multiply(1 / sd[:, None]).tocsr()
+    whitened = combinations.multiply(1 / sd[:, None]).tocsr()
     lengths = np.sqrt(np.asarray(whitened.multiply(whitened).sum(axis=0)).ravel())
     whitened = whitened.multiply(1 / lengths[None, :]).tocsr()
     values, vectors = np.linalg.eigh((whitened.T @ whitened).toarray())
-    kept = values > _NOTHING * values[-1]
-    root = vectors[:, kept] / np.sqrt(values[kept]) / lengths[:, None]
+    is_nonzero = values > _NOTHING * values[-1]
+    root = vectors[:, is_nonzero] / np.sqrt(values[is_nonzero]) / lengths[:, None]
     covariance = root @ root.T
     sums = covariance @ (lengths * (whitened.T @ (moments[left, right] / sd)))
-    noise = BoundNoise(*_places((left, right), others, known, numbers), known.shift, covariance)
-    held, rest = moments.copy(), variance.copy()
-    held[left, right] = held[right, left] = noise.matrix(sums)[left, right]
-    rest[left, right] = rest[right, left] = 0.0
-    return held, rest, noise
+    noise = BoundNoise(
+        *_positions((left, right), free_entries, identities, numbers), identities.shift, covariance
+    )
+    fitted, free_variance = moments.copy(), variance.copy()
+    fitted[left, right] = fitted[right, left] = noise.matrix(sums)[left, right]
+    free_variance[left, right] = free_variance[right, left] = 0.0
+    return fitted, free_variance, noise
 
 
-def _ways(left: Whole, right: Whole, known: Identities, numbers: Whole) -> csr_array:
+def _combinations(left: Whole, right: Whole, identities: Identities, numbers: Whole) -> csr_array:
     """Return entries of the moments of a as combinations of functions, sparse."""
     from scipy.sparse import csr_array
 
-    shift = known.shift
+    shift = identities.shift
     origin = np.zeros_like(left)
     parts = (
         (left, right, np.ones(len(left))),
@@ -168,47 +172,47 @@ def _ways(left: Whole, right: Whole, known: Identities, numbers: Whole) -> csr_a
         (origin, left, -shift[right]),
         (origin, origin, shift[left] * shift[right]),
     )
-    rows, columns, values = _functions(parts, known, numbers)
+    rows, columns, values = _functions(parts, identities, numbers)
     return csr_array((values, (rows, columns)), shape=(len(left), len(numbers)))
 
 
 def _functions(
-    parts: Iterable[tuple[Whole, Whole, Floats]], known: Identities, numbers: Whole
+    parts: Iterable[tuple[Whole, Whole, Floats]], identities: Identities, numbers: Whole
 ) -> tuple[Whole, Whole, Floats]:
-    """Return of weighted sums of products which one, which function, and how much of it."""
-    found = []
-    for one, other, weight in parts:
-        function = known.functions[one, other]
-        value = weight * known.factor[one] * known.factor[other]
+    """Return the nonzero terms of weighted sums of products: sum, function and coefficient."""
+    entries = []
+    for left, right, weight in parts:
+        function = identities.functions[left, right]
+        value = weight * identities.factor[left] * identities.factor[right]
         used = np.flatnonzero((function != NONE) & (value != 0))
-        found.append((used, np.searchsorted(numbers, function[used]), value[used]))
-    which, function, value = (np.concatenate(each) for each in zip(*found, strict=True))
-    return which, function, value
+        entries.append((used, np.searchsorted(numbers, function[used]), value[used]))
+    entry, function, value = (np.concatenate(pieces) for pieces in zip(*entries, strict=True))
+    return entry, function, value
 
 
-def _places(
-    bound: tuple[Whole, Whole], free: tuple[Whole, Whole], known: Identities, numbers: Whole
+def _positions(
+    bound: tuple[Whole, Whole], free: tuple[Whole, Whole], identities: Identities, numbers: Whole
 ) -> tuple[Whole, Whole, Whole, Floats]:
-    """Say where each function stands in the moments of a with its shift.
+    """Return the positions and coefficients of each function in the moments of shifted rows.
 
-    Of entries that stay as released what the shift brings is taken off again.
+    For entries that stay as released the terms of the shift are subtracted again.
     """
-    one, other = free
-    origin, shift = np.zeros_like(one), known.shift
-    which, function, value = _functions([(*bound, np.ones(len(bound[0])))], known, numbers)
-    brought = (
-        (origin, other, shift[one]),
-        (origin, one, shift[other]),
-        (origin, origin, -shift[one] * shift[other]),
+    free_left, free_right = free
+    origin, shift = np.zeros_like(free_left), identities.shift
+    entry, function, value = _functions([(*bound, np.ones(len(bound[0])))], identities, numbers)
+    shift_terms = (
+        (origin, free_right, shift[free_left]),
+        (origin, free_left, shift[free_right]),
+        (origin, origin, -shift[free_left] * shift[free_right]),
     )
-    more, another, further = _functions(brought, known, numbers)
-    left = np.concatenate([bound[0][which], one[more]])
-    right = np.concatenate([bound[1][which], other[more]])
-    function, value = np.concatenate([function, another]), np.concatenate([value, further])
-    off = left != right
+    free_entry, free_function, free_value = _functions(shift_terms, identities, numbers)
+    left = np.concatenate([bound[0][entry], free_left[free_entry]])
+    right = np.concatenate([bound[1][entry], free_right[free_entry]])
+    function, value = np.concatenate([function, free_function]), np.concatenate([value, free_value])
+    off_diagonal = left != right
     return (
-        np.concatenate([left, right[off]]),
-        np.concatenate([right, left[off]]),
-        np.concatenate([function, function[off]]),
-        np.concatenate([value, value[off]]),
+        np.concatenate([left, right[off_diagonal]]),
+        np.concatenate([right, left[off_diagonal]]),
+        np.concatenate([function, function[off_diagonal]]),
+        np.concatenate([value, value[off_diagonal]]),
     )

@@ -1,4 +1,4 @@
-"""From released moments to a covariance or correlation matrix with its noise law."""
+"""From released moments to a covariance or correlation matrix with its noise distribution."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from numpy.typing import NDArray
 from dpmodels.released import MomentNoise
 from dpmodels.typing import Floats
 
-# A choice: a variance known to less than this many of its noise sds is not divided by.
+# Noise sds that a variance must reach to be divided by: a choice.
 WEAK = 4.0
-# A variance this small beside the largest is none.
+# Fraction of the largest variance below which a variance is taken as 0.
 NOTHING = 1e-24
 
 
 @dataclass(frozen=True)
 class Covariance:
-    """A released symmetric matrix and what is known of the noise in it.
+    """A released symmetric matrix and the distribution of its noise.
 
     The noise is that of ``matrix = D (S - m mᵀ) D`` to first order, with independent noise in the
     second moment S, in the mean m and in the number of rows. The noise of the second moment about a
     public point m is the same.
 
-    `mean` is what was taken off, in the matrix' coordinates before multiplication by D: the noisy
-    mean, or a public point. `count` is the number of rows the moments were divided by, at least 1;
-    the standard deviations of `noise` are relative to it for ``count``, the others in the
+    `mean` is the subtracted centre, in the matrix' coordinates before multiplication by D: the
+    noisy mean, or a public point. `count` is the number of rows the moments were divided by, at
+    least 1; the standard deviations of `noise` are relative to it for ``count``, the others in the
     coordinates of `mean` and of S. `divisor` is D⁻¹: ones, standard deviations for a correlation
-    matrix (then `standardised`), or public units. The own variance of `weak` columns is not known
-    well enough to divide by.
+    matrix (then `standardised`), or public units. The variance of `weak` columns is too noisy to
+    divide by.
     """
 
     matrix: Floats
@@ -43,14 +43,14 @@ class Covariance:
 
     @property
     def variance_sd(self) -> Floats:
-        """Noise sd of each column's own variance before division, shape (columns,)."""
+        """Noise sd of each column's variance before division, shape (columns,)."""
         return np.hypot(self.noise.diagonal, 2 * self.mean * self.noise.mean)
 
     @property
     def diagonal_sd(self) -> Floats:
-        """Noise sd of the diagonal, but for what the number of rows adds, shape (columns,).
+        """Noise sd of the diagonal, except for that of the number of rows, shape (columns,).
 
-        The diagonal of a correlation matrix has no noise but for weak columns.
+        The diagonal of a correlation matrix has no noise except for weak columns.
         """
         noisy = self.weak if self.standardised else np.ones_like(self.weak)
         return np.where(noisy, self.variance_sd / self.divisor**2, 0.0)
@@ -59,8 +59,8 @@ class Covariance:
     def trace(self) -> tuple[float, float]:
         """The sum of the diagonal and the sd of its noise."""
         total = float(np.trace(self.matrix))
-        taken = self.mean / self.divisor
-        by_count = 0.0 if self.standardised else total - float(taken @ taken)
+        shift = self.mean / self.divisor
+        by_count = 0.0 if self.standardised else total - float(shift @ shift)
         noise = float((self.diagonal_sd**2).sum()) + (by_count * self.noise.count) ** 2
         return total, math.sqrt(noise)
 
@@ -71,23 +71,22 @@ def covariance(
     second: Floats,
     noise: MomentNoise,
     *,
-    most: int | None,
+    max_rows: int | None,
     box: tuple[Floats, Floats],
     row_norm: float,
 ) -> Covariance:
-    """Divide released moments by the number of rows and take off the mean.
+    """Divide released moments by the number of rows and subtract the mean.
 
-    `second` and its noise are of rows in the unit ball, which `row_norm` scales back; `most` is the
-    public number of rows, which that of complete rows cannot exceed; `box` is the public range of
-    each scaled coordinate, which holds the mean.
+    `second` and its noise are of rows in the unit ball, which `row_norm` scales back; `max_rows` is
+    the public number of rows, an upper bound on the number of complete rows; `box` is the public
+    range of each scaled coordinate, and so of the mean.
 
     With a mean the divisor of the second moment is the number of rows less one, as in ``prcomp``;
-    without, it is the number of rows. The noisy number of rows is held in [1, most], and taken for
-    `most` where its noise is a quarter of that or unknown; the mean is held in the public box. The
-    square of a noisy mean is too large by its noise variance, which is given back to the diagonal
-    where it is known, but for means at the edge of the box.
+    without, it is the number of rows. The noisy number of rows is clipped to [1, max_rows], the
+    mean to the public box. The square of a noisy mean is too large by its noise variance, which is
+    added back to the diagonal where it is known, except for means at the edge of the box.
     """
-    rows = _held(count, most)
+    rows = _clipped_count(count, max_rows)
     centred = total is not None
     divisor = max(rows - 1, 1.0) if centred else rows
     second = second * row_norm**2 / divisor
@@ -95,8 +94,8 @@ def covariance(
     if total is not None:
         mean = np.clip(total * row_norm / rows, *box)
         inside = (mean > box[0]) & (mean < box[1])
-        given_back = np.diag(inside * np.nan_to_num(noise.mean * row_norm / rows) ** 2)
-        second = second - (np.outer(mean, mean) - given_back) * (rows / divisor)
+        correction = np.diag(inside * np.nan_to_num(noise.mean * row_norm / rows) ** 2)
+        second = second - (np.outer(mean, mean) - correction) * (rows / divisor)
     scaled = MomentNoise(
         count=noise.count / rows,
         mean=noise.mean * row_norm / rows if centred else 0.0,
@@ -114,20 +113,20 @@ def second_moment_about(
     second: Floats,
     noise: MomentNoise,
     *,
-    most: int | None,
+    max_rows: int | None,
     row_norm: float,
 ) -> Covariance:
     """Move a released second moment to another public point, and divide it by the rows.
 
-    The point is one in the ball of radius `row_norm`; the rest is as for :func:`covariance`.
+    The point lies in the ball of radius `row_norm`; other arguments are as for :func:`covariance`.
 
     With noise ``G`` in the second moment and ``e`` in the mean ``m``, both divided by the rows,
     ``S - p mᵀ - m pᵀ + p pᵀ`` has the noise ``G - p eᵀ - e pᵀ``: that of a covariance whose mean
     were ``p``.
     """
-    rows = _held(count, most)
+    rows = _clipped_count(count, max_rows)
     crossed = np.outer(point, total * row_norm / rows)
-    moved = second * row_norm**2 / rows - (crossed + crossed.T) + np.outer(point, point)
+    moved_second = second * row_norm**2 / rows - (crossed + crossed.T) + np.outer(point, point)
     scaled = MomentNoise(
         count=noise.count / rows,
         mean=noise.mean * row_norm / rows,
@@ -135,11 +134,11 @@ def second_moment_about(
         off=noise.off * row_norm**2 / rows,
     )
     ones = np.ones(len(second))
-    return Covariance(moved, point, rows, scaled, ones, np.zeros(len(ones), dtype=bool))
+    return Covariance(moved_second, point, rows, scaled, ones, np.zeros(len(ones), dtype=bool))
 
 
-def _held(count: float, most: int | None) -> float:
-    return max(count if most is None else min(count, most), 1.0)
+def _clipped_count(count: float, max_rows: int | None) -> float:
+    return max(count if max_rows is None else min(count, max_rows), 1.0)
 
 
 def in_units(cov: Covariance, unit: Floats) -> Covariance:
@@ -151,10 +150,10 @@ def correlation(cov: Covariance) -> Covariance:
     """Divide by released standard deviations.
 
     A column whose released variance is below four times its noise sd is divided by that bound
-    instead and marked as weak: its correlations are understated, never inflated. What is said of
-    the noise then refers to the matrix with the same bounds; it is first-order, and where many
-    columns are close to their bounds the choice between the two biases eigenvalues down. Where the
-    noise has no known law the bound is a hundredth of the largest variance.
+    instead and marked as weak: its correlations are understated, never inflated. The noise
+    distribution then refers to the matrix with the same bounds; it is first-order, and if many
+    columns are close to their bounds the choice between the two biases eigenvalues down. If the
+    noise distribution is unknown the bound is a hundredth of the largest variance.
     """
     variances = np.diagonal(cov.matrix)
     largest = max(float(variances.max()), 0.0)
@@ -166,9 +165,9 @@ def correlation(cov: Covariance) -> Covariance:
     return replace(cov, matrix=matrix, divisor=divisor, weak=weak, standardised=True)
 
 
-# How far a box within a ball reaches in a direction, and how long its rows are.
+# Support function of a box within a ball, and the largest norm in it.
 
-# A choice: halving ends by itself once no number lies between its ends.
+# Most bisection steps; bisection also ends once no number lies between its ends.
 HALVINGS = 200
 
 
@@ -187,7 +186,7 @@ def support(direction: Floats, lower: Floats, upper: Floats, radius: float) -> f
     if np.linalg.norm(corner) <= radius:
         return float(direction @ corner)
     moving = direction != 0
-    # From here on every coordinate is at its end: the point is the corner.
+    # From this t on every coordinate is at its bound: the point is the corner.
     high = float(np.max(np.abs(corner[moving]) / np.abs(direction[moving])))
     low = 0.0
     for _ in range(HALVINGS):
@@ -206,13 +205,13 @@ def longest_in_box(reach: Floats, radius: float, divisor: Floats) -> float:
     `reach` is half the length of each side of the box, above 0, and `divisor` positive, both of
     shape (columns,).
 
-    The squares of t are shared out of ``radius²``, at most ``reach²`` each, and their sum over
-    ``divisor²`` is largest with the smallest divisors served first: a linear programme of one
+    The squares of t add up to at most ``radius²``, with at most ``reach²`` each, and their sum over
+    ``divisor²`` is largest if the smallest divisors come first: a linear program with one
     constraint.
     """
     left, total = radius**2, 0.0
-    for place in np.argsort(divisor, kind="stable"):
-        taken = min(float(reach[place]) ** 2, left)
-        total += taken / float(divisor[place]) ** 2
-        left -= taken
+    for column in np.argsort(divisor, kind="stable"):
+        squared = min(float(reach[column]) ** 2, left)
+        total += squared / float(divisor[column]) ** 2
+        left -= squared
     return math.sqrt(total)

@@ -2,8 +2,8 @@
 
 ``M = A + E``: A positive semidefinite, E symmetric normal noise of public standard deviation
 ``off`` off the diagonal and ``√2 off`` on it. All of it is post-processing. The eigenvectors are
-kept, so the best that any rule can do is the error of the (unknown) values ``v_iᵀ A v_i``; with
-``s = off √columns`` the noise alone fills [-2s, 2s].
+unchanged, so no rule can have less error than the (unknown) values ``v_iᵀ A v_i``; with
+``s = off √columns`` the eigenvalues of the noise alone fill [-2s, 2s].
 
 `auto` mixes, by an unbiased estimate of the risk, two estimates that need no smoothing width:
 Stein's isotonised values, good where the spectrum is spread, and "some outliers and one level",
@@ -71,7 +71,7 @@ def denoise(
 def denoise_values(
     values: Floats, off: float, rule: str | None = "auto", trace_cap: float | None = None
 ) -> Floats:
-    """Denoise eigenvalues; the order they come in is kept.
+    """Denoise eigenvalues, in their given order.
 
     `off` and `trace_cap` are as for `denoise`; every rule but None ends with the projection of
     `psd_values`:
@@ -81,8 +81,8 @@ def denoise_values(
       discrete form, made falling by pooling [1]_.
     - "spiked": ``√(y² - 4s²)`` above the bulk's edge 2s, else 0 [3]_; the best for few spikes and
       many columns.
-    - "psd": the nearest feasible values; nothing is known of the noise.
-    - None: the values as they are.
+    - "psd": the nearest feasible values; uses no knowledge of the noise.
+    - None: the values unchanged.
 
     .. [1] Stein, C. (1986). "Lectures on the theory of estimation of many parameters." Journal of
        Soviet Mathematics 34, 1373-1403.
@@ -122,7 +122,7 @@ def _psd(values: Floats) -> Floats:
     return values
 
 
-# Eigenvalues in units of the noise and in falling order, in and out.
+# Functions of eigenvalues in units of the noise, in decreasing order.
 RULES: dict[str, Callable[[Floats], Floats]] = {
     "auto": _auto,
     "invariant": _invariant,
@@ -132,12 +132,12 @@ RULES: dict[str, Callable[[Floats], Floats]] = {
 
 
 def _check(off: float, rule: str | None, trace_cap: float | None) -> None:
-    """Refuse arguments outside their ranges."""
+    """Raise ArgumentError for arguments outside their ranges."""
     if not (math.isfinite(off) and off >= 0):
         raise ArgumentError(f"off = {off}; give a noise standard deviation, 0 or above")
     if rule is not None and rule not in RULES:
-        known = ", ".join(map(repr, RULES))
-        raise ArgumentError(f"rule = {rule!r} is not known; write one of {known} or None")
+        options = ", ".join(map(repr, RULES))
+        raise ArgumentError(f"rule = {rule!r} is not known; write one of {options} or None")
     if trace_cap is not None and not trace_cap > 0:
         raise ArgumentError(f"trace_cap = {trace_cap}; give a public bound above 0, or None")
 
@@ -151,9 +151,9 @@ def _check(off: float, rule: str | None, trace_cap: float | None) -> None:
 #
 #     ``Σ φ_i² - 2 Σ φ_i t_i + 4 Σ ∂φ_i/∂y_i``,  ``t_i = y_i - 2 Σ_{j≠i} 1/(y_i - y_j)``.
 #
-# ``t`` are the Stein values: unbiased for ``v_iᵀ A v_i``, far too rough to be used as they are, and
-# right in sum over any block of eigenvalues that is apart from the others. Values are in units of
-# the off-diagonal standard deviation and in falling order throughout.
+# ``t`` are the Stein values: unbiased for ``v_iᵀ A v_i``, but too variable to use directly; their
+# sum over any well-separated block of eigenvalues is accurate. Values are in units of the
+# off-diagonal standard deviation and in decreasing order throughout.
 #
 # .. [1] Stein, C. (1986). "Lectures on the theory of estimation of many parameters." Journal of
 #    Soviet Mathematics 34, 1373-1403.
@@ -165,7 +165,7 @@ def _check(off: float, rule: str | None, trace_cap: float | None) -> None:
 
 # Variance of each isometric coordinate of the noise.
 VARIANCE = 2.0
-# Eigenvalues closer than this count as one; noise of a continuous law has no ties.
+# Eigenvalues closer than this are ties; continuous noise has none.
 TIE = 1e-8
 # A choice: log odds against each further outlier, before the data are seen.
 OUTLIER_PRICE = 2.0
@@ -175,10 +175,10 @@ ISOTONIC_PRICE = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Stein:
-    """Stein values and how steeply they move with the eigenvalues.
+    """Stein values and their sensitivity to the eigenvalues.
 
     The values ``t_i`` add up to the trace; `stiffness` is ``2/(y_i - y_j)²``, zero on the diagonal:
-    the slope ``∂t_i/∂y_i`` is one more than the sum of row i.
+    the derivative ``∂t_i/∂y_i`` is 1 plus the sum of row i.
     """
 
     values: Floats
@@ -189,7 +189,7 @@ class Stein:
 class Estimate:
     """Eigenvalues ``φ_i`` of an estimate and its divergence ``Σ ∂φ_i/∂y_i``.
 
-    Of an average of models the divergence is the average of theirs.
+    The divergence of an average of models is the average of their divergences.
     """
 
     values: Floats
@@ -206,29 +206,29 @@ def stein(values: Floats) -> Stein:
 
 
 def pool(values: Floats) -> list[tuple[int, int]]:
-    """Return the blocks ``[start, stop)`` of the nearest falling sequence.
+    """Return the blocks ``[start, stop)`` of the nearest nonincreasing sequence.
 
-    The sequence is the mean of each block: adjacent violators are pooled.
+    Its value in each block is the block's mean: adjacent violators are pooled.
     """
     blocks: list[tuple[float, int, int]] = []
-    for place, value in enumerate(values.tolist()):
-        total, start = value, place
-        while blocks and blocks[-1][0] * (place + 1 - start) <= total * (start - blocks[-1][1]):
+    for position, value in enumerate(values.tolist()):
+        total, start = value, position
+        while blocks and blocks[-1][0] * (position + 1 - start) <= total * (start - blocks[-1][1]):
             total, start = total + blocks[-1][0], blocks[-1][1]
             blocks.pop()
-        blocks.append((total, start, place + 1))
+        blocks.append((total, start, position + 1))
     return [(start, stop) for _, start, stop in blocks]
 
 
-def isotonic(spectrum: Stein, least: float = 0.0) -> Estimate:
-    """Return Stein's isotonised values: the nearest falling sequence, 0 from `least` down.
+def isotonic(spectrum: Stein, lower: float = 0.0) -> Estimate:
+    """Return Stein's isotonised values: the nearest nonincreasing sequence, 0 up to `lower`.
 
-    Pairs inside a pooled block cancel, which leaves nothing to be smoothed.
+    Pairs inside a pooled block cancel, so no smoothing is needed.
     """
     values, divergence = np.zeros_like(spectrum.values), 0.0
     for start, stop in pool(spectrum.values):
         mean = float(spectrum.values[start:stop].mean())
-        if mean <= least:
+        if mean <= lower:
             break
         values[start:stop] = mean
         rows = spectrum.stiffness[start:stop]
@@ -239,30 +239,30 @@ def isotonic(spectrum: Stein, least: float = 0.0) -> Estimate:
 def plateau(spectrum: Stein) -> Estimate:
     """Average the models "k outliers, and one level for all the rest".
 
-    Outliers keep their Stein values; the level makes the trace that of the released matrix. Each k
-    weighs ``exp(-risk / 4σ²)``, the temperature of [3]_, times ``exp(-2k)``.
+    Outliers keep their Stein values; the level is such that the trace is that of the released
+    matrix. Each k has the weight ``exp(-risk / 4σ²)``, the temperature of [3]_, times ``exp(-2k)``.
     """
     t, stiffness, size = spectrum.values, spectrum.stiffness, len(spectrum.values)
     outliers = np.arange(size)
-    alone = np.maximum(t, 0.0)
+    outlier_values = np.maximum(t, 0.0)
     slopes = np.where(t > 0, 1 + stiffness.sum(axis=1), 0.0)
     level = np.maximum((t.sum() - _before(t)) / (size - outliers), 0.0)
     across = np.zeros(size)
     across[1:] = np.tril(np.cumsum(stiffness, axis=1), -1).sum(axis=0)[:-1]
     divergence = _before(slopes) + np.where(level > 0, 1 + across / (size - outliers), 0.0)
-    risk = 2 * VARIANCE * divergence - _before(alone**2) - (size - outliers) * level**2
+    risk = 2 * VARIANCE * divergence - _before(outlier_values**2) - (size - outliers) * level**2
     weights = np.exp(-(risk - risk.min()) / (4 * VARIANCE) - OUTLIER_PRICE * outliers)
     weights /= weights.sum()
     inlier = np.cumsum(weights)
-    values = (1 - inlier) * alone + np.cumsum(weights * level)
+    values = (1 - inlier) * outlier_values + np.cumsum(weights * level)
     return Estimate(values, float(weights @ divergence))
 
 
 def mixture(spectrum: Stein) -> Floats:
     """Mix plateau and isotonic values by their estimated risk.
 
-    The convex combination of least estimated risk and the plateau itself are weighed as the models
-    of `plateau` are.
+    The convex combination of smallest estimated risk and the plateau itself are weighted like the
+    models of `plateau`.
     """
     simple, rough = plateau(spectrum), isotonic(spectrum)
     step = rough.values - simple.values
@@ -271,24 +271,23 @@ def mixture(spectrum: Stein) -> Floats:
         return simple.values
     gain = float(step @ (spectrum.values - simple.values))
     gain -= VARIANCE * (rough.divergence - simple.divergence)
-    share = min(max(gain / length, 0.0), 1.0)
-    saved = share * (2 * gain - share * length)
-    share /= 1 + math.exp(min(ISOTONIC_PRICE - saved / (4 * VARIANCE), 700.0))
-    mixed = simple.values + share * step
+    fraction = min(max(gain / length, 0.0), 1.0)
+    saved = fraction * (2 * gain - fraction * length)
+    fraction /= 1 + math.exp(min(ISOTONIC_PRICE - saved / (4 * VARIANCE), 700.0))
+    mixed = simple.values + fraction * step
     return np.concatenate([np.full(b - a, mixed[a:b].mean()) for a, b in pool(mixed)])
 
 
 def _before(terms: Floats) -> Floats:
-    """Return the sum of the terms before each place."""
+    """Return the sum of the terms before each index."""
     return np.asarray(np.cumsum(terms) - terms)
 
 
-# Shrink the eigenvalues of a noisy symmetric matrix whose truth may have either sign.
+# Shrink the eigenvalues of a noisy symmetric matrix whose true eigenvalues may have either sign.
 #
-# As above, for what is left of a released matrix after a guess of it
-# was taken off: the truth is near zero, not positive.
+# As above, for a released matrix less a prediction of it: the truth is near zero, not positive.
 
-# A choice: how much a divergence counts against the isotonic values, which follow the noise.
+# Factor on the divergence of the isotonic values, which follow the noise: a choice.
 CAUTION = 2.0
 
 
@@ -297,8 +296,8 @@ def denoise_signed(matrix: Floats, off: float, rule: str | None = "auto") -> Flo
 
     `off` is the noise sd off the diagonal, √2 times as large on it. Rules are those of
     :func:`dpmodels.postprocess.denoise_values`, but symmetric in sign: "auto" mixes "outliers of
-    either sign, and zero for the rest" with Stein's isotonised values; "invariant" takes the
-    latter; "spiked" is ``sign(y) √(y² - 4s²)``. Any other returns the matrix as it is.
+    either sign, and zero for the rest" with Stein's isotonised values; "invariant" uses the
+    latter; "spiked" is ``sign(y) √(y² - 4s²)``. Any other rule returns the matrix unchanged.
     """
     shrink = SIGNED_RULES.get(rule or "")
     if shrink is None or off == 0:
@@ -312,7 +311,7 @@ def denoise_signed(matrix: Floats, off: float, rule: str | None = "auto") -> Flo
 def outliers(values: Floats, spectrum: Stein) -> Estimate:
     """Average the models "k outliers of either sign, and zero for all the rest".
 
-    Outliers, the largest in size first, keep their Stein values; each k weighs as in
+    Outliers, the largest in size first, keep their Stein values; each k has the weight of
     :func:`dpmodels.postprocess.denoise.plateau`.
     """
     order = np.argsort(-np.abs(values), kind="stable")
@@ -321,9 +320,9 @@ def outliers(values: Floats, spectrum: Stein) -> Estimate:
     risk = np.concatenate([[0.0], np.cumsum(steps)])
     weights = np.exp(-(risk - risk.min()) / (4 * VARIANCE) - OUTLIER_PRICE * np.arange(len(risk)))
     weights /= weights.sum()
-    kept = np.empty(len(values))
-    kept[order] = np.cumsum(weights[::-1])[::-1][1:]
-    return Estimate(kept * spectrum.values, float(kept @ slopes))
+    inclusion = np.empty(len(values))
+    inclusion[order] = np.cumsum(weights[::-1])[::-1][1:]
+    return Estimate(inclusion * spectrum.values, float(inclusion @ slopes))
 
 
 def _signed_auto(values: Floats) -> Floats:
@@ -348,7 +347,7 @@ def _signed_spiked(values: Floats) -> Floats:
     return np.sign(values) * np.sqrt(np.maximum(values**2 - 4 * len(values), 0))
 
 
-# Eigenvalues in units of the noise and in falling order, in and out.
+# Functions of eigenvalues in units of the noise, in decreasing order.
 SIGNED_RULES: dict[str, Callable[[Floats], Floats]] = {
     "auto": _signed_auto,
     "invariant": _signed_invariant,
@@ -360,10 +359,10 @@ SIGNED_RULES: dict[str, Callable[[Floats], Floats]] = {
 
 
 class Increment(NamedTuple):
-    """What a radius adds to the second moment clipped to the next smaller one.
+    """The increase of the second moment from one clipping radius to the next larger one.
 
     `matrix` has noise of sd `off` off the diagonal and √2 times as much on it; `trace` is that of
-    the same matrix before noise, released with noise of its own.
+    the same matrix before noise, released separately with noise.
     """
 
     matrix: Floats
@@ -374,12 +373,12 @@ class Increment(NamedTuple):
 def accumulate(
     increments: Sequence[Increment], rule: str | None = "auto", trace_cap: float | None = None
 ) -> Floats:
-    """Estimate the sum of increments, given from the outside in, from the inside out.
+    """Estimate the sum of increments, which are ordered from the outermost to the innermost.
 
-    The innermost is denoised. To clip rows further out changes their second moment in proportion,
-    roughly: so the estimate so far, times the ratio of the released traces, predicts the next
-    increment, and only what the released one differs by is denoised, with no preference of sign.
-    With the rules "psd" and None nothing is shrunk: the positive part of the sum.
+    The innermost is denoised first. Clipping at a larger radius changes the second moment roughly
+    in proportion, so the estimate so far, times the ratio of the released traces, predicts the next
+    increment; only the difference to the released one is denoised, symmetric in sign. With the
+    rules "psd" and None the result is the positive part of the sum, without shrinkage.
     """
     if rule in ("psd", None):
         total = sum((increment.matrix for increment in increments[1:]), increments[0].matrix)
@@ -387,16 +386,16 @@ def accumulate(
     innermost, *outer = reversed(increments)
     estimate = denoise(innermost.matrix, innermost.off, rule)
     trace = max(innermost.trace, 0.0)
-    for matrix, own, off in outer:
-        own = max(own, 0.0)
-        predicted = estimate * (own / trace if trace > 0 else 0.0)
+    for matrix, increment_trace, off in outer:
+        increment_trace = max(increment_trace, 0.0)
+        predicted = estimate * (increment_trace / trace if trace > 0 else 0.0)
         rest = denoise_signed(matrix - predicted, off, rule)
         estimate = nearest_psd(estimate + predicted + rest)
-        trace += own
+        trace += increment_trace
     return nearest_psd(estimate, trace_cap) if trace_cap is not None else estimate
 
 
-# Symmetric matrices by their eigenvalues: taken apart, put together, the nearest without noise.
+# Symmetric matrices by their eigenvalues: decomposition, recomposition, projection.
 
 
 @dataclass(frozen=True)
@@ -424,7 +423,7 @@ def eigen(matrix: Floats) -> Eigen:
 def nearest_psd(matrix: Floats, trace_cap: float | None = None) -> Floats:
     """Return the positive semidefinite matrix nearest in Frobenius norm.
 
-    The set is convex and holds the matrix before noise: the error of a released one can only fall.
+    The set is convex and contains the matrix before noise, so the projection reduces the error.
     `trace_cap` is a positive public upper bound on the trace.
 
     >>> import numpy as np
@@ -440,8 +439,8 @@ def nearest_psd(matrix: Floats, trace_cap: float | None = None) -> Floats:
 def psd_values(values: Floats, trace_cap: float | None = None) -> Floats:
     """Project eigenvalues onto ``values >= 0`` and ``sum <= trace_cap``.
 
-    Beyond the bound it is the projection onto a simplex [1]_: one constant is taken off every value
-    before the negative ones become zero.
+    Beyond the bound it is the projection onto a simplex [1]_: one constant is subtracted from every
+    value before the negative ones become zero.
 
     .. [1] Held, M., Wolfe, P. and Crowder, H. P. (1974). "Validation of subgradient optimization."
        Mathematical Programming 6, 62-88.
@@ -455,14 +454,14 @@ def psd_values(values: Floats, trace_cap: float | None = None) -> Floats:
         return positive
     ordered = np.sort(positive)[::-1]
     levels = (np.cumsum(ordered) - trace_cap) / np.arange(1, len(ordered) + 1)
-    kept = np.flatnonzero(ordered > levels)[-1]
-    held = np.maximum(positive - levels[kept], 0.0)
-    # Differences of numbers far above the bound have lost digits of it.
-    return np.asarray(held * min(trace_cap / held.sum(), 1.0))
+    last = np.flatnonzero(ordered > levels)[-1]
+    projected = np.maximum(positive - levels[last], 0.0)
+    # Differences of numbers far above the bound lose digits.
+    return np.asarray(projected * min(trace_cap / projected.sum(), 1.0))
 
 
 def recompose(values: Floats, vectors: Floats) -> Floats:
     """Return the exactly symmetric matrix of given eigenvalues and eigenvectors."""
-    kept = values > 0
-    roots = vectors[:, kept] * np.sqrt(values[kept])
+    is_positive = values > 0
+    roots = vectors[:, is_positive] * np.sqrt(values[is_positive])
     return np.asarray(roots @ roots.T)

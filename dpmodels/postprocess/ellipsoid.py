@@ -1,6 +1,6 @@
-"""Where rows lie, from released counts and rough moments: spreads, axes and a radius.
+"""Location of the rows from released counts and rough moments: spreads, axes and a radius.
 
-All lengths are in units of the scaled columns. Everything here is made of released values.
+All lengths are in units of the scaled columns. All inputs are released values.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import numpy as np
 from dpmodels.released import MomentNoise
 from dpmodels.typing import Floats
 
-# A choice: a column may reach so many times as far as its rows are told of, but no cell is.
+# Assumed reach of undetected rows, in multiples of the largest detected radius: a choice.
 BEYOND = 8.0
-# Of a told spread: rough moments of shortened rows say no less of it.
+# Smallest variance from rough moments of clipped rows, in units of the detected spread.
 SHORTENED = 0.1
-# Of correlations, the least variance of a direction: on the lattice thinner ones are rounding.
+# Smallest variance of a direction of correlations; smaller ones are rounding on the lattice.
 THINNEST = 1e-6
-# A choice: tails fall off at least as this power of the length, or no variance could be told.
+# Slowest power of the length by which tails fall off; variances need it. A choice.
 SLOWEST = 3.0
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Released numbers of rows by size, up to each radius.
+    """Released counts of rows by size, up to each radius.
 
-    `counts` has the shape (radii,) or (columns, radii), `sd` is the noise of each of them.
+    `counts` has the shape (radii,) or (columns, radii), `sd` is the noise sd of each count.
     """
 
     radii: Floats
@@ -37,7 +37,7 @@ class Cells:
 
     @property
     def told(self) -> Floats:
-        """The counts that are told from noise, 0 for the others.
+        """The counts that exceed their noise, 0 for the others.
 
         The largest of k normal variables seldom exceeds ``√(2 log k) + 1``.
         """
@@ -45,79 +45,85 @@ class Cells:
         return np.where(self.counts > faint, self.counts, 0.0)
 
     def beyond(self, radius: float) -> tuple[float, float]:
-        """Return the share of the rows that are longer than one of the radii, and its noise."""
+        """Return the fraction of rows longer than one of the radii, and its noise sd."""
         rows, longer = max(float(self.counts.sum()), 1.0), self.radii > radius
         return float(self.counts[longer].sum()) / rows, self.sd * math.sqrt(longer.sum()) / rows
 
 
 class Spreads(NamedTuple):
-    """How far rows are from a centre, column by column, each of the shape (columns,)."""
+    """Distances of rows from a centre by column, each of shape (columns,)."""
 
-    # The root mean square of the rows in told cells; the largest radius where there are none.
+    # Root mean square of the rows in detected cells; the largest radius if there are none.
     told: Floats
-    # The same with the rows that no cell may tell of, as many as the noise of one, farther out.
+    # The same plus rows hidden farther out, as many as the noise sd of one cell.
     safe: Floats
-    reach: Floats  # The largest told radius
+    reach: Floats  # Largest detected radius
 
 
-def spreads(seen: Cells, rows: float, farthest: Floats) -> Spreads:
-    """Return spreads by column; `farthest`, shape (columns,), is how far a row can be."""
-    told = seen.told
-    any_told = told.any(axis=1)
-    # Rows of a cell are about half-way between its ends.
-    middles = seen.radii * math.sqrt(float(seen.radii[0] / seen.radii[1]))
-    mean = (told @ middles**2) / np.maximum(told.sum(axis=1), 1.0)
-    own = np.where(any_told, np.sqrt(mean), seen.radii[-1])
-    reach = np.where(any_told, np.where(told > 0, seen.radii, 0.0).max(axis=1), seen.radii[-1])
-    hidden = min(seen.sd / rows, 1.0) * np.minimum(farthest, BEYOND * reach) ** 2
-    return Spreads(own, np.sqrt(own**2 + hidden), reach)
+def spreads(cells: Cells, rows: float, farthest: Floats) -> Spreads:
+    """Return spreads by column; `farthest`, shape (columns,), is the largest possible distance."""
+    detected = cells.told
+    any_detected = detected.any(axis=1)
+    # Rows of a cell are about half-way between its bounds.
+    middles = cells.radii * math.sqrt(float(cells.radii[0] / cells.radii[1]))
+    mean = (detected @ middles**2) / np.maximum(detected.sum(axis=1), 1.0)
+    rms = np.where(any_detected, np.sqrt(mean), cells.radii[-1])
+    reach = np.where(
+        any_detected, np.where(detected > 0, cells.radii, 0.0).max(axis=1), cells.radii[-1]
+    )
+    hidden = min(cells.sd / rows, 1.0) * np.minimum(farthest, BEYOND * reach) ** 2
+    return Spreads(rms, np.sqrt(rms**2 + hidden), reach)
 
 
 class Shape(NamedTuple):
     """An ellipsoid about the rows: they are ``centre + axes @ u``, u of about equal spread."""
 
     centre: Floats
-    covariance: Floats  # What rows are taken to have, with no direction lost in noise
+    covariance: Floats  # Estimate for the rows, with every eigenvalue above the noise
     axes: Floats  # Shape (columns, columns), invertible
 
 
 def shape(
-    count: float, mean: Floats, second: Floats, noise: MomentNoise, found: Spreads, centre: Floats
+    count: float,
+    mean: Floats,
+    second: Floats,
+    noise: MomentNoise,
+    spread_by_column: Spreads,
+    centre: Floats,
 ) -> Shape:
-    """Return axes along which rows spread equally, as far as rough moments tell.
+    """Return axes along which rows have about equal spread, from rough moments.
 
-    `mean` and `second` are means over rows in units of the told spreads about `centre`, `noise`
-    that of their sums over rows. A column's length is then multiplied by the root of how many
-    spreads it reaches: of lengths that have one sum of squares of ``reach / weight``, these leave
-    the least sum of squares of ``weight``, which the noise in the coefficients grows with.
+    `mean` and `second` are means over rows in units of the detected spreads about `centre`, `noise`
+    is that of their sums over rows. Each column's length is then multiplied by the root of its
+    reach in spreads: for a given sum of squares of ``reach / weight`` these weights minimise the
+    sum of squares of ``weight``, and so the noise in the coefficients.
     """
     size = len(centre)
     lost = size * (noise.mean / count) ** 2
     square = float(mean @ mean)
     shift = mean * max(1 - lost / square, 0.0) if square > 0 else mean
     scatter = second - np.outer(mean, mean)
-    least = max(2 * noise.diagonal / count, SHORTENED)
-    own = np.sqrt(np.maximum(np.diagonal(scatter), least))
-    correlation = np.clip(scatter / np.outer(own, own), -1.0, 1.0)
+    min_variance = max(2 * noise.diagonal / count, SHORTENED)
+    sds = np.sqrt(np.maximum(np.diagonal(scatter), min_variance))
+    correlation = np.clip(scatter / np.outer(sds, sds), -1.0, 1.0)
     np.fill_diagonal(correlation, 1.0)
     values, vectors = np.linalg.eigh(correlation)
-    edge = 2 * noise.off * math.sqrt(size) / count / float(np.mean(own**2))
+    edge = 2 * noise.off * math.sqrt(size) / count / float(np.mean(sds**2))
     values = np.maximum(values, max(edge, THINNEST))
     root = _response_apart((vectors * values) @ vectors.T)
-    longer = np.sqrt(np.maximum(found.reach / found.safe, 1.0))
+    longer = np.sqrt(np.maximum(spread_by_column.reach / spread_by_column.safe, 1.0))
     return Shape(
-        centre + shift * found.told,
-        (vectors * values) @ vectors.T * np.outer(found.safe, found.safe),
-        found.safe[:, None] * root * (longer / np.exp(np.log(longer).mean())),
+        centre + shift * spread_by_column.told,
+        (vectors * values) @ vectors.T * np.outer(spread_by_column.safe, spread_by_column.safe),
+        spread_by_column.safe[:, None] * root * (longer / np.exp(np.log(longer).mean())),
     )
 
 
 def _response_apart(correlation: Floats) -> Floats:
-    """Return a root of a correlation matrix whose last column is of the response alone.
+    """Return a root of a correlation matrix whose last column affects the response only.
 
-    The length of a row is then that of its terms and of its residual, each for itself: where
-    residuals are symmetric, shortening by it leaves the line where it is, also where their spread
-    depends on the terms.
+    The norm of a row then depends on its terms and its residual separately: for symmetric residuals
+    clipping by the norm leaves the regression line unchanged, also under heteroscedasticity.
     """
     values, vectors = np.linalg.eigh(correlation[:-1, :-1])
     roots = np.sqrt(np.maximum(values, THINNEST))
@@ -129,59 +135,58 @@ def _response_apart(correlation: Floats) -> Floats:
     return root
 
 
-def tail(seen: Cells) -> Floats:
-    """Return told numbers of rows by length, and those to be feared beyond the last told cell.
+def tail(cells: Cells) -> Floats:
+    """Return detected counts by length, and assumed ones beyond the last detected cell.
 
-    They fall off by the power of the length by which the told ones do from their median on, times
-    what the cells beyond leave possible: their own size and one sd of it.
+    These fall off by the same power of the length as detected counts beyond their median, times the
+    largest size that the cells beyond allow: their estimate plus one sd.
     """
-    told = seen.told
-    on = np.flatnonzero(told)
-    if not len(on) or on[-1] == len(told) - 1:
-        return told
-    last = int(on[-1])
-    longer = np.cumsum(told[::-1])[::-1]
+    counts = cells.told
+    occupied = np.flatnonzero(counts)
+    if not len(occupied) or occupied[-1] == len(counts) - 1:
+        return counts
+    last = int(occupied[-1])
+    longer = np.cumsum(counts[::-1])[::-1]
     median = int(np.flatnonzero(longer >= longer[0] / 2)[-1])
     power = math.inf
     if last > median:
-        falls = math.log(longer[median] / told[last])
-        power = max(falls / math.log(seen.radii[last] / seen.radii[median]), SLOWEST)
-    ahead = told[last] * (seen.radii[last + 1 :] / seen.radii[last]) ** -power
+        falls = math.log(longer[median] / counts[last])
+        power = max(falls / math.log(cells.radii[last] / cells.radii[median]), SLOWEST)
+    ahead = counts[last] * (cells.radii[last + 1 :] / cells.radii[last]) ** -power
     square = float(ahead @ ahead)
     if square > 0:
-        size = (float(seen.counts[last + 1 :] @ ahead) + seen.sd * math.sqrt(square)) / square
-        told[last + 1 :] = min(max(size, 0.0), 1.0) * ahead
-    return told
+        size = (float(cells.counts[last + 1 :] @ ahead) + cells.sd * math.sqrt(square)) / square
+        counts[last + 1 :] = min(max(size, 0.0), 1.0) * ahead
+    return counts
 
 
 class Radius(NamedTuple):
-    """A radius, and the error of a coordinate of X'y by noise and by what is cut off."""
+    """A clipping radius, and the error of a coordinate of X'y from noise and clipping."""
 
     length: float
     error: float
 
 
-def radius(seen: Cells, columns: int, off: float, alike: float) -> Radius | None:
-    """Return where noise and what is cut off the squares of the rows are least.
+def radius(cells: Cells, columns: int, off: float, bias_fraction: float) -> Radius | None:
+    """Return the radius with the smallest error from noise and clipping.
 
-    `off` is the noise of an entry in the unit ball; of what is cut off, which lies in any of the
-    columns' directions, the share `alike` moves the coefficients in one. None where no row is told
-    of.
+    `off` is the noise sd of an entry in the unit ball; the fraction `bias_fraction` of the squares
+    cut off biases the coefficients in one direction. None where no cell is detected.
     """
-    if not seen.told.any():
+    if not cells.told.any():
         return None
-    squares = seen.radii**2
-    cut = np.maximum(squares - squares[:, None], 0.0) @ tail(seen)
-    errors = np.hypot(off * squares, alike / math.sqrt(columns) * cut)
+    squares = cells.radii**2
+    cut = np.maximum(squares - squares[:, None], 0.0) @ tail(cells)
+    errors = np.hypot(off * squares, bias_fraction / math.sqrt(columns) * cut)
     best = int(np.argmin(errors))
-    return Radius(float(seen.radii[best]), float(errors[best]))
+    return Radius(float(cells.radii[best]), float(errors[best]))
 
 
 def sensitivity_to_noise(covariance: Floats, axes: Floats) -> float:
-    """Return how far noise in moments along axes moves the coefficients.
+    """Return the effect of noise in moments along axes on the coefficients.
 
-    The root mean square over the coefficients of the last column on the others, each in its own
-    standard error, for the same noise in every entry of the second moment of u where the rows are
+    The root mean square over the coefficients of the last column on the others, each in units of
+    its standard error, for equal noise in every entry of the second moment of u where the rows are
     ``axes @ u``; up to a factor that is the same for all axes.
     """
     terms, response = covariance[:-1, :-1], covariance[:-1, -1]
@@ -189,5 +194,5 @@ def sensitivity_to_noise(covariance: Floats, axes: Floats) -> float:
         return float(np.linalg.norm(axes))
     inverse = np.linalg.inv(terms)
     residual = np.append(-inverse @ response, 1.0)
-    moved = np.square(inverse @ axes[:-1]).sum(axis=1) / np.diagonal(inverse)
-    return math.sqrt(float(moved.mean())) * float(np.linalg.norm(axes.T @ residual))
+    variances = np.square(inverse @ axes[:-1]).sum(axis=1) / np.diagonal(inverse)
+    return math.sqrt(float(variances.mean())) * float(np.linalg.norm(axes.T @ residual))

@@ -1,4 +1,4 @@
-"""Counts of cells in an order that have noise of their own each."""
+"""Counts of ordered cells with independent noise in each cell."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from dpmodels.postprocess.hierarchy import Hierarchy, line, shared_out, whole_cells
+from dpmodels.postprocess.hierarchy import Hierarchy, distribute, line, whole_cells
 from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, balanced, whole, whole_running
 from dpmodels.released import CountsRelease
 from dpmodels.typing import Floats, Integers
 
-# Choices: so many cells of a group, or nodes above them, are made whole at once, more of them from
-# the top down, with so many children a node.
+# Choices: most cells of a group, or nodes above them, that are rounded together; with more cells
+# rounding goes from the top down, with this many children per node.
 AT_ONCE = 16
 CHILDREN = 4
 _POWERS = (1, 2, 3, 4)
@@ -22,17 +22,16 @@ _POWERS = (1, 2, 3, 4)
 
 @dataclass(frozen=True, eq=False)
 class FlatCounts:
-    """Counts with independent noise, but for a public total that they share.
+    """Counts with independent noise, except that they may share a public total.
 
-    Whole counts of many cells in a line begin with a few long runs of them, whose running totals
-    are made to rise: the true ones do, so that no noise takes these farther away. From there they
-    go down by the sums of shorter runs: what cutting at 0 adds to a cell is taken from its
-    neighbours, not from all cells alike.
+    Integer counts of many cells in a row start from a few long runs, whose running totals are made
+    nondecreasing, like the true ones. From there they follow the sums of shorter runs: what
+    truncation at 0 adds to a cell is subtracted from its neighbours, not from all cells.
     """
 
     release: CountsRelease
     shape: tuple[int, ...]  # groups, cells
-    above: Hierarchy | None = None  # By which many are made whole where they are in no line
+    above: Hierarchy | None = None  # Nodes used for rounding if cells are not in a row
 
     unlawful = ""
 
@@ -52,7 +51,7 @@ class FlatCounts:
 
     @cached_property
     def whole(self) -> Integers:
-        """Of each group in turn, the incomplete rows last."""
+        """Integer counts by group, the incomplete rows last."""
         if self.shape[1] <= AT_ONCE:
             return whole(self._balanced, self.release.rows)
         if self.above is not None:
@@ -62,25 +61,30 @@ class FlatCounts:
         hierarchy = line(self.shape[1], CHILDREN)
         levels = hierarchy.sums(self.cells)
         top = max(place for place, size in enumerate(hierarchy.sizes) if size <= AT_ONCE)
-        made = whole_running(levels[top], self.incomplete, self.release.rows)
-        nodes = made[:-1].reshape(self.shape[0], -1)
-        cells = shared_out(nodes, hierarchy.starts[top:], levels[top + 1 :])
-        return np.append(cells.ravel(), made[-1])
+        totals_by_node = whole_running(levels[top], self.incomplete, self.release.rows)
+        nodes = totals_by_node[:-1].reshape(self.shape[0], -1)
+        cells = distribute(nodes, hierarchy.starts[top:], levels[top + 1 :])
+        return np.append(cells.ravel(), totals_by_node[-1])
 
-    def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
+    def spread(self, weights: Floats, other_groups: Floats = NO_WEIGHT) -> Spread:
         """Return the noise in sums of the cells of one group."""
-        own: Floats = np.asarray(weights, dtype=float)
-        return self._shared([(own**power).sum(axis=-1) for power in _POWERS], others)
+        weights_array: Floats = np.asarray(weights, dtype=float)
+        return self._shared(
+            [(weights_array**power).sum(axis=-1) for power in _POWERS], other_groups
+        )
 
     def along(
-        self, before: Floats, own: Floats, after: Floats, others: Floats = NO_WEIGHT
+        self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
     ) -> Spread:
-        """Return the noise in a sum a cell."""
-        at = np.arange(self.shape[1])
-        first, last = (np.asarray(one, dtype=float) for one in (before, after))
-        rest = len(at) - 1 - at
-        sums = [at * first**power + own**power + rest * last**power for power in _POWERS]
-        return self._shared(sums, others)
+        """Return the noise in one sum per cell."""
+        n_before = np.arange(self.shape[1])
+        first, last = (np.asarray(weight, dtype=float) for weight in (before, after))
+        n_after = len(n_before) - 1 - n_before
+        sums = [
+            n_before * first**power + cell_weight**power + n_after * last**power
+            for power in _POWERS
+        ]
+        return self._shared(sums, other_groups)
 
     def within(
         self,
@@ -88,23 +92,26 @@ class FlatCounts:
         stops: Integers,
         inside: Floats,
         outside: Floats,
-        others: Floats = NO_WEIGHT,
+        other_groups: Floats = NO_WEIGHT,
     ) -> Spread:
-        """Return the noise in ranges of cells, and what is outside them."""
-        held = stops - starts
-        rest = self.shape[1] - held
-        within, beyond = (np.asarray(one, dtype=float) for one in (inside, outside))
-        return self._shared([held * within**k + rest * beyond**k for k in _POWERS], others)
+        """Return the noise in sums with one weight inside a range of cells and one outside."""
+        n_inside = stops - starts
+        n_outside = self.shape[1] - n_inside
+        within, beyond = (np.asarray(weight, dtype=float) for weight in (inside, outside))
+        return self._shared(
+            [n_inside * within**k + n_outside * beyond**k for k in _POWERS], other_groups
+        )
 
-    def _shared(self, sums: Sequence[Floats], others: Floats) -> Spread:
-        """Take the part of the public total off, of sums of powers of the weights."""
-        beside = (self.shape[0] - 1) * self.shape[1]
-        one, two, three, four = (
-            own + beside * others**power for own, power in zip(sums, _POWERS, strict=True)
+    def _shared(self, sums: Sequence[Floats], other_groups: Floats) -> Spread:
+        """Adjust sums of powers of the weights for the public total."""
+        n_others = (self.shape[0] - 1) * self.shape[1]
+        first, second, third, fourth = (
+            power_sum + n_others * other_groups**power
+            for power_sum, power in zip(sums, _POWERS, strict=True)
         )
         if self.release.rows is None:
-            return Spread(two, four)
+            return Spread(second, fourth)
         counts = len(self._balanced)
-        mean = one / counts
-        fourths = four - 4 * mean * three + 6 * mean**2 * two - 3 * counts * mean**4
-        return Spread(two - counts * mean**2, fourths)
+        mean = first / counts
+        fourths = fourth - 4 * mean * third + 6 * mean**2 * second - 3 * counts * mean**4
+        return Spread(second - counts * mean**2, fourths)

@@ -1,4 +1,4 @@
-"""From a release of cells in an order to their counts, by which sums were released."""
+"""From a release of ordered cells to their counts, by the kind of released sums."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from dpmodels.postprocess.wavelet import WaveletCounts
 from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
 from dpmodels.typing import Floats, Integers
 
-# Weights of cells that are held at once: a choice.
+# Most weights of cells in memory at once: a choice.
 AT_ONCE = 2_000_000
 
 
 class Sums(NamedTuple):
-    """A kind of sums: how many of a group there are, by cells and fan-out, and what reads them."""
+    """A kind of sums: their number per group by cells and fan-out, and the class of counts."""
 
     numbers: Callable[[tuple[int, ...], int], int]
     counts: Callable[[SumsRelease], OrderedCounts]
@@ -41,7 +41,7 @@ SUMS: Final[Mapping[str, Sums]] = {
 def ordered(
     release: CountsRelease | SumsRelease | RunsRelease, shape: tuple[int, ...]
 ) -> OrderedCounts:
-    """Return the counts of a table of so many groups, and cells of each variable."""
+    """Return the counts of a table; `shape` is the number of groups, then cells by variable."""
     if isinstance(release, CountsRelease):
         return FlatCounts(release, shape) if len(shape) == 2 else plane_counts(release, shape)
     if isinstance(release, RunsRelease):
@@ -50,7 +50,7 @@ def ordered(
 
 
 def numbers(release: SumsRelease) -> int:
-    """Return how many numbers a release of such a shape has, the incomplete rows among them."""
+    """Return the number of values in a release, including the incomplete rows."""
     groups, *cells = release.shape
     return groups * SUMS[release.sums].numbers(tuple(cells), release.fanout) + 1
 
@@ -61,23 +61,27 @@ def within(
     stops: Integers,
     inside: Floats,
     outside: Floats,
-    others: Floats = NO_WEIGHT,
+    other_groups: Floats = NO_WEIGHT,
 ) -> Spread:
-    """Return the noise in ranges of cells as :class:`RangedCounts` do, whatever the counts.
+    """Return the noise in ranges of cells as :class:`RangedCounts` does, for any counts.
 
-    A range may be empty here.
+    Ranges may be empty here.
     """
     size, empty = counts.cells.shape[1], stops <= starts
     inside = np.where(empty, outside, inside)
     starts = np.minimum(starts, size - 1)
     stops = np.where(empty, starts + 1, stops)
     if isinstance(counts, RangedCounts):
-        return counts.within(starts, stops, inside, outside, others)
-    at, many = np.arange(size), max(AT_ONCE // size, 1)
-    each = np.broadcast_arrays(starts, stops, inside, outside, others)
-    found = []
-    for first in range(0, len(starts), many):
-        start, stop, one, other, beside = (own[first : first + many, None] for own in each)
-        held = (at >= start) & (at < stop)
-        found.append(counts.spread(np.where(held, one, other), beside[:, 0]))
-    return Spread(*map(np.concatenate, zip(*found, strict=True)))
+        return counts.within(starts, stops, inside, outside, other_groups)
+    at, block = np.arange(size), max(AT_ONCE // size, 1)
+    arrays = np.broadcast_arrays(starts, stops, inside, outside, other_groups)
+    spreads = []
+    for first in range(0, len(starts), block):
+        start, stop, inside_block, outside_block, groups_block = (
+            array[first : first + block, None] for array in arrays
+        )
+        is_inside = (at >= start) & (at < stop)
+        spreads.append(
+            counts.spread(np.where(is_inside, inside_block, outside_block), groups_block[:, 0])
+        )
+    return Spread(*map(np.concatenate, zip(*spreads, strict=True)))

@@ -1,10 +1,9 @@
 """Ridge and lasso from a Gram matrix: coefficients by penalty.
 
-Of a positive definite Gram matrix ``G`` and cross products ``c``, both over the number of rows, the
-ridge is where ``½ b'Gb - c'b + ½ λ b'b`` is least, the lasso where ``½ b'Gb - c'b + λ Σ|b|`` is.
-The lasso is found one coordinate after the other [1]_. After each turn
-the equations of the slopes that are not 0 are solved, as far as these keep their signs: that makes
-the sum less too, and ends where the conditions of optimality hold.
+For a positive definite Gram matrix ``G`` and cross products ``c``, both over the number of rows,
+ridge minimises ``½ b'Gb - c'b + ½ λ b'b``, the lasso ``½ b'Gb - c'b + λ Σ|b|``. The lasso uses
+coordinate descent [1]_. After each sweep the equations of the nonzero slopes are solved as far as
+these keep their signs, which lowers the objective too; it ends at the conditions of optimality.
 
 .. [1] Friedman, J., Hastie, T. and Tibshirani, R. (2010). "Regularization paths for generalized
    linear models via coordinate descent." Journal of Statistical Software 33(1), 1-22.
@@ -18,9 +17,9 @@ import numpy as np
 
 from dpmodels.typing import Floats
 
-# A choice: turns over all slopes at the most.
+# Most sweeps over all slopes: a choice.
 TURNS = 200
-# Of the largest product in the conditions of optimality, what may be rounding.
+# Relative rounding error in the conditions of optimality.
 _ROUNDING = 1e-11
 
 
@@ -32,24 +31,24 @@ def ridge_path(gram: Floats, cross: Floats, penalties: Floats) -> tuple[Floats, 
 
 
 def lasso_path(gram: Floats, cross: Floats, penalties: Floats) -> tuple[Floats, Floats]:
-    """Return slopes by penalty, and how many are not 0; each starts where the one before ended."""
+    """Return slopes by penalty, and the number of nonzero ones; each starts from the one before."""
     slopes = np.zeros((len(penalties), len(cross)))
-    own = np.zeros(len(cross))
+    current = np.zeros(len(cross))
     for place, penalty in enumerate(penalties.tolist()):
-        own = slopes[place] = _lasso(gram, cross, penalty, own)
+        current = slopes[place] = _lasso(gram, cross, penalty, current)
     return slopes, np.count_nonzero(slopes, axis=1).astype(float)
 
 
 def _lasso(gram: Floats, cross: Floats, penalty: float, start: Floats) -> Floats:
     slopes, left = start.copy(), cross - gram @ start
-    own = np.diagonal(gram).tolist()
+    squares = np.diagonal(gram).tolist()
     for _ in range(TURNS):
-        for at, square in enumerate(own):
-            alone = float(left[at]) + square * float(slopes[at])
-            moved = math.copysign(max(abs(alone) - penalty, 0.0), alone) / square
-            if moved != slopes[at]:
-                left -= gram[at] * (moved - slopes[at])
-                slopes[at] = moved
+        for column, square in enumerate(squares):
+            target = float(left[column]) + square * float(slopes[column])
+            slope = math.copysign(max(abs(target) - penalty, 0.0), target) / square
+            if slope != slopes[column]:
+                left -= gram[column] * (slope - slopes[column])
+                slopes[column] = slope
         slopes = _of_signs(gram, cross, penalty, slopes)
         if _is_least(gram, cross, penalty, slopes):
             break
@@ -58,22 +57,24 @@ def _lasso(gram: Floats, cross: Floats, penalty: float, start: Floats) -> Floats
 
 
 def _of_signs(gram: Floats, cross: Floats, penalty: float, slopes: Floats) -> Floats:
-    """Return the best slopes of these signs or 0, from some on: a slope that gets to 0 stays."""
+    """Return the best slopes with the signs of `slopes`; a slope that reaches 0 stays there."""
     while True:
-        kept = np.flatnonzero(slopes)
-        signs, ends = np.sign(slopes[kept]), np.zeros_like(slopes)
-        ends[kept] = np.linalg.solve(gram[np.ix_(kept, kept)], cross[kept] - penalty * signs)
-        turned = kept[ends[kept] * signs < 0]
-        if not len(turned) or penalty == 0:
+        active = np.flatnonzero(slopes)
+        signs, ends = np.sign(slopes[active]), np.zeros_like(slopes)
+        ends[active] = np.linalg.solve(
+            gram[np.ix_(active, active)], cross[active] - penalty * signs
+        )
+        flipped = active[ends[active] * signs < 0]
+        if not len(flipped) or penalty == 0:
             return ends
-        shares = slopes[turned] / (slopes[turned] - ends[turned])
+        shares = slopes[flipped] / (slopes[flipped] - ends[flipped])
         slopes = slopes + shares.min() * (ends - slopes)
-        slopes[turned[np.argmin(shares)]] = 0.0
+        slopes[flipped[np.argmin(shares)]] = 0.0
 
 
 def _is_least(gram: Floats, cross: Floats, penalty: float, slopes: Floats) -> bool:
-    """Whether slopes fulfil the conditions of optimality, but for rounding."""
+    """Whether slopes satisfy the conditions of optimality up to rounding."""
     left = cross - gram @ slopes
-    own = np.where(slopes == 0, np.clip(left, -penalty, penalty), penalty * np.sign(slopes))
+    subgradient = np.where(slopes == 0, np.clip(left, -penalty, penalty), penalty * np.sign(slopes))
     largest = np.abs(cross) + np.abs(gram) @ np.abs(slopes)
-    return bool(np.abs(left - own).max() <= _ROUNDING * largest.max())
+    return bool(np.abs(left - subgradient).max() <= _ROUNDING * largest.max())

@@ -1,13 +1,13 @@
-"""Nodes above the cells of a plane: blocks of b by b nodes under each, level by level.
+"""Nodes above the cells of a plane: each has blocks of b by b nodes below it, level by level.
 
-Cells are put in an order in which the children of every node stand together, so that all that is
-said of a :class:`~dpmodels.postprocess.hierarchy.Hierarchy` holds for the plane.
+Cells are ordered such that the children of every node are adjacent, so a
+:class:`~dpmodels.postprocess.hierarchy.Hierarchy` applies to the plane.
 
-*Theorem.* Let the blocks of one level be of equally many cells. By least squares a block stands in
-the sum over a rectangle with the share a of its cells that are inside, which is a product of two
-shares, one along each axis. A node with B children, whose best counts have the variance u each,
-adds ``u (sum a_c² - B A²)`` to the variance of the sum, and A is the mean of the a_c. So with S the
-sum of ``E a²`` over the blocks of a level, over all rectangles, the mean rectangle has the variance
+*Theorem.* Let the blocks of one level have equally many cells. In the least-squares sum over a
+rectangle a block has as weight a the fraction of its cells inside, a product of two fractions, one
+along each axis. A node with B children, whose best estimates have the variance u each, adds ``u
+(sum a_c² - B A²)`` to the variance of the sum, A the mean of the a_c. So with S the sum of ``E a²``
+over the blocks of a level, over all rectangles, the mean rectangle has the variance
 
     u_1 S_1 + sum over levels l > 1 of u_l (S_l - B_l S_(l-1)),
 
@@ -38,19 +38,19 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """The nodes above cells in rows and columns; `place` is where in the order each cell stands."""
+    """The nodes above cells in rows and columns; `place` is the position of each cell."""
 
     hierarchy: Hierarchy
     place: NDArray[np.intp]  # shape (rows, columns)
 
     @property
     def order(self) -> NDArray[np.intp]:
-        """Which cell, row by row, stands at each place."""
+        """The cell, counted row by row, at each position."""
         return np.argsort(self.place.ravel())
 
 
 def plane(shape: Sizes, side: int) -> Plane:
-    """Put nodes above cells in a plane, of `side` by `side` children each, or nearly so.
+    """Build the nodes above cells in a plane, with about `side` by `side` children each.
 
     >>> plane((4, 4), 2).place.tolist()
     [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]
@@ -63,9 +63,10 @@ def plane(shape: Sizes, side: int) -> Plane:
         children = np.empty(place.size, dtype=np.intp)
         children[place] = width[0][:, None] * width[1]
         began = np.cumsum(children) - children
-        parent = [np.repeat(np.arange(len(own)), own) for own in width]
+        parent = [np.repeat(np.arange(len(sizes)), sizes) for sizes in width]
         row, column = (
-            np.arange(size) - own[at] for size, own, at in zip(below, first, parent, strict=True)
+            np.arange(size) - first_cell[block]
+            for size, first_cell, block in zip(below, first, parent, strict=True)
         )
         within = row[:, None] * width[1][parent[1]] + column
         place = began[place[np.ix_(*parent)]] + within
@@ -74,42 +75,44 @@ def plane(shape: Sizes, side: int) -> Plane:
 
 
 def block_sizes(shape: Sizes, side: int) -> tuple[Sizes, ...]:
-    """Return how many blocks each level has along each axis, the top one first.
+    """Return the number of blocks of each level along each axis, the top level first.
 
     >>> block_sizes((16, 6), 4)
     ((4, 2), (16, 6))
     """
     levels = [shape]
     while max(levels[-1]) > side:
-        levels.append(tuple(-(-own // side) for own in levels[-1]))
+        levels.append(tuple(-(-n_blocks // side) for n_blocks in levels[-1]))
     return tuple(reversed(levels))
 
 
 def block_starts(shape: Sizes, side: int, level: int) -> tuple[NDArray[np.intp], ...]:
-    """Return at which cell of each axis the blocks of a level start.
+    """Return the cell of each axis at which the blocks of a level start.
 
-    >>> [own.tolist() for own in block_starts((16, 6), 4, 0)]
+    >>> [starts.tolist() for starts in block_starts((16, 6), 4, 0)]
     [[0, 4, 8, 12], [0, 3]]
     """
-    starts = tuple(np.arange(own, dtype=np.intp) for own in shape)
+    starts = tuple(np.arange(n_cells, dtype=np.intp) for n_cells in shape)
     levels = block_sizes(shape, side)[level:]
     for above, below in reversed(list(pairwise(levels))):
-        firsts = (_blocks(*own)[0] for own in zip(above, below, strict=True))
-        starts = tuple(own[first] for own, first in zip(starts, firsts, strict=True))
+        firsts = (_blocks(*sizes)[0] for sizes in zip(above, below, strict=True))
+        starts = tuple(
+            axis_starts[first] for axis_starts, first in zip(starts, firsts, strict=True)
+        )
     return starts
 
 
 def _blocks(above: int, below: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where the children of each block of an axis start, and how many there are."""
+    """Return the first child of each block of an axis, and the number of children."""
     starts = np.arange(above, dtype=np.intp) * below // above
     return starts, np.diff(starts, append=below)
 
 
 def best_side(shape: Sizes, *, squared: bool) -> int:
-    """Return the side of the blocks for the least mean variance of a rectangle.
+    """Return the side of the blocks with the smallest mean variance of a rectangle.
 
-    The variance of a count grows with the square of the number of levels where `squared`, as that
-    of Laplace noise does, else with the number.
+    The variance of a count grows with the square of the number of levels if `squared`, as for
+    Laplace noise, else with the number.
 
     >>> best_side((256, 256), squared=True), best_side((2048, 2048), squared=True)
     (16, 13)
@@ -118,51 +121,51 @@ def best_side(shape: Sizes, *, squared: bool) -> int:
     sides = {
         max(math.ceil(round(longest ** (1 / h), 9)), 2) for h in range(1, longest.bit_length())
     }
-    found = [
-        (rectangle_counts(shape, own) * float(len(block_sizes(shape, own))) ** power, own)
-        for own in sides or {2}
+    candidates = [
+        (rectangle_counts(shape, side) * float(len(block_sizes(shape, side))) ** power, side)
+        for side in sides or {2}
     ]
-    return int(min(found)[1])
+    return int(min(candidates)[1])
 
 
 @lru_cache(maxsize=256)
 def rectangle_counts(shape: Sizes, side: int) -> float:
-    """Return how many counts the mean rectangle has the variance of, by least squares.
+    """Return the mean variance of a rectangle by least squares, in units of one count's variance.
 
-    Exact where all blocks of a level have equally many cells.
+    Exact if all blocks of a level have equally many cells.
 
-    >>> rectangle_counts((4, 4), 4)  # of cells alone: those of the mean rectangle
+    >>> rectangle_counts((4, 4), 4)  # without blocks: the mean number of cells of a rectangle
     4.0
     """
     levels = block_sizes(shape, side)
-    sums = [math.prod(map(_mean_squares, shape, own)) for own in levels]
+    sums = [math.prod(map(_mean_squares, shape, n_blocks)) for n_blocks in levels]
     children = [math.prod(below) / math.prod(above) for above, below in pairwise(levels)]
     variances = [1.0]
-    for own in reversed(children):
-        variances.append(own * variances[-1] / (1 + own * variances[-1]))
+    for n_children in reversed(children):
+        variances.append(n_children * variances[-1] / (1 + n_children * variances[-1]))
     variances.reverse()
-    each = zip(variances[1:], sums[1:], children, sums, strict=False)
-    return float(variances[0] * sums[0] + sum(u * (s - b * a) for u, s, b, a in each))
+    terms = zip(variances[1:], sums[1:], children, sums, strict=False)
+    return float(variances[0] * sums[0] + sum(u * (s - b * a) for u, s, b, a in terms))
 
 
 @lru_cache(maxsize=256)
 def _mean_squares(cells: int, blocks: int) -> float:
-    """Return the sum over blocks of an axis of the mean squared share inside a range of cells.
+    """Return the sum over blocks of an axis of the mean squared fraction inside a range of cells.
 
-    Over all ranges; of these ``(i + 1) (cells - j)`` hold both the cells i <= j.
+    The mean is over all ranges; ``(i + 1) (cells - j)`` of them contain both cells i <= j.
     """
     starts, width = _blocks(blocks, cells)
     at = np.arange(cells, dtype=float)
     running = np.concatenate([[0.0], np.cumsum(at + 1)])
     before = running[:-1] - np.repeat(running[starts], width)
     pairs: Floats = (2 * before + at + 1) * (cells - at)
-    held = np.add.reduceat(pairs, starts) / width.astype(float) ** 2
-    return float(held.sum()) / (cells * (cells + 1) / 2)
+    squares = np.add.reduceat(pairs, starts) / width.astype(float) ** 2
+    return float(squares.sum()) / (cells * (cells + 1) / 2)
 
 
-# Counts of the cells of a plane, row by row, whatever order they were made in.
+# Counts of the cells of a plane, row by row.
 
-# A choice: so many cells a side of the blocks by which noisy counts of cells are made whole.
+# Side, in cells, of the blocks used to round noisy counts to integers: a choice.
 SIDE = 4
 
 
@@ -170,13 +173,13 @@ SIDE = 4
 class PlaneCounts:
     """Counts by group and cell, the last variable fastest."""
 
-    made: OrderedCounts  # in the order of the plane's blocks
+    block_counts: OrderedCounts  # in the order of the plane's blocks
     blocks: Plane
 
     @property
     def unlawful(self) -> str:
-        """Why the noise of sums has no known law; empty where it has one."""
-        return self.made.unlawful
+        """Why the noise distribution of sums is unknown; empty if it is known."""
+        return self.block_counts.unlawful
 
     @cached_property
     def _place(self) -> NDArray[np.intp]:
@@ -189,91 +192,99 @@ class PlaneCounts:
     @cached_property
     def cells(self) -> Floats:
         """Shape (groups, cells)."""
-        return self.made.cells[:, self._place]
+        return self.block_counts.cells[:, self._place]
 
     @property
     def incomplete(self) -> float:
         """Number of incomplete rows."""
-        return self.made.incomplete
+        return self.block_counts.incomplete
 
     @cached_property
     def whole(self) -> Integers:
-        """Of each group in turn, the incomplete rows last."""
-        own = self.made.whole
-        cells = own[:-1].reshape(-1, len(self._place))[:, self._place]
-        return np.append(cells.ravel(), own[-1])
+        """Integer counts by group, the incomplete rows last."""
+        counts = self.block_counts.whole
+        cells = counts[:-1].reshape(-1, len(self._place))[:, self._place]
+        return np.append(cells.ravel(), counts[-1])
 
-    def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
+    def spread(self, weights: Floats, other_groups: Floats = NO_WEIGHT) -> Spread:
         """Return the noise in sums of the cells of one group."""
-        return self.made.spread(np.asarray(weights, dtype=float)[..., self._order], others)
+        return self.block_counts.spread(
+            np.asarray(weights, dtype=float)[..., self._order], other_groups
+        )
 
     def along(
-        self, before: Floats, own: Floats, after: Floats, others: Floats = NO_WEIGHT
+        self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
     ) -> Spread:
-        """Return the noise in a sum a cell, in which all other cells have one weight."""
+        """Return the noise in one sum per cell, in which all other cells have the same weight."""
         assert np.array_equal(before, after), "a plane has no cells before a cell and after it"
-        rest, each, beside = (self._turned(one) for one in (before, own, others))
-        found = self.made.along(rest, each, rest, beside)
-        return Spread(found.squares[self._place], found.fourths[self._place])
+        rest, cell, beside = (
+            self._in_block_order(weight) for weight in (before, cell_weight, other_groups)
+        )
+        noise = self.block_counts.along(rest, cell, rest, beside)
+        return Spread(noise.squares[self._place], noise.fourths[self._place])
 
-    def _turned(self, values: Floats) -> Floats:
-        """Put one value a cell in the order of the blocks; a number stays."""
-        given = np.asarray(values)
-        return given[self._order] if given.ndim else given
+    def _in_block_order(self, values: Floats) -> Floats:
+        """Reorder values by cell to the order of the blocks; return a single number unchanged."""
+        array = np.asarray(values)
+        return array[self._order] if array.ndim else array
 
 
 def plane_counts(
     release: CountsRelease | SumsRelease, shape: tuple[int, ...] | None = None
 ) -> PlaneCounts:
-    """Return the counts of a release of so many groups, rows and columns."""
+    """Return the counts of a release with `shape` groups, rows and columns."""
     if isinstance(release, SumsRelease):
         blocks = plane(release.shape[1:], release.fanout)
         return PlaneCounts(TreeCounts(release, blocks.hierarchy), blocks)
     groups, *sides = shape or ()
     blocks = plane(tuple(sides), SIDE)
     cells = release.values[:-1].reshape(groups, -1)[:, blocks.order]
-    turned = replace(release, values=np.append(cells.ravel(), release.values[-1]))
-    return PlaneCounts(FlatCounts(turned, cells.shape, blocks.hierarchy), blocks)
+    reordered = replace(release, values=np.append(cells.ravel(), release.values[-1]))
+    return PlaneCounts(FlatCounts(reordered, cells.shape, blocks.hierarchy), blocks)
 
 
-# Where in a plane counts are told from noise, each place as finely as its rows allow.
+# Density of counts over a plane, at the finest resolution at which counts exceed their noise.
 
 
 class Blocks(NamedTuple):
-    """Larger blocks of a plane: where each starts along both axes, in the finest ones."""
+    """Blocks of a plane, as groups of its finest blocks."""
 
-    starts: tuple[NDArray[np.intp], ...]
-    finest: tuple[int, ...]  # how many finest blocks there are
-    width: float  # what the noise in the count of one stays within
+    starts: tuple[NDArray[np.intp], ...]  # first finest block of each, along both axes
+    finest: tuple[int, ...]  # number of finest blocks along each axis
+    width: float  # bound on the noise in the count of one block
 
     def sums(self, values: Floats) -> Floats:
         """Return sums over the blocks."""
-        for axis, own in enumerate(self.starts):
-            values = np.add.reduceat(values, own, axis=axis)
+        for axis, starts in enumerate(self.starts):
+            values = np.add.reduceat(values, starts, axis=axis)
         return values
 
     def within(self, values: Floats) -> Floats:
-        """Give every finest block what the block has that it is in."""
-        for axis, (own, size) in enumerate(zip(self.starts, self.finest, strict=True)):
-            values = np.repeat(values, np.diff(own, append=size), axis=axis)
+        """Return for every finest block the value of the block that contains it."""
+        for axis, (starts, size) in enumerate(zip(self.starts, self.finest, strict=True)):
+            values = np.repeat(values, np.diff(starts, append=size), axis=axis)
         return values
 
 
 def told_density(counts: Floats, sizes: Floats, levels: Iterable[Blocks]) -> Floats:
-    """Return counts by size of the finest blocks that are told, elsewhere of larger ones.
+    """Return count divided by size for the finest blocks whose counts exceed their noise.
 
-    `levels` begin with the finest blocks themselves. What is told at one level is taken out of the
-    counts and the sizes of the next, with its noise; nan where nothing is told at any.
+    `levels` begin with the finest blocks. Blocks detected at one level are removed from the counts
+    and sizes of the next, coarser one, which inherits their noise; nan where no level detects any.
     """
     density = np.full(counts.shape, np.nan)
-    left, room, noise = counts.copy(), sizes.astype(float), np.zeros(counts.shape)
-    for own in levels:
-        sums, sizes_left, beside = map(own.sums, (left, room, noise))
-        told = (sums > np.sqrt(own.width**2 + beside)) & (sizes_left > 0)
-        each = np.divide(sums, sizes_left, out=np.full(sums.shape, np.nan), where=told)
-        painted = own.within(each)
-        here = np.isnan(density) & ~np.isnan(painted)
-        density[here] = painted[here]
-        shared = own.width**2 / np.maximum(own.sums(here.astype(float)), 1.0)
-        noise[here], left[here], room[here] = own.within(shared)[here], 0.0, 0.0
+    counts_left, free_sizes, noise = counts.copy(), sizes.astype(float), np.zeros(counts.shape)
+    for blocks in levels:
+        sums, sizes_left, beside = map(blocks.sums, (counts_left, free_sizes, noise))
+        detected = (sums > np.sqrt(blocks.width**2 + beside)) & (sizes_left > 0)
+        block_density = np.divide(sums, sizes_left, out=np.full(sums.shape, np.nan), where=detected)
+        painted = blocks.within(block_density)
+        is_new = np.isnan(density) & ~np.isnan(painted)
+        density[is_new] = painted[is_new]
+        shared = blocks.width**2 / np.maximum(blocks.sums(is_new.astype(float)), 1.0)
+        noise[is_new], counts_left[is_new], free_sizes[is_new] = (
+            blocks.within(shared)[is_new],
+            0.0,
+            0.0,
+        )
     return density

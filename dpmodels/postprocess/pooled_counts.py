@@ -1,18 +1,17 @@
-"""Counts of cells in an order, pooled where the counts of runs do not show them to be uneven.
+"""Counts of ordered cells, pooled over runs in which noisy counts show no differences.
 
-Cells are halved and halved again; some nodes have a noisy count, others none. A node is *pooled*
-if all its cells have the same count, else it is *cut* in its halves. The pools are those that make
-the sum of squared errors of all noisy counts, each over its variance, plus `PENALTY` for every cut,
-as small as a pass from the lowest level up can.
+The cells are split in halves repeatedly; some nodes have a noisy count. A node is *pooled* if all
+its cells have the same count, else it is *cut* into its halves. A pass from the lowest level up
+chooses the pools to minimise the sum of squared errors of all noisy counts, each over its variance,
+plus `PENALTY` for every cut.
 
-*Lemma.* Let the errors of what is below a node, as a function of its own sum T, be ``c + p (T -
-z)²`` at their least. Pooled halves with ``a T`` each, a their shares of the cells, add up to the
-same form, as do halves that are cut, for which ``1 / p`` is the sum of theirs; so does a noisy
-count y of variance ``1 / i``, which adds ``i p / (i + p) (y - z)²`` to c. So one number decides at
-each node, c pooled against c cut.
+*Lemma.* Let the smallest error of all below a node, as a function of the node's sum T, be ``c + p
+(T - z)²``. Pooled halves with ``a T`` each, a their fractions of the cells, add up to the same
+form, as do halves that are cut, for which ``1 / p`` is the sum of theirs; a noisy count y of
+variance ``1 / i`` adds ``i p / (i + p) (y - z)²`` to c. So each node compares c pooled with c cut.
 
-Where noise goes to 0 every count goes to the exact one: pools of which two halves differ cost more
-than any penalty. What is pooled depends on the counts, so the noise of a sum has no known law.
+As the noise goes to 0 every count converges to the exact one: pooling halves that differ costs more
+than any penalty. The pools depend on the noise, so the noise distribution of sums is unknown.
 
 .. [1] Donoho, D. L. (1997). "CART and best-ortho-basis: a connection." Annals of Statistics.
 """
@@ -30,12 +29,12 @@ from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, whole
 from dpmodels.released import RunsRelease
 from dpmodels.typing import Floats, Integers
 
-# Of squared noise sds: halves differ if they do by more than two of them. A choice.
+# Penalty of a cut in squared noise sds: halves differ if by more than two sds. A choice.
 PENALTY = 4.0
 
 
 class Fit(NamedTuple):
-    """The least errors of what is below nodes, as a function of their sums T: c + p (T - z)²."""
+    """The smallest errors of all below nodes, as functions of their sums T: c + p (T - z)²."""
 
     c: Floats
     p: Floats
@@ -44,7 +43,7 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PooledCounts:
-    """Counts of cells in an order, pooled where they are not shown to be uneven."""
+    """Counts of ordered cells, pooled over runs in which noisy counts show no differences."""
 
     release: RunsRelease
 
@@ -63,15 +62,15 @@ class PooledCounts:
         ):
             pooled = _with(_pooled(pooled, widths), precision, count)
             cut = _with(_cut(best, widths), precision, count)
-            further = pooled.c > cut.c
-            best = Fit(*(np.where(further, *pair) for pair in zip(cut, pooled, strict=True)))
+            is_cut = pooled.c > cut.c
+            best = Fit(*(np.where(is_cut, *pair) for pair in zip(cut, pooled, strict=True)))
             fits.append(best)
-            cuts.append(further)
+            cuts.append(is_cut)
         return tuple(reversed(fits)), tuple(reversed(cuts))
 
     @cached_property
     def _sums(self) -> Floats:
-        """Numbers of rows by group, last the incomplete ones; they agree with a public total."""
+        """Numbers of rows by group, the incomplete rows last; consistent with a public total."""
         top = self._best[0][0]
         sums = np.append(top.z[:, 0], self.release.values[-1])
         if self.release.rows is None:
@@ -81,14 +80,14 @@ class PooledCounts:
 
     @cached_property
     def _shared(self) -> tuple[Floats, int]:
-        """Counts of cells, shape (groups, cells), and the number of pools."""
+        """Counts of cells, shape (groups, cells), and the number of pooled runs."""
         fits, cuts = self._best
         sums = np.maximum(self._sums[:-1, None], 0.0)
         split = np.ones(sums.shape, dtype=bool)
         pools = 0
-        for best, own, widths in zip(fits[1:], cuts[:-1], self._halves.widths[1:], strict=True):
-            pools += int((split & ~own).sum())
-            split = split & own
+        for best, is_cut, widths in zip(fits[1:], cuts[:-1], self._halves.widths[1:], strict=True):
+            pools += int((split & ~is_cut).sum())
+            split = split & is_cut
             sums = np.where(
                 np.repeat(split, 2, axis=1), _shared_out(sums, best), _evenly(sums, widths)
             )
@@ -97,20 +96,20 @@ class PooledCounts:
 
     @property
     def cells(self) -> Floats:
-        """Shape (groups, cells); not negative, and the same within a pool."""
+        """Shape (groups, cells); nonnegative, and equal within a pool."""
         return self._shared[0]
 
     @property
     def pools(self) -> int:
-        """How many runs the cells were pooled into."""
+        """Number of runs that the cells were pooled into."""
         return self._shared[1]
 
     @property
     def unlawful(self) -> str:
-        """Why the noise of sums has no known law: what was pooled depends on it."""
+        """Why the noise distribution of sums is unknown: pooling depends on the noise."""
         return (
-            f"the bins were pooled into {self.pools:,} runs, in which noisy counts show no "
-            "differences, and what these show depends on their noise."
+            f"the bins were pooled into {self.pools:,} runs in which noisy counts show no "
+            "differences, so the runs depend on the noise."
         )
 
     @property
@@ -120,7 +119,7 @@ class PooledCounts:
 
     @cached_property
     def whole(self) -> Integers:
-        """Of each group in turn, the incomplete rows last: running sums are rounded."""
+        """Integer counts by group, the incomplete rows last: running sums are rounded."""
         sums = np.append(self.cells.sum(axis=1), self.incomplete)
         totals = whole(sums, self.release.rows)
         running = np.minimum(np.rint(np.cumsum(self.cells, axis=1)), totals[:-1, None])
@@ -128,14 +127,14 @@ class PooledCounts:
         counts = np.diff(running, axis=1, prepend=0.0).astype(np.int64)
         return np.append(counts.ravel(), totals[-1])
 
-    def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
-        """Return nan: the noise of sums has no known law."""
+    def spread(self, weights: Floats, other_groups: Floats = NO_WEIGHT) -> Spread:
+        """Return nan: the noise distribution of sums is unknown."""
         return _unknown(np.shape(weights)[:-1])
 
     def along(
-        self, before: Floats, own: Floats, after: Floats, others: Floats = NO_WEIGHT
+        self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
     ) -> Spread:
-        """Return nan, a sum a cell."""
+        """Return nan for one sum per cell."""
         return _unknown(self.release.shape[1:])
 
 
@@ -144,30 +143,32 @@ def _unknown(shape: tuple[int, ...]) -> Spread:
 
 
 def by_node(release: RunsRelease, halves: Halves) -> tuple[list[Floats], list[Floats]]:
-    """Return of all nodes the precision of their noisy counts, and these counts, level by level.
+    """Return the noisy counts of all nodes and their precisions, level by level.
 
-    Both have the shape (groups, nodes); where a node was counted twice its counts are made one,
-    and where it was not counted both are 0.
+    Both have the shape (groups, nodes); repeated counts of a node are averaged by precision, and
+    both are 0 for a node without a count.
     """
     groups, cells = release.shape
     shapes = [(groups, 1 << level) for level in range(halves.lowest + 1)]
     precisions, totals = ([np.zeros(shape) for shape in shapes] for _ in range(2))
-    ends = np.cumsum(release.sizes)[:-1]
-    steps = (np.split(own, ends)[:-1] for own in (release.values, release.starts.astype(np.int64)))
+    edges = np.cumsum(release.sizes)[:-1]
+    steps = (
+        np.split(array, edges)[:-1] for array in (release.values, release.starts.astype(np.int64))
+    )
     terms = zip(*steps, release.levels[:-1], release.noise_sds[:-1], strict=True)
     for values, starts, level, noise_sd in terms:
         group, start = np.divmod(starts, cells)
-        at = group, halves.node(level, start)
-        precisions[level][at] += noise_sd**-2
-        totals[level][at] += noise_sd**-2 * values
-    counts = [_over(*own) for own in zip(totals, precisions, strict=True)]
+        node = group, halves.node(level, start)
+        precisions[level][node] += noise_sd**-2
+        totals[level][node] += noise_sd**-2 * values
+    counts = [_over(*ratio) for ratio in zip(totals, precisions, strict=True)]
     return precisions, counts
 
 
-def _over(above: Floats, below: Floats) -> Floats:
-    """Divide where there is something to divide by; 0 elsewhere."""
-    found: Floats = np.zeros(np.broadcast_shapes(above.shape, below.shape))
-    return np.divide(above, below, out=found, where=below > 0)
+def _over(numerator: Floats, denominator: Floats) -> Floats:
+    """Divide where the denominator is positive; 0 elsewhere."""
+    quotient: Floats = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
+    return np.divide(numerator, denominator, out=quotient, where=denominator > 0)
 
 
 def _halves(values: NDArray[np.generic]) -> Floats:
@@ -176,40 +177,40 @@ def _halves(values: NDArray[np.generic]) -> Floats:
 
 
 def _shares(widths: Integers) -> Floats:
-    """Return the shares of the cells of every node that its halves have."""
-    own = _halves(widths)
-    return _over(own, own.sum(axis=-1, keepdims=True))
+    """Return the fractions of the cells of every node in its halves."""
+    halves = _halves(widths)
+    return _over(halves, halves.sum(axis=-1, keepdims=True))
 
 
 def _pooled(below: Fit, widths: Integers) -> Fit:
-    """Return the fits of nodes whose cells are all alike."""
+    """Return the fits of nodes whose cells all have the same count."""
     shares = _shares(widths)
     precisions = _halves(below.p) * shares**2
     sums = _over(_halves(below.z), shares)
     p = precisions.sum(axis=-1)
-    apart = _over(precisions.prod(axis=-1), p) * np.diff(sums, axis=-1)[..., 0] ** 2
-    return Fit(_halves(below.c).sum(axis=-1) + apart, p, _over((precisions * sums).sum(-1), p))
+    difference = _over(precisions.prod(axis=-1), p) * np.diff(sums, axis=-1)[..., 0] ** 2
+    return Fit(_halves(below.c).sum(axis=-1) + difference, p, _over((precisions * sums).sum(-1), p))
 
 
 def _cut(below: Fit, widths: Integers) -> Fit:
-    """Return the fits of nodes whose halves have sums of their own; a single cell has one."""
+    """Return the fits of nodes whose halves have separate sums; a single cell has one."""
     real = _halves(widths) > 0
     precisions = _halves(below.p)
-    known = ((precisions > 0) | ~real).all(axis=-1)
+    is_identified = ((precisions > 0) | ~real).all(axis=-1)
     variances = _over(np.ones(1), precisions).sum(axis=-1)
     c = _halves(below.c).sum(axis=-1) + PENALTY * real.all(axis=-1)
-    return Fit(c, _over(known.astype(float), variances), _halves(below.z).sum(axis=-1))
+    return Fit(c, _over(is_identified.astype(float), variances), _halves(below.z).sum(axis=-1))
 
 
 def _with(fit: Fit, precision: Floats, count: Floats) -> Fit:
-    """Return the fits together with the nodes' own noisy counts."""
+    """Return the fits combined with the nodes' noisy counts."""
     p = fit.p + precision
-    share = _over(precision, p)
-    return Fit(fit.c + share * fit.p * (count - fit.z) ** 2, p, fit.z + share * (count - fit.z))
+    weight = _over(precision, p)
+    return Fit(fit.c + weight * fit.p * (count - fit.z) ** 2, p, fit.z + weight * (count - fit.z))
 
 
 def _shared_out(sums: Floats, below: Fit) -> Floats:
-    """Share sums of nodes out between their halves, by the fits of these and not below 0."""
+    """Distribute sums of nodes over their halves, by the fits of these and not below 0."""
     counts, precisions = _halves(below.z), _halves(below.p)
     gap = sums - counts.sum(axis=-1)
     first = counts[..., 0] + gap * _over(precisions[..., 1], precisions.sum(axis=-1))
@@ -218,21 +219,21 @@ def _shared_out(sums: Floats, below: Fit) -> Floats:
 
 
 def _evenly(sums: Floats, widths: Integers) -> Floats:
-    """Share sums of nodes out between their halves, by their numbers of cells."""
+    """Distribute sums of nodes over their halves, in proportion to their numbers of cells."""
     return np.asarray((sums[..., None] * _shares(widths)).reshape(len(sums), -1))
 
 
-# Cells in a row, halved and halved again: the nodes that counts of runs of them are made of.
+# The nodes of repeated halving of cells in a row.
 
-# Halvings between levels that are counted, at most: children of a node are then eight. A choice.
+# Most halvings between counted levels, which gives nodes eight children: a choice.
 AT_ONCE = 3
 
 
 @dataclass(frozen=True)
 class Halves:
-    """A row of cells, which level by level is cut in halves.
+    """A row of cells, split in halves level by level.
 
-    Level d has ``2**d`` nodes; those of the lowest hold one cell or none, and the cells are spread
+    Level d has ``2**d`` nodes; those of the lowest have at most one cell, and the cells are spread
     evenly over them.
 
     >>> Halves(5).lowest, Halves(5).widths[2].tolist(), Halves(4096).counted()
@@ -248,7 +249,7 @@ class Halves:
 
     @cached_property
     def places(self) -> Integers:
-        """Where in the lowest level each cell is."""
+        """Index in the lowest level of each cell."""
         places: Integers = np.arange(self.cells, dtype=np.int64) * 2**self.lowest // self.cells
         return places
 
@@ -263,12 +264,12 @@ class Halves:
         return tuple(np.cumsum(widths) - widths for widths in self.widths)
 
     def node(self, level: int, cells: Integers) -> Integers:
-        """Return which node of a level holds each of some cells."""
+        """Return the node of a level that contains each of the cells."""
         nodes: Integers = self.places[cells] >> (self.lowest - level)
         return nodes
 
     def sums(self, cells: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        """Return the sums of all nodes, level by level, of cells on the last axis."""
+        """Return the sums of all nodes, level by level; cells are on the last axis."""
         lowest = np.zeros((*cells.shape[:-1], 2**self.lowest), dtype=cells.dtype)
         lowest[..., self.places] = cells
         levels = [lowest]
@@ -277,7 +278,7 @@ class Halves:
         return tuple(reversed(levels))
 
     def counted(self, *, whole_known: bool = False) -> tuple[int, ...]:
-        """Return the levels that are counted: not that of all cells, where their sum is known."""
+        """Return the levels that are counted; without the top one if the total is known."""
         steps = -(-self.lowest // AT_ONCE)
         levels = tuple(round(step * self.lowest / max(steps, 1)) for step in range(steps + 1))
         return (levels[1:] or levels) if whole_known else levels

@@ -1,21 +1,21 @@
-"""Tables by their residual components, which say nothing of each other; arrays in and out.
+"""Tables by their orthogonal residual components.
 
-A table over the variables of a term S is a sum over all ``A ⊆ S`` of its components: the table
+A table over the variables of a term S is the sum over all ``A ⊆ S`` of its components: the table
 over A less the mean along each of its axes, spread evenly over the cells of the other variables.
-A component sums to 0 along each of its axes, and those of different A are orthogonal. So tables
-that are made of the same components agree in all the margins they share, and noise in components
-that is independent makes a covariance in closed form.
+A component sums to 0 along each of its axes, and components of different A are orthogonal. So
+tables made of the same components agree in all shared margins, and independent noise in components
+gives a covariance in closed form.
 
 *Theorem.* Let each cell of a table over T have independent noise of variance ``v``. The component
-of ``A ⊆ T`` then has the covariance ``v Π_{j∈T∖A} n_j · ⊗_{i∈A} (I − J/n_i)``, n_i levels a
-variable, and those of different A are uncorrelated. So of several such tables, noised
-independently, the best linear unbiased estimate of every margin is made of the mean of each
-component, weighed by ``1/(v Π_{j∈T∖A} n_j)``: generalised least squares.
+of ``A ⊆ T`` then has the covariance ``v Π_{j∈T∖A} n_j · ⊗_{i∈A} (I − J/n_i)``, n_i the number of
+levels, and components of different A are uncorrelated. So for several such tables with independent
+noise the best linear unbiased estimate of every margin is made of the means of the components,
+weighted by ``1/(v Π_{j∈T∖A} n_j)``: generalised least squares.
 
 *Proof.* With ``C = I − J/n`` and sums along the other axes, the component is ``⊗_A C ⊗_{T∖A} 1ᵀ``
-times the table, whose covariance with that of B has the factor ``C J = 0`` for each variable in
-one of A and B alone. The covariances of one component by several tables are multiples of one
-matrix, so that the weighing by precision is Gauss's and Markov's.
+times the table, and its covariance with that of B has the factor ``C J = 0`` for each variable in
+exactly one of A and B. The covariances of one component in several tables are multiples of one
+matrix, so the theorem of Gauss and Markov gives weights by precision.
 
 Source: Xiao, Y., He, G., Zhang, D. and Kifer, D. (2023), "An Optimal and Scalable Matrix Mechanism
 for Noisy Marginals under Convex Loss Functions", NeurIPS, for the components.
@@ -33,19 +33,19 @@ from numpy.typing import NDArray
 
 from dpmodels.typing import Floats, Integers
 
-# Places of variables, rising: the variables of a margin, or of a component.
+# Term: increasing indices of the variables of a margin or of a component.
 Numbers = TypeVar("Numbers", bound=np.generic)
 Term = tuple[int, ...]
 Sizes = Sequence[int]
 
 
 def subsets(term: Term) -> list[Term]:
-    """Return all parts of a term, the smaller first: itself last, before all ()."""
+    """Return all subsets of a term by size, from () to the term itself."""
     return [part for size in range(len(term) + 1) for part in combinations(term, size)]
 
 
 def components(terms: Iterable[Term]) -> tuple[Term, ...]:
-    """Return the components that margins are made of, the smaller first.
+    """Return the components of the margins of some terms, the smaller first.
 
     >>> components([(0, 1), (1, 2)])
     ((), (0,), (1,), (2,), (0, 1), (1, 2))
@@ -55,18 +55,18 @@ def components(terms: Iterable[Term]) -> tuple[Term, ...]:
 
 
 def largest(terms: Iterable[Term]) -> tuple[Term, ...]:
-    """Return the terms that are in no other.
+    """Return the terms that are not contained in another.
 
     >>> largest([(0,), (0, 1), (2,)])
     ((2,), (0, 1))
     """
-    every = sorted(set(terms), key=lambda term: (len(term), term))
-    inside = {part for term in every for part in subsets(term)[:-1]}
-    return tuple(term for term in every if term not in inside)
+    ordered_terms = sorted(set(terms), key=lambda term: (len(term), term))
+    inside = {part for term in ordered_terms for part in subsets(term)[:-1]}
+    return tuple(term for term in ordered_terms if term not in inside)
 
 
 def cells(term: Term, sizes: Sizes) -> int:
-    """Return how many cells the table of a term has; 1 of ()."""
+    """Return the number of cells of the table of a term; 1 for ()."""
     return math.prod(sizes[i] for i in term)
 
 
@@ -83,60 +83,60 @@ def summed(table: NDArray[Any], term: Term, part: Term) -> NDArray[Any]:
 def centred(table: NDArray[Any]) -> NDArray[Any]:
     """Return a table less its mean along each axis, times the number of cells.
 
-    Of integers an integer: nothing of what is taken off is left in any bit.
+    For integers the result is an exact integer.
 
     >>> centred(np.array([[3, 0], [1, 0]]))
     array([[ 2, -2],
            [-2,  2]])
     """
-    table = np.asarray(table)  # What NumPy makes of a table of no axis is a number
+    table = np.asarray(table)  # NumPy turns a table without axes into a number
     for axis, size in enumerate(table.shape):
         table = table * size - table.sum(axis=axis, keepdims=True)
     return table
 
 
 def rebuilt(term: Term, parts: Mapping[Term, Floats], sizes: Sizes) -> Floats:
-    """Return the table of a term, made of those of its components that there are.
+    """Return the table of a term from those of its components that are in `parts`.
 
-    Where some are missing it is the shortest table that has the margins of the others.
+    If some are missing it is the table of smallest norm with the margins of the others.
     """
     table = np.zeros(shape(term, sizes))
     for part in filter(parts.__contains__, subsets(term)):
-        own = parts[part].reshape([sizes[i] if i in part else 1 for i in term])
-        table += own / (cells(term, sizes) / cells(part, sizes))
+        component = parts[part].reshape([sizes[i] if i in part else 1 for i in term])
+        table += component / (cells(term, sizes) / cells(part, sizes))
     return table
 
 
 def precisions(sds: Mapping[Term, float], sizes: Sizes) -> dict[Term, dict[Term, float]]:
-    """Return by component the weights that tables, noised with such sds a cell, have in it."""
+    """Return by component the weights of the tables in it, given their noise sds per cell."""
     raw: dict[Term, dict[Term, float]] = {part: {} for part in components(sds)}
     for term, sd in sds.items():
         for part in subsets(term):
             raw[part][term] = cells(part, sizes) / (sd**2 * cells(term, sizes))
-    totals = {part: math.fsum(own.values()) for part, own in raw.items()}
+    totals = {part: math.fsum(weights.values()) for part, weights in raw.items()}
     return {
-        part: {term: weight / totals[part] for term, weight in own.items()}
-        for part, own in raw.items()
+        part: {term: weight / totals[part] for term, weight in weights.items()}
+        for part, weights in raw.items()
     }
 
 
 def fitted_variances(sds: Mapping[Term, float], sizes: Sizes) -> dict[Term, float]:
-    """Return of each component, so weighed, the variance of a cell before it was centred."""
+    """Return for each weighted component the noise variance of a cell before centring."""
     return {
         part: math.fsum(
             (weight * sds[term]) ** 2 * cells(term, sizes) / cells(part, sizes)
-            for term, weight in own.items()
+            for term, weight in weights.items()
         )
-        for part, own in precisions(sds, sizes).items()
+        for part, weights in precisions(sds, sizes).items()
     }
 
 
 def crossed(factors: Iterable[Floats]) -> Floats:
-    """Return the Kronecker product of matrices; of none the number 1."""
-    made: Floats = np.ones((1, 1))
+    """Return the Kronecker product of matrices; of no matrices the 1 by 1 identity."""
+    product: Floats = np.ones((1, 1))
     for factor in factors:
-        made = np.asarray(np.kron(made, factor), dtype=np.float64)
-    return made
+        product = np.asarray(np.kron(product, factor), dtype=np.float64)
+    return product
 
 
 def unlike(part: Term, sizes: Sizes) -> float:
@@ -147,80 +147,79 @@ def unlike(part: Term, sizes: Sizes) -> float:
 def split(
     values: NDArray[Numbers], parts: Iterable[Term], sizes: Sizes
 ) -> dict[Term, NDArray[Numbers]]:
-    """Return the components that stand in one vector, one after another."""
-    found, at = {}, 0
+    """Return the components that are concatenated in one vector."""
+    by_part, position = {}, 0
     for part in parts:
         size = cells(part, sizes)
-        found[part] = values[at : at + size].reshape(shape(part, sizes))
-        at += size
-    return found
+        by_part[part] = values[position : position + size].reshape(shape(part, sizes))
+        position += size
+    return by_part
 
 
-# Whole tables that agree with given margins: free of charge.
+# Integer tables that are consistent with given margins, at no privacy cost.
 
-# Of a table of more cells the margins are left as they come: a choice, of seconds.
+# Largest table that is made consistent; larger ones take many seconds: a choice.
 MOST_CELLS = 10_000
-# Of more rows the linear program would not know one from none.
+# With more rows the linear program cannot resolve a single one.
 MOST_ROWS = 10**9
-# Rounds of the two projections, and what is near enough before counts are made whole, in rows.
+# Rounds of the two projections, and their tolerance in rows before counts are rounded.
 ROUNDS, NEAR = 200, 1e-3
 
 
 def agreeing(table: Floats, lines: Integers, columns: Integers) -> Integers:
-    """Return whole counts near a table that are not negative and have the margins given.
+    """Return nonnegative integer counts near a table, with the given margins.
 
-    *Theorem.* There always are some where both margins are whole, not negative and have the same
-    sum, and the linear program finds them. *Proof.* Line times column sum over the total is a
-    solution in fractions. The constraints are those of flows from lines to columns, whose vertices
-    are whole numbers.
+    *Theorem.* If both margins are nonnegative integers with the same sum, such counts exist, and
+    the linear program finds them. *Proof.* Row sum times column sum over the total is a fractional
+    solution. The constraints are those of a transportation problem, whose vertices are integer.
 
-    The nearest counts in fractions come first; of these the whole ones whose squared distance,
-    made linear between whole numbers, is least.
+    The nearest fractional counts come first; then the integer counts that minimise the squared
+    distance to them, interpolated linearly between integers.
     """
     from scipy.optimize import linprog
     from scipy.sparse import coo_array, hstack
 
-    near = fitted(table, lines.astype(np.float64), columns.astype(np.float64))
-    floor = np.floor(near)
-    left = (near - floor).ravel()
-    # Up by one, up by more, down: what each costs a step in squared distance.
+    target = fitted(table, lines.astype(np.float64), columns.astype(np.float64))
+    floor = np.floor(target)
+    left = (target - floor).ravel()
+    # Cost in squared distance of a step up by one, further up, or down.
     cost = np.concatenate([1 - 2 * left, 3 - 2 * left, 1 + 2 * left])
-    most = np.concatenate([np.ones(left.size), np.full(left.size, np.inf), floor.ravel()])
-    places = np.arange(left.size)
-    line, column = np.divmod(places, table.shape[1])
-    ends = np.concatenate([line, table.shape[0] + column])
-    sums = coo_array((np.ones(2 * left.size), (ends, np.tile(places, 2)))).tocsr()
-    wanted = np.concatenate([lines - floor.sum(axis=1), columns - floor.sum(axis=0)])
-    moved: Any = linprog(  # type: ignore[call-overload]
+    upper = np.concatenate([np.ones(left.size), np.full(left.size, np.inf), floor.ravel()])
+    positions = np.arange(left.size)
+    line, column = np.divmod(positions, table.shape[1])
+    equations = np.concatenate([line, table.shape[0] + column])
+    sums = coo_array((np.ones(2 * left.size), (equations, np.tile(positions, 2)))).tocsr()
+    needed = np.concatenate([lines - floor.sum(axis=1), columns - floor.sum(axis=0)])
+    solution: Any = linprog(  # type: ignore[call-overload]
         cost,
         A_eq=hstack([sums, sums, -sums]),
-        b_eq=wanted,
-        bounds=np.column_stack([np.zeros(most.size), most]),
+        b_eq=needed,
+        bounds=np.column_stack([np.zeros(upper.size), upper]),
         method="highs-ds",
     )
-    up, more, down = np.rint(moved.x).reshape(3, *table.shape)
-    return np.asarray(floor + up + more - down).astype(np.int64)
+    up, further_up, down = np.rint(solution.x).reshape(3, *table.shape)
+    return np.asarray(floor + up + further_up - down).astype(np.int64)
 
 
 def fitted(table: Floats, lines: Floats, columns: Floats) -> Floats:
-    """Return nearly the nearest counts that are not negative and have the margins given.
+    """Return approximately the nearest nonnegative counts with the given margins.
 
-    They are ``max(table + a + b, 0)``, a by line and b by column: each in turn makes its sums
-    right, which climbs the concave dual function.
+    They are ``max(table + a + b, 0)``, a by row and b by column: a and b in turn fit their sums,
+    which is coordinate ascent on the concave dual function.
     """
     down = np.zeros((1, table.shape[1]))
     for _ in range(ROUNDS):
         across = _shifts(table + down, lines)[:, None]
         down = _shifts((table + across).T, columns)[None, :]
-        found = np.maximum(table + across + down, 0.0)
-        if np.abs(found.sum(axis=1) - lines).max() < NEAR:
+        counts = np.maximum(table + across + down, 0.0)
+        if np.abs(counts.sum(axis=1) - lines).max() < NEAR:
             break
-    return np.asarray(found)
+    return np.asarray(counts)
 
 
 def _shifts(lines: Floats, sums: Floats) -> Floats:
-    """Return what each line has to be shifted by for its positive parts to have a sum."""
+    """Return the shift of each row at which its positive parts have the given sum."""
     falling = -np.sort(-lines, axis=1)
     excess = (falling.cumsum(axis=1) - sums[:, None]) / np.arange(1, lines.shape[1] + 1)
-    kept = np.maximum((falling > excess).sum(axis=1) - 1, 0)
-    return -np.asarray(excess[np.arange(len(lines)), kept])
+    last = np.maximum((falling > excess).sum(axis=1) - 1, 0)
+    return -np.asarray(excess[np.arange(len(lines)), last])

@@ -1,4 +1,4 @@
-"""Logistic regression of a truth that is known through randomised answers.
+"""Logistic regression of a truth that is observed through randomised answers.
 
 *Theorem.* Where the truth is 1 with probability ``p = 1/(1 + exp(-xβ))`` and the device asks for it
 with probability c, and else says 1 with probability u, the answer is 1 with probability ``λ = (1 -
@@ -19,14 +19,14 @@ from scipy.special import expit
 
 from dpmodels.typing import Floats
 
-# Newton's steps, and halvings of one: choices.
+# Most Newton steps, and most halvings of one: choices.
 STEPS, HALVINGS = 200, 30
-# The step in standard errors at which the search ends, and below which it is taken whole, as
-# likelihoods differ by no more than their rounding.
+# Step in standard errors at which the search ends, and below which it is not halved, since
+# likelihoods differ only by rounding.
 NEAR_FIT, CLOSE = 1e-6, 1e-3
-# Of the information's eigenvalues, scaled to a diagonal of 1: below, a way is not identified.
+# Smallest eigenvalue of the information, scaled to unit diagonal, that counts as identified.
 SINGULAR = 1e-10
-# From here on the linear predictor changes no probability that is computed.
+# Bound on the linear predictor; larger ones change no computed probability.
 LARGEST = 500.0
 
 
@@ -42,14 +42,14 @@ class ResponseFit:
 
 @dataclass(frozen=True)
 class ResponseRows:
-    """Coded rows (rows, columns), answers 0 or 1, weights, strata; how answers come of truths."""
+    """Coded rows (rows, columns), answers 0 or 1, weights, strata, and the device."""
 
     coded: Floats
     answers: Floats
     weights: Floats
     strata: NDArray[np.intp]
     truth: float
-    spoken: float  # Probability of a 1 that is not asked for
+    spoken: float  # Probability of a drawn answer of 1
 
     def expected(self, coefficients: Floats) -> tuple[Floats, Floats]:
         """Return the probabilities that truths and answers are 1."""
@@ -70,42 +70,42 @@ class ResponseRows:
 
 
 def fitted(rows: ResponseRows) -> ResponseFit:
-    """Find the likeliest coefficients by Fisher's scoring, from a constant of no odds."""
+    """Compute maximum likelihood coefficients by Fisher scoring, starting from 0."""
     columns = rows.coded.shape[1]
-    found, likely = np.zeros(columns), rows.log_likelihood(np.zeros(columns))
+    coefficients, log_likelihood = np.zeros(columns), rows.log_likelihood(np.zeros(columns))
     for _ in range(STEPS):
-        scores, information = rows.scores(found)
+        scores, information = rows.scores(coefficients)
         inverse = _inverse(_square(rows, rows.weights * information))
         if inverse is None:
-            return _unidentified(found, likely)
+            return _unidentified(coefficients, log_likelihood)
         gradient = rows.coded.T @ (rows.weights * scores)
         step = inverse @ gradient
-        moved = math.sqrt(max(float(gradient @ step), 0.0))
-        if moved < NEAR_FIT:
-            return _with_errors(rows, found, likely)
-        for _ in range(HALVINGS if moved > CLOSE else 0):
-            if rows.log_likelihood(found + step) >= likely:
+        step_length = math.sqrt(max(float(gradient @ step), 0.0))
+        if step_length < NEAR_FIT:
+            return _with_errors(rows, coefficients, log_likelihood)
+        for _ in range(HALVINGS if step_length > CLOSE else 0):
+            if rows.log_likelihood(coefficients + step) >= log_likelihood:
                 break
             step = step / 2
-        found = found + step
-        likely = rows.log_likelihood(found)
-    return _unidentified(found, likely)
+        coefficients = coefficients + step
+        log_likelihood = rows.log_likelihood(coefficients)
+    return _unidentified(coefficients, log_likelihood)
 
 
-def _with_errors(rows: ResponseRows, found: Floats, likely: float) -> ResponseFit:
-    truths, _ = rows.expected(found)
-    scores, information = rows.scores(found)
-    answered = _inverse(_square(rows, rows.weights * information))
-    known = _inverse(_square(rows, rows.weights * truths * (1 - truths)))
-    if answered is None or known is None:
-        return _unidentified(found, likely)
-    robust = answered @ _meat(rows, rows.weights * scores) @ answered
+def _with_errors(rows: ResponseRows, coefficients: Floats, log_likelihood: float) -> ResponseFit:
+    truths, _ = rows.expected(coefficients)
+    scores, information = rows.scores(coefficients)
+    answer_inverse = _inverse(_square(rows, rows.weights * information))
+    truth_inverse = _inverse(_square(rows, rows.weights * truths * (1 - truths)))
+    if answer_inverse is None or truth_inverse is None:
+        return _unidentified(coefficients, log_likelihood)
+    robust = answer_inverse @ _meat(rows, rows.weights * scores) @ answer_inverse
     squares = rows.weights**2
-    both = answered @ _square(rows, squares * information)
-    cross = both @ known
-    noise = both @ answered - cross - cross.T
-    noise += known @ _square(rows, squares * truths * (1 - truths)) @ known
-    return ResponseFit(found, robust, noise, likely)
+    product = answer_inverse @ _square(rows, squares * information)
+    cross = product @ truth_inverse
+    noise = product @ answer_inverse - cross - cross.T
+    noise += truth_inverse @ _square(rows, squares * truths * (1 - truths)) @ truth_inverse
+    return ResponseFit(coefficients, robust, noise, log_likelihood)
 
 
 def _square(rows: ResponseRows, weights: Floats) -> Floats:
@@ -113,18 +113,18 @@ def _square(rows: ResponseRows, weights: Floats) -> Floats:
 
 
 def _meat(rows: ResponseRows, scores: Floats) -> Floats:
-    """Return the covariance of the sum of scores, as strata have it."""
-    each = rows.coded * scores[:, None]
-    meat = np.zeros((each.shape[1],) * 2)
+    """Return the covariance of the sum of scores under stratified sampling."""
+    scores_by_column = rows.coded * scores[:, None]
+    meat = np.zeros((scores_by_column.shape[1],) * 2)
     for stratum in np.unique(rows.strata):
-        own = each[rows.strata == stratum]
-        away = own - own.mean(axis=0)
-        meat += len(own) / max(len(own) - 1, 1) * away.T @ away
+        stratum_scores = scores_by_column[rows.strata == stratum]
+        centred = stratum_scores - stratum_scores.mean(axis=0)
+        meat += len(stratum_scores) / max(len(stratum_scores) - 1, 1) * centred.T @ centred
     return meat
 
 
 def _inverse(square: Floats) -> Floats | None:
-    """Return the inverse of a positive matrix, None where it has none in floats."""
+    """Return the inverse of a positive matrix; None if it is numerically singular."""
     scale = np.sqrt(np.diagonal(square))
     if not (np.isfinite(square).all() and (scale > 0).all()):
         return None
@@ -134,6 +134,6 @@ def _inverse(square: Floats) -> Floats | None:
     return np.asarray((vectors / values) @ vectors.T / np.outer(scale, scale))
 
 
-def _unidentified(found: Floats, likely: float) -> ResponseFit:
-    unknown = np.full((len(found),) * 2, np.nan)
-    return ResponseFit(found, unknown, unknown, likely)
+def _unidentified(coefficients: Floats, log_likelihood: float) -> ResponseFit:
+    unknown = np.full((len(coefficients),) * 2, np.nan)
+    return ResponseFit(coefficients, unknown, unknown, log_likelihood)

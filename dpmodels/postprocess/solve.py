@@ -14,29 +14,29 @@ from dpmodels.postprocess.score_rounds import kept_whole, shrunk_gram
 from dpmodels.released import MomentNoise, MomentsRelease
 from dpmodels.typing import Floats
 
-# A choice: the least eigenvalue that is divided by, in edges of its noise.
+# Smallest eigenvalue that is divided by, in noise edges: a choice.
 FLOOR = 1.0
-# Of the largest moment: sums of products of 64-bit numbers are known no closer.
+# Relative rounding error of sums of products of 64-bit numbers, to the largest moment.
 ROUNDING = 2.0**-44
-# Of the largest eigenvalue: a smaller one is taken for 0.
+# Fraction of the largest eigenvalue below which eigenvalues are taken as 0.
 _NOTHING = 1e-15
-# Beyond so many parameters, and of categories, searches over all of them take long.
+# Largest number of parameters for which intervals are searched; more take too long.
 MANY = 12
-# A choice: from this strength on nothing is put on X'X; where there are searches, from the other.
+# Strength of X'X from which no ridge is added; the second where intervals are searched. A choice.
 STRONG, SEARCHED = 1.0, 2.0
-# Not 0, and not a number that anything else comes near.
+# Stands for 0 in divisors; far below any other number.
 _LEAST = 1e-300
-# Slopes in scaled units that are as good as none at all.
+# Slopes in scaled units beyond which a direction counts as unknown.
 LARGEST = 1e3
-# A choice: what is weak is held until it is so many edges of the noise.
+# Noise edges to which weak eigenvalues are raised: a choice.
 HELD = 2.0
-# Of the largest eigenvalue: a smaller one may be the rounding of that.
+# Fraction of the largest eigenvalue below which an eigenvalue may be rounding error.
 RESOLVED = 1e-13
 
 
 @dataclass(frozen=True)
 class NormalEquations:
-    """A linear model asked of the noisy moments of rows ``a = (1, z, v)``.
+    """The normal equations of a linear model, from noisy moments of rows ``a = (1, z, v)``.
 
     A row is a constant, scaled terms and a scaled response; the regressors of the model are ``aᵀT``
     and its response ``aᵀt``, with public T and t.
@@ -45,9 +45,9 @@ class NormalEquations:
     independent noise in each entry on and above the diagonal, both of shape (terms + 2, terms + 2);
     `regressors` is ``T``, shape (terms + 2, parameters), whose first column is the constant where
     `intercept`, and `response` is ``t``. `bound` is the noise of entries whose variance is 0 here,
-    where any are held to what is public of them; `more` are the moments of rows that were added to
-    cells of too few. `near_zero` says that the moments are about a line near the estimate: noise in
-    X'X then hardly moves it, and the delta form holds at any strength.
+    because public identities constrain them; `added_rows` are the moments of rows that were added
+    to cells of too few. `near_zero` says that the moments are about a line near the estimate: noise
+    in X'X then hardly moves it, and the delta form holds at any strength.
     """
 
     moments: Floats
@@ -56,13 +56,13 @@ class NormalEquations:
     response: Floats
     intercept: bool
     bound: BoundNoise | None = None
-    more: Added | None = None
+    added_rows: Added | None = None
     near_zero: bool = False
 
     @cached_property
     def whole(self) -> Floats:
-        """The moments that are solved, those of added rows among them."""
-        return self.moments if self.more is None else self.moments + self.more.moments
+        """The moments including those of added rows."""
+        return self.moments if self.added_rows is None else self.moments + self.added_rows.moments
 
     @cached_property
     def gram(self) -> Floats:
@@ -76,10 +76,10 @@ class NormalEquations:
 
     @cached_property
     def pull(self) -> Floats:
-        """Covariance of what added rows do to the score, shape (parameters, parameters)."""
-        if self.more is None:
+        """Covariance of the effect of added rows on the score, shape (parameters, parameters)."""
+        if self.added_rows is None:
             return np.zeros_like(self.gram)
-        return np.asarray(self.regressors.T @ self.more.pull @ self.regressors)
+        return np.asarray(self.regressors.T @ self.added_rows.pull @ self.regressors)
 
     def residual(self, theta: Floats) -> Floats:
         """Return the residual of a row as a combination of its entries: ``t - Tθ``."""
@@ -113,46 +113,46 @@ class NormalEquations:
     def form_sd(self, weights: Floats) -> float:
         """Return the sd of the noise in ``Σ W_ij M_ij``, for a symmetric ``W``."""
         twice = np.sum(self.variance * weights**2) * 2
-        own = np.sum(np.diagonal(self.variance) * np.diagonal(weights) ** 2)
-        free = float(twice - own)
+        diagonal = np.sum(np.diagonal(self.variance) * np.diagonal(weights) ** 2)
+        free = float(twice - diagonal)
         if self.bound is not None:
             sums = self.bound.weighted(weights)
             free += float(sums @ self.bound.covariance @ sums)
         return math.sqrt(free)
 
     def noise_in_score(self, theta: Floats) -> Floats:
-        """Return the covariance of the noise in the score at some parameters."""
+        """Return the noise covariance of the score at `theta`."""
         g = self.residual(theta)
         return np.asarray(self.regressors.T @ self.score_noise(g) @ self.regressors)
 
     def squares_left(self, theta: Floats) -> tuple[float, float]:
-        """Return the residuals' sum of squares about an estimate, without its bias, and its noise.
+        """Return the bias-corrected residual sum of squares at an estimate, and its noise sd.
 
-        The estimate is where the noisy sum is least, which takes ``tr(G⁻¹N)`` off its mean, G being
-        X'X and N the noise of the score there, and adds ``2 tr((G⁻¹N)²)`` to its variance.
+        Minimising the noisy sum lowers its mean by ``tr(G⁻¹N)``, G being X'X and N the noise
+        covariance of the score, and adds ``2 tr((G⁻¹N)²)`` to its variance.
         """
         g = self.residual(theta)
         pulled = np.linalg.solve(self.gram + np.diag(self.lift(FLOOR)), self.noise_in_score(theta))
-        more = 2 * max(float(np.trace(pulled @ pulled)), 0.0)
+        extra_variance = 2 * max(float(np.trace(pulled @ pulled)), 0.0)
         value = float(g @ self.moments @ g) + float(np.trace(pulled))
-        return value, math.hypot(self.form_sd(np.outer(g, g)), math.sqrt(more))
+        return value, math.hypot(self.form_sd(np.outer(g, g)), math.sqrt(extra_variance))
 
     def noise_slope(self, g: Floats, u: Floats) -> Floats:
-        """Return the derivative of ``noise_of(g gᵀ) u`` in g, one column an entry of it."""
+        """Return the derivative of ``noise_of(g gᵀ) u`` in g, one column per entry of g."""
         slope = self.variance * np.outer(g, u)
-        own = np.diagonal(slope)
-        across = self.variance @ (g * u) - own
+        diagonal = np.diagonal(slope)
+        across = self.variance @ (g * u) - diagonal
         np.fill_diagonal(slope, across)
         slope += 2 * u[:, None] * self.variance * g
         if self.bound is None:
             return np.asarray(slope)
-        own, other = self.bound.slope(g), self.bound.slope(u)
-        turned = own @ self.bound.covariance
-        return np.asarray(slope + self.bound.matrix(turned.T @ u) + turned @ other.T)
+        slope_g, slope_u = self.bound.slope(g), self.bound.slope(u)
+        weighted = slope_g @ self.bound.covariance
+        return np.asarray(slope + self.bound.matrix(weighted.T @ u) + weighted @ slope_u.T)
 
     @cached_property
     def centred(self) -> Floats:
-        """The terms less their means, as combinations of a row's entries, by columns."""
+        """The centred terms, as combinations of a row's entries, by columns."""
         if not self.intercept:
             return self.regressors
         terms = self.regressors[:, 1:].copy()
@@ -161,12 +161,12 @@ class NormalEquations:
 
     @cached_property
     def scatter(self) -> Floats:
-        """``X'X`` of the centred terms, whose inverse is what slopes need."""
+        """``X'X`` of the centred terms."""
         return np.asarray(self.centred.T @ self.whole @ self.centred)
 
     @cached_property
     def edge(self) -> float:
-        """Where the noise in the eigenvalues of `scatter` ends.
+        """Edge of the noise in the eigenvalues of `scatter`.
 
         Twice the root of the largest eigenvalue of the mean squared noise: for equal noise the edge
         of Wigner's semicircle.
@@ -178,10 +178,10 @@ class NormalEquations:
 
     @cached_property
     def strength(self) -> float:
-        """How far X'X stands above its noise: 1 over the edge of ``G^{-½} E G^{-½}``, ``G = X'X``.
+        """Signal-to-noise ratio of X'X: 1 over the edge of ``G^{-½} E G^{-½}``, ``G = X'X``.
 
-        Of one parameter its own sum of squares over the edge of the noise in that. 0 where noise
-        left X'X without an inverse.
+        For one parameter its sum of squares over the edge of its noise. 0 if noise left X'X
+        without an inverse.
         """
         if not len(self.gram):
             return math.inf
@@ -191,36 +191,36 @@ class NormalEquations:
         values, axes = np.linalg.eigh(self.gram / np.outer(unit, unit))
         if values[0] <= RESOLVED:
             return 0.0
-        ways = self.regressors @ (axes / unit[:, None] / np.sqrt(values))
-        squared = ways.T @ self.noise_of(ways @ ways.T) @ ways
+        directions = self.regressors @ (axes / unit[:, None] / np.sqrt(values))
+        squared = directions.T @ self.noise_of(directions @ directions.T) @ directions
         return 1 / (2 * math.sqrt(max(float(np.linalg.eigvalsh(squared)[-1]), _LEAST)))
 
     @property
     def searched(self) -> bool:
-        """Whether intervals may be searched for: of few parameters, and no bound moments."""
+        """Whether intervals may be searched: few parameters, and no constrained moments."""
         return len(self.gram) <= MANY and self.bound is None
 
     @cached_property
     def held(self) -> NormalEquations:
-        """The same with slopes of no length added along the directions that noise hides.
+        """The same equations with pseudo-rows of slope 0 along the directions that noise hides.
 
-        Slopes there are as good as unknown: up to :data:`LARGEST`, squared, they are a variance
-        that goes along. What it leaves of other parameters does not depend on them.
+        Slopes there are unknown: squares up to :data:`LARGEST` squared enter as a variance. The
+        other parameters do not depend on them.
         """
         values, axes = np.linalg.eigh(self.scatter)
         lacking = np.maximum(HELD * self.edge - values, 0.0)
         slopes = axes[:, lacking > 0]
         if not slopes.shape[1]:
             return self
-        # In entries of a row: what no other parameter sees.
+        # In entries of a row: directions that affect no other parameter.
         rows = np.linalg.pinv(self.regressors.T)[:, int(self.intercept) :] @ slopes
         weights = lacking[lacking > 0]
         hidden = self.noise_of(rows @ rows.T)
         pull = LARGEST**2 * (rows * weights**2 @ rows.T + hidden)
-        own = rows * weights @ rows.T
-        if self.more is not None:
-            own, pull = own + self.more.moments, pull + self.more.pull
-        return replace(self, more=Added(own, np.asarray(pull)))
+        moments = rows * weights @ rows.T
+        if self.added_rows is not None:
+            moments, pull = moments + self.added_rows.moments, pull + self.added_rows.pull
+        return replace(self, added_rows=Added(moments, np.asarray(pull)))
 
     @property
     def _count(self) -> float:
@@ -231,9 +231,9 @@ class NormalEquations:
         return 2 * math.sqrt(self.variance[0, 0])
 
     def lift(self, floor: float) -> Floats:
-        """Return the least ridge that leaves X'X `floor` edges above 0, shape (parameters,).
+        """Return the smallest ridge that leaves X'X `floor` edges above 0, shape (parameters,).
 
-        One number for all slopes, another for the constant; none where X'X is strong.
+        One number for all slopes, another for the constant; 0 where X'X is strong.
         """
         slopes = 0.0
         if self.near_zero:
@@ -259,16 +259,15 @@ def normal_equations(
     axes: Floats | None = None,
     layout: Layout | None = None,
 ) -> NormalEquations:
-    """Ask released moments for the regression of their last column on the others.
+    """Build the equations for the regression of the last column of released moments on the others.
 
-    `row_norm` scales the unit ball back. `shift`, shape (terms + 1,), tells of a model without
-    intercept where the columns' origin lies from their own, in scaled units; None stands for a
-    model with one. `axes` are those of :class:`dpmodels.released.Ball`: the regressors are then the
-    terms times :func:`even`, the response is divided by its length. What is public of the products
-    of columns, `layout`, takes off noise.
+    `row_norm` scales the unit ball back. For a model without intercept `shift`, shape (terms + 1,),
+    is the centre subtracted from the columns, in scaled units; None for a model with an intercept.
+    `axes` are those of :class:`dpmodels.released.Ball`: the regressors are then the terms times
+    :func:`even`, the response is divided by its length. Public identities between products of
+    columns, `layout`, reduce the noise.
 
-    However quiet the noise, a moment is known to the rounding of floating point numbers at best:
-    that is the least noise that is reckoned with.
+    The noise is at least the rounding error of floating point numbers.
     """
     size = len(second) + 1
     moments, variance = np.empty((size, size)), np.empty((size, size))
@@ -282,7 +281,7 @@ def normal_equations(
     units = np.outer(unit, unit)
     largest = max(float(np.abs(moments / units).max()), 1.0)
     variance = np.maximum(variance, (ROUNDING * largest * units) ** 2)
-    bound, more = None, None
+    bound, added_rows = None, None
     if layout is not None:
         moments, variance, bound = bind(moments, variance, layout.identities)
     columns, first = np.eye(size), 0
@@ -291,23 +290,23 @@ def normal_equations(
     if shift is not None:
         columns[0, 1:] = shift if axes is None else shift @ even(axes)
         first = 1
-    own = NormalEquations(
+    equations = NormalEquations(
         moments, variance, columns[:, first:-1], columns[:, -1], shift is None, bound
     )
     if layout is not None:
         about = np.eye(size)
         about[0] += layout.identities.shift
-        squares = np.sqrt(np.maximum(own.shared(about, about, about), 0.0))
-        more = added(moments, own.score_noise(np.eye(size)[0]), squares, layout)
-    return replace(own, more=more)
+        squares = np.sqrt(np.maximum(equations.shared(about, about, about), 0.0))
+        added_rows = added(moments, equations.score_noise(np.eye(size)[0]), squares, layout)
+    return replace(equations, added_rows=added_rows)
 
 
 def released_equations(
     release: MomentsRelease, *, row_norm: float, shift: Floats | None, layout: Layout | None
 ) -> NormalEquations:
-    """Ask released moments for a regression; words are those of :func:`normal_equations`.
+    """Build the equations of a regression from a release; see :func:`normal_equations`.
 
-    Rows that were held in another ball keep to nothing that is public of their products.
+    For rows clipped to another ball the public identities do not hold.
     """
     assert release.total is not None
     ball = release.ball
@@ -343,65 +342,65 @@ def about_line(own: NormalEquations, rows: float, row_norm: float) -> NormalEqua
     return replace(own, moments=moments * unit, variance=variance * unit**2, near_zero=True)
 
 
-def solved(own: NormalEquations, release: MomentsRelease, row_norm: float) -> NormalEquations:
-    """Return equations with what the mechanism put on the moments, if anything."""
+def solved(equations: NormalEquations, release: MomentsRelease, row_norm: float) -> NormalEquations:
+    """Return equations with the mechanism's adjustment of the moments, if any."""
     if release.estimate is None:
-        return own
-    moved = own.moments.copy()
-    moved[1:, 1:] += (release.estimate - release.second) * row_norm**2
-    return replace(own, moments=moved)
+        return equations
+    moments = equations.moments.copy()
+    moments[1:, 1:] += (release.estimate - release.second) * row_norm**2
+    return replace(equations, moments=moments)
 
 
-def estimate(own: NormalEquations, release: MomentsRelease, row_norm: float) -> Floats:
-    """Solve equations with what the mechanism put on the moments, if anything."""
-    return least_squares(solved(own, release, row_norm))
+def estimate(equations: NormalEquations, release: MomentsRelease, row_norm: float) -> Floats:
+    """Solve equations with the mechanism's adjustment of the moments, if any."""
+    return least_squares(solved(equations, release, row_norm))
 
 
 def even(axes: Floats) -> Floats:
-    """Return what makes the noise in moments along axes even, shape (columns, columns).
+    """Return a transform that equalises the noise in moments along axes, shape (columns, columns).
 
-    Of columns ``axes @ u``, the last for itself: of the others so transformed, and of the last over
-    its length, each is a combination of u of length 1, and the former are orthogonal.
+    The columns are ``axes @ u``. The transformed columns except the last, and the last divided by
+    its length, are combinations of u of length 1; the former are orthogonal.
     """
     left, values, _ = np.linalg.svd(axes[:-1], full_matrices=False)
-    whole = np.zeros_like(axes)
-    whole[:-1, :-1] = (left / values) @ left.T
-    whole[-1, -1] = 1 / np.linalg.norm(axes[-1])
-    return whole
+    transform = np.zeros_like(axes)
+    transform[:-1, :-1] = (left / values) @ left.T
+    transform[-1, -1] = 1 / np.linalg.norm(axes[-1])
+    return transform
 
 
 def least_squares(equations: NormalEquations, floor: float = FLOOR) -> Floats:
     """Solve noisy normal equations, shape (parameters,).
 
-    `floor` is the least eigenvalue of X'X, in edges of its noise: below it a ridge is added, so
-    that what noise alone would make large is kept small; ``-inf`` for the equations as they are.
+    `floor` is the smallest eigenvalue of X'X, in edges of its noise: a ridge raises smaller ones,
+    so that noise alone does not make coefficients large; ``-inf`` adds none.
     """
     values, axes = np.linalg.eigh(equations.gram + np.diag(equations.lift(floor)))
-    kept = np.abs(values) > _NOTHING * np.abs(values).max()
-    axes = axes[:, kept]
-    return np.asarray((axes / values[kept]) @ (axes.T @ equations.cross))
+    is_nonzero = np.abs(values) > _NOTHING * np.abs(values).max()
+    axes = axes[:, is_nonzero]
+    return np.asarray((axes / values[is_nonzero]) @ (axes.T @ equations.cross))
 
 
 # Orthonormal contrasts of levels: coordinates of vectors whose entries add to 0.
 
 
 def contrasts(levels: int) -> Floats:
-    """Return Helmert's contrasts, shape (levels, levels - 1), columns of length 1 that add to 0.
+    """Return Helmert contrasts, shape (levels, levels - 1): unit columns with the sum 0.
 
     >>> contrasts(3).round(3).tolist()
     [[-0.707, -0.408], [0.707, -0.408], [0.0, 0.816]]
     """
-    found = np.triu(-np.ones((levels, levels - 1)))
+    matrix = np.triu(-np.ones((levels, levels - 1)))
     steps = np.arange(1, levels)
-    found[steps, steps - 1] = steps
-    return np.asarray(found / np.sqrt(steps * (steps + 1.0)))
+    matrix[steps, steps - 1] = steps
+    return np.asarray(matrix / np.sqrt(steps * (steps + 1.0)))
 
 
 def against_first(levels: int) -> Floats:
-    """Return what turns contrasts into differences from the first level, square.
+    """Return the square matrix that turns contrasts into differences from the first level.
 
     >>> (against_first(3) @ contrasts(3).T @ [1.0, 3.0, 7.0]).round(9).tolist()
     [2.0, 6.0]
     """
-    own = contrasts(levels)
-    return np.asarray(own[1:] - own[0])
+    helmert = contrasts(levels)
+    return np.asarray(helmert[1:] - helmert[0])

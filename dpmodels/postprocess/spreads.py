@@ -1,16 +1,16 @@
-"""The range that nearly all rows of a column are in, from two rounds of noisy counts by cell.
+"""The range of nearly all rows of a column, from two rounds of noisy counts by cell.
 
-Where noise is of the size of a tail no count tells where rows end. What counts tell well is where
-most of them are: to each side of a middle m, the half of the rows on that side is taken to fall as
-a generalised Pareto law, ``(1 + s z/w)**(-1/s)``, z the distance from m: of shape s = -1 it is
-uniform and ends, near 0 it is exponential, above 0 it is longer. All m, and w and s of both sides,
-are weighed by the likelihood of the counts of all rounds. An end of the range lies `FARTHER` times
-as far from m as where `TAIL` of the rows are beyond, since what is cut off is lost and a range that
-is too long costs noise; of its weighted values it is that at `CAREFUL`.
+If noise is as large as a tail, no count shows where the rows end, but counts locate most of them.
+On each side of a middle m, half of the rows are modelled by a generalised Pareto distribution with
+the tail ``(1 + s z/w)**(-1/s)``, z the distance from m: uniform for the shape s = -1, exponential
+near 0, heavier above 0. All m, and w and s of both sides, are weighted by the likelihood of the
+counts of all rounds. An end of the range lies `FARTHER` times as far from m as the point with the
+fraction `TAIL` of the rows beyond, a compromise between clipping rows and adding noise; of its
+weighted values the quantile at `CAREFUL` is taken.
 
-Where counts tell more than that, they have the last word. Let the noise in the rows beyond each end
-of a cell stay within its reach, all at once, which fails with probability `SELDOM` a side at most.
-Then, whatever the rows are: where an end moves inwards, at most `RULED_OUT` of them are beyond it.
+Counts override the model. Let the noise in the rows beyond each edge of a cell stay within its
+bound for all cells at once, which fails with probability at most `SELDOM` on each side. Then,
+for any data, an end that moves inwards has at most the fraction `RULED_OUT` of the rows beyond it.
 """
 
 from __future__ import annotations
@@ -24,41 +24,41 @@ import numpy as np
 from dpmodels.postprocess.ranges import CellNoise, anchor_of, range_cells, told_cells
 from dpmodels.typing import Floats
 
-# Shapes of the falls that are tried: a choice, as all below.
+# Shapes of the tails that are tried: a choice, as are all constants below.
 SHAPES = np.array([-1.0, 1e-6, 0.15])
-# Ends of the range by the falls.
+# Ends of the range by the model: fraction beyond, multiple of the distance, quantile.
 TAIL, FARTHER, CAREFUL = 0.03, 2.0, 0.65
-# Of the rows, so many may be beyond an end by the counts: as they are, and with their noise.
+# Fractions of the rows that may be beyond an end by the counts: estimated, and with noise bound.
 BEYOND, RULED_OUT = 1.5e-3, 0.02
-# Cells of the first round to one side of zero, each half as wide as the next.
+# Cells of the first round on one side of zero, each half as wide as the next.
 OCTAVES = 24
-# The same for the window that the second round cuts; the weight it has on either side.
+# Tail fraction and quantile for the window of the second round.
 WINDOW, WINDOW_WEIGHT = 0.08, 0.7
-# Pieces of the window: at least, at most, and so many noise sds of rows in each between.
+# Cells of the window: minimum, maximum, and rows in each, in noise sds, in between.
 LEAST_PIECES, MOST_PIECES, PIECE = 24, 192, 12.0
-# Widths tried, in an octave, and the least of them, in parts of the narrowest cell.
+# Tail widths tried per octave, and the narrowest cell over the smallest width.
 WIDTHS, NARROWEST = 2, 4
-# How often noise alone tells of rows in some cell.
+# Probability that noise alone makes some cell look occupied.
 SELDOM = 1e-3
-# Rows are told of where counts are so much likelier with them than without, in logarithms.
-TOLD = 10.0
-# What is declared is kept if it is not so many times as long, an end if so near, in lengths.
+# Log-likelihood gain over an empty column from which rows are detected.
+MIN_LOG_LIKELIHOOD_GAIN = 10.0
+# The declared range stays unless it is this many times as long; an end if this near, in lengths.
 SHORTER, NEAR = 1.5, 0.05
-# Digits that the ends of a range are rounded to, of those of its length.
+# Significant digits of the range's length to which its ends are rounded.
 DIGITS = 3
 
 
 class Column(NamedTuple):
-    """What is declared of a number."""
+    """The declared range and step of a number."""
 
     lower: float
     upper: float
-    step: float  # 0 for none
+    step: float  # 0 if continuous
 
 
 @dataclass(frozen=True)
 class CellCounts:
-    """Noisy numbers of rows by cell: ends, shape (cells + 1,), and counts, shape (cells,)."""
+    """Noisy counts by cell: edges `ends`, shape (cells + 1,), and `counts`, shape (cells,)."""
 
     ends: Floats
     counts: Floats
@@ -66,22 +66,22 @@ class CellCounts:
 
 
 def complete_rows(counts: Floats, rows: float | None) -> float:
-    """Return how many rows are complete, of a public number of rows or of a private one.
+    """Return the number of complete rows; `rows` is the public number of rows, if any.
 
-    `counts` are noisy numbers of rows by cell, and last of incomplete rows.
+    `counts` are noisy counts by cell, the incomplete rows last.
     """
     return float(counts[:-1].sum()) if rows is None else rows - float(counts[-1])
 
 
 def first_cells(column: Column) -> Floats:
-    """Return the ends of cells that double from zero, or from the bound nearest to it."""
+    """Return the edges of cells whose widths double from zero, or from the bound nearest to it."""
     return _at_steps(range_cells(column.lower, column.upper, 1, OCTAVES, 1), column)
 
 
 def next_cells(first: CellCounts, rows: float, column: Column, next_sd: float) -> Floats:
-    """Return the ends of equal cells where most rows are, and of others that double outwards.
+    """Return the edges of equal cells around most rows, and of cells that double outwards.
 
-    The first cells again where nothing is told.
+    The first cells again if no rows are detected.
     """
     fitted = _Fit.of((first,), rows)
     if fitted is None:
@@ -91,58 +91,58 @@ def next_cells(first: CellCounts, rows: float, column: Column, next_sd: float) -
     pieces = round(min(max(rows / (PIECE * next_sd), LEAST_PIECES), MOST_PIECES))
     away = (high - low) / pieces * (2.0 ** np.arange(1, 64) - 1)
     ends = np.concatenate([np.linspace(low, high, pieces + 1), low - away, high + away])
-    kept = ends[(ends > column.lower) & (ends < column.upper)]
-    return _at_steps(np.unique(np.concatenate([kept, column[:2]])), column)
+    inner = ends[(ends > column.lower) & (ends < column.upper)]
+    return _at_steps(np.unique(np.concatenate([inner, column[:2]])), column)
 
 
 def found_bounds(
     rounds: tuple[CellCounts, ...], rows: float, column: Column
 ) -> tuple[float, float] | None:
-    """Return a range that nearly all of so many rows are in; None where what is declared stays.
+    """Return a range that contains nearly all of `rows` rows; None to keep the declared range.
 
-    The last round has the say on where rows end. Rows at the anchor alone have no scale.
+    The last round decides where rows end. Rows at the anchor alone have no scale.
     """
     fitted = _Fit.of(rounds, rows)
-    if fitted is None or not _told_elsewhere(rounds, rows, column):
+    if fitted is None or not _has_rows_elsewhere(rounds, rows, column):
         return None
     last = rounds[-1]
     low, high = fitted.reach(TAIL, CAREFUL)
     high = _as_counted(high, last, rows)
-    low = -_as_counted(-low, _mirrored(last), rows)
+    low = -_as_counted(-low, _reflected(last), rows)
     low, high = _rounded(low, high, column)
     if not low < high or (high - low) * SHORTER > column.upper - column.lower:
         return None
-    near = NEAR * (high - low)
-    low = column.lower if low - column.lower < near else low
-    return low, column.upper if column.upper - high < near else high
+    tolerance = NEAR * (high - low)
+    low = column.lower if low - column.lower < tolerance else low
+    return low, column.upper if column.upper - high < tolerance else high
 
 
 def outside(last: CellCounts, low: float, high: float) -> tuple[float, int]:
-    """Return the noisy number of rows in cells wholly beyond a range, and how many these are."""
+    """Return the noisy count in cells entirely beyond a range, and the number of these cells."""
     beyond = (last.ends[1:] <= low) | (last.ends[:-1] >= high)
     return float(last.counts[beyond].sum()), int(beyond.sum())
 
 
 @dataclass(frozen=True)
 class _Falls:
-    """How the rows of a side fall with the distance from the middle, one law a place."""
+    """Tail distributions of the distance from the middle on one side."""
 
     widths: Floats
     shapes: Floats
 
     def beyond(self, distances: Floats) -> Floats:
-        """Return the share of all rows beyond each distance, shape (laws, distances)."""
+        """Return the fraction of all rows beyond each distance, shape (tails, distances)."""
         scaled = np.maximum(distances, 0.0) / self.widths[:, None] * self.shapes[:, None]
         return np.asarray(0.5 * np.maximum(1 + scaled, 1e-12) ** (-1 / self.shapes[:, None]))
 
     def distance(self, beyond: float) -> Floats:
-        """Return beyond which distance a share of all rows is, for each law."""
+        """Return the distance with the fraction `beyond` of all rows beyond it, for each tail."""
         return np.asarray(((0.5 / beyond) ** self.shapes - 1) / self.shapes * self.widths)
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """Weights of middles and falls, shape (middles, falls below, falls above)."""
+    """Weights of middles and tails, shape (middles, tails below, tails above)."""
 
     middles: Floats
     ends: Floats
@@ -151,24 +151,23 @@ class _Fit:
 
     @classmethod
     def of(cls, rounds: tuple[CellCounts, ...], rows: float) -> _Fit | None:
-        """Weigh the cells of the last round, and falls; None where no rows are told of."""
+        """Compute the weights by likelihood; None if no rows are detected."""
         ends = rounds[-1].ends
-        middles, whole = (ends[1:] + ends[:-1]) / 2, float(ends[-1] - ends[0])
-        least = max(float(np.diff(ends).min()) / NARROWEST, whole * 2.0 ** -(OCTAVES + 2))
-        widths = least * 2.0 ** np.arange(0, math.log2(whole / least) + 1, 1 / WIDTHS)
+        middles, length = (ends[1:] + ends[:-1]) / 2, float(ends[-1] - ends[0])
+        narrowest = max(float(np.diff(ends).min()) / NARROWEST, length * 2.0 ** -(OCTAVES + 2))
+        widths = narrowest * 2.0 ** np.arange(0, math.log2(length / narrowest) + 1, 1 / WIDTHS)
         falls = _Falls(np.repeat(widths, SHAPES.size), np.tile(SHAPES, widths.size))
-        losses = sum(_losses(own, middles, falls, rows) for own in rounds)
-        without = sum(float(_loss(own.counts, own.noise).sum()) for own in rounds)
+        losses = sum(_losses(cells, middles, falls, rows) for cells in rounds)
+        without = sum(float(_loss(cells.counts, cells.noise).sum()) for cells in rounds)
         best = float(np.min(losses))
-        if not without - best > TOLD:
+        if not without - best > MIN_LOG_LIKELIHOOD_GAIN:
             return None
         return cls(middles, ends, falls, np.exp(best - losses))
 
     def reach(self, beyond: float, weight: float) -> tuple[float, float]:
-        """Return both ends, `FARTHER` than where a share of the rows is beyond.
+        """Return both ends, `FARTHER` times as far as the point with `beyond` of the rows beyond.
 
-        They are never inside the middle's cell. `weight` is how much of all weight has its end
-        farther in.
+        They never lie inside the middle's cell. `weight` is the quantile over the weighted ends.
         """
         away = FARTHER * self.falls.distance(beyond)
         low = np.minimum(self.middles[:, None] - away, self.ends[:-1, None])
@@ -177,74 +176,81 @@ class _Fit:
         return -_middle(-low, below, weight), _middle(high, above, weight)
 
 
-def _losses(own: CellCounts, middles: Floats, falls: _Falls, rows: float) -> Floats:
-    """Return how unlikely counts are, in logarithms, for each middle and both falls."""
-    found = np.empty((middles.size, falls.widths.size, falls.widths.size))
-    for place, middle in enumerate(middles):
-        at = min(max(int(np.searchsorted(own.ends, middle)) - 1, 0), own.counts.size - 1)
-        below = rows * falls.beyond(middle - own.ends[: at + 1])
-        above = rows * falls.beyond(own.ends[at + 1 :] - middle)
+def _losses(cells: CellCounts, middles: Floats, falls: _Falls, rows: float) -> Floats:
+    """Return the negative log-likelihood of counts, for each middle and pair of tails."""
+    losses = np.empty((middles.size, falls.widths.size, falls.widths.size))
+    for row, middle in enumerate(middles):
+        at = min(max(int(np.searchsorted(cells.ends, middle)) - 1, 0), cells.counts.size - 1)
+        below = rows * falls.beyond(middle - cells.ends[: at + 1])
+        above = rows * falls.beyond(cells.ends[at + 1 :] - middle)
         below[:, 0], above[:, -1] = 0.0, 0.0
         sides = (
-            _loss(own.counts[:at] - np.diff(below), own.noise).sum(axis=1),
-            _loss(own.counts[at + 1 :] + np.diff(above), own.noise).sum(axis=1),
+            _loss(cells.counts[:at] - np.diff(below), cells.noise).sum(axis=1),
+            _loss(cells.counts[at + 1 :] + np.diff(above), cells.noise).sum(axis=1),
         )
         inside = rows - below[:, -1:] - above[:, 0]
-        found[place] = sides[0][:, None] + sides[1] + _loss(own.counts[at] - inside, own.noise)
-    return found
+        losses[row] = sides[0][:, None] + sides[1] + _loss(cells.counts[at] - inside, cells.noise)
+    return losses
 
 
 def _loss(noise: Floats, law: CellNoise) -> Floats:
-    """Return minus the logarithm of the density of noise, up to a constant."""
+    """Return the negative log-density of noise, up to a constant."""
     scaled = noise / law.sd
     return np.asarray(math.sqrt(2) * np.abs(scaled) if law.law == "laplace" else scaled**2 / 2)
 
 
-def _middle(values: Floats, weights: Floats, share: float) -> float:
-    """Return the value that a share of all weight is at or below."""
+def _middle(values: Floats, weights: Floats, fraction: float) -> float:
+    """Return a weighted quantile of values."""
     order = np.argsort(values, axis=None)
     summed = np.cumsum(weights.ravel()[order])
-    return float(values.ravel()[order[int(np.searchsorted(summed, share * summed[-1]))]])
+    return float(values.ravel()[order[int(np.searchsorted(summed, fraction * summed[-1]))]])
 
 
-def _as_counted(high: float, own: CellCounts, rows: float) -> float:
-    """Move an upper end to where counts say that few enough, or too many, are beyond it."""
-    cells = own.counts.size
-    beyond = np.cumsum(own.counts[::-1])[::-1]
-    reach = np.array([own.noise.reach(left, cells) for left in range(cells, 0, -1)])
-    few = beyond <= np.minimum(RULED_OUT * rows - reach, BEYOND * rows)
-    many = np.flatnonzero(np.maximum(beyond - reach, own.counts - reach[-1]) > BEYOND * rows)
-    if few.any():
-        high = min(high, float(own.ends[int(np.argmax(few))]))
-    return max(high, float(own.ends[many[-1] + 1])) if many.size else high
+def _as_counted(high: float, last_round: CellCounts, rows: float) -> float:
+    """Move an upper end inwards or outwards where the counts beyond an edge require it."""
+    cells = last_round.counts.size
+    beyond = np.cumsum(last_round.counts[::-1])[::-1]
+    reach = np.array([last_round.noise.reach(left, cells) for left in range(cells, 0, -1)])
+    is_light = beyond <= np.minimum(RULED_OUT * rows - reach, BEYOND * rows)
+    heavy = np.flatnonzero(
+        np.maximum(beyond - reach, last_round.counts - reach[-1]) > BEYOND * rows
+    )
+    if is_light.any():
+        high = min(high, float(last_round.ends[int(np.argmax(is_light))]))
+    return max(high, float(last_round.ends[heavy[-1] + 1])) if heavy.size else high
 
 
-def _told_elsewhere(rounds: tuple[CellCounts, ...], rows: float, column: Column) -> bool:
-    """Whether there are rows in cells that do not touch the anchor; where it has few, yes."""
+def _has_rows_elsewhere(rounds: tuple[CellCounts, ...], rows: float, column: Column) -> bool:
+    """Whether cells away from the anchor have rows; true if the anchor has less than half."""
     anchor = anchor_of(column.lower, column.upper)
-    away = [(own.ends[1:] < anchor) | (own.ends[:-1] > anchor + column.step / 4) for own in rounds]
+    away = [
+        (cells.ends[1:] < anchor) | (cells.ends[:-1] > anchor + column.step / 4) for cells in rounds
+    ]
     if rounds[-1].counts[~away[-1]].sum() < rows / 2:
         return True
-    told = (told_cells(own.counts, own.noise) for own in rounds)
-    return any((one & other).any() for one, other in zip(told, away, strict=True))
+    detected = (told_cells(cells.counts, cells.noise) for cells in rounds)
+    return any(
+        (detected_cells & away_cells).any()
+        for detected_cells, away_cells in zip(detected, away, strict=True)
+    )
 
 
-def _mirrored(own: CellCounts) -> CellCounts:
-    return CellCounts(-own.ends[::-1], own.counts[::-1], own.noise)
+def _reflected(cells: CellCounts) -> CellCounts:
+    return CellCounts(-cells.ends[::-1], cells.counts[::-1], cells.noise)
 
 
 def _at_steps(ends: Floats, column: Column) -> Floats:
-    """Move ends between the steps of a number that has some."""
+    """Move edges between the steps of a stepped number."""
     if not column.step:
         return ends
     steps = np.floor((ends[1:-1] - column.lower) / column.step) + 0.5
     inner = np.unique(column.lower + column.step * steps)
-    kept = inner[(inner > column.lower) & (inner < column.upper)]
-    return np.concatenate([[column.lower], kept, [column.upper]])
+    edges = inner[(inner > column.lower) & (inner < column.upper)]
+    return np.concatenate([[column.lower], edges, [column.upper]])
 
 
 def _rounded(low: float, high: float, column: Column) -> tuple[float, float]:
-    """Round ends outwards to a few digits, or to the nearest steps, within what is declared."""
+    """Round ends outwards to a few digits, or to the nearest steps, within the declared range."""
     low, high = max(low, column.lower), min(high, column.upper)
     if column.step:
         # Cells end between two steps.
@@ -252,6 +258,6 @@ def _rounded(low: float, high: float, column: Column) -> tuple[float, float]:
         high = math.ceil((high - column.lower) / column.step - 0.5)
         low, high = (column.lower + column.step * end for end in (low, max(high, low + 1)))
     else:
-        place = 10.0 ** (math.floor(math.log10(high - low)) - DIGITS + 1)
-        low, high = math.floor(low / place) * place, math.ceil(high / place) * place
+        unit = 10.0 ** (math.floor(math.log10(high - low)) - DIGITS + 1)
+        low, high = math.floor(low / unit) * unit, math.ceil(high / unit) * unit
     return max(low, column.lower), min(high, column.upper)

@@ -1,18 +1,18 @@
-"""Running totals from the square root of their matrix: what is made of it, with exact variances.
+"""Running totals released through the square root of their matrix, with exact variances.
 
-Cells stand in an order, and running totals are ``A x`` for the lower triangular matrix A of ones.
-With ``A = R R`` released are ``R x`` with independent noise z of variance 1, so that ``R`` times
-that are the totals, with the noise ``R z``. All matrices here are lower triangular and the same
-along diagonals: they are power series, A is ``1/(1 - s)`` and R its root, of coefficients
-``C(2k, k)/4**k``. Those are rounded to multiples of ``1/UNIT``, so that ``UNIT R x`` are integers;
-of the rounded R the totals are solved as of any other, and nothing is biased by it.
+Cells are ordered, and running totals are ``A x`` for the lower triangular matrix A of ones. With
+``A = R R``, ``R x`` is released with independent noise z of variance 1; ``R`` times the release
+gives the totals with the noise ``R z``. All matrices here are lower triangular Toeplitz, that is
+power series: A is ``1/(1 - s)`` and R its root, with the coefficients ``C(2k, k)/4**k``. These are
+rounded to multiples of ``1/UNIT``, so ``UNIT R x`` are integers; totals are solved from the rounded
+R, without bias.
 
 *Theorem.* Let h be the series ``1/((1 - s) R(s))``. The noise of the total of the first t cells is
-``sum_{k<t} h_k z_{t-k}``, so that of two totals, t cells and m more, has the covariance ``sum_{k<t}
-h_k h_{k+m}``: the variance of a sum over a range takes one running sum of products for each
-length. A public number of all rows is one more observation, without noise, of the last totals and
-the incomplete rows: a best estimate takes off its covariance with them, and variances fall by that
-covariance's square over their variance.
+``sum_{k<t} h_k z_{t-k}``, and the totals of t and of t + m cells have the noise covariance
+``sum_{k<t} h_k h_{k+m}``: the variances of sums over ranges take one running sum of products for
+each length. A public number of rows is a noiseless observation of the sum of the last totals and
+the incomplete rows: the best estimate subtracts the covariance with it, and variances fall by the
+squared covariance over its variance.
 
 .. [1] Henzinger, M., Upadhyay, J. and Upadhyay, S. (2023). "Almost tight error bounds on
    differentially private continual counting." SODA.
@@ -31,12 +31,12 @@ from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, whole_running
 from dpmodels.released import SumsRelease
 from dpmodels.typing import Floats, Integers
 
-# The first coefficient as an integer: sums of squares of the others stay below 2**53.
+# The first coefficient as an integer: sums of squares of the coefficients stay below 2**53.
 UNIT: Final = 2**20
 
 
 def coefficients(cells: int) -> Integers:
-    """Return the first coefficients of the root, in units of which a row has `UNIT` in the first.
+    """Return the first coefficients of the root, in multiples of ``1/UNIT``.
 
     >>> coefficients(4) / UNIT
     array([1.    , 0.5   , 0.375 , 0.3125])
@@ -51,29 +51,29 @@ def product(left: Floats, right: Floats) -> Floats:
     """Multiply two series on the last axis, up to the length of the first."""
     size = left.shape[-1]
     length = 2 ** (2 * size - 1).bit_length()
-    both = np.fft.rfft(left, length) * np.fft.rfft(right, length)
-    return np.asarray(np.fft.irfft(both, length)[..., :size])
+    transform = np.fft.rfft(left, length) * np.fft.rfft(right, length)
+    return np.asarray(np.fft.irfft(transform, length)[..., :size])
 
 
 def inverse(series: Floats) -> Floats:
-    """Return the series that a series has to be multiplied with for 1, by Newton's steps."""
-    found = 1 / series[:1]
-    while len(found) < len(series):
-        size = min(2 * len(found), len(series))
-        padded = np.pad(found, (0, size - len(found)))
-        found = 2 * padded - product(padded, product(padded, series[:size]))
-    return found
+    """Return the inverse of a power series, by Newton's method."""
+    reciprocal = 1 / series[:1]
+    while len(reciprocal) < len(series):
+        size = min(2 * len(reciprocal), len(series))
+        padded = np.pad(reciprocal, (0, size - len(reciprocal)))
+        reciprocal = 2 * padded - product(padded, product(padded, series[:size]))
+    return reciprocal
 
 
 @dataclass(frozen=True, eq=False)
 class SquareRoot:
-    """The estimates that released sums of so many cells by group are turned into."""
+    """The estimator of counts from released sums, for a number of cells by group."""
 
     cells: int
 
     @cached_property
     def back(self) -> Floats:
-        """Series that released sums are multiplied with for the counts of cells."""
+        """The series that turns released sums into counts of cells."""
         return inverse(coefficients(self.cells) / UNIT)
 
     @cached_property
@@ -83,7 +83,7 @@ class SquareRoot:
 
     @cached_property
     def prefix_variances(self) -> Floats:
-        """Of the running totals, without a public number of rows."""
+        """Noise variances of the running totals, without a public number of rows."""
         return np.cumsum(self.weights**2)
 
     @cached_property
@@ -93,68 +93,68 @@ class SquareRoot:
 
     @cached_property
     def mean_variances(self) -> tuple[float, float]:
-        """Of the mean range and of the mean cell, without a public number of rows.
+        """Mean variances of ranges and of cells, without a public number of rows.
 
-        Of all ranges between n + 1 ends, ``sum_{i<j} (P_j - P_i)² = (n + 1) sum P² - (sum P)²``.
+        Over all ranges between n + 1 edges, ``sum_{i<j} (P_j - P_i)² = (n + 1) sum P² - (sum P)²``.
         """
-        ends, ranges = self.cells + 1, self.cells * (self.cells + 1) / 2
+        n_edges, n_ranges = self.cells + 1, self.cells * (self.cells + 1) / 2
         of_sum = float((np.cumsum(self.weights) ** 2).sum())
-        mean_range = (ends * float(self.prefix_variances.sum()) - of_sum) / ranges
+        mean_range = (n_edges * float(self.prefix_variances.sum()) - of_sum) / n_ranges
         return mean_range, float(np.cumsum(self.back**2).mean())
 
     def sums(self, cells: NDArray[Any]) -> Integers:
-        """Return what is released of exact counts, shape (groups, cells), in units of `UNIT`."""
-        own = coefficients(self.cells)
-        rows = [np.convolve(row, own)[: self.cells] for row in cells.astype(np.int64)]
+        """Return ``UNIT R x`` for exact counts x, shape (groups, cells)."""
+        series = coefficients(self.cells)
+        rows = [np.convolve(row, series)[: self.cells] for row in cells.astype(np.int64)]
         return np.array(rows)
 
-    def agreeing(
+    def consistent_counts(
         self, noisy: Floats, incomplete: float, total: float | None
     ) -> tuple[Floats, float]:
         """Return counts of cells, shape (groups, cells), and of the incomplete rows.
 
-        They are made to agree with a public total of all rows. `noisy` has the shape (groups,
-        cells), in rows.
+        They are consistent with a public total of all rows. `noisy` are the released sums in rows,
+        shape (groups, cells).
         """
         cells = product(noisy, self.back)
         if total is None:
             return cells, incomplete
         gap = total - float(cells.sum()) - incomplete
-        share = gap / self.whole_variance(len(noisy))
-        return cells + share * np.diff(self.with_last, prepend=0.0), incomplete + share
+        adjustment = gap / self.whole_variance(len(noisy))
+        return cells + adjustment * np.diff(self.with_last, prepend=0.0), incomplete + adjustment
 
     def whole_variance(self, groups: int) -> float:
-        """Return the variance of the number of all rows of so many groups, as released."""
+        """Return the noise variance of the number of all rows, before the public total is used."""
         return groups * float(self.prefix_variances[-1]) + 1
 
     def noise(self, weights: Floats) -> Floats:
-        """Return the weights of the noise in sums of cells of a group, the last cell's first.
+        """Return the noise weights of weighted sums of cells of a group, last cell first.
 
-        `weights`, shape (..., cells), are those of the cells.
+        `weights` of the cells have the shape (..., cells).
         """
         return product(weights[..., ::-1], self.back)
 
     def range_variances(self, starts: Integers, stops: Integers) -> Floats:
-        """Return those of sums over cells from `starts` up to `stops`, without these."""
-        own = np.append(0.0, self.prefix_variances)
-        found = own[starts] + own[stops]
+        """Return the noise variances of sums from `starts` up to but excluding `stops`."""
+        prefix_variances = np.append(0.0, self.prefix_variances)
+        variances = prefix_variances[starts] + prefix_variances[stops]
         inner, lengths = starts > 0, stops - starts
         for length in np.unique(lengths[inner]).tolist():
             products = self.weights[: self.cells - length] * self.weights[length:]
-            both = np.append(0.0, np.cumsum(products))
+            covariances = np.append(0.0, np.cumsum(products))
             at = inner & (lengths == length)
-            found[at] -= 2 * both[starts[at]]
-        return np.asarray(found)
+            variances[at] -= 2 * covariances[starts[at]]
+        return np.asarray(variances)
 
 
-# Counts of cells in an order, made of their noisy sums by the square root of running totals.
+# Counts of ordered cells, from noisy sums by the square root of running totals.
 
 
 @dataclass(frozen=True, eq=False)
 class RootCounts:
-    """Counts that are solved for, with the exact law of the noise in any sum of them.
+    """Counts solved from noisy sums, with the exact noise distribution of any sum of them.
 
-    Noise is normal: its fourth powers are not needed, and 0.
+    Noise is normal: fourth powers are not needed, and set to 0.
     """
 
     release: SumsRelease
@@ -166,43 +166,53 @@ class RootCounts:
         return SquareRoot(self.release.shape[1])
 
     @cached_property
-    def _agreed(self) -> tuple[Floats, float]:
+    def _consistent(self) -> tuple[Floats, float]:
         noisy = self.release.values[:-1].reshape(self.release.shape)
-        return self._root.agreeing(noisy, float(self.release.values[-1]), self.release.rows)
+        return self._root.consistent_counts(
+            noisy, float(self.release.values[-1]), self.release.rows
+        )
 
     @property
     def cells(self) -> Floats:
         """Shape (groups, cells)."""
-        return self._agreed[0]
+        return self._consistent[0]
 
     @property
     def incomplete(self) -> float:
         """Number of incomplete rows."""
-        return self._agreed[1]
+        return self._consistent[1]
 
     @cached_property
     def whole(self) -> Integers:
-        """Of each group in turn, the incomplete rows last: running totals made to rise."""
+        """Integer counts by group, the incomplete rows last; running totals are nondecreasing."""
         return whole_running(self.cells, self.incomplete, self.release.rows)
 
-    def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
+    def spread(self, weights: Floats, other_groups: Floats = NO_WEIGHT) -> Spread:
         """Return the noise in sums of the cells of one group."""
         root = self._root
         noise = root.noise(np.asarray(weights, dtype=float))
-        return self._known((noise**2).sum(axis=-1), noise @ root.weights, others)
+        return self._with_totals((noise**2).sum(axis=-1), noise @ root.weights, other_groups)
 
     def along(
-        self, before: Floats, own: Floats, after: Floats, others: Floats = NO_WEIGHT
+        self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
     ) -> Spread:
-        """Return the noise in a sum a cell: of the totals up to it, with it, and of all cells."""
+        """Return the noise in one sum per cell, as sums of three running totals."""
         root = self._root
-        first, second, third = before - own, own - after, after
-        one, with_last = (np.append(0.0, v) for v in (root.prefix_variances, root.with_last))
+        first, second, third = before - cell_weight, cell_weight - after, after
+        prefix_variances, with_last = (
+            np.append(0.0, v) for v in (root.prefix_variances, root.with_last)
+        )
         next_to = np.append(0.0, np.cumsum(root.weights[:-1] * root.weights[1:]))
-        squares = first**2 * one[:-1] + second**2 * one[1:] + third**2 * one[-1]
-        shared = first * with_last[:-1] + second * with_last[1:]
-        found = squares + 2 * first * second * next_to + 2 * third * shared
-        return self._known(found, shared + third * one[-1], others)
+        squares = (
+            first**2 * prefix_variances[:-1]
+            + second**2 * prefix_variances[1:]
+            + third**2 * prefix_variances[-1]
+        )
+        with_all = first * with_last[:-1] + second * with_last[1:]
+        total_squares = squares + 2 * first * second * next_to + 2 * third * with_all
+        return self._with_totals(
+            total_squares, with_all + third * prefix_variances[-1], other_groups
+        )
 
     def within(
         self,
@@ -210,24 +220,29 @@ class RootCounts:
         stops: Integers,
         inside: Floats,
         outside: Floats,
-        others: Floats = NO_WEIGHT,
+        other_groups: Floats = NO_WEIGHT,
     ) -> Spread:
-        """Return the noise in ranges of cells, and what is outside them."""
-        root, more = self._root, inside - outside
+        """Return the noise in sums with one weight inside a range of cells and one outside."""
+        root, difference = self._root, inside - outside
         last = np.append(0.0, root.with_last)
-        shared = more * (last[stops] - last[starts])
-        own, beyond = more**2 * root.range_variances(starts, stops), outside * last[-1]
-        return self._known(own + outside * (2 * shared + beyond), shared + beyond, others)
+        with_last = difference * (last[stops] - last[starts])
+        range_squares, beyond = (
+            difference**2 * root.range_variances(starts, stops),
+            outside * last[-1],
+        )
+        return self._with_totals(
+            range_squares + outside * (2 * with_last + beyond), with_last + beyond, other_groups
+        )
 
-    def _known(self, squares: Floats, with_all: Floats, others: Floats) -> Spread:
-        """Add the totals of other groups, and take off what a public total tells.
+    def _with_totals(self, squares: Floats, with_all: Floats, other_groups: Floats) -> Spread:
+        """Add the totals of other groups, and subtract the reduction by a public total.
 
-        `with_all` is the covariance of the sums with the total of their own group.
+        `with_all` is the covariance of the sums with the total of their group.
         """
-        beside, variance = self.release.shape[0] - 1, float(self._root.prefix_variances[-1])
-        found = squares + beside * others**2 * variance
+        n_others, variance = self.release.shape[0] - 1, float(self._root.prefix_variances[-1])
+        variances = squares + n_others * other_groups**2 * variance
         if self.release.rows is not None:
-            shared = with_all + beside * others * variance
-            found = found - shared**2 / self._root.whole_variance(beside + 1)
-        # What a public total tells in full is left with the rounding of products.
-        return Spread(np.maximum(found, 0.0), np.zeros_like(found))
+            with_total = with_all + n_others * other_groups * variance
+            variances = variances - with_total**2 / self._root.whole_variance(n_others + 1)
+        # A sum that the public total determines has variance 0 up to rounding.
+        return Spread(np.maximum(variances, 0.0), np.zeros_like(variances))

@@ -1,4 +1,4 @@
-"""Step-up procedures on p-values, of which some are those of hypotheses nobody looked at."""
+"""Step-up procedures on p-values, where some hypotheses were not tested."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ NAMES: Final = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli", "adapt"
 
 
 def adjusted(p_values: Floats, hypotheses: int, method: str) -> Floats:
-    """Return adjusted p-values, shape (tests,): rejected at q are those of q or less.
+    """Return adjusted p-values, shape (tests,); those up to q are rejected at level q.
 
-    `hypotheses` is how many there are, of which those without a p-value have 1; where one is nan,
-    so is its adjusted one, and it counts as 1. `method` is "bh" or "by".
+    `hypotheses` is the number of all hypotheses; untested ones have the p-value 1. A p-value of nan
+    stays nan and counts as 1. `method` is "bh" or "by".
     """
-    from statsmodels.stats.multitest import multipletests  # Dear to import
+    from statsmodels.stats.multitest import multipletests  # Slow to import
 
-    whole = np.ones(hypotheses)
-    whole[: len(p_values)] = np.where(np.isnan(p_values), 1.0, p_values)
-    found = multipletests(whole, method=METHODS[method])[1][: len(p_values)]
-    return np.where(np.isnan(p_values), np.nan, found)
+    padded = np.ones(hypotheses)
+    padded[: len(p_values)] = np.where(np.isnan(p_values), 1.0, p_values)
+    result = multipletests(padded, method=METHODS[method])[1][: len(p_values)]
+    return np.where(np.isnan(p_values), np.nan, result)
 
 
 def cut_offs(hypotheses: int, q: float, method: str) -> Floats:
-    """Return what the p-value of each rank is held against, shape (hypotheses,)."""
+    """Return the threshold for the p-value of each rank, shape (hypotheses,)."""
     ranks = np.arange(1, hypotheses + 1)
     among = float((1 / ranks).sum()) if method == "by" else 1.0
     return np.asarray(q * ranks / (hypotheses * among), dtype=np.float64)
 
 
-# False discoveries among one-sided p-values, counted by those that mirror them.
+# False discoveries among one-sided p-values, estimated from the reflected ones.
 
 
 def mirrored(p_values: Floats) -> Floats:
-    """Return the least level at which each hypothesis is rejected, shape (tests,); at most 1.
+    """Return the smallest level at which each hypothesis is rejected, shape (tests,); at most 1.
 
-    Up to t the share of false ones is taken for ``(1 + #{p >= 1 - t})/#{p <= t}``; at level q the
-    largest t is taken of which that is at most q. Ties are of one t; for p-values with few bits, of
-    which 1 less one is exact, none is missed.
+    The false discovery proportion up to t is estimated by ``(1 + #{p >= 1 - t})/#{p <= t}``; at
+    level q the largest t with an estimate of at most q is used. Tied p-values have the same t; for
+    p-values with few bits, for which 1 - p is exact, ties are exact.
     """
     sizes = np.minimum(p_values, 1 - p_values)
     small = p_values <= 0.5
     order = np.argsort(sizes, kind="stable")
     last = np.searchsorted(sizes[order], sizes[order], side="right") - 1
-    found, opposite = (np.cumsum(own[order])[last] for own in (small, ~small))
-    estimates = np.minimum((1 + opposite) / np.maximum(found, 1), 1.0)
+    n_small, opposite = (np.cumsum(indicator[order])[last] for indicator in (small, ~small))
+    estimates = np.minimum((1 + opposite) / np.maximum(n_small, 1), 1.0)
     levels = np.empty(len(p_values))
     levels[order] = np.minimum.accumulate(estimates[::-1])[::-1]
     return np.where(small, levels, 1.0)

@@ -1,8 +1,8 @@
 """From noisy counts of events and of censored rows by interval to a survival curve.
 
-An interval's hazard is its events over the rows at risk in it: those that were there at its start,
-and of those censored within it, where it holds several values, half (the actuarial convention). Of
-an interval that holds one value all of them were at risk, and the curve is Kaplan and Meier's.
+An interval's hazard is its events over the rows at risk: those present at its start, less half of
+those censored within it (the actuarial convention). In an interval of a single value all of them
+are at risk, and the curve is that of Kaplan and Meier.
 
 .. [1] Kaplan, E. L. and Meier, P. (1958). "Nonparametric estimation from incomplete observations."
    JASA 53(282), 457-481.
@@ -21,8 +21,8 @@ import numpy as np
 from dpmodels.postprocess.protocol import rising
 from dpmodels.typing import Floats, Integers
 
-# A curve ends where fewer rows are at risk than so many sds of the noise in their number: a choice.
-TOLD: Final = 5.0
+# Noise sds that the rows at risk must reach for a curve to go on: a choice.
+DETECTION_SDS: Final = 5.0
 NOTHING: Final = 1e-12
 
 
@@ -32,20 +32,20 @@ def at_risk(cells: Floats) -> Floats:
 
 
 def identified(risk: Floats, sds: Floats) -> int:
-    """Return how many intervals begin with rows at risk that are told from noise, from the first.
+    """Return the number of first intervals whose rows at risk exceed their noise.
 
-    A rule of released numbers and the law of their noise alone.
+    The rule depends only on released numbers and their noise sds.
     """
-    told = risk >= np.maximum(TOLD * sds, 0.5)
-    return int(np.argmin(np.append(told, False)))
+    detected = risk >= np.maximum(DETECTION_SDS * sds, 0.5)
+    return int(np.argmin(np.append(detected, False)))
 
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """Whole counts of a curve that agree: who was at risk, who had the event, who was censored.
+    """Consistent integer counts of a curve: rows at risk, events, censored rows.
 
-    `halved` is what share of those censored within an interval was not at risk in it; arrays have
-    the shape (intervals,).
+    `halved` is the fraction of the rows censored within an interval that was not at risk in it;
+    arrays have the shape (intervals,).
     """
 
     risk: Integers
@@ -60,27 +60,27 @@ class Followed:
 
     @cached_property
     def hazard(self) -> Floats:
-        """Share of those exposed that had the event; 0 where nobody was."""
+        """Fraction of the exposed rows with the event; 0 if no row was exposed."""
         none = np.zeros(len(self.risk))
         return np.asarray(np.divide(self.events, self.exposed, out=none, where=self.exposed > 0))
 
     @cached_property
     def survival(self) -> Floats:
-        """Share beyond each interval: falling, within 0 and 1."""
+        """Survival beyond each interval: nonincreasing, within 0 and 1."""
         return np.asarray(np.cumprod(1 - self.hazard))
 
     @property
     def unordered(self) -> tuple[Floats, Floats]:
-        """Between what `survival` is, in whatever order rows left within intervals.
+        """Bounds on `survival` over all orders in which rows left within intervals.
 
-        Least where those censored within an interval left before its events, most where after.
+        Lowest if the rows censored within an interval left before its events, highest if after.
         """
         lost = self.censored * (self.halved > 0)
-        each = []
+        hazards = []
         for exposed in (self.risk - lost, self.risk):
             none = np.zeros(len(exposed))
-            each.append(np.divide(self.events, exposed, out=none, where=exposed > 0))
-        low, high = (np.asarray(np.cumprod(1 - hazard)) for hazard in each)
+            hazards.append(np.divide(self.events, exposed, out=none, where=exposed > 0))
+        low, high = (np.asarray(np.cumprod(1 - hazard)) for hazard in hazards)
         return low, high
 
     @cached_property
@@ -88,30 +88,32 @@ class Followed:
         """Sampling variance of the logarithm of `survival`; infinite where that is 0."""
         left = self.exposed * (self.exposed - self.events)
         full = np.full(len(left), np.inf)
-        each = np.divide(self.events, left, out=full, where=left > 0)
-        return np.cumsum(np.where(self.events > 0, each, 0.0))
+        terms = np.divide(self.events, left, out=full, where=left > 0)
+        return np.cumsum(np.where(self.events > 0, terms, 0.0))
 
     @cached_property
     def effective(self) -> Floats:
-        """So many rows without any censored would tell as much of each point of the curve.
+        """Number of uncensored rows with the same information on each point of the curve.
 
-        The harmonic mean of what those exposed stand for, which falls with time; where there was no
-        event, the last of it.
+        The harmonic mean of the exposed rows over the survival before, which falls with time; its
+        last value where there was no event.
         """
         before = np.append(1.0, self.survival)[:-1]
         last = np.divide(self.exposed, before, out=np.zeros(len(before)), where=before > 0)
         last = np.minimum.accumulate(last)
-        known = (self.greenwood > 0) & np.isfinite(self.greenwood)
-        odds = 1 / np.where(known, self.survival, 1.0) - 1
-        return np.asarray(np.where(known, odds / np.where(known, self.greenwood, 1.0), last))
+        is_identified = (self.greenwood > 0) & np.isfinite(self.greenwood)
+        odds = 1 / np.where(is_identified, self.survival, 1.0) - 1
+        return np.asarray(
+            np.where(is_identified, odds / np.where(is_identified, self.greenwood, 1.0), last)
+        )
 
 
 def followed(cells: Floats, sds: Floats, halved: Floats, end: int) -> Followed:
-    """Return whole counts of so many intervals that agree with each other.
+    """Return consistent integer counts of the first `end` intervals.
 
-    `cells`, shape (2, cells), are unbiased counts of censored rows and of events, `sds` those
-    of the noise in the rows at risk. Running totals are made to rise, and the rows at risk, which
-    fall by them, are on the level that is nearest to the unbiased ones.
+    `cells`, shape (2, cells), are unbiased counts of censored rows and of events, `sds` the noise
+    sds of the rows at risk. Running totals are made nondecreasing; the rows at risk, which fall by
+    them, start at the level nearest to the unbiased ones.
     """
     if not end:
         none = np.zeros(0, dtype=np.int64)

@@ -1,12 +1,12 @@
-"""Counts of cells in an order, made of the noisy counts of the nodes of a tree.
+"""Counts of ordered cells from the noisy counts of the nodes of a tree.
 
-*Theorem.* Let z be the best count of a node made of what is at it and below it, U the sum of the
-variances of those of its children, h the best count of the node by all. In a sum of cells h has
-the weight A of :mod:`dpmodels.postprocess.hierarchy`; let B be the weight in which its z has
-part. Then its own noisy count has the weight ``B U / (1 + U)`` and z of a child that of ``(a - A)
-+ B / (1 + U)``, by what z and h are. Noisy counts are independent; so sums of the squares and of
-the fourth powers of all weights follow from the top down, where below a node whose cells all have
-one weight they are ``B²`` and ``B⁴`` times those of z.
+*Theorem.* Let z be the best estimate of a node's count from the node and all below it, U the sum of
+the variances of its children's z, h the best estimate from all noisy counts. In a sum of cells h
+has the weight A of :mod:`dpmodels.postprocess.hierarchy`; let B be the weight of z. Then the node's
+noisy count has the weight ``B U / (1 + U)``, and z of a child ``(a - A) + B / (1 + U)``, by the
+definitions of z and h. Noisy counts are independent, so sums of squares and of fourth powers of all
+weights follow from the top down; below a node whose cells all have the same weight they are ``B²``
+and ``B⁴`` times those of z.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.postprocess.hierarchy import (
-    Agreeing,
+    ConsistentCounts,
     Hierarchy,
     agreeing,
     line,
@@ -33,22 +33,22 @@ from dpmodels.typing import Floats, Integers
 
 
 class _Level(NamedTuple):
-    """Where the path of every cell is at one level, and the weights there."""
+    """The ancestor of every cell at one level, with weights."""
 
-    at: NDArray[np.intp]  # the node
-    own: Floats  # the weight of its best count
-    before: Floats  # sums of the variances of its siblings, those before it
+    at: NDArray[np.intp]  # index of the node
+    weight: Floats  # of its best estimate
+    before: Floats  # sum of the variances of the siblings before it
     after: Floats
-    before4: Floats  # and of their fourths
+    before4: Floats  # the same for fourth powers
     after4: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class TreeCounts:
-    """Counts by least squares, with the exact law of the noise in any sum of them."""
+    """Least-squares counts, with the exact noise distribution of any sum of them."""
 
     release: SumsRelease
-    above: Hierarchy | None = None  # The nodes; those above a line by default
+    above: Hierarchy | None = None  # The nodes; by default those above cells in a row
 
     unlawful = ""
 
@@ -59,7 +59,7 @@ class TreeCounts:
         return line(self.release.shape[1], self.release.fanout)
 
     @cached_property
-    def _agreed(self) -> Agreeing:
+    def _consistent(self) -> ConsistentCounts:
         values, groups = self.release.values, self.release.shape[0]
         noisy = split_levels(self._hierarchy, values[:-1], groups)
         return agreeing(self._hierarchy, noisy, float(values[-1]), self.release.rows)
@@ -67,22 +67,22 @@ class TreeCounts:
     @property
     def cells(self) -> Floats:
         """Shape (groups, cells)."""
-        return self._agreed.cells
+        return self._consistent.cells
 
     @property
     def incomplete(self) -> float:
         """Number of incomplete rows."""
-        return self._agreed.incomplete
+        return self._consistent.incomplete
 
     @cached_property
     def whole(self) -> Integers:
-        """Of each group in turn, the incomplete rows last."""
-        levels = self._agreed.levels
+        """Integer counts by group, the incomplete rows last."""
+        levels = self._consistent.levels
         sums = np.append(levels[0].sum(axis=1), self.incomplete)
         totals = whole(sums, self.release.rows)
         return np.append(whole_cells(self._hierarchy, levels, totals[:-1]).ravel(), totals[-1])
 
-    def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
+    def spread(self, weights: Floats, other_groups: Floats = NO_WEIGHT) -> Spread:
         """Return the noise in sums of the cells of one group."""
         hierarchy = self._hierarchy
         levels: list[Floats] = [np.asarray(weights, dtype=float)]
@@ -93,39 +93,42 @@ class TreeCounts:
             levels.append(summed / np.add.reduceat(variance, starts))
         levels.reverse()
         top = hierarchy.variances[0]
-        whole_weight = (levels[0] * top).sum(axis=-1) / top.sum()
-        found, kept = self._elsewhere(whole_weight, others)
-        has = levels[0] - (whole_weight - kept)[..., None]
+        total_weight = (levels[0] * top).sum(axis=-1) / top.sum()
+        noise, net_weight = self._elsewhere(total_weight, other_groups)
+        node_weight = levels[0] - (total_weight - net_weight)[..., None]
         for level, starts in enumerate(hierarchy.starts):
             below = np.add.reduceat(hierarchy.variances[level + 1], starts)
-            found = _added(found, has * below / (1 + below))
-            passed = has / (1 + below) - levels[level]
-            has = levels[level + 1] + hierarchy.spread(passed, level + 1)
-        return _added(found, has)
+            noise = _added(noise, node_weight * below / (1 + below))
+            excess = node_weight / (1 + below) - levels[level]
+            node_weight = levels[level + 1] + hierarchy.spread(excess, level + 1)
+        return _added(noise, node_weight)
 
     def along(
-        self, before: Floats, own: Floats, after: Floats, others: Floats = NO_WEIGHT
+        self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
     ) -> Spread:
-        """Return the noise in a sum a cell."""
+        """Return the noise in one sum per cell."""
         hierarchy = self._hierarchy
-        path, weight = self._upward(before, own, after)
-        found, kept = self._elsewhere(weight, others)
-        passed = kept - weight
-        for place, level in enumerate(path):
-            first, last = (np.square(side + passed) for side in (before, after))
-            has = level.own + passed
-            found = Spread(
-                found.squares + first * level.before + last * level.after,
-                found.fourths + first * first * level.before4 + last * last * level.after4,
+        path, weight = self._upward(before, cell_weight, after)
+        noise, net_weight = self._elsewhere(weight, other_groups)
+        excess = net_weight - weight
+        for depth, level in enumerate(path):
+            first, last = (np.square(side + excess) for side in (before, after))
+            node_weight = level.weight + excess
+            noise = Spread(
+                noise.squares + first * level.before + last * level.after,
+                noise.fourths + first * first * level.before4 + last * last * level.after4,
             )
-            noisy, passed = has, has
-            if place < len(hierarchy.starts):
-                starts = hierarchy.starts[place]
-                below = np.add.reduceat(hierarchy.variances[place + 1], starts)[level.at]
-                noisy, passed = has * below / (1 + below), has / (1 + below) - level.own
+            noisy, excess = node_weight, node_weight
+            if depth < len(hierarchy.starts):
+                starts = hierarchy.starts[depth]
+                below = np.add.reduceat(hierarchy.variances[depth + 1], starts)[level.at]
+                noisy, excess = (
+                    node_weight * below / (1 + below),
+                    node_weight / (1 + below) - level.weight,
+                )
             noisy = np.square(noisy)
-            found = Spread(found.squares + noisy, found.fourths + noisy * noisy)
-        return found
+            noise = Spread(noise.squares + noisy, noise.fourths + noisy * noisy)
+        return noise
 
     def within(
         self,
@@ -133,28 +136,28 @@ class TreeCounts:
         stops: Integers,
         inside: Floats,
         outside: Floats,
-        others: Floats = NO_WEIGHT,
+        other_groups: Floats = NO_WEIGHT,
     ) -> Spread:
-        """Return the noise in ranges of cells, and what is outside them."""
+        """Return the noise in sums with one weight inside a range of cells and one outside."""
         path, part = upward(self._hierarchy, self._fourths, starts, stops)
         weight = np.asarray(outside + (inside - outside) * part)
-        found, kept = self._elsewhere(weight, others)
-        return downward(self._hierarchy, path, kept - weight, found, inside, outside)
+        noise, net_weight = self._elsewhere(weight, other_groups)
+        return downward(self._hierarchy, path, net_weight - weight, noise, inside, outside)
 
     def _upward(
-        self, before: Floats, own: Floats, after: Floats
+        self, before: Floats, cell_weight: Floats, after: Floats
     ) -> tuple[tuple[_Level, ...], Floats]:
-        """Return the paths of all cells, from the top, and the weights of all cells together."""
+        """Return the paths of all cells, from the top, and the weights of the total."""
         hierarchy = self._hierarchy
         at = np.arange(hierarchy.cells)
-        weight: Floats = own + np.zeros(hierarchy.cells)
+        weight: Floats = cell_weight + np.zeros(hierarchy.cells)
         tops = (np.zeros(1, dtype=np.intp), *hierarchy.starts)
         levels: list[_Level] = []
         for starts, variance, fourth in reversed(
             list(zip(tops, hierarchy.variances, self._fourths, strict=True))
         ):
             parent = np.searchsorted(starts, at, side="right") - 1
-            sides, sides4 = (_beside(one, starts, parent, at) for one in (variance, fourth))
+            sides, sides4 = (_beside(values, starts, parent, at) for values in (variance, fourth))
             levels.append(_Level(at, weight, *sides, *sides4))
             summed = before * sides[0] + weight * variance[at] + after * sides[1]
             weight, at = summed / (sides[0] + variance[at] + sides[1]), parent
@@ -162,7 +165,7 @@ class TreeCounts:
 
     @cached_property
     def _fourths(self) -> tuple[Floats, ...]:
-        """Sums of fourth powers of the weights in what is made of a node and what is below it."""
+        """Sums of fourth powers of the noise weights in each node's z, level by level."""
         hierarchy = self._hierarchy
         levels: list[Floats] = [np.ones(hierarchy.cells)]
         for starts, variance in zip(
@@ -173,27 +176,30 @@ class TreeCounts:
             levels.append((below**4 + summed) / (1 + below) ** 4)
         return tuple(reversed(levels))
 
-    def _elsewhere(self, weight: Floats, others: Floats) -> tuple[Spread, Floats]:
-        """Return the noise of what is beside the group, and the weight that its own sum keeps.
+    def _elsewhere(self, weight: Floats, other_groups: Floats) -> tuple[Spread, Floats]:
+        """Return the noise from outside the group, and the net weight of the group's total.
 
-        By a public total all groups and the incomplete rows are changed in proportion to their
-        variances.
+        A public total adjusts all groups and the incomplete rows in proportion to their variances.
         """
-        variance, beside = self._hierarchy.whole_variance, self.release.shape[0] - 1
-        taken = NO_WEIGHT
+        variance, n_others = self._hierarchy.whole_variance, self.release.shape[0] - 1
+        adjustment = NO_WEIGHT
         if self.release.rows is not None:
-            taken = (weight + beside * others) * variance / ((beside + 1) * variance + 1)
+            adjustment = (
+                (weight + n_others * other_groups) * variance / ((n_others + 1) * variance + 1)
+            )
         fourth = float(self._fourths[0].sum())
-        elsewhere, incomplete = np.square(others - taken), np.square(taken)
-        squares = beside * elsewhere * variance + incomplete
-        fourths = beside * elsewhere**2 * fourth + incomplete**2
-        return Spread(squares, fourths), weight - taken
+        elsewhere, incomplete = np.square(other_groups - adjustment), np.square(adjustment)
+        squares = n_others * elsewhere * variance + incomplete
+        fourths = n_others * elsewhere**2 * fourth + incomplete**2
+        return Spread(squares, fourths), weight - adjustment
 
 
-def _added(found: Spread, weights: Floats) -> Spread:
+def _added(noise: Spread, weights: Floats) -> Spread:
     """Add noise of independent variables, on the last axis."""
-    own = np.square(weights)
-    return Spread(found.squares + own.sum(axis=-1), found.fourths + (own * own).sum(axis=-1))
+    squares = np.square(weights)
+    return Spread(
+        noise.squares + squares.sum(axis=-1), noise.fourths + (squares * squares).sum(axis=-1)
+    )
 
 
 def _beside(
@@ -201,19 +207,19 @@ def _beside(
 ) -> tuple[Floats, Floats]:
     """Return sums over the siblings before a node, and over those after it."""
     running = np.concatenate([[0.0], np.cumsum(values)])
-    ends = np.append(starts[1:], len(values))
-    return running[at] - running[starts[parent]], running[ends[parent]] - running[at + 1]
+    edges = np.append(starts[1:], len(values))
+    return running[at] - running[starts[parent]], running[edges[parent]] - running[at + 1]
 
 
-# The noise in sums over runs of cells, of counts made of the nodes of a tree, many at once.
+# The noise in sums over many runs of cells at once, for counts from the nodes of a tree.
 #
-# A run ends in two nodes of each level, those of its first and its last cell, or in one; all others
-# hold cells of it alone or none, and what is below them is known by level. The theorems are those
-# above and of :mod:`dpmodels.postprocess.hierarchy`.
+# At each level a run has at most two end nodes, those of its first and its last cell; every other
+# node lies entirely inside or outside the run, and sums below it are the same for all nodes of a
+# level. The theorems are those above and of :mod:`dpmodels.postprocess.hierarchy`.
 
 
 class Beside(NamedTuple):
-    """Sums over what is beside the end nodes, under the same parents, of variances or the like."""
+    """Sums over the siblings of the end nodes, of variances or of fourth powers."""
 
     left: Floats  # Before the first node, outside the run
     first: Floats  # Between both nodes, or after the first where parents differ: in the run
@@ -222,81 +228,85 @@ class Beside(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """At one level the nodes that runs begin and end in, and the weights there."""
+    """The end nodes of runs at one level, and the weights there."""
 
     first: NDArray[np.intp]
     last: NDArray[np.intp]
-    weight: Floats  # Of the best count of the first
+    weight: Floats  # Of the best estimate of the first
     weight_last: Floats
     beside: Beside  # Sums of variances
-    fourths: Beside  # And of their fourths
+    fourths: Beside  # Sums of fourth powers
 
 
 def upward(
     hierarchy: Hierarchy, fourths: Sequence[Floats], starts: Integers, stops: Integers
 ) -> tuple[tuple[Ends, ...], Floats]:
-    """Return the ends of runs at all levels, from the top, and the weights of all cells together.
+    """Return the ends of runs at all levels, from the top, and the weights of the total.
 
-    Runs are of the cells from `starts` up to `stops`, without these; `fourths` are for each level
-    what the variances are, of fourth powers.
+    A run has the cells from `starts` up to but excluding `stops`; `fourths` are by level the sums
+    of fourth powers that correspond to the variances.
     """
-    one, other = np.asarray(starts), np.asarray(stops) - 1
-    first, last = np.ones(one.shape), np.ones(one.shape)
+    first, last = np.asarray(starts), np.asarray(stops) - 1
+    weight, weight_last = np.ones(first.shape), np.ones(first.shape)
     tops = (np.zeros(1, dtype=np.intp), *hierarchy.starts)
     levels: list[Ends] = []
     for begin, variance, fourth in reversed(
         list(zip(tops, hierarchy.variances, fourths, strict=True))
     ):
-        above, above_last = (np.searchsorted(begin, at, side="right") - 1 for at in (one, other))
-        beside, four = (
-            _tree_runs_beside(own, begin, (one, other), (above, above_last))
-            for own in (variance, fourth)
+        above, above_last = (np.searchsorted(begin, at, side="right") - 1 for at in (first, last))
+        beside, beside4 = (
+            _tree_runs_beside(values, begin, (first, last), (above, above_last))
+            for values in (variance, fourth)
         )
-        levels.append(Ends(one, other, first, last, beside, four))
-        summed, summed_last = first * variance[one], last * variance[other]
+        levels.append(Ends(first, last, weight, weight_last, beside, beside4))
+        summed, summed_last = weight * variance[first], weight_last * variance[last]
         below = np.add.reduceat(variance, begin)
-        joined, apart = above == above_last, one != other
-        mine = (summed + beside.first + joined * apart * summed_last) / below[above]
-        theirs = (summed_last + beside.last) / below[above_last]
-        first, last = mine, np.where(joined, mine, theirs)
-        one, other = above, above_last
-    return tuple(reversed(levels)), first
+        joined, distinct = above == above_last, first != last
+        above_weight = (summed + beside.first + joined * distinct * summed_last) / below[above]
+        above_weight_last = (summed_last + beside.last) / below[above_last]
+        weight, weight_last = above_weight, np.where(joined, above_weight, above_weight_last)
+        first, last = above, above_last
+    return tuple(reversed(levels)), weight
 
 
 def downward(
     hierarchy: Hierarchy,
     path: Sequence[Ends],
-    passed: Floats,
-    found: Spread,
+    excess: Floats,
+    noise: Spread,
     inside: Floats | float = 1.0,
     outside: Floats | float = 0.0,
 ) -> Spread:
-    """Add the noise of all nodes to what was found elsewhere.
+    """Add the noise of all nodes to `noise`, which comes from other groups.
 
-    `passed` is by how much the weight that all cells together keep exceeds theirs; the cells of a
-    run have the weight `inside`, all others `outside`.
+    `excess` is the net weight of the total less its weight in the sum; the cells of a run have the
+    weight `inside`, all others `outside`.
     """
-    passed_last = passed
-    for place, level in enumerate(path):
-        before, after = outside + passed, outside + passed_last
-        sides = Beside(before, inside + passed, inside + passed_last, after)
+    excess_last = excess
+    for depth, level in enumerate(path):
+        before, after = outside + excess, outside + excess_last
+        sides = Beside(before, inside + excess, inside + excess_last, after)
         weight, weight_last = (
-            outside + (inside - outside) * own for own in (level.weight, level.weight_last)
+            outside + (inside - outside) * fraction
+            for fraction in (level.weight, level.weight_last)
         )
-        has, has_last = weight + passed, weight_last + passed_last
-        noisy, noisy_last = has, has_last
-        if place < len(hierarchy.starts):
-            below = np.add.reduceat(hierarchy.variances[place + 1], hierarchy.starts[place])
-            mine, theirs = below[level.first], below[level.last]
-            noisy, passed = has * mine / (1 + mine), has / (1 + mine) - weight
-            noisy_last = has_last * theirs / (1 + theirs)
-            passed_last = has_last / (1 + theirs) - weight_last
-        ends = np.stack([noisy, (level.first != level.last) * noisy_last])
-        found = Spread(
-            found.squares + _weighed(level.beside, sides, 2) + (ends**2).sum(axis=0),
-            found.fourths + _weighed(level.fourths, sides, 4) + (ends**4).sum(axis=0),
+        node_weight, node_weight_last = weight + excess, weight_last + excess_last
+        noisy, noisy_last = node_weight, node_weight_last
+        if depth < len(hierarchy.starts):
+            below = np.add.reduceat(hierarchy.variances[depth + 1], hierarchy.starts[depth])
+            below_first, below_last = below[level.first], below[level.last]
+            noisy, excess = (
+                node_weight * below_first / (1 + below_first),
+                node_weight / (1 + below_first) - weight,
+            )
+            noisy_last = node_weight_last * below_last / (1 + below_last)
+            excess_last = node_weight_last / (1 + below_last) - weight_last
+        end_weights = np.stack([noisy, (level.first != level.last) * noisy_last])
+        noise = Spread(
+            noise.squares + _weighed(level.beside, sides, 2) + (end_weights**2).sum(axis=0),
+            noise.fourths + _weighed(level.fourths, sides, 4) + (end_weights**4).sum(axis=0),
         )
-    return found
+    return noise
 
 
 def _tree_runs_beside(
@@ -306,19 +316,19 @@ def _tree_runs_beside(
     above: tuple[NDArray[np.intp], NDArray[np.intp]],
 ) -> Beside:
     running = np.concatenate([[0.0], np.cumsum(values)])
-    ends = np.append(begin[1:], len(values))
+    edges = np.append(begin[1:], len(values))
     (first, last), (parent, parent_last) = nodes, above
     joined = parent == parent_last
-    after = np.where(joined, np.maximum(last, first + 1), ends[parent])
+    after = np.where(joined, np.maximum(last, first + 1), edges[parent])
     before = np.where(joined, last, begin[parent_last])
     return Beside(
         running[first] - running[begin[parent]],
         running[after] - running[first + 1],
         running[last] - running[before],
-        running[ends[parent_last]] - running[last + 1],
+        running[edges[parent_last]] - running[last + 1],
     )
 
 
 def _weighed(sums: Beside, weights: Beside, power: int) -> Floats:
-    parts = [own * weight**power for own, weight in zip(sums, weights, strict=True)]
+    parts = [values * weight**power for values, weight in zip(sums, weights, strict=True)]
     return np.asarray(np.sum(parts, axis=0))

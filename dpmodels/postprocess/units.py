@@ -1,13 +1,13 @@
-"""Releases of persons whose places were counted, in units of persons.
+"""Rescale releases that counted slots per person to units of persons.
 
-Each person has so many places, which its rows share evenly. Divided by that number a sum over
-places is one over persons, of means over each one's rows; noise is divided with it.
+Each person has a fixed number of slots, shared evenly by the person's rows. Dividing a sum over
+slots by that number gives a sum over persons of means over their rows; noise is divided too.
 
-*Theorem.* Rows of one person may be alike, those of different persons are independent. Let ``f``
-be any function of a row and ``f̄`` its mean over a person's rows. By Jensen's inequality
-``E(f̄ - μ)² <= E(f - μ)²``, the right side with a row drawn from the person's. So a sum over
-persons of such means varies no more than one over as many independent rows, and errors that take
-the persons for independent rows are never too small.
+*Theorem.* Rows of one person may be dependent, those of different persons are independent. Let
+``f`` be any function of a row and ``f̄`` its mean over a person's rows. By Jensen's inequality
+``E(f̄ - μ)² <= E(f - μ)²``, the right side for a random row of the person. So a sum over persons of
+such means has at most the variance of a sum over as many independent rows, and errors that treat
+persons as independent rows are never too small.
 """
 
 from __future__ import annotations
@@ -41,32 +41,32 @@ from dpmodels.released import (
 
 
 def in_persons(release: AnyRelease, places: int) -> AnyRelease:
-    """Return a release of persons with so many places each, in units of persons.
+    """Return a release with `places` slots per person, in units of persons.
 
     >>> import dpmodels as dp
     >>> fit = dp.dp_table("~ a", {"a": ["u", "v"] * 50}, codebook=dp.codebook(a=["u", "v"]), eps=1)
     >>> in_persons(fit.release, 20).rows, in_persons(fit.release, 2).step
     (5, 0.5)
     """
-    more: dict[str, object] = {}
+    replacements: dict[str, object] = {}
     match release:
         case MomentsRelease(noise=noise, meat=meat):
-            more = {"noise": _divided(noise, places), "meat": _meat(meat, places)}
+            replacements = {"noise": _divided(noise, places), "meat": _meat(meat, places)}
         case CoefficientsRelease(curvature=curvature, tuning=tuning):
-            more = {"curvature": _curvature(curvature, places)}
-            more["tuning"] = _tuning(tuning, places)
+            replacements = {"curvature": _curvature(curvature, places)}
+            replacements["tuning"] = _tuning(tuning, places)
         case CellsRelease(noise_sds=(first, second)):
-            more = {"noise_sds": (first / places, second / places)}
+            replacements = {"noise_sds": (first / places, second / places)}
         case MarginsRelease(noise_sds=sds):
-            more = {"noise_sds": tuple(sd / places for sd in sds)}
+            replacements = {"noise_sds": tuple(sd / places for sd in sds)}
         case RunsRelease(noise_sds=noise_sds):
-            more = {"noise_sds": tuple(own / places for own in noise_sds)}
-    rows = None if release.rows is None else release.rows // places
-    own: AnyRelease = replace(_divided(release, places), rows=rows, **more)
-    return own
+            replacements = {"noise_sds": tuple(sd / places for sd in noise_sds)}
+    n_rows = None if release.rows is None else release.rows // places
+    scaled: AnyRelease = replace(_divided(release, places), rows=n_rows, **replacements)
+    return scaled
 
 
-# Of each kind what is a sum over rows, or in units of one.
+# By kind of release the fields that are sums over rows, or in units of such sums.
 _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     MomentsRelease: ("count", "total", "second", "estimate"),
     SubspaceRelease: ("count", "variances", "variance_sd", "expected_loss"),
@@ -82,9 +82,9 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
         *("product_sd", "scatter_sd", "response_sd"),
     ),
     PValuesRelease: ("count", "total", "squares", "response_sd", "scale"),
-    # Whole numbers, whose noise has steps of one place: its result divides them.
+    # Integers, whose noise has steps of one slot: the result class divides them.
     LevelsRelease: (),
-    # Answers, of which one place gives one: its result divides them.
+    # One answer per slot: the result class divides them.
     AnswersRelease: (),
     SelectionRelease: ("values", "scatters", "response", "noise_sd", "step", "scale", "count"),
     MomentNoise: ("count", "mean", "diagonal", "off"),
@@ -96,36 +96,38 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
 _NOISES: Final = ("bread_noise", "meat_noise")
 
 
-def _divided(made: Any, places: int) -> Any:
-    sums = {name: getattr(made, name) for name in _SUMS[type(made)]}
-    return replace(made, **{name: own / places for name, own in sums.items() if own is not None})
+def _divided(release: Any, places: int) -> Any:
+    sums = {name: getattr(release, name) for name in _SUMS[type(release)]}
+    return replace(
+        release, **{name: values / places for name, values in sums.items() if values is not None}
+    )
 
 
 def _meat(meat: Meat | None, places: int) -> Meat | None:
-    """Divide the covariance of the sum of scores, by way of its root.
+    """Divide the covariance of the sum of scores, through its root.
 
-    Of rows it is that of independent ones; a person's score is itself a sum.
+    For rows it is that of independent rows; a person's score is itself a sum.
     """
     if meat is None:
         return None
-    by = places if meat.person is not None else math.sqrt(places)
-    return replace(meat, root=meat.root / by)
+    divisor = places if meat.person is not None else math.sqrt(places)
+    return replace(meat, root=meat.root / divisor)
 
 
 def _tuning(tuning: Tuning | None, places: int) -> Tuning | None:
     if tuning is None:
         return None
-    own: Tuning = _divided(tuning, places)
-    return replace(own, ridges=tuple(ridge / places for ridge in own.ridges))
+    scaled: Tuning = _divided(tuning, places)
+    return replace(scaled, ridges=tuple(ridge / places for ridge in scaled.ridges))
 
 
-def _curvature(bought: BoughtCurvature | None, places: int) -> BoughtCurvature | None:
-    if bought is None:
+def _curvature(curvature: BoughtCurvature | None, places: int) -> BoughtCurvature | None:
+    if curvature is None:
         return None
-    noises = {name: _divided(getattr(bought, name), places) for name in _NOISES}
-    own: BoughtCurvature = replace(_divided(bought, places), **noises)
-    if bought.person is None:
-        return own
-    # Squares of sums over places are divided once more.
-    noise = _divided(own.meat_noise, places)
-    return replace(own, meat=own.meat / places, meat_noise=noise)
+    noises = {name: _divided(getattr(curvature, name), places) for name in _NOISES}
+    scaled: BoughtCurvature = replace(_divided(curvature, places), **noises)
+    if curvature.person is None:
+        return scaled
+    # Squares of sums over slots are divided twice.
+    noise = _divided(scaled.meat_noise, places)
+    return replace(scaled, meat=scaled.meat / places, meat_noise=noise)

@@ -1,13 +1,12 @@
-"""Counts of cells in an order as Haar wavelets: a sum, and differences of neighbouring sums.
+"""Counts of ordered cells as Haar wavelets: a total, and differences of neighbouring sums.
 
-Cells are joined two by two, level by level; where their number is odd one stays by itself. So
-there are as many differences as cells, but for one, and with the sum of all cells they tell all
-counts.
+Cells are joined in pairs, level by level; with an odd number one stays unpaired. So there is one
+difference less than there are cells, and with the total they determine all counts.
 
-*Theorem.* Where the sum over a node is S, and that of its first child less that of its second d,
-the children have ``(S + d) / 2`` and ``(S - d) / 2``. In a sum of cells let A be the weight of a
-node: a cell's own, else the mean of its children's. Then d has half the difference of the
-children's weights, and the sum of all cells the weight of the topmost node.
+*Theorem.* If the sum over a node is S, and that of its first child less that of its second d, the
+children have ``(S + d) / 2`` and ``(S - d) / 2``. In a sum of cells let A be the weight of a node:
+for a cell its own, else the mean of its children's. Then d has half the difference of the
+children's weights, and the total has the weight of the top node.
 """
 
 from __future__ import annotations
@@ -24,42 +23,42 @@ from dpmodels.postprocess.protocol import NO_WEIGHT, Spread, whole
 from dpmodels.released import SumsRelease
 from dpmodels.typing import Floats, Integers
 
-# Children of a node from which whole counts are made: a choice.
+# Children per node in the tree used to round counts to integers: a choice.
 CHILDREN = 4
 
 
 def pairs(cells: int) -> tuple[Hierarchy, tuple[NDArray[np.intp], ...]]:
-    """Return the nodes above cells, and for each level where a pair of children starts or one."""
+    """Return the nodes above cells, and by level the first child of each pair or single child."""
     hierarchy = line(cells, 2)
     return hierarchy, (np.zeros(1, dtype=np.intp), *hierarchy.starts)
 
 
 def wavelets(cells: NDArray[Any]) -> NDArray[np.generic]:
-    """Return the sum of all cells, then differences level by level, of cells on the last axis.
+    """Return the total, then differences level by level; cells are on the last axis.
 
     >>> wavelets(np.array([5, 1, 2, 0])).tolist()
     [8, 4, 4, 2]
     """
     hierarchy, starts = pairs(cells.shape[-1])
-    found = [cells.sum(axis=-1, keepdims=True)]
-    for own, first in zip(hierarchy.sums(cells), starts, strict=True):
-        both = first[_paired(first, own.shape[-1])]
-        found.append(own[..., both] - own[..., both + 1])
-    return np.concatenate(found, axis=-1)
+    coefficients = [cells.sum(axis=-1, keepdims=True)]
+    for counts, first in zip(hierarchy.sums(cells), starts, strict=True):
+        pair_starts = first[_paired(first, counts.shape[-1])]
+        coefficients.append(counts[..., pair_starts] - counts[..., pair_starts + 1])
+    return np.concatenate(coefficients, axis=-1)
 
 
 def from_wavelets(values: Floats, total: Floats) -> Floats:
-    """Return the cells of which there are such differences, and such a sum, shape (...,)."""
+    """Return the cells with the differences of `values` and the totals `total`, shape (...,)."""
     hierarchy, starts = pairs(values.shape[-1])
-    above, place = total[..., None], 1
+    above, position = total[..., None], 1
     for first, size in zip(starts, hierarchy.sizes, strict=True):
         paired = _paired(first, size)
-        own = values[..., place : place + int(paired.sum())]
-        place += own.shape[-1]
+        differences = values[..., position : position + int(paired.sum())]
+        position += differences.shape[-1]
         below = np.repeat(above, 1 + paired, axis=-1)
-        both = first[paired]
-        below[..., both] = (above[..., paired] + own) / 2
-        below[..., both + 1] = (above[..., paired] - own) / 2
+        pair_starts = first[paired]
+        below[..., pair_starts] = (above[..., paired] + differences) / 2
+        below[..., pair_starts + 1] = (above[..., paired] - differences) / 2
         above = below
     return np.asarray(above)
 
@@ -70,7 +69,7 @@ def _paired(first: NDArray[np.intp], size: int) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class WaveletCounts:
-    """Counts made of a noisy sum and noisy differences, with the law of the noise in sums."""
+    """Counts from a noisy total and noisy differences, with the noise distribution of sums."""
 
     release: SumsRelease
 
@@ -78,13 +77,13 @@ class WaveletCounts:
 
     @cached_property
     def _totals(self) -> Floats:
-        """Of the groups, and the incomplete rows: agreeing with a public total."""
-        groups, each = self.release.shape
-        own = np.append(
-            self.release.values[:-1].reshape(groups, each)[:, 0], self.release.values[-1]
+        """Totals of the groups, then the incomplete rows; consistent with a public total."""
+        n_groups, n_cells = self.release.shape
+        totals = np.append(
+            self.release.values[:-1].reshape(n_groups, n_cells)[:, 0], self.release.values[-1]
         )
-        rows = self.release.rows
-        return own if rows is None else own + (rows - own.sum()) / len(own)
+        n_rows = self.release.rows
+        return totals if n_rows is None else totals + (n_rows - totals.sum()) / len(totals)
 
     @cached_property
     def cells(self) -> Floats:
@@ -99,39 +98,39 @@ class WaveletCounts:
 
     @cached_property
     def whole(self) -> Integers:
-        """Of each group in turn, the incomplete rows last."""
+        """Integer counts by group, the incomplete rows last."""
         hierarchy = line(self.release.shape[1], CHILDREN)
         totals = whole(self._totals, self.release.rows)
         cells = whole_cells(hierarchy, hierarchy.sums(self.cells), totals[:-1])
         return np.append(cells.ravel(), totals[-1])
 
-    def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
+    def spread(self, weights: Floats, other_groups: Floats = NO_WEIGHT) -> Spread:
         """Return the noise in sums of the cells of one group."""
-        own: Floats = np.asarray(weights, dtype=float)
-        found = Spread(np.zeros(own.shape[:-1]), np.zeros(own.shape[:-1]))
+        node_weights: Floats = np.asarray(weights, dtype=float)
+        noise = Spread(np.zeros(node_weights.shape[:-1]), np.zeros(node_weights.shape[:-1]))
         for first in reversed(pairs(self.release.shape[1])[1]):
-            last = np.append(first[1:], own.shape[-1]) - 1
-            halves = (own[..., first] - own[..., last]) / 2
-            found = _added(found, (halves**2).sum(axis=-1), np.square(halves**2).sum(axis=-1))
-            own = (own[..., first] + own[..., last]) / 2
-        return self._with_totals(found, own[..., 0], others)
+            last = np.append(first[1:], node_weights.shape[-1]) - 1
+            halves = (node_weights[..., first] - node_weights[..., last]) / 2
+            noise = _added(noise, (halves**2).sum(axis=-1), np.square(halves**2).sum(axis=-1))
+            node_weights = (node_weights[..., first] + node_weights[..., last]) / 2
+        return self._with_totals(noise, node_weights[..., 0], other_groups)
 
     def along(
-        self, before: Floats, own: Floats, after: Floats, others: Floats = NO_WEIGHT
+        self, before: Floats, cell_weight: Floats, after: Floats, other_groups: Floats = NO_WEIGHT
     ) -> Spread:
-        """Return the noise in a sum a cell."""
+        """Return the noise in one sum per cell."""
         hierarchy, starts = pairs(self.release.shape[1])
         at = np.arange(hierarchy.cells)
-        weight: Floats = own + np.zeros(hierarchy.cells)
-        found = Spread(np.zeros(hierarchy.cells), np.zeros(hierarchy.cells))
+        weight: Floats = cell_weight + np.zeros(hierarchy.cells)
+        noise = Spread(np.zeros(hierarchy.cells), np.zeros(hierarchy.cells))
         for first, size in reversed(list(zip(starts, hierarchy.sizes, strict=True))):
             parent = np.searchsorted(first, at, side="right") - 1
             paired = _paired(first, size)[parent]
-            other = np.where(at == first[parent], after, before)
-            halves = np.where(paired, (weight - other) / 2, 0.0)
-            found = _added(found, halves**2, np.square(halves**2))
+            sibling_weight = np.where(at == first[parent], after, before)
+            halves = np.where(paired, (weight - sibling_weight) / 2, 0.0)
+            noise = _added(noise, halves**2, np.square(halves**2))
             weight, at = weight - halves, parent
-        return self._with_totals(found, weight, others)
+        return self._with_totals(noise, weight, other_groups)
 
     def within(
         self,
@@ -139,69 +138,71 @@ class WaveletCounts:
         stops: Integers,
         inside: Floats,
         outside: Floats,
-        others: Floats = NO_WEIGHT,
+        other_groups: Floats = NO_WEIGHT,
     ) -> Spread:
-        """Return the noise in ranges of cells, and what is outside them."""
+        """Return the noise in sums with one weight inside a range of cells and one outside."""
         hierarchy, firsts = pairs(self.release.shape[1])
         ends = np.stack([starts, stops - 1])
         weights: Floats = inside + np.zeros(ends.shape)
-        found = Spread(np.zeros(ends.shape[1:]), np.zeros(ends.shape[1:]))
+        noise = Spread(np.zeros(ends.shape[1:]), np.zeros(ends.shape[1:]))
         for first, size in reversed(list(zip(firsts, hierarchy.sizes, strict=True))):
             above = np.searchsorted(first, ends, side="right") - 1
             paired, leads = _paired(first, size)[above], ends == first[above]
-            apart = ends[0] != ends[1]
-            # What follows the node where a range begins is in it, and what is before its last.
-            beside = np.stack([leads[0] & apart, ~leads[1] & apart])
-            met = (above[0] == above[1]) & apart
-            other = np.where(met, weights[::-1], np.where(beside, inside, outside))
-            halves = np.where(paired, (weights - other) / 2, 0.0)
+            distinct = ends[0] != ends[1]
+            # The sibling after the range's first node is inside, as is the one before its last.
+            beside = np.stack([leads[0] & distinct, ~leads[1] & distinct])
+            joined = (above[0] == above[1]) & distinct
+            sibling_weight = np.where(joined, weights[::-1], np.where(beside, inside, outside))
+            halves = np.where(paired, (weights - sibling_weight) / 2, 0.0)
             weights = weights - halves
-            halves[1] *= apart & ~met
-            found = _added(found, (halves**2).sum(axis=0), np.square(halves**2).sum(axis=0))
+            halves[1] *= distinct & ~joined
+            noise = _added(noise, (halves**2).sum(axis=0), np.square(halves**2).sum(axis=0))
             ends = above
-        return self._with_totals(found, weights[0], others)
+        return self._with_totals(noise, weights[0], other_groups)
 
-    def _with_totals(self, found: Spread, weight: Floats, others: Floats) -> Spread:
-        """Add the noise of the sums of all cells of the groups, which a public total shares out."""
-        beside = self.release.shape[0] - 1
-        taken = (weight + beside * others) / (beside + 2)
+    def _with_totals(self, noise: Spread, weight: Floats, other_groups: Floats) -> Spread:
+        """Add the noise of the group totals, adjusted to a public total."""
+        n_others = self.release.shape[0] - 1
+        adjustment = (weight + n_others * other_groups) / (n_others + 2)
         if self.release.rows is None:
-            taken = NO_WEIGHT
+            adjustment = NO_WEIGHT
         squares, fourths = (
-            (weight - taken) ** power + beside * (others - taken) ** power + taken**power
+            (weight - adjustment) ** power
+            + n_others * (other_groups - adjustment) ** power
+            + adjustment**power
             for power in (2, 4)
         )
-        return _added(found, squares, fourths)
+        return _added(noise, squares, fourths)
 
 
-def _added(found: Spread, squares: Floats, fourths: Floats) -> Spread:
-    return Spread(found.squares + squares, found.fourths + fourths)
+def _added(noise: Spread, squares: Floats, fourths: Floats) -> Spread:
+    return Spread(noise.squares + squares, noise.fourths + fourths)
 
 
 def mean_variances(cells: int) -> tuple[float, float]:
-    """Return the variances of the mean range and of a cell, noise of variance 1 in every number.
+    """Return the variances of the mean range and of a cell, for noise of variance 1.
 
-    Approximately, as if there were a power of 2 of cells. A node has a fourth of its parent's
-    variance and of that of a difference. As in
-    :func:`dpmodels.postprocess.hierarchy.range_counts` the mean range is twice what a sum up to a
-    random end has less what the mean of these has.
+    Approximate, as if the number of cells were a power of 2. A node has a quarter of its parent's
+    variance plus a quarter of that of a difference. As in
+    :func:`dpmodels.postprocess.hierarchy.range_counts`, the mean range has twice the variance of a
+    sum up to a random edge, less that of the mean of such sums.
 
-    >>> [round(own, 2) for own in mean_variances(4096)]
+    >>> [round(variance, 2) for variance in mean_variances(4096)]
     [2.03, 0.33]
     """
     levels = noisy_levels(cells) - 1
     weight = weight2 = 1.0
-    one, steps, cell, size = 0.0, 0.0, 1.0, 2.0
+    prefix_variance, steps, cell, size = 0.0, 0.0, 1.0, 2.0
     for _ in range(levels):
-        one += (weight2 + 1 - 2 * weight + weight2) / 8
+        prefix_variance += (weight2 + 1 - 2 * weight + weight2) / 8
         weight, weight2 = (1 + 2 * weight) / 4, (1 + 2 * weight + 2 * weight2) / 8
         steps += size / (16 * cells)
         cell, size = (cell + 1) / 4, 2 * size
-    return 2 * (one + weight2 - steps - 1 / 4), cell
+    return 2 * (prefix_variance + weight2 - steps - 1 / 4), cell
 
 
 def noisy_levels(cells: int) -> int:
-    """Return how many numbers a row changes: the sum of all cells, and a difference a level.
+    """Return how many released numbers a row changes: the total, and one difference per level.
 
     >>> noisy_levels(4096), noisy_levels(5)
     (13, 4)

@@ -225,7 +225,7 @@ def _open(fit: LMResult) -> str:
             "or narrower bounds are needed."
         )
     levels = ""
-    if fit.linear.equations.more is not None:
+    if fit.linear.equations.added_rows is not None:
         levels = (
             " Levels are compared with the first of their variable, whose rows are all less those "
             "of the others: declare a common one first."

@@ -362,9 +362,13 @@ class Analysis:
         count, total, noise = release.count, release.total, release.noise
         most, norm = release.rows, call.row_norm
         if total is None or call.center:
-            return covariance(count, total, second, noise, most=most, box=call.box, row_norm=norm)
+            return covariance(
+                count, total, second, noise, max_rows=most, box=call.box, row_norm=norm
+            )
         origin = -call.origin / call.divisor
-        return second_moment_about(origin, count, total, second, noise, most=most, row_norm=norm)
+        return second_moment_about(
+            origin, count, total, second, noise, max_rows=most, row_norm=norm
+        )
 
     @property
     def independent(self) -> float:

@@ -358,7 +358,7 @@ def aov(fit: LMResult) -> Estimates:
 def _between(fit: LMResult, rest: float) -> tuple[float, float]:
     """Return the sum of squares between groups, no less than 0, and its noise sd."""
     own = fit.linear.equations
-    null = replace(own, regressors=own.regressors[:, :1], more=None)
+    null = replace(own, regressors=own.regressors[:, :1], added_rows=None)
     whole = least_squares(null)
     total = null.squares_left(whole)[0]
     g, apart = own.residual(fit.linear.theta), null.residual(whole)

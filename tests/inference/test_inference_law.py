@@ -27,7 +27,9 @@ def moments():
 
 def analysed(count, total, second, noise, scale):
     box = (np.full(SIZE, -1.0), np.ones(SIZE))
-    cov = covariance(count, total, second, noise, most=None, box=box, row_norm=float(np.sqrt(SIZE)))
+    cov = covariance(
+        count, total, second, noise, max_rows=None, box=box, row_norm=float(np.sqrt(SIZE))
+    )
     return correlation(cov) if scale == "sd" else cov
 
 
@@ -106,7 +108,7 @@ def test_without_a_mean_all_entries_are_alike():
 def test_one_column():
     box = (np.array([-1.0]), np.array([1.0]))
     noise = MomentNoise(1.0, 0.0, 3.0, 3.0 / np.sqrt(2))
-    one = covariance(100, None, np.array([[40.0]]), noise, most=None, box=box, row_norm=1.0)
+    one = covariance(100, None, np.array([[40.0]]), noise, max_rows=None, box=box, row_norm=1.0)
     spectrum = read_spectrum(one, eigen(one.matrix))
     assert spectrum.sd[0] == pytest.approx(np.hypot(0.03, 0.4 * 0.01))
     assert spectrum.entry_sd == pytest.approx(0.03 / np.sqrt(2))

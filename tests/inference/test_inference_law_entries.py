@@ -32,15 +32,15 @@ def released(rows, noise, rng=None):
 
 
 def centred(count, total, second):
-    return covariance(count, total, second, NOISE, most=None, box=BOX, row_norm=RADIUS)
+    return covariance(count, total, second, NOISE, max_rows=None, box=BOX, row_norm=RADIUS)
 
 
 def about(count, total, second):
-    return second_moment_about(POINT, count, total, second, NOISE, most=None, row_norm=RADIUS)
+    return second_moment_about(POINT, count, total, second, NOISE, max_rows=None, row_norm=RADIUS)
 
 
 def uncentred(count, total, second):
-    return covariance(count, None, second, NOISE, most=None, box=BOX, row_norm=RADIUS)
+    return covariance(count, None, second, NOISE, max_rows=None, box=BOX, row_norm=RADIUS)
 
 
 WAYS = {
@@ -101,7 +101,7 @@ def test_the_trace_scatters_as_said(unit_rows, same_sd):
 
 def test_without_a_law_nothing_is_said(unit_rows):
     noise = MomentNoise(3.0, 8.0, np.nan, np.nan)
-    cov = covariance(*released(unit_rows, noise), noise, most=None, box=BOX, row_norm=RADIUS)
+    cov = covariance(*released(unit_rows, noise), noise, max_rows=None, box=BOX, row_norm=RADIUS)
     assert np.isnan(entry_sd(cov)).all()
     assert np.isfinite(mean_sd(cov)).all()
 
@@ -109,7 +109,7 @@ def test_without_a_law_nothing_is_said(unit_rows):
 def test_a_mean_of_unknown_noise_leaves_a_finite_matrix(unit_rows):
     noise = MomentNoise(np.nan, np.nan, np.nan, np.nan)
     moments = released(unit_rows, NOISE)
-    cov = covariance(*moments, noise, most=None, box=BOX, row_norm=RADIUS)
+    cov = covariance(*moments, noise, max_rows=None, box=BOX, row_norm=RADIUS)
     np.testing.assert_allclose(cov.matrix, np.cov(unit_rows * RADIUS, rowvar=False))
 
 
@@ -118,6 +118,6 @@ def test_a_constant_column_without_noise_is_silent(unit_rows, recwarn):
     rows[:, 1] = 0.2
     exact = MomentNoise(0.0, 0.0, 0.0, 0.0)
     moments = released(rows, exact)
-    cov = covariance(*moments, exact, most=None, box=BOX, row_norm=RADIUS)
+    cov = covariance(*moments, exact, max_rows=None, box=BOX, row_norm=RADIUS)
     entry_sd(correlation(cov))
     assert not recwarn.list

@@ -87,7 +87,7 @@ def test_releases_have_the_covariance_and_the_widths(name, relation):
 def test_one_margin_of_few_steps_has_the_width_of_its_own_law():
     """With a row more or fewer the noise of a cell is one discrete Laplace variable."""
     sd = np.sqrt(2 * np.exp(-1)) / (1 - np.exp(-1))
-    noise = MarginNoise("laplace", (3, 2), {(0, 1): sd}, known=False, step=1.0)
+    noise = MarginNoise("laplace", (3, 2), {(0, 1): sd}, public_total=False, step=1.0)
     ratio = np.exp(-1)
     for level in (0.5, 0.9, 0.95, 0.99):
         width = int(np.floor(noise.width((0, 1), level)))

@@ -75,7 +75,7 @@ def test_bounds_hold_the_exact_sums(release):
     held = bounds(release, 1e-6)
     assert held.rows > 4_000
     assert held.variance >= 1.0 - 1e-9
-    assert (held.least < held.scatter).all()
+    assert (held.scatter_lower < held.scatter).all()
     narrow = bounds(release, 0.5)
     assert (narrow.scatter < held.scatter).all()
 

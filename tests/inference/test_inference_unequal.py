@@ -27,7 +27,7 @@ def test_the_law_of_independent_entries(diagonal, off):
     second = half @ half.T
     noise = MomentNoise(0.0, np.nan, diagonal, off)
     box = (np.full(6, -1.0), np.ones(6))
-    cov = covariance(1.0, None, second, noise, most=1, box=box, row_norm=1.0)
+    cov = covariance(1.0, None, second, noise, max_rows=1, box=box, row_norm=1.0)
     own = eigen(cov.matrix)
     spectrum = read_spectrum(cov, own)
     expected = law_by_enumeration(own.vectors, diagonal, off)

@@ -162,7 +162,7 @@ def test_no_test_where_a_level_is_lost_in_noise():
     few = {"sex": ["F", "M"] * 20, "g": ["u", "v"] * 20}
     fit = dp_table("~ sex + g", few, codebook=BOOK, eps=0.01)
     assert np.isnan(fit.chi2_test().pvalue)
-    assert "No test: the total of a level cannot be told from 0" in str(fit.summary())
+    assert "No test: the total of a level is not distinguishable from 0" in str(fit.summary())
     with pytest.raises(NotAvailable, match="two factors or more"):
         dp_table("~ sex", few, codebook=BOOK, eps=1.0).chi2_test()
 

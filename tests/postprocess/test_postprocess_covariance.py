@@ -18,7 +18,7 @@ def rows():
 def released(rows, noise=EXACT, count=ROWS, most=ROWS, centred=True, box=BOX):
     unit = rows / RADIUS
     total = unit.sum(axis=0) if centred else None
-    return covariance(count, total, unit.T @ unit, noise, most=most, box=box, row_norm=RADIUS)
+    return covariance(count, total, unit.T @ unit, noise, max_rows=most, box=box, row_norm=RADIUS)
 
 
 def test_covariance_has_the_divisor_of_prcomp(rows):
@@ -69,7 +69,7 @@ def test_the_noise_of_a_squared_mean_is_given_back(rows):
                 unit.sum(axis=0) + rng.normal(size=SIZE) * noise.mean,
                 unit.T @ unit,
                 noise,
-                most=ROWS,
+                max_rows=ROWS,
                 box=BOX,
                 row_norm=RADIUS,
             ).matrix
@@ -129,6 +129,6 @@ def test_a_negative_variance_is_weak():
     noise = MomentNoise(0.0, 0.0, 1.0, 1.0)
     second = np.diag([100.0, -2.0])
     box = (np.full(2, -1.0), np.full(2, 1.0))
-    cor = correlation(covariance(10, None, second, noise, most=10, box=box, row_norm=1.0))
+    cor = correlation(covariance(10, None, second, noise, max_rows=10, box=box, row_norm=1.0))
     assert cor.weak.tolist() == [False, True]
     assert np.isfinite(cor.matrix).all()

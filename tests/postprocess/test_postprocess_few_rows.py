@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.postprocess.few_rows import TOLD
+from dpmodels.postprocess.few_rows import DETECTION_SDS
 from dpmodels.results.lm_fit import layout
 
 BOOK = dp.codebook(y=(0, 10), g=list("abcd"), h=["u", "v"], x=(0, 1))
@@ -21,8 +21,8 @@ def equations(formula, counts, eps=1.0):
 
 
 def test_enough_rows_are_left_alone():
-    assert equations("y ~ g + x", [3_000] * 4)[1].more is None
-    assert equations("y ~ g*h", [4_000] * 4)[1].more is None
+    assert equations("y ~ g + x", [3_000] * 4)[1].added_rows is None
+    assert equations("y ~ g*h", [4_000] * 4)[1].added_rows is None
 
 
 def test_an_empty_level_gets_rows_until_its_count_is_told():
@@ -34,13 +34,13 @@ def test_an_empty_level_gets_rows_until_its_count_is_told():
     way = np.eye(len(own.moments))[at] / known.factor[at]
     way[0] += row
     sd = np.sqrt(way @ own.score_noise(np.eye(len(way))[0]) @ way)
-    assert count == pytest.approx(TOLD * sd, rel=1e-6)
+    assert count == pytest.approx(DETECTION_SDS * sd, rel=1e-6)
 
 
 def test_levels_first_and_last_and_cells_are_found():
     for counts in ([0, 3_000, 3_000, 3_000], [3_000, 3_000, 3_000, 0]):
         for formula in ("y ~ g + x", "y ~ g*h", "y ~ 0 + g", "y ~ g*x"):
-            assert equations(formula, counts)[1].more is not None
+            assert equations(formula, counts)[1].added_rows is not None
 
 
 def test_no_more_is_assumed_than_the_budget_leaves_open():

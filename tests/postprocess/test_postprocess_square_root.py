@@ -44,7 +44,7 @@ def test_counts_are_solved_far_below_their_noise():
     cells = 2**15
     counts = np.random.default_rng(2).poisson(3_000, (1, cells))
     own = SquareRoot(cells)
-    found, incomplete = own.agreeing(own.sums(counts) / UNIT, 7.0, float(counts.sum() + 7))
+    found, incomplete = own.consistent_counts(own.sums(counts) / UNIT, 7.0, float(counts.sum() + 7))
     assert np.abs(np.cumsum(found - counts)).max() < 1e-5
     assert incomplete == pytest.approx(7, abs=1e-5)
 
