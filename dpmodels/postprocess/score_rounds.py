@@ -24,7 +24,7 @@ NOISE_PER_SAMPLING, WIDEST_TERMS, WIDEST_RESIDUALS = 1.0, 3.75, 2.5
 # the squared length of a step in residual standard deviations.
 GRAM_VARIANCE, SQUARED_STEP = (0.003, 0.2), (0.05, 1.0)
 # A choice: the variance of a diagonal entry of X'X/n about 1.
-DIAGONAL = 1.0
+DIAGONAL = 0.3
 # Choices: a variance of z is not taken for less, nor for less than so many noise sds of an entry.
 LEAST_VARIANCE, LEAST_IN_NOISE, LARGEST_FLOOR = 0.02, 6.0, 0.35
 # Of the response's variance: no residual's is taken for less after one step.

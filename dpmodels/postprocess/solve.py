@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from dpmodels.postprocess.bound import BoundNoise, bind
-from dpmodels.postprocess.few_rows import TOLD, Added, Layout, added
+from dpmodels.postprocess.few_rows import DETECTION_SDS, Added, Layout, added
 from dpmodels.postprocess.score_rounds import kept_whole, shrunk_gram
 from dpmodels.released import MomentNoise, MomentsRelease
 from dpmodels.typing import Floats
@@ -331,7 +331,7 @@ def about_line(own: NormalEquations, rows: float, row_norm: float) -> NormalEqua
     terms = slice(0, len(own.moments) - 1)
     shrunk, left = shrunk_gram(own.moments[terms, terms] / rows, own.variance[terms, terms] / rows**2)
     values, axes = np.linalg.eigh(shrunk)
-    least = TOLD / 2 * math.sqrt(float(left.max()))
+    least = DETECTION_SDS / 2 * math.sqrt(float(left.max()))
     shrunk = (axes * np.maximum(values, least)) @ axes.T
     moments, variance = own.moments.copy(), own.variance.copy()
     moments[terms, terms], variance[terms, terms] = shrunk * rows, left * rows**2
