@@ -158,29 +158,31 @@ def _kind(section: Section, column: int) -> str:
 
 def _class(text: str, kind: str) -> str:
     """Say what a cell holds; a number, and a mark behind a word, stay on one line."""
-    whole = " " in text and _WHOLE.fullmatch(plain(text))
-    kinds = " ".join(filter(None, (kind, "whole" if whole else "")))
+    unbroken = " " in text and _WHOLE.fullmatch(plain(text))
+    kinds = " ".join(filter(None, (kind, "whole" if unbroken else "")))
     return f' class="{kinds}"' if kinds else ""
 
 
 def _cell(cell: str, kind: str) -> str:
     if not isinstance(cell, Bar):
         return f"<td{_class(cell, kind)}>{escaped(cell)}</td>"
-    told = f"{100 * cell.share:.3g}% of the longest bar"
-    bar = f'<div class="bar" role="img" title="{told}" aria-label="{told}"'
+    description = f"{100 * cell.share:.3g}% of the longest bar"
+    bar = f'<div class="bar" role="img" title="{description}" aria-label="{description}"'
     return f'<td{_class(cell, kind)}>{bar} style="width: {100 * cell.share:.4g}%"></div></td>'
 
 
 def _tails(section: Section, column: int) -> list[int]:
     """Return how many halves of a digit each number lacks, from its point on, of the longest."""
-    found = [_NUMBER.fullmatch(plain(row.cells[column])) for row in section.rows]
-    tails = [None if own is None else 2 * len(own[1]) - own[1].count(".") for own in found]
-    most = max((tail for tail in tails if tail is not None), default=0)
+    matches = [_NUMBER.fullmatch(plain(row.cells[column])) for row in section.rows]
+    tails = [
+        None if match is None else 2 * len(match[1]) - match[1].count(".") for match in matches
+    ]
+    longest = max((tail for tail in tails if tail is not None), default=0)
     # Numbers in brackets below others have no place of their own to be brought to.
-    known = most <= HALVES and not any(
+    is_aligned = longest <= HALVES and not any(
         _BELOW.fullmatch(plain(r.cells[column])) for r in section.rows
     )
-    return [most - tail if known and tail is not None else 0 for tail in tails]
+    return [longest - tail if is_aligned and tail is not None else 0 for tail in tails]
 
 
 def _label(row: Row, blank: int) -> str:

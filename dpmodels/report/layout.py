@@ -122,16 +122,16 @@ def lay_out(sections: Sequence[Section], limits: tuple[int, ...] = (WIDTH, LIMIT
 
 def fits(section: Section, alike: Sequence[Section], limits: tuple[int, ...]) -> bool:
     """Whether words beside its labels leave a table, and those of its columns, as narrow."""
-    others = [wordless(own) for own in alike if own is not section]
+    neighbours = [wordless(neighbour) for neighbour in alike if neighbour is not section]
     layout, before = (
-        lay_out([section, *others], limits),
-        lay_out([wordless(section), *others], limits),
+        lay_out([section, *neighbours], limits),
+        lay_out([wordless(section), *neighbours], limits),
     )
-    wide, narrow = (own.width(own.panels[0]) for own in (layout, before))
+    wide, narrow = (candidate.width(candidate.panels[0]) for candidate in (layout, before))
     same = (layout.stacked, layout.panels) == (before.stacked, before.panels)
     rows = (row for row in section.rows if row.about and not row.heading)
     lines = (label_lines(row, layout.label, layout.name) for row in rows)
-    return same and wide <= max(limits[0], narrow) and all(len(own) == 1 for own in lines)
+    return same and wide <= max(limits[0], narrow) and all(len(parts) == 1 for parts in lines)
 
 
 def wordless(section: Section) -> Section:
@@ -149,8 +149,8 @@ def label_lines(row: Row, columns: int, name: int = 0) -> tuple[str, ...]:
     first = shift + pad(label[0], name, "<") + " " * GAP
     if len(label) > 1 or columns - width(first) < min(_HEAD, width(words)):
         return tuple(shift + line for line in (*label, *wrap(words, columns - len(shift))))
-    told = wrap(words, columns - width(first))
-    return (first + told[0], *(" " * width(first) + line for line in told[1:]))
+    wrapped = wrap(words, columns - width(first))
+    return (first + wrapped[0], *(" " * width(first) + line for line in wrapped[1:]))
 
 
 def cell_lines(cell: str, stacked: bool) -> tuple[str, ...]:
@@ -170,9 +170,9 @@ def is_words(section: Section, column: int) -> bool:
     if any(isinstance(row.cells[column], Bar) for row in section.rows):
         return True
     cells = [plain(row.cells[column]) for row in section.rows]
-    told = [cell for cell in cells if cell not in ("", "-")]
-    spelt = [any(c.isalpha() for c in _NUMBER_LETTERS.sub("", cell)) for cell in told]
-    return bool(told) and all(spelt)
+    filled = [cell for cell in cells if cell not in ("", "-")]
+    spelt = [any(c.isalpha() for c in _NUMBER_LETTERS.sub("", cell)) for cell in filled]
+    return bool(filled) and all(spelt)
 
 
 def words_width(section: Section, panel: range) -> int:
@@ -196,13 +196,13 @@ def _longest_word(section: Section, column: int) -> int:
     return max((width(word) for text in texts for word in plain(text).split()), default=0)
 
 
-def _measure(sections: Sequence[Section], most: int, stacked: bool, comfort: int) -> Layout:
+def _measure(sections: Sequence[Section], label_width: int, stacked: bool, comfort: int) -> Layout:
     """One panel, as wide as it gets."""
     titles = [plain(s.title) for s in sections if width(plain(s.title)) <= LABEL]
     heads = sections[0].columns
     rows = [row for s in sections for row in s.rows if not row.heading]
     name = max((width(plain(row.label)) for row in rows if row.about), default=0)
-    labels = [line for row in rows for line in label_lines(row, most, name)]
+    labels = [line for row in rows for line in label_lines(row, label_width, name)]
     label = max(map(width, titles + labels), default=0)
     widths = tuple(_column_width(sections, j, stacked) for j in range(len(heads)))
     everything = (range(len(heads)),)
@@ -250,9 +250,9 @@ class Bar(str):
 
     def __new__(cls, share: float) -> Bar:
         """Return the text of a share."""
-        own = super().__new__(cls, ("#" * round(LONGEST * share)).ljust(LONGEST, "."))
-        own.share = share
-        return own
+        bar = super().__new__(cls, ("#" * round(LONGEST * share)).ljust(LONGEST, "."))
+        bar.share = share
+        return bar
 
 
 # Where the words for a name stand: beside it where there is room, else in a legend below.
@@ -264,17 +264,17 @@ def placed(report: Report, limits: tuple[int, ...] | None = None) -> Report:
     Words are told once. Those of names that the tables and the header speak of, and that stand
     beside none, make one more table, the last.
     """
-    told: set[tuple[str, str]] = set()
+    printed: set[tuple[str, str]] = set()
     sections = []
     for section in report.sections:
-        fresh = {row.about for row in section.rows if row.about} - told
+        fresh = {row.about for row in section.rows if row.about} - printed
         if fresh and (limits is None or fits(section, report.alike(section), limits)):
-            told |= fresh
+            printed |= fresh
             sections.append(section)
         else:
             sections.append(wordless(section))
     spoken = _spoken(report)
-    rest = [own for own in report.legend if own not in told and _names(own[0], spoken)]
+    rest = [entry for entry in report.legend if entry not in printed and _names(entry[0], spoken)]
     rows = tuple(Row(name, about=(name, words)) for name, words in rest)
     legend = (Section("Labels", (), rows),) if rows else ()
     return replace(report, sections=(*sections, *legend), legend=())
@@ -321,8 +321,8 @@ class Row:
         """How many of the first of some columns the label takes."""
         if not self.heading:
             return 0
-        taken = (place for place, column in enumerate(columns) if self.cells[column])
-        return next(taken, len(columns))
+        filled = (place for place, column in enumerate(columns) if self.cells[column])
+        return next(filled, len(columns))
 
     def shown_in(self, panel: range) -> bool:
         """Whether there is anything to print in a panel: a label or a cell."""
@@ -357,8 +357,8 @@ class Section:
 
     def spans(self, panel: range) -> tuple[tuple[str, int], ...]:
         """Return the spanners above some columns, each with how many it is above; none of none."""
-        own = [self.spanners[j] for j in panel] if self.spanners else []
-        return tuple((text, len(list(same))) for text, same in groupby(own)) if any(own) else ()
+        texts = [self.spanners[j] for j in panel] if self.spanners else []
+        return tuple((text, len(list(same))) for text, same in groupby(texts)) if any(texts) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,4 +391,4 @@ class Report:
 
     def alike(self, section: Section) -> list[Section]:
         """Return the sections with the column heads of one."""
-        return [own for own in self.sections if own.columns == section.columns]
+        return [candidate for candidate in self.sections if candidate.columns == section.columns]
