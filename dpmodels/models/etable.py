@@ -230,7 +230,7 @@ def _stars(stars: object) -> tuple[float, ...]:
 
 
 def _stats(stats: object, columns: Sequence[Column]) -> tuple[str, ...]:
-    known = list(dict.fromkeys(name for column in columns for name in column.whole))
+    known = list(dict.fromkeys(name for column in columns for name in column.stats))
     if stats is None:
         return tuple(name for name in STATS if name in known)
     asked = _texts("stats", stats)

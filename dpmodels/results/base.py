@@ -242,15 +242,15 @@ class Result(Tabulated):
         """What tables and pictures of a simulation are stamped with; None where it is none."""
         return STAMP if self.simulated else None
 
-    def _caption(self, *, shown: bool) -> str | None:
+    def _caption(self, *, enabled: bool) -> str | None:
         """Return what stands under a picture, if anything shall."""
-        return caption_of(self.release) if truth("caption", shown) else None
+        return caption_of(self.release) if truth("caption", enabled) else None
 
     @property
     def nobs(self) -> float:
         """Number of rows, or of persons who count as one each; nan where it is private."""
-        rows = public_rows(self.release)
-        return float("nan") if rows is None else float(rows)
+        n_rows = public_rows(self.release)
+        return float("nan") if n_rows is None else float(n_rows)
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole result: its own numbers, then those of the release."""
@@ -360,9 +360,9 @@ class Result(Tabulated):
 
 def public_rows(release: Released) -> int | None:
     """Return the number of rows, where it is public: of persons with some each, their most is."""
-    own: Adjacency = release.adjacency
-    rows: int | None = release.rows
-    return rows if own.person is None or own.counts_persons else None
+    adjacency: Adjacency = release.adjacency
+    n_rows: int | None = release.rows
+    return n_rows if adjacency.person is None or adjacency.counts_persons else None
 
 
 def release_row(release: Any) -> dict[str, Any]:
@@ -397,8 +397,8 @@ def checked_ncomp(ncomp: object, columns: int) -> int:
     """Return a number of components, or say what one is; None stands for all."""
     if ncomp is None:
         return columns
-    more = ", the number of coded columns of the formula, or None for all"
-    return whole("ncomp", ncomp, 1, columns, more)
+    hint = ", the number of coded columns of the formula, or None for all"
+    return whole("ncomp", ncomp, 1, columns, hint)
 
 
 # What the guarantee of a release lets anybody tell, in one line.
@@ -434,8 +434,8 @@ def protected(adjacency: Adjacency, local: bool, units: int) -> str:
 def closest(release: Any) -> Curve:
     """Return the curve of a release's guarantee, or of its own noise where that allows less."""
     guaranteed: Curve = release.guarantee
-    own = curve_of(release.events) or guaranteed
-    return min(guaranteed, own, key=lambda curve: power(curve, ALPHA))
+    noise_curve = curve_of(release.events) or guaranteed
+    return min(guaranteed, noise_curve, key=lambda curve: power(curve, ALPHA))
 
 
 def convergence_words(release: Released) -> str:

@@ -54,8 +54,8 @@ class MomentsCall:
         """Return the call with the ball that its release held the rows in."""
         if ball is None:
             return self
-        away = float(np.linalg.norm((ball.centre - self.origin) / self.divisor))
-        worst = max(self.worst_case + away, ball.radius)
+        distance = float(np.linalg.norm((ball.centre - self.origin) / self.divisor))
+        worst = max(self.worst_case + distance, ball.radius)
         return replace(self, origin=ball.centre, row_norm=ball.radius, worst_case=worst)
 
     @property
@@ -100,11 +100,11 @@ class CoefficientsCall:
         """Return the call in the units of the ball that its release read the rows of."""
         if ball is None:
             return self
-        own = int(self.intercept)
-        each = np.diag(self.matrix)[own:] * (self.row_norm / ball.radius)
-        matrix = np.diag(np.concatenate([np.diag(self.matrix)[:own], each]))
-        if own:
-            matrix[0, 1:] = -each * ball.centre
+        n_intercepts = int(self.intercept)
+        slopes = np.diag(self.matrix)[n_intercepts:] * (self.row_norm / ball.radius)
+        matrix = np.diag(np.concatenate([np.diag(self.matrix)[:n_intercepts], slopes]))
+        if n_intercepts:
+            matrix[0, 1:] = -slopes * ball.centre
         return replace(self, matrix=matrix, row_norm=ball.radius)
 
     @property
@@ -139,9 +139,9 @@ class TableCall:
     date: bool = False  # whether it is a day since 1970-01-01
     clustered: bool | None = None  # True of persons, who may be in several of its cells
 
-    def held_in(self, held: HeldIn | None) -> TableCall:
+    def held_in(self, limits: HeldIn | None) -> TableCall:
         """Return the table with the range that its release held the number in."""
-        return self if held is None else replace(self, lower=held.lower, upper=held.upper)
+        return self if limits is None else replace(self, lower=limits.lower, upper=limits.upper)
 
     @property
     def variable(self) -> str:
@@ -190,7 +190,7 @@ class TableCall:
         import xarray as xr
 
         levels = zip(self.factors, self.levels, strict=True)
-        coords = {factor: np.array(own, dtype=object) for factor, own in levels}
+        coords = {factor: np.array(labels, dtype=object) for factor, labels in levels}
         return xr.DataArray(values.reshape(self.shape), coords, self.factors, name)
 
 

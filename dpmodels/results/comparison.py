@@ -161,19 +161,21 @@ class Comparison(Compared):
         """
         from dpmodels.plots import Panel, bars
 
-        shown, asked = simulated(self.predicted), self.question
+        predicted, question = simulated(self.predicted), self.question
         marked = self.shapes is not None
-        told = "; mark: worst shape" if marked else ""
-        energy = f"Captured energy, {asked.components} of {asked.columns}{told}"
-        error = f"Error over norm of the covariance{told}"
-        worst = [shown[f"{name}_worst"] if marked else None for name in ("energy", "relative")]
+        suffix = "; mark: worst shape" if marked else ""
+        energy = f"Captured energy, {question.components} of {question.columns}{suffix}"
+        error = f"Error over norm of the covariance{suffix}"
+        worst = [predicted[f"{name}_worst"] if marked else None for name in ("energy", "relative")]
         return bars(
             (
-                Panel(energy, shown["energy"], shown["energy_se"], marks=worst[0]),
-                Panel(error, shown["relative"], shown["relative_se"], log=True, marks=worst[1]),
+                Panel(energy, predicted["energy"], predicted["energy_se"], marks=worst[0]),
+                Panel(
+                    error, predicted["relative"], predicted["relative_se"], log=True, marks=worst[1]
+                ),
             ),
-            labels=[self.label(name) for name in shown["mechanism"]],
-            pale=(shown["note"] == "baseline").tolist(),
+            labels=[self.label(name) for name in predicted["mechanism"]],
+            pale=(predicted["note"] == "baseline").tolist(),
             axes=axes,
         )
 
@@ -240,8 +242,8 @@ class FitComparison(Compared):
         privacy, or the automatic choice was not tried.
         """
         wide = self.by_shape.pivot_table("error", "shape", "mechanism", sort=False, dropna=False)
-        own = wide.get(self.auto.mechanism, pd.Series(index=wide.index, dtype=float))
-        return pd.Series(own / wide.min(axis=1), name="behind")
+        errors = wide.get(self.auto.mechanism, pd.Series(index=wide.index, dtype=float))
+        return pd.Series(errors / wide.min(axis=1), name="behind")
 
     def plot(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, ...]:
         """Draw errors in standard errors and excess of each mechanism, typical and worst.
@@ -260,7 +262,7 @@ class FitComparison(Compared):
         """
         from dpmodels.plots import Panel, bars
 
-        shown = simulated(self.predicted)
+        predicted = simulated(self.predicted)
         titles = {
             "error": "Error over standard error without privacy",
             "excess": "Part of the explained deviance lost",
@@ -268,13 +270,13 @@ class FitComparison(Compared):
         panels = (
             Panel(
                 f"{title}\n(mark: worst shape)",
-                shown[name],
-                shown[f"{name}_se"],
+                predicted[name],
+                predicted[f"{name}_se"],
                 log=True,
-                marks=shown[f"{name}_worst"],
+                marks=predicted[f"{name}_worst"],
             )
             for name, title in titles.items()
         )
         return bars(
-            tuple(panels), labels=[self.label(name) for name in shown["mechanism"]], axes=axes
+            tuple(panels), labels=[self.label(name) for name in predicted["mechanism"]], axes=axes
         )

@@ -93,7 +93,7 @@ class Components:
         rows, which the release shrank, are clipped by the next verb.
         """
         ends = zip(self.names, self._middle, self._reach, strict=True)
-        return Codebook({name: Numeric(mid - far, mid + far) for name, mid, far in ends})
+        return Codebook({name: Numeric(mid - reach, mid + reach) for name, mid, reach in ends})
 
     def row_norm(self, scale: str | None = "range") -> float:
         """Return how long the rows of components are, for the word ``row_norm`` of a verb.
@@ -187,7 +187,7 @@ class Components:
         table = require_coder(self.coder).table(newdata)
         rows = public_rows(self.coder, table, clip=clip)
         scores = self._mapped(rows.coded).T
-        fitted = {f".fitted{name}": own for name, own in zip(self.names, scores, strict=True)}
+        fitted = {f".fitted{name}": values for name, values in zip(self.names, scores, strict=True)}
         return table.assign(**fitted, **{".outside": rows.outside})
 
     def _mapped(self, coded: Floats) -> Floats:
@@ -217,12 +217,12 @@ class Components:
             # Rows made longer or shorter leave a box that does not hold the centre.
             lower, upper = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
         radius = self.call.row_norm
-        far = [
-            max(support(way, lower, upper, radius), support(-way, lower, upper, radius))
-            for way in self.matrix.T
+        distances = [
+            max(support(direction, lower, upper, radius), support(-direction, lower, upper, radius))
+            for direction in self.matrix.T
         ]
-        least = ROUNDING * (math.hypot(radius, *self._middle) or 1.0)
-        return np.asarray(np.maximum(np.array(far) * (1 + ROUNDING), least))
+        smallest = ROUNDING * (math.hypot(radius, *self._middle) or 1.0)
+        return np.asarray(np.maximum(np.array(distances) * (1 + ROUNDING), smallest))
 
 
 # Which loadings are shown: those that stand out from 0, and from their noise.
@@ -246,19 +246,19 @@ def loading_noise(spectrum: Spectrum | Unread) -> Floats:
     return np.asarray(np.sqrt(turned / max(len(turned) - 1, 1)))
 
 
-def told(loadings: xr.DataArray, noise: Floats) -> xr.DataArray:
+def visible_loadings(loadings: xr.DataArray, noise: Floats) -> xr.DataArray:
     """Return loadings, ``variable × component``, nan where tables leave them blank."""
-    least = np.maximum(SMALL_LOADING, 2 * noise[: loadings.shape[1]])
-    return loadings.where(np.abs(loadings.to_numpy()) >= least)
+    threshold = np.maximum(SMALL_LOADING, 2 * noise[: loadings.shape[1]])
+    return loadings.where(np.abs(loadings.to_numpy()) >= threshold)
 
 
 def ellipses(
-    spectrum: Spectrum | Unread, vectors: Floats, components: Sequence[int | str], kept: int
+    spectrum: Spectrum | Unread, vectors: Floats, components: Sequence[int | str], n_components: int
 ) -> tuple[Floats | None, str]:
     """Return 95 % noise ellipses of a biplot's arrows as matrices, if there are any, and words."""
     from dpmodels.plots.style import positions
 
-    chosen = positions(component_names(kept), components)
+    chosen = positions(component_names(n_components), components)
     if isinstance(spectrum, Unread) or len(set(chosen)) != 2:
         return None, NO_ELLIPSES
     noise = arrow_noise(spectrum, vectors, (chosen[0], chosen[1]))
@@ -315,7 +315,7 @@ class Rotation(DefaultPlot):
         return super().tidy() if matrix == "loadings" else self._eigenvalues().tidy()
 
     @property
-    def _drawn(self) -> tuple[EstimateTable, str]:
+    def _plotted(self) -> tuple[EstimateTable, str]:
         try:
             return self._eigenvalues(), "Eigenvalue"
         except NotAvailable:
@@ -360,11 +360,15 @@ class Analysis:
     def _moments(self, second: Floats) -> Covariance:
         call, release = self.call, self.release
         count, total, noise = release.count, release.total, release.noise
-        most, norm = release.rows, call.row_norm
+        n_public, row_norm = release.rows, call.row_norm
         if total is None or call.center:
-            return covariance(count, total, second, noise, most=most, box=call.box, row_norm=norm)
+            return covariance(
+                count, total, second, noise, most=n_public, box=call.box, row_norm=row_norm
+            )
         origin = -call.origin / call.divisor
-        return second_moment_about(origin, count, total, second, noise, most=most, row_norm=norm)
+        return second_moment_about(
+            origin, count, total, second, noise, most=n_public, row_norm=row_norm
+        )
 
     @property
     def independent(self) -> float:
@@ -395,8 +399,11 @@ class Analysis:
         lower, upper = self.call.box
         lower, upper = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
         ends = [
-            [support(way, lower, upper, self.call.row_norm) for way in (-own, own)]
-            for own in directions.T
+            [
+                support(vector, lower, upper, self.call.row_norm)
+                for vector in (-direction, direction)
+            ]
+            for direction in directions.T
         ]
         below, above = np.array(ends).T
         along = self.plain.mean @ directions
@@ -409,12 +416,12 @@ class Analysis:
         The share of the complete rows, three sds of its error up, and 0 without a ball; the
         farthest that each scaled column goes from the origin, and the distance of its mean.
         """
-        ball, far = self.release.ball, np.maximum(*map(np.abs, self.call.box))
+        ball, farthest = self.release.ball, np.maximum(*map(np.abs, self.call.box))
         if ball is None:
-            return 0.0, far, np.abs(self.plain.mean)
+            return 0.0, farthest, np.abs(self.plain.mean)
         share = max(ball.shortened, 0.0)
         error = math.sqrt(ball.shortened_sd**2 + share / self.independent)
-        return min(share + 3 * error, 1.0), far, np.abs(self.plain.mean)
+        return min(share + 3 * error, 1.0), farthest, np.abs(self.plain.mean)
 
     @cached_property
     def denoised(self) -> Floats:
@@ -451,5 +458,5 @@ class Analysis:
 
 def root_sd(root: Floats, sd: Floats) -> Floats:
     """Return the noise sd of roots of variances, to first order; near 0 at most ``sqrt(sd)``."""
-    least = np.where(sd > 0, np.sqrt(sd), 1.0)
-    return np.asarray(sd / np.maximum(2 * root, least))
+    floor = np.where(sd > 0, np.sqrt(sd), 1.0)
+    return np.asarray(sd / np.maximum(2 * root, floor))

@@ -42,41 +42,41 @@ def cor_test(
 ) -> Estimates:
     """Return the test of one correlation."""
     call, release = fit.call, fit.release
-    pair, held = _pair(call, text("x", x, _NAME), y), _held(call, given)
-    twice = sorted(set(pair) & set(held))
-    if twice:
-        raise ArgumentError(f"given: {call.names[twice[0]]!r} is one of the two that are tested")
-    own = _correlation(call, release, equations(call, release), pair, held)
-    statistic, df, pvalue = own.test
-    (low, high), (least, most) = own.ends(level), own.noise_ends(level)
+    pair, conditions = _pair(call, text("x", x, _NAME), y), _conditions(call, given)
+    repeated = sorted(set(pair) & set(conditions))
+    if repeated:
+        raise ArgumentError(f"given: {call.names[repeated[0]]!r} is one of the two that are tested")
+    correlation = _correlation(call, release, equations(call, release), pair, conditions)
+    statistic, df, pvalue = correlation.test
+    (low, high), (noise_low, noise_high) = correlation.ends(level), correlation.noise_ends(level)
     row = {
         "column1": call.names[pair[0]],
         "column2": call.names[pair[1]],
-        "estimate": own.estimate,
-        "noise_sd": own.noise_sd,
+        "estimate": correlation.estimate,
+        "noise_sd": correlation.noise_sd,
         "statistic": statistic,
         "df": df,
         "p_value": pvalue,
         "conf_low": low,
         "conf_high": high,
-        "noise_low": least,
-        "noise_high": most,
-        "identified": own.told,
+        "noise_low": noise_low,
+        "noise_high": noise_high,
+        "identified": correlation.told,
     }
-    given_names = ", ".join(call.names[at] for at in held)
-    title = f"Partial correlation given {given_names}" if held else "Correlation"
+    given_names = ", ".join(call.names[at] for at in conditions)
+    title = f"Partial correlation given {given_names}" if conditions else "Correlation"
     return Estimates(fit, title, pd.DataFrame([row]), NOTES, level, test="t")
 
 
 def pcor(call: MomentsCall, release: MomentsRelease, names: Sequence[str]) -> xr.DataArray:
     """Return the correlation of each pair of columns given all others, nan where not identified."""
-    places = [call.names.index(name) for name in names]
+    positions = [call.names.index(name) for name in names]
     matrix = np.eye(len(names))
-    own = equations(call, release)
+    joint = equations(call, release)
     for i, j in combinations(range(len(names)), 2):
-        pair = [places[i], places[j]]
-        held = [at for at in places if at not in pair]
-        matrix[i, j] = matrix[j, i] = _correlation(call, release, own, pair, held).estimate
+        pair = [positions[i], positions[j]]
+        conditions = [at for at in positions if at not in pair]
+        matrix[i, j] = matrix[j, i] = _correlation(call, release, joint, pair, conditions).estimate
     return square(matrix, tuple(names), "pcor")
 
 
@@ -88,34 +88,34 @@ def equations(call: MomentsCall, release: MomentsRelease) -> NormalEquations:
 def _correlation(
     call: MomentsCall,
     release: MomentsRelease,
-    own: NormalEquations,
+    joint: NormalEquations,
     pair: list[int],
-    held: list[int],
+    conditions: list[int],
 ) -> Correlation:
-    entries = np.eye(len(own.moments))
-    among = replace(own, regressors=entries[:, [0, *(at + 1 for at in held)]])
-    rows = release.count if release.rows is None else min(release.count, release.rows)
-    freedom = (rows - 2 - len(held)) / release.adjacency.design_effect
+    entries = np.eye(len(joint.moments))
+    among = replace(joint, regressors=entries[:, [0, *(at + 1 for at in conditions)]])
+    n_rows = release.count if release.rows is None else min(release.count, release.rows)
+    freedom = (n_rows - 2 - len(conditions)) / release.adjacency.design_effect
     return correlation_of(among, entries[:, [at + 1 for at in pair]], freedom)
 
 
 def _pair(call: MomentsCall, x: str, y: str | None) -> list[int]:
     texts = [x.removeprefix("~").strip()] if y is None else [x, text("y", y, _NAME)]
-    places = [at for own in texts for at in places_of(call, own)]
-    if len(places) != 2 or len(set(places)) != 2:
-        names = ", ".join(call.names[at] for at in places)
+    positions = [at for column in texts for at in places_of(call, column)]
+    if len(positions) != 2 or len(set(positions)) != 2:
+        names = ", ".join(call.names[at] for at in positions)
         raise ArgumentError(
             f"x, y: expected two different columns, found {shorten(names)!r}; a category of more "
             'than two levels has a column for each but the first, such as "region[T.south]"'
         )
-    return places
+    return positions
 
 
-def _held(call: MomentsCall, given: str | Sequence[str]) -> list[int]:
-    texts = [given] if isinstance(given, str) else given
+def _conditions(call: MomentsCall, conditions: str | Sequence[str]) -> list[int]:
+    texts = [conditions] if isinstance(conditions, str) else conditions
     if not isinstance(texts, list | tuple):
-        raise ArgumentError(f'given={said(given)}: expected names, such as ["age", "sex"]')
-    return sorted({at for own in texts for at in places_of(call, text("given", own, _NAME))})
+        raise ArgumentError(f'given={said(conditions)}: expected names, such as ["age", "sex"]')
+    return sorted({at for name in texts for at in places_of(call, text("given", name, _NAME))})
 
 
 # Some columns of a joint release, by formula or by name.
@@ -140,8 +140,8 @@ class Part(NamedTuple):
 
     def named(self, call: MomentsCall, release: MomentsRelease) -> MomentsCall:
         """Return the call with the words on what these columns are a part of."""
-        whole = (release.whole or "")[:SHOWN]
-        of = f"{len(self.joint.names)} columns ({self.joint.formula}), digest {whole}"
+        joint_digest = (release.whole or "")[:SHOWN]
+        of = f"{len(self.joint.names)} columns ({self.joint.formula}), digest {joint_digest}"
         return replace(call, part_of=of)
 
 
@@ -188,14 +188,16 @@ def check_variables(formula: str, call: MomentsCall) -> None:
         raise FormulaError(_refusal(f"variable {shorten(missing[0])!r}", formula, call))
 
 
-def _places(own: Design, call: MomentsCall) -> list[int]:
+def _places(coded: Design, call: MomentsCall) -> list[int]:
     """Find columns by name and public range; interactions in any order of their factors."""
-    known = {column: place for place, column in enumerate(_columns(call))}
-    wanted = _columns(own)
-    missing = [name for name, column in zip(own.names, wanted, strict=True) if column not in known]
+    positions = {column: place for place, column in enumerate(_columns(call))}
+    columns = _columns(coded)
+    missing = [
+        name for name, column in zip(coded.names, columns, strict=True) if column not in positions
+    ]
     if missing:
-        raise FormulaError(_refusal(f"column {shorten(missing[0])!r}", own.formula, call))
-    return [known[column] for column in wanted]
+        raise FormulaError(_refusal(f"column {shorten(missing[0])!r}", coded.formula, call))
+    return [positions[column] for column in columns]
 
 
 def _columns(coded: Design | MomentsCall) -> list[tuple[tuple[str, ...], str, str]]:

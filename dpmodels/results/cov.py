@@ -79,8 +79,8 @@ class CovResult(Result):
 
     @cached_property
     def _correlation(self) -> Covariance:
-        own = self._analysis
-        cor = correlation(replace(own.best, matrix=own.denoised))
+        analysis = self._analysis
+        cor = correlation(replace(analysis.best, matrix=analysis.denoised))
         np.fill_diagonal(cor.matrix, 1.0)
         return cor
 
@@ -162,8 +162,8 @@ class CovResult(Result):
     @property
     def nobs(self) -> float:
         """Number of rows: the public one, or the released one where it is private."""
-        rows = public_rows(self.release)
-        return self.ncomplete if rows is None else rows
+        n_public = public_rows(self.release)
+        return self.ncomplete if n_public is None else n_public
 
     @property
     def ncomplete(self) -> float:
@@ -200,23 +200,23 @@ class CovResult(Result):
                 "conf_int() is not available with center=False: the sampling law of a second "
                 "moment about 0 needs the mean; noise_int() is available"
             )
-        own, quantile = self._analysis, float(ndtri((1 + level) / 2))
-        ends = own.reach(np.eye(len(self.call.names)))
-        spread, slope = product_spread(own.plain.matrix, *ends)
+        analysis, quantile = self._analysis, float(ndtri((1 + level) / 2))
+        ends = analysis.reach(np.eye(len(self.call.names)))
+        spread, slope = product_spread(analysis.plain.matrix, *ends)
         # The variance at the other end of the interval, as in Wilson's, is what it is held against.
-        moved = quantile**2 * slope / (2 * own.independent)
-        squared = entry_sd(own.plain) ** 2 + spread / own.independent
-        width = np.sqrt(quantile**2 * squared + moved**2)
-        unit, (below, above) = np.outer(self._unit, self._unit), cut_entries(*own.cut)
-        return self._intervals((width - moved + below) * unit, (width + moved + above) * unit)
+        shift = quantile**2 * slope / (2 * analysis.independent)
+        squared = entry_sd(analysis.plain) ** 2 + spread / analysis.independent
+        width = np.sqrt(quantile**2 * squared + shift**2)
+        unit, (below, above) = np.outer(self._unit, self._unit), cut_entries(*analysis.cut)
+        return self._intervals((width - shift + below) * unit, (width + shift + above) * unit)
 
     def _intervals(self, below: Floats, above: Floats) -> pd.DataFrame:
         """Return intervals about the released entries; a variance below 0 is read as 0."""
         released = self.cov_released.to_numpy()
-        least = np.full_like(released, -np.inf)
-        np.fill_diagonal(least, 0.0)
-        middle = np.maximum(released, least)
-        lower, upper = np.maximum(middle - below, least), middle + above
+        floor = np.full_like(released, -np.inf)
+        np.fill_diagonal(floor, 0.0)
+        middle = np.maximum(released, floor)
+        lower, upper = np.maximum(middle - below, floor), middle + above
         return self._pairs(cov=released, lower=lower, upper=upper)
 
     def _pairs(self, **matrices: Floats) -> pd.DataFrame:
@@ -229,7 +229,7 @@ class CovResult(Result):
     def _estimates(self) -> EstimateTable:
         matrices = {"cov": self.cov, "cor": self.cor, "noise_sd": self.noise_sd}
         matrices["released"] = self.cov_released
-        table = self._pairs(**{name: own.to_numpy() for name, own in matrices.items()})
+        table = self._pairs(**{name: matrix.to_numpy() for name, matrix in matrices.items()})
         index, codebook = (
             pd.MultiIndex.from_frame(table[["column1", "column2"]]),
             self.call.codebook,
@@ -239,7 +239,7 @@ class CovResult(Result):
             index,
             further={"cor": table["cor"], "released": table["released"]},
             labels={"label1": table["column1"], "label2": table["column2"]},
-            unit=[product_unit(*(unit_of(codebook, one) for one in pair)) for pair in index],
+            unit=[product_unit(*(unit_of(codebook, name) for name in pair)) for pair in index],
             estimate=table["cov"],
             noise_sd=table["noise_sd"],
         )
@@ -258,8 +258,8 @@ class CovResult(Result):
 
         parts = {name: getattr(self, name) for name in _PARTS}
         facts = {"formula": self.call.formula, "simulated": int(self.simulated)}
-        known = {name: part for name, part in parts.items() if part is not None}
-        return xr.Dataset(known, attrs={**facts, **release_facts(self.release)})
+        available = {name: part for name, part in parts.items() if part is not None}
+        return xr.Dataset(available, attrs={**facts, **release_facts(self.release)})
 
     @property
     def _size(self) -> str:
@@ -286,7 +286,7 @@ class CovResult(Result):
                 largest=1.0,
                 ax=ax,
                 stamp=self.stamp,
-                caption=self._caption(shown=caption),
+                caption=self._caption(enabled=caption),
             )
         if kind == "cov":
             return heat(
@@ -294,7 +294,7 @@ class CovResult(Result):
                 label="Covariance",
                 ax=ax,
                 stamp=self.stamp,
-                caption=self._caption(shown=caption),
+                caption=self._caption(enabled=caption),
             )
         raise ArgumentError(f'kind={said(kind)}: expected "cor" or "cov"')
 
@@ -332,6 +332,8 @@ def rescaled(call: MomentsCall, ncomp: int | None, scale: str | None) -> Moments
     unscaled = call.unit_rows or call.scale is None
     free = {call.scale, "sd"} if unscaled else {"range", "sd", None}
     if not isinstance(scale, str | None) or scale not in free:
-        known = " or ".join(f'"{one}"' if one else "None" for one in sorted(free, key=str))
-        raise ArgumentError(f"scale={said(scale)}: this release has scale={known}")
+        options = " or ".join(
+            f'"{option}"' if option else "None" for option in sorted(free, key=str)
+        )
+        raise ArgumentError(f"scale={said(scale)}: this release has scale={options}")
     return replace(call, ncomp=checked_ncomp(ncomp, len(call.names)), scale=scale)

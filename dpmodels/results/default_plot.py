@@ -18,7 +18,7 @@ class DefaultPlot(Result):
     _estimated: ClassVar[str] = "Estimate"
 
     @property
-    def _drawn(self) -> tuple[EstimateTable, str]:
+    def _plotted(self) -> tuple[EstimateTable, str]:
         """The estimates that the picture shows, and what they are."""
         return self.estimates, self._estimated
 
@@ -36,8 +36,8 @@ class DefaultPlot(Result):
         """
         from dpmodels.plots.points import estimates
 
-        own, title = self._drawn
-        table = own.tidy(checked_level(level))
+        source, title = self._plotted
+        table = source.tidy(checked_level(level))
         noise, confidence = (
             table[[f"{kind}_low", f"{kind}_high"]].to_numpy() for kind in ("noise", "conf")
         )
@@ -45,10 +45,10 @@ class DefaultPlot(Result):
             table["estimate"].to_numpy(),
             noise,
             confidence,
-            labels=[", ".join(map(str, key)) for key in own.keys.itertuples(index=False)],
+            labels=[", ".join(map(str, key)) for key in source.keys.itertuples(index=False)],
             title=title,
             level=level,
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )

@@ -72,8 +72,8 @@ def described_line(
     groups: int,
 ) -> dict[str, object]:
     """Return what a one-row table says of a description."""
-    rows = np.nan if public_rows(release) is None else public_rows(release)
-    return {"nobs": rows, "ncomplete": complete, "ngroups": groups}
+    n_rows = np.nan if public_rows(release) is None else public_rows(release)
+    return {"nobs": n_rows, "ncomplete": complete, "ngroups": groups}
 
 
 # Frames of what is told of groups, each by itself.

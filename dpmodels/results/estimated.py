@@ -66,7 +66,7 @@ class Estimated(Tested):
         def _response(self, rows: PublicRows) -> Floats:
             """Return the expected response of rows, nan where incomplete."""
 
-        def _law(self, asked: str) -> CoefficientsLaw:
+        def _law(self, method: str) -> CoefficientsLaw:
             """Return the law about the population's, or refuse what is asked with the reason."""
 
     get_margeff = Refused("is not available: " + NO_ROWS)
@@ -88,7 +88,7 @@ class Estimated(Tested):
         return ratios_where(exponentiate, super().tidy())
 
     @property
-    def _apart(self) -> tuple[str, ...]:
+    def _extra_variables(self) -> tuple[str, ...]:
         """Variables that are no terms, though the codebook of the call has them."""
         return ()
 
@@ -97,8 +97,8 @@ class Estimated(Tested):
         names = tuple(map(str, self.params.index))
         if isinstance(self.coder, RowCoder):
             return Terms(self.coder.design, names)
-        own = two_sided(self.call.formula, self.call.codebook, apart=self._apart)
-        return Terms(own.terms, names)
+        sides = two_sided(self.call.formula, self.call.codebook, apart=self._extra_variables)
+        return Terms(sides.terms, names)
 
     @property
     def terms(self) -> dict[str, tuple[str, ...]]:
@@ -176,8 +176,8 @@ class Estimated(Tested):
         )
         return Estimates(self, "Tests of terms", table, notes, test="chi2")
 
-    def _fitted(self, asked: str) -> Fitted:
-        return Fitted(self._law(asked), self._link, self._terms, require_coder(self.coder))
+    def _fitted(self, method: str) -> Fitted:
+        return Fitted(self._law(method), self._link, self._terms, require_coder(self.coder))
 
     def get_prediction(
         self, newdata: object, level: float = 0.95, *, clip: bool = False
@@ -212,8 +212,8 @@ class Estimated(Tested):
             With the number of public rows outside the bounds.
         """
         rows = public_rows(self.coder, newdata, clip=clip)
-        model, held = self._fitted("get_prediction()"), checked_level(level)
-        return predicted(model.law, model.link, model.regressors(rows.coded), held)
+        model, coverage = self._fitted("get_prediction()"), checked_level(level)
+        return predicted(model.law, model.link, model.regressors(rows.coded), coverage)
 
     def predict(self, newdata: object, *, clip: bool = False) -> pd.Series[float]:
         """Return the expected response of public rows: a mean, or the probability of a level.
@@ -262,11 +262,11 @@ class Estimated(Tested):
             bounds.
         """
         table = require_coder(self.coder).table(newdata)
-        rows, held = public_rows(self.coder, table, clip=clip), checked_level(level)
+        rows, coverage = public_rows(self.coder, table, clip=clip), checked_level(level)
         try:
             model = self._fitted("augment()")
             regressors = model.regressors(rows.coded)
-            columns = predicted(model.law, model.link, regressors, held).to_numpy().T
+            columns = predicted(model.law, model.link, regressors, coverage).to_numpy().T
         except NotAvailable:
             mean = self._response(rows)
             columns = np.vstack([mean, np.full((3, len(mean)), np.nan)])
@@ -314,24 +314,26 @@ class Estimated(Tested):
         """
         if newdata is None:
             raise NotAvailable(NO_ROWS)
-        model, held = self._fitted("margins()"), checked_level(level)
+        model, coverage = self._fitted("margins()"), checked_level(level)
         rows = public_rows(self.coder, newdata, clip=clip)
         design = model.coder.design
         if variables is None:
-            asked = [name for name in design.variables if not in_steps(design, name)]
-            if not asked:
+            names = [name for name in design.variables if not in_steps(design, name)]
+            if not names:
                 raise NotAvailable(
                     "margins() is not available: all numbers of the formula enter in steps, whose "
                     "slopes are 0; hold predict() of rows against each other"
                 )
         else:
-            asked = variables_named(design, variables)
-        table = margins(model, rows.columns, asked, held)
+            names = variables_named(design, variables)
+        table = margins(model, rows.columns, names, coverage)
         notes = (
             f"Averages over {rows.counted}, taken as they are; errors by the delta method, of "
             "sampling and privacy noise. dY/dX: for one unit of the number.",
         )
-        return Estimates(self, f"Average marginal effects on {self._expected}", table, notes, held)
+        return Estimates(
+            self, f"Average marginal effects on {self._expected}", table, notes, coverage
+        )
 
     def emmeans(
         self,
@@ -366,13 +368,13 @@ class Estimated(Tested):
         NotAvailable
             Where there are no standard errors, or no terms.
         """
-        model, held = self._fitted("emmeans()"), checked_level(level)
+        model, coverage = self._fitted("emmeans()"), checked_level(level)
         cells = grid(model, factors, at)
-        numbers = predicted(model.law, model.link, cells.rows, held)
+        numbers = predicted(model.law, model.link, cells.rows, coverage)
         numbers.columns = pd.Index(["estimate", "std_error", "conf_low", "conf_high"])
         table = pd.concat([cells.keys, numbers], axis=1)
         title = f"Estimated marginal means of {self._expected}"
-        return Estimates(self, title, table, grid_notes(cells, model.link), held)
+        return Estimates(self, title, table, grid_notes(cells, model.link), coverage)
 
     def contrasts(
         self,
@@ -410,31 +412,31 @@ class Estimated(Tested):
             Where there are no standard errors, or no terms.
         """
         how = word("adjust", adjust, tuple(ADJUSTMENTS))
-        model, held = self._fitted("contrasts()"), checked_level(level)
+        model, coverage = self._fitted("contrasts()"), checked_level(level)
         cells = grid(model, factors, at)
         if len(cells.rows) < 2:
             raise ArgumentError("contrasts() compares two levels or more; at= holds all at one")
         ratio = truth("exponentiate", exponentiate)
-        table = contrasts(model, cells, how, held, ratio=ratio)
+        table = contrasts(model, cells, how, coverage, ratio=ratio)
         pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else ""
         on = f"Differences are of the {model.link.name}." if model.link.ratio and not ratio else ""
         notes = tuple(filter(None, (pairs, on, *grid_notes(cells, model.link)[:1])))
         title = f"Contrasts of {self._expected}"
-        return Estimates(self, title, table, notes, held, ratio)
+        return Estimates(self, title, table, notes, coverage, ratio)
 
     def _ratios(self, level: float) -> Estimates:
         """Return exponentiated coefficients but the intercept's."""
-        held = checked_level(level)
+        coverage = checked_level(level)
         self._law("ratios()")
         if not self._terms.factors:
             raise NotAvailable("ratios() is not available: the formula has no terms")
-        ends = self.conf_int(held)
+        ends = self.conf_int(coverage)
         table = self.tidy().set_index("term")[["estimate", "std_error", "statistic", "p_value"]]
         table = table.assign(conf_low=ends["lower"], conf_high=ends["upper"])
         table = table.drop(INTERCEPT, errors="ignore").reset_index()
         table.loc[table["std_error"].isna(), "estimate"] = np.nan
         notes = ("Standard errors are of the logarithm; intervals hold sampling and noise.",)
-        return Estimates(self, self._link.ratio, exponentiated(table), notes, held, ratio=True)
+        return Estimates(self, self._link.ratio, exponentiated(table), notes, coverage, ratio=True)
 
 
 # The response that a model expects of public rows, with intervals.
@@ -447,14 +449,14 @@ def predicted(law: CoefficientsLaw, link: Link, rows: Floats, level: float) -> p
     errors by its slope. nan where a row is incomplete, or needs what is not identified.
     """
     table = np.full((len(rows), 4), np.nan)
-    known = np.isfinite(rows).all(axis=1)
+    complete = np.isfinite(rows).all(axis=1)
     # Equal rows are looked at once.
-    each, at = np.unique(rows[known], axis=0, return_inverse=True)
-    told = law.told(each)
-    own = np.full((len(each), 4), np.nan)
-    eta = each[told] @ law.params
-    own[told, 0] = link.mean(eta)
-    own[told, 1] = np.abs(link.slope(eta)) * law.errors(each[told])
-    own[told, 2:] = link.mean(law.intervals(each[told], level))
-    table[known] = own[at.ravel()]
+    unique_rows, inverse = np.unique(rows[complete], axis=0, return_inverse=True)
+    identified = law.told(unique_rows)
+    predictions = np.full((len(unique_rows), 4), np.nan)
+    eta = unique_rows[identified] @ law.params
+    predictions[identified, 0] = link.mean(eta)
+    predictions[identified, 1] = np.abs(link.slope(eta)) * law.errors(unique_rows[identified])
+    predictions[identified, 2:] = link.mean(law.intervals(unique_rows[identified], level))
+    table[complete] = predictions[inverse.ravel()]
     return pd.DataFrame(table, columns=["mean", "mean_se", "mean_ci_lower", "mean_ci_upper"])

@@ -82,6 +82,6 @@ def exponentiated(table: pd.DataFrame) -> pd.DataFrame:
         return table.assign(**{name: np.exp(table[name]) for name in names if name in table})
 
 
-def ratios_where(asked: bool, table: pd.DataFrame) -> pd.DataFrame:
+def ratios_where(exponentiate: bool, table: pd.DataFrame) -> pd.DataFrame:
     """Return a tidy table, exponentiated where that is asked for."""
-    return exponentiated(table) if truth("exponentiate", asked) else table
+    return exponentiated(table) if truth("exponentiate", exponentiate) else table

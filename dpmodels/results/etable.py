@@ -22,7 +22,7 @@ from dpmodels.results.cca import CCAResult
 from dpmodels.results.components import root_sd
 from dpmodels.results.cov import CovResult
 from dpmodels.results.estimate_table import legend
-from dpmodels.results.etable_columns import LOST, NUMBERS, Column, cells_of, whole_of
+from dpmodels.results.etable_columns import LOST, NUMBERS, Column, cells_of, stats_of
 from dpmodels.results.etable_columns import columns_of as columns_of
 from dpmodels.results.pca import PCAResult
 from dpmodels.results.subspace import SubspaceResult
@@ -43,10 +43,10 @@ def release_of(fit: Result) -> str:
 
 def together(columns: Sequence[Column]) -> dict[str, list[str]]:
     """Return the names of the results, in the table's words, by their release."""
-    found: dict[str, dict[str, None]] = {}
+    models: dict[str, dict[str, None]] = {}
     for column in columns:
-        found.setdefault(release_of(column.result), {})[column.model] = None
-    return {own: list(names) for own, names in found.items()}
+        models.setdefault(release_of(column.result), {})[column.model] = None
+    return {digest: list(names) for digest, names in models.items()}
 
 
 def accounts(columns: Sequence[Column], ledger: Ledger | None) -> tuple[str, ...]:
@@ -69,20 +69,22 @@ def accounts(columns: Sequence[Column], ledger: Ledger | None) -> tuple[str, ...
 
 def _of_ledger(releases: dict[str, list[str]], ledger: Ledger) -> list[str]:
     register = ledger.register()
-    kept = register[register["state"] == RELEASED]["digest"]
-    known = {str(own)[:SHOWN]: int(str(number)) for number, own in kept.items()}
-    charges = sorted(known[own] for own in releases if own in known)
-    others = [name for own, names in releases.items() if own not in known for name in names]
-    many = f"{len(register)} charge{'s' * (len(register) != 1)}"
-    notes = [f"Ledger, all {many} together: {ledger.describe()}."]
+    digests = register[register["state"] == RELEASED]["digest"]
+    charge_numbers = {str(digest)[:SHOWN]: int(str(number)) for number, digest in digests.items()}
+    charges = sorted(charge_numbers[digest] for digest in releases if digest in charge_numbers)
+    unlisted = [
+        name for digest, names in releases.items() if digest not in charge_numbers for name in names
+    ]
+    all_charges = f"{len(register)} charge{'s' * (len(register) != 1)}"
+    notes = [f"Ledger, all {all_charges} together: {ledger.describe()}."]
     notes += convergence_notes(register["mechanism"])
     if charges:
         listing = ", ".join(map(str, charges))
         notes[0] += (
             f" Columns here are of {'charge' if len(charges) == 1 else 'charges'} {listing}."
         )
-    if others:
-        notes.append(f"{listed(others)}: not of this ledger, and in no total here.")
+    if unlisted:
+        notes.append(f"{listed(unlisted)}: not of this ledger, and in no total here.")
     return notes
 
 
@@ -93,34 +95,39 @@ def apart(columns: Sequence[Column]) -> tuple[str, ...]:
 
 def _numbers(columns: Sequence[Column]) -> list[str]:
     """Compare public numbers of what is counted in the same way."""
-    found: dict[tuple[object, str], dict[int, dict[str, None]]] = {}
+    models: dict[tuple[object, str], dict[int, dict[str, None]]] = {}
     for column in columns:
         release = column.result.release
         if release.rows is not None:
-            whose, many = release.adjacency.person, release.rows // release.adjacency.design_effect
-            many = release.rows if whose is None else many
-            what = "rows" if whose is None else "persons"
-            found.setdefault((whose, what), {}).setdefault(many, {})[column.model] = None
+            person, n_units = release.adjacency.person, release.rows
+            n_units //= 1 if person is None else release.adjacency.design_effect
+            unit = "rows" if person is None else "persons"
+            models.setdefault((person, unit), {}).setdefault(n_units, {})[column.model] = None
     return [
-        "Different tables, by the public number of "
-        f"{what}: {'; '.join(f'{listed(list(names))} of {count(n)}' for n, names in own.items())}."
-        for (_, what), own in found.items()
-        if len(own) > 1
+        f"Different tables, by the public number of {unit}: "
+        + "; ".join(f"{listed(list(names))} of {count(n)}" for n, names in by_count.items())
+        + "."
+        for (_, unit), by_count in models.items()
+        if len(by_count) > 1
     ]
 
 
 def _declarations(columns: Sequence[Column]) -> list[str]:
     """Compare what codebooks declare of variables of the same name, but for words."""
-    found: dict[str, dict[str, dict[str, None]]] = {}
+    models: dict[str, dict[str, dict[str, None]]] = {}
     for column in columns:
         for name, variable in column.result.call.codebook.items():
-            own = found.setdefault(name, {})
-            own.setdefault(_declared(variable), {})[column.model] = None
+            declarations = models.setdefault(name, {})
+            declarations.setdefault(_declared(variable), {})[column.model] = None
     return [
-        f"{name}: {'; '.join(f'{said} in {listed(list(one))}' for said, one in own.items())}."
-        for name, own in found.items()
+        f"{name}: "
+        + "; ".join(f"{text} in {listed(list(names))}" for text, names in declarations.items())
+        + "."
+        for name, declarations in models.items()
         # A number of two values is a category where it is explained as one.
-        if len({said.partition(" ")[0] for said in own}) == 1 < len(own)
+        if len({declaration.partition(" ")[0] for declaration in declarations})
+        == 1
+        < len(declarations)
     ]
 
 
@@ -145,7 +152,7 @@ class Line(NamedTuple):
 
     part: str
     name: str
-    written: tuple[str, ...]
+    spellings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -210,31 +217,31 @@ class ETable(Printed):
         """
         frames = []
         for column in self.columns:
-            places = {name: at for at, name in enumerate(column.cells.index)}
-            shown = [
-                (line.part, line.name, places[name])
+            positions = {name: at for at, name in enumerate(column.cells.index)}
+            entries = [
+                (line.part, line.name, positions[name])
                 for line in self.lines
-                for name in line.written
-                if line.part == column.part and name in places
+                for name in line.spellings
+                if line.part == column.part and name in positions
             ]
-            own = column.cells.iloc[[at for *_, at in shown]]
-            numbers = own[list(NUMBERS)].reset_index(drop=True)
-            said = {
+            cells = column.cells.iloc[[at for *_, at in entries]]
+            numbers = cells[list(NUMBERS)].reset_index(drop=True)
+            labels = {
                 "model": column.model,
                 "response": column.response,
                 "component": column.component,
-                "part": [part for part, *_ in shown],
-                "term": [name for _, name, _ in shown],
+                "part": [part for part, *_ in entries],
+                "term": [name for _, name, _ in entries],
             }
-            told = (own["open"] == "").to_numpy()
-            frames.append(pd.DataFrame(said).join(numbers).assign(told=told))
+            is_identified = (cells["open"] == "").to_numpy()
+            frames.append(pd.DataFrame(labels).join(numbers).assign(told=is_identified))
         return pd.concat(frames, ignore_index=True)
 
     def glance(self) -> pd.DataFrame:
         """Return one row a result: its own numbers, then those of its release."""
         lines = [
-            {"model": own.model, **own.result.glance().iloc[0].to_dict()}
-            for own in {column.number: column for column in self.columns}.values()
+            {"model": col.model, **col.result.glance().iloc[0].to_dict()}
+            for col in {column.number: column for column in self.columns}.values()
         ]
         return pd.DataFrame(lines)
 
@@ -288,13 +295,15 @@ class ETable(Printed):
         if self.look.words is not None:
             return report
         books = [legend(fit.call.codebook) for fit in self.models]
-        return replace(report, legend=tuple(dict.fromkeys(own for book in books for own in book)))
+        return replace(
+            report, legend=tuple(dict.fromkeys(entry for book in books for entry in book))
+        )
 
     def _reading(self) -> str:
-        told: dict[str, dict[str, None]] = {}
-        for own in self.columns:
-            told.setdefault(reading_line(own.result.release), {})[own.model] = None
-        lines = [(line.removeprefix("Reading: "), list(names)) for line, names in told.items()]
+        models: dict[str, dict[str, None]] = {}
+        for column in self.columns:
+            models.setdefault(reading_line(column.result.release), {})[column.model] = None
+        lines = [(line.removeprefix("Reading: "), list(names)) for line, names in models.items()]
         return "Reading: " + " ".join(f"{listed(names)}: {line}" for line, names in lines)
 
 
@@ -320,22 +329,22 @@ def great_table(report: Report) -> GT:
         else:
             lines.append((part, plain(row.label), *map(plain, row.cells)))
     names = [f"column {at}" for at in range(len(section.columns))]
-    made = GT(
+    table = GT(
         pd.DataFrame(lines, columns=["part", "row", *names]),
         rowname_col="row",
         groupname_col="part",
     ).cols_label(dict(zip(names, map(plain, section.columns), strict=True)))
     start = 0
     for text, columns in section.spans(range(len(names))):
-        own = names[start : start + columns]
-        made = made.tab_spanner(plain(text), own, id=f"above {start}") if text else made
+        spanned = names[start : start + columns]
+        table = table.tab_spanner(plain(text), spanned, id=f"above {start}") if text else table
         start += columns
-    made = made.tab_header(plain(report.title), report.stamp).cols_align("right", names)
-    for label, told in report.facts:
-        made = made.tab_source_note(plain(f"{label}: {told}"))
+    table = table.tab_header(plain(report.title), report.stamp).cols_align("right", names)
+    for label, value in report.facts:
+        table = table.tab_source_note(plain(f"{label}: {value}"))
     for note in (*report.notes, *((report.stamp,) if report.stamp else ())):
-        made = made.tab_source_note(plain(note))
-    return made
+        table = table.tab_source_note(plain(note))
+    return table
 
 
 # Components and correlations as columns beside others: a row a variable.
@@ -347,42 +356,44 @@ LOADINGS = "Loadings"
 
 @columns_of.register
 def _principal(fit: PCAResult, level: float) -> tuple[Column, ...]:
-    own = min(fit.ncomp, SHOWN_COMPONENTS)
-    names, readable = component_names(own), fit.spectrum.readable[:own]
+    n_shown = min(fit.ncomp, SHOWN_COMPONENTS)
+    names, readable = component_names(n_shown), fit.spectrum.readable[:n_shown]
     noise, table = fit.loadings_noise_sd.to_numpy(), fit.loadings.to_numpy()
-    sds = root_sd(fit.sdev.to_numpy()[:own], fit.noise()["noise_sd"].to_numpy()[:own])
+    sds = root_sd(fit.sdev.to_numpy()[:n_shown], fit.noise()["noise_sd"].to_numpy()[:n_shown])
     shares = fit.explained_variance_ratio.to_numpy()
     share_sds = fit.explained_variance_ratio_noise_sd.to_numpy()
-    whole = whole_of(fit, nobs=_count_sd(fit))
+    stats = stats_of(fit, nobs=_count_sd(fit))
     # What has no law of its noise is printed to two digits.
-    spread = noise if isinstance(fit.spectrum, Spectrum) else np.full(own, 0.05)
-    shown = [j for j in range(own) if readable[j]] or [0]
-    hidden = [name for j, name in enumerate(names) if j not in shown]
-    more = [f"and {fit.ncomp - own} more"] * (fit.ncomp > own)
-    note = f"not shown: {', '.join(hidden + more)}" if hidden or more else ""
+    spread = noise if isinstance(fit.spectrum, Spectrum) else np.full(n_shown, 0.05)
+    positions = [j for j in range(n_shown) if readable[j]] or [0]
+    hidden = [name for j, name in enumerate(names) if j not in positions]
+    remainder = [f"and {fit.ncomp - n_shown} more"] * (fit.ncomp > n_shown)
+    note = f"not shown: {', '.join(hidden + remainder)}" if hidden or remainder else ""
     if hidden:
-        note += ", as noise leaves too little of some to be read" if more else ", lost in noise"
+        note += (
+            ", as noise leaves too little of some to be read" if remainder else ", lost in noise"
+        )
     return tuple(
         Column(
             fit,
             "PCA",
             "",
             LOADINGS,
-            _loadings(fit, table[:, j], noise[j], spread[j], told=bool(readable[j])),
+            _loadings(fit, table[:, j], noise[j], spread[j], identified=bool(readable[j])),
             {
-                **whole,
+                **stats,
                 "std_dev": (fit.sdev.to_numpy()[j], sds[j]),
                 "percent": (float(np.clip(shares[j], 0, 1)), share_sds[j]),
             },
             component=names[j],
             note=note,
         )
-        for j in shown
+        for j in positions
     )
 
 
 def _loadings(
-    fit: Result, values: Floats, noise: float, spread: float, *, told: bool
+    fit: Result, values: Floats, noise: float, spread: float, *, identified: bool
 ) -> pd.DataFrame:
     names = fit.call.names
     numbers = {
@@ -390,7 +401,7 @@ def _loadings(
         "noise_sd": np.full(len(names), noise),
         "spread": np.full(len(names), spread),
     }
-    return cells_of(names, numbers, told, LOST)
+    return cells_of(names, numbers, identified, LOST)
 
 
 def _count_sd(fit: PCAResult | CovResult | CCAResult) -> float:
@@ -415,8 +426,8 @@ def _directions(fit: SubspaceResult, level: float) -> tuple[Column, ...]:
             "subspace",
             "",
             LOADINGS,
-            _loadings(fit, table[:, j], np.nan, np.nan, told=not fit.lost),
-            whole_of(fit),
+            _loadings(fit, table[:, j], np.nan, np.nan, identified=not fit.lost),
+            stats_of(fit),
             component=name,
             note="; ".join(notes),
         )
@@ -442,7 +453,7 @@ def _correlations(fit: CovResult, level: float) -> tuple[Column, ...]:
             "",
             "Correlations",
             cells_of(names[j:], {"estimate": values[j:, j], "noise_sd": noise[j:, j]}),
-            whole_of(fit, nobs=_count_sd(fit)),
+            stats_of(fit, nobs=_count_sd(fit)),
             component=name,
             note=note,
         )
@@ -452,13 +463,13 @@ def _correlations(fit: CovResult, level: float) -> tuple[Column, ...]:
 
 @columns_of.register
 def _canonical(fit: CCAResult, level: float) -> tuple[Column, ...]:
-    ends, told = fit.noise_int(level), fit.readable.to_numpy()
+    interval, identified = fit.noise_int(level), fit.readable.to_numpy()
     numbers = {
         "estimate": fit.cor.to_numpy(),
         "noise_sd": fit.cor_noise_sd.to_numpy(),
-        "noise_low": ends["lower"].to_numpy(),
-        "noise_high": ends["upper"].to_numpy(),
+        "noise_low": interval["lower"].to_numpy(),
+        "noise_high": interval["upper"].to_numpy(),
     }
-    cells = cells_of(fit.names, numbers, told, LOST)
-    whole = whole_of(fit, nobs=_count_sd(fit))
-    return (Column(fit, "CCA", "", "Canonical correlations", cells, whole),)
+    cells = cells_of(fit.names, numbers, identified, LOST)
+    stats = stats_of(fit, nobs=_count_sd(fit))
+    return (Column(fit, "CCA", "", "Canonical correlations", cells, stats),)

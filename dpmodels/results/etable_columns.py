@@ -58,7 +58,7 @@ class Column:
     cells : DataFrame
         By row `NUMBERS`, nan where one is missing; ``open``, words in the place of numbers; and
         ``spread``, to whose second digit an estimate is printed.
-    whole : mapping
+    stats : mapping
         Numbers of the whole with their noise sds, nan where that is not known and 0 without noise.
     component : str
         Which part of the result it is, where that has several columns.
@@ -79,7 +79,7 @@ class Column:
     response: str
     part: str
     cells: pd.DataFrame
-    whole: Mapping[str, tuple[Any, float]]
+    stats: Mapping[str, tuple[Any, float]]
     component: str = ""
     link: str = ""
     form: str = "number"
@@ -99,10 +99,10 @@ class Column:
         """Return the same in ratios; errors by the delta method, tests as they were."""
         if not self.link:
             return self
-        own = exponentiated(self.cells)
+        cells = exponentiated(self.cells)
         for name in ("std_error", "noise_sd", "spread"):
-            own[name] *= own["estimate"]
-        return replace(self, cells=own, kind=f"{self.kind}, {self.link}", exponential=True)
+            cells[name] *= cells["estimate"]
+        return replace(self, cells=cells, kind=f"{self.kind}, {self.link}", exponential=True)
 
 
 @singledispatch
@@ -115,29 +115,32 @@ def columns_of(result: object, level: float) -> tuple[Column, ...]:
 
 
 def cells_of(
-    rows: Sequence[str], numbers: Mapping[str, object], told: Any = True, why: str = NOT_IDENTIFIED
+    names: Sequence[str],
+    numbers: Mapping[str, object],
+    identified: Any = True,
+    why: str = NOT_IDENTIFIED,
 ) -> pd.DataFrame:
     """Return numbers by row, and words where they tell nothing."""
-    index = pd.Index(np.array(rows, dtype=object), name="term")
-    given = {name: np.asarray(own, dtype=np.float64) for name, own in numbers.items()}
-    table = pd.DataFrame(given, index=index).reindex(columns=[*NUMBERS, "spread"])
+    index = pd.Index(np.array(names, dtype=object), name="term")
+    arrays = {name: np.asarray(values, dtype=np.float64) for name, values in numbers.items()}
+    table = pd.DataFrame(arrays, index=index).reindex(columns=[*NUMBERS, "spread"])
     errors = table["std_error"].where(np.isfinite(table["std_error"]), table["noise_sd"])
     table["spread"] = table["spread"].fillna(errors)
-    known = np.broadcast_to(np.asarray(told, dtype=bool), len(table)) & np.isfinite(
+    is_identified = np.broadcast_to(np.asarray(identified, dtype=bool), len(table)) & np.isfinite(
         table["estimate"].to_numpy()
     )
-    table.loc[~known] = np.nan
-    return table.assign(open=np.where(known, "", why))
+    table.loc[~is_identified] = np.nan
+    return table.assign(open=np.where(is_identified, "", why))
 
 
-def whole_of(result: Result, **sds: float) -> dict[str, tuple[object, float]]:
+def stats_of(result: Result, **sds: float) -> dict[str, tuple[object, float]]:
     """Return what glance() says besides the release, with noise sds where they are known."""
     line = result.glance().iloc[0].to_dict()
     of_release = release_row(result.release)
-    own = {str(name): value for name, value in line.items() if name not in of_release}
+    stats = {str(name): value for name, value in line.items() if name not in of_release}
     public = 0.0 if result.release.rows is not None else math.nan
     return {
-        name: (own[name], sds.get(name, public if name == "nobs" else math.nan)) for name in own
+        name: (stats[name], sds.get(name, public if name == "nobs" else math.nan)) for name in stats
     }
 
 
@@ -148,8 +151,8 @@ def _numbers(fit: Result, level: float) -> Any:
 @columns_of.register
 def _linear(fit: LMResult, level: float) -> tuple[Column, ...]:
     table = fit.tidy()
-    sd, share = fit.release.noise.count, fit.linear.rsquared[1]
-    counted = 0.0 if fit.model.weights else sd
+    sd, rsquared_sd = fit.release.noise.count, fit.linear.rsquared[1]
+    count_sd = 0.0 if fit.model.weights else sd
     return (
         Column(
             fit,
@@ -157,7 +160,7 @@ def _linear(fit: LMResult, level: float) -> tuple[Column, ...]:
             fit.linear.response,
             COEFFICIENTS,
             cells_of(list(table["term"]), _numbers(fit, level), fit.identified),
-            whole_of(fit, nobs=counted, r_squared=share, adj_r_squared=share),
+            stats_of(fit, nobs=count_sd, r_squared=rsquared_sd, adj_r_squared=rsquared_sd),
         ),
     )
 
@@ -169,15 +172,15 @@ LINKED: Final = {"binomial": ("logit", "odds ratios"), "poisson": ("Poisson", "r
 def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
     kind, link = LINKED[fit.call.family]
     table, note = fit.tidy(), ""
-    known, digits = fit.identified.to_numpy(), 3
-    if known.any():
+    identified, digits = fit.identified.to_numpy(), 3
+    if identified.any():
         numbers = _numbers(fit, level)
     else:
         numbers, note = _as_released(fit, table), fit.why_not
         if fit.release.curvature is None:
-            known, digits = np.ones_like(known), 1
+            identified, digits = np.ones_like(identified), 1
             note = f"as released, pulled by a ridge, without standard errors: {note}"
-    cells = cells_of(list(table["term"]), numbers, known)
+    cells = cells_of(list(table["term"]), numbers, identified)
     return (
         Column(
             fit,
@@ -185,7 +188,7 @@ def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
             _modelled(fit.call),
             COEFFICIENTS,
             cells,
-            whole_of(fit),
+            stats_of(fit),
             link=link,
             digits=digits,
             note=note,
@@ -196,30 +199,30 @@ def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
 @columns_of.register
 def _by_level(fit: MultinomialResult, level: float) -> tuple[Column, ...]:
     """Return a column for each level against the reference."""
-    table, known, note = fit.tidy(), fit.linear.identified, fit.why_not
+    table, identified, note = fit.tidy(), fit.linear.identified, fit.why_not
     numbers = _numbers(fit, level)
-    bought = known.any() or fit.release.curvature is not None
-    if not bought:
-        known, note = np.ones_like(known), f"as released, without standard errors: {note}"
-    reference, *others = fit.classes
+    has_errors = identified.any() or fit.release.curvature is not None
+    if not has_errors:
+        identified, note = np.ones_like(identified), f"as released, without standard errors: {note}"
+    reference, *outcomes = fit.classes
     response = LEVEL.sub(r"\g<factor>", fit.call.response)
     of_levels = f"levels of {response} against {reference}"
     note = f"{of_levels}; {note}" if note else of_levels
     columns = []
-    for own in others:
-        at = (table["y_level"] == own).to_numpy()
-        of = {name: np.asarray(values)[at] for name, values in numbers.items()}
+    for outcome in outcomes:
+        in_level = (table["y_level"] == outcome).to_numpy()
+        level_numbers = {name: np.asarray(values)[in_level] for name, values in numbers.items()}
         columns.append(
             Column(
                 fit,
                 "multinomial logit",
-                f"{own} against {reference}",
+                f"{outcome} against {reference}",
                 COEFFICIENTS,
-                cells_of(list(fit.call.names), of, known[at]),
-                whole_of(fit),
-                component=own,
+                cells_of(list(fit.call.names), level_numbers, identified[in_level]),
+                stats_of(fit),
+                component=outcome,
                 link="relative risk ratios",
-                digits=3 if bought else 1,
+                digits=3 if has_errors else 1,
                 note=note,
             )
         )
@@ -227,8 +230,8 @@ def _by_level(fit: MultinomialResult, level: float) -> tuple[Column, ...]:
 
 
 def _as_released(fit: GLMResult | SVMResult, table: pd.DataFrame) -> dict[str, object]:
-    held = fit.call.held_in(fit.release.ball)
-    noise = released_noise(held, fit.release)
+    call = fit.call.held_in(fit.release.ball)
+    noise = released_noise(call, fit.release)
     return {"estimate": table["estimate"], **({} if noise is None else {"noise_sd": noise})}
 
 
@@ -237,8 +240,8 @@ def _modelled(call: Any) -> str:
     level = LEVEL.fullmatch(call.response)
     if level is None or not call.levels:
         return str(call.response)
-    plain = level["level"] in ("1", "1.0", "True")
-    return level["factor"] if plain else f"{level['factor']}[{level['level']}]"
+    is_plain = level["level"] in ("1", "1.0", "True")
+    return level["factor"] if is_plain else f"{level['factor']}[{level['level']}]"
 
 
 @columns_of.register
@@ -248,7 +251,7 @@ def _vectors(fit: SVMResult, level: float) -> tuple[Column, ...]:
     note = "coefficients of a classifier, pulled towards 0 by a ridge; they have no standard errors"
     return (
         Column(
-            fit, "SVM", _modelled(fit.call), COEFFICIENTS, cells, whole_of(fit), digits=1, note=note
+            fit, "SVM", _modelled(fit.call), COEFFICIENTS, cells, stats_of(fit), digits=1, note=note
         ),
     )
 
@@ -260,7 +263,7 @@ def _answers_fit(fit: SurveyFitResult, level: float) -> tuple[Column, ...]:
     kind = "logit of answers"
     return (
         Column(
-            fit, kind, _modelled(fit.call), COEFFICIENTS, cells, whole_of(fit), link="odds ratios"
+            fit, kind, _modelled(fit.call), COEFFICIENTS, cells, stats_of(fit), link="odds ratios"
         ),
     )
 
@@ -279,21 +282,25 @@ def _means(fit: GroupedResult, level: float) -> tuple[Column, ...]:
     kind = "variance" if isinstance(fit, VarResult) else "mean"
     cells = cells_of(_labels(fit), _numbers(fit, level), why=LOST)
     form = "date" if fit._facts.date and kind == "mean" else "number"
-    return (Column(fit, kind, fit._facts.measured, _grouped(fit), cells, whole_of(fit), form=form),)
+    return (Column(fit, kind, fit._facts.measured, _grouped(fit), cells, stats_of(fit), form=form),)
 
 
 @columns_of.register
 def _t_test(fit: TTestResult, level: float) -> tuple[Column, ...]:
     cells = cells_of([fit.term], _numbers(fit, level), why=LOST)
     part = f"Differences: {fit._facts.factors[0]}" if fit._facts.factors else "Groups"
-    return (Column(fit, "t-test", fit._facts.measured, part, cells, whole_of(fit)),)
+    return (Column(fit, "t-test", fit._facts.measured, part, cells, stats_of(fit)),)
 
 
 @columns_of.register
 def _quantiles(fit: QuantileResult, level: float) -> tuple[Column, ...]:
     facts, table = fit._facts, fit.tidy()
-    shares = [f"{100 * prob:g}%" for prob in fit.probs]
-    rows = [f"{own}, {at}" for own in facts.labels for at in shares] if facts.factors else shares
+    percentages = [f"{100 * prob:g}%" for prob in fit.probs]
+    rows = (
+        [f"{label}, {percent}" for label in facts.labels for percent in percentages]
+        if facts.factors
+        else percentages
+    )
     numbers = {"estimate": table["estimate"]}
     spread = np.abs(table["estimate"]) / 10
     if fit.level is not None:
@@ -305,7 +312,7 @@ def _quantiles(fit: QuantileResult, level: float) -> tuple[Column, ...]:
     part = f"Quantiles: {', '.join(facts.factors)}" if facts.factors else "Quantiles"
     note = 'quantiles have intervals instead of standard errors: statistic="conf_int"'
     return (
-        Column(fit, "quantile", facts.measured, part, cells, whole_of(fit), form=form, note=note),
+        Column(fit, "quantile", facts.measured, part, cells, stats_of(fit), form=form, note=note),
     )
 
 
@@ -315,7 +322,7 @@ def _shares(fit: SurveyResult, level: float) -> tuple[Column, ...]:
     response = " + ".join(fit._facts.factors)
     return (
         Column(
-            fit, "share", response, f"Levels: {', '.join(fit._facts.factors)}", cells, whole_of(fit)
+            fit, "share", response, f"Levels: {', '.join(fit._facts.factors)}", cells, stats_of(fit)
         ),
     )
 
@@ -349,13 +356,13 @@ def merged(columns: Iterable[Sequence[str]]) -> dict[str, tuple[str, ...]]:
 
     Products in another order are the same; the value holds all the ways a name is written.
     """
-    written: dict[tuple[str, ...], dict[str, None]] = {}
+    spellings: dict[tuple[str, ...], dict[str, None]] = {}
     for names in columns:
         for name in names:
-            written.setdefault(tuple(sorted(factors(name))), {})[name] = None
-    found = {next(iter(own)): tuple(own) for own in written.values()}
-    first = {INTERCEPT: found.pop(INTERCEPT)} if INTERCEPT in found else {}
-    return {**first, **found}
+            spellings.setdefault(tuple(sorted(factors(name))), {})[name] = None
+    merged_names = {next(iter(variants)): tuple(variants) for variants in spellings.values()}
+    first = {INTERCEPT: merged_names.pop(INTERCEPT)} if INTERCEPT in merged_names else {}
+    return {**first, **merged_names}
 
 
 def chosen(names: Sequence[str], keep: Sequence[str], drop: Sequence[str]) -> list[str]:
@@ -363,32 +370,35 @@ def chosen(names: Sequence[str], keep: Sequence[str], drop: Sequence[str]) -> li
 
     ArgumentError where a pattern is no regular expression or meets no name.
     """
-    kept = list(names)
+    selected = list(names)
     if keep:
-        kept = list(dict.fromkeys(name for own in keep for name in _met("keep", own, names)))
-    gone = {name for own in drop for name in _met("drop", own, names)}
-    left = [name for name in kept if name not in gone]
-    if not left:
+        selected = list(
+            dict.fromkeys(name for pattern in keep for name in _met("keep", pattern, names))
+        )
+    dropped = {name for pattern in drop for name in _met("drop", pattern, names)}
+    remaining = [name for name in selected if name not in dropped]
+    if not remaining:
         raise ArgumentError("keep= and drop= leave no row: keep more, or drop less")
-    return left
+    return remaining
 
 
-def _met(word: str, pattern: str, names: Sequence[str]) -> list[str]:
+def _met(argument: str, pattern: str, names: Sequence[str]) -> list[str]:
     """Return the one name that is the pattern, or else those it is found in."""
     if pattern in names:
         return [pattern]
     try:
-        found = [name for name in names if re.search(pattern, name)]
+        matches = [name for name in names if re.search(pattern, name)]
     except re.error as error:
         raise ArgumentError(
-            f"{word}={said(pattern)} is no row and no regular expression ({error}); write one of "
-            f"{shorten(', '.join(names), 200)}"
+            f"{argument}={said(pattern)} is no row and no regular expression ({error}); write one "
+            f"of {shorten(', '.join(names), 200)}"
         ) from None
-    if not found:
+    if not matches:
         raise ArgumentError(
-            f"{word}={said(pattern)} meets no row; the rows are {shorten(', '.join(names), 200)}"
+            f"{argument}={said(pattern)} meets no row; the rows are "
+            f"{shorten(', '.join(names), 200)}"
         )
-    return found
+    return matches
 
 
 def worded(term: str, words: Mapping[str, str]) -> str:
@@ -398,7 +408,11 @@ def worded(term: str, words: Mapping[str, str]) -> str:
     >>> worded("age:sex[F]", told), worded("log(age)", told), worded("agent", told)
     ('Age × Sex: F', 'log(Age)', 'agent')
     """
-    return words[term] if term in words else TIMES.join(_word(own, words) for own in factors(term))
+    return (
+        words[term]
+        if term in words
+        else TIMES.join(_word(factor, words) for factor in factors(term))
+    )
 
 
 def _word(factor: str, words: Mapping[str, str]) -> str:
@@ -408,8 +422,8 @@ def _word(factor: str, words: Mapping[str, str]) -> str:
     if level and level["factor"] in words:
         return f"{words[level['factor']]}: {level['level']}"
     longest = sorted(map(re.escape, words), key=len, reverse=True)
-    known = re.compile(rf"(?<![\w.])(?:{'|'.join(longest)})(?![\w.])")
-    return known.sub(lambda own: words[own[0]], factor)
+    names_pattern = re.compile(rf"(?<![\w.])(?:{'|'.join(longest)})(?![\w.])")
+    return names_pattern.sub(lambda match: words[match[0]], factor)
 
 
 # Coefficients as a mechanism released them, and the noise that is theirs alone.

@@ -76,12 +76,12 @@ class FDRResult(Result):
     def pvalues(self) -> pd.Series[float]:
         """P-values of no association, noise and sampling counted in, by column looked at."""
         if isinstance(self.release, PValuesRelease):
-            found = noisy_p_values(self.release, self.q)
+            values = noisy_p_values(self.release, self.q)
         else:
             of = mirrored_p_values if self.mirrored else p_values
-            found = of(self.release, self.call.alternative, self.least)
+            values = of(self.release, self.call.alternative, self.least)
         index = pd.Index(self.names, dtype=object, name="hypothesis")
-        return pd.Series(found, index, name="p_value")
+        return pd.Series(values, index, name="p_value")
 
     @property
     def least(self) -> float:
@@ -115,8 +115,8 @@ class FDRResult(Result):
     @cached_property
     def discoveries(self) -> Discoveries:
         """The rejections at `q` by `method`, or by the rule of the mechanism ``"adapt"``."""
-        own = self.fdr(self.q, "by" if self.method == "by" else "bh")
-        return replace(own, method="adapt") if self.mirrored else own
+        result = self.fdr(self.q, "by" if self.method == "by" else "bh")
+        return replace(result, method="adapt") if self.mirrored else result
 
     @property
     def mirrored(self) -> bool:
@@ -137,7 +137,7 @@ class FDRResult(Result):
         table = self.discoveries.tidy().set_index("hypothesis")
         names = table.index
         further = {"p_adjusted": table["p_adjusted"], "rejected": table["rejected"]}
-        found = estimate_table(
+        estimates = estimate_table(
             self,
             names,
             further=further,
@@ -146,7 +146,7 @@ class FDRResult(Result):
             estimate=self.params[names],
             noise_sd=self.bse_noise[names],
         )
-        return replace(found, noise=lambda level: self.noise_int(level).loc[names])
+        return replace(estimates, noise=lambda level: self.noise_int(level).loc[names])
 
     def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw sorted p-values, on a scale of -log10, with the line that they are held against.
@@ -319,12 +319,12 @@ def discoveries(
     `hypotheses` is how many there are, where some have no p-value.
     """
     level, how = share("q", q, ", such as 0.1"), word("method", method, tuple(METHODS))
-    kept = p_values[p_values.index != INTERCEPT]
+    tested = p_values[p_values.index != INTERCEPT]
     return Discoveries(
         result.call.formula,
-        tuple(map(str, kept.index)),
-        np.asarray(kept, dtype=np.float64),
-        len(kept) if hypotheses is None else hypotheses,
+        tuple(map(str, tested.index)),
+        np.asarray(tested, dtype=np.float64),
+        len(tested) if hypotheses is None else hypotheses,
         level,
         how,
         result.stamp,

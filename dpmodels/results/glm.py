@@ -78,7 +78,7 @@ class GLMResult(Estimated):
     @property
     def params_released(self) -> pd.Series[float]:
         """Coefficients as released, pulled by the ridge towards a constant alone."""
-        matrix = self.linear.held.matrix
+        matrix = self.linear.scaled_call.matrix
         return self._series(matrix @ self.release.coefficients, "params_released")
 
     @property
@@ -89,12 +89,12 @@ class GLMResult(Estimated):
     @property
     def bse_noise(self) -> pd.Series[float]:
         """Standard deviations of the privacy noise alone."""
-        return self._sds(self._law("bse_noise").known.noise_root, "bse_noise")
+        return self._sds(self._law("bse_noise").ball_law.noise_root, "bse_noise")
 
     @property
     def bse_sampling(self) -> pd.Series[float]:
         """Standard errors that there would be without privacy noise."""
-        return self._sds(self._law("bse_sampling").known.sampling_root, "bse_sampling")
+        return self._sds(self._law("bse_sampling").ball_law.sampling_root, "bse_sampling")
 
     @property
     def tvalues(self) -> pd.Series[float]:
@@ -114,12 +114,16 @@ class GLMResult(Estimated):
         By the bought curvature and its noise, or by the public number of rows;
         nan where neither is there.
         """
-        rows = self.release.rows
-        most = rows / 4 if rows is not None and self.call.family == "binomial" else None
-        root = least_noise(self.release, most)
+        n_public = self.release.rows
+        max_curvature = (
+            n_public / 4 if n_public is not None and self.call.family == "binomial" else None
+        )
+        root = least_noise(self.release, max_curvature)
         if root is None:
             return self._series(np.full(len(self.call.names), np.nan), "noise_least")
-        return self._series(np.linalg.norm(self.linear.held.matrix @ root, axis=1), "noise_least")
+        return self._series(
+            np.linalg.norm(self.linear.scaled_call.matrix @ root, axis=1), "noise_least"
+        )
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -128,8 +132,8 @@ class GLMResult(Estimated):
 
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of the coefficients about the population's, if there is one."""
-        known = np.where(self.identified, 1.0, np.nan)
-        return self._frame(self._law("cov_params()").covariance() * np.outer(known, known))
+        mask = np.where(self.identified, 1.0, np.nan)
+        return self._frame(self._law("cov_params()").covariance() * np.outer(mask, mask))
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         return self._interval("conf_int()", level, full=True)
@@ -230,11 +234,11 @@ class GLMResult(Estimated):
     score = Refused(NO_SCORE)
     llf = Refused(NO_LLF)
 
-    def _law(self, asked: str) -> CoefficientsFit:
-        return self.linear.require_law(asked)
+    def _law(self, method: str) -> CoefficientsFit:
+        return self.linear.require_law(method)
 
     def _sds(self, root: Floats, name: str) -> pd.Series[float]:
-        sds = np.linalg.norm(self.linear.held.matrix @ root, axis=1)
+        sds = np.linalg.norm(self.linear.scaled_call.matrix @ root, axis=1)
         return self._series(np.where(self.identified, sds, np.nan), name)
 
     def _series(self, values: NDArray[np.floating], name: str) -> pd.Series[float]:
@@ -244,9 +248,9 @@ class GLMResult(Estimated):
         names = list(self.call.names)
         return pd.DataFrame(values, index=pd.Index(names, name="term"), columns=names)
 
-    def _interval(self, asked: str, level: float, *, full: bool) -> pd.DataFrame:
+    def _interval(self, method: str, level: float, *, full: bool) -> pd.DataFrame:
         names = pd.Index(self.call.names, name="term")
-        ends = self._law(asked).ends(np.eye(len(names)), level, full=full)
+        ends = self._law(method).ends(np.eye(len(names)), level, full=full)
         return pd.DataFrame(ends, index=names, columns=["lower", "upper"])
 
 
@@ -269,7 +273,7 @@ class CoefficientsFit:
         return self.call.names
 
     @cached_property
-    def held(self) -> CoefficientsCall:
+    def scaled_call(self) -> CoefficientsCall:
         """The call in the units of the ball that the rows were read in."""
         return self.call.held_in(self.release.ball)
 
@@ -279,19 +283,19 @@ class CoefficientsFit:
 
         Of several levels released contrasts, into those against the reference, level by level.
         """
-        own = self.held.matrix
+        matrix = self.scaled_call.matrix
         if self.call.blocks == 1:
-            return own
-        return np.asarray(np.kron(against_first(len(self.call.levels)), own), dtype=np.float64)
+            return matrix
+        return np.asarray(np.kron(against_first(len(self.call.levels)), matrix), dtype=np.float64)
 
     @cached_property
     def _levelled(self) -> NDArray[np.bool_]:
         """Of which coefficients the levels are told from noise; all, but of several levels."""
-        own, bought, blocks = self.sandwich, self.release.curvature, self.call.blocks
-        if blocks == 1 or own is None or bought is None:
+        fit, curvature, blocks = self.sandwich, self.release.curvature, self.call.blocks
+        if blocks == 1 or fit is None or curvature is None:
             return np.ones(len(self.matrix), dtype=bool)
-        reference, *others = told_levels(own, bought, blocks + 1).tolist()
-        return np.repeat([reference and told for told in others], len(self.names))
+        reference, *rest = told_levels(fit, curvature, blocks + 1).tolist()
+        return np.repeat([reference and identified for identified in rest], len(self.names))
 
     @cached_property
     def sandwich(self) -> Sandwich | None:
@@ -313,9 +317,11 @@ class CoefficientsFit:
         """
         if self.sandwich is None:
             return []
-        named = zip(self.names, self.sandwich.swamped.reshape(self.call.blocks, -1).T, strict=True)
-        lost = [name for name, own in named if own.any()]
-        return [name for name in lost if name != INTERCEPT and _is_number(name)]
+        swamped_by_name = zip(
+            self.names, self.sandwich.swamped.reshape(self.call.blocks, -1).T, strict=True
+        )
+        swamped = [name for name, is_swamped in swamped_by_name if is_swamped.any()]
+        return [name for name in swamped if name != INTERCEPT and _is_number(name)]
 
     @property
     def _lawful(self) -> bool:
@@ -329,21 +335,21 @@ class CoefficientsFit:
         """
         ends = np.full((len(directions), 2), math.nan)
         if self._lawful:
-            known = ~(directions[:, ~self._levelled] != 0).any(axis=1)
-            for at in np.flatnonzero(known):
-                way = directions[at] @ self.matrix
-                if full or math.isfinite(self._end(way, level, full=True)[0]):
-                    ends[at] = self._end(way, level, full=full)
+            has_levels = ~(directions[:, ~self._levelled] != 0).any(axis=1)
+            for at in np.flatnonzero(has_levels):
+                direction = directions[at] @ self.matrix
+                if full or math.isfinite(self._end(direction, level, full=True)[0]):
+                    ends[at] = self._end(direction, level, full=full)
         if not full:
             wide = self.ends(directions, level)
             ends = np.clip(np.where(np.isnan(ends), wide, ends), wide[:, :1], wide[:, 1:])
         return ends
 
-    def _end(self, way: Floats, level: float, *, full: bool) -> tuple[float, float]:
-        key = way.tobytes(), level, full
+    def _end(self, direction: Floats, level: float, *, full: bool) -> tuple[float, float]:
+        key = direction.tobytes(), level, full
         if key not in self._searched:
             assert self.sandwich is not None
-            low, high = self.sandwich.interval(way, level, full=full)
+            low, high = self.sandwich.interval(direction, level, full=full)
             self._searched[key] = (low, high) if math.isfinite(high - low) else (math.nan, math.nan)
         return self._searched[key]
 
@@ -355,13 +361,13 @@ class CoefficientsFit:
     @cached_property
     def params(self) -> Floats:
         """The estimate in own units; as released where nothing of it is identified."""
-        own = self.sandwich
-        known = own is not None and self.identified.any()
-        ball = own.estimate if own is not None and known else self.release.coefficients
+        fit = self.sandwich
+        is_identified = fit is not None and self.identified.any()
+        ball = fit.estimate if fit is not None and is_identified else self.release.coefficients
         return np.asarray(self.matrix @ ball)
 
     @property
-    def known(self) -> Sandwich:
+    def ball_law(self) -> Sandwich:
         """The law in units of the ball, of a fit that has one."""
         assert self.sandwich is not None
         return self.sandwich
@@ -369,8 +375,8 @@ class CoefficientsFit:
     @property
     def root(self) -> Floats:
         """A root of the covariance about the population's, in own units."""
-        both = np.hstack([self.known.noise_root, self.known.sampling_root])
-        return np.asarray(self.matrix @ both)
+        root = np.hstack([self.ball_law.noise_root, self.ball_law.sampling_root])
+        return np.asarray(self.matrix @ root)
 
     def covariance(self) -> Floats:
         """Return the covariance in the delta form."""
@@ -391,21 +397,21 @@ class CoefficientsFit:
 
     def roots(self, directions: Floats, values: Floats) -> Floats:
         """Return signed roots of the statistics of combinations that are `values`."""
-        ways, told = directions @ self.matrix, self.told(directions)
-        each = [
-            self.known.statistic(way, value) if there else math.nan
-            for way, value, there in zip(ways, values.tolist(), told, strict=True)
+        scaled, identified = directions @ self.matrix, self.told(directions)
+        roots = [
+            self.ball_law.statistic(way, value) if is_identified else math.nan
+            for way, value, is_identified in zip(scaled, values.tolist(), identified, strict=True)
         ]
-        return np.array(each)
+        return np.array(roots)
 
     def distance(self, conditions: Floats, values: Floats) -> float:
         """Return how far conditions are, to hold against χ²."""
-        return self.known.distance(conditions @ self.matrix, values)
+        return self.ball_law.distance(conditions @ self.matrix, values)
 
-    def require_law(self, asked: str) -> CoefficientsFit:
+    def require_law(self, method: str) -> CoefficientsFit:
         """Return the fit, or refuse what needs standard errors with the reason."""
         if not self.identified.any():
-            raise NotAvailable(f"{asked} is not available: {self.why_not}")
+            raise NotAvailable(f"{method} is not available: {self.why_not}")
         return self
 
     @property

@@ -135,8 +135,8 @@ class GroupedResult(Result):
         from dpmodels.plots.coefficients import Intervals, coefficients
 
         facts = self._facts
-        ends = (own.to_numpy() for own in (self.noise_int(level), self.conf_int(level)))
-        drawn = coefficients(
+        ends = (interval.to_numpy() for interval in (self.noise_int(level), self.conf_int(level)))
+        axes = coefficients(
             [Intervals("", np.asarray(self.params, dtype=np.float64), *ends)],
             labels=facts.labels,
             title=f"{self._called} of {facts.measured}",
@@ -146,11 +146,11 @@ class GroupedResult(Result):
             across=" / ".join(facts.factors),
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
         if facts.date and self._dated:
-            drawn.xaxis_date()
-        return drawn
+            axes.xaxis_date()
+        return axes
 
     # What `params` are called, and whether they are days where what is measured is.
     _called: ClassVar[str]
@@ -189,8 +189,8 @@ class MeanResult(GroupedResult):
         return self._series(self._facts.lower + self._facts.width * self._moments.means, "mean")
 
     def _sds(self) -> tuple[Floats, Floats]:
-        width, own = self._facts.width, self._moments
-        return width * own.mean_noise_sd, width * own.mean_sampling_sd
+        width, moments = self._facts.width, self._moments
+        return width * moments.mean_noise_sd, width * moments.mean_sampling_sd
 
     def _ends(self, level: float, *, population: bool) -> tuple[Floats, Floats]:
         facts = self._facts
@@ -219,13 +219,13 @@ class MeanResult(GroupedResult):
         NotAvailable
             If there is one group alone, or very many.
         """
-        how, held = word("adjust", adjust, tuple(ADJUSTMENTS)), checked_level(level)
-        table = pairs_of_means(self._moments, self._facts, how, held)
+        how, coverage = word("adjust", adjust, tuple(ADJUSTMENTS)), checked_level(level)
+        table = pairs_of_means(self._moments, self._facts, how, coverage)
         pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else ""
         variances = "Variances of groups may differ; errors of sampling and noise."
         notes = (f"{pairs} {variances}".strip(),)
         title = f"Contrasts of means of {self._facts.variable}"
-        return Estimates(self, title, table, notes, held, test="t")
+        return Estimates(self, title, table, notes, coverage, test="t")
 
     def anova(self) -> Estimates:
         """Test whether all groups have equal means: one-way, by Welch's test with the noise in it.
@@ -279,8 +279,8 @@ class VarResult(GroupedResult):
         return self._series(self._facts.lower + self._facts.width * self._moments.means, "mean")
 
     def _sds(self) -> tuple[Floats, Floats]:
-        square, own = self._facts.width**2, self._moments
-        return square * own.variance_noise_sd, square * own.variance_sampling_sd
+        square, moments = self._facts.width**2, self._moments
+        return square * moments.variance_noise_sd, square * moments.variance_sampling_sd
 
     def _ends(self, level: float, *, population: bool) -> tuple[Floats, Floats]:
         square = self._facts.width**2
@@ -305,14 +305,21 @@ def pairs_of_means(
             f"contrasts() compares up to {MOST_PAIRS:,} pairs of groups, and here are "
             f"{len(pairs):,}: write 'y ~ group' with a factor of fewer levels, or 2 and more"
         )
-    each = simultaneous(level, len(pairs), adjust)
+    pair_level = simultaneous(level, len(pairs), adjust)
     rows = []
     for pair in pairs:
-        own = difference(moments, pair=pair)
-        error = float(np.hypot(own.noise_sd, own.sampling_sd))
-        ends = own.interval(each, population=True) if own.known else (np.nan, np.nan)
+        contrast = difference(moments, pair=pair)
+        error = float(np.hypot(contrast.noise_sd, contrast.sampling_sd))
+        ends = (
+            contrast.interval(pair_level, population=True) if contrast.known else (np.nan, np.nan)
+        )
         name = f"{labels[pair[0]]} - {labels[pair[1]]}"
-        numbers = (width * own.estimate, width * error, own.estimate / error, own.pvalue)
+        numbers = (
+            width * contrast.estimate,
+            width * error,
+            contrast.estimate / error,
+            contrast.pvalue,
+        )
         rows.append((name, *numbers, width * ends[0], width * ends[1]))
     columns = ["contrast", "estimate", "std_error", "statistic", "p_value"]
     table = pd.DataFrame(rows, columns=[*columns, "conf_low", "conf_high"])
@@ -322,16 +329,16 @@ def pairs_of_means(
 
 def one_way(moments: GroupMoments, facts: TableCall) -> tuple[pd.DataFrame, str, str]:
     """Return the test of equal means as one row, what its statistic is, and why there is none."""
-    own = equal_means(moments)
+    test = equal_means(moments)
     line = {
         "term": ":".join(facts.factors),
-        "statistic": own.statistic,
-        "df": own.df,
-        "df_resid": own.df_resid,
-        "p_value": own.pvalue,
-        "ngroups": own.groups,
+        "statistic": test.statistic,
+        "df": test.df,
+        "df_resid": test.df_resid,
+        "p_value": test.pvalue,
+        "ngroups": test.groups,
     }
-    return pd.DataFrame([line]), "t" if own.groups == 2 else "F", own.reason
+    return pd.DataFrame([line]), "t" if test.groups == 2 else "F", test.reason
 
 
 # The result of a private t-test.
@@ -395,8 +402,8 @@ class TTestResult(Tested):
     @property
     def bse(self) -> float:
         """Its standard error: noise and sampling."""
-        own = self._difference
-        return self._facts.width * float(np.hypot(own.noise_sd, own.sampling_sd))
+        contrast = self._difference
+        return self._facts.width * float(np.hypot(contrast.noise_sd, contrast.sampling_sd))
 
     @property
     def tvalue(self) -> float:
@@ -422,10 +429,10 @@ class TTestResult(Tested):
     def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
         facts = self._facts
         ends = np.array(self._difference.interval(level, population=population))
-        least, most = (-facts.width, facts.width) if facts.factors else (facts.lower, facts.upper)
-        held = np.clip(self.mu + facts.width * ends, least, most)
+        lower, upper = (-facts.width, facts.width) if facts.factors else (facts.lower, facts.upper)
+        clipped = np.clip(self.mu + facts.width * ends, lower, upper)
         index = pd.Index([self.term], name="term")
-        return pd.DataFrame(held[None, :], index=index, columns=["lower", "upper"])
+        return pd.DataFrame(clipped[None, :], index=index, columns=["lower", "upper"])
 
     def _estimates(self) -> EstimateTable:
         index, tests = pd.Index([self.term], name="term"), [self._facts.variable]
@@ -439,7 +446,7 @@ class TTestResult(Tested):
         """
         from dpmodels.plots.coefficients import Intervals, coefficients
 
-        ends = (own.to_numpy() for own in (self.noise_int(level), self.conf_int(level)))
+        ends = (interval.to_numpy() for interval in (self.noise_int(level), self.conf_int(level)))
         return coefficients(
             [Intervals("", np.array([self.params]), *ends)],
             labels=[self.term],
@@ -451,7 +458,7 @@ class TTestResult(Tested):
             across=" / ".join(self._facts.factors),
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     def glance(self) -> pd.DataFrame:

@@ -51,13 +51,13 @@ class LevelsResult(Result):
     @property
     def names(self) -> tuple[str, ...]:
         """The variables, in the order of the formula."""
-        return tuple(own.measured for own in self.call.tables)
+        return tuple(table.measured for table in self.call.tables)
 
     @cached_property
     def levels(self) -> dict[str, tuple[Level, ...]]:
         """Levels found of each variable, sorted: whole numbers where all of them are, else text."""
         return {
-            name: _typed(own) for name, own in zip(self.names, self.release.levels, strict=True)
+            name: _typed(names) for name, names in zip(self.names, self.release.levels, strict=True)
         }
 
     @property
@@ -65,8 +65,8 @@ class LevelsResult(Result):
         """Noisy numbers of rows, or persons, by variable and level; each above the threshold."""
         keys = [
             (name, level)
-            for name, own in zip(self.names, self.release.levels, strict=True)
-            for level in own
+            for name, levels in zip(self.names, self.release.levels, strict=True)
+            for level in levels
         ]
         index = pd.MultiIndex.from_tuples(keys, names=["variable", "level"])
         return pd.Series(self.release.values / self.unit, index, name="count")
@@ -74,8 +74,8 @@ class LevelsResult(Result):
     @property
     def unit(self) -> int:
         """How many of the release's rows one is here: of persons the places they have."""
-        own = self.release.adjacency
-        return own.places if own.counts_persons else 1
+        adjacency = self.release.adjacency
+        return adjacency.places if adjacency.counts_persons else 1
 
     @property
     def codebook(self) -> Codebook:
@@ -83,12 +83,12 @@ class LevelsResult(Result):
 
         A variable with fewer than two is left as it was given, or out.
         """
-        found = {
-            name: self._category(name, own)
-            for name, own in self.levels.items()
-            if len(own) >= FEWEST
+        variables = {
+            name: self._category(name, levels)
+            for name, levels in self.levels.items()
+            if len(levels) >= FEWEST
         }
-        return self.declared | found
+        return self.declared | variables
 
     def _category(self, name: str, levels: tuple[Level, ...]) -> Categorical:
         before = self.declared.get(name)
@@ -109,8 +109,8 @@ class LevelsResult(Result):
         int
             A public number, which no row has a part in.
         """
-        own = share("probability", probability, ", such as 0.95")
-        return math.ceil(found_with(own, self.release.scale, self.release.most) / self.unit)
+        checked = share("probability", probability, ", such as 0.95")
+        return math.ceil(found_with(checked, self.release.scale, self.release.most) / self.unit)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         release = self.release
@@ -123,8 +123,8 @@ class LevelsResult(Result):
         return estimate_table(self, self.counts.index, unit=unit, estimate=self.counts)
 
     def _line(self) -> dict[str, object]:
-        found = {"nlevels": sum(map(len, self.release.levels)), "found_with": self.found_with()}
-        return {"nobs": self.nobs, "nvariables": len(self.names), **found}
+        sizes = {"nlevels": sum(map(len, self.release.levels)), "found_with": self.found_with()}
+        return {"nobs": self.nobs, "nvariables": len(self.names), **sizes}
 
     def plot(
         self, ax: Axes | None = None, variable: str | None = None, *, caption: bool = True
@@ -151,19 +151,19 @@ class LevelsResult(Result):
 
         name = self.names[0] if variable is None else word("variable", variable, self.names)
         table = self.tidy()
-        own = table[table["variable"] == name]
-        own = own.sort_values("estimate", ascending=False, kind="stable")
+        levels = table[table["variable"] == name]
+        levels = levels.sort_values("estimate", ascending=False, kind="stable")
         return ranked(
-            own["level"].astype(str).tolist(),
-            own["estimate"].to_numpy(),
-            (own["noise_low"].to_numpy(), own["noise_high"].to_numpy()),
+            levels["level"].astype(str).tolist(),
+            levels["estimate"].to_numpy(),
+            (levels["noise_low"].to_numpy(), levels["noise_high"].to_numpy()),
             "rows, noisy; none below the dashed line is released",
             empty="no level was found; see found_with()",
             least=self.release.most,
             title=name,
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     @property

@@ -110,9 +110,9 @@ class LMResult(Estimated):
     @property
     def bse_sampling(self) -> pd.Series[float]:
         """Standard errors without the privacy noise; infinite where not identified."""
-        both, noise = self.bse.to_numpy(), self.bse_noise.to_numpy()
-        kept = np.where(self.linear.identified, noise, 0.0)
-        return self._bse(np.sqrt(np.maximum(both**2 - kept**2, 0.0)), "bse_sampling")
+        total_sd, noise = self.bse.to_numpy(), self.bse_noise.to_numpy()
+        noise_sd = np.where(self.linear.identified, noise, 0.0)
+        return self._bse(np.sqrt(np.maximum(total_sd**2 - noise_sd**2, 0.0)), "bse_sampling")
 
     def _sds(self, law: LeastSquares) -> Floats:
         return self.linear.errors(law, np.eye(len(self.linear.names)))
@@ -144,8 +144,8 @@ class LMResult(Estimated):
             Where a coefficient is not identified: it has none.
         """
         self._require_identified()
-        own, names = self.linear, list(self.linear.names)
-        return pd.DataFrame(own.covariance(own.full_law), index=names, columns=names)
+        fit, names = self.linear, list(self.linear.names)
+        return pd.DataFrame(fit.covariance(fit.full_law), index=names, columns=names)
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         return self._ends(self.linear.full_ends(level))
@@ -154,10 +154,10 @@ class LMResult(Estimated):
         return self._ends(self.linear.noise_ends(level))
 
     @property
-    def _apart(self) -> tuple[str, ...]:
+    def _extra_variables(self) -> tuple[str, ...]:
         return () if self.model.weights is None else (self.model.weights,)
 
-    def _law(self, asked: str) -> Population:
+    def _law(self, method: str) -> Population:
         return Population(self.linear)
 
     @property
@@ -168,8 +168,8 @@ class LMResult(Estimated):
     @property
     def rsquared_adj(self) -> float:
         """`rsquared` less what as many terms explain by chance; nan if lost in noise."""
-        rows = self.nobs - self.model.intercept
-        return 1 - (1 - self.rsquared) * max(rows, 1.0) / self.df_resid
+        n_centred = self.nobs - self.model.intercept
+        return 1 - (1 - self.rsquared) * max(n_centred, 1.0) / self.df_resid
 
     @property
     def scale(self) -> float:
@@ -210,21 +210,21 @@ class LMResult(Estimated):
         return self.linear.equations.strength
 
     def _response(self, rows: PublicRows) -> Floats:
-        own = np.ones((int(self.model.intercept), len(rows.outside)))
-        return self._mean(np.vstack([own, rows.coded]))
+        intercepts = np.ones((int(self.model.intercept), len(rows.outside)))
+        return self._mean(np.vstack([intercepts, rows.coded]))
 
     def _mean(self, rows: Floats) -> Floats:
         """Return the expected response of rows, by columns, nan where it is not identified."""
-        told = np.asarray(np.isfinite(rows).all(axis=0))
-        known = np.flatnonzero(told)
-        for own in np.split(known, range(_ROWS, len(known), _ROWS)):
-            told[own] = self.linear.told(rows[:, own].T)
-        if len(known) and not told.any():
+        identified = np.asarray(np.isfinite(rows).all(axis=0))
+        complete = np.flatnonzero(identified)
+        for batch in np.split(complete, range(_ROWS, len(complete), _ROWS)):
+            identified[batch] = self.linear.told(rows[:, batch].T)
+        if len(complete) and not identified.any():
             raise NotAvailable(
                 "predict() is not available: every row needs a coefficient that is not identified "
                 "at this budget; conf_int() says which"
             )
-        return np.where(told, self.linear.params @ np.where(told, rows, 0.0), math.nan)
+        return np.where(identified, self.linear.params @ np.where(identified, rows, 0.0), math.nan)
 
     def get_prediction(
         self, newdata: object, level: float = 0.95, *, clip: bool = False
@@ -252,10 +252,10 @@ class LMResult(Estimated):
         It allows for the noise in that variance, and covers more than `level`
         where that is large.
         """
-        table, own = super().get_prediction(newdata, level, clip=clip), self.linear
+        table, fit = super().get_prediction(newdata, level, clip=clip), self.linear
         if len(table) and not np.isfinite(table["mean"]).any():
             self._require_identified()
-        value, sd = (math.nan, math.nan) if own.uneven else own.scale
+        value, sd = (math.nan, math.nan) if fit.uneven else fit.scale
         spread = normal_width(table["mean_se"].to_numpy() ** 2 + value, sd, level)
         return table.assign(
             obs_ci_lower=table["mean"] - spread, obs_ci_upper=table["mean"] + spread

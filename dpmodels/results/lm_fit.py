@@ -116,10 +116,10 @@ class LinearFit:
     @property
     def nobs(self) -> float:
         """Rows that take part: complete ones as released, or with weights the public number."""
-        most = math.inf if self.release.rows is None else float(self.release.rows)
+        n_public = math.inf if self.release.rows is None else float(self.release.rows)
         if self.model.weights is not None:
-            return most if math.isfinite(most) else math.nan
-        return max(min(self.release.count, most), 1.0)
+            return n_public if math.isfinite(n_public) else math.nan
+        return max(min(self.release.count, n_public), 1.0)
 
     @property
     def freedom(self) -> float:
@@ -129,7 +129,7 @@ class LinearFit:
     @cached_property
     def noise_law(self) -> LeastSquares:
         """The law about the non-private estimate on these rows."""
-        return LeastSquares(self._asked)
+        return LeastSquares(self._law_equations)
 
     @property
     def sampled(self) -> bool:
@@ -155,19 +155,19 @@ class LinearFit:
             )
         effect = self.release.adjacency.design_effect
         if self.release.meat is None:
-            return LeastSquares(self._asked, self.freedom / effect)
-        few = 1.0 if math.isnan(self.freedom) else self.nobs / self.freedom
-        own = self.equations
-        squares = filling(self.release.meat, own.noise_in_score(self.theta) + own.pull)
+            return LeastSquares(self._law_equations, self.freedom / effect)
+        correction = 1.0 if math.isnan(self.freedom) else self.nobs / self.freedom
+        equations = self.equations
+        squares = filling(self.release.meat, equations.noise_in_score(self.theta) + equations.pull)
         # Squares of persons' scores have in them how alike their rows are.
-        few *= effect if self.release.meat.person is None else 1
-        return LeastSquares(self._asked, 1.0, few * squares)
+        correction *= effect if self.release.meat.person is None else 1
+        return LeastSquares(self._law_equations, 1.0, correction * squares)
 
     @property
-    def _asked(self) -> NormalEquations:
+    def _law_equations(self) -> NormalEquations:
         """The equations that laws are of: where noise hides a direction, with that held."""
-        own = self.equations
-        return own if own.strength >= WEAK else own.held
+        equations = self.equations
+        return equations if equations.strength >= WEAK else equations.held
 
     def covariance(self, law: LeastSquares) -> Floats:
         """Return the delta form in own units, shape (parameters, parameters)."""
@@ -191,10 +191,10 @@ class LinearFit:
 
     def noise_ends(self, level: float) -> Floats:
         """Return the noise interval of each parameter, shape (parameters, 2)."""
-        if ("noise", level) not in self._found:
+        if ("noise", level) not in self._interval_cache:
             ones = np.eye(len(self.names))
-            self._found["noise", level] = self.intervals(self.noise_law, ones, level)
-        return self._found["noise", level]
+            self._interval_cache["noise", level] = self.intervals(self.noise_law, ones, level)
+        return self._interval_cache["noise", level]
 
     def full_ends(self, level: float) -> Floats:
         """Return the confidence interval of each parameter, shape (parameters, 2).
@@ -203,18 +203,18 @@ class LinearFit:
         noise interval.
         """
         law = self.full_law
-        if ("full", level) not in self._found:
-            own = self.noise_ends(level)
-            known = np.isfinite(own).all(axis=1)
-            ends = own.copy()
-            more = self.intervals(law, np.eye(len(own))[known], level)
-            ends[known, 0] = np.minimum(more[:, 0], own[known, 0])
-            ends[known, 1] = np.maximum(more[:, 1], own[known, 1])
-            self._found["full", level] = ends
-        return self._found["full", level]
+        if ("full", level) not in self._interval_cache:
+            noise_interval = self.noise_ends(level)
+            is_finite = np.isfinite(noise_interval).all(axis=1)
+            ends = noise_interval.copy()
+            full_interval = self.intervals(law, np.eye(len(noise_interval))[is_finite], level)
+            ends[is_finite, 0] = np.minimum(full_interval[:, 0], noise_interval[is_finite, 0])
+            ends[is_finite, 1] = np.maximum(full_interval[:, 1], noise_interval[is_finite, 1])
+            self._interval_cache["full", level] = ends
+        return self._interval_cache["full", level]
 
     @cached_property
-    def _found(self) -> dict[tuple[str, float], Floats]:
+    def _interval_cache(self) -> dict[tuple[str, float], Floats]:
         """Ends of intervals, that are searched for once."""
         return {}
 
@@ -224,8 +224,8 @@ class LinearFit:
         nan where a combination is not identified.
         """
         matrix, shift = self.to_units
-        held = values - directions @ shift
-        return law.roots(directions @ matrix, held, self.told(directions))
+        targets = values - directions @ shift
+        return law.roots(directions @ matrix, targets, self.told(directions))
 
     def errors(self, law: LeastSquares, directions: Floats) -> Floats:
         """Return standard errors of combinations; infinite where they are not identified.
@@ -235,8 +235,10 @@ class LinearFit:
         if law.clear:
             return np.where(self.told(directions), self.sds(law, directions), math.inf)
         low, high = self.intervals(law, directions, 0.95).T
-        known = np.isfinite(low)
-        return np.where(known, (high - np.where(known, low, 0.0)) / 2 / ndtri(0.975), math.inf)
+        is_finite = np.isfinite(low)
+        return np.where(
+            is_finite, (high - np.where(is_finite, low, 0.0)) / 2 / ndtri(0.975), math.inf
+        )
 
     def distance(self, law: LeastSquares, conditions: Floats, values: Floats) -> float:
         """Return how far ``conditions · params = values`` is from the data, to hold against χ²."""
@@ -253,13 +255,13 @@ class LinearFit:
 
         nan where there are none, or no residuals' variance.
         """
-        known = np.flatnonzero(self.identified[self.model.intercept :]) + self.model.intercept
-        slopes = len(known)
-        if not slopes or not self.sampled:
-            return math.nan, float(slopes), math.nan
-        conditions = np.eye(len(self.names))[known]
-        statistic = max(self.distance(self.full_law, conditions, np.zeros(slopes)), 0.0)
-        return statistic, float(slopes), float(chdtrc(slopes, statistic))
+        identified = np.flatnonzero(self.identified[self.model.intercept :]) + self.model.intercept
+        n_slopes = len(identified)
+        if not n_slopes or not self.sampled:
+            return math.nan, float(n_slopes), math.nan
+        conditions = np.eye(len(self.names))[identified]
+        statistic = max(self.distance(self.full_law, conditions, np.zeros(n_slopes)), 0.0)
+        return statistic, float(n_slopes), float(chdtrc(n_slopes, statistic))
 
     @property
     def _heaviest(self) -> float:
@@ -289,16 +291,16 @@ class LinearFit:
         slopes = self.identified[self.model.intercept :]
         if len(slopes) and not slopes.any():
             return math.nan, math.nan
-        own, g = self.equations, self.equations.residual(self.theta)
-        whole = own.response.copy()
+        equations, g = self.equations, self.equations.residual(self.theta)
+        response = equations.response.copy()
         if self.model.intercept:
-            whole[0] -= (own.moments[0] @ whole) / max(own.moments[0, 0], 1.0)
-        left, form = np.outer(g, g), np.outer(whole, whole)
-        total, rest = float((own.moments * form).sum()), own.squares_left(self.theta)[0]
-        if total <= TOLD * own.form_sd(form):
+            response[0] -= (equations.moments[0] @ response) / max(equations.moments[0, 0], 1.0)
+        residual_form, form = np.outer(g, g), np.outer(response, response)
+        total, rest = float((equations.moments * form).sum()), equations.squares_left(self.theta)[0]
+        if total <= TOLD * equations.form_sd(form):
             return math.nan, math.nan
         value = min(max(1 - rest / total, 0.0), 1.0)
-        sd = own.form_sd(left - (1 - value) * form) / total
+        sd = equations.form_sd(residual_form - (1 - value) * form) / total
         return (value, sd) if TOLD * sd < 1 else (math.nan, math.nan)
 
 
@@ -353,16 +355,16 @@ def layout(call: MomentsCall, weights: str | None) -> Layout | None:
     """
     if call.row_norm < call.worst_case:
         return None
-    apart = () if weights is None else (weights,)
-    own = cells(two_sided(call.formula, call.codebook, apart=apart).joint.blocks)
-    if not (own.levels[:-1] != NONE).any():
+    extra = () if weights is None else (weights,)
+    pattern = cells(two_sided(call.formula, call.codebook, apart=extra).joint.blocks)
+    if not (pattern.levels[:-1] != NONE).any():
         return None
-    left, right = np.triu_indices(len(own.factor))
-    functions = np.empty((len(own.factor),) * 2, dtype=np.int_)
-    functions[left, right] = functions[right, left] = own.products(left, right)
+    left, right = np.triu_indices(len(pattern.factor))
+    functions = np.empty((len(pattern.factor),) * 2, dtype=np.int_)
+    functions[left, right] = functions[right, left] = pattern.products(left, right)
     unit = np.concatenate([[1.0], call.divisor])
     identities = Identities(
-        functions, own.factor / unit, np.concatenate([[0.0], call.origin / call.divisor])
+        functions, pattern.factor / unit, np.concatenate([[0.0], call.origin / call.divisor])
     )
     low, high = (np.concatenate([[1.0], end]) for end in call.box)
-    return Layout(identities, own.levels, own.numbers, own.sizes, (low, high))
+    return Layout(identities, pattern.levels, pattern.numbers, pattern.sizes, (low, high))

@@ -248,7 +248,9 @@ class MomentsResult(DefaultPlot):
         return estimate_table(
             self,
             pd.Index(names, name="column"),
-            further={name: own.to_numpy() for name, own in parts.items() if own is not None},
+            further={
+                name: values.to_numpy() for name, values in parts.items() if values is not None
+            },
             labels=names,
             unit=[unit_of(self.call.codebook, name) for name in names],
             estimate=np.nan if fit.center is None else fit.center,
@@ -286,12 +288,12 @@ class MomentsResult(DefaultPlot):
 
     def _lm(self, formula: str) -> Derivation:
         check_variables(formula, self.call)
-        both = two_sided(formula, self.call.codebook)
-        columns = part(self.call, both.joint)
+        sides = two_sided(formula, self.call.codebook)
+        columns = part(self.call, sides.joint)
 
         def result(call: MomentsCall, release: MomentsRelease) -> LMResult:
-            coder = self._coder(both.terms) if both.terms.names else None
-            model = LinearModel(both.intercept)
+            coder = self._coder(sides.terms) if sides.terms.names else None
+            model = LinearModel(sides.intercept)
             return LMResult(columns.named(call, release), release, model, coder)
 
         return Derivation(columns.call, result, columns.take)
@@ -330,11 +332,11 @@ def aov(fit: LMResult) -> Estimates:
             f"aov() of {shorten(fit.call.formula)!r}: expected one term, such as "
             '"wage ~ region"; for more write .lm(formula).anova()'
         )
-    own = fit.linear
-    statistic, df, _ = own.slopes_test()
-    told = math.isfinite(statistic)
+    linear = fit.linear
+    statistic, df, _ = linear.slopes_test()
+    is_identified = math.isfinite(statistic)
     freedom = max(fit.df_resid / fit.release.adjacency.design_effect, 1.0)
-    left, left_sd = own.scale
+    left, left_sd = linear.scale
     rest, rest_sd = left * fit.df_resid, left_sd * fit.df_resid
     between, between_sd = _between(fit, rest)
     table = {
@@ -343,25 +345,28 @@ def aov(fit: LMResult) -> Estimates:
         "sumsq": [between, rest],
         "noise_sd": [between_sd, rest_sd],
         "meansq": [between / df if df else math.nan, left],
-        "statistic": [statistic / df if told else math.nan, math.nan],
-        "p_value": [float(fdtrc(df, freedom, statistic / df)) if told else math.nan, math.nan],
-        "identified": [told, True],
+        "statistic": [statistic / df if is_identified else math.nan, math.nan],
+        "p_value": [
+            float(fdtrc(df, freedom, statistic / df)) if is_identified else math.nan,
+            math.nan,
+        ],
+        "identified": [is_identified, True],
     }
-    share, share_sd = own.rsquared
+    share, share_sd = linear.rsquared
     explained = f"eta squared: {share:.3g}, noise sd {share_sd:.2g}." * math.isfinite(share)
     lacking = fit.df_model - int(df)
     fewer = f"Of {lacking} groups noise hides how they differ; df are without them."
-    notes = (*NOTES, *filter(None, [explained, fewer * bool(lacking and told)]))
+    notes = (*NOTES, *filter(None, [explained, fewer * bool(lacking and is_identified)]))
     return Estimates(fit, "One-way analysis of variance", pd.DataFrame(table), notes, test="F")
 
 
 def _between(fit: LMResult, rest: float) -> tuple[float, float]:
     """Return the sum of squares between groups, no less than 0, and its noise sd."""
-    own = fit.linear.equations
-    null = replace(own, regressors=own.regressors[:, :1], more=None)
-    whole = least_squares(null)
-    total = null.squares_left(whole)[0]
-    g, apart = own.residual(fit.linear.theta), null.residual(whole)
+    equations = fit.linear.equations
+    null = replace(equations, regressors=equations.regressors[:, :1], more=None)
+    solution = least_squares(null)
+    total = null.squares_left(solution)[0]
+    residual, null_residual = equations.residual(fit.linear.theta), null.residual(solution)
     unit = float(fit.call.divisor[-1]) ** 2
-    sd = own.form_sd(np.outer(apart, apart) - np.outer(g, g))
+    sd = equations.form_sd(np.outer(null_residual, null_residual) - np.outer(residual, residual))
     return max(total * unit - rest, 0.0), sd * unit

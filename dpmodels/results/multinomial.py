@@ -100,12 +100,12 @@ class MultinomialResult(Result):
     @property
     def bse_noise(self) -> pd.DataFrame:
         """Standard deviations of the privacy noise alone."""
-        return self._sds(self._law("bse_noise").known.noise_root)
+        return self._sds(self._law("bse_noise").ball_law.noise_root)
 
     @property
     def bse_sampling(self) -> pd.DataFrame:
         """Standard errors that there would be without privacy noise."""
-        return self._sds(self._law("bse_sampling").known.sampling_root)
+        return self._sds(self._law("bse_sampling").ball_law.sampling_root)
 
     @property
     def tvalues(self) -> pd.DataFrame:
@@ -122,8 +122,8 @@ class MultinomialResult(Result):
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of the coefficients about the population's, if there is one."""
         law, index = self._law("cov_params()"), self._index
-        known = np.where(law.identified, 1.0, np.nan)
-        return pd.DataFrame(law.covariance() * np.outer(known, known), index, index)
+        mask = np.where(law.identified, 1.0, np.nan)
+        return pd.DataFrame(law.covariance() * np.outer(mask, mask), index, index)
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         return self._interval("conf_int()", level, full=True)
@@ -205,15 +205,15 @@ class MultinomialResult(Result):
         coded = two_sided(self.call.formula, self.call.codebook, most=len(self.classes)).terms
         length = (coded.upper - coded.lower if over else np.ones(len(terms)))[:, None]
         noise, total = self.noise_int(level), self.conf_int(level)
-        reference, *others = self.classes
+        reference, *y_levels = self.classes
         models = [
             Intervals(
-                own,
-                self.params[own][terms].to_numpy() * length[:, 0],
-                noise.loc[own].loc[terms].to_numpy() * length,
-                total.loc[own].loc[terms].to_numpy() * length,
+                y_level,
+                self.params[y_level][terms].to_numpy() * length[:, 0],
+                noise.loc[y_level].loc[terms].to_numpy() * length,
+                total.loc[y_level].loc[terms].to_numpy() * length,
             )
-            for own in others
+            for y_level in y_levels
         ]
         what = "Relative risk ratio" if exponentiate else "Log odds"
         where = ", over the range" if over else ""
@@ -225,7 +225,7 @@ class MultinomialResult(Result):
             ratio=truth("exponentiate", exponentiate),
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     @property
@@ -254,7 +254,7 @@ class MultinomialResult(Result):
             Where the formula has no terms.
         """
         rows = public_rows(self.coder, newdata, clip=clip)
-        lines = [rows.linear(own) for own in self.params.to_numpy(np.float64).T]
+        lines = [rows.linear(coefficients) for coefficients in self.params.to_numpy(np.float64).T]
         names = pd.Index(self.call.levels[1:], name="y_level")
         return pd.DataFrame(np.column_stack(lines), columns=names)
 
@@ -264,10 +264,10 @@ class MultinomialResult(Result):
         A column for each level, the reference first; they add up to 1.
         """
         odds = self.decision_function(newdata, clip=clip)
-        whole = np.column_stack([np.zeros(len(odds)), odds.to_numpy(np.float64)])
-        known = np.where(np.isnan(whole).any(axis=1), np.nan, 1.0)[:, None]
+        log_odds = np.column_stack([np.zeros(len(odds)), odds.to_numpy(np.float64)])
+        mask = np.where(np.isnan(log_odds).any(axis=1), np.nan, 1.0)[:, None]
         names = pd.Index(self.call.levels, name="y_level")
-        return pd.DataFrame(softmax(np.nan_to_num(whole), axis=1) * known, columns=names)
+        return pd.DataFrame(softmax(np.nan_to_num(log_odds), axis=1) * mask, columns=names)
 
     t_test, wald_test, get_prediction, margins, get_margeff, emmeans, contrasts, ratios, augment = (
         Refused(_BY_LEVEL) for _ in range(9)
@@ -276,8 +276,8 @@ class MultinomialResult(Result):
     score = Refused(NO_SCORE)
     llf = Refused(NO_LLF)
 
-    def _law(self, asked: str) -> CoefficientsFit:
-        return self.linear.require_law(asked)
+    def _law(self, method: str) -> CoefficientsFit:
+        return self.linear.require_law(method)
 
     def _sds(self, root: Floats) -> pd.DataFrame:
         sds = np.linalg.norm(self.linear.matrix @ root, axis=1)
@@ -297,7 +297,7 @@ class MultinomialResult(Result):
         keys = (self.call.levels[1:], self.call.names)
         return pd.MultiIndex.from_product(keys, names=["y_level", "term"])
 
-    def _interval(self, asked: str, level: float, *, full: bool) -> pd.DataFrame:
-        law, columns = self._law(asked), ["lower", "upper"]
+    def _interval(self, method: str, level: float, *, full: bool) -> pd.DataFrame:
+        law, columns = self._law(method), ["lower", "upper"]
         ends = law.ends(np.eye(len(law.matrix)), level, full=full)
         return pd.DataFrame(ends, index=self._index, columns=columns)

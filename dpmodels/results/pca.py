@@ -24,7 +24,7 @@ from dpmodels.results.components import (
     blank_words,
     ellipses,
     loading_noise,
-    told,
+    visible_loadings,
 )
 from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.typing import Coder, Floats
@@ -66,8 +66,8 @@ class PCAResult(Rotation):
         return self._analysis.spectrum
 
     def _by_component(self, values: Floats, name: str) -> xr.DataArray:
-        kept = np.asarray(values, dtype=np.float64)[: self.ncomp]
-        return with_labels(kept, name, component=component_names(self.ncomp))
+        leading = np.asarray(values, dtype=np.float64)[: self.ncomp]
+        return with_labels(leading, name, component=component_names(self.ncomp))
 
     @property
     def ncomp(self) -> int:
@@ -136,9 +136,11 @@ class PCAResult(Rotation):
         do. nan where the total is noise.
         """
         captured = np.where(self.spectrum.distinct, self._analysis.captured(), 0.0)
-        told = float(np.maximum(captured, 0.0).sum())
+        distinct_variance = float(np.maximum(captured, 0.0).sum())
         total = self.total_variance
-        ratio = self._analysis.captured() / (max(total, told) if total > 0 else math.nan)
+        ratio = self._analysis.captured() / (
+            max(total, distinct_variance) if total > 0 else math.nan
+        )
         return self._by_component(ratio, "explained_variance_ratio")
 
     @property
@@ -158,8 +160,8 @@ class PCAResult(Rotation):
     @property
     def nobs(self) -> float:
         """Number of rows: the public one, or the released one where it is private."""
-        rows = public_rows(self.release)
-        return self._analysis.best.count if rows is None else rows
+        n_public = public_rows(self.release)
+        return self._analysis.best.count if n_public is None else n_public
 
     @property
     def nobs_origin(self) -> str:
@@ -241,13 +243,13 @@ class PCAResult(Rotation):
                 "conf_int() is not available with center=False: the sampling law of a second "
                 "moment about 0 needs the mean; noise_int() is available"
             )
-        own = self._analysis
-        ends = own.reach(own.eigen.vectors / own.plain.divisor[:, None])
-        spread, _ = product_spread(np.diag(np.maximum(own.eigen.values, 0.0)), *ends)
-        lower, upper = self.spectrum.confidence_interval(spread / own.independent, level)
-        share, far, mean = own.cut
-        unit = 1 / own.plain.divisor
-        below, above = cut_eigenvalues(share, far * unit, mean * unit)
+        analysis = self._analysis
+        ends = analysis.reach(analysis.eigen.vectors / analysis.plain.divisor[:, None])
+        spread, _ = product_spread(np.diag(np.maximum(analysis.eigen.values, 0.0)), *ends)
+        lower, upper = self.spectrum.confidence_interval(spread / analysis.independent, level)
+        share, farthest, mean = analysis.cut
+        unit = 1 / analysis.plain.divisor
+        below, above = cut_eigenvalues(share, farthest * unit, mean * unit)
         return self._intervals(np.maximum(lower - below, 0.0), upper + above)
 
     def _intervals(self, lower: Floats, upper: Floats) -> pd.DataFrame:
@@ -282,15 +284,15 @@ class PCAResult(Rotation):
 
     @property
     def _size(self) -> str:
-        found = int(self.spectrum.distinct[: self.ncomp].sum())
-        return f"{self.ncomp} components, {found} above the noise floor"
+        n_distinct = int(self.spectrum.distinct[: self.ncomp].sum())
+        return f"{self.ncomp} components, {n_distinct} above the noise floor"
 
     def to_xarray(self) -> xr.Dataset:
         """Return loadings, eigenvalues and noise panel as one labelled dataset."""
         import xarray as xr
 
-        shown = ("loadings", "eigenvals", "explained_variance_ratio")
-        parts: dict[str, object] = {name: getattr(self, name) for name in shown}
+        names = ("loadings", "eigenvals", "explained_variance_ratio")
+        parts: dict[str, object] = {name: getattr(self, name) for name in names}
         for name, values in self.noise().drop(columns="eigenvalue").items():
             parts[str(name)] = ("component", values.to_numpy())
         if self.center is not None:
@@ -312,7 +314,7 @@ class PCAResult(Rotation):
             labels=starred.tolist(),
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     def plot_loadings(
@@ -329,14 +331,14 @@ class PCAResult(Rotation):
         from dpmodels.plots import loadings
 
         noise = self.loadings_noise_sd.to_numpy()
-        seen = np.flatnonzero(np.isfinite(noise[: self.ncomp]))
+        readable = np.flatnonzero(np.isfinite(noise[: self.ncomp]))
         return loadings(
-            told(self.loadings, noise),
-            components=range(max(seen, default=0) + 1) if components is None else components,
+            visible_loadings(self.loadings, noise),
+            components=range(max(readable, default=0) + 1) if components is None else components,
             note=blank_words(noise=isinstance(self.spectrum, Spectrum), unread=noise[: self.ncomp]),
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     def biplot(
@@ -361,7 +363,7 @@ class PCAResult(Rotation):
             note=note,
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     def transform(self, newdata: object) -> xr.DataArray:
@@ -376,9 +378,9 @@ class PCAResult(Rotation):
     @cached_property
     def components(self) -> Components:
         """The public map of rows to components, with its codebook: for a model on them."""
-        own = self._analysis.best
-        loadings = self.loadings.to_numpy() / own.divisor[:, None]
-        return Components(self.call, loadings, own.mean, self.coder)
+        best = self._analysis.best
+        loadings = self.loadings.to_numpy() / best.divisor[:, None]
+        return Components(self.call, loadings, best.mean, self.coder)
 
     def predict(self, newdata: object) -> pd.DataFrame:
         """Return components of rows that you hold, see :meth:`Components.predict`."""

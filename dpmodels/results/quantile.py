@@ -52,17 +52,17 @@ class QuantileResult(Result):
     def _frame(self, places: Floats) -> pd.DataFrame:
         """Label places by group and prob, in the unit of the number."""
         facts = self._facts
-        away = facts.width * places
+        offsets = facts.width * places
         if facts.step is not None:
-            away = facts.step * np.rint(away / facts.step)
-        values = facts.lower + away
+            offsets = facts.step * np.rint(offsets / facts.step)
+        values = facts.lower + offsets
         return pd.DataFrame(values, self._facts.index, pd.Index(self.probs, name="prob"))
 
     @property
     def _places(self) -> Floats:
         """Quantiles on the range from 0 to 1, rising with their probs."""
-        own = self.release.values[:, :, 0]
-        return np.where(np.isnan(own), np.nan, np.fmax.accumulate(own, axis=1))
+        quantiles = self.release.values[:, :, 0]
+        return np.where(np.isnan(quantiles), np.nan, np.fmax.accumulate(quantiles, axis=1))
 
     @property
     def params(self) -> pd.DataFrame:
@@ -137,9 +137,9 @@ class QuantileResult(Result):
         values = _long(self.params)
         variable = self._facts.variable
         unit = unit_of(self.call.codebook, variable)
-        found = estimate_table(self, values.index, labels=variable, unit=unit, estimate=values)
+        table = estimate_table(self, values.index, labels=variable, unit=unit, estimate=values)
         # The only intervals are those of the level that was bought.
-        return replace(found, total=lambda level: self.conf_int())
+        return replace(table, total=lambda level: self.conf_int())
 
     def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw quantiles by group, with the intervals that were bought.
@@ -157,7 +157,7 @@ class QuantileResult(Result):
         ends = np.full((*values.shape, 2), np.nan)
         if self.level is not None:
             ends = self.conf_int().to_numpy().reshape(ends.shape)
-        drawn = quantiles(
+        axes = quantiles(
             values,
             ends,
             probs=self.probs,
@@ -167,11 +167,11 @@ class QuantileResult(Result):
             level=self.level,
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
         if facts.date:
-            drawn.xaxis_date()
-        return drawn
+            axes.xaxis_date()
+        return axes
 
     def _line(self) -> dict[str, object]:
         complete = float(self.release.counts.sum())

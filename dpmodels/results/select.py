@@ -111,10 +111,10 @@ class SelectResult(Result):
         From the fresh values and the law of their noise alone, taken for normal in correlations;
         nan for the last, as nothing that follows was released.
         """
-        own = self._valued
+        valued = self._valued
         law = self.release.law if self.score == COUNT else "gaussian"
-        sizes = own.values if self.score in (COUNT, GAIN) else np.abs(own.values)
-        return pd.Series(above_next(sizes, own.variances, law), self.index, name="above_next")
+        sizes = valued.values if self.score in (COUNT, GAIN) else np.abs(valued.values)
+        return pd.Series(above_next(sizes, valued.variances, law), self.index, name="above_next")
 
     @cached_property
     def _valued(self) -> Valued:
@@ -124,19 +124,26 @@ class SelectResult(Result):
         if self.score == COUNT:
             sds = np.full(len(release.values), release.noise_sd)
             return Valued(release.values, sds, sds**2)
-        own, factor = self._correlations, self._factor
-        sds, variances = own.sd(release.noise_sd), own.own_variance(release.noise_sd)
-        return Valued(factor * own.values, factor * sds, factor**2 * variances)
+        correlations, factor = self._correlations, self._factor
+        sds, variances = (
+            correlations.sd(release.noise_sd),
+            correlations.own_variance(release.noise_sd),
+        )
+        return Valued(factor * correlations.values, factor * sds, factor**2 * variances)
 
     @cached_property
     def _correlations(self) -> Correlations:
-        own = self.release
-        assert own.values is not None
-        assert own.scatters is not None
-        assert own.response is not None
-        if own.slopes is not None:
-            return gains(own.values, own.scatters, own.response, own.slopes, own.noise_sd)
-        return associated_correlations(own.values, own.scatters, own.response, own.noise_sd)
+        release = self.release
+        assert release.values is not None
+        assert release.scatters is not None
+        assert release.response is not None
+        if release.slopes is not None:
+            return gains(
+                release.values, release.scatters, release.response, release.slopes, release.noise_sd
+            )
+        return associated_correlations(
+            release.values, release.scatters, release.response, release.noise_sd
+        )
 
     def cumulative(self) -> pd.DataFrame:
         """Return R² of the released fit, column by column, and the sd of the noise in it.
@@ -158,17 +165,17 @@ class SelectResult(Result):
         """What a correlation is multiplied by: of z the root of how many rows are no kin."""
         if self.score != "z":
             return 1.0
-        own = self.release
-        return math.sqrt(max(own.count or 0.0, 0.0) / own.adjacency.design_effect)
+        release = self.release
+        return math.sqrt(max(release.count or 0.0, 0.0) / release.adjacency.design_effect)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        release, own = self.release, self._valued
+        release, valued = self.release, self._valued
         if self.score == COUNT:
             noise = Noise(release.law, release.noise_sd, 0, release.step)
-            ends = count_interval(own.values, noise, level)
+            ends = count_interval(valued.values, noise, level)
         else:
-            found = self._correlations.interval(release.noise_sd, release.law, level)
-            ends = (self._factor * found[0], self._factor * found[1])
+            interval = self._correlations.interval(release.noise_sd, release.law, level)
+            ends = (self._factor * interval[0], self._factor * interval[1])
         return pd.DataFrame({"lower": ends[0], "upper": ends[1]}, index=self.index)
 
     _no_intervals = (
@@ -193,8 +200,8 @@ class SelectResult(Result):
         )
 
     def _line(self) -> dict[str, object]:
-        named = {"ncandidates": self.ncandidates, "nselected": len(self.release.places)}
-        return {"nobs": self.nobs, **named}
+        sizes = {"ncandidates": self.ncandidates, "nselected": len(self.release.places)}
+        return {"nobs": self.nobs, **sizes}
 
     def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw a bar for each thing named, best first, with 95 % noise intervals.
@@ -226,7 +233,7 @@ class SelectResult(Result):
             empty="nothing was above the threshold",
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     @property

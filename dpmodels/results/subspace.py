@@ -20,7 +20,7 @@ from dpmodels.results.components import (
     Components,
     Rotation,
     blank_words,
-    told,
+    visible_loadings,
 )
 from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.typing import Coder, Floats
@@ -113,8 +113,8 @@ class SubspaceResult(Rotation):
     @property
     def nobs(self) -> float:
         """Number of rows: the public one, else the bought one, else nan."""
-        rows = public_rows(self.release)
-        return self.release.count if rows is None else rows
+        n_public = public_rows(self.release)
+        return self.release.count if n_public is None else n_public
 
     @property
     def ncomplete(self) -> float:
@@ -129,12 +129,12 @@ class SubspaceResult(Rotation):
     @property
     def _divisor(self) -> float:
         """The number of complete rows where bought, else of rows; one less about the mean."""
-        rows, complete = self.release.rows, self.release.count
-        known = math.nan if rows is None else rows
-        known = known if math.isnan(complete) else complete
-        known = known if rows is None else min(known, rows)
+        n_public, n_complete = self.release.rows, self.release.count
+        n_rows = math.nan if n_public is None else n_public
+        n_rows = n_rows if math.isnan(n_complete) else n_complete
+        n_rows = n_rows if n_public is None else min(n_rows, n_public)
         # A nan stays nan: max keeps its first.
-        return max(known - self.call.center, 1.0)
+        return max(n_rows - self.call.center, 1.0)
 
     def _variances(self, name: str) -> Floats:
         if self.release.variances is None:
@@ -202,12 +202,12 @@ class SubspaceResult(Rotation):
         from dpmodels.plots import loadings
 
         return loadings(
-            told(self.loadings, np.zeros(self.ncomp)),
+            visible_loadings(self.loadings, np.zeros(self.ncomp)),
             components=components,
             note=blank_words(noise=False),
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     def transform(self, newdata: object) -> xr.DataArray:

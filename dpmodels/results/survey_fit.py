@@ -164,11 +164,11 @@ class SurveyFitResult(Estimated):
 
     scores, fittedvalues, resid = per_row("predict(newdata)")
 
-    def _law(self, asked: str) -> NormalLaw:
+    def _law(self, method: str) -> NormalLaw:
         if not self.identified:
-            raise NotAvailable(f"{asked} is not available: the answers do not tell of all terms")
-        own = self.release
-        return NormalLaw(self.call.names, own.coefficients, own.covariance)
+            raise NotAvailable(f"{method} is not available: the answers do not tell of all terms")
+        release = self.release
+        return NormalLaw(self.call.names, release.coefficients, release.covariance)
 
     def _series(self, values: NDArray[np.floating], name: str) -> pd.Series[float]:
         return pd.Series(values, index=pd.Index(self.call.names, name="term"), name=name)

@@ -56,8 +56,8 @@ class CountedResult(Result):
     @cached_property
     def _whole(self) -> Integers:
         """All counts, the incomplete last."""
-        own = self._counted
-        return whole(np.append(own.parts[:, 0], own.incomplete), self.release.rows)
+        counted = self._counted
+        return whole(np.append(counted.parts[:, 0], counted.incomplete), self.release.rows)
 
     @property
     def counts(self) -> xr.DataArray:
@@ -82,8 +82,8 @@ class CountedResult(Result):
         cells : int
             How many cells are added up.
         """
-        own = self._counted.noise
-        return float(own.sd * np.sqrt((own.weights(np.ones(cells)) ** 2).sum()))
+        noise = self._counted.noise
+        return float(noise.sd * np.sqrt((noise.weights(np.ones(cells)) ** 2).sum()))
 
     def _estimates(self) -> EstimateTable:
         return count_table(
@@ -96,8 +96,10 @@ class CountedResult(Result):
         )
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        own = self._counted
-        return interval_frame(self._facts, count_interval(own.parts[:, 0], own.noise, level))
+        counted = self._counted
+        return interval_frame(
+            self._facts, count_interval(counted.parts[:, 0], counted.noise, level)
+        )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -137,8 +139,10 @@ class TableResult(CountedResult):
         ArgumentError
             If one is not a factor of the table.
         """
-        others = [one for one in self._facts.factors if one not in self._kept(factors)]
-        return self.counts.sum(others)
+        dropped = [
+            name for name in self._facts.factors if name not in self._require_factors(factors)
+        ]
+        return self.counts.sum(dropped)
 
     def proportions(self, within: str | Iterable[str] = ()) -> xr.DataArray:
         """Return shares of the complete rows, or of those of each level of some factors.
@@ -155,24 +159,27 @@ class TableResult(CountedResult):
         ArgumentError
             If one is not a factor of the table.
         """
-        own = self.counts
-        others = [one for one in self._facts.factors if one not in self._kept(within)]
-        total = own.sum(others)
-        return (own / total.where(total > 0)).rename("proportion")
+        counts = self.counts
+        dropped = [
+            name for name in self._facts.factors if name not in self._require_factors(within)
+        ]
+        total = counts.sum(dropped)
+        return (counts / total.where(total > 0)).rename("proportion")
 
-    def _kept(self, factors: str | Iterable[str]) -> tuple[str, ...]:
-        kept = (factors,) if isinstance(factors, str) else tuple(factors)
-        known = self._facts.factors
-        for one in kept:
-            if one not in known:
+    def _require_factors(self, factors: str | Iterable[str]) -> tuple[str, ...]:
+        names = (factors,) if isinstance(factors, str) else tuple(factors)
+        declared = self._facts.factors
+        for name in names:
+            if name not in declared:
                 raise ArgumentError(
-                    f"factor {said(one)} is not in the table; it has {', '.join(map(repr, known))}"
+                    f"factor {said(name)} is not in the table; it has "
+                    f"{', '.join(map(repr, declared))}"
                 )
-        return kept
+        return names
 
     def _conf_int(self, level: float) -> pd.DataFrame:
-        own = self._counted
-        parts, noise = own.sampled
+        counted = self._counted
+        parts, noise = counted.sampled
         return interval_frame(self._facts, share_interval(parts[:, 0], noise, level))
 
     def chi2_test(self) -> Independence:
@@ -234,13 +241,15 @@ class TableResult(CountedResult):
             noise.reshape(-1, columns, 2),
             self.conf_int(level).to_numpy().reshape(-1, columns, 2),
             rows=rows if beside else facts.labels,
-            series=[f"{facts.factors[-1]}: {one}" for one in facts.levels[-1]] if beside else [""],
+            series=[f"{facts.factors[-1]}: {level}" for level in facts.levels[-1]]
+            if beside
+            else [""],
             title="Share of complete rows",
             across=" / ".join(facts.factors[: -1 if beside else None]),
             level=level,
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     def _line(self) -> dict[str, object]:
@@ -298,15 +307,15 @@ class StatesResult(CountedResult):
     @property
     def quilt(self) -> Quilt:
         """The quilt of the time that needs most noise."""
-        own = self.release.quilt
-        assert own is not None
-        return own
+        quilt = self.release.quilt
+        assert quilt is not None
+        return quilt
 
     def proportions(self) -> xr.DataArray:
         """Return shares of the times with a state; nan where there are none."""
-        own = self.counts
-        total = own.sum()
-        return (own / total.where(total > 0)).rename("proportion")
+        counts = self.counts
+        total = counts.sum()
+        return (counts / total.where(total > 0)).rename("proportion")
 
     @property
     def scales(self) -> pd.DataFrame:
@@ -321,11 +330,11 @@ class StatesResult(CountedResult):
         return pd.DataFrame({"scale": 2 * sigma, "ratio": sigma / sigma[0]}, index=names)
 
     def _conf_int(self, level: float) -> pd.DataFrame:
-        own, found = self._counted, np.empty((self._facts.cells, 2))
+        counted, intervals = self._counted, np.empty((self._facts.cells, 2))
         for state, effect in enumerate(self._sampling_effect.tolist()):
-            counts, noise = own.parts[:, 0] / effect, own.noise.divided(effect)
-            found[state] = [ends[state] for ends in share_interval(counts, noise, level)]
-        return interval_frame(self._facts, (found[:, 0], found[:, 1]))
+            counts, noise = counted.parts[:, 0] / effect, counted.noise.divided(effect)
+            intervals[state] = [ends[state] for ends in share_interval(counts, noise, level)]
+        return interval_frame(self._facts, (intervals[:, 0], intervals[:, 1]))
 
     def _estimates(self) -> EstimateTable:
         return replace(super()._estimates(), unit="times")
@@ -349,14 +358,14 @@ class StatesResult(CountedResult):
         ends = self.noise_int()
         reach = ((ends["upper"] - ends["lower"]) / 2).to_numpy()
         panel = Panel("times, with 95% noise intervals", self._whole[:-1], reach)
-        (drawn,) = bars(
+        (axes,) = bars(
             [panel],
             labels=self._facts.labels,
             axes=None if ax is None else [ax],
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
-        return drawn
+        return axes
 
     def plot_scale(self, *, ax: Axes | None = None, caption: bool = True) -> Axes:
         """Draw the noise against how often a symmetric chain of as many states stays.
@@ -368,37 +377,41 @@ class StatesResult(CountedResult):
         k = len(self.chain.states)
         stays = np.linspace(1 / k, _MOST_STAY, _POINTS)
         start = self.chain.initial if isinstance(self.chain.initial, str) else "any"
-        drawn = [
+        guarantees = [
             Pufferfish(self.budget.eps, MarkovChain(self.chain.states, None, (s, s), start))
             for s in stays.tolist()
         ]
-        own = self.scales["scale"]
+        noise_scales = self.scales["scale"]
         return scales(
             stays,
-            np.array([2 * one.active(self.steps).scale for one in drawn]),
-            {str(name): float(own[name]) for name in own.index if name != "quilt"},
+            np.array([2 * guarantee.active(self.steps).scale for guarantee in guarantees]),
+            {
+                str(name): float(noise_scales[name])
+                for name in noise_scales.index
+                if name != "quilt"
+            },
             ("probability to stay, of symmetric chains", "noise scale of a count, in times"),
             within=self.chain.stay,
-            mark=("this release", float(own["quilt"])),
+            mark=("this release", float(noise_scales["quilt"])),
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     def _reading(self) -> str:
         if self.simulated:
             return super()._reading()
-        most = signif(math.exp(self.budget.eps), 3)
+        max_factor = signif(math.exp(self.budget.eps), 3)
         return (
             f"Reading: who believes a law of the class has odds of one state against another, of "
-            f"anybody at any {self.time}, that this release multiplies or divides by {most} at "
-            "the most."
+            f"anybody at any {self.time}, that this release multiplies or divides by {max_factor} "
+            "at the most."
         )
 
     def _line(self) -> dict[str, object]:
-        own = described_line(self.release, self.ncomplete, self._facts.cells)
+        line = described_line(self.release, self.ncomplete, self._facts.cells)
         quilt = {"scale": 2 * self.quilt.scale, "influence": self.quilt.influence}
-        return {**own, "nobs": self.nobs, "ntimes": self.steps, **quilt}
+        return {**line, "nobs": self.nobs, "ntimes": self.steps, **quilt}
 
     @property
     def nobs(self) -> float:
