@@ -27,8 +27,8 @@ def survfit_report(fit: SurvfitResult) -> Report:
         title="Private survival curves" if fit.strata else "Private survival curve",
         facts=(
             *described_header(fit.call, fit.release, complete),
-            ("Event", own.asked.event.code),
-            ("Grid", f"{own.asked.time.code}, {_grid(fit)}"),
+            ("Event", own.spec.event.code),
+            ("Grid", f"{own.spec.time.code}, {_grid(fit)}"),
             ("Count noise", f"sd {signif(fit.release.noise_sd, 2)} a released count"),
             *_test(fit),
         ),
