@@ -1,4 +1,4 @@
-"""The public bins of a histogram, and where ranges that somebody asks for lie among them."""
+"""The public bins of a histogram, and the positions of requested ranges among them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
 from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
 from dpmodels.typing import Floats, Integers
 
-# Names of bins have their ends to a hundredth of the narrowest: so near is the same end.
+# Bin names round edges to a hundredth of the narrowest bin: within half of that, edges match.
 SAME = 0.005
 
 
 class Ranges(NamedTuple):
-    """Ranges of the variable, shape (ranges,): where they start and end, in bins from the first.
+    """Ranges of the variable, shape (ranges,): start and stop, in bins from the first.
 
-    A place between two whole numbers is inside a bin.
+    A fractional position is inside a bin.
     """
 
     start: Floats
@@ -83,7 +83,7 @@ class Bins(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether bins hold whole numbers, or days."""
+        """Whether bins contain whole numbers or days."""
         return by_whole_numbers(self.number) and bool((self.breaks % 1 == 0.5).all())
 
     @property
@@ -98,7 +98,7 @@ class Bins(NamedTuple):
             return values
         if not self.number.date:
             return np.rint(values).astype(np.int64)
-        # pandas knows no days, and its nanoseconds are not enough for all years.
+        # pandas has no unit of days, and its nanoseconds do not cover all years.
         return np.rint(values).astype(np.int64).astype("datetime64[D]").astype("datetime64[s]")
 
     def at(self, places: Floats) -> Floats:
@@ -134,13 +134,13 @@ class Bins(NamedTuple):
         return self.shown(low), self.shown(high)
 
     def ranges(self, lo: object, hi: object) -> Ranges:
-        """Find ranges; ArgumentError for what is none within the breaks, its lower end first."""
+        """Return ranges; ArgumentError for ends that are reversed or outside the breaks."""
         pairs = _pairs(self._values("lo", lo), self._values("hi", hi))
         for low, high in pairs:
             self._require(low, high)
         ends = np.array([beside(pair) if self.whole else pair for pair in pairs])
         if (ends[:, 0] >= ends[:, 1]).any():
-            raise ArgumentError(f"between(): no {self._what} is in one of the ranges")
+            raise ArgumentError(f"between(): one of the ranges contains no {self._what}")
         low, high = ends.T
         start, stop = self._place(low), self._place(high)
         narrow = start == stop
@@ -166,7 +166,7 @@ class Bins(NamedTuple):
 
     @property
     def _reach(self) -> str:
-        """Say how far the bins reach."""
+        """Return the range of the bins as text."""
         low, high = (edges[place] for edges, place in zip(self.ends, (0, -1), strict=True))
         if self.whole and self.number.date:
             low, high = text_of_day(self.breaks[0] + 0.5), text_of_day(self.breaks[-1] - 0.5)
@@ -181,15 +181,13 @@ class Bins(NamedTuple):
         if low > high or (low == high and not self.whole):
             raise ArgumentError(f"{text}: the range has no width; write its lower end first")
         if low < first[0] - slack or high > last[-1] + slack:
-            raise ArgumentError(
-                f"{text}: part of it is in no bin, where rows were not counted{self._reach}"
-            )
+            raise ArgumentError(f"{text}: part of the range is outside the bins{self._reach}")
 
     def _exact(self, values: Floats) -> Floats:
         return np.interp(values, self.breaks, np.arange(len(self.breaks)))
 
     def _place(self, values: Floats) -> Floats:
-        """Return places; what is as near to an end as the names of bins are is that end."""
+        """Return positions; a value within rounding of an edge is moved to it."""
         position = self._exact(values)
         nearest = np.rint(position)
         same = (
@@ -208,9 +206,9 @@ def _pairs(lo: list[float], hi: list[float]) -> list[tuple[float, float]]:
     return list(zip(lo * (n // len(lo)), hi * (n // len(hi)), strict=True))
 
 
-# Rectangles of a plane's cells that somebody asks for.
+# Requested rectangles of a plane's cells.
 
-# Weights of cells that are held at once: a choice.
+# A choice: weights of cells in memory at once.
 AT_ONCE = 2_000_000
 
 
@@ -265,7 +263,7 @@ class Rectangles(NamedTuple):
         return Spread(*map(np.concatenate, zip(*spreads, strict=True)))
 
     def _some(self) -> Iterator[tuple[slice, Floats]]:
-        """Yield the parts of cells that are in some of them, so many that they can be held."""
+        """Yield the fractions of cells in the rectangles, in blocks that fit in memory."""
         along, across = self._sides()
         cells = self.bins[0] * self.bins[1]
         step = max(AT_ONCE // cells, 1)
@@ -276,7 +274,7 @@ class Rectangles(NamedTuple):
 
 # One group's counts of cells in an order, with the intervals of what is made of them.
 
-# Of a bin, what is above its lower end: a choice.
+# A choice: the smallest step above the lower end of a bin, as a fraction of it.
 NEXT = 1e-6
 
 Columns = dict[str, Any]
@@ -284,9 +282,9 @@ Columns = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class OrderedGroup:
-    """The cells of one group: unbiased, whole, and what is known of their noise.
+    """The cells of one group: unbiased counts, integer counts, and their noise.
 
-    Where the noise of sums has no known law intervals are nan.
+    Intervals are nan where the noise of sums has no known distribution.
     """
 
     counts: OrderedCounts

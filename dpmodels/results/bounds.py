@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 class FoundBounds(NamedTuple):
-    """What was found of one variable."""
+    """The private bounds of one variable."""
 
     lower: float
     upper: float
-    told: bool  # Whether the bounds are other than the declared ones
+    told: bool  # Whether the bounds differ from the declared ones
     rows: float  # Noisy number of complete rows
     outside: float  # Noisy number of those in cells that reach beyond the bounds
     cells: int  # How many cells these are
@@ -54,16 +54,18 @@ class BoundsResult(Result):
 
     Notes
     -----
-    :meth:`noise_int` is of the share of these rows in cells that reach beyond
-    the found bounds: at least of those outside. The number of complete rows
-    that it is a share of is taken as it was released.
+    :meth:`noise_int` covers the share of these rows in cells that reach beyond the found bounds,
+    which is an upper bound on the share outside. Its denominator is the released number of complete
+    rows, treated as exact.
     """
 
     call: DescribedCall
     release: CellsRelease
     declared: Annotated[Codebook, Codebook.from_dict]
 
-    _no_intervals = "the share of a population beyond bounds found on its rows has no known law"
+    _no_intervals = (
+        "the distribution of the share of a population beyond bounds found on its rows is not known"
+    )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,7 +74,7 @@ class BoundsResult(Result):
 
     @cached_property
     def _rounds(self) -> tuple[tuple[tuple[CellCounts, float], ...], ...]:
-        """Of each round, each variable's cells and number of complete rows."""
+        """Each variable's cells and number of complete rows, by round."""
         release, n_variables = self.release, len(self.names)
         stops = np.cumsum([size + 1 for size in release.sizes])[:-1]
         n_rows = None if release.rows is None else float(release.rows)
@@ -87,7 +89,7 @@ class BoundsResult(Result):
 
     @cached_property
     def found(self) -> dict[str, FoundBounds]:
-        """What was found of each variable."""
+        """The private bounds of each variable."""
         first, second = self._rounds
         return {
             table.measured: _found(Column(table.lower, table.upper, table.step or 0.0), *rounds)
@@ -165,7 +167,7 @@ class BoundsResult(Result):
         Raises
         ------
         ArgumentError
-            If it is none of the variables.
+            If it is not one of the variables.
         """
         from dpmodels.plots.points import ranges
 
@@ -193,7 +195,7 @@ class BoundsResult(Result):
 def _found(
     column: Column, first: tuple[CellCounts, float], second: tuple[CellCounts, float]
 ) -> FoundBounds:
-    """Return the bounds of one variable; the declared ones where none are told."""
+    """Return the bounds of one variable; the declared ones where none are identified."""
     rows = _together(first, second)
     estimate = found_bounds((first[0], second[0]), rows, column)
     low, high = column[:2] if estimate is None else estimate
@@ -202,6 +204,6 @@ def _found(
 
 
 def _together(*rounds: tuple[CellCounts, float]) -> float:
-    """Average the numbers of rows of both rounds, weighed by their noise."""
+    """Average the numbers of rows of both rounds, weighted by their precision."""
     numbers = [rows for _, rows in rounds]
     return float(np.average(numbers, weights=[cells.noise.sd**-2 for cells, _ in rounds]))

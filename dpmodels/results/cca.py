@@ -31,14 +31,14 @@ class CCAResult(Result):
 
     Notes
     -----
-    Names are those of R's ``cancor``: columns left of ``~`` are x, those right of
-    it y. Variates have variance 1, so that coefficients are R's times the root of
-    ``nobs - 1``; of each pair the largest loading of x is positive. All numbers but
-    the intervals are nan where noise leaves no direction of a side.
+    Names are those of R's ``cancor``: columns left of ``~`` are x, those right of it y. Variates
+    have variance 1, so that coefficients are R's times the root of ``nobs - 1``; of each pair the
+    largest loading of x is positive. All numbers but the intervals are nan where noise hides all
+    directions of a side.
 
-    :meth:`noise_int` is for the correlations of these rows, under the law of the
-    noise; from 0 to 1 where noise leaves a side without an inverse, which then has
-    a ridge, see `ridge`. Variates are told apart where `readable`.
+    :meth:`noise_int` is for the correlations of these rows, under the law of the noise; from 0 to 1
+    where noise leaves a side without an inverse, which then has a ridge, see `ridge`. Variates are
+    distinguished where `readable`.
     """
 
     call: MomentsCall
@@ -93,7 +93,7 @@ class CCAResult(Result):
 
     @property
     def readable(self) -> xr.DataArray:
-        """Whether each pair is told from none and from the others, without a ridge."""
+        """Whether each correlation is distinguished from 0 and from the others, without a ridge."""
         solution = self._canonical
         clear = solution.noise_ends(0.95)[:, 0] > 0
         return self._pairs(clear & solution.apart if solution.told else clear, "readable")
@@ -192,9 +192,9 @@ class CCAResult(Result):
         return pd.DataFrame(ends, index=index, columns=["lower", "upper"])
 
     _no_intervals = (
-        "the sampling law of canonical correlations that are close to each other or to 0 is not "
-        "known well enough beside the noise; noise_int() is for these rows, and dp_moments(...)"
-        ".cor_test(x, y).tidy() has the population's interval of one correlation"
+        "the sampling distribution of canonical correlations close to each other or to 0 is not "
+        "known well enough; noise_int() is for these rows, and dp_moments(...).cor_test(x, "
+        "y).tidy() has the population's interval of one correlation"
     )
 
     def _estimates(self) -> EstimateTable:

@@ -66,14 +66,14 @@ def coefplot(
     Raises
     ------
     ArgumentError
-        If there is no fit with terms, or words are not known.
+        If there is no fit with terms, or an option is not valid.
     NotAvailable
         If a fit has no intervals, or no such units.
 
     Notes
     -----
-    Wide bars are noise intervals, for the estimate on the same rows without privacy; thin ones hold
-    sampling too. An arrow says that an interval goes on. Terms are in the order of the fits.
+    Wide bars are noise intervals, for the estimate on the same rows without privacy; thin ones
+    include sampling. An arrow marks an interval that continues. Terms are in the order of the fits.
 
     Examples
     --------
@@ -124,8 +124,8 @@ def _fits(fits: Any, labels: Sequence[str] | None) -> dict[str, Any]:
     fit_list = list(fits) if several else [fits]
     if not fit_list or not all(map(_of_one_equation, fit_list)):
         raise ArgumentError(
-            "fits: expected a result of dp_lm, dp_glm or dp_survey, or several; a multinomial "
-            "logit and what describes groups have a plot() of their own"
+            "fits: expected a result of dp_lm, dp_glm or dp_survey, or several; other results "
+            "have a plot() of their own"
         )
     names = [fit.call.formula for fit in fit_list] if labels is None else list(labels)
     if len(names) != len(fit_list):
@@ -193,7 +193,7 @@ def _of_moments(fit: Any, call: MomentsCall, over: str | None) -> Floats:
 
 
 def _title(fits: Sequence[Any], over: str | None, *, ratio: bool) -> str:
-    """Say what is drawn, of which response."""
+    """Return the title: quantity and response."""
     calls = [fit.call for fit in fits]
     families = {getattr(call, "family", "") for call in calls}
     family = families.pop() if len(families) == 1 else ""

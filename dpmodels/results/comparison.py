@@ -1,4 +1,4 @@
-"""What mechanisms are predicted to do with a budget, for components and for fits."""
+"""Predicted errors of mechanisms under a budget, for components and for fits."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# What every comparison of mechanisms holds, of whatever they are tried on.
+# What all comparisons of mechanisms have in common.
 
 
 class Automatic(NamedTuple):
-    """What ``mechanism="auto"`` takes where rows can be read again, and why."""
+    """The choice of ``mechanism="auto"`` where rows can be read again, and its reason."""
 
     mechanism: str
     reason: str
 
 
 class Compared(Printed):
-    """Predictions by mechanism, of which a subclass says what they are of."""
+    """Predictions by mechanism; a subclass defines the quantities."""
 
     question: Any
     table: pd.DataFrame
@@ -39,7 +39,7 @@ class Compared(Printed):
 
     @property
     def best(self) -> str:
-        """The mechanism at the top of the table, baselines apart.
+        """The mechanism at the top of the table, excluding baselines.
 
         Raises
         ------
@@ -55,7 +55,7 @@ class Compared(Printed):
         return self.table[self.table[self._measure].notna()]
 
     def tidy(self) -> pd.DataFrame:
-        """Return what is predicted of each mechanism for rows of each shape."""
+        """Return the predictions of each mechanism for rows of each shape."""
         return self.by_shape.copy()
 
     def label(self, mechanism: str) -> str:
@@ -90,7 +90,7 @@ class Question:
     adjacency: Adjacency
     center: bool  # whether the mean is taken off
     scale: str | None
-    row_norm: float  # radius rows are held in
+    row_norm: float  # radius rows are clipped to
     row_lengths: tuple[float, ...]  # that rows have, as shares of it; empty for several shapes
     spectrum: str  # the assumed eigenvalues, in words
     repeats: int  # simulated releases of each mechanism on each shape
@@ -127,11 +127,10 @@ class Comparison(Compared):
         One row a mechanism and shape: ``mechanism``, ``shape``, and the three
         with their standard errors.
     shapes : DataFrame or None
-        One row a shape: ``shape``; ``like``, its columns in words; lengths of
-        rows in row norms, between which 90 % are, ``length_low`` and
-        ``length_high``; ``spread``, their median distance from the mean. Where
-        several lengths were asked for, each is a shape. None where rows have one
-        length.
+        One row a shape: ``shape``; ``like``, a description of its columns; lengths of rows in row
+        norms, between which 90 % are, ``length_low`` and ``length_high``; ``spread``, their median
+        distance from the mean. Where several lengths were asked for, each is a shape. None where
+        rows have one length.
     auto : Automatic
         What ``mechanism="auto"`` of :func:`dp_pca` takes, with its ``reason``.
     """
@@ -180,7 +179,7 @@ class Comparison(Compared):
         )
 
 
-# What the mechanisms of a regression are predicted to do with a budget, before any is spent.
+# Predicted errors of the mechanisms of a regression, before any budget is spent.
 
 
 @dataclass(frozen=True)
@@ -208,20 +207,18 @@ class FitComparison(Compared):
     question : FitQuestion
         What was compared, under which assumptions.
     table : DataFrame
-        One row a mechanism, best first. Columns: ``mechanism``; ``error``, the
-        root mean square over the slopes of the distance from the estimate
-        without privacy, in its standard errors; ``excess``, the part of the
-        explained deviance that is lost, of which 1 is no better than the constant
-        alone; ``identified``, the share of slopes that have standard errors:
-        each the median over shapes of rows, with the standard error of the
-        simulation, ``error_se``, and on the worst shape, ``error_worst``, which
-        is ``error_worst_at``; ``numerics``; ``fits``, whether the mechanism takes
-        the guarantee; ``note``.
+        One row a mechanism, best first. Columns: ``mechanism``; ``error``, the root mean square
+        over the slopes of the distance from the estimate without privacy, in its standard errors;
+        ``excess``, the part of the explained deviance that is lost, with 1 for a fit like the
+        constant alone; ``identified``, the share of slopes that have standard errors: each the
+        median over shapes of rows, with the standard error of the simulation, ``error_se``, and on
+        the worst shape, ``error_worst``, which is ``error_worst_at``; ``numerics``; ``fits``,
+        whether the mechanism takes the guarantee; ``note``.
     by_shape : DataFrame
         One row a mechanism and shape: ``mechanism``, ``shape``, and the three
         with their standard errors.
     shapes : DataFrame
-        One row a shape: ``shape``; ``like``, its numbers in words.
+        One row a shape: ``shape``; ``like``, a description of its numbers.
     auto : Automatic
         What ``mechanism="auto"`` of the verb takes, with its ``reason``.
     """
@@ -236,7 +233,7 @@ class FitComparison(Compared):
 
     @property
     def behind(self) -> pd.Series[float]:
-        """How many times the error of the best the automatic choice has, by shape of rows.
+        """Error of the automatic choice over that of the best mechanism, by shape of rows.
 
         1 where it is the best; nan where no slope has an estimate without
         privacy, or the automatic choice was not tried.

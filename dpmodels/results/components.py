@@ -46,11 +46,10 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Components:
-    """The map that takes a row to its components, and public bounds of what comes out.
+    """The map from a row to its components, with public bounds of the components.
 
-    The map is made of released values and public facts, and it takes rows one
-    by one. So a verb that is private for rows of components is as private for
-    the rows they were made from: neighbours stay neighbours.
+    The map depends only on released values and public facts, and acts on rows one by one. So a verb
+    applied to components is as private for the original rows: neighbours stay neighbours.
 
     Examples
     --------
@@ -87,36 +86,34 @@ class Components:
     def codebook(self) -> Codebook:
         """Public bounds of the components.
 
-        About the point that the centre of the rows' ball goes to, the
-        tightest that hold the components of every row in the codebook's
-        ranges that is no longer than the row norm of the release. Longer
-        rows, which the release shrank, are clipped by the next verb.
+        The tightest bounds, about the image of the ball's centre, on the components of all rows
+        within the codebook's ranges and the row norm of the release. Longer rows, which the release
+        shortened, are clipped by the next verb.
         """
         ends = zip(self.names, self._middle, self._reach, strict=True)
         return Codebook({name: Numeric(mid - reach, mid + reach) for name, mid, reach in ends})
 
     def row_norm(self, scale: str | None = "range") -> float:
-        """Return how long the rows of components are, for the word ``row_norm`` of a verb.
+        """Return the largest norm of rows of components, for the argument ``row_norm`` of a verb.
 
-        Smaller than what the bounds one by one allow, and so less noise: all
-        components together lie in the ball that the release held its rows in.
+        Smaller than the separate bounds imply, and so with less noise: all components together lie
+        in the image of the ball that the release clipped its rows to.
 
         Parameters
         ----------
         scale : {"range", None}
-            The word ``scale`` of that verb.
+            The argument ``scale`` of that verb.
 
         Returns
         -------
         float
-            For formulas that are linear in the components, with an intercept.
-            Each further numeric column scaled by its range adds 1 to the
-            square. A formula of other form does without.
+            For formulas that are linear in the components, with an intercept. Each further numeric
+            column scaled by its range adds 1 to the square. Other formulas cannot use it.
 
         Raises
         ------
         ArgumentError
-            If ``scale`` is neither.
+            If ``scale`` is neither of these.
         """
         word("scale", scale, ("range", None), ", as in the verb")
         longest = self.call.row_norm * float(np.linalg.norm(self.matrix, ord=2))
@@ -124,15 +121,14 @@ class Components:
         return longest_in_box(self._reach, longest, divisor) * (1 + ROUNDING)
 
     def predict(self, newdata: object) -> pd.DataFrame:
-        """Return the components of rows that you hold, as R's ``predict(prcomp)`` does.
+        """Return the components of your rows, as R's ``predict(prcomp)`` does.
 
         Parameters
         ----------
         newdata : frame, mapping or path
-            Rows with the formula's variables. What comes out is as private as
-            they are: public rows' components may be looked at, private rows'
-            are for another verb. Rows are mapped one by one, so a table
-            larger than memory may be mapped part by part.
+            Rows with the formula's variables. The components are as private as the rows: those of
+            private rows are only for another verb. Rows are mapped one by one, so a table larger
+            than memory may be mapped part by part.
 
         Returns
         -------
@@ -143,7 +139,7 @@ class Components:
         Raises
         ------
         FrameError
-            If a variable is not there.
+            If a variable is missing.
         NotAvailable
             If the release was loaded without its formula's coding.
         """
@@ -153,7 +149,7 @@ class Components:
     def scores(self, newdata: object) -> Floats:
         """Return the same as an array, shape (rows, components)."""
         if self.coder is None:
-            raise NotAvailable("the formula's coding is not there: load the fit with dp.load")
+            raise NotAvailable("the formula's coding is missing: load the fit with dp.load")
         return self._mapped(self.coder(newdata))
 
     def augment(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
@@ -164,9 +160,8 @@ class Components:
         newdata : frame, mapping or path
             Public rows with the formula's variables.
         clip : bool, default False
-            Whether numbers outside the codebook's bounds are held in them, as the
-            rows of the release were; else such rows are nan, and a warning counts
-            them.
+            Whether numbers outside the codebook's bounds are clipped to them, as the rows of the
+            release were; else such rows are nan, and a warning counts them.
 
         Returns
         -------
@@ -214,7 +209,7 @@ class Components:
         """How far from it each component may lie, shape (components,)."""
         lower, upper = self.call.box
         if self.call.unit_rows or self.call.row_norm < self.call.worst_case:
-            # Rows made longer or shorter leave a box that does not hold the centre.
+            # Rescaled rows can leave a box that does not contain the centre.
             lower, upper = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
         radius = self.call.row_norm
         distances = [
@@ -229,17 +224,17 @@ class Components:
 
 # Smaller ones are left blank in tables and pictures: a convention.
 SMALL_LOADING: Final = 0.1
-# Of loadings whose noise is not known so much is taken for it: two digits are printed.
+# Assumed noise of loadings whose noise is not known: two digits are printed.
 UNKNOWN: Final = 0.01
 
 UNKNOWN_MATRIX: Final = 'matrix={!r}: expected "loadings" or "eigenvalues"'
 ELLIPSES: Final = "95% noise ellipses"
-NO_ELLIPSES: Final = "no noise ellipses: components not told apart"
+NO_ELLIPSES: Final = "no noise ellipses: components not distinguished"
 _QUANTILE: Final = -2 * np.log(0.05)  # of χ² with two degrees of freedom
 
 
 def loading_noise(spectrum: Spectrum | Unread) -> Floats:
-    """Return the root mean square noise by component, nan where noise is all there is to read."""
+    """Return the root mean square noise by component, nan where noise dominates."""
     if isinstance(spectrum, Unread):
         return np.where(spectrum.readable, UNKNOWN, np.nan)
     turned = np.where(spectrum.readable, 1 - spectrum.expected_cos2(), np.nan)
@@ -255,7 +250,7 @@ def visible_loadings(loadings: xr.DataArray, noise: Floats) -> xr.DataArray:
 def ellipses(
     spectrum: Spectrum | Unread, vectors: Floats, components: Sequence[int | str], n_components: int
 ) -> tuple[Floats | None, str]:
-    """Return 95 % noise ellipses of a biplot's arrows as matrices, if there are any, and words."""
+    """Return 95 % noise ellipses of a biplot's arrows as matrices, if there are any, and a note."""
     from dpmodels.plots.style import positions
 
     chosen = positions(component_names(n_components), components)
@@ -266,7 +261,7 @@ def ellipses(
 
 
 def blank_words(*, noise: bool, unread: Floats | None = None) -> str:
-    """Say what is left blank, as tables do, and the components that are nan in `unread`."""
+    """Return a note on blank loadings and on the components that are nan in `unread`."""
     words = f"blank: |loading| < {SMALL_LOADING}" + " or twice its noise" * noise
     blank = [] if unread is None else np.flatnonzero(np.isnan(unread)).tolist()
     names = [f"PC{place + 1}" for place in blank[:6]] + ["..."] * (len(blank) > 6)
@@ -322,12 +317,12 @@ class Rotation(DefaultPlot):
             return self.estimates, "Loading"
 
 
-# What a released second moment says of the columns: matrix, spectrum, best estimate.
+# A released second moment: matrix, spectrum, best estimate.
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """A released matrix, read: all of it is post-processing."""
+    """Post-processing of a released matrix."""
 
     call: MomentsCall
     release: MomentsRelease
@@ -372,7 +367,7 @@ class Analysis:
 
     @property
     def independent(self) -> float:
-        """How many independent rows vary at least as much as these, of which some may be kin."""
+        """The effective number of rows, as several may belong to one person."""
         return self.plain.count / self.release.adjacency.design_effect
 
     @cached_property
@@ -411,10 +406,10 @@ class Analysis:
 
     @cached_property
     def cut(self) -> tuple[float, Floats, Floats]:
-        """How many rows may have been shortened, from where, and how far the mean is from there.
+        """Share of rows that may be shortened; largest distance of a column, and of its mean.
 
-        The share of the complete rows, three sds of its error up, and 0 without a ball; the
-        farthest that each scaled column goes from the origin, and the distance of its mean.
+        The share of the complete rows is taken three sds of its error up, and is 0 without a ball.
+        Distances are from the origin, for each scaled column.
         """
         ball, farthest = self.release.ball, np.maximum(*map(np.abs, self.call.box))
         if ball is None:

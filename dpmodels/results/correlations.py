@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 NOTES = (
-    "The test of 0 holds noise and sampling, as R's cor.test does sampling: exact for columns that "
-    "are independent. The variance of noise is known, so that there may be more df than rows. The "
-    "confidence interval is Fisher's, for columns that are normal together, widened by the noise.",
-    "noise int.: where the correlation of these rows lies, privacy noise only.",
+    "The test of 0 allows for noise and sampling, and is exact for independent columns, as R's "
+    "cor.test. The noise variance is known, so df may exceed the number of rows. The confidence "
+    "interval is Fisher's, which assumes joint normality, widened for the noise.",
+    "noise int.: interval for the correlation of these rows, privacy noise only.",
 )
 _NAME: Final = "the name of a column, a text"
 
@@ -45,7 +45,7 @@ def cor_test(
     pair, conditions = _pair(call, text("x", x, _NAME), y), _conditions(call, given)
     repeated = sorted(set(pair) & set(conditions))
     if repeated:
-        raise ArgumentError(f"given: {call.names[repeated[0]]!r} is one of the two that are tested")
+        raise ArgumentError(f"given: {call.names[repeated[0]]!r} is one of the two tested columns")
     correlation = _correlation(call, release, equations(call, release), pair, conditions)
     statistic, df, pvalue = correlation.test
     (low, high), (noise_low, noise_high) = correlation.ends(level), correlation.noise_ends(level)
@@ -122,7 +122,7 @@ def _conditions(call: MomentsCall, conditions: str | Sequence[str]) -> list[int]
 
 
 class Part(NamedTuple):
-    """Some columns of a joint release, as if they alone had been asked for."""
+    """Some columns of a joint release, as if requested alone."""
 
     call: MomentsCall
     positions: list[int]
@@ -139,7 +139,7 @@ class Part(NamedTuple):
         )
 
     def named(self, call: MomentsCall, release: MomentsRelease) -> MomentsCall:
-        """Return the call with the words on what these columns are a part of."""
+        """Return the call with a note on the joint release."""
         joint_digest = (release.whole or "")[:SHOWN]
         of = f"{len(self.joint.names)} columns ({self.joint.formula}), digest {joint_digest}"
         return replace(call, part_of=of)
@@ -201,7 +201,7 @@ def _places(coded: Design, call: MomentsCall) -> list[int]:
 
 
 def _columns(coded: Design | MomentsCall) -> list[tuple[tuple[str, ...], str, str]]:
-    """Return what a column is known by; the order of products costs a range its last bits."""
+    """Return the identity of columns; the order of products changes the last bits of a range."""
     parts = (tuple(sorted(name.split(":"))) for name in coded.names)
     low, high = ([f"{end:.9e}" for end in ends] for ends in (coded.lower, coded.upper))
     return list(zip(parts, low, high, strict=True))
@@ -210,6 +210,6 @@ def _columns(coded: Design | MomentsCall) -> list[tuple[tuple[str, ...], str, st
 def _refusal(what: str, formula: str, call: MomentsCall) -> str:
     names = shorten(", ".join(call.names), 200)
     return (
-        f"{what} of {shorten(formula)!r} was not released; this release holds the columns {names}. "
+        f"{what} of {shorten(formula)!r} was not released; this release has the columns {names}. "
         "Name columns among these, or add it to the formula of a new release with dp.dp_moments"
     )

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# What a dataset of the matrix holds.
+# Variables of a dataset of the matrix.
 _PARTS = (
     *("cov", "cov_released", "noise_sd", "cor", "cor_noise_sd", "weak", "sd", "sd_noise_sd"),
     *("center", "center_noise_sd"),
@@ -53,14 +53,13 @@ class CovResult(Result):
     sphere and have none. Without a mean, covariances are second moments about
     0 and standard deviations are root mean squares.
 
-    Intervals are of pairs of columns (``column1, column2``, the released
-    ``cov``), nan without a law of the noise. They are normal: under Laplace
-    noise those of 95 % cover at least 93 %. :meth:`conf_int` needs the law and
-    the mean, and assumes nothing of the rows but the bounds they are held in:
-    its sampling error is the largest that rows with the released moments can
-    have within them. Of columns of 0 and 1 it is their own; of others intervals
-    of 95 % cover at least 95 %, and are long where bounds are wide. Where rows
-    were shortened to a released ball they reach as far as whole rows can be.
+    Intervals are of pairs of columns (``column1, column2``, the released ``cov``), nan without a
+    law of the noise. They are normal: under Laplace noise those of 95 % cover at least 93 %.
+    :meth:`conf_int` needs the law and the mean, and assumes only the bounds of the rows: its
+    sampling error is the largest that rows with the released moments can have within them. It is
+    exact for columns of 0 and 1; for others, 95 % intervals cover at least 95 %, and are long where
+    bounds are wide. Where rows were shortened to a released ball, intervals allow for their full
+    lengths.
     """
 
     call: MomentsCall
@@ -74,7 +73,7 @@ class CovResult(Result):
 
     @property
     def _unit(self) -> Floats:
-        """Each column's own unit, in which one step of its released coordinate is."""
+        """Each column's unit: the size of one step of its released coordinate."""
         return np.ones_like(self.call.divisor) if self.call.unit_rows else self.call.divisor
 
     @cached_property
@@ -192,8 +191,9 @@ class CovResult(Result):
     def _conf_int(self, level: float) -> pd.DataFrame:
         if not self.lawful:
             raise NotAvailable(
-                "conf_int() is not available: the error of this release has no known law; write "
-                'mechanism="gauss", and between sites protocol="full" or "secure_sum"'
+                "conf_int() is not available: the error of this release has no known "
+                'distribution; write mechanism="gauss", and between sites protocol="full" or '
+                '"secure_sum"'
             )
         if not self.call.center:
             raise NotAvailable(
@@ -203,7 +203,7 @@ class CovResult(Result):
         analysis, quantile = self._analysis, float(ndtri((1 + level) / 2))
         ends = analysis.reach(np.eye(len(self.call.names)))
         spread, slope = product_spread(analysis.plain.matrix, *ends)
-        # The variance at the other end of the interval, as in Wilson's, is what it is held against.
+        # As in Wilson's interval, the variance is that at the other end of the interval.
         shift = quantile**2 * slope / (2 * analysis.independent)
         squared = entry_sd(analysis.plain) ** 2 + spread / analysis.independent
         width = np.sqrt(quantile**2 * squared + shift**2)
@@ -328,7 +328,7 @@ class CovResult(Result):
 
 
 def rescaled(call: MomentsCall, ncomp: int | None, scale: str | None) -> MomentsCall:
-    """Return the call of components of a released matrix; ArgumentError if it has not the scale."""
+    """Return the call of components of a released matrix; ArgumentError if the scale is missing."""
     unscaled = call.unit_rows or call.scale is None
     free = {call.scale, "sd"} if unscaled else {"range", "sd", None}
     if not isinstance(scale, str | None) or scale not in free:

@@ -1,4 +1,4 @@
-"""The picture of a result that has none of its own: its estimates with their intervals."""
+"""The default picture of a result: its estimates with their intervals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class DefaultPlot(Result):
     """A result that is drawn as its table of estimates."""
 
-    # What is estimated.
+    # The name of the estimates.
     _estimated: ClassVar[str] = "Estimate"
 
     @property

@@ -27,7 +27,7 @@ COLUMNS: Final = (
     *("estimate", "std_error", "noise_sd", "noise_low", "noise_high"),
     *("conf_low", "conf_high", "statistic", "p_value", "identified"),
 )
-# The attributes of a result that hold these numbers, where it has them.
+# The attributes of a result with these numbers.
 SOURCES: Final = {
     "estimate": "params",
     "std_error": "bse",
@@ -60,7 +60,7 @@ class EstimateTable:
     unit : str
         Unit of the estimates; empty where there is none.
     further_intervals : mapping
-        By the first word of further columns ``_low, _high``, their intervals at a level.
+        Intervals at a level, by the prefix of further columns ``_low, _high``.
     """
 
     keys: pd.DataFrame
@@ -216,7 +216,7 @@ def joined_ends(tables: Sequence[EstimateTable], kind: str) -> Ends:
 
 
 def counted_as(neighbours: Adjacency) -> str:
-    """Return what a release has numbers of: rows, or persons who count as one row each."""
+    """Return what a release counts: rows, or persons who count as one row each."""
     return "persons" if neighbours.counts_persons else "rows"
 
 
@@ -262,14 +262,14 @@ def _floats(values: Any) -> Floats:
 
 # Labels and units of the codebook, as tables show them.
 
-# A choice: what a line has room for; a longer label is cut, and whole in the codebook.
+# A choice: a longer label is truncated; the codebook has it in full.
 MOST = 60
 
 
 def words(name: str, variable: Variable) -> str:
     """Return label and unit on one line, a label of more than 60 characters cut.
 
-    A label that is the name says nothing, and is left out.
+    A label equal to the name is left out.
 
     >>> import dpmodels as dp
     >>> words("age", dp.Numeric(0, 100, label="Age at interview", unit="years"))
@@ -296,8 +296,8 @@ def legend(codebook: Codebook) -> tuple[tuple[str, str], ...]:
 def labelled(table: pd.DataFrame, codebook: Codebook, **names: Iterable[str]) -> pd.DataFrame:
     """Add columns of labels to a tidy table, where any variable has one.
 
-    A keyword names the column and gives what its rows are about, as formulas name it; a column of a
-    category has the label of the category, and what is no variable by itself none.
+    A keyword names the column and gives the variable of each row, as formulas name it; a column of
+    a category gets the label of the category, an expression none.
     """
     label_of = {
         quote(name): variable.label for name, variable in codebook.items() if variable.label

@@ -1,4 +1,4 @@
-"""What every fit of coefficients tells after the fit: post-processing, free of charge."""
+"""Tests, effects and predictions of fitted coefficients: post-processing at no privacy cost."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from dpmodels.results.public_rows import PublicRows, index_of, public_rows, requ
 from dpmodels.typing import Coder, Floats
 
 TYPES: Final = {
-    2: "Type II: each term after all others but those that hold it (marginality), as of R's "
-    "car::Anova.",
-    3: "Type III: the coefficients of each term in the model as it is coded; with interactions "
-    "main effects are those at the reference levels.",
+    2: "Type II: each term given all others except those that contain it (marginality), as in "
+    "R's car::Anova.",
+    3: "Type III: all coefficients of each term as coded; with interactions, main effects are "
+    "those at the reference levels.",
 }
 
 
@@ -53,7 +53,7 @@ class Estimated(Tested):
 
         @property
         def coder(self) -> Coder | None:
-            """Codes rows as terms; None where there are none."""
+            """Codes rows as terms; None without terms."""
 
         @property
         def _link(self) -> Link:
@@ -61,13 +61,13 @@ class Estimated(Tested):
 
         @property
         def _expected(self) -> str:
-            """What the expected response is of, in words."""
+            """The name of the expected response."""
 
         def _response(self, rows: PublicRows) -> Floats:
             """Return the expected response of rows, nan where incomplete."""
 
         def _law(self, method: str) -> CoefficientsLaw:
-            """Return the law about the population's, or refuse what is asked with the reason."""
+            """Return the law about the population's coefficients; NotAvailable without one."""
 
     get_margeff = Refused("is not available: " + NO_ROWS)
 
@@ -89,7 +89,7 @@ class Estimated(Tested):
 
     @property
     def _extra_variables(self) -> tuple[str, ...]:
-        """Variables that are no terms, though the codebook of the call has them."""
+        """Variables of the codebook that are not in the terms."""
         return ()
 
     @cached_property
@@ -111,18 +111,18 @@ class Estimated(Tested):
         Parameters
         ----------
         constraints : str, list of str, array_like or (array_like, array_like)
-            Such as ``"educ = 2 * exper"`` or ``"a = b, c = 0"``; the name of a
-            term, ``"C(sex)"`` or ``"sex"``, for its coefficients being 0; a list of
-            these; a matrix of shape (constraints, parameters) for combinations
-            that are 0; or that matrix and the values they are held against.
+            Such as ``"educ = 2 * exper"`` or ``"a = b, c = 0"``; the name of a term, ``"C(sex)"``
+            or ``"sex"``, for its coefficients being 0; a list of these; a matrix of shape
+            (constraints, parameters) for combinations that are 0; or that matrix and the values to
+            test.
         level : float
             Coverage of the intervals, in (0, 1).
 
         Returns
         -------
         DataFrame
-            ``estimate, value, std_error, statistic, p_value, lower, upper``; `value` is what
-            the combination is held against.
+            ``estimate, value, std_error, statistic, p_value, lower, upper``; `value` is the tested
+            value.
 
         Raises
         ------
@@ -148,9 +148,8 @@ class Estimated(Tested):
         Parameters
         ----------
         typ : {2, 3}
-            Type II, each term after all others but those that hold it: ``a`` of
-            ``a * b`` as if there were no ``a:b``. Or type III, the coefficients of
-            each term in the model as it is coded.
+            Type II, each term given all others except those that contain it: ``a`` of ``a * b`` as
+            if there were no ``a:b``. Or type III, the coefficients of each term as coded.
 
         Returns
         -------
@@ -172,7 +171,7 @@ class Estimated(Tested):
         table = anova(law, self._terms, kind)
         notes = (
             TYPES[kind],
-            "Wald chi2 holds sampling and privacy noise.",
+            "Wald chi2 allows for sampling and privacy noise.",
         )
         return Estimates(self, "Tests of terms", table, notes, test="chi2")
 
@@ -191,8 +190,8 @@ class Estimated(Tested):
         level : float
             Coverage of the intervals, in (0, 1), each by itself.
         clip : bool, default False
-            Whether numbers outside the codebook's bounds are held in them, as the
-            rows of the fit were; else such rows are nan, and a warning counts them.
+            Whether numbers outside the codebook's bounds are clipped to them, as the rows of the
+            fit were; else such rows are nan, and a warning counts them.
 
         Returns
         -------
@@ -223,8 +222,8 @@ class Estimated(Tested):
         newdata : frame, mapping or path
             Rows that are not private, with the variables of the right-hand side.
         clip : bool, default False
-            Whether numbers outside the codebook's bounds are held in them, as the
-            rows of the fit were; else such rows are nan, and a warning counts them.
+            Whether numbers outside the codebook's bounds are clipped to them, as the rows of the
+            fit were; else such rows are nan, and a warning counts them.
 
         Returns
         -------
@@ -246,7 +245,7 @@ class Estimated(Tested):
         return pd.Series(self._response(rows), index_of(newdata), name=self._expected)
 
     def augment(self, newdata: object, level: float = 0.95, *, clip: bool = False) -> pd.DataFrame:
-        """Return public rows with what the model tells of each, as R's broom does.
+        """Return public rows with the model's predictions, as R's broom does.
 
         Parameters
         ----------
@@ -308,7 +307,7 @@ class Estimated(Tested):
         Raises
         ------
         ArgumentError
-            If no row is complete, or a variable is not of the terms.
+            If no row is complete, or a variable is not in the terms.
         NotAvailable
             Without `newdata`, and where there are no standard errors, or no terms.
         """
@@ -321,15 +320,15 @@ class Estimated(Tested):
             names = [name for name in design.variables if not in_steps(design, name)]
             if not names:
                 raise NotAvailable(
-                    "margins() is not available: all numbers of the formula enter in steps, whose "
-                    "slopes are 0; hold predict() of rows against each other"
+                    "margins() is not available: all numbers of the formula enter in steps, "
+                    "whose slopes are 0; compare predict() of rows"
                 )
         else:
             names = variables_named(design, variables)
         table = margins(model, rows.columns, names, coverage)
         notes = (
-            f"Averages over {rows.counted}, taken as they are; errors by the delta method, of "
-            "sampling and privacy noise. dY/dX: for one unit of the number.",
+            f"Averages over {rows.counted}, treated as fixed; delta-method errors of sampling and "
+            "privacy noise. dY/dX: for one unit of the number.",
         )
         return Estimates(
             self, f"Average marginal effects on {self._expected}", table, notes, coverage
@@ -350,9 +349,9 @@ class Estimated(Tested):
             Variables, ``"sex"`` or ``["sex", "region"]``, or ``"sex:region"``. A
             number needs its values in `at`.
         at : mapping, optional
-            Values to hold variables at, ``{"age": 40}``. By default numbers are at
-            the middle of their public range, and other factors are averaged over
-            with equal weights, of the linear predictor.
+            Values to fix variables at, ``{"age": 40}``. By default numbers are at the middle of
+            their public range, and other factors are averaged over with equal weights, of the
+            linear predictor.
         level : float
             Coverage of the intervals, in (0, 1), each by itself.
 
@@ -364,7 +363,7 @@ class Estimated(Tested):
         Raises
         ------
         ArgumentError
-            If a factor is no variable of the terms, or a value not within the codebook.
+            If a factor is not in the terms, or a value not within the codebook.
         NotAvailable
             Where there are no standard errors, or no terms.
         """
@@ -415,7 +414,7 @@ class Estimated(Tested):
         model, coverage = self._fitted("contrasts()"), checked_level(level)
         cells = grid(model, factors, at)
         if len(cells.rows) < 2:
-            raise ArgumentError("contrasts() compares two levels or more; at= holds all at one")
+            raise ArgumentError("contrasts() compares two levels or more; at= fixes all at one")
         ratio = truth("exponentiate", exponentiate)
         table = contrasts(model, cells, how, coverage, ratio=ratio)
         pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else ""
@@ -435,7 +434,7 @@ class Estimated(Tested):
         table = table.assign(conf_low=ends["lower"], conf_high=ends["upper"])
         table = table.drop(INTERCEPT, errors="ignore").reset_index()
         table.loc[table["std_error"].isna(), "estimate"] = np.nan
-        notes = ("Standard errors are of the logarithm; intervals hold sampling and noise.",)
+        notes = ("Standard errors are of the logarithm; intervals allow for sampling and noise.",)
         return Estimates(self, self._link.ratio, exponentiated(table), notes, coverage, ratio=True)
 
 
@@ -450,7 +449,7 @@ def predicted(law: CoefficientsLaw, link: Link, rows: Floats, level: float) -> p
     """
     table = np.full((len(rows), 4), np.nan)
     complete = np.isfinite(rows).all(axis=1)
-    # Equal rows are looked at once.
+    # Equal rows are predicted once.
     unique_rows, inverse = np.unique(rows[complete], axis=0, return_inverse=True)
     identified = law.told(unique_rows)
     predictions = np.full((len(unique_rows), 4), np.nan)

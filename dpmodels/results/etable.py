@@ -1,4 +1,4 @@
-"""Results side by side: a column each, a row what they have in common."""
+"""Results side by side: one column each, with their common rows aligned."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from great_tables import GT
 
 
-# Which results are of one release, and what is known of several: of budgets, and of tables.
+# Notes on results that share a release, on budgets, and on different data.
 
 
 def release_of(fit: Result) -> str:
-    """Return the digest, as tables show it, of the release that a result is of or a part of."""
+    """Return the shortened digest of the release of a result."""
     return origin(fit.release)[:SHOWN]
 
 
 def together(columns: Sequence[Column]) -> dict[str, list[str]]:
-    """Return the names of the results, in the table's words, by their release."""
+    """Return the names of the results by their release."""
     models: dict[str, dict[str, None]] = {}
     for column in columns:
         models.setdefault(release_of(column.result), {})[column.model] = None
@@ -50,10 +50,10 @@ def together(columns: Sequence[Column]) -> dict[str, list[str]]:
 
 
 def accounts(columns: Sequence[Column], ledger: Ledger | None) -> tuple[str, ...]:
-    """Say what was paid once, and what the budgets come to, where a ledger tells."""
+    """Return notes on releases paid once, and on the total of a ledger."""
     releases = together(columns)
     notes = [
-        f"{listed(names)} are of one release, whose budget was paid once."
+        f"{listed(names)} share one release, whose budget was paid once."
         for names in releases.values()
         if len(names) > 1
     ]
@@ -61,8 +61,8 @@ def accounts(columns: Sequence[Column], ledger: Ledger | None) -> tuple[str, ...
         return (*notes, *_of_ledger(releases, ledger))
     if len(releases) > 1:
         notes.append(
-            "Budgets of different releases are not added up here: of releases of one table their "
-            "ledger tells what they come to, etable(..., ledger=)."
+            "Budgets of different releases are not added up here: for releases of one table "
+            "write etable(..., ledger=)."
         )
     return tuple(notes)
 
@@ -81,20 +81,20 @@ def _of_ledger(releases: dict[str, list[str]], ledger: Ledger) -> list[str]:
     if charges:
         listing = ", ".join(map(str, charges))
         notes[0] += (
-            f" Columns here are of {'charge' if len(charges) == 1 else 'charges'} {listing}."
+            f" The columns belong to {'charge' if len(charges) == 1 else 'charges'} {listing}."
         )
     if unlisted:
-        notes.append(f"{listed(unlisted)}: not of this ledger, and in no total here.")
+        notes.append(f"{listed(unlisted)}: not charged to this ledger, and not in its total.")
     return notes
 
 
 def apart(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Say by which public facts the results are of different tables, or read them differently."""
+    """Return notes on public facts by which the results' data or declarations differ."""
     return (*_numbers(columns), *_declarations(columns))
 
 
 def _numbers(columns: Sequence[Column]) -> list[str]:
-    """Compare public numbers of what is counted in the same way."""
+    """Compare public numbers of rows, or of persons."""
     models: dict[tuple[object, str], dict[int, dict[str, None]]] = {}
     for column in columns:
         release = column.result.release
@@ -113,7 +113,7 @@ def _numbers(columns: Sequence[Column]) -> list[str]:
 
 
 def _declarations(columns: Sequence[Column]) -> list[str]:
-    """Compare what codebooks declare of variables of the same name, but for words."""
+    """Compare declared ranges and levels of variables of the same name."""
     models: dict[str, dict[str, dict[str, None]]] = {}
     for column in columns:
         for name, variable in column.result.call.codebook.items():
@@ -124,7 +124,7 @@ def _declarations(columns: Sequence[Column]) -> list[str]:
         + "; ".join(f"{text} in {listed(list(names))}" for text, names in declarations.items())
         + "."
         for name, declarations in models.items()
-        # A number of two values is a category where it is explained as one.
+        # A number of two values may be declared as a category: not a difference.
         if len({declaration.partition(" ")[0] for declaration in declarations})
         == 1
         < len(declarations)
@@ -132,23 +132,23 @@ def _declarations(columns: Sequence[Column]) -> list[str]:
 
 
 def _declared(variable: Variable) -> str:
-    """Return the public range or levels, after what they are."""
+    """Return the public range or levels as text."""
     if isinstance(variable, Categorical | Boolean):
         return f"levels {shorten(', '.join(map(str, variable.levels)))}"
     return f"declared {variable.lower} to {variable.upper}"
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names as a sentence does."""
+    """Join names with commas and a final 'and'."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-# What may stand below an estimate, by the words of tidy().
+# What may stand below an estimate, named as in tidy().
 STATISTICS: Final = ("std_error", "noise_sd", "statistic", "p_value", "noise_int", "conf_int")
 
 
 class Line(NamedTuple):
-    """A row of estimates: what it is one of, its name, and the other ways columns write it."""
+    """A row of estimates: its part of the table, its name, and its spellings in the columns."""
 
     part: str
     name: str
@@ -157,7 +157,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Look:
-    """What of the columns is shown, and how; the words are those of :func:`dpmodels.etable`."""
+    """Options of :func:`dpmodels.etable`: what is shown of the columns, and how."""
 
     title: str
     statistic: tuple[str, ...]
@@ -166,13 +166,13 @@ class Look:
     privacy: bool
     digits: int
     level: float
-    words: Mapping[str, str] | None  # for names; None where the codebooks' stand beside
+    words: Mapping[str, str] | None  # labels of names; None to print those of the codebooks beside
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ETable(Printed):
-    """Results side by side: what they say, laid out anew; nothing is computed of rows.
+    """Results side by side; nothing is computed from rows.
 
     Printing it shows the table, and so does a notebook.
 
@@ -185,7 +185,7 @@ class ETable(Printed):
     look : Look
         How they are shown.
     accounts : tuple of str
-        What is known of the budgets together.
+        Notes on the budgets.
     """
 
     columns: tuple[Column, ...]
@@ -205,15 +205,15 @@ class ETable(Printed):
 
     @property
     def stamp(self) -> str | None:
-        """What the table is stamped with if one of the results is of a simulation."""
+        """The warning on the table if one of the results is of a simulation."""
         return STAMP if self.simulated else None
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a number of the table, in the order of its columns.
 
-        ``model, response, component, part, term, estimate, std_error, noise_sd, statistic,
-        p_value, noise_low, noise_high, conf_low, conf_high, told``: nan where one is missing, and
-        `told` False where noise leaves nothing to be said.
+        ``model, response, component, part, term, estimate, std_error, noise_sd, statistic, p_value,
+        noise_low, noise_high, conf_low, conf_high, told``: nan where one is missing, and `told`
+        False where noise hides the estimate.
         """
         frames = []
         for column in self.columns:
@@ -246,9 +246,9 @@ class ETable(Printed):
         return pd.DataFrame(lines)
 
     def frame(self) -> pd.DataFrame:
-        """Return the table as it is printed: texts, by part and row, and by what is above columns.
+        """Return the printed table as text, by part and row, with spanners above its columns.
 
-        What stands below an estimate has a blank label.
+        Statistics below an estimate have a blank label.
         """
         (section,) = lay_out(self).sections
         part, keys, cells = "", [], []
@@ -307,7 +307,7 @@ class ETable(Printed):
         return "Reading: " + " ".join(f"{listed(names)}: {line}" for line, names in lines)
 
 
-# A table of results side by side as one of great_tables, which escapes what it is given.
+# Conversion to great_tables, which escapes its input.
 
 
 def great_table(report: Report) -> GT:
@@ -349,7 +349,7 @@ def great_table(report: Report) -> GT:
 
 # Components and correlations as columns beside others: a row a variable.
 
-# Columns of one result: a choice, what a page holds.
+# A choice: columns of one result that fit a page.
 SHOWN_COMPONENTS = 10
 LOADINGS = "Loadings"
 
@@ -363,16 +363,14 @@ def _principal(fit: PCAResult, level: float) -> tuple[Column, ...]:
     shares = fit.explained_variance_ratio.to_numpy()
     share_sds = fit.explained_variance_ratio_noise_sd.to_numpy()
     stats = stats_of(fit, nobs=_count_sd(fit))
-    # What has no law of its noise is printed to two digits.
+    # Without a noise distribution, loadings are printed to two digits.
     spread = noise if isinstance(fit.spectrum, Spectrum) else np.full(n_shown, 0.05)
     positions = [j for j in range(n_shown) if readable[j]] or [0]
     hidden = [name for j, name in enumerate(names) if j not in positions]
     remainder = [f"and {fit.ncomp - n_shown} more"] * (fit.ncomp > n_shown)
     note = f"not shown: {', '.join(hidden + remainder)}" if hidden or remainder else ""
     if hidden:
-        note += (
-            ", as noise leaves too little of some to be read" if remainder else ", lost in noise"
-        )
+        note += ", some of them lost in noise" if remainder else ", lost in noise"
     return tuple(
         Column(
             fit,
@@ -411,9 +409,7 @@ def _count_sd(fit: PCAResult | CovResult | CCAResult) -> float:
 @columns_of.register
 def _directions(fit: SubspaceResult, level: float) -> tuple[Column, ...]:
     names, table = component_names(min(fit.ncomp, SHOWN_COMPONENTS)), fit.loadings.to_numpy()
-    notes = (
-        [] if fit.release.ordered else ["only the space that the directions span means anything"]
-    )
+    notes = [] if fit.release.ordered else ["only the space that the directions span is identified"]
     if fit.ncomp > len(names):
         notes.append(f"{fit.ncomp - len(names)} more directions are not shown")
     if caveat := convergence_words(fit.release):
@@ -440,8 +436,8 @@ def _correlations(fit: CovResult, level: float) -> tuple[Column, ...]:
     names = fit.call.names
     if len(names) > SHOWN_COMPONENTS:
         raise ArgumentError(
-            f"correlations of {len(names)} columns have no room beside others: at most {SHOWN}; "
-            "write dp.dp_moments(...) and m.cov('~ a + b') of a few"
+            f"correlations of {len(names)} columns are too many for a table: at most "
+            f"{SHOWN_COMPONENTS}; write dp.dp_moments(...) and m.cov('~ a + b') of a few"
         )
     values, noise = fit.cor.to_numpy(), fit.cor_noise_sd.to_numpy().copy()
     np.fill_diagonal(noise, np.nan)

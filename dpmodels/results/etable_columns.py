@@ -1,4 +1,4 @@
-"""What of a result is a column beside others: numbers by row, and numbers of the whole."""
+"""Results as columns of a table: estimates by row, and statistics of the whole result."""
 
 from __future__ import annotations
 
@@ -43,35 +43,35 @@ ACCEPTED: Final = (
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column: what a result says of each row.
+    """One column: the estimates of a result by row.
 
     Attributes
     ----------
     result : Result
-        What it is of.
+        The result.
     kind : str
         The model in a word or two.
     response : str
-        What is explained or described; empty where nothing is.
+        The response or the described variable; empty without one.
     part : str
         What its rows are.
     cells : DataFrame
-        By row `NUMBERS`, nan where one is missing; ``open``, words in the place of numbers; and
+        By row `NUMBERS`, nan where one is missing; ``open``, text printed instead of numbers; and
         ``spread``, to whose second digit an estimate is printed.
     stats : mapping
-        Numbers of the whole with their noise sds, nan where that is not known and 0 without noise.
+        Statistics of the whole result with their noise sds: nan if not known, 0 without noise.
     component : str
         Which part of the result it is, where that has several columns.
     link : str
-        What the exponential of its coefficients is; empty where that is nothing.
+        The name of its exponentiated coefficients; empty without one.
     form : {"number", "date", "step"}
         How estimates are printed.
     digits : int
         Significant digits of an estimate without a known error.
     note : str
-        What has to be known of it.
+        A note printed below the table.
     head, above, number
-        What stands over it, and which of the results it is of.
+        Its heading, the spanner above, and the index of its result.
     """
 
     result: Result
@@ -92,11 +92,11 @@ class Column:
 
     @property
     def model(self) -> str:
-        """What its result is called."""
+        """The name of its result."""
         return self.above if self.component else self.head
 
     def exponentiated(self) -> Column:
-        """Return the same in ratios; errors by the delta method, tests as they were."""
+        """Return the column as ratios, with delta-method errors and unchanged tests."""
         if not self.link:
             return self
         cells = exponentiated(self.cells)
@@ -109,8 +109,7 @@ class Column:
 def columns_of(result: object, level: float) -> tuple[Column, ...]:
     """Return the columns of a result with intervals of a level; ArgumentError where it has none."""
     raise ArgumentError(
-        f"a {type(result).__name__} has no column to stand beside others; results that have are "
-        f"{ACCEPTED}"
+        f"a {type(result).__name__} cannot be a column of a table; expected {ACCEPTED}"
     )
 
 
@@ -120,7 +119,7 @@ def cells_of(
     identified: Any = True,
     why: str = NOT_IDENTIFIED,
 ) -> pd.DataFrame:
-    """Return numbers by row, and words where they tell nothing."""
+    """Return numbers by row, and the reason where they are not identified."""
     index = pd.Index(np.array(names, dtype=object), name="term")
     arrays = {name: np.asarray(values, dtype=np.float64) for name, values in numbers.items()}
     table = pd.DataFrame(arrays, index=index).reindex(columns=[*NUMBERS, "spread"])
@@ -134,7 +133,7 @@ def cells_of(
 
 
 def stats_of(result: Result, **sds: float) -> dict[str, tuple[object, float]]:
-    """Return what glance() says besides the release, with noise sds where they are known."""
+    """Return the columns of glance() besides the release, with noise sds where known."""
     line = result.glance().iloc[0].to_dict()
     of_release = release_row(result.release)
     stats = {str(name): value for name, value in line.items() if name not in of_release}
@@ -179,7 +178,7 @@ def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
         numbers, note = _as_released(fit, table), fit.why_not
         if fit.release.curvature is None:
             identified, digits = np.ones_like(identified), 1
-            note = f"as released, pulled by a ridge, without standard errors: {note}"
+            note = f"as released, shrunk by a ridge, without standard errors: {note}"
     cells = cells_of(list(table["term"]), numbers, identified)
     return (
         Column(
@@ -236,7 +235,7 @@ def _as_released(fit: GLMResult | SVMResult, table: pd.DataFrame) -> dict[str, o
 
 
 def _modelled(call: Any) -> str:
-    """Return the response, and which of its levels is modelled where they are no 0 and 1."""
+    """Return the response, with the modelled level unless the levels are 0 and 1."""
     level = LEVEL.fullmatch(call.response)
     if level is None or not call.levels:
         return str(call.response)
@@ -248,7 +247,7 @@ def _modelled(call: Any) -> str:
 def _vectors(fit: SVMResult, level: float) -> tuple[Column, ...]:
     table = fit.tidy()
     cells = cells_of(list(table["term"]), _as_released(fit, table))
-    note = "coefficients of a classifier, pulled towards 0 by a ridge; they have no standard errors"
+    note = "coefficients of a classifier, shrunk towards 0 by a ridge; they have no standard errors"
     return (
         Column(
             fit, "SVM", _modelled(fit.call), COEFFICIENTS, cells, stats_of(fit), digits=1, note=note
@@ -327,7 +326,7 @@ def _shares(fit: SurveyResult, level: float) -> tuple[Column, ...]:
     )
 
 
-# Rows of results side by side: merged in the order seen, chosen by name, and put in words.
+# Rows of the table: merged in order of appearance, chosen by pattern, and labelled.
 
 TIMES: Final = " × "
 LEVEL: Final = re.compile(r"(?P<factor>.+?)\[(?:T\.)?(?P<level>.*)\]", re.DOTALL)
@@ -352,9 +351,9 @@ def factors(term: str) -> tuple[str, ...]:
 
 
 def merged(columns: Iterable[Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Return names in the order first seen, an intercept first, each by what it is a product of.
+    """Return names in order of appearance, an intercept first, with their spellings.
 
-    Products in another order are the same; the value holds all the ways a name is written.
+    Products of the same factors in another order are the same name.
     """
     spellings: dict[tuple[str, ...], dict[str, None]] = {}
     for names in columns:
@@ -366,9 +365,9 @@ def merged(columns: Iterable[Sequence[str]]) -> dict[str, tuple[str, ...]]:
 
 
 def chosen(names: Sequence[str], keep: Sequence[str], drop: Sequence[str]) -> list[str]:
-    """Return the names that are kept, in the order of `keep`, less those dropped.
+    """Return the names that match `keep`, in its order, less those that match `drop`.
 
-    ArgumentError where a pattern is no regular expression or meets no name.
+    ArgumentError where a pattern is not a regular expression or matches no name.
     """
     selected = list(names)
     if keep:
@@ -383,30 +382,30 @@ def chosen(names: Sequence[str], keep: Sequence[str], drop: Sequence[str]) -> li
 
 
 def _met(argument: str, pattern: str, names: Sequence[str]) -> list[str]:
-    """Return the one name that is the pattern, or else those it is found in."""
+    """Return the name equal to the pattern, or else those that it matches."""
     if pattern in names:
         return [pattern]
     try:
         matches = [name for name in names if re.search(pattern, name)]
     except re.error as error:
         raise ArgumentError(
-            f"{argument}={said(pattern)} is no row and no regular expression ({error}); write one "
-            f"of {shorten(', '.join(names), 200)}"
+            f"{argument}={said(pattern)} is not a row or a regular expression ({error}); write "
+            f"one of {shorten(', '.join(names), 200)}"
         ) from None
     if not matches:
         raise ArgumentError(
-            f"{argument}={said(pattern)} meets no row; the rows are "
+            f"{argument}={said(pattern)} matches no row; the rows are "
             f"{shorten(', '.join(names), 200)}"
         )
     return matches
 
 
 def worded(term: str, words: Mapping[str, str]) -> str:
-    """Put a name in words: of itself, or of the variables that it is made of.
+    """Return the label of a name, or a name with the labels of its variables.
 
-    >>> told = {"age": "Age", "sex": "Sex"}
-    >>> worded("age:sex[F]", told), worded("log(age)", told), worded("agent", told)
-    ('Age × Sex: F', 'log(Age)', 'agent')
+    >>> labels = {"age": "Age", "sex": "Sex"}
+    >>> worded("age:sex[F]", labels), worded("log(age)", labels), worded("agent", labels) ('Age ×
+    Sex: F', 'log(Age)', 'agent')
     """
     return (
         words[term]
@@ -426,13 +425,13 @@ def _word(factor: str, words: Mapping[str, str]) -> str:
     return names_pattern.sub(lambda match: words[match[0]], factor)
 
 
-# Coefficients as a mechanism released them, and the noise that is theirs alone.
+# Released coefficients and their noise.
 
 
 def released_noise(call: CoefficientsCall, release: CoefficientsRelease) -> Floats | None:
-    """Return the noise sds of coefficients about those that the ridge gives these rows.
+    """Return the noise sds of released coefficients about the ridge estimate on these rows.
 
-    In own units, shape (coefficients,); None where the noise has no known law by itself.
+    In own units, shape (coefficients,); None without a known distribution of the noise.
     """
     if release.gradient is not None or math.isnan(release.coefficient_sd):
         return None
