@@ -35,14 +35,12 @@ class GLMResult(Estimated):
 
     Notes
     -----
-    Where curvature was bought and stands clear of its noise along some way,
-    what is known of the gradient, as the ridge's pull, is taken off the
-    coefficients, and there are standard errors of those that are identified:
-    where the curvature is less than five times its noise, intervals and tests
-    are by inversion of the score, not coefficient ± 1.96 standard errors.
-    Errors and intervals of other coefficients are nan; where none is
-    identified the coefficients are as released, and whatever needs more raises
-    ``NotAvailable`` with the reason.
+    Where curvature was bought and exceeds its noise in some direction, known parts of the gradient,
+    such as the ridge's pull, are removed from the coefficients, and identified ones have standard
+    errors: where the curvature is less than five times its noise, intervals and tests invert the
+    score, and are not coefficient ± 1.96 standard errors. Errors and intervals of other
+    coefficients are nan; where none is identified the coefficients are as released, and methods
+    that need more raise ``NotAvailable`` with the reason.
     """
 
     call: CoefficientsCall
@@ -56,7 +54,7 @@ class GLMResult(Estimated):
 
     @property
     def sandwich(self) -> Sandwich | None:
-        """Estimate and covariances in units of the ball, None where there are none."""
+        """Estimate and covariances in units of the ball, None if not available."""
         return self.linear.sandwich
 
     @property
@@ -66,7 +64,7 @@ class GLMResult(Estimated):
 
     @property
     def identified(self) -> pd.Series[bool]:
-        """Of which coefficients noise leaves the size open on no side."""
+        """Which coefficients have finite 95 % intervals."""
         index = pd.Index(self.call.names, name="term")
         return pd.Series(self.linear.identified, index=index, name="identified")
 
@@ -77,7 +75,7 @@ class GLMResult(Estimated):
 
     @property
     def params_released(self) -> pd.Series[float]:
-        """Coefficients as released, pulled by the ridge towards a constant alone."""
+        """Coefficients as released, shrunk by the ridge towards the constant-only model."""
         matrix = self.linear.scaled_call.matrix
         return self._series(matrix @ self.release.coefficients, "params_released")
 
@@ -93,12 +91,12 @@ class GLMResult(Estimated):
 
     @property
     def bse_sampling(self) -> pd.Series[float]:
-        """Standard errors that there would be without privacy noise."""
+        """Standard errors without privacy noise."""
         return self._sds(self._law("bse_sampling").ball_law.sampling_root, "bse_sampling")
 
     @property
     def tvalues(self) -> pd.Series[float]:
-        """Distances from 0 in standard errors, of normal law about the truth."""
+        """Distances from 0 in standard errors, normally distributed about the truth."""
         law, ones = self._law("tvalues"), np.eye(len(self.call.names))
         return self._series(law.roots(ones, 0 * ones[0]), "tvalues")
 
@@ -109,10 +107,9 @@ class GLMResult(Estimated):
 
     @property
     def noise_least(self) -> pd.Series[float]:
-        """Standard deviations that the noise of released coefficients has at the least.
+        """Lower bounds on the noise standard deviations of the released coefficients.
 
-        By the bought curvature and its noise, or by the public number of rows;
-        nan where neither is there.
+        From the bought curvature and its noise, or the public number of rows; nan without either.
         """
         n_public = self.release.rows
         max_curvature = (
@@ -177,7 +174,7 @@ class GLMResult(Estimated):
         exponentiate: bool = False,
         caption: bool = True,
     ) -> Axes:
-        """Draw the coefficients, or odds or rate ratios: words are those of :func:`dp.coefplot`."""
+        """Draw the coefficients, or odds or rate ratios: parameters as in :func:`dp.coefplot`."""
         from dpmodels.results.coefficient_plot import coefplot
 
         self._law("plot()")
@@ -196,8 +193,8 @@ class GLMResult(Estimated):
         newdata : frame
             Public rows with the variables of the right-hand side.
         clip : bool, default False
-            Whether numbers outside the codebook's bounds are held in them, as the
-            rows of the fit were; else such rows are nan, and a warning counts them.
+            Whether numbers outside the codebook's bounds are clipped to them, as the rows of the
+            fit were; else such rows are nan, and a warning counts them.
 
         Returns
         -------
@@ -256,13 +253,13 @@ class GLMResult(Estimated):
 
 # A generalised linear model read from a release: estimates and laws in the columns' own units.
 
-# Mechanisms that buy what intervals are made from.
+# Mechanisms that can buy the curvature that intervals need.
 BUYERS = ("objective", "gradients")
 
 
 @dataclass(frozen=True)
 class CoefficientsFit:
-    """Coefficients with the law that bought curvature gives them; nan where it gives none."""
+    """Coefficients with the errors that bought curvature gives them; nan without."""
 
     call: CoefficientsCall
     release: CoefficientsRelease
@@ -274,14 +271,14 @@ class CoefficientsFit:
 
     @cached_property
     def scaled_call(self) -> CoefficientsCall:
-        """The call in the units of the ball that the rows were read in."""
+        """The call in the units of the ball that the rows were clipped to."""
         return self.call.held_in(self.release.ball)
 
     @cached_property
     def matrix(self) -> Floats:
-        """What turns released coefficients into those of the coded columns in their own units.
+        """Matrix from released coefficients to those of the coded columns in their own units.
 
-        Of several levels released contrasts, into those against the reference, level by level.
+        For several levels, from released contrasts to those with the reference, level by level.
         """
         matrix = self.scaled_call.matrix
         if self.call.blocks == 1:
@@ -290,7 +287,7 @@ class CoefficientsFit:
 
     @cached_property
     def _levelled(self) -> NDArray[np.bool_]:
-        """Of which coefficients the levels are told from noise; all, but of several levels."""
+        """Which coefficients have detected levels; all of them, unless there are several levels."""
         fit, curvature, blocks = self.sandwich, self.release.curvature, self.call.blocks
         if blocks == 1 or fit is None or curvature is None:
             return np.ones(len(self.matrix), dtype=bool)
@@ -299,21 +296,20 @@ class CoefficientsFit:
 
     @cached_property
     def sandwich(self) -> Sandwich | None:
-        """Estimate and covariances in units of the ball, None where there are none."""
+        """Estimate and covariances in units of the ball, None if not available."""
         return sandwich(self.release)
 
     @cached_property
     def _searched(self) -> dict[tuple[bytes, float, bool], tuple[float, float]]:
-        """Ends of intervals, which are searched for once."""
+        """Cache of the ends of intervals."""
         return {}
 
     @cached_property
     def _open(self) -> list[str]:
-        """Numbers whose curvature may be noise alone.
+        """Numeric terms whose curvature may be noise alone.
 
-        Those of levels are of ordinary size where no row shows them. That of a number is as
-        large, in units of its range, as the range is wide, and moves all others by what is not
-        known of it.
+        An unidentified coefficient of a level has ordinary size. That of a number can be as large
+        as its declared range is wide, and then affects all others.
         """
         if self.sandwich is None:
             return []
@@ -325,13 +321,13 @@ class CoefficientsFit:
 
     @property
     def _lawful(self) -> bool:
-        """Whether there is a law at all."""
+        """Whether standard errors are available."""
         return self.sandwich is not None and self.sandwich.far <= FAR and not self._open
 
     def ends(self, directions: Floats, level: float, *, full: bool = True) -> Floats:
-        """Return intervals for the population or for the rows' own, shape (combinations, 2).
+        """Return intervals for the population or for these rows, shape (combinations, 2).
 
-        nan where the population's are open, which hold the others.
+        nan where the population's are infinite, since they contain those of the rows.
         """
         ends = np.full((len(directions), 2), math.nan)
         if self._lawful:
@@ -355,12 +351,12 @@ class CoefficientsFit:
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
-        """Of which coefficients noise leaves the size open on no side, shape (coefficients,)."""
+        """Which coefficients have finite 95 % intervals, shape (coefficients,)."""
         return self.told(np.eye(len(self.matrix)))
 
     @cached_property
     def params(self) -> Floats:
-        """The estimate in own units; as released where nothing of it is identified."""
+        """The estimate in own units; as released where no coefficient is identified."""
         fit = self.sandwich
         is_identified = fit is not None and self.identified.any()
         ball = fit.estimate if fit is not None and is_identified else self.release.coefficients
@@ -368,7 +364,7 @@ class CoefficientsFit:
 
     @property
     def ball_law(self) -> Sandwich:
-        """The law in units of the ball, of a fit that has one."""
+        """The sandwich in units of the ball, of a fit that has one."""
         assert self.sandwich is not None
         return self.sandwich
 
@@ -383,7 +379,7 @@ class CoefficientsFit:
         return np.asarray(self.root @ self.root.T)
 
     def told(self, directions: Floats) -> NDArray[np.bool_]:
-        """Return which combinations have an interval of 95 % with ends."""
+        """Return which combinations have finite 95 % intervals."""
         return np.asarray(np.isfinite(self.ends(directions, 0.95)).all(axis=1))
 
     def intervals(self, directions: Floats, level: float) -> Floats:
@@ -405,11 +401,11 @@ class CoefficientsFit:
         return np.array(roots)
 
     def distance(self, conditions: Floats, values: Floats) -> float:
-        """Return how far conditions are, to hold against χ²."""
+        """Return the Wald distance of conditions, to compare with χ²."""
         return self.ball_law.distance(conditions @ self.matrix, values)
 
     def require_law(self, method: str) -> CoefficientsFit:
-        """Return the fit, or refuse what needs standard errors with the reason."""
+        """Return the fit, or raise NotAvailable without standard errors."""
         if not self.identified.any():
             raise NotAvailable(f"{method} is not available: {self.why_not}")
         return self
@@ -421,31 +417,30 @@ class CoefficientsFit:
             return ""
         if self.sandwich is not None and self.sandwich.far > FAR:
             return (
-                "not identified at this budget: the noise in the linear predictor is so large that "
-                "its errors do not add up; a larger budget, more rows or fewer terms are needed"
+                "not identified at this budget: the noise in the linear predictor is too large "
+                "for standard errors; use a larger budget, more rows or fewer terms"
             )
         if self._open:
-            merged = ", or rare levels of the response merged," * (self.call.blocks > 1)
+            merged = ", or merge rare levels of the response" * (self.call.blocks > 1)
             return (
                 "not identified at this budget: noise swamps the curvature of "
-                f"{shorten(', '.join(self._open))}, whose part in the other coefficients is not "
-                f"known; narrower bounds, a larger budget, more rows or fewer terms{merged} are "
-                "needed"
+                f"{shorten(', '.join(self._open))}, which affects the other coefficients; use "
+                f"narrower bounds, a larger budget, more rows or fewer terms{merged}"
             )
         if self.release.curvature is not None:
             return (
-                "not identified at this budget: the curvature bought for it does not stand clear "
-                "of its noise; a larger budget, more rows, fewer terms, or levels that the terms "
-                "do not separate are needed"
+                "not identified at this budget: the bought curvature does not exceed its noise; "
+                "use a larger budget, more rows, fewer terms, or levels that the terms do not "
+                "separate"
             )
         if self.release.card.name in BUYERS:
-            return "no share of the budget was spent on it: fit with inference=True"
+            return "no share of the budget was spent on standard errors: fit with inference=True"
         return (
-            f'mechanism="{self.release.card.name}" has no intervals that are known to cover: fit '
-            'with mechanism="objective" or "gradients"'
+            f'mechanism="{self.release.card.name}" has no intervals with known coverage: fit with '
+            'mechanism="objective" or "gradients"'
         )
 
 
 def _is_number(name: str) -> bool:
-    """Whether a coefficient is of a number, or of one within levels, by its name."""
+    """Whether a coefficient is of a number, possibly within levels, by its name."""
     return any("[" not in part for part in name.split(":"))

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 WELCH: Final = (
-    "{}: variances of groups may differ (Welch); privacy noise is counted in, with a variance that "
-    "is known, so that there may be more df than rows."
+    "{}: Welch's test, with unequal variances. It allows for privacy noise, whose variance is "
+    "known, so df may exceed the number of rows."
 )
 
 
@@ -40,7 +40,7 @@ class GroupedResult(Result):
 
     Notes
     -----
-    A group whose rows cannot be told from none has nan for its number.
+    A group whose number of rows is not distinguished from 0 has nan as its estimate.
     """
 
     call: DescribedCall
@@ -65,7 +65,7 @@ class GroupedResult(Result):
 
         @property
         def params(self) -> pd.Series[float]:
-            """What was asked, by group."""
+            """The estimates by group."""
 
         def _sds(self) -> tuple[Floats, Floats]:
             """Return the sds by privacy noise and by sampling, each of shape (groups,)."""
@@ -121,7 +121,7 @@ class GroupedResult(Result):
         return unit_of(self.call.codebook, self._facts.variable)
 
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
-        """Draw what was asked by group, with both intervals.
+        """Draw the estimates by group, with both intervals.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class GroupedResult(Result):
             axes.xaxis_date()
         return axes
 
-    # What `params` are called, and whether they are days where what is measured is.
+    # The name of `params`, and whether they are dates where the measured variable is.
     _called: ClassVar[str]
     _dated: ClassVar[bool] = False
 
@@ -171,13 +171,12 @@ class MeanResult(GroupedResult):
 
     Notes
     -----
-    All is in the unit of the measured number and indexed by group. A group
-    whose rows cannot be told from none has nan for a mean, and the whole
-    range for its intervals. :meth:`conf_int` gives Fieller's intervals: honest
-    where the number of rows is noisy. Their sampling part is normal, by the
-    central limit theorem. Clipping bias is in no interval: where the rows were
-    held in a range that was found first, ``release.held``, the means are those
-    of the held rows.
+    All is in the unit of the measured number and indexed by group. A group whose number of rows is
+    not distinguished from 0 has nan as its mean, and the whole range as its intervals.
+    :meth:`conf_int` gives Fieller's intervals, which are valid where the number of rows is noisy.
+    Their sampling part is normal, by the central limit theorem. No interval covers clipping bias:
+    where the rows were clipped to a range that was found first, ``release.held``, the means are
+    those of the clipped rows.
     """
 
     _called = "Mean"
@@ -222,19 +221,19 @@ class MeanResult(GroupedResult):
         how, coverage = word("adjust", adjust, tuple(ADJUSTMENTS)), checked_level(level)
         table = pairs_of_means(self._moments, self._facts, how, coverage)
         pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else ""
-        variances = "Variances of groups may differ; errors of sampling and noise."
+        variances = "Unequal variances; errors of sampling and noise."
         notes = (f"{pairs} {variances}".strip(),)
         title = f"Contrasts of means of {self._facts.variable}"
         return Estimates(self, title, table, notes, coverage, test="t")
 
     def anova(self) -> Estimates:
-        """Test whether all groups have equal means: one-way, by Welch's test with the noise in it.
+        """Test whether all groups have equal means: one-way, by Welch's test, allowing for noise.
 
         Returns
         -------
         Estimates
-            One row, ``term, statistic, df, df_resid, p_value, ngroups``: an F, or the t of
-            two groups; nan where fewer than two groups are told from none.
+            One row, ``term, statistic, df, df_resid, p_value, ngroups``: an F, or the t of two
+            groups; nan where fewer than two groups are distinguished from empty ones.
 
         Raises
         ------
@@ -255,11 +254,10 @@ class VarResult(GroupedResult):
 
     Notes
     -----
-    In squared units of the measured number, with divisor n - 1. A group whose
-    rows cannot be told from none has nan for a variance. :meth:`conf_int`
-    assumes no normal rows: the sampling error comes from the private fourth
-    moment. As without privacy, thousands of rows are needed where the number
-    is very skewed.
+    In squared units of the measured number, with divisor n - 1. A group whose number of rows is not
+    distinguished from 0 has nan as its variance. :meth:`conf_int` does not assume normal rows: the
+    sampling error comes from the private fourth moment. As without privacy, thousands of rows are
+    needed where the number is very skewed.
     """
 
     _called = "Variance"
@@ -288,7 +286,7 @@ class VarResult(GroupedResult):
         return square * low, square * high
 
 
-# Means of groups held against each other: post-processing of one release.
+# Comparisons of group means: post-processing of one release.
 
 # A choice: each pair is a search for a p-value and for the ends of an interval.
 MOST_PAIRS = 1_000
@@ -302,8 +300,8 @@ def pairs_of_means(
     pairs = list(combinations(range(len(labels)), 2))
     if not 0 < len(pairs) <= MOST_PAIRS:
         raise NotAvailable(
-            f"contrasts() compares up to {MOST_PAIRS:,} pairs of groups, and here are "
-            f"{len(pairs):,}: write 'y ~ group' with a factor of fewer levels, or 2 and more"
+            f"contrasts() compares up to {MOST_PAIRS:,} pairs of groups, and there are "
+            f"{len(pairs):,}: write 'y ~ group' with a factor of fewer levels, but at least 2"
         )
     pair_level = simultaneous(level, len(pairs), adjust)
     rows = []
@@ -328,7 +326,7 @@ def pairs_of_means(
 
 
 def one_way(moments: GroupMoments, facts: TableCall) -> tuple[pd.DataFrame, str, str]:
-    """Return the test of equal means as one row, what its statistic is, and why there is none."""
+    """Return the test of equal means as one row, its statistic, and the reason if missing."""
     test = equal_means(moments)
     line = {
         "term": ":".join(facts.factors),
@@ -355,9 +353,9 @@ class TTestResult(Tested):
 
     Notes
     -----
-    The difference is the first level's mean less the second's. Its standard
-    error holds noise and sampling, with unequal variances; the p-value is that
-    of the law of both together. Intervals have one row, of the name `term`.
+    The difference is the first level's mean less the second's. Its standard error allows for noise
+    and sampling, with unequal variances; the p-value uses their joint distribution. Intervals have
+    one row, named `term`.
     """
 
     call: DescribedCall
@@ -440,9 +438,9 @@ class TTestResult(Tested):
         return estimate_table(self, index, labels=tests, unit=unit, statistic=self.tvalue)
 
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
-        """Draw the difference, or the mean, with both intervals and what it is held against.
+        """Draw the difference, or the mean, with both intervals and the tested value.
 
-        Words are those of :meth:`MeanResult.plot`, which draws the means: ``means.plot()``.
+        Parameters are those of :meth:`MeanResult.plot`; ``means.plot()`` draws the means.
         """
         from dpmodels.plots.coefficients import Intervals, coefficients
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-# What a picture has room for: a choice.
+# A choice: bars that a picture shows.
 MAX_BARS = 200
 
 
@@ -62,15 +62,15 @@ class HistResult(Result):
 
     @property
     def table(self) -> TableResult:
-        """The same as a table of counts, made whole without regard to the order of the bins.
+        """The counts as a table, rounded without regard to the order of the bins.
 
         NotAvailable where sums of bins were released.
         """
         if isinstance(self.release, CountsRelease):
             return self._derive(TableResult, "table")
         raise NotAvailable(
-            f"table is not available: {self.release.card.name!r} released sums of bins, which are "
-            "no table of independent counts; write counts, released or tidy()"
+            f"table is not available: {self.release.card.name!r} released sums of bins, not "
+            "independent counts; write counts, released or tidy()"
         )
 
     derivations: ClassVar = {"table": lambda self: Derivation(self.call, TableResult)}
@@ -219,15 +219,14 @@ class HistResult(Result):
         Raises
         ------
         ArgumentError
-            For ranges that are reversed, of no width or outside the breaks, and for what is no
-            number or day.
+            For ranges that are reversed, of no width or outside the breaks, and for values that are
+            not numbers or days.
 
         Notes
         -----
-        What is as near to a break as the names of the bins are is that break, unless both ends are
-        near to the same. Within a bin rows
-        are taken to lie evenly; an interval does not: it is widened to hold all and none of the
-        rows of a bin that a range ends in.
+        An end within rounding of a break, as bin names round, is moved to it, unless both ends are
+        near the same break. Rows are assumed to lie evenly within a bin; intervals do not rely on
+        it: they allow for all and none of the rows of a bin that a range ends in.
 
         Examples
         --------

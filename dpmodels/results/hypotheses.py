@@ -91,7 +91,7 @@ def _statistic(law: CoefficientsLaw, matrix: Floats, values: Floats) -> float:
 
 
 def _marginal(law: CoefficientsLaw, terms: Terms, term: str) -> Floats:
-    """Return the coefficients of a term as they would be without the terms that hold it.
+    """Return the coefficients of a term as they would be without the terms that contain it.
 
     With V the covariance, t its coefficients and r those of the terms above: ``t - V_tr V_rr⁻¹ r``
     is uncorrelated with r, so it is the generalised least squares estimate of t where r is 0, and
@@ -189,7 +189,7 @@ def _numbers(constraints: object) -> tuple[Floats, Floats]:
     except (TypeError, ValueError):
         raise ArgumentError(
             f"constraints={said(constraints)}: expected text such as 'a = 0', a matrix of numbers "
-            "with one column a coefficient, or that matrix and the values it is held against"
+            "with one column a coefficient, or that matrix and the values to test"
         ) from None
     return matrix, values
 
@@ -203,7 +203,7 @@ class Terms:
 
     design: Design
     names: tuple[str, ...]  # of all coefficients, the intercept first where there is one
-    predictors: int = 1  # that have all of these, one after the other: of several levels several
+    predictors: int = 1  # linear predictors, each with all of these: one a level of a multinomial
 
     @cached_property
     def factors(self) -> dict[str, tuple[str, ...]]:
@@ -224,21 +224,21 @@ class Terms:
         }
 
     def matrix(self, *terms: str) -> Floats:
-        """Return which coefficients terms have, one a row, shape (theirs, coefficients)."""
+        """Return selectors of terms' coefficients, one a row, shape (selected, coefficients)."""
         positions = [self.names.index(name) for term in terms for name in self.columns[term]]
         selection = np.eye(len(self.names))[positions]
         return np.asarray(np.kron(np.eye(self.predictors), selection), dtype=np.float64)
 
     def above(self, term: str) -> list[str]:
-        """Return the terms that hold a term: those with all of its factors and more."""
+        """Return the terms that contain a term: those with all of its factors and more."""
         term_factors = set(self.factors[term])
         return [name for name, factors in self.factors.items() if term_factors < set(factors)]
 
     def named(self, text: str) -> str | None:
-        """Return the term that a name means, None where it is of none.
+        """Return the term that a name refers to, None without one.
 
-        A term as it is written, its factors in any order; or a variable that one main effect alone
-        is of, as ``sex`` where the formula has ``C(sex)``.
+        Either a term, its factors in any order; or a variable with a single main effect, as ``sex``
+        where the formula has ``C(sex)``.
         """
         parts = sorted(part.strip() for part in text.split(":"))
         for term, factors in self.factors.items():

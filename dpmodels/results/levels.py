@@ -22,7 +22,7 @@ from dpmodels.variables import Categorical
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# So many levels make a category.
+# The smallest number of levels of a category.
 FEWEST = 2
 
 
@@ -33,13 +33,13 @@ class LevelsResult(Result):
     Parameters
     ----------
     declared : Codebook
-        The codebook that was given; empty where none was.
+        The given codebook; empty without one.
 
     Notes
     -----
-    :meth:`noise_int` is of the exact counts of these rows, given that the level
-    was released: rare levels are released for their noise, which the interval
-    knows of. Each is by itself, on the exact law of the noise.
+    :meth:`noise_int` covers the exact counts of these rows, conditional on the release of the
+    level: rare levels are released only if their noise is large. Each interval is by itself, from
+    the exact distribution of the noise.
     """
 
     call: DescribedCall
@@ -73,7 +73,7 @@ class LevelsResult(Result):
 
     @property
     def unit(self) -> int:
-        """How many of the release's rows one is here: of persons the places they have."""
+        """Rows of the release per counted unit: for persons, their maximum number of rows."""
         adjacency = self.release.adjacency
         return adjacency.places if adjacency.counts_persons else 1
 
@@ -81,7 +81,7 @@ class LevelsResult(Result):
     def codebook(self) -> Codebook:
         """The given codebook with the levels that were found; public from now on.
 
-        A variable with fewer than two is left as it was given, or out.
+        A variable with fewer than two keeps its declaration, or is left out.
         """
         variables = {
             name: self._category(name, levels)
@@ -97,7 +97,7 @@ class LevelsResult(Result):
         return Categorical(levels, label="" if before is None else before.label)
 
     def found_with(self, probability: float = 0.95) -> int:
-        """Return the least number of rows with which a level is found with a probability.
+        """Return the smallest number of rows at which a level is found with a probability.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class LevelsResult(Result):
         Returns
         -------
         int
-            A public number, which no row has a part in.
+            A public number, which does not depend on the rows.
         """
         checked = share("probability", probability, ", such as 0.95")
         return math.ceil(found_with(checked, self.release.scale, self.release.most) / self.unit)
@@ -143,7 +143,7 @@ class LevelsResult(Result):
         Raises
         ------
         ArgumentError
-            If it is none of the variables.
+            If it is not one of the variables.
         NotAvailable
             If no level of it was found.
         """

@@ -30,12 +30,10 @@ from dpmodels.results.call import INTERCEPT, MomentsCall
 from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
 
-# How columns are called in tables.
-
 
 @dataclass(frozen=True)
 class LinearModel:
-    """What is asked of the moments besides their columns, of which the last is the response."""
+    """Options of a regression on moments, whose last column is the response."""
 
     intercept: bool
     weights: str | None = None
@@ -61,7 +59,7 @@ class LinearFit:
 
     @cached_property
     def equations(self) -> NormalEquations:
-        """The equations as released, with noise of known law, held to what is public of columns."""
+        """The equations as released, with their noise, subject to public facts of the columns."""
         release, call = self.release, self.call
         return released_equations(
             release,
@@ -77,7 +75,7 @@ class LinearFit:
 
     @cached_property
     def solved(self) -> NormalEquations:
-        """The equations with what the mechanism put on the moments, if anything."""
+        """The equations with what the mechanism added to the moments, if anything."""
         return solved(self.equations, self.release, self.call.row_norm)
 
     @cached_property
@@ -104,7 +102,7 @@ class LinearFit:
 
     @property
     def unit(self) -> float:
-        """What the equations' response is 1 of."""
+        """The unit of the equations' response."""
         return float(self.call.divisor[-1] / self._even[-1, -1])
 
     @property
@@ -115,7 +113,7 @@ class LinearFit:
 
     @property
     def nobs(self) -> float:
-        """Rows that take part: complete ones as released, or with weights the public number."""
+        """Rows used: complete ones as released, or with weights the public number."""
         n_public = math.inf if self.release.rows is None else float(self.release.rows)
         if self.model.weights is not None:
             return n_public if math.isfinite(n_public) else math.nan
@@ -133,9 +131,9 @@ class LinearFit:
 
     @property
     def sampled(self) -> bool:
-        """Whether the covariance of sampling is known: by the number of rows, or as it was bought.
+        """Whether the sampling covariance is known, from the number of rows or as bought.
 
-        The variance of all residuals takes the number of rows.
+        A common variance of the residuals needs the number of rows.
         """
         return self.release.meat is not None or not math.isnan(self.freedom)
 
@@ -159,13 +157,13 @@ class LinearFit:
         correction = 1.0 if math.isnan(self.freedom) else self.nobs / self.freedom
         equations = self.equations
         squares = filling(self.release.meat, equations.noise_in_score(self.theta) + equations.pull)
-        # Squares of persons' scores have in them how alike their rows are.
+        # Squares of persons' scores include the correlation of their rows.
         correction *= effect if self.release.meat.person is None else 1
         return LeastSquares(self._law_equations, 1.0, correction * squares)
 
     @property
     def _law_equations(self) -> NormalEquations:
-        """The equations that laws are of: where noise hides a direction, with that held."""
+        """The equations for inference, with directions that noise hides restricted."""
         equations = self.equations
         return equations if equations.strength >= WEAK else equations.held
 
@@ -199,8 +197,7 @@ class LinearFit:
     def full_ends(self, level: float) -> Floats:
         """Return the confidence interval of each parameter, shape (parameters, 2).
 
-        What noise alone leaves open sampling leaves open too: it holds the
-        noise interval.
+        It contains the noise interval, and is infinite where that is.
         """
         law = self.full_law
         if ("full", level) not in self._interval_cache:
@@ -215,7 +212,7 @@ class LinearFit:
 
     @cached_property
     def _interval_cache(self) -> dict[tuple[str, float], Floats]:
-        """Ends of intervals, that are searched for once."""
+        """Cache of the ends of intervals."""
         return {}
 
     def roots(self, law: LeastSquares, directions: Floats, values: Floats) -> Floats:
@@ -241,13 +238,13 @@ class LinearFit:
         )
 
     def distance(self, law: LeastSquares, conditions: Floats, values: Floats) -> float:
-        """Return how far ``conditions · params = values`` is from the data, to hold against χ²."""
+        """Return how far ``conditions · params = values`` is from the data, to compare with χ²."""
         matrix, shift = self.to_units
         return law.distance_to(conditions @ matrix, values - conditions @ shift)
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
-        """Which parameters have a noise interval of 95 % with ends, shape (parameters,)."""
+        """Which parameters have a finite 95 % noise interval, shape (parameters,)."""
         return np.asarray(np.isfinite(self.noise_ends(0.95)).all(axis=1))
 
     def slopes_test(self) -> tuple[float, float, float]:
@@ -265,7 +262,7 @@ class LinearFit:
 
     @property
     def _heaviest(self) -> float:
-        """The weight that rows of full length have: they are weighted by shares of it."""
+        """The largest declared weight: rows are weighted by fractions of it."""
         if self.model.weights is None:
             return 1.0
         declared = self.call.codebook[self.model.weights]
@@ -341,17 +338,17 @@ class Population:
         return self.fit.roots(self.fit.full_law, directions, values)
 
     def distance(self, conditions: Floats, values: Floats) -> float:
-        """Return how far conditions are, to hold against χ²."""
+        """Return how far conditions are, to compare with χ²."""
         return self.fit.distance(self.fit.full_law, conditions, values)
 
 
-# What the formula of a regression makes public of the products of its columns.
+# Public identities of the products of a regression's columns.
 
 
 def layout(call: MomentsCall, weights: str | None) -> Layout | None:
-    """Read off a formula what is public of the products of its columns; None where nothing is.
+    """Return what a formula makes public of the products of its columns; None if nothing.
 
-    Rows that were shortened keep to none of it.
+    Shortened rows do not satisfy it.
     """
     if call.row_norm < call.worst_case:
         return None

@@ -42,7 +42,7 @@ class Margin(Tabulated):
     fit : ReleasedMargins
         The release it is of.
     term : tuple of int
-        Its variables, as places in those of the release.
+        Its variables, as positions in those of the release.
     """
 
     fit: ReleasedMargins
@@ -171,9 +171,9 @@ class Margin(Tabulated):
         return interval_frame(self.facts, ends)
 
     def drawn(self, first: Term = ()) -> tuple[Floats, Floats]:
-        """Return what the noise of the cells is made of, some variables before the others.
+        """Return independent parts of the noise of the cells, some variables before the others.
 
-        In units of rows that sampling takes for one, as `MarginNoise.drawn` tells.
+        In units of effective rows, as `MarginNoise.drawn` does.
         """
         noise = self.fit.noise.divided(self.fit.effect)
         columns, cumulants = noise.drawn(self.term, [np.arange(size) for size in self.facts.shape])
@@ -181,7 +181,7 @@ class Margin(Tabulated):
         return columns[np.moveaxis(cells, first, range(len(first))).ravel()], cumulants
 
     def chi2_test(self, given: str | Iterable[str] = ()) -> Independence:
-        """Test whether the variables are independent, with the noise counted in.
+        """Test whether the variables are independent, allowing for the noise.
 
         Parameters
         ----------
@@ -198,9 +198,9 @@ class Margin(Tabulated):
         sizes = [size for axis, size in enumerate(self.facts.shape) if axis not in axes]
         if len(sizes) < 2:
             raise ArgumentError(
-                f"independence is about two variables or more, and margin {self.name!r} leaves "
-                f"{len(sizes)} of them: write chi2_test('a', 'b'), or "
-                "chi2_test('a', 'b', given='c')"
+                f"a test of independence needs two variables or more, and margin {self.name!r} "
+                f"leaves {len(sizes)}: write chi2_test('a', 'b'), or chi2_test('a', 'b', "
+                "given='c')"
             )
         effect = self.fit.effect
         strata = np.moveaxis(self._unbiased / effect, axes, range(len(axes))).reshape(-1, *sizes)

@@ -48,7 +48,7 @@ def grid(model: Fitted, factors: str | Sequence[str], at: Mapping[str, object] |
     shape = [len(values[name]) for name in order]
     if math.prod(shape) * len(model.terms.names) > MAX_REGRESSORS:
         raise ArgumentError(
-            f"{math.prod(shape):,} combinations of levels are too many: hold some at one, as "
+            f"{math.prod(shape):,} combinations of levels are too many: fix some at one, as "
             f"at={{{order[-1]!r}: ...}}"
         )
     places = np.indices(shape).reshape(len(order), -1)
@@ -79,7 +79,7 @@ def _require_values(
                 _said(design.codebook[name], end) for end in bounds(design.codebook, name)
             )
             raise ArgumentError(
-                f"{name!r} is a number: say at which values, as at={{{name!r}: [{ends}]}}"
+                f"{name!r} is a number: give its values, as at={{{name!r}: [{ends}]}}"
             )
 
 
@@ -99,7 +99,7 @@ def _said(variable: object, value: float) -> str:
 
 
 def _at_values(model: Fitted, at: Mapping[str, object] | None) -> dict[str, dict[object, float]]:
-    """Read the values that a user holds variables at."""
+    """Return the values that a user fixes variables at."""
     if at is not None and not isinstance(at, Mapping):
         raise ArgumentError(f"at={said(at)}: expected a mapping such as at={{'age': 40}}")
     design, at_values = model.coder.design, {}
@@ -139,25 +139,23 @@ def contrasts(
 
 
 def grid_notes(cells: Grid, link: Link) -> tuple[str, ...]:
-    """Say at what the rest is held."""
+    """Return notes on variables that are fixed or averaged."""
     fixed = ", ".join(f"{name} = {value}" for name, value in cells.fixed.items())
     lines = [f"Held at: {fixed}." if fixed else ""]
     if cells.averaged:
         lines.append(f"Averaged with equal weights over: {', '.join(cells.averaged)}.")
     first = " ".join(filter(None, lines))
-    scale = (
-        f"Means are of the {link.name}, brought to the scale of the response with their intervals."
-    )
+    scale = f"Means and intervals of the {link.name} are transformed to the scale of the response."
     return tuple(filter(None, (first, scale if link.ratio else "")))
 
 
 # Average effects of variables on the expected response of public rows.
 
-# Of a number's range: half the step of a difference quotient, between rounding and bending.
+# Half the step of a difference quotient over a number's range: between rounding and curvature.
 STEP = 1e-5
 NO_ROWS = (
-    "effects are averages over rows, and a fit keeps none: write margins(newdata) with public "
-    "ones, or emmeans() and contrasts() for an even grid of levels"
+    "effects are averages over rows, and a fit does not keep any: write margins(newdata) with "
+    "public ones, or emmeans() and contrasts() for an even grid of levels"
 )
 
 
@@ -173,8 +171,8 @@ class Effect(NamedTuple):
 def margins(model: Fitted, columns: Columns, variables: list[str], level: float) -> pd.DataFrame:
     """Return one row an effect: average of rows, tests and intervals by the delta method.
 
-    An interval is as long as, and as lopsided as, that of the combination of coefficients which the
-    effect is to first order.
+    An interval has the length and asymmetry of that of the effect's first-order combination of
+    coefficients.
     """
     columns = _complete(model, columns)
     effects = [effect for name in variables for effect in _effects(model, columns, name)]
@@ -188,7 +186,7 @@ def margins(model: Fitted, columns: Columns, variables: list[str], level: float)
 
 
 def _complete(model: Fitted, columns: Columns) -> Columns:
-    """Keep rows that are complete and inside; there has to be one."""
+    """Keep rows that are complete and inside; ArgumentError without any."""
     complete = np.isfinite(model.coder.coded(columns)).all(axis=0)
     if not complete.any():
         raise ArgumentError(
@@ -238,7 +236,7 @@ def _rate(model: Fitted, columns: Columns, name: str) -> tuple[float, Floats]:
 
 
 def levels_of(design: Design, name: str) -> dict[object, float] | None:
-    """Return the levels of a variable with what stands for each in a column, None of a number.
+    """Return the levels of a variable with their codes in a column, None for a number.
 
     Whole numbers that enter as ``C(x)`` alone have levels.
     """
@@ -261,7 +259,7 @@ def in_steps(design: Design, name: str) -> bool:
 
 
 def _factors(design: Design, name: str) -> dict[str, Any]:
-    """Return the factors that a variable is in, by how they are written."""
+    """Return the factors that a variable is in, by their code."""
     codes = dict.fromkeys(code for block in design.blocks for code in block.term)
     return {
         code: compile_factor(code, design.codebook) for code in codes if name in variables_in(code)
@@ -274,7 +272,7 @@ def _are_whole(factor: Category) -> bool:
 
 
 def variables_named(design: Design, names: str | Sequence[str]) -> list[str]:
-    """Return the variables that names mean: their own, those of a factor, or of ``a:b``."""
+    """Return the variables that names refer to: by name, in a factor, or in ``a:b``."""
     if not isinstance(names, str | Sequence):
         raise ArgumentError(f"{said(names)}: expected names of variables, such as 'sex'")
     parts = _parts(design, names) if isinstance(names, str) else list(names)
@@ -304,12 +302,12 @@ def _variable(design: Design, part: object) -> str:
     if text in codes and len(used) == 1:
         return used[0]
     raise ArgumentError(
-        f"{said(part)} is no variable of the terms: write one of "
+        f"{said(part)} is not a variable of the terms: write one of "
         f"{shorten(', '.join(design.variables), 120)}"
     )
 
 
-# A fitted model as what follows from it takes it: a law, a link, terms, and how rows are coded.
+# A fitted model for post-processing: a law, a link, terms, and the coding of rows.
 
 
 class Fitted(NamedTuple):
@@ -325,6 +323,6 @@ class Fitted(NamedTuple):
         return self.regressors(self.coder.coded(columns))
 
     def regressors(self, coded: Floats) -> Floats:
-        """Put the intercept before coded columns, shape (columns, rows), and turn them."""
+        """Put the intercept before coded columns, shape (columns, rows), and transpose them."""
         n_intercepts = len(self.terms.names) - len(coded)
         return np.vstack([np.ones((n_intercepts, coded.shape[1])), coded]).T

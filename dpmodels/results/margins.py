@@ -45,18 +45,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class MarginsResult(Result):
-    """Private margins that agree: released values and public facts only.
+    """Consistent private margins: released values and public facts only.
 
     Notes
     -----
-    :meth:`table` gives any margin inside those asked for. What it has in
-    `released` is unbiased, may be negative, and has the same sums in every
-    margin: intervals and tests are made from it. `counts` are whole and not
-    negative; all of them have the same total, and a variable has the same
-    counts in every margin of at most 10,000 cells. Margins of three variables
-    agree besides with that of all but the last. :meth:`noise_int` is of
-    counts, :meth:`conf_int` of shares of the rows that are complete in the
-    margin, by cell.
+    :meth:`table` gives any margin inside the requested ones. Its `released` values are unbiased,
+    may be negative, and have the same sums in every margin: intervals and tests use them. `counts`
+    are whole and not negative; all of them have the same total, and a variable has the same counts
+    in every margin of at most 10,000 cells. Margins of three variables also agree with that of all
+    but the last. :meth:`noise_int` is of counts, :meth:`conf_int` of shares of the rows that are
+    complete in the margin, by cell.
     """
 
     call: DescribedCall
@@ -64,7 +62,7 @@ class MarginsResult(Result):
 
     @cached_property
     def source(self) -> ReleasedMargins:
-        """What all margins are made from."""
+        """The released components of all margins."""
         return ReleasedMargins(self.call, self.release)
 
     @property
@@ -74,7 +72,7 @@ class MarginsResult(Result):
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The margins that were asked for, as in a formula."""
+        """The requested margins, as in a formula."""
         return tuple(":".join(table.factors) for table in self.call.tables)
 
     def table(self, *factors: str) -> Margin:
@@ -83,8 +81,8 @@ class MarginsResult(Result):
         Parameters
         ----------
         *factors : str
-            Its variables, or one formula or term, ``"~ a + b"``, ``"a:b"``: any
-            that are together in a margin that was asked for.
+            Its variables, or one formula or term, ``"~ a + b"``, ``"a:b"``: any that occur together
+            in a requested margin.
 
         Returns
         -------
@@ -100,7 +98,7 @@ class MarginsResult(Result):
         )
 
     def _inside(self, factors: tuple[str, ...]) -> Term:
-        """Return the places of variables, or say in which margin they would have to be."""
+        """Return the positions of variables; ArgumentError if no margin has them together."""
         term = tuple(sorted(map(self.factors.index, factors)))
         if not self.source.inside(term):
             raise ArgumentError(
@@ -110,16 +108,15 @@ class MarginsResult(Result):
         return term
 
     def chi2_test(self, *factors: str, given: str | Iterable[str] = ()) -> Independence:
-        """Test whether variables are independent, with the noise counted in.
+        """Test whether variables are independent, allowing for the noise.
 
         Parameters
         ----------
         *factors : str
-            Two or more, which are together in a margin with all that is given.
+            Two or more, which occur in a margin together with `given`.
         given : str or iterable of str
-            Test it at each combination of their levels at once: conditional
-            independence. A combination of which too few rows are left for the
-            noise is left out, with its degrees of freedom.
+            Variables to condition on: the test is of all combinations of their levels at once. A
+            combination with too few rows for the noise is left out, with its degrees of freedom.
 
         Returns
         -------
@@ -133,10 +130,9 @@ class MarginsResult(Result):
 
         Notes
         -----
-        Where too few rows are told from the noise there is no test, and the noise
-        itself has a part in that: the p-value is that among the releases with a
-        test. Where Laplace noise leaves a test to fewer than one release in ten,
-        it may reject at a level of 0.05 in some 0.15 of these.
+        Where too few rows are detected above the noise there is no test; the p-value is conditional
+        on a test being available. Where Laplace noise allows a test in fewer than one release in
+        ten, it may reject at a level of 0.05 in some 0.15 of these.
         """
         conditions = (given,) if isinstance(given, str) else tuple(given)
         variables = named_factors(self.call.codebook, self.factors, factors)
@@ -148,9 +144,8 @@ class MarginsResult(Result):
         Parameters
         ----------
         formula : str
-            ``"~ a*b + c"``; with each term all terms inside it are in the model,
-            as in R's ``loglin``. The variables of each are together in a margin
-            that was asked for.
+            ``"~ a*b + c"``; with each term all terms inside it are in the model, as in R's
+            ``loglin``. The variables of each occur together in a requested margin.
 
         Returns
         -------
@@ -166,11 +161,10 @@ class MarginsResult(Result):
 
         Notes
         -----
-        Where one margin has all variables it is of the rows that are complete
-        in that. Else it is fitted to the margins of its terms, which are all that
-        such a model needs of a table: what is missing is then a level of its own
-        where that is told from 0, and nothing is told of the fit. Coefficients are
-        those of treatment coding, the first level of each variable the base.
+        Where one margin has all variables, the model is of the rows that are complete in it. Else
+        it is fitted to the margins of its terms, which are sufficient: missing values are then a
+        level of their own where their count is detected above 0, and the fit is not tested.
+        Coefficients are those of treatment coding, the first level of each variable the base.
         """
         terms = named_terms(self.call.codebook, self.factors, formula)
         for term in terms:
@@ -178,7 +172,7 @@ class MarginsResult(Result):
         return loglin(self.source, formula, terms)
 
     def to_xarray(self) -> xr.Dataset:
-        """Return the margins asked for, ``count[a:b]``, and unbiased, ``released[a:b]``."""
+        """Return the requested margins, ``count[a:b]``, and unbiased, ``released[a:b]``."""
         import xarray as xr
 
         tables = {
@@ -244,7 +238,7 @@ class MarginsResult(Result):
         Parameters
         ----------
         *factors : str
-            Its variables, as for :meth:`table`; the first one asked for by default.
+            Its variables, as for :meth:`table`; the first requested one by default.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         level : float
@@ -319,7 +313,7 @@ def _listed(factors: Sequence[str]) -> str:
 
 # A log-linear model of one margin of a release.
 
-# What is missing, as a level of its own in a model of several margins.
+# The level of missing values in a model of several margins.
 MISSING = "(missing)"
 
 
@@ -330,7 +324,7 @@ class LogLinear(Tabulated):
     Parameters
     ----------
     margin : Margin
-        What it is a model of.
+        The modelled margin.
     formula : str
         The model.
     names : tuple of str
@@ -338,14 +332,14 @@ class LogLinear(Tabulated):
     model : LogLinearFit
         Coefficients and their covariance, by place.
     shape : tuple of int
-        Levels of each variable in the model; one more than declared where what is missing is one.
+        Levels of each variable in the model; one more than declared where missing values are a
+        level.
 
     Notes
     -----
-    Standard errors count sampling and noise, `bse_noise` the noise alone. The
-    test of the fit counts both; the deviance is that of the noisy counts, and
-    exceeds a chi-square variable by what the noise adds. Of a model that was
-    fitted to several margins there is neither.
+    Standard errors count sampling and noise, `bse_noise` the noise alone. The test of the fit
+    counts both; the deviance is that of the noisy counts, and exceeds a chi-square variable by what
+    the noise adds. A model fitted to several margins has neither.
     """
 
     margin: Margin
@@ -376,7 +370,7 @@ class LogLinear(Tabulated):
 
     @property
     def pvalues(self) -> pd.Series[float]:
-        """Two-sided p-values of coefficients of 0, by the normal law."""
+        """Two-sided p-values of coefficients of 0, by the normal distribution."""
         return pd.Series(2 * ndtr(-np.abs(self.tvalues)), index=list(self.names))
 
     def cov_params(self) -> pd.DataFrame:
@@ -440,7 +434,7 @@ class LogLinear(Tabulated):
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the coefficients but the constant with both intervals.
 
-        Words are those of :meth:`MeanResult.plot`.
+        Parameters are those of :meth:`MeanResult.plot`.
         """
         from dpmodels.plots.coefficients import Intervals, coefficients
 
@@ -468,11 +462,11 @@ class LogLinear(Tabulated):
 
 
 def loglin(source: ReleasedMargins, formula: str, terms: tuple[tuple[str, ...], ...]) -> LogLinear:
-    """Fit a log-linear model, with all terms that are inside of those given.
+    """Fit a log-linear model with the given terms and all terms inside them.
 
-    To the table of all its variables where a margin has them, of the rows that are complete in it;
-    else to the margins of its terms. What is missing is a level then, but of variables of which
-    rows that miss them are not told from 0: these are taken to have none.
+    Fitted to the table of all its variables where a margin has them, of the rows complete in it;
+    else to the margins of its terms. Missing values are then a level, except of variables whose
+    number of missing values is not distinguished from 0.
     """
     factors = dict.fromkeys(factor for term in terms for factor in term)
     margin = Margin(source, tuple(sorted(map(source.factors.index, factors))))
@@ -481,7 +475,7 @@ def loglin(source: ReleasedMargins, formula: str, terms: tuple[tuple[str, ...], 
     size = math.prod(sizes)
     if size > MOST_CELLS:
         raise NotAvailable(
-            f"the table of {margin.name!r} has {size:,} cells with those of what is missing, and "
+            f"the table of {margin.name!r} has {size:,} cells with those of missing values, and "
             f"log-linear models are fitted to {MOST_CELLS:,} at most; leave out variables"
         )
     if source.inside(margin.term):
@@ -501,7 +495,7 @@ def loglin(source: ReleasedMargins, formula: str, terms: tuple[tuple[str, ...], 
 
 
 def _n_levels(source: ReleasedMargins, variable: int) -> int:
-    """Return how many levels of a variable have rows, that of what is missing the last."""
+    """Return how many levels of a variable have rows, with that of missing values the last."""
     missing = float(source.unbiased((variable,))[-1])
     return source.sizes[variable] - (missing < TOLD * source.noise.cell_sd((variable,)))
 
@@ -511,7 +505,7 @@ def _coded(
 ) -> tuple[tuple[str, ...], Floats]:
     """Return names and columns of treatment coding, shape (cells, coefficients).
 
-    Of a table of so many levels a variable; the first ones that are kept have coefficients.
+    `sizes` are the levels of each variable; the first `n_levels` have coefficients.
     """
     names: list[str] = []
     blocks = []

@@ -41,10 +41,9 @@ class MomentsResult(DefaultPlot):
 
     Notes
     -----
-    Every method takes a formula over the released variables, ``~ .`` for all
-    of them, None for all released columns, and computes from the one release,
-    at no further cost. Rows count if they are complete in all released
-    columns, and were held in the ball of the joint release.
+    Every method takes a formula over the released variables, ``~ .`` for all of them, None for all
+    released columns, and computes from the one release, at no further cost. Rows count if they are
+    complete in all released columns, and were clipped to the ball of the joint release.
     """
 
     call: MomentsCall
@@ -160,7 +159,7 @@ class MomentsResult(DefaultPlot):
             Released columns, or variables and expressions that code to one each; or both in one
             formula ``"~ x + y"``.
         given : str or sequence of str
-            Columns, variables or expressions that are held: the correlation of what they leave.
+            Columns, variables or expressions to condition on.
         level : float
             Coverage of the intervals, in (0, 1).
 
@@ -173,22 +172,21 @@ class MomentsResult(DefaultPlot):
         Raises
         ------
         ArgumentError, FormulaError
-            For other than two columns, one that is held too, or one that was not released.
+            For other than two columns, one that is in `given` too, or one that was not released.
 
         Notes
         -----
-        Not identified where a variance is less than four sds of its noise, or noise hides what is
-        held. The noise interval is of the correlation of these rows. The test of 0 is Student's
-        with the noise in its variance, the confidence interval Fisher's widened by the noise: of
-        sampling they say as much as in R, the one of columns that are independent, the other of
-        columns that are normal together.
+        Not identified where a variance is less than four sds of its noise, or noise hides a column
+        of `given`. The noise interval is of the correlation of these rows. The test of 0 is
+        Student's with the noise in its variance, the confidence interval Fisher's widened for the
+        noise: as in R, the former assumes independent columns, the latter joint normality.
         """
         return cor_test(self, x, y, given, checked_level(level))
 
     def pcor(self, formula: str | None = None) -> xr.DataArray:
         """Return partial correlations, each pair given all other columns of the formula.
 
-        ``variable × variable_``; nan where one is not identified. Words are those of `cov`.
+        ``variable × variable_``; nan where one is not identified. The formula is as in `cov`.
         """
         return pcor(self.call, self.release, columns_of(self.call, formula).names)
 
@@ -219,8 +217,8 @@ class MomentsResult(DefaultPlot):
         -------
         Estimates
             Rows for the groups and the residuals: ``term, df, sumsq, noise_sd, meansq, statistic,
-            p_value, identified``. F and its p-value hold sampling and noise; `noise_sd` is that of
-            the sum of squares. Without noise all are R's.
+            p_value, identified``. F and its p-value allow for sampling and noise; `noise_sd` is
+            that of the sum of squares. Without noise all are R's.
 
         Raises
         ------
@@ -315,9 +313,9 @@ class MomentsResult(DefaultPlot):
 # The table of a one-way analysis of variance, as R's ``aov`` prints it, with the noise in it.
 
 NOTES = (
-    "F is the distance of the group means in the metric of sampling and noise: with noise it is "
-    "less than the ratio of the mean squares. Residuals have one variance, as in R's aov.",
-    "Sums of squares have their bias by noise taken off; noise sd is theirs.",
+    "F is a Wald statistic that allows for sampling and noise: with noise it is less than the "
+    "ratio of the mean squares. Residuals have equal variances, as in R's aov.",
+    "Sums of squares are corrected for noise bias; noise sd is that of the sum of squares.",
 )
 
 
@@ -325,7 +323,7 @@ def aov(fit: LMResult) -> Estimates:
     """Test that all groups have one mean; FormulaError but for one term and a constant.
 
     Under the null, and for every noise, the group effects' distance from 0 is χ² to first order; it
-    is held against F with the residuals' degrees of freedom, which it has without noise.
+    is compared with F with the residuals' degrees of freedom, its distribution without noise.
     """
     if len(fit.terms) != 1 or not fit.model.intercept:
         raise FormulaError(
@@ -355,7 +353,7 @@ def aov(fit: LMResult) -> Estimates:
     share, share_sd = linear.rsquared
     explained = f"eta squared: {share:.3g}, noise sd {share_sd:.2g}." * math.isfinite(share)
     lacking = fit.df_model - int(df)
-    fewer = f"Of {lacking} groups noise hides how they differ; df are without them."
+    fewer = f"Noise hides the differences of {lacking} groups; df are without them."
     notes = (*NOTES, *filter(None, [explained, fewer * bool(lacking and is_identified)]))
     return Estimates(fit, "One-way analysis of variance", pd.DataFrame(table), notes, test="F")
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _BY_LEVEL: Final = (
-    "is not available of a multinomial logit: anova() tests each term for all levels together, "
-    "tidy(exponentiate=True) and conf_int() tell of each coefficient, predict(newdata) of public "
+    "is not available for a multinomial logit: anova() tests each term for all levels together, "
+    "tidy(exponentiate=True) and conf_int() describe each coefficient, predict(newdata) public "
     "rows"
 )
 
@@ -46,10 +46,9 @@ class MultinomialResult(Result):
     as statsmodels' ``MNLogit`` has them. They are the same model whichever
     level is the reference, noise included.
 
-    Standard errors and intervals as of
-    :class:`dpmodels.results.glm.GLMResult`; those of levels that few rows have
-    may be nan while those of others are not. Where the reference is rare all are:
-    declare a level first that many have.
+    Standard errors and intervals as of :class:`dpmodels.results.glm.GLMResult`; those of rare
+    levels may be nan while those of others are not. If the reference is rare all are: declare a
+    common level first.
     """
 
     call: CoefficientsCall
@@ -63,7 +62,7 @@ class MultinomialResult(Result):
 
     @property
     def sandwich(self) -> Sandwich | None:
-        """Estimate and covariances of contrasts in units of the ball, None where there are none."""
+        """Estimate and covariances of contrasts in units of the ball, None if not available."""
         return self.linear.sandwich
 
     @property
@@ -78,7 +77,7 @@ class MultinomialResult(Result):
 
     @property
     def identified(self) -> pd.DataFrame:
-        """Of which coefficients noise leaves the size open on no side."""
+        """Which coefficients have finite 95 % intervals."""
         return self._frame(self.linear.identified)
 
     @property
@@ -88,7 +87,7 @@ class MultinomialResult(Result):
 
     @property
     def params_released(self) -> pd.DataFrame:
-        """Coefficients as released, pulled by the ridge towards equal odds."""
+        """Coefficients as released, shrunk by the ridge towards equal odds."""
         return self._frame(self.linear.matrix @ self.release.coefficients)
 
     @property
@@ -104,12 +103,12 @@ class MultinomialResult(Result):
 
     @property
     def bse_sampling(self) -> pd.DataFrame:
-        """Standard errors that there would be without privacy noise."""
+        """Standard errors without privacy noise."""
         return self._sds(self._law("bse_sampling").ball_law.sampling_root)
 
     @property
     def tvalues(self) -> pd.DataFrame:
-        """Distances from 0 in standard errors, of normal law about the truth."""
+        """Distances from 0 in standard errors, normally distributed about the truth."""
         law = self._law("tvalues")
         ones = np.eye(len(law.matrix))
         return self._frame(law.roots(ones, 0 * ones[0]))
@@ -134,7 +133,7 @@ class MultinomialResult(Result):
     def anova(self, typ: Literal[2, 3] = 2) -> Estimates:
         """Test each term of the formula for all levels together by Wald's χ².
 
-        It holds sampling and privacy noise, and is the same whichever level is the reference.
+        It allows for sampling and privacy noise, and is the same whichever level is the reference.
 
         Parameters
         ----------
@@ -157,7 +156,7 @@ class MultinomialResult(Result):
         kind, law = whole("typ", typ, 2, 3), self._law("anova()")
         coded = two_sided(self.call.formula, self.call.codebook, most=len(self.classes)).terms
         table = anova(law, Terms(coded, self.call.names, self.call.blocks), kind)
-        notes = (TYPES[kind], "Wald chi2 of all levels; it holds sampling and privacy noise.")
+        notes = (TYPES[kind], "Wald chi2 of all levels; it allows for sampling and privacy noise.")
         return Estimates(self, "Tests of terms", table, notes, test="chi2")
 
     def _estimates(self) -> EstimateTable:
@@ -193,7 +192,7 @@ class MultinomialResult(Result):
     ) -> Axes:
         """Draw the coefficients of all levels, or relative risk ratios.
 
-        Words are those of :func:`dp.coefplot`.
+        Parameters are those of :func:`dp.coefplot`.
         """
         from dpmodels.plots.coefficients import Intervals, coefficients
 
@@ -240,8 +239,8 @@ class MultinomialResult(Result):
         newdata : frame
             Public rows with the variables of the right-hand side.
         clip : bool, default False
-            Whether numbers outside the codebook's bounds are held in them; else such rows
-            are nan, and an ``OutsideWarning`` counts them.
+            Whether numbers outside the codebook's bounds are clipped to them; else such rows are
+            nan, and an ``OutsideWarning`` counts them.
 
         Returns
         -------

@@ -116,7 +116,7 @@ class OverviewResult(Tested):
         return labelled(table, self.call.codebook, label=_codes(table["variable"]))
 
     def tests(self) -> pd.DataFrame:
-        """Return one row a variable: whether the groups differ, with the noise counted in.
+        """Return one row a variable: whether the groups differ, allowing for the noise.
 
         ``variable, test, statistic, df, df_resid, p_value, reason``: of means Welch's t or F, of
         counts chi-square; nan for the reason given. Made of what was released, at no further cost;
@@ -250,7 +250,7 @@ def _test(result: MeanResult | TableResult) -> dict[str, object]:
 
 
 def _codes(names: Iterable[str]) -> list[str]:
-    """Return what is described without the level that is counted of it."""
+    """Return the names of variables without the counted level."""
     return [name.partition(" = ")[0] for name in names]
 
 

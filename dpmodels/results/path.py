@@ -29,42 +29,42 @@ if TYPE_CHECKING:
 
 Penalty = Literal["ridge", "lasso"]
 _PATHS: Final = {"ridge": ridge_path, "lasso": lasso_path}
-# Choices: penalties of a grid, the least of them over the first, and the first of a ridge, at which
-# a term that goes with no other keeps a thousandth of its slope.
+# Choices: the number of penalties, the least over the first, and the first of a ridge, which keeps
+# a thousandth of the slope of a term that is uncorrelated with the others.
 PENALTIES, LEAST, FIRST_RIDGE = 50, {"ridge": 1e-6, "lasso": 1e-3}, 1e3
 # A choice: how often noise alone leaves all slopes at 0.
 LEVEL = 0.95
 _NO_INTERVAL = (
-    "after a penalty, and after a choice of terms by the same noisy moments, no interval covers as "
-    "often as it says; write .lm(formula) of dp_moments with the terms you mean, which is free, "
-    "and whose intervals hold if the terms were not chosen by this release"
+    "after a penalty, or a choice of terms by the same noisy moments, no interval has its "
+    "nominal coverage; write .lm(formula) of dp_moments with the terms you mean, which is free, "
+    "and whose intervals are valid if the terms were not chosen by this release"
 )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PathResult(Tabulated):
-    """Coefficients by penalty, of released moments: nothing more is read or spent.
+    """Coefficients by penalty, from released moments: no further data or budget are used.
 
     Parameters
     ----------
     linear : LinearFit
-        The regression that they are of.
+        The regression.
     penalty : {"ridge", "lasso"}
-        What is put on the slopes.
+        The penalty on the slopes.
     lambdas : array
         Penalties, the largest first; those of a lasso in units of the response.
 
     Notes
     -----
-    Where ``RSS/2n + λ Σ s²β²/2`` (ridge) or ``RSS/2n + λ Σ s|β|`` (lasso) is least, RSS, n and the
-    terms' standard deviations s as released, with weights each weighted; the constant has no
-    penalty. Of a term whose variance is not told from its noise s is half its public range:
-    :attr:`scaled_by` says which. What `dp_lm` puts on X'X where noise hides it is there too, so
-    that the path ends at its coefficients.
+    Coefficients minimise ``RSS/2n + λ Σ s²β²/2`` (ridge) or ``RSS/2n + λ Σ s|β|`` (lasso), with
+    RSS, n and the terms' standard deviations s as released, each weighted if there are weights; the
+    constant has no penalty. For a term whose variance does not exceed its noise, s is half its
+    public range: see :attr:`scaled_by`. The ridge that `dp_lm` puts on X'X where noise hides it is
+    included, so that the path ends at its coefficients.
 
-    :attr:`noise_lambda` is the penalty at which sampling and privacy noise alone, were there no
-    slopes at all, would leave every slope of a lasso at 0 in about 95 of 100 releases. It says
-    nothing of slopes beside others that there are. There are no intervals.
+    :attr:`noise_lambda` is the penalty at which a lasso sets all slopes to 0 in about 95 of 100
+    releases if all true slopes are 0. It does not apply where some true slopes are not 0. There are
+    no intervals.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class PathResult(Tabulated):
 
     @property
     def stamp(self) -> str | None:
-        """What tables and pictures of a simulation are stamped with; None where it is none."""
+        """The warning on tables and pictures of a simulation, else None."""
         return STAMP if self.simulated else None
 
     @cached_property
@@ -135,7 +135,7 @@ class PathResult(Tabulated):
 
     @property
     def noise_lambda(self) -> float:
-        """The penalty of a lasso below which slopes are not told from noise; nan of a ridge."""
+        """The penalty of a lasso below which slopes may be noise; nan for a ridge."""
         return self.standardised.noise_lambda if self.penalty == "lasso" else math.nan
 
     @property
@@ -155,13 +155,13 @@ class PathResult(Tabulated):
         Raises
         ------
         ArgumentError
-            If it is no such number, or none is given of a ridge.
+            If it is not such a number, or is missing for a ridge.
         """
         penalty = self.noise_lambda if lam is None else real(lam)
         if lam is None and self.penalty == "ridge":
             raise ArgumentError(
-                "lam=None: a ridge leaves no slope at 0, and has no penalty that tells slopes from "
-                "noise; write at(lam), or lasso_path().at()"
+                "lam=None: a ridge leaves no slope at 0, so it has no default penalty; write "
+                "at(lam), or lasso_path().at()"
             )
         if not penalty >= 0:
             raise ArgumentError(f"lam={said(lam)}: expected a number, 0 or more")
@@ -190,7 +190,7 @@ class PathResult(Tabulated):
         )
 
     def glance(self) -> pd.DataFrame:
-        """Return one row: the penalties, and what the release says of all."""
+        """Return one row: the penalties, and the facts of the release."""
         row: dict[str, object] = {
             "penalty": self.penalty,
             "nlambda": len(self.lambdas),
@@ -225,11 +225,11 @@ class PathResult(Tabulated):
         )
 
     def conf_int(self, level: float = 0.95) -> NoReturn:
-        """Not available: the message says why, and what to write."""
+        """Not available: the message gives the reason and an alternative."""
         raise NotAvailable(f"conf_int() is not available: {_NO_INTERVAL}")
 
     def noise_int(self, level: float = 0.95) -> NoReturn:
-        """Not available: the message says why, and what to write."""
+        """Not available: the message gives the reason and an alternative."""
         raise NotAvailable(f"noise_int() is not available: {_NO_INTERVAL}")
 
     def _reading(self) -> str:
@@ -248,7 +248,7 @@ class Standardised:
 
     @cached_property
     def _centring(self) -> Floats:
-        """Parameters of the equations by slopes of own columns, shape (parameters, slopes)."""
+        """The map from slopes of own columns to parameters, shape (parameters, slopes)."""
         equations = self.linear.solved
         first = int(equations.intercept)
         slopes = np.linalg.inv(self.linear.to_units[0][first:, first:])
@@ -262,7 +262,7 @@ class Standardised:
 
     @cached_property
     def _variances(self) -> tuple[Floats, NDArray[np.bool_]]:
-        """Variances of the terms in own units, and which are told from their noise."""
+        """Variances of the terms in own units, and which exceed their noise."""
         equations, first = self.linear.equations, int(self.linear.model.intercept)
         rows = equations.regressors[:, first:] @ self._centring[first:] * self.linear.unit
         rows[0] -= equations.whole[0] @ rows / self.n_rows
@@ -272,7 +272,7 @@ class Standardised:
 
     @property
     def has_variance(self) -> NDArray[np.bool_]:
-        """Which terms have a variance that is told from its noise, shape (slopes,)."""
+        """Which terms have a variance that exceeds its noise, shape (slopes,)."""
         return self._variances[1]
 
     @cached_property
@@ -285,12 +285,12 @@ class Standardised:
 
     @cached_property
     def _parameters_by_slope(self) -> Floats:
-        """Parameters of the equations by standardised slopes."""
+        """The map from standardised slopes to parameters of the equations."""
         return np.asarray(self._centring / self.spreads)
 
     @cached_property
     def gram(self) -> Floats:
-        """Correlations of the terms, with what is put on X'X, shape (slopes, slopes)."""
+        """Correlations of the terms, with the ridge on X'X, shape (slopes, slopes)."""
         equations, first = self.linear.solved, int(self.linear.model.intercept)
         slopes = self._parameters_by_slope[first:]
         lifted = slopes.T @ (equations.lift(FLOOR)[first:, None] * slopes)
@@ -299,7 +299,7 @@ class Standardised:
 
     @property
     def lifted(self) -> bool:
-        """Whether anything is put on X'X, by the solution or the mechanism."""
+        """Whether the solution or the mechanism puts a ridge on X'X."""
         fit = self.linear
         return fit.solved is not fit.equations or bool(fit.solved.lift(FLOOR).any())
 
@@ -315,10 +315,10 @@ class Standardised:
 
     @cached_property
     def noise_lambda(self) -> float:
-        """What all covariances stay within that are sampling and privacy noise alone."""
+        """The bound on all covariances if they are sampling and privacy noise alone."""
         fit = self.linear
         law = fit.full_law if fit.sampled else fit.noise_law
-        # Without the slopes that a law holds as good as unknown: here there are none.
+        # Without the law's restriction on hidden slopes: under the null there are none.
         noise = replace(law, equations=fit.equations).score_covariance(fit.theta)
         variances = np.einsum(
             "ij,ij->j", self._parameters_by_slope, noise @ self._parameters_by_slope
@@ -327,7 +327,7 @@ class Standardised:
         return largest(sds, LEVEL)
 
     def own_units(self, slopes: Floats) -> Floats:
-        """Bring standardised slopes, one set a row, to the coefficients of the columns."""
+        """Convert standardised slopes, one set a row, to the coefficients of the columns."""
         fit = self.linear
         matrix, shift = fit.to_units
         first = int(fit.model.intercept)
@@ -339,7 +339,7 @@ class Standardised:
 
 
 def path(linear: LinearFit, penalty: Penalty, lambdas: Iterable[float] | None) -> PathResult:
-    """Lay out the penalties of a path: those given, or a grid."""
+    """Return the path at the given penalties, or at a grid."""
     if not linear.call.names[:-1]:
         raise NotAvailable(
             f"{penalty}_path() is not available: the model has no terms besides the constant"

@@ -40,16 +40,14 @@ class PCAResult(Rotation):
 
     Notes
     -----
-    Every attribute is computed from the release, at no further cost.
-    Eigenvalues are variances of the centred, scaled columns; in each
-    component the loading of largest size is positive. Where the mechanism made
-    an estimate of its own, whose error has no known law, there is no floor, no
-    interval and no cosine. Intervals are those of eigenvalues, nan below the
-    floor. :meth:`conf_int` assumes nothing of the rows but the bounds they are
-    held in, within which its sampling error is the largest that the released
-    moments allow: intervals of 95 % cover at least 95 %. Where rows were shortened
-    to a released ball they reach as far as whole rows can be. It needs the mean, and
-    is not available of a correlation matrix, whose sampling law is another.
+    Every attribute is computed from the release, at no further cost. Eigenvalues are variances of
+    the centred, scaled columns; in each component the loading of largest size is positive. Where
+    the mechanism has its own estimate, whose error has no known distribution, there is no floor, no
+    interval and no cosine. Intervals are those of eigenvalues, nan below the floor.
+    :meth:`conf_int` assumes only the bounds of the rows, within which its sampling error is the
+    largest that the released moments allow: 95 % intervals cover at least 95 %. Where rows were
+    shortened to a released ball, intervals allow for their full lengths. It needs the mean, and is
+    not available for a correlation matrix, whose sampling distribution differs.
     """
 
     call: MomentsCall
@@ -86,7 +84,7 @@ class PCAResult(Rotation):
 
     @property
     def loadings_noise_sd(self) -> xr.DataArray:
-        """Typical noise sd of a loading, by component; nan where noise leaves none to be read.
+        """Typical noise sd of a loading, by component; nan where noise hides the component.
 
         The root mean square over all directions that noise turns a component into.
         """
@@ -130,10 +128,9 @@ class PCAResult(Rotation):
     def explained_variance_ratio(self) -> xr.DataArray:
         """Share of the non-private total variance along each released component.
 
-        Corrected, where its law is known, for the noise that the components
-        were chosen with, so the shares of all components add up to one; where
-        those above the noise floor have more than the released total, theirs
-        do. nan where the total is noise.
+        Corrected, where its law is known, for the noise that the components were chosen with, so
+        the shares of all components add up to one; where those above the noise floor exceed the
+        released total, their shares do. nan where the total is noise.
         """
         captured = np.where(self.spectrum.distinct, self._analysis.captured(), 0.0)
         distinct_variance = float(np.maximum(captured, 0.0).sum())
@@ -200,7 +197,7 @@ class PCAResult(Rotation):
         return ", ".join(self.call.names[i] for i in weak)
 
     def noise(self) -> pd.DataFrame:
-        """Return what the noise leaves to be said about each component.
+        """Return the noise panel of the components.
 
         Per component the released ``eigenvalue``, its ``noise_sd``, the noise
         ``floor`` and whether the eigenvalue is above it, ``distinct`` from
@@ -383,7 +380,7 @@ class PCAResult(Rotation):
         return Components(self.call, loadings, best.mean, self.coder)
 
     def predict(self, newdata: object) -> pd.DataFrame:
-        """Return components of rows that you hold, see :meth:`Components.predict`."""
+        """Return components of your rows, see :meth:`Components.predict`."""
         return self.components.predict(newdata)
 
     def augment(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:

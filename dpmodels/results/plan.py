@@ -37,7 +37,7 @@ class PlannedCall(NamedTuple):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PlanResult(Printed):
-    """What calls would cost one after another; nothing was read, nothing spent."""
+    """The prices of calls, one after another; nothing was read, nothing spent."""
 
     guarantee: Guarantee  # of the ledger
     adjacency: Adjacency
@@ -47,7 +47,7 @@ class PlanResult(Printed):
 
     @property
     def fits(self) -> bool:
-        """Whether the ledger would take every call."""
+        """Whether the ledger would accept every call."""
         return all(call.fits for call in self.calls)
 
     @property
@@ -116,22 +116,22 @@ class PlanResult(Printed):
         return f"<PlanResult of {len(self.calls)} calls: {status}, nothing spent>"
 
 
-# What analyses will tell: expected standard errors and power, before anything is spent.
+# Expected standard errors and power of analyses, before any budget is spent.
 
 # A choice: below it a release has very likely no standard error.
 SELDOM = 0.5
-# A choice: beyond it a median standard error tells little of the next one.
+# A choice: beyond it a median standard error says little about the next one.
 UNEVEN = 2.0
 AXES = {"n": "rows", "eps": "eps", "effect": "effect"}
 
 
 @dataclass(frozen=True)
 class PowerQuestion:
-    """What was planned for: public facts and a stated guess."""
+    """The planned analysis: public facts and stated assumptions."""
 
     verb: str
     formula: str
-    guess: str  # what rows are taken to be like
+    guess: str  # the assumed distribution of rows
     guarantee: str  # all of it but an eps that varies
     adjacency: Adjacency
     alpha: float
@@ -144,7 +144,7 @@ class PowerQuestion:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PowerResult(Printed):
-    """What a verb will tell of each term; nothing was read and nothing spent.
+    """Expected precision and power of a verb by term; nothing was read and nothing spent.
 
     Notes
     -----
@@ -274,7 +274,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class SplitQuestion:
-    """What divisions of a budget were tried for: public facts."""
+    """The tried divisions of a budget: public facts."""
 
     recipe: str  # its name
     stages: tuple[str, ...]
@@ -288,7 +288,7 @@ class SplitQuestion:
 class SplitResult(Printed):
     """Scores of a recipe under divisions of its budget: simulated, nothing was spent.
 
-    In a column of `scores` the runs have the same random words.
+    In a column of `scores` the runs use the same random numbers.
     """
 
     question: SplitQuestion
@@ -322,18 +322,18 @@ class SplitResult(Printed):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The divisions in words, such as ``"0.3 : 0.7"``."""
+        """The divisions as text, such as ``"0.3 : 0.7"``."""
         return tuple(ratio(shares) for shares in self.shares)
 
     @property
     def near(self) -> pd.DataFrame:
-        """The rows of the table that are not told apart from the best, itself among them."""
+        """The rows of the table that are not distinguished from the best, with itself."""
         table = self.table
         return table[table["near"]]
 
     @property
     def budgets(self) -> dict[str, Guarantee]:
-        """Guarantees of the stages in the best division: the word ``budget`` of their verbs."""
+        """Guarantees of the stages in the best division: the argument ``budget`` of their verbs."""
         return dict(zip(self.question.stages, self.divisions[self._first], strict=True))
 
     @property
@@ -454,14 +454,14 @@ def plot_ledger(ledger: Ledger, *, ax: Axes | None = None, caption: bool = True)
     -------
     matplotlib Axes
         A bar a charge, from what was spent before it to what was after, in eps or rho. Charges
-        that nothing is known to have come of are hatched: they stay spent.
+        without a recorded release are hatched: they stay spent.
 
     Raises
     ------
     LedgerError
         If a line was changed.
     ArgumentError
-        If it is no ledger.
+        If it is not a ledger.
 
     Examples
     --------

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-# Blocks along an axis that are drawn, the finest first, and in how many pictures noise alone shows
-# anywhere, about: choices.
+# Choices: blocks along an axis, the finest first, and the share of pictures in which noise alone is
+# drawn somewhere.
 BLOCKS_PER_AXIS, ALARM = (256, 64, 16, 4), 0.05
 
 
@@ -48,8 +48,8 @@ class PlaneResult(Result):
 
     Notes
     -----
-    `counts` are whole, not negative and add up. Over a crowd among empty cells their sums are too
-    small: quote `released`, about which intervals are. :meth:`noise_int` is of counts,
+    `counts` are whole, not negative and add up. Their sums are too small over crowded cells among
+    empty ones: quote `released`, which intervals are about. :meth:`noise_int` is of counts,
     :meth:`conf_int` of the cells' shares of all counted rows. :meth:`between` is of one group, or
     of each by itself.
     """
@@ -71,7 +71,7 @@ class PlaneResult(Result):
 
     @property
     def cells(self) -> int:
-        """How many there are, of one group."""
+        """The number of cells of one group."""
         return math.prod(self.shape)
 
     @cached_property
@@ -162,8 +162,8 @@ class PlaneResult(Result):
 
         Notes
         -----
-        Within a cell rows are taken to lie evenly; an interval does not: it is widened to hold all
-        and none of the rows of a cell that a rectangle cuts.
+        Rows are assumed to lie evenly within a cell; intervals do not rely on it: they allow for
+        all and none of the rows of a cell that a rectangle cuts.
 
         Examples
         --------
@@ -230,10 +230,10 @@ class PlaneResult(Result):
         return described_line(self.release, self.ncomplete, self._facts.cells)
 
     def plot(self, ax: Axes | None = None, group: object = None, *, caption: bool = True) -> Axes:
-        """Draw counts by cell as a map, each place as finely as its rows are told from noise.
+        """Draw counts by cell as a map, as finely as the noise allows.
 
-        Where a cell is not told from noise the block around it is drawn, without what is told in
-        it, and where no block is either it stays blank.
+        Where a cell is not detected above the noise the block around it is drawn, less the cells
+        detected in it; where no block is detected the map is blank.
 
         Parameters
         ----------
@@ -267,7 +267,7 @@ class PlaneResult(Result):
         )
 
     def _identified_counts(self, finest: tuple[Ranges, Ranges], place: int) -> Floats:
-        """Return counts by cell where they are told from noise, in blocks as large as need be."""
+        """Return counts where they are detected above the noise, in blocks as large as needed."""
         alarm = ALARM / sum(n_blocks**2 for n_blocks in BLOCKS_PER_AXIS)
         levels = []
         for n_blocks in BLOCKS_PER_AXIS:
@@ -284,8 +284,8 @@ class PlaneResult(Result):
     def blocks(self, max_blocks: tuple[int, int]) -> tuple[Ranges, Ranges]:
         """Return runs of bins along both axes, at most so many.
 
-        Of released blocks those of a level, or as few of these together as need be: their sums
-        have little noise. Of cells that were released alone as many as a power of two.
+        Released blocks of one level, merged if needed, as their sums have little noise. Of cells
+        that were released separately, runs of a power of two.
         """
         if isinstance(self.release, CountsRelease):
             starts = tuple(map(_even, self.shape, max_blocks))
@@ -317,9 +317,9 @@ class PlaneResult(Result):
         return np.asarray(cells)
 
     def noise_width(self, runs: tuple[Ranges, Ranges], level: float | None = None) -> float:
-        """Return what the noise of a block stays within, or its standard deviation.
+        """Return a bound on the noise of a block, or its standard deviation.
 
-        The larger of a block at the end and one in the middle, with the probability `level`.
+        The larger of a block at the end and one in the middle; a bound with probability `level`.
         """
         first, second = (Ranges(*(end[[0, len(end) // 2]] for end in run)) for run in runs)
         blocks = Rectangles(first, second, self.shape)

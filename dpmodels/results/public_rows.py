@@ -1,4 +1,4 @@
-"""Rows that are not private, given to a fit: what of them lies outside the codebook is said."""
+"""Public rows given to a fit: a warning counts those outside the codebook."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PublicRows:
 
     @property
     def counted(self) -> str:
-        """How many rows are complete and within the bounds, in words."""
+        """How many rows are complete and within the bounds, as text."""
         n_complete, n_rows = int(np.isfinite(self.coded).all(axis=0).sum()), len(self.outside)
         plural = "s" * (n_complete != 1)
         remainder = f" of the {n_rows:,} given, the others incomplete or outside the bounds"
@@ -48,12 +48,12 @@ class PublicRows:
 
 
 def require_coder(coder: Coder | None) -> RowCoder:
-    """Return what codes rows, or say that a formula has no terms to do so by."""
+    """Return the row coder; NotAvailable if the formula has no terms."""
     if isinstance(coder, RowCoder):
         return coder
     raise NotAvailable(
-        "there are no terms to code rows by, the formula has none: what the model tells of any row "
-        "is params['Intercept']"
+        "the formula has no terms to code rows by: the prediction for every row is "
+        "params['Intercept']"
     )
 
 
@@ -95,8 +95,8 @@ def _warn(outside: NDArray[np.bool_], beyond: dict[str, NDArray[np.bool_]]) -> N
     )
     warnings.warn(
         f"{outside.sum():,} of {len(outside):,} public rows lie outside the codebook's bounds "
-        f"({shorten(', '.join(counts), 200)}), of which the fit tells nothing: nan. To hold them "
-        "in the bounds, as the rows of the fit were: clip=True",
+        f"({shorten(', '.join(counts), 200)}): their results are nan. Write clip=True to clip "
+        "them to the bounds, as the rows of the fit were",
         OutsideWarning,
         stacklevel=frames_up(),
     )

@@ -71,7 +71,7 @@ class QuantileResult(Result):
 
     @property
     def drawn(self) -> pd.DataFrame:
-        """Shares of the rows that the quantiles were drawn at: the probs, or farther inside."""
+        """Probabilities that the mechanism aimed at: the probs, or closer to the middle."""
         probs = pd.Index(self.probs, name="prob")
         return pd.DataFrame(self.release.drawn, self._facts.index, probs)
 
@@ -111,16 +111,15 @@ class QuantileResult(Result):
 
         Notes
         -----
-        They hold the values at which the noisy ranks, with their noise and
-        sampling, do not rule the quantile out. No density is estimated, so
-        values that many rows share are covered as well. An end is that of the
-        declared range where there are no rows so far out, or too few.
+        They contain the values that the noisy ranks, given noise and sampling, do not rule out. No
+        density is estimated, so values that many rows share are covered as well. An end is that of
+        the declared range where too few rows lie that far out.
         """
         if self.level is None or (level is not None and checked_level(level) != self.level):
             bought = "none were" if self.level is None else f"those of level {self.level} were"
             raise NotAvailable(
-                f"intervals of quantiles are made with the quantiles, and {bought} bought: write "
-                "dp_quantile(..., level=0.95), with mechanism='refined' or 'auto'"
+                f"intervals of quantiles are released with the quantiles, and {bought} bought: "
+                "write dp_quantile(..., level=0.95), with mechanism='refined' or 'auto'"
             )
         low, high = np.moveaxis(self.release.values[:, :, 1:], 2, 0)
         lower = np.fmin(np.nan_to_num(low, nan=0.0), self._places)
@@ -129,8 +128,8 @@ class QuantileResult(Result):
         return pd.DataFrame(ends)
 
     _no_intervals = (
-        "the noise of a quantile is known in ranks (rank_noise_sd); what it means in values "
-        "depends on the private rows near by: see conf_int()"
+        "the noise of a quantile is known in ranks (rank_noise_sd); its size in values depends "
+        "on nearby private rows: see conf_int()"
     )
 
     def _estimates(self) -> EstimateTable:
