@@ -80,7 +80,7 @@ def as_latex(report: Report) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return one line of text in which nothing acts."""
+    """Return one line of text with special characters escaped."""
     safe = "".join(_SPECIAL.get(c, c) for c in _LIGATURE.sub("-\0", plain(text)))
     return _MINUS.sub("$-$", safe).replace("\0", "{}")
 

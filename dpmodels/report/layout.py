@@ -72,11 +72,11 @@ LIMIT = 100  # of any line
 WIDEST = 120  # of a table of which a page shows more than a terminal
 GAP = 2  # spaces before a column
 INDENT = "  "  # of a row below a heading
-LABEL = 26  # a label longer than this wraps when room is short
+LABEL = 26  # a label longer than this wraps when space is short
 _WIDE_LABEL = 44
 _HEAD = 12  # a head may be as wide as this even over narrower cells
 _CELL = 28
-_COMFORT = 8  # short cells spread to this width where the line has room
+_COMFORT = 8  # short cells spread to this width where the line has space
 _INTERVAL = re.compile(r"\[([^\s,]+), ([^\s,]+)\]")
 _NUMBER_LETTERS = re.compile(r"Inf|nan|(?<=\d)[eE](?=[+-]?\d)")
 
@@ -121,7 +121,7 @@ def lay_out(sections: Sequence[Section], limits: tuple[int, ...] = (WIDTH, LIMIT
 
 
 def fits(section: Section, alike: Sequence[Section], limits: tuple[int, ...]) -> bool:
-    """Whether words beside its labels leave a table, and those of its columns, as narrow."""
+    """Whether a table, and those with its columns, stay as narrow with words beside labels."""
     neighbours = [wordless(neighbour) for neighbour in alike if neighbour is not section]
     layout, before = (
         lay_out([section, *neighbours], limits),
@@ -255,14 +255,13 @@ class Bar(str):
         return bar
 
 
-# Where the words for a name stand: beside it where there is room, else in a legend below.
+# Labels of names: beside the name where they fit, else in a legend below.
 
 
 def placed(report: Report, limits: tuple[int, ...] | None = None) -> Report:
-    """Keep words beside names where a table stays with them within the first limit it is in.
+    """Keep labels beside names where the table does not exceed its width limit with them.
 
-    Words are told once. Those of names that the tables and the header speak of, and that stand
-    beside none, make one more table, the last.
+    Labels are printed once. Those of other names in tables or header make a last table.
     """
     printed: set[tuple[str, str]] = set()
     sections = []
@@ -281,7 +280,7 @@ def placed(report: Report, limits: tuple[int, ...] | None = None) -> Report:
 
 
 def _spoken(report: Report) -> str:
-    """Return all that a report names variables in."""
+    """Return all text of a report that may name variables."""
     texts = [value for label, value in report.facts if label != "Formula"]
     for section in report.sections:
         texts += [
@@ -307,8 +306,8 @@ Fact = tuple[str, str]
 class Row:
     """One line of a table.
 
-    `about` is the name it is of and the words for that, which stand beside the label where there is
-    room; the label of a heading takes the blank cells behind it too.
+    `about` is the name it is of and the words for that, which stand beside the label where they
+    fit; the label of a heading takes the blank cells behind it too.
     """
 
     label: str
@@ -346,7 +345,7 @@ class Section:
         if self.spanners and len(self.spanners) != len(self.columns):
             raise ArgumentError(
                 f"{len(self.spanners)} spanners for {len(self.columns)} columns: write one a "
-                'column, "" where there is none'
+                'column, "" for a blank one'
             )
         for number, row in enumerate(self.rows, start=1):
             if len(row.cells) != len(self.columns):
@@ -356,7 +355,7 @@ class Section:
                 )
 
     def spans(self, panel: range) -> tuple[tuple[str, int], ...]:
-        """Return the spanners above some columns, each with how many it is above; none of none."""
+        """Return the spanners above some columns, each with its number of columns."""
         texts = [self.spanners[j] for j in panel] if self.spanners else []
         return tuple((text, len(list(same))) for text, same in groupby(texts)) if any(texts) else ()
 

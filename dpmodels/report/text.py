@@ -234,7 +234,7 @@ def as_markdown(report: Report) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return one line of text in which nothing acts."""
+    """Return one line of text with special characters escaped."""
     safe = _SPECIAL.sub(r"\\\1", plain(text))
     # A line that begins so would become a list item of its own.
     return re.sub(r"^([+-]|\d+[.)])(?=\s|$)", lambda m: f"{m[1][:-1]}\\{m[1][-1]}", safe)

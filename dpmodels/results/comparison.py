@@ -70,7 +70,7 @@ class Compared(Printed):
 
 
 def simulated(lines: pd.DataFrame) -> pd.DataFrame:
-    """Return lines of a table of predictions, or NotAvailable where there are none."""
+    """Return lines of a table of predictions, or NotAvailable without any."""
     if lines.empty:
         raise NotAvailable(
             "no mechanism was simulated with this budget: the column note of the table says why"

@@ -46,7 +46,7 @@ class LevelsResult(Result):
     release: LevelsRelease
     declared: Annotated[Codebook, Codebook.from_dict]
 
-    _no_intervals = "which levels a population has is not told by those of these rows"
+    _no_intervals = "these rows do not identify the levels of a population"
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -29,19 +29,19 @@ from dpmodels.typing import Floats, Integers
 
 @dataclass(frozen=True, eq=False)
 class ReleasedMargins:
-    """Margins of one release, by the places of their variables in `factors`."""
+    """Margins of one release, by the positions of their variables in `factors`."""
 
     call: DescribedCall
     release: MarginsRelease
 
     @property
     def stamp(self) -> str | None:
-        """What tables and pictures of a simulation are stamped with."""
+        """The warning on tables and pictures of a simulation."""
         return STAMP if self.release.simulated else None
 
     @property
     def effect(self) -> int:
-        """Rows that sampling takes for one, as they may be one person's."""
+        """The design effect: rows that may be one person's."""
         return self.release.adjacency.design_effect
 
     @cached_property
@@ -60,7 +60,7 @@ class ReleasedMargins:
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """The same as places of their variables in `factors`."""
+        """The requested margins, as positions of their variables in `factors`."""
         positions = {factor: place for place, factor in enumerate(self.factors)}
         return tuple(
             tuple(positions[factor] for factor in table.factors) for table in self.call.tables
@@ -73,7 +73,7 @@ class ReleasedMargins:
 
     @cached_property
     def noise(self) -> MarginNoise:
-        """The law of the noise in all margins."""
+        """The distribution of the noise in all margins."""
         has_total, release = self.release.rows is not None, self.release
         noised = components(self.terms)[int(has_total) :]
         if release.law == "laplace":
@@ -87,7 +87,7 @@ class ReleasedMargins:
         return split(self.release.values, components(self.terms), self.sizes)
 
     def inside(self, term: Term) -> bool:
-        """Return whether variables are together in a margin that was asked for."""
+        """Return whether variables occur together in a requested margin."""
         return any(set(term) <= set(margin) for margin in self.terms)
 
     def unbiased(self, term: Term) -> Floats:
@@ -96,11 +96,11 @@ class ReleasedMargins:
 
     @cached_property
     def _whole_tables(self) -> dict[Term, Integers]:
-        """The whole tables that were made so far."""
+        """Cache of whole tables."""
         return {}
 
     def whole(self, term: Term) -> Integers:
-        """Return the same as counts that are whole, not negative, and agree where they can."""
+        """Return a margin's whole counts: not negative, and consistent where possible."""
         if term not in self._whole_tables:
             self._whole_tables[term] = self._whole(term)
         return self._whole_tables[term]

@@ -37,17 +37,16 @@ class SeriesResult(Result):
     Parameters
     ----------
     time : str
-        The variable that tells when.
+        The variable of the time.
     by : str, int or None
-        What was asked as a period.
+        The requested period.
 
     Notes
     -----
-    `counts` are whole and not negative, `totals` their running sums; `released`
-    are unbiased and may be negative: intervals are made from them. All sums of
-    counts, over whatever periods, are as good as :meth:`between` tells of them.
-    :meth:`noise_int` and :meth:`conf_int` are of counts by period. The second is of
-    the number that is expected there, of events that come by a Poisson process.
+    `counts` are whole and not negative, `totals` their running sums; `released` are unbiased and
+    may be negative: intervals are made from them. :meth:`between` has the errors of sums over
+    periods. :meth:`noise_int` and :meth:`conf_int` are of counts by period. The second is of the
+    expected number of events of a Poisson process.
     """
 
     call: DescribedCall
@@ -75,7 +74,7 @@ class SeriesResult(Result):
 
     @property
     def _groups(self) -> TableCall:
-        """What there is a series of each."""
+        """The groups, which have a series each."""
         return TableCall(self._facts.factors[:-1], self._facts.levels[:-1])
 
     def _labelled(self, values: NDArray[Any], name: str) -> xr.DataArray:
@@ -133,7 +132,8 @@ class SeriesResult(Result):
         first, stop = self.periods.start(start), self.periods.stop(end)
         if stop <= first:
             raise ArgumentError(
-                f"start={said(start)}, end={said(end)}: time goes backwards; the start comes first"
+                f"start={said(start)}, end={said(end)}: the end is before the start; write the "
+                "start first"
             )
         return self._summed(np.array([first]), np.array([stop]), level).droplevel(-1)
 
@@ -179,7 +179,7 @@ class SeriesResult(Result):
         return self._summed(np.zeros_like(stops), stops, level)
 
     def _summed(self, starts: Integers, stops: Integers, level: float) -> pd.DataFrame:
-        """Return what is known of sums over periods from `starts` up to `stops`."""
+        """Return sums over periods from `starts` up to `stops` with their errors."""
         checked_level(level)
         spread = within(self._ordered, starts, stops, _ONE, NO_WEIGHT)
         released, counts = (
@@ -289,7 +289,7 @@ class SeriesResult(Result):
         *,
         caption: bool = True,
     ) -> Axes:
-        """Draw the running totals with the band of their noise; words are those of :meth:`plot`."""
+        """Draw the running totals with the band of their noise; parameters as in :meth:`plot`."""
         return self._plot_band(
             self.running(level), group, ax, f"{self._unit}, running total", caption
         )

@@ -31,13 +31,13 @@ FORMAT: Final = "dpmodels.result/2"
 # Names of fields from a release down to one of its parts.
 Path = tuple[str, ...]
 
-# Written with their names, by which one is told from another.
+# Saved with their class names, which distinguish them.
 _NAMED: Final = (*get_args(Guarantee), Pufferfish, *get_args(Event))
 _RELEASES: Final[Mapping[str, object]] = {kind.__name__: kind for kind in get_args(AnyRelease)}
 
 
 class Parts(NamedTuple):
-    """What a file says: all that a result is computed from."""
+    """The content of a file: all that a result is computed from."""
 
     request: Question
     release: Any
@@ -47,16 +47,16 @@ class Parts(NamedTuple):
 
 @singledispatch
 def replay(saved: object) -> object:
-    """Return the result of a saved request and release; the verbs register how."""
-    raise NotAvailable("no verb is known: import dpmodels.models")
+    """Return the result of a saved request and release; the verbs register functions."""
+    raise NotAvailable("no verb is registered: import dpmodels.models")
 
 
 def saved_of(result: Any) -> Saved:
     """Return the parts of a result as a file has them."""
     if result.request is None:
         raise NotAvailable(
-            f"this {type(result).__name__} was not returned by a verb, or was changed since: there "
-            "is no request that it could be computed from again"
+            f"this {type(result).__name__} was not returned by a verb, or was changed since: it "
+            "has no request to compute it from again"
         )
     kind: Any = type(result.release)
     facts = {
@@ -173,7 +173,7 @@ MOST_BYTES = 4 * 2**30
 
 
 class Saved(NamedTuple):
-    """A file that ``save`` wrote, as it stands there."""
+    """The content of a file that ``save`` wrote."""
 
     format: str
     facts: Any
@@ -217,8 +217,8 @@ def open_saved(path: str | PathLike[str], *formats: str) -> Saved:
         )
     if set(texts) != {"format", "facts", "sha256"}:
         raise FrameError(
-            f"{name} has no digest of its content, or says more than fit.save(path) writes: it "
-            "was changed, or is of an earlier version"
+            f"{name} has no digest of its content, or more than fit.save(path) writes: it was "
+            "changed, or is of an earlier version"
         )
     if texts["sha256"] != digest(version, texts["facts"], arrays):
         raise FrameError(f"{name} was changed after it was written: its digest does not fit")
@@ -231,7 +231,7 @@ def open_saved(path: str | PathLike[str], *formats: str) -> Saved:
 
 
 def digest(version: str, text: str, arrays: Mapping[str, tuple[tuple[str, ...], Any]]) -> str:
-    """Return the SHA-256 of all that a file says: format, facts, and arrays as they are stored."""
+    """Return the SHA-256 of a file's content: format, facts, and arrays as they are stored."""
     shapes = {
         name: (dims, values.dtype.str, values.shape) for name, (dims, values) in arrays.items()
     }
@@ -247,7 +247,7 @@ def _read(content: bytes) -> tuple[dict[str, str], dict[str, tuple[tuple[str, ..
     from scipy.io import netcdf_file
 
     try:
-        # Sizes that a spoilt header announces overflow, and are caught by what they lead to.
+        # Sizes in a corrupt header can overflow; later checks catch them.
         with np.errstate(all="ignore"):
             file: Any = netcdf_file(BytesIO(content), "r", mmap=False)
         texts = {name: bytes(value).decode("ascii") for name, value in file._attributes.items()}
@@ -256,9 +256,9 @@ def _read(content: bytes) -> tuple[dict[str, str], dict[str, tuple[tuple[str, ..
             for name, array in file.variables.items()
         }
         extra = any(array._attributes for array in file.variables.values())
-    # What the reader raises of a spoilt file is not known: it was written for sound ones.
+    # scipy's reader may raise any error for a corrupt file.
     except Exception as error:
-        raise FrameError(f"no netCDF file, or a damaged one: {type(error).__name__}") from None
+        raise FrameError(f"not a netCDF file, or a damaged one: {type(error).__name__}") from None
     if "format" not in texts or "facts" not in texts:
         raise FrameError("it has no format or no facts")
     if extra or any(array.dtype.str != ">f8" for _, array in arrays.values()):

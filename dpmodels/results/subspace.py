@@ -42,9 +42,9 @@ class SubspaceResult(Rotation):
 
     Notes
     -----
-    Where the release knows no order (``release.ordered``) the components are
-    any orthonormal basis of the space, and only the space means something.
-    In each component the loading of largest size is positive.
+    Where the release has no order (``release.ordered``) the components are an arbitrary orthonormal
+    basis, and only the space is identified. In each component the loading of largest size is
+    positive.
     """
 
     call: MomentsCall
@@ -96,9 +96,9 @@ class SubspaceResult(Rotation):
     def expected_loss(self) -> float:
         """Expected loss of captured variance that theory gives, an approximation.
 
-        How much less the variances along the components sum to than those
-        along the non-private ones, in the units of eigenvalues; nan where
-        theory gives none, or no number of rows is known to divide by.
+        How much less the variances along the components sum to than those along the non-private
+        ones, in the units of eigenvalues; nan where theory gives none, or the number of rows is not
+        known.
         """
         return self.release.expected_loss * self.call.row_norm**2 / self._divisor
 
@@ -133,7 +133,7 @@ class SubspaceResult(Rotation):
         n_rows = math.nan if n_public is None else n_public
         n_rows = n_rows if math.isnan(n_complete) else n_complete
         n_rows = n_rows if n_public is None else min(n_rows, n_public)
-        # A nan stays nan: max keeps its first.
+        # max keeps a nan that comes first.
         return max(n_rows - self.call.center, 1.0)
 
     def _variances(self, name: str) -> Floats:
@@ -230,7 +230,7 @@ class SubspaceResult(Rotation):
         return Components(self.call, self.loadings.to_numpy(), mean, self.coder)
 
     def predict(self, newdata: object) -> pd.DataFrame:
-        """Return components of rows that you hold, see :meth:`Components.predict`."""
+        """Return components of your rows, see :meth:`Components.predict`."""
         return self.components.predict(newdata)
 
     def augment(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
@@ -240,5 +240,5 @@ class SubspaceResult(Rotation):
         """
         return self.components.augment(newdata, clip=clip)
 
-    _no_intervals = 'directions have none; eigenvalues have, with mechanism="gauss"'
+    _no_intervals = 'directions have no intervals; eigenvalues do, with mechanism="gauss"'
     scores, fittedvalues, resid = per_row("transform(newdata)")

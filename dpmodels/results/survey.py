@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-# How far from 1 the sum of shares may be that a user gives: their digits.
+# How far from 1 the sum of a user's shares may be, for rounding.
 DIGITS = 1e-6
 
 
@@ -45,12 +45,12 @@ class SurveyResult(Result):
     Notes
     -----
     `estimate` is unbiased and may lie outside 0 and 1 where noise is large; `likeliest` does not.
-    Errors are those of a survey: respondents are drawn with their weights within their strata.
-    :meth:`noise_int` is of the shares that these respondents' truths have, :meth:`conf_int` of the
-    population's; both are of shares among complete answers, cut to 0 and 1. The population's of one
-    question are Wilson's intervals for the answers, turned by the device, also within levels that
-    came as they were; of several, and of rows that were randomised whole, estimate ± 1.96 standard
-    errors. Noise intervals are normal ones.
+    Errors allow for weights and strata, as in a survey. :meth:`noise_int` covers the shares of
+    these respondents' true answers, :meth:`conf_int` the population's; both are of shares among
+    complete answers, clipped to 0 and 1. The population's of one question are Wilson's intervals
+    for the answers, transformed by the device, also within levels that were not randomised; of
+    several, and of rows that were randomised whole, estimate ± 1.96 standard errors. Noise
+    intervals are normal ones.
     """
 
     call: DescribedCall
@@ -71,11 +71,11 @@ class SurveyResult(Result):
 
     @cached_property
     def _complete_cells(self) -> Floats:
-        """What picks the complete answers' cells out of all, shape (cells, truths)."""
+        """The selector of complete answers' cells among all, shape (cells, truths)."""
         return np.eye(self._facts.cells, self._read.given.shape[1])
 
     def _shares(self, of: Floats, within: Floats | None = None) -> Shares:
-        """Return shares of sets of cells, within all or within others."""
+        """Return shares of sets of cells, within all cells or within other sets."""
         base = np.ones_like(of) if within is None else within
         return self._read.shares(of @ self._complete_cells, base @ self._complete_cells)
 
@@ -90,7 +90,7 @@ class SurveyResult(Result):
 
     @property
     def likeliest(self) -> xr.DataArray:
-        """Shares under which the answers are likeliest: not negative, with the sum 1."""
+        """Maximum-likelihood shares: not negative, with the sum 1."""
         shares = self._complete_cells @ self._read.likeliest
         return self._facts.by_cell(shares / shares.sum(), "likeliest")
 
@@ -138,7 +138,7 @@ class SurveyResult(Result):
         """
         conditions = self._require_factors(factors)
         if len(conditions) == len(self._facts.factors):
-            raise ArgumentError("within=: all questions are named; leave one out, to be shared")
+            raise ArgumentError("within=: all questions are named; leave at least one out")
         base = self._summed(conditions)
         shares = self._shares(np.eye(len(base.T)), base.T @ base)
         free = tuple(name for name in self._facts.factors if name not in conditions)
@@ -164,7 +164,7 @@ class SurveyResult(Result):
         return tuple(name for name in variables if name in names)
 
     def _summed(self, factors: tuple[str, ...]) -> Floats:
-        """Return what adds cells up over all other questions, shape (kept cells, cells)."""
+        """Return the matrix that sums cells over other questions, shape (summed cells, cells)."""
         facts = self._facts
         matrices = [
             np.eye(size) if name in factors else np.ones((1, size))
@@ -179,7 +179,7 @@ class SurveyResult(Result):
         factors: tuple[str, ...],
         conditions: tuple[str, ...] = (),
     ) -> tuple[Floats, Floats]:
-        """Return intervals: by Wilson of one question, among all or given what came as it was."""
+        """Return intervals: Wilson's of one question, among all or within levels not randomised."""
         if self.rowwise or len(factors) != 1:
             return shares.interval(level)
         channels = dict(zip(self._facts.factors, self.release.channels, strict=True))
@@ -223,20 +223,21 @@ class SurveyResult(Result):
         return pd.DataFrame({"lower": ends[0], "upper": ends[1]}, index=self._facts.index)
 
     def independence(self) -> AnswersTest:
-        """Test whether the truths of two questions or more are independent.
+        """Test whether the true answers of two questions or more are independent.
 
-        Of answers that weigh the same, Pearson's chi-square on the answers as they came: devices
-        that know nothing of each other leave independence as it is. Else Wald's, on the estimated
-        shares with their covariance. ``kept`` is the part of the respondents that would have told
-        as much without devices.
+        For equal weights, Pearson's chi-square on the randomised answers: independent devices
+        preserve independence. Else Wald's, on the estimated shares with their covariance. ``kept``
+        is the part of the respondents that would give as much information without devices.
 
         Raises
         ------
         NotAvailable
-            Of one question.
+            If the table has one question.
         """
         if len(self._facts.shape) < 2:
-            raise NotAvailable("independence is about two questions or more; the table has one")
+            raise NotAvailable(
+                "a test of independence needs two questions or more; the table has one"
+            )
         return self._independence
 
     @cached_property
@@ -253,7 +254,7 @@ class SurveyResult(Result):
 
     @property
     def _likeliest_margins(self) -> list[Floats]:
-        """The likeliest shares of each question alone."""
+        """The maximum-likelihood shares of each question."""
         shares = self.likeliest
         return [
             shares.sum([dim for dim in shares.dims if dim != question]).to_numpy()
@@ -261,7 +262,7 @@ class SurveyResult(Result):
         ]
 
     def goodness_of_fit(self, shares: Mapping[object, float] | Iterable[float]) -> AnswersTest:
-        """Test whether the truth has public shares.
+        """Test whether the true answers have given public shares.
 
         Parameters
         ----------
@@ -276,13 +277,13 @@ class SurveyResult(Result):
         Raises
         ------
         NotAvailable
-            Of several questions.
+            If the table has several questions.
         ArgumentError
-            If they are no such shares.
+            If they are not such shares.
         """
         facts, read = self._facts, self._read
         if len(facts.shape) > 1:
-            raise NotAvailable("goodness of fit is about one question; see margin() of the others")
+            raise NotAvailable("goodness_of_fit() needs a table of one question; see margin()")
         expected = _public_shares(shares, facts.levels[0])
         efficiency = kept_information(self.release.channels[0], read.likeliest)
         if self.rowwise or not read.simple:

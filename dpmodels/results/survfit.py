@@ -25,7 +25,7 @@ from dpmodels.typing import Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Curves that a picture tells apart: a choice.
+# A choice: curves that a picture can show distinctly.
 MAX_CURVES = 6
 
 
@@ -40,13 +40,12 @@ class SurvfitResult(Result):
 
     Notes
     -----
-    Curves are told at the ends of the intervals, as far as the rows at risk are
-    told from noise. Their counts are whole and agree: whoever multiplies ``1 -
-    n_event / n_risk`` finds the estimates, where an interval holds one value; of
-    one that holds several, half of those censored in it are taken off its
-    ``n_risk`` (the actuarial convention). :meth:`noise_int` is about the curve
-    that these rows have without noise, :meth:`conf_int` about the population's:
-    Greenwood's sampling error, as that of a share of so many rows, and the noise.
+    Curves are estimated at the ends of the intervals, as long as the rows at risk exceed their
+    noise. Their counts are whole and consistent: the products of ``1 - n_event / n_risk`` are the
+    estimates, where an interval has one value; where it has several, half of those censored in it
+    are taken off its ``n_risk`` (the actuarial convention). :meth:`noise_int` is about the curve of
+    these rows without noise, :meth:`conf_int` about the population's: it allows for Greenwood's
+    sampling error and for the noise.
     """
 
     call: DescribedCall
@@ -55,7 +54,7 @@ class SurvfitResult(Result):
 
     @cached_property
     def counted(self) -> SurvivalCounts:
-        """The same as arrays, by group."""
+        """The counts as arrays, by group."""
         return SurvivalCounts(self.call, self.release, self.ends)
 
     @property
@@ -73,7 +72,7 @@ class SurvfitResult(Result):
 
     @property
     def strata(self) -> list[str]:
-        """What the curves are of, as R names them; empty where there is one of all rows."""
+        """The names of the curves, as in R; empty for a single curve of all rows."""
         return self.counted.strata
 
     @property
@@ -115,7 +114,7 @@ class SurvfitResult(Result):
         Raises
         ------
         ArgumentError
-            If a time is no end of an interval.
+            If a time is not the end of an interval.
         """
         checked_level(level)
         positions = [self.counted.place(time) for time in (times if several(times) else [times])]
@@ -231,13 +230,13 @@ class SurvfitResult(Result):
         Returns
         -------
         DataFrame
-            One row: ``estimate, std_error``, and both intervals, Newcombe's of those of the two
-            curves; nan where one of them has ended before.
+            One row: ``estimate, std_error``, and both intervals, by Newcombe's method; nan where
+            one of them has ended before.
 
         Raises
         ------
         ArgumentError
-            If `time` is no end of an interval, or the groups are not two of the declared ones.
+            If `time` is not the end of an interval, or the groups are not two of the declared ones.
         """
         checked_level(level)
         place = self.counted.place(time)
@@ -258,19 +257,19 @@ class SurvfitResult(Result):
         first, second = (place_of(self._grouped, group) for group in groups)
         if first == second:
             raise ArgumentError(
-                f"groups={said(groups)}: a group differs from itself by 0; write two groups"
+                f"groups={said(groups)}: the two groups are the same; write two different groups"
             )
         return first, second
 
     def logrank(self) -> LogRank:
-        """Test that all curves are one (the log-rank test), with the noise counted in.
+        """Test that all curves are equal (the log-rank test), allowing for the noise.
 
         Returns
         -------
         LogRank
             ``statistic, df, pvalue``, and by group events ``observed`` and ``expected``. Over the
-            intervals in which the rows at risk of all groups together are told from noise;
-            NotAvailable where there are none, or one curve.
+            intervals in which the rows at risk of all groups exceed their noise; NotAvailable
+            without any, or with one curve.
         """
         if self.ncurves < 2:
             raise NotAvailable(
@@ -280,7 +279,7 @@ class SurvfitResult(Result):
         test = self.counted.log_rank()
         if test is None:
             raise NotAvailable(
-                "logrank() is not available: the rows at risk are not told from noise; write a "
+                "logrank() is not available: the rows at risk do not exceed their noise; write a "
                 "larger eps, fewer breaks or fewer groups"
             )
         return test
@@ -310,9 +309,9 @@ class SurvfitResult(Result):
         Returns
         -------
         DataFrame
-            ``records`` and ``events``, unbiased but not below 0, over the whole grid; ``end``,
-            the last time the curve is told at; ``rmean`` up to the time ``upto`` that all curves
-            reach, with its standard error; ``median`` with its confidence interval.
+            ``records`` and ``events``, unbiased but not below 0, over the whole grid; ``end``, the
+            last time of the curve; ``rmean`` up to the time ``upto`` that all curves reach, with
+            its standard error; ``median`` with its confidence interval.
         """
         median = self.quantile(0.5, level=level)
         mean = self.mean(level=level)
@@ -379,8 +378,8 @@ class SurvfitResult(Result):
 
         if group is None and self.ncurves > MAX_CURVES:
             raise ArgumentError(
-                f"plot(): {self.ncurves} curves are more than the {MAX_CURVES} a picture tells "
-                "apart; write group= for one of them"
+                f"plot(): a picture shows at most {MAX_CURVES} curves, and there are "
+                f"{self.ncurves}; write group= for one of them"
             )
         positions = range(self.ncurves) if group is None else [place_of(self._grouped, group)]
         names, level = self.strata or [""], checked_level(level)

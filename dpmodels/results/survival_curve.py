@@ -1,4 +1,4 @@
-"""One survival curve, of the rows of one group, with the intervals of what is made of it."""
+"""Survival curves by group, with the intervals of what is estimated from them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from dpmodels.typing import Floats
 
 Columns = dict[str, Any]
 
-# Shares that are the same but for rounding.
+# The tolerance for shares that differ by rounding.
 ROUNDING: Final = 1e-12
-# What is told of one number.
+# The columns of one estimate.
 NUMBERS: Final = (
     "estimate",
     "std_error",
@@ -47,11 +47,11 @@ NUMBERS: Final = (
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The counts of one group, followed as far as the rows at risk are told from noise.
+    """The counts of one group, as long as the rows at risk exceed their noise.
 
     `cells`, shape (2, intervals + 1), are unbiased counts of censored rows and of events, the last
-    of those followed to the end; `times` the last ones of all intervals, and `effect` how many rows
-    sampling takes for one.
+    of those followed to the end; `times` the last ones of all intervals, and `effect` the design
+    effect.
     """
 
     cells: Floats
@@ -154,9 +154,9 @@ class Curve:
         return columns
 
     def _crossed(self, left: float) -> float:
-        """Return where the curve comes to `left`, nan where it does not.
+        """Return the time when the curve reaches `left`, nan where it does not.
 
-        Within an interval of several values it falls evenly, in one of one value at once.
+        Within an interval of several values it falls linearly, at a single value at once.
         """
         place = _first(self.counts.survival, left)
         if place == self.end:
@@ -176,8 +176,8 @@ class Curve:
     def _reached(self, low: Floats, high: Floats, left: float) -> tuple[float, float]:
         """Return the ends of the intervals that a quantile may be in; inf where it may be later.
 
-        An interval is left out where survival at its end is above `left`, or where at its start it
-        is not, by more than noise, and sampling, explain.
+        An interval is left out where survival is above `left` at its end, or not above it at its
+        start, by more than noise and sampling explain.
         """
         first = _first(low, left)
         later = np.flatnonzero(high > left)
@@ -226,8 +226,8 @@ def _first(curve: Floats, left: float) -> int:
 def differing(first: Curve, second: Curve, place: int, level: float) -> Columns:
     """Return the difference of two curves at the end of an interval, with both intervals.
 
-    They are Newcombe's, of those of the curves; `noise` holds besides what a public number of rows
-    tells of both curves at once, and widens them by that.
+    By Newcombe's method, from those of the curves; `noise` includes the correlation that a public
+    number of rows causes, and widens them by it.
 
     .. [1] Newcombe, R. G. (1998). "Interval estimation for the difference between independent
        proportions." Statistics in Medicine 17(8), 873-890.
@@ -315,19 +315,19 @@ class SurvivalCounts:
         return last_times(self.spec.time, self.breaks)
 
     def place(self, time: object) -> int:
-        """Return which interval a time is the end of; ArgumentError where it is of none."""
+        """Return which interval a time is the end of, or raise ArgumentError."""
         value = finite("time", time)
         nearest = int(np.argmin(np.abs(self.times - value)))
         if abs(self.times[nearest] - value) > 1e-9 * max(1.0, abs(value)):
             raise ArgumentError(
-                f"time={said(time)} is within an interval, where survival is not told: write one "
-                f"of its ends, such as {self.times[nearest]:.10g}, or a fit with breaks= there"
+                f"time={said(time)} is within an interval, where survival is not estimated: write "
+                f"one of its ends, such as {self.times[nearest]:.10g}, or a fit with breaks= there"
             )
         return nearest
 
     @cached_property
     def halved(self) -> Floats:
-        """What share of the rows censored in an interval is not at risk in it."""
+        """The fraction of the rows censored in an interval that is not at risk in it."""
         return np.asarray((1 - one_value(self.spec.time, self.breaks)) / 2)
 
     @cached_property
@@ -363,7 +363,7 @@ class SurvivalCounts:
 
     @property
     def strata(self) -> list[str]:
-        """What the curves are of, as R names them; empty where there is one of all rows."""
+        """The names of the curves, as in R; empty for a single curve of all rows."""
         groups = self._groups
         if not groups.factors:
             return []
@@ -374,7 +374,7 @@ class SurvivalCounts:
         ]
 
     def log_rank(self) -> LogRank | None:
-        """Test that all curves are one, as far as all rows at risk together are told from noise."""
+        """Test that all curves are equal, as long as all rows at risk exceed their noise."""
         n_groups, n_cells = self.shape[0] // 2, self.shape[1]
         sds = self._sds(np.tile(risk_weights(n_cells), (1, n_groups, 1)))
         end = identified(at_risk(self.cells.sum(axis=0))[:-1], sds[:-1])

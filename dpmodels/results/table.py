@@ -66,7 +66,7 @@ class CountedResult(Result):
 
     @property
     def released(self) -> xr.DataArray:
-        """Unbiased counts with independent noise, but for the public total."""
+        """Unbiased counts with independent noise, except for the public total."""
         return self._facts.by_cell(self._counted.parts[:, 0], "released")
 
     @property
@@ -183,14 +183,16 @@ class TableResult(CountedResult):
         return interval_frame(self._facts, share_interval(parts[:, 0], noise, level))
 
     def chi2_test(self) -> Independence:
-        """Test whether two factors or more are independent, with the noise counted in.
+        """Test whether two factors or more are independent, allowing for the noise.
 
-        ``statistic, pvalue, df``; levels with too few rows for the noise are
-        taken as one, their places are in ``pooled``, by factor. nan with a
-        reason where fewer than two levels of a factor are left.
+        ``statistic, pvalue, df``; levels with too few rows for the noise are pooled, their
+        positions are in ``pooled``, by factor. nan with a reason where fewer than two levels of a
+        factor are left.
         """
         if len(self._facts.factors) < 2:
-            raise NotAvailable("independence is about two factors or more; the table has one")
+            raise NotAvailable(
+                "a test of independence needs two factors or more; the table has one"
+            )
         return self._independence
 
     @cached_property
@@ -274,7 +276,7 @@ class StatesResult(CountedResult):
     Parameters
     ----------
     time : str
-        The variable that tells when.
+        The variable of the time.
 
     Notes
     -----
@@ -296,7 +298,7 @@ class StatesResult(CountedResult):
 
     @property
     def chain(self) -> MarkovChain:
-        """What was assumed of how states follow each other."""
+        """The assumed class of chains."""
         return self.budget.model
 
     @cached_property
@@ -319,11 +321,11 @@ class StatesResult(CountedResult):
 
     @property
     def scales(self) -> pd.DataFrame:
-        """The noise of a count as it is, and what others would ask for, one a row.
+        """The noise of a count in this release, and under alternatives, one a row.
 
-        ``"each time by itself"`` is right for independent states alone; ``"all times
-        together"`` is group privacy of a whole series. Columns: ``scale`` of the Laplace
-        noise in times, ``ratio`` to the first.
+        ``"each time by itself"`` is valid for independent states alone; ``"all times together"`` is
+        group privacy of a whole series. Columns: ``scale`` of the Laplace noise in times, ``ratio``
+        to the first.
         """
         sigma = np.array([1 / self.budget.eps, self.quilt.scale, self.steps / self.budget.eps])
         names = ["each time by itself", "quilt", "all times together"]
@@ -348,7 +350,7 @@ class StatesResult(CountedResult):
 
     @property
     def kept(self) -> Floats | None:
-        """Shares that the class keeps in the long run, by level; None where it may keep several."""
+        """The stationary shares of the class, by level; None where there may be several."""
         return None if self.chain.reducible else self.chain.stationary
 
     def plot(self, *, ax: Axes | None = None, caption: bool = True) -> Axes:
@@ -368,7 +370,7 @@ class StatesResult(CountedResult):
         return axes
 
     def plot_scale(self, *, ax: Axes | None = None, caption: bool = True) -> Axes:
-        """Draw the noise against how often a symmetric chain of as many states stays.
+        """Draw the noise against the probability that a symmetric chain stays in its state.
 
         At the eps and the number of times of this release, with the class that was assumed.
         """
@@ -403,9 +405,9 @@ class StatesResult(CountedResult):
             return super()._reading()
         max_factor = signif(math.exp(self.budget.eps), 3)
         return (
-            f"Reading: who believes a law of the class has odds of one state against another, of "
-            f"anybody at any {self.time}, that this release multiplies or divides by {max_factor} "
-            "at the most."
+            "Reading: for anyone whose prior is in the class, this release changes the odds of "
+            f"one state against another, of any person at any {self.time}, by a factor of "
+            f"{max_factor} at the most."
         )
 
     def _line(self) -> dict[str, object]:

@@ -1,7 +1,7 @@
-"""Whether a release from a file is one of its request, where no annotation of a field can say it.
+"""Checks that a release from a file belongs to its request, beyond annotations of fields.
 
-The public facts of the request are computed before; here are the sizes that they imply for the
-arrays of a release, and what its numbers have to satisfy.
+The public facts of the request are computed before; they imply the sizes of a release's arrays, and
+constraints on its numbers.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def require_release(spec: Spec[Any], release: Any) -> None:
     """Refuse a release of another request, of other sizes, or that contradicts itself."""
     request, call = spec.question, spec.call
     assert request is not None
-    # Nothing of the release is read yet: its class alone tells which result it would be.
+    # Nothing of the release is read yet: its class alone determines the class of the result.
     kind: Any = type(spec.result(call, release))
     if not isinstance(release, fields_of(kind, "release")["release"]):
         raise FrameError(f"release: {type(release).__name__} is not a release of the request")
@@ -183,11 +183,11 @@ def _require_moments(call: MomentsCall, release: MomentsRelease) -> None:
 
 def _require_coefficients(call: CoefficientsCall, release: CoefficientsRelease) -> None:
     if release.gradient is not None and math.isnan(release.gradient_sd + release.coefficient_sd):
-        raise FrameError("release: array 'gradient' is there, and nan for its noise or the rest's")
+        raise FrameError("release: array 'gradient' is there, and a noise sd is nan")
     curvature = release.curvature
     laws = () if curvature is None else (curvature.bread_noise, curvature.meat_noise)
     if any(math.isnan(law.diagonal + law.off) for law in laws):
-        raise FrameError("release.curvature: bought, and the law of its noise has nan")
+        raise FrameError("release.curvature: bought, and a noise sd is nan")
     if release.ball is not None and release.ball.axes is not None:
         raise FrameError("release.ball.axes: expected none for such a regression")
     if release.ball is not None and not release.ball.radius >= 1 / LONGEST:
