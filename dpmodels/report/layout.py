@@ -97,7 +97,7 @@ class Layout:
     name: int = 0
 
     def width(self, panel: range) -> int:
-        """Characters that the lines of one panel take."""
+        """Return the width of the lines of one panel, in characters."""
         return self.label + sum(self.widths[j] + GAP for j in panel)
 
 
@@ -317,7 +317,7 @@ class Row:
     about: Fact | None = None
 
     def blank(self, columns: range) -> int:
-        """How many of the first of some columns the label takes."""
+        """How many of the first of some columns the label covers."""
         if not self.heading:
             return 0
         filled = (place for place, column in enumerate(columns) if self.cells[column])

@@ -61,7 +61,7 @@ def guarantee_words(release: AnyRelease) -> str:
 
 
 def release_facts(release: AnyRelease) -> Mapping[str, str]:
-    """Return what every report says about a release."""
+    """Return the facts that every report has about a release."""
     return {
         "Guarantee": guarantee_words(release),
         "Mechanism": f"{release.card.name} ({release.card.numerics})",

@@ -93,7 +93,7 @@ class Bins(NamedTuple):
         return self.shown(low), self.shown(high)
 
     def shown(self, values: Floats) -> NDArray[Any]:
-        """Return values of the variable as they are written: whole numbers, days as dates."""
+        """Return values of the variable for printing: whole numbers, days as dates."""
         if not self.whole or np.isnan(values).any():
             return values
         if not self.number.date:
@@ -128,7 +128,7 @@ class Bins(NamedTuple):
         return whole_names(ends, date=self.number.date) if self.whole else interval_names(ends)
 
     def written(self, ranges: Ranges) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the ends of ranges as they are written."""
+        """Return the ends of ranges for printing."""
         beside_low, beside_high = (0.5, -0.5) if self.whole else (0.0, 0.0)
         low, high = self.at(ranges.start) + beside_low, self.at(ranges.stop) + beside_high
         return self.shown(low), self.shown(high)
@@ -272,7 +272,7 @@ class Rectangles(NamedTuple):
             yield block, (along[block, :, None] * across[block, None, :]).reshape(-1, cells)
 
 
-# One group's counts of cells in an order, with the intervals of what is made of them.
+# One group's ordered cell counts, with intervals of sums, shares and quantiles.
 
 # A choice: the smallest step above the lower end of a bin, as a fraction of it.
 NEXT = 1e-6
@@ -372,7 +372,7 @@ class OrderedGroup:
         return (self._noise.sd * np.sqrt(spread.squares), *noisy, *shares)
 
     def _shares(self, sums: Floats, total: float, of: Sums, level: float) -> tuple[Floats, Floats]:
-        """Return confidence intervals, with rows that may be one person's taken for one."""
+        """Return confidence intervals, allowing for several rows of one person."""
         effect = self.release.adjacency.design_effect
         noise = self._noise.divided(effect)
         return part_interval(sums / effect, total / effect, of, noise, level, sampling=True)

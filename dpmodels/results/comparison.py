@@ -92,7 +92,7 @@ class Question:
     scale: str | None
     row_norm: float  # radius rows are clipped to
     row_lengths: tuple[float, ...]  # that rows have, as shares of it; empty for several shapes
-    spectrum: str  # the assumed eigenvalues, in words
+    spectrum: str  # the assumed eigenvalues, as text
     repeats: int  # simulated releases of each mechanism on each shape
 
     @property
@@ -115,24 +115,23 @@ class Comparison(Compared):
     question : Question
         What was compared, under which assumptions.
     table : DataFrame
-        One row a mechanism, best first. Columns: ``mechanism``; ``energy``,
-        the share of the variance along the first components that the released
-        ones capture, ``frobenius``, the error of the covariance estimate in
-        units of the squared row norm, and ``relative``, the latter over the
-        norm of the covariance: each the median over shapes of rows, with the
-        standard error of the simulation, ``energy_se``, and on the worst shape,
-        ``energy_worst``, which is ``energy_worst_at``; ``numerics``; ``fits``,
-        whether the mechanism takes the guarantee; ``note``.
+        One row a mechanism, best first. Columns: ``mechanism``; ``energy``, the share of the
+        variance along the first components that the released ones capture, ``frobenius``, the error
+        of the covariance estimate in units of the squared row norm, and ``relative``, the latter
+        over the norm of the covariance: each the median over shapes of rows, with the standard
+        error of the simulation, ``energy_se``, and on the worst shape, ``energy_worst``, which is
+        ``energy_worst_at``; ``numerics``; ``fits``, whether the mechanism supports the guarantee;
+        ``note``.
     by_shape : DataFrame
         One row a mechanism and shape: ``mechanism``, ``shape``, and the three
         with their standard errors.
     shapes : DataFrame or None
         One row a shape: ``shape``; ``like``, a description of its columns; lengths of rows in row
         norms, between which 90 % are, ``length_low`` and ``length_high``; ``spread``, their median
-        distance from the mean. Where several lengths were asked for, each is a shape. None where
-        rows have one length.
+        distance from the mean. If several lengths were requested, each is a shape. None where rows
+        have one length.
     auto : Automatic
-        What ``mechanism="auto"`` of :func:`dp_pca` takes, with its ``reason``.
+        The choice of ``mechanism="auto"`` of :func:`dp_pca`, with its ``reason``.
     """
 
     question: Question
@@ -192,9 +191,9 @@ class FitQuestion:
     rows: int  # assumed
     guarantee: Guarantee  # what every mechanism is given
     adjacency: Adjacency
-    row_norm: float | None  # as asked for; None for the codebook's longest row
+    row_norm: float | None  # as requested; None for the codebook's longest row
     row_lengths: tuple[float, ...]  # spreads of numbers in halves of their ranges; empty for shapes
-    spectrum: str  # of the variables, in words
+    spectrum: str  # of the variables, as text
     repeats: int  # simulated releases of each mechanism on each shape
 
 
@@ -213,14 +212,14 @@ class FitComparison(Compared):
         constant alone; ``identified``, the share of slopes that have standard errors: each the
         median over shapes of rows, with the standard error of the simulation, ``error_se``, and on
         the worst shape, ``error_worst``, which is ``error_worst_at``; ``numerics``; ``fits``,
-        whether the mechanism takes the guarantee; ``note``.
+        whether the mechanism supports the guarantee; ``note``.
     by_shape : DataFrame
         One row a mechanism and shape: ``mechanism``, ``shape``, and the three
         with their standard errors.
     shapes : DataFrame
         One row a shape: ``shape``; ``like``, a description of its numbers.
     auto : Automatic
-        What ``mechanism="auto"`` of the verb takes, with its ``reason``.
+        The choice of ``mechanism="auto"`` of the verb, with its ``reason``.
     """
 
     question: FitQuestion

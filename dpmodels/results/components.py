@@ -201,7 +201,7 @@ class Components:
 
     @cached_property
     def _middle(self) -> Floats:
-        """Where the centre of the ball goes."""
+        """The image of the centre of the ball."""
         return np.asarray(-self.mean @ self.matrix)
 
     @cached_property
@@ -420,7 +420,7 @@ class Analysis:
 
     @cached_property
     def denoised(self) -> Floats:
-        """`best` with its noise taken off by the rule asked for, positive semidefinite.
+        """`best`, denoised by the requested rule, positive semidefinite.
 
         Without a rule, or without a law of the noise, the nearest positive
         semidefinite matrix, and as released with ``denoise=None``. Units are
@@ -435,7 +435,7 @@ class Analysis:
         return self.best.matrix if rule is None else denoise(self.best.matrix, 0.0, "psd")
 
     def captured(self) -> Floats:
-        """Return the non-private variance along each component, as far as it is known.
+        """Return estimates of the non-private variance along each component.
 
         Without the law of the noise, the eigenvalues of the estimate.
         """

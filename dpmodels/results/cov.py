@@ -92,7 +92,7 @@ class CovResult(Result):
 
     @property
     def cov(self) -> xr.DataArray:
-        """Covariances with their noise taken off, ``variable × variable_``.
+        """Denoised covariances, ``variable × variable_``.
 
         By the rule that ``denoise=`` names; positive semidefinite.
         """

@@ -300,9 +300,8 @@ class Estimated(Tested):
         Returns
         -------
         Estimates
-            ``term, contrast, estimate, std_error, statistic, p_value, conf_low,
-            conf_high``: errors of noise and sampling by the delta method, with
-            `newdata` taken as given.
+            ``term, contrast, estimate, std_error, statistic, p_value, conf_low, conf_high``: errors
+            of noise and sampling by the delta method, with `newdata` treated as fixed.
 
         Raises
         ------

@@ -50,7 +50,7 @@ class Column:
     result : Result
         The result.
     kind : str
-        The model in a word or two.
+        The name of the model.
     response : str
         The response or the described variable; empty without one.
     part : str
@@ -404,8 +404,8 @@ def worded(term: str, words: Mapping[str, str]) -> str:
     """Return the label of a name, or a name with the labels of its variables.
 
     >>> labels = {"age": "Age", "sex": "Sex"}
-    >>> worded("age:sex[F]", labels), worded("log(age)", labels), worded("agent", labels) ('Age ×
-    Sex: F', 'log(Age)', 'agent')
+    >>> worded("age:sex[F]", labels), worded("log(age)", labels), worded("agent", labels)
+    ('Age × Sex: F', 'log(Age)', 'agent')
     """
     return (
         words[term]

@@ -184,7 +184,7 @@ class LMResult(Estimated):
 
     @property
     def nobs(self) -> float:
-        """Number of rows that take part: complete ones, as released."""
+        """Number of rows used: complete ones, as released."""
         return self.linear.nobs
 
     @property

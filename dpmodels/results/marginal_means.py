@@ -94,7 +94,7 @@ def _usual(model: Fitted, name: str) -> dict[object, float]:
 
 
 def _said(variable: object, value: float) -> str:
-    """Return a number, or a day in quotes, as it is typed."""
+    """Return a number, or a day in quotes, as users write it."""
     return repr(text_of_day(value)) if isinstance(variable, Date) else f"{value:g}"
 
 

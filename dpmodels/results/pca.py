@@ -107,7 +107,7 @@ class PCAResult(Rotation):
 
     @property
     def cov(self) -> xr.DataArray:
-        """The analysed matrix with its noise taken off, ``variable × variable_``.
+        """The denoised matrix, ``variable × variable_``.
 
         By the rule that ``denoise=`` names; positive semidefinite.
         """

@@ -136,7 +136,7 @@ class PowerQuestion:
     adjacency: Adjacency
     alpha: float
     solved: str  # "n", "eps", "effect" or "power"
-    target: float  # the power that was asked for; nan where power was solved for
+    target: float  # the requested power; nan where power was solved for
     mechanisms: tuple[str, ...]  # by cell, and why
     tested: str  # what the verb's test is
     enough: float  # about the eps at which most releases have standard errors; nan where they do

@@ -94,8 +94,8 @@ class SelectResult(Result):
         """Counts, correlations, z or gains of the selected, with fresh noise of sd `noise_sd`.
 
         A gain is the share of the response's sum of squares about its mean that the released
-        coefficient of a column takes off, after those named before it. nan where the spread of the
-        column, or of the response, is not distinguished from 0.
+        coefficient of a column explains, after those selected before it. nan where the spread of
+        the column, or of the response, is not distinguished from 0.
         """
         return pd.Series(self._valued.values, self.index, name=self.score)
 

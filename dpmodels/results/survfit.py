@@ -223,7 +223,7 @@ class SurvfitResult(Result):
         time : float
             An end of an interval.
         groups : pair of level or of tuple of levels, optional
-            Which two; by default the two that there are. The second is taken from the first.
+            Which two; by default the two that there are. The difference is first less second.
         level : float
             Coverage of both intervals, in (0, 1).
 

@@ -343,7 +343,7 @@ class SurvivalCounts:
 
     @property
     def sums(self) -> SumNoise:
-        """The noise that all sums are made of."""
+        """The noise of each released sum."""
         return SumNoise(self.release.law, self.release.noise_sd, self.release.step)
 
     @property

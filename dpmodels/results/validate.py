@@ -148,7 +148,7 @@ def _sums(facts: TableCall, release: SumsRelease) -> int:
 
 def _require_terms(request: Question, release: AnyRelease) -> None:
     stated = ["guarantee"]
-    # Of a chain of states the release says how many rows of a person count; none is protected.
+    # For a chain of states, adjacency only has the number of a person's rows.
     if not isinstance(request.guarantee, Pufferfish):
         stated.append("adjacency")
     # A file of the first format has no declarations of the variables of a condition.

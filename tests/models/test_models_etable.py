@@ -247,7 +247,7 @@ def test_words_that_make_no_sense_are_refused(fits, words, told):
 
 
 def test_a_result_without_a_column_is_refused_with_what_has_one():
-    with pytest.raises(ArgumentError, match=r"TableResult has no column .* quantiles"):
+    with pytest.raises(ArgumentError, match=r"TableResult cannot be a column .* quantiles"):
         dp.etable(dp.dp_table("~ region", ROWS, codebook=BOOK, eps=1.0))
 
 
