@@ -89,7 +89,7 @@ def variances(_):
                 fit = dp.dp_margins(
                     formula, data, codebook=own, budget=budget, adjacency=neighbours
                 )
-            law, measured, sizes = 0.0, 0.0, fit.held.sizes
+            law, measured, sizes = 0.0, 0.0, fit.source.sizes
             for one, two in combinations(names(count), 2):
                 margin = fit.table(one, two)
                 exact = np.zeros((LEVELS, LEVELS))

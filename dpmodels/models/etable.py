@@ -229,7 +229,7 @@ def _stars(stars: object) -> tuple[float, ...]:
 
 
 def _stats(stats: object, columns: Sequence[Column]) -> tuple[str, ...]:
-    available = list(dict.fromkeys(name for column in columns for name in column.whole))
+    available = list(dict.fromkeys(name for column in columns for name in column.stats))
     if stats is None:
         return tuple(name for name in STATS if name in available)
     requested = _texts("stats", stats)

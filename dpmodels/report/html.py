@@ -30,8 +30,8 @@ _WHOLE = re.compile(rf"{_NUMBER.pattern}|\w+ [*†‡]")
 def as_html(report: Report) -> str:
     """Write the report as one self-contained fragment of HTML.
 
-    All strings are escaped. Its style applies to nothing outside, and MathJax is
-    told to leave it alone, since a variable name may hold a dollar sign.
+    All strings are escaped. Its style applies to nothing outside, and MathJax ignores it, since a
+    variable name may contain a dollar sign.
     """
     return _fragment(report, "h3", STYLE)
 
@@ -74,7 +74,7 @@ def document(title: str, body: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return one line of text in which nothing acts."""
+    """Return one line of text with special characters escaped."""
     return escape(plain(text), quote=True)
 
 
@@ -83,7 +83,7 @@ def picture(text: str, png: bytes) -> str:
     if not png.startswith(_PNG):
         raise ArgumentError("a picture is not a PNG file: give the bytes of a PNG")
     if not plain(text):
-        raise ArgumentError("a picture has no text: say in words what it shows")
+        raise ArgumentError("a picture has no text: describe what it shows")
     data = base64.b64encode(png).decode("ascii")
     return f'<figure><img alt="{escaped(text)}" src="data:image/png;base64,{data}"></figure>'
 
@@ -150,37 +150,39 @@ def _above(section: Section, panel: range) -> str:
 
 
 def _kind(section: Section, column: int) -> str:
-    """Return what a column holds where it is no numbers."""
+    """Return the class of a column that is not numeric, else an empty string."""
     if any(isinstance(row.cells[column], Bar) for row in section.rows):
         return "bars"
     return "words" if is_words(section, column) else ""
 
 
 def _class(text: str, kind: str) -> str:
-    """Say what a cell holds; a number, and a mark behind a word, stay on one line."""
-    whole = " " in text and _WHOLE.fullmatch(plain(text))
-    kinds = " ".join(filter(None, (kind, "whole" if whole else "")))
+    """Return the class attribute of a cell; a number, or a word with a mark, stays on one line."""
+    unbroken = " " in text and _WHOLE.fullmatch(plain(text))
+    kinds = " ".join(filter(None, (kind, "whole" if unbroken else "")))
     return f' class="{kinds}"' if kinds else ""
 
 
 def _cell(cell: str, kind: str) -> str:
     if not isinstance(cell, Bar):
         return f"<td{_class(cell, kind)}>{escaped(cell)}</td>"
-    told = f"{100 * cell.share:.3g}% of the longest bar"
-    bar = f'<div class="bar" role="img" title="{told}" aria-label="{told}"'
+    description = f"{100 * cell.share:.3g}% of the longest bar"
+    bar = f'<div class="bar" role="img" title="{description}" aria-label="{description}"'
     return f'<td{_class(cell, kind)}>{bar} style="width: {100 * cell.share:.4g}%"></div></td>'
 
 
 def _tails(section: Section, column: int) -> list[int]:
     """Return how many halves of a digit each number lacks, from its point on, of the longest."""
-    found = [_NUMBER.fullmatch(plain(row.cells[column])) for row in section.rows]
-    tails = [None if own is None else 2 * len(own[1]) - own[1].count(".") for own in found]
-    most = max((tail for tail in tails if tail is not None), default=0)
-    # Numbers in brackets below others have no place of their own to be brought to.
-    known = most <= HALVES and not any(
+    matches = [_NUMBER.fullmatch(plain(row.cells[column])) for row in section.rows]
+    tails = [
+        None if match is None else 2 * len(match[1]) - match[1].count(".") for match in matches
+    ]
+    longest = max((tail for tail in tails if tail is not None), default=0)
+    # Numbers in brackets below others are not aligned.
+    is_aligned = longest <= HALVES and not any(
         _BELOW.fullmatch(plain(r.cells[column])) for r in section.rows
     )
-    return [most - tail if known and tail is not None else 0 for tail in tails]
+    return [longest - tail if is_aligned and tail is not None else 0 for tail in tails]
 
 
 def _label(row: Row, blank: int) -> str:

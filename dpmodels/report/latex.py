@@ -80,9 +80,9 @@ def as_latex(report: Report) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return one line of text in which nothing acts."""
-    shown = "".join(_SPECIAL.get(c, c) for c in _LIGATURE.sub("-\0", plain(text)))
-    return _MINUS.sub("$-$", shown).replace("\0", "{}")
+    """Return one line of text with special characters escaped."""
+    safe = "".join(_SPECIAL.get(c, c) for c in _LIGATURE.sub("-\0", plain(text)))
+    return _MINUS.sub("$-$", safe).replace("\0", "{}")
 
 
 def _line(*cells: str) -> str:
@@ -127,8 +127,8 @@ def _table(section: Section, layout: Layout, panel: range) -> list[str]:
     lines = [rf"\begin{{longtable}}{{@{{}}{spec}@{{}}}}", r"\toprule", *above]
     lines += _above(section, panel)
     lines += [_line(title, *heads), r"\midrule", r"\endhead"]
-    shown = (row for row in section.rows if row.shown_in(panel))
-    lines += [_row(row, layout, panel, aligns, long) for row in shown]
+    visible = (row for row in section.rows if row.shown_in(panel))
+    lines += [_row(row, layout, panel, aligns, long) for row in visible]
     return [*lines, r"\bottomrule", r"\end{longtable}"]
 
 

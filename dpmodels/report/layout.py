@@ -72,11 +72,11 @@ LIMIT = 100  # of any line
 WIDEST = 120  # of a table of which a page shows more than a terminal
 GAP = 2  # spaces before a column
 INDENT = "  "  # of a row below a heading
-LABEL = 26  # a label longer than this wraps when room is short
+LABEL = 26  # a label longer than this wraps when space is short
 _WIDE_LABEL = 44
 _HEAD = 12  # a head may be as wide as this even over narrower cells
 _CELL = 28
-_COMFORT = 8  # short cells spread to this width where the line has room
+_COMFORT = 8  # short cells spread to this width where the line has space
 _INTERVAL = re.compile(r"\[([^\s,]+), ([^\s,]+)\]")
 _NUMBER_LETTERS = re.compile(r"Inf|nan|(?<=\d)[eE](?=[+-]?\d)")
 
@@ -97,7 +97,7 @@ class Layout:
     name: int = 0
 
     def width(self, panel: range) -> int:
-        """Characters that the lines of one panel take."""
+        """Return the width of the lines of one panel, in characters."""
         return self.label + sum(self.widths[j] + GAP for j in panel)
 
 
@@ -121,17 +121,17 @@ def lay_out(sections: Sequence[Section], limits: tuple[int, ...] = (WIDTH, LIMIT
 
 
 def fits(section: Section, alike: Sequence[Section], limits: tuple[int, ...]) -> bool:
-    """Whether words beside its labels leave a table, and those of its columns, as narrow."""
-    others = [wordless(own) for own in alike if own is not section]
+    """Whether a table, and those with its columns, stay as narrow with words beside labels."""
+    neighbours = [wordless(neighbour) for neighbour in alike if neighbour is not section]
     layout, before = (
-        lay_out([section, *others], limits),
-        lay_out([wordless(section), *others], limits),
+        lay_out([section, *neighbours], limits),
+        lay_out([wordless(section), *neighbours], limits),
     )
-    wide, narrow = (own.width(own.panels[0]) for own in (layout, before))
+    wide, narrow = (candidate.width(candidate.panels[0]) for candidate in (layout, before))
     same = (layout.stacked, layout.panels) == (before.stacked, before.panels)
     rows = (row for row in section.rows if row.about and not row.heading)
     lines = (label_lines(row, layout.label, layout.name) for row in rows)
-    return same and wide <= max(limits[0], narrow) and all(len(own) == 1 for own in lines)
+    return same and wide <= max(limits[0], narrow) and all(len(parts) == 1 for parts in lines)
 
 
 def wordless(section: Section) -> Section:
@@ -149,8 +149,8 @@ def label_lines(row: Row, columns: int, name: int = 0) -> tuple[str, ...]:
     first = shift + pad(label[0], name, "<") + " " * GAP
     if len(label) > 1 or columns - width(first) < min(_HEAD, width(words)):
         return tuple(shift + line for line in (*label, *wrap(words, columns - len(shift))))
-    told = wrap(words, columns - width(first))
-    return (first + told[0], *(" " * width(first) + line for line in told[1:]))
+    wrapped = wrap(words, columns - width(first))
+    return (first + wrapped[0], *(" " * width(first) + line for line in wrapped[1:]))
 
 
 def cell_lines(cell: str, stacked: bool) -> tuple[str, ...]:
@@ -170,9 +170,9 @@ def is_words(section: Section, column: int) -> bool:
     if any(isinstance(row.cells[column], Bar) for row in section.rows):
         return True
     cells = [plain(row.cells[column]) for row in section.rows]
-    told = [cell for cell in cells if cell not in ("", "-")]
-    spelt = [any(c.isalpha() for c in _NUMBER_LETTERS.sub("", cell)) for cell in told]
-    return bool(told) and all(spelt)
+    filled = [cell for cell in cells if cell not in ("", "-")]
+    spelt = [any(c.isalpha() for c in _NUMBER_LETTERS.sub("", cell)) for cell in filled]
+    return bool(filled) and all(spelt)
 
 
 def words_width(section: Section, panel: range) -> int:
@@ -196,13 +196,13 @@ def _longest_word(section: Section, column: int) -> int:
     return max((width(word) for text in texts for word in plain(text).split()), default=0)
 
 
-def _measure(sections: Sequence[Section], most: int, stacked: bool, comfort: int) -> Layout:
+def _measure(sections: Sequence[Section], label_width: int, stacked: bool, comfort: int) -> Layout:
     """One panel, as wide as it gets."""
     titles = [plain(s.title) for s in sections if width(plain(s.title)) <= LABEL]
     heads = sections[0].columns
     rows = [row for s in sections for row in s.rows if not row.heading]
     name = max((width(plain(row.label)) for row in rows if row.about), default=0)
-    labels = [line for row in rows for line in label_lines(row, most, name)]
+    labels = [line for row in rows for line in label_lines(row, label_width, name)]
     label = max(map(width, titles + labels), default=0)
     widths = tuple(_column_width(sections, j, stacked) for j in range(len(heads)))
     everything = (range(len(heads)),)
@@ -250,38 +250,37 @@ class Bar(str):
 
     def __new__(cls, share: float) -> Bar:
         """Return the text of a share."""
-        own = super().__new__(cls, ("#" * round(LONGEST * share)).ljust(LONGEST, "."))
-        own.share = share
-        return own
+        bar = super().__new__(cls, ("#" * round(LONGEST * share)).ljust(LONGEST, "."))
+        bar.share = share
+        return bar
 
 
-# Where the words for a name stand: beside it where there is room, else in a legend below.
+# Labels of names: beside the name where they fit, else in a legend below.
 
 
 def placed(report: Report, limits: tuple[int, ...] | None = None) -> Report:
-    """Keep words beside names where a table stays with them within the first limit it is in.
+    """Keep labels beside names where the table does not exceed its width limit with them.
 
-    Words are told once. Those of names that the tables and the header speak of, and that stand
-    beside none, make one more table, the last.
+    Labels are printed once. Those of other names in tables or header make a last table.
     """
-    told: set[tuple[str, str]] = set()
+    printed: set[tuple[str, str]] = set()
     sections = []
     for section in report.sections:
-        fresh = {row.about for row in section.rows if row.about} - told
+        fresh = {row.about for row in section.rows if row.about} - printed
         if fresh and (limits is None or fits(section, report.alike(section), limits)):
-            told |= fresh
+            printed |= fresh
             sections.append(section)
         else:
             sections.append(wordless(section))
     spoken = _spoken(report)
-    rest = [own for own in report.legend if own not in told and _names(own[0], spoken)]
+    rest = [entry for entry in report.legend if entry not in printed and _names(entry[0], spoken)]
     rows = tuple(Row(name, about=(name, words)) for name, words in rest)
     legend = (Section("Labels", (), rows),) if rows else ()
     return replace(report, sections=(*sections, *legend), legend=())
 
 
 def _spoken(report: Report) -> str:
-    """Return all that a report names variables in."""
+    """Return all text of a report that may name variables."""
     texts = [value for label, value in report.facts if label != "Formula"]
     for section in report.sections:
         texts += [
@@ -307,8 +306,8 @@ Fact = tuple[str, str]
 class Row:
     """One line of a table.
 
-    `about` is the name it is of and the words for that, which stand beside the label where there is
-    room; the label of a heading takes the blank cells behind it too.
+    `about` is the name it is of and the words for that, which stand beside the label where they
+    fit; the label of a heading takes the blank cells behind it too.
     """
 
     label: str
@@ -318,11 +317,11 @@ class Row:
     about: Fact | None = None
 
     def blank(self, columns: range) -> int:
-        """How many of the first of some columns the label takes."""
+        """How many of the first of some columns the label covers."""
         if not self.heading:
             return 0
-        taken = (place for place, column in enumerate(columns) if self.cells[column])
-        return next(taken, len(columns))
+        filled = (place for place, column in enumerate(columns) if self.cells[column])
+        return next(filled, len(columns))
 
     def shown_in(self, panel: range) -> bool:
         """Whether there is anything to print in a panel: a label or a cell."""
@@ -346,7 +345,7 @@ class Section:
         if self.spanners and len(self.spanners) != len(self.columns):
             raise ArgumentError(
                 f"{len(self.spanners)} spanners for {len(self.columns)} columns: write one a "
-                'column, "" where there is none'
+                'column, "" for a blank one'
             )
         for number, row in enumerate(self.rows, start=1):
             if len(row.cells) != len(self.columns):
@@ -356,9 +355,9 @@ class Section:
                 )
 
     def spans(self, panel: range) -> tuple[tuple[str, int], ...]:
-        """Return the spanners above some columns, each with how many it is above; none of none."""
-        own = [self.spanners[j] for j in panel] if self.spanners else []
-        return tuple((text, len(list(same))) for text, same in groupby(own)) if any(own) else ()
+        """Return the spanners above some columns, each with its number of columns."""
+        texts = [self.spanners[j] for j in panel] if self.spanners else []
+        return tuple((text, len(list(same))) for text, same in groupby(texts)) if any(texts) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,4 +390,4 @@ class Report:
 
     def alike(self, section: Section) -> list[Section]:
         """Return the sections with the column heads of one."""
-        return [own for own in self.sections if own.columns == section.columns]
+        return [candidate for candidate in self.sections if candidate.columns == section.columns]

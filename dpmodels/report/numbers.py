@@ -91,7 +91,7 @@ def count(value: float) -> str:
 
 
 def uncertain(values: Iterable[float], sds: Iterable[float]) -> tuple[str, ...]:
-    """Print numbers to the digits their noise leaves, ``-`` where there is none."""
+    """Print numbers to the digits their noise leaves, ``-`` for nan."""
     return tuple(
         "-" if math.isnan(value) else signif_uncertain(value, sd)
         for value, sd in zip(map(float, values), map(float, sds), strict=True)

@@ -64,11 +64,11 @@ def _stamp(stamp: str | None, columns: int) -> list[str]:
     """Set the warning between asterisks from edge to edge."""
     if stamp is None:
         return []
-    shown = [f" {line} " for line in wrap(stamp, columns - 8)]
-    sides = [(columns - width(line)) // 2 for line in shown]
+    lines = [f" {line} " for line in wrap(stamp, columns - 8)]
+    sides = [(columns - width(line)) // 2 for line in lines]
     return [
         "*" * side + line + "*" * (columns - side - width(line))
-        for side, line in zip(sides, shown, strict=True)
+        for side, line in zip(sides, lines, strict=True)
     ]
 
 
@@ -102,13 +102,13 @@ def _spanned(spans: Sequence[tuple[str, int]], panel: range, layout: Layout) -> 
     start, blocks = panel.start, []
     for text, columns in spans:
         across = layout.width(range(start, start + columns)) - layout.label - GAP
-        told = wrap(text, across)
-        blocks.append([pad(line, across, "^") for line in (*told, "-" * across * bool(text))])
+        wrapped = wrap(text, across)
+        blocks.append([pad(line, across, "^") for line in (*wrapped, "-" * across * bool(text))])
         start += columns
     height = max(map(len, blocks), default=0)
     raised = [[" " * len(block[0])] * (height - len(block)) + block for block in blocks]
     gap = " " * GAP
-    return tuple(" " * layout.label + gap + gap.join(own) for own in zip(*raised, strict=True))
+    return tuple(" " * layout.label + gap + gap.join(parts) for parts in zip(*raised, strict=True))
 
 
 def _row(row: Row, panel: range, layout: Layout, aligns: list[str]) -> list[str]:
@@ -150,20 +150,20 @@ def fact_lines(facts: Sequence[Fact]) -> list[str]:
     return _two_columns(facts, _NARROW_VALUE) if wide else lines
 
 
-def shorten(formula: str, most: int) -> str:
+def shorten(formula: str, max_width: int) -> str:
     """Leave out middle terms of a formula, to at most ``most`` characters.
 
     The first and the last term always stay, so the result can have more.
     """
     terms = _terms(formula)
-    if width(formula) <= most or len(terms) < 3:
+    if width(formula) <= max_width or len(terms) < 3:
         return formula
     best = " + ".join([terms[0], "...", terms[-1]])
     head, tail = 1, 1
     for turn in range(len(terms) - 3):
         grown = (head + 1, tail) if turn % 2 == 0 else (head, tail + 1)
         text = " + ".join([*terms[: grown[0]], "...", *terms[-grown[1] :]])
-        if width(text) > most:
+        if width(text) > max_width:
             break
         best, (head, tail) = text, grown
     return best if width(best) < width(formula) else formula
@@ -181,10 +181,10 @@ def _terms(formula: str) -> list[str]:
     return [term.strip() for term in terms]
 
 
-def _block(facts: Sequence[Fact], most: int, gap: int) -> list[tuple[str, ...]]:
+def _block(facts: Sequence[Fact], max_width: int, gap: int) -> list[tuple[str, ...]]:
     """One column of the header: each pair as lines of equal width."""
     labels = [wrap(label + ":", _LABEL, indent=2) for label, _ in facts]
-    values = [_value_lines(plain(value), most) for _, value in facts]
+    values = [_value_lines(plain(value), max_width) for _, value in facts]
     label_width = max((width(line) for lines in labels for line in lines), default=0) + gap
     value_width = max((width(line) for lines in values for line in lines), default=0)
     return [
@@ -196,12 +196,12 @@ def _block(facts: Sequence[Fact], most: int, gap: int) -> list[tuple[str, ...]]:
     ]
 
 
-def _value_lines(value: str, most: int) -> tuple[str, ...]:
-    return wrap(shorten(value, most) if "~" in value else value, most)
+def _value_lines(value: str, max_width: int) -> tuple[str, ...]:
+    return wrap(shorten(value, max_width) if "~" in value else value, max_width)
 
 
-def _two_columns(facts: Sequence[Fact], most: int) -> list[str]:
-    left, right = _block(facts[0::2], most, gap=2), _block(facts[1::2], most, gap=1)
+def _two_columns(facts: Sequence[Fact], max_width: int) -> list[str]:
+    left, right = _block(facts[0::2], max_width, gap=2), _block(facts[1::2], max_width, gap=1)
     blank = " " * max((width(block[0]) for block in left), default=0)
     return [
         (_BETWEEN.join([a or blank, b]) if b else a).rstrip()
@@ -234,10 +234,10 @@ def as_markdown(report: Report) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return one line of text in which nothing acts."""
-    shown = _SPECIAL.sub(r"\\\1", plain(text))
+    """Return one line of text with special characters escaped."""
+    safe = _SPECIAL.sub(r"\\\1", plain(text))
     # A line that begins so would become a list item of its own.
-    return re.sub(r"^([+-]|\d+[.)])(?=\s|$)", lambda m: f"{m[1][:-1]}\\{m[1][-1]}", shown)
+    return re.sub(r"^([+-]|\d+[.)])(?=\s|$)", lambda m: f"{m[1][:-1]}\\{m[1][-1]}", safe)
 
 
 def _line(*cells: str) -> str:

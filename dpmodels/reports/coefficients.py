@@ -133,7 +133,7 @@ def _unidentified(fit: GLMResult) -> Section:
     """Lay out coefficients without standard errors, to the digits that noise leaves at most."""
     least = fit.noise_least
     if least.isna().any():
-        return _as_released(fit.linear.held, fit.release)
+        return _as_released(fit.linear.scaled_call, fit.release)
     pairs = list(zip(fit.params, least, strict=True))[:SHOWN]
     rows = [
         Row(name, (signif_uncertain(value, sd), signif(sd, 2)), about=about(fit.call, name))

@@ -90,7 +90,7 @@ def _found(line: Line, column: Column, cells: dict[str, Cell]) -> Cell | None:
     """Return the cell of a row, None where the column has none."""
     if column.part != line.part:
         return None
-    return next((cells[name] for name in line.written if name in cells), None)
+    return next((cells[name] for name in line.spellings if name in cells), None)
 
 
 def _label(line: Line, look: Look) -> str:
@@ -140,7 +140,7 @@ def _whole(columns: Sequence[Column], look: Look) -> list[Row]:
     rows = [Row("Model", tuple(column.kind for column in columns))]
     for name in look.stats:
         words = (look.words or {}).get(name, WORDS.get(name, name))
-        found = [column.whole.get(name, ("", math.nan)) for column in columns]
+        found = [column.stats.get(name, ("", math.nan)) for column in columns]
         rows.append(Row(words, tuple(_number(name, *own, look) for own in found)))
         noise = tuple(_noise(*own, look) for own in found)
         rows += [Row("", noise)] * any(noise)

@@ -347,7 +347,7 @@ def _path_notes(made: PathResult) -> list[str]:
         f"Least RSS/(2n) + penalty x sum of {term}, s the released sd of each term; the constant "
         f"has no penalty. {_error(made)} is that of the coefficient without one.",
     ]
-    if not own.told.all():
+    if not own.has_variance.all():
         wide = made.scaled_by[made.scaled_by != "sd"].index.tolist()
         named = ", ".join(wide) if len(wide) <= 6 else f"{', '.join(wide[:5])}, ..."
         notes.append(f"s is half the public range where noise hides the sd: {named}.")

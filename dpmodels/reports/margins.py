@@ -20,9 +20,9 @@ from dpmodels.reports.header import (
     shared_facts,
 )
 from dpmodels.results.base import report_of
-from dpmodels.results.held_margins import HeldMargins
 from dpmodels.results.margin import Margin
 from dpmodels.results.margins import LogLinear, MarginsResult
+from dpmodels.results.released_margins import ReleasedMargins
 
 # Lines of tables that are printed below the list of margins: a choice, about two pages.
 SHOWN_LINES = 60
@@ -38,7 +38,7 @@ SEVERAL = (
 @report_of.register
 def margins_report(fit: MarginsResult) -> Report:
     """List the margins with their noise and tests, then print tables as far as there is room."""
-    tables = [Margin(fit.held, term) for term in fit.held.asked]
+    tables = [Margin(fit.source, term) for term in fit.source.terms]
     shown = _printed(tables)
     left = more(len(shown), len(tables), "tables", "table('a', 'b') and tidy()")
     unlisted = more(SHOWN_GROUPS, len(tables), "margins", "tidy()")
@@ -51,7 +51,7 @@ def margins_report(fit: MarginsResult) -> Report:
             *shared_facts(fit.release),
         ),
         sections=(_list(tables[:SHOWN_GROUPS]), *(_table(own) for own in shown)),
-        notes=(*unlisted, *left, *_notes(fit.held), *closing(fit.call, fit.release)),
+        notes=(*unlisted, *left, *_notes(fit.source), *closing(fit.call, fit.release)),
         stamp=fit.stamp,
     )
 
@@ -190,7 +190,7 @@ def _table(own: Margin) -> Section:
     return listed(own.name, own.labels[:SHOWN_ROWS], table, own.fit.release)
 
 
-def _notes(fit: HeldMargins) -> tuple[str, ...]:
+def _notes(fit: ReleasedMargins) -> tuple[str, ...]:
     public = "" if fit.release.rows is None else " the public"
     return (
         "Rows with a missing or unlisted level of a variable are counted as a level of their own, "

@@ -60,7 +60,7 @@ def _facts(made: PlanResult) -> tuple[Fact, ...]:
     return (
         ("Guarantee", made.guarantee.describe()),
         ("Neighbours", made.adjacency.describe()),
-        ("Before", made.told.split(";")[0]),
+        ("Before", made.ledger_state.split(";")[0]),
         ("After", f"{total}, one by one"),
         ("Calls", f"{len(made.calls)}, {sum(one.fits for one in made.calls)} fit"),
         ("As one", _together(made)),

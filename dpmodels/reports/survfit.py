@@ -27,8 +27,8 @@ def survfit_report(fit: SurvfitResult) -> Report:
         title="Private survival curves" if fit.strata else "Private survival curve",
         facts=(
             *described_header(fit.call, fit.release, complete),
-            ("Event", own.asked.event.code),
-            ("Grid", f"{own.asked.time.code}, {_grid(fit)}"),
+            ("Event", own.spec.event.code),
+            ("Grid", f"{own.spec.time.code}, {_grid(fit)}"),
             ("Count noise", f"sd {signif(fit.release.noise_sd, 2)} a released count"),
             *_test(fit),
         ),
@@ -90,7 +90,7 @@ def _time(value: float) -> str:
 
 
 def _curves(fit: SurvfitResult) -> tuple[Section, ...]:
-    names = fit.strata or [fit.counted.asked.time.code]
+    names = fit.strata or [fit.counted.spec.time.code]
     told = zip(names[:SHOWN_CURVES], fit.counted.curves, strict=False)
     return tuple(_curve(name, own) for name, own in told if own.end)
 
@@ -132,7 +132,9 @@ def _ends(fit: SurvfitResult) -> tuple[str, ...]:
     for name, own in curves:
         if 0 < own.end < len(own.times):
             whose = f" of {name}" if fit.strata else ""
-            notes.append(f"The curve{whose} ends at {own.known[-1]:,.6g}: beyond, {why}.")
+            notes.append(
+                f"The curve{whose} ends at {own.identified_times[-1]:,.6g}: beyond, {why}."
+            )
     return tuple(notes[:SHOWN_CURVES])
 
 
@@ -147,8 +149,8 @@ def _order(fit: SurvfitResult) -> tuple[str, ...]:
             whose = f" of {name}" if name else ""
             notes.append(
                 f"Coarse grid: by the order in which rows left within intervals survival{whose} at "
-                f"{own.known[at]:,.6g} is from {low[at]:.3f} to {high[at]:.3f}; write more breaks "
-                "where rows are."
+                f"{own.identified_times[at]:,.6g} is from {low[at]:.3f} to {high[at]:.3f}; "
+                "write more breaks where rows are."
             )
     return tuple(notes[:SHOWN_CURVES])
 
@@ -174,7 +176,7 @@ def _notes(fit: SurvfitResult) -> list[str]:
 
 def _above(fit: SurvfitResult) -> str:
     """Say what became of times above the declared range."""
-    time = fit.counted.asked.time
+    time = fit.counted.spec.time
     if not time.step:
         return "Times above the declared range are censored at its end."
     return f"Times from {time.upper:,.6g} up are censored there: it stands for all above it."

@@ -1,4 +1,4 @@
-"""What the user holds: released values and public facts, never rows."""
+"""Results of verbs: released values and public facts, never rows."""
 
 import lazy_loader as _lazy
 

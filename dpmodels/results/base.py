@@ -43,8 +43,10 @@ NO_LLF = (
 
 @singledispatch
 def report_of(result: object) -> Report:
-    """Lay out a result as tables of strings; each kind registers how, in the room ``reports``."""
-    raise NotAvailable(f"no report of a {type(result).__name__} is known: import dpmodels.models")
+    """Lay out a result as tables of strings; the subpackage ``reports`` registers each class."""
+    raise NotAvailable(
+        f"no report is registered for {type(result).__name__}: import dpmodels.models"
+    )
 
 
 @singledispatch
@@ -59,7 +61,7 @@ def guarantee_words(release: AnyRelease) -> str:
 
 
 def release_facts(release: AnyRelease) -> Mapping[str, str]:
-    """Return what every report says about a release."""
+    """Return the facts that every report has about a release."""
     return {
         "Guarantee": guarantee_words(release),
         "Mechanism": f"{release.card.name} ({release.card.numerics})",
@@ -68,7 +70,7 @@ def release_facts(release: AnyRelease) -> Mapping[str, str]:
 
 
 def caption_of(release: AnyRelease) -> str:
-    """Say under a picture what holds of the release that it shows."""
+    """Return the caption of a picture: guarantee, neighbours and mechanism."""
     facts = release_facts(release)
     hidden = hidden_by(release.guarantee, release.adjacency)
     mechanism = facts["Mechanism"]
@@ -79,9 +81,9 @@ Derived = TypeVar("Derived")
 
 
 class Refused:
-    """An attribute that a result does not have: reading it says why, and what to write.
+    """An attribute that a result does not have: reading it raises NotAvailable.
 
-    ``hasattr`` says no of it, since :class:`NotAvailable` is an ``AttributeError``.
+    ``hasattr`` returns False, since :class:`NotAvailable` is an ``AttributeError``.
     """
 
     def __init__(self, why: str) -> None:
@@ -99,8 +101,8 @@ class Printed:
 
     if not TYPE_CHECKING:  # a picture is a method where there is one
         plot = Refused(
-            "is not available: there is no picture of that name; some have plot_scree(), "
-            "plot_loadings() or biplot(), and tidy() has the numbers"
+            "is not available for this result; some results have plot_scree(), plot_loadings() "
+            "or biplot(), and tidy() has the numbers"
         )
 
     def summary(self, *, reading: bool = False) -> Summary:
@@ -109,8 +111,7 @@ class Printed:
         Parameters
         ----------
         reading : bool, default False
-            Whether a note says what the guarantee lets anybody tell, as ``dp.reading(fit)`` does at
-            length.
+            Whether to add a note that interprets the guarantee; ``dp.reading(fit)`` says more.
         """
         report = self._report()
         if truth("reading", reading):
@@ -118,10 +119,10 @@ class Printed:
         return Summary(report)
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
-        """Not available but for results of a release."""
+        """Not available: only results of a release can be saved."""
         raise NotAvailable(
-            f"save() is not available: a {type(self).__name__} has no file to load it from; write "
-            "its tables, summary().as_text() or tidy().to_csv()"
+            f"save() is not available for a {type(self).__name__}; write its tables with "
+            "summary().as_text() or tidy().to_csv()"
         )
 
     def _repr_html_(self) -> str:
@@ -203,19 +204,19 @@ class Tabulated(Printed):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Result(Tabulated):
-    """A result that a user holds; made from one release.
+    """A result of one release.
 
     It is computed from its request and its release. Public values only: it can be
     pickled, copied and saved.
 
-    A subclass is a frozen dataclass that says what is its own: `_estimates()` for
-    `tidy()`, `_size` for its repr and `_line()` for `glance()`.
+    A subclass is a frozen dataclass that defines `_estimates()` for `tidy()`, `_size` for its repr
+    and `_line()` for `glance()`.
 
     Labels and units of the codebook stand in the printed report, and labels in
     the last columns of `tidy()`, where there are any.
     """
 
-    # What was asked; None where a user put the result together.
+    # The request; None where a user built the result by hand.
     request: Question | None = field(default=None, init=False, compare=False)
 
     # Results that are derived from this one, at no cost, by their names in a request.
@@ -225,11 +226,11 @@ class Result(Tabulated):
 
         @property
         def call(self) -> Any:
-            """What was asked."""
+            """The public facts of the request."""
 
         @property
         def release(self) -> Any:
-            """What crossed from the private to the public side."""
+            """The released values."""
 
     @property
     def simulated(self) -> bool:
@@ -239,18 +240,18 @@ class Result(Tabulated):
 
     @property
     def stamp(self) -> str | None:
-        """What tables and pictures of a simulation are stamped with; None where it is none."""
+        """The warning on tables and pictures of a simulation, else None."""
         return STAMP if self.simulated else None
 
-    def _caption(self, *, shown: bool) -> str | None:
-        """Return what stands under a picture, if anything shall."""
-        return caption_of(self.release) if truth("caption", shown) else None
+    def _caption(self, *, enabled: bool) -> str | None:
+        """Return the caption of a picture, None where it is disabled."""
+        return caption_of(self.release) if truth("caption", enabled) else None
 
     @property
     def nobs(self) -> float:
         """Number of rows, or of persons who count as one each; nan where it is private."""
-        rows = public_rows(self.release)
-        return float("nan") if rows is None else float(rows)
+        n_rows = public_rows(self.release)
+        return float("nan") if n_rows is None else float(n_rows)
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole result: its own numbers, then those of the release."""
@@ -267,21 +268,20 @@ class Result(Tabulated):
         Returns
         -------
         DataFrame
-            ``lower, upper``, a row for each value; nan or without end where the
-            release says nothing of it. What they are of, and on which law they
-            rest, the class says.
+            ``lower, upper``, a row for each value; nan or infinite where the release does not
+            identify it. The class documents the estimand and the distribution used.
 
         Raises
         ------
         NotAvailable
-            Where there are none; the message says why, and what to write.
+            If there are no intervals; the message gives the reason and an alternative.
         """
         return self._noise_int(checked_level(level))
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the population's values: noise and sampling.
 
-        Words, frame and errors are those of :meth:`noise_int`.
+        Parameters, frame and errors are those of :meth:`noise_int`.
         """
         return self._conf_int(checked_level(level))
 
@@ -291,20 +291,19 @@ class Result(Tabulated):
         Parameters
         ----------
         path : path
-            Where to write: the whole file or, should that fail, nothing.
+            Where to write; a failed write leaves no partial file.
         overwrite : bool, default False
             Whether a file that is there already may be replaced. A link never is.
 
         Raises
         ------
         ArgumentError, FrameError
-            If it cannot be written. What was there is whole then, and this
-            result still in memory.
+            If it cannot be written. An existing file is then unchanged.
 
         Notes
         -----
-        A digest in the file shows damage and careless change. It is no
-        signature: who can change the file can write the digest too.
+        A digest in the file detects damage and accidental change. It is not a signature: anyone who
+        can change the file can rewrite the digest.
         """
         write_whole(path, result_bytes(self), overwrite=overwrite)
 
@@ -345,28 +344,28 @@ class Result(Tabulated):
     def _conf_int(self, level: float) -> pd.DataFrame:
         raise NotAvailable(f"conf_int() is not available: {self._no_intervals}")
 
-    # Why there are none, where one of the two above is left as it is.
+    # The reason, where a subclass does not override one of the two methods above.
     _no_intervals: ClassVar[str]
 
     @property
     def _size(self) -> str:
-        """How much there is of it, in words."""
+        """The size of the result, for its repr."""
         return ""
 
     def _line(self) -> dict[str, object]:
-        """Return what a one-row table says besides the release."""
+        """Return the columns of glance() besides those of the release."""
         return {"nobs": self.nobs}
 
 
 def public_rows(release: Released) -> int | None:
-    """Return the number of rows, where it is public: of persons with some each, their most is."""
-    own: Adjacency = release.adjacency
-    rows: int | None = release.rows
-    return rows if own.person is None or own.counts_persons else None
+    """Return the public number of rows; None where only a maximum by person is public."""
+    adjacency: Adjacency = release.adjacency
+    n_rows: int | None = release.rows
+    return n_rows if adjacency.person is None or adjacency.counts_persons else None
 
 
 def release_row(release: Any) -> dict[str, Any]:
-    """Return what a one-row table says of a release."""
+    """Return the columns of glance() that describe a release."""
     guarantee = release.guarantee
     return {
         "eps": float("nan") if isinstance(guarantee, ZCDP) else guarantee.eps,
@@ -382,36 +381,33 @@ def release_row(release: Any) -> dict[str, Any]:
 def per_row(instead: str) -> tuple[Refused, Refused, Refused]:
     """Refuse ``scores, fittedvalues, resid``: functions of single private rows."""
     why = (
-        "of the private rows would give the rows away and do not exist in this result; for public "
+        "of the private rows would disclose them and do not exist in this result; for public "
         f"rows use {instead}"
     )
     return Refused(why), Refused(why), Refused(why)
 
 
 def checked_level(level: float) -> float:
-    """Return a coverage, or say what one is."""
+    """Return a valid coverage, or raise ArgumentError."""
     return share("level", level, ", such as 0.95")
 
 
 def checked_ncomp(ncomp: object, columns: int) -> int:
-    """Return a number of components, or say what one is; None stands for all."""
+    """Return a valid number of components, or raise ArgumentError; None means all."""
     if ncomp is None:
         return columns
-    more = ", the number of coded columns of the formula, or None for all"
-    return whole("ncomp", ncomp, 1, columns, more)
+    hint = ", the number of coded columns of the formula, or None for all"
+    return whole("ncomp", ncomp, 1, columns, hint)
 
 
-# What the guarantee of a release lets anybody tell, in one line.
+# The meaning of a guarantee in one line.
 
 ALPHA: Final = 0.05  # conventions: the level of a test, and odds that are even
 PRIOR: Final = 0.5
 
-NO_ROW: Final = (
-    "Reading: none, as nothing was released here from private rows: it is made of public or "
-    "simulated ones, or of none."
-)
+NO_ROW: Final = "Reading: none, as nothing here was computed from private rows."
 _SIMULATED: Final = (
-    "Reading: none, as a simulation is not private: who knows its seed can subtract the noise."
+    "Reading: none, as a simulation is not private: anyone with its seed can subtract the noise."
 )
 
 
@@ -421,7 +417,7 @@ def is_local(release: Any) -> bool:
 
 
 def protected(adjacency: Adjacency, local: bool, units: int) -> str:
-    """Say who is protected together: one unit of the guarantee, or more of them."""
+    """Return the protected unit of the guarantee, or several of them, as text."""
     if local and adjacency.rows is None:
         return "one respondent" if units == 1 else f"{units} respondents"
     if units == 1:
@@ -434,8 +430,8 @@ def protected(adjacency: Adjacency, local: bool, units: int) -> str:
 def closest(release: Any) -> Curve:
     """Return the curve of a release's guarantee, or of its own noise where that allows less."""
     guaranteed: Curve = release.guarantee
-    own = curve_of(release.events) or guaranteed
-    return min(guaranteed, own, key=lambda curve: power(curve, ALPHA))
+    noise_curve = curve_of(release.events) or guaranteed
+    return min(guaranteed, noise_curve, key=lambda curve: power(curve, ALPHA))
 
 
 def convergence_words(release: Released) -> str:
@@ -448,7 +444,7 @@ def convergence_words(release: Released) -> str:
 
 
 def reading_line(release: Released) -> str:
-    """Say what a test, and a prior, may gain by a release alone.
+    """Return bounds on the power of a test and on a posterior, given one release.
 
     >>> from types import SimpleNamespace
     >>> from dpmodels.privacy import LaplaceEvent
@@ -460,17 +456,17 @@ def reading_line(release: Released) -> str:
         return _SIMULATED
     local = is_local(release)
     if not release.events and not local:
-        return f"Reading: no row had a part in it; a test at level {ALPHA} has power {ALPHA}."
+        return f"Reading: no row contributed to it; a test at level {ALPHA} has power {ALPHA}."
     curve = closest(release)
     posterior = shifted(PRIOR, odds_factor(curve, ALPHA))
     mostly = "" if isinstance(curve, PureDP) else f" with probability {1 - ALPHA:g} or more"
     who, caveat = protected(release.adjacency, local, 1), convergence_words(release)
     caveat = f", {caveat}" if caveat else ""
     source = "these answers" if local else "this release"
-    what = f"the truth of {who} was one or another" if local else f"{who} had a part in it"
+    what = f"the truth of {who} was one or another" if local else f"{who} contributed to it"
     return (
         f"Reading: by {source} alone, a test at level {ALPHA} of whether {what} has power "
         f"{power(curve, ALPHA):.3g} at most, and a prior of {PRIOR} becomes {posterior:.3g} at "
-        f"most{mostly}{caveat}. What holds of the population may be learnt of anybody, in these "
+        f"most{mostly}{caveat}. Facts about the population can be learnt about anyone, in these "
         "rows or not."
     )

@@ -1,4 +1,4 @@
-"""The public bins of a histogram, and where ranges that somebody asks for lie among them."""
+"""The public bins of a histogram, and the positions of requested ranges among them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
 from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
 from dpmodels.typing import Floats, Integers
 
-# Names of bins have their ends to a hundredth of the narrowest: so near is the same end.
+# Bin names round edges to a hundredth of the narrowest bin: within half of that, edges match.
 SAME = 0.005
 
 
 class Ranges(NamedTuple):
-    """Ranges of the variable, shape (ranges,): where they start and end, in bins from the first.
+    """Ranges of the variable, shape (ranges,): start and stop, in bins from the first.
 
-    A place between two whole numbers is inside a bin.
+    A fractional position is inside a bin.
     """
 
     start: Floats
@@ -83,7 +83,7 @@ class Bins(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether bins hold whole numbers, or days."""
+        """Whether bins contain whole numbers or days."""
         return by_whole_numbers(self.number) and bool((self.breaks % 1 == 0.5).all())
 
     @property
@@ -93,12 +93,12 @@ class Bins(NamedTuple):
         return self.shown(low), self.shown(high)
 
     def shown(self, values: Floats) -> NDArray[Any]:
-        """Return values of the variable as they are written: whole numbers, days as dates."""
+        """Return values of the variable for printing: whole numbers, days as dates."""
         if not self.whole or np.isnan(values).any():
             return values
         if not self.number.date:
             return np.rint(values).astype(np.int64)
-        # pandas knows no days, and its nanoseconds are not enough for all years.
+        # pandas has no unit of days, and its nanoseconds do not cover all years.
         return np.rint(values).astype(np.int64).astype("datetime64[D]").astype("datetime64[s]")
 
     def at(self, places: Floats) -> Floats:
@@ -110,16 +110,16 @@ class Bins(NamedTuple):
         values = self.at(places)
         return self.shown(np.ceil(values - 0.5)) if self.whole else values
 
-    def runs(self, most: int) -> Ranges:
+    def runs(self, n_runs: int) -> Ranges:
         """Return all bins in at most so many runs of equal size, but the last."""
         bins = len(self.breaks) - 1
-        start = np.arange(0, bins, -(-bins // most))
+        start = np.arange(0, bins, -(-bins // n_runs))
         return Ranges(start.astype(float), np.append(start[1:], bins).astype(float))
 
-    def parts(self, many: int) -> Ranges:
+    def parts(self, n_runs: int) -> Ranges:
         """Return all bins in so many runs of nearly equal size, or each by itself."""
         bins = len(self.breaks) - 1
-        ends = np.linspace(0, bins, min(many, bins) + 1).astype(int).astype(float)
+        ends = np.linspace(0, bins, min(n_runs, bins) + 1).astype(int).astype(float)
         return Ranges(ends[:-1], ends[1:])
 
     def names(self, runs: Ranges) -> tuple[str, ...]:
@@ -128,19 +128,19 @@ class Bins(NamedTuple):
         return whole_names(ends, date=self.number.date) if self.whole else interval_names(ends)
 
     def written(self, ranges: Ranges) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the ends of ranges as they are written."""
+        """Return the ends of ranges for printing."""
         beside_low, beside_high = (0.5, -0.5) if self.whole else (0.0, 0.0)
         low, high = self.at(ranges.start) + beside_low, self.at(ranges.stop) + beside_high
         return self.shown(low), self.shown(high)
 
     def ranges(self, lo: object, hi: object) -> Ranges:
-        """Find ranges; ArgumentError for what is none within the breaks, its lower end first."""
+        """Return ranges; ArgumentError for ends that are reversed or outside the breaks."""
         pairs = _pairs(self._values("lo", lo), self._values("hi", hi))
         for low, high in pairs:
             self._require(low, high)
         ends = np.array([beside(pair) if self.whole else pair for pair in pairs])
         if (ends[:, 0] >= ends[:, 1]).any():
-            raise ArgumentError(f"between(): no {self._what} is in one of the ranges")
+            raise ArgumentError(f"between(): one of the ranges contains no {self._what}")
         low, high = ends.T
         start, stop = self._place(low), self._place(high)
         narrow = start == stop
@@ -153,21 +153,21 @@ class Bins(NamedTuple):
     def _what(self) -> str:
         return ("day" if self.number.date else "whole number") if self.whole else "number"
 
-    def _values(self, name: str, given: object) -> list[float]:
-        return [self._value(name, one) for one in (given if several(given) else [given])]
+    def _values(self, name: str, values: object) -> list[float]:
+        return [self._value(name, value) for value in (values if several(values) else [values])]
 
-    def _value(self, name: str, given: object) -> float:
+    def _value(self, name: str, value: object) -> float:
         if not self.number.date:
-            return finite(name, given, self._reach)
-        day = day_of(given)
+            return finite(name, value, self._reach)
+        day = day_of(value)
         if np.isnan(day):
-            raise ArgumentError(f"{name}={said(given)}: expected a day{self._reach}")
+            raise ArgumentError(f"{name}={said(value)}: expected a day{self._reach}")
         return day
 
     @property
     def _reach(self) -> str:
-        """Say how far the bins reach."""
-        low, high = (own[place] for own, place in zip(self.ends, (0, -1), strict=True))
+        """Return the range of the bins as text."""
+        low, high = (edges[place] for edges, place in zip(self.ends, (0, -1), strict=True))
         if self.whole and self.number.date:
             low, high = text_of_day(self.breaks[0] + 0.5), text_of_day(self.breaks[-1] - 0.5)
         return f"; the bins of {shorten(self.number.code)!r} reach from {low} to {high}"
@@ -175,25 +175,25 @@ class Bins(NamedTuple):
     def _require(self, low: float, high: float) -> None:
         first, last = held_ends(self.breaks) if self.whole else (self.breaks, self.breaks)
         slack = SAME * float(np.diff(self.breaks).min())
-        written = f"between({low:.10g}, {high:.10g})"
+        text = f"between({low:.10g}, {high:.10g})"
         if self.number.date:
-            written = f'between("{text_of_day(low)}", "{text_of_day(high)}")'
+            text = f'between("{text_of_day(low)}", "{text_of_day(high)}")'
         if low > high or (low == high and not self.whole):
-            raise ArgumentError(f"{written}: the range has no width; write its lower end first")
+            raise ArgumentError(f"{text}: the range has no width; write its lower end first")
         if low < first[0] - slack or high > last[-1] + slack:
-            raise ArgumentError(
-                f"{written}: part of it is in no bin, where rows were not counted{self._reach}"
-            )
+            raise ArgumentError(f"{text}: part of the range is outside the bins{self._reach}")
 
     def _exact(self, values: Floats) -> Floats:
         return np.interp(values, self.breaks, np.arange(len(self.breaks)))
 
     def _place(self, values: Floats) -> Floats:
-        """Return places; what is as near to an end as the names of bins are is that end."""
-        own = self._exact(values)
-        near = np.rint(own)
-        same = np.abs(values - self.breaks[near.astype(int)]) <= SAME * np.diff(self.breaks).min()
-        return np.asarray(np.where(same, near, own))
+        """Return positions; a value within rounding of an edge is moved to it."""
+        position = self._exact(values)
+        nearest = np.rint(position)
+        same = (
+            np.abs(values - self.breaks[nearest.astype(int)]) <= SAME * np.diff(self.breaks).min()
+        )
+        return np.asarray(np.where(same, nearest, position))
 
 
 def _pairs(lo: list[float], hi: list[float]) -> list[tuple[float, float]]:
@@ -202,13 +202,13 @@ def _pairs(lo: list[float], hi: list[float]) -> list[tuple[float, float]]:
             f"between(): {len(lo)} lower and {len(hi)} upper ends; write as many of one as of the "
             "other, or one for all"
         )
-    many = max(len(lo), len(hi))
-    return list(zip(lo * (many // len(lo)), hi * (many // len(hi)), strict=True))
+    n = max(len(lo), len(hi))
+    return list(zip(lo * (n // len(lo)), hi * (n // len(hi)), strict=True))
 
 
-# Rectangles of a plane's cells that somebody asks for.
+# Requested rectangles of a plane's cells.
 
-# Weights of cells that are held at once: a choice.
+# A choice: weights of cells in memory at once.
 AT_ONCE = 2_000_000
 
 
@@ -222,9 +222,9 @@ class Rectangles(NamedTuple):
     def _sides(self) -> tuple[Floats, Floats]:
         """Return which part of each bin is in each, shape (rectangles, bins), along each axis."""
         first, second = (
-            np.clip(own.stop[:, None] - np.arange(size), 0.0, 1.0)
-            - np.clip(own.start[:, None] - np.arange(size), 0.0, 1.0)
-            for own, size in zip((self.first, self.second), self.bins, strict=True)
+            np.clip(ranges.stop[:, None] - np.arange(size), 0.0, 1.0)
+            - np.clip(ranges.start[:, None] - np.arange(size), 0.0, 1.0)
+            for ranges, size in zip((self.first, self.second), self.bins, strict=True)
         )
         return first, second
 
@@ -250,27 +250,31 @@ class Rectangles(NamedTuple):
 
     def spread(self, counts: OrderedCounts, inside: Floats, outside: Floats) -> Spread:
         """Return the noise in sums of the cells inside and the others of a group, with weights."""
-        many = len(self.first.start)
-        one, other = (np.broadcast_to(own, many)[:, None] for own in (inside, outside))
-        found = [
-            counts.spread(other[own] + (one - other)[own] * held_ends)
-            for own, held_ends in self._some()
+        n = len(self.first.start)
+        inside_weight, outside_weight = (
+            np.broadcast_to(weight, n)[:, None] for weight in (inside, outside)
+        )
+        spreads = [
+            counts.spread(
+                outside_weight[block] + (inside_weight - outside_weight)[block] * held_ends
+            )
+            for block, held_ends in self._some()
         ]
-        return Spread(*map(np.concatenate, zip(*found, strict=True)))
+        return Spread(*map(np.concatenate, zip(*spreads, strict=True)))
 
     def _some(self) -> Iterator[tuple[slice, Floats]]:
-        """Yield the parts of cells that are in some of them, so many that they can be held."""
+        """Yield the fractions of cells in the rectangles, in blocks that fit in memory."""
         along, across = self._sides()
         cells = self.bins[0] * self.bins[1]
         step = max(AT_ONCE // cells, 1)
         for start in range(0, len(along), step):
-            own = slice(start, start + step)
-            yield own, (along[own, :, None] * across[own, None, :]).reshape(-1, cells)
+            block = slice(start, start + step)
+            yield block, (along[block, :, None] * across[block, None, :]).reshape(-1, cells)
 
 
-# One group's counts of cells in an order, with the intervals of what is made of them.
+# One group's ordered cell counts, with intervals of sums, shares and quantiles.
 
-# Of a bin, what is above its lower end: a choice.
+# A choice: the smallest step above the lower end of a bin, as a fraction of it.
 NEXT = 1e-6
 
 Columns = dict[str, Any]
@@ -278,9 +282,9 @@ Columns = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class OrderedGroup:
-    """The cells of one group: unbiased, whole, and what is known of their noise.
+    """The cells of one group: unbiased counts, integer counts, and their noise.
 
-    Where the noise of sums has no known law intervals are nan.
+    Intervals are nan where the noise of sums has no known distribution.
     """
 
     counts: OrderedCounts
@@ -328,25 +332,25 @@ class OrderedGroup:
 
         return self._shares(self.cells, float(self.counts.cells.sum()), of, level)
 
-    def ranges(self, own: Ranges | Rectangles, level: float) -> Columns:
+    def ranges(self, ranges: Ranges | Rectangles, level: float) -> Columns:
         """Return counts, shares and intervals of ranges, each of shape (ranges,).
 
         An interval reaches from the lower end of that of the bins inside to the upper end of that
         of the bins that the range touches, which are the same where it ends at breaks; the noise is
         that of the latter.
         """
-        count, total = own.sums(self.whole), float(self.whole.sum())
+        count, total = ranges.sums(self.whole), float(self.whole.sum())
         columns = {
             "count": count,
-            "released": own.sums(self.cells),
+            "released": ranges.sums(self.cells),
             "proportion": count / total if total > 0 else np.full(len(count), np.nan),
         }
         if self.counts.unlawful:
             names = ("noise_sd", "noise_low", "noise_high", "conf_low", "conf_high")
             return columns | {name: np.full(len(count), np.nan) for name in names}
-        high = low = self._bounds(own.outer, level)
-        if not own.aligned:
-            low = self._bounds(own.inner, level)
+        high = low = self._bounds(ranges.outer, level)
+        if not ranges.aligned:
+            low = self._bounds(ranges.inner, level)
         ends = {
             "noise_low": low[1],
             "noise_high": high[2],
@@ -355,12 +359,12 @@ class OrderedGroup:
         }
         return columns | {"noise_sd": high[0]} | ends
 
-    def _bounds(self, own: Ranges | Rectangles, level: float) -> tuple[Floats, ...]:
+    def _bounds(self, ranges: Ranges | Rectangles, level: float) -> tuple[Floats, ...]:
         """Return noise sds, and ends of the intervals of sums and of the population's shares."""
-        sums = own.sums(self.cells)
+        sums = ranges.sums(self.cells)
 
         def of(inside: Floats, outside: Floats) -> Spread:
-            return own.spread(self.counts, inside, outside)
+            return ranges.spread(self.counts, inside, outside)
 
         spread = of(np.ones(()), NO_WEIGHT)
         noisy = sum_interval(sums, spread, self._noise, level)
@@ -368,19 +372,19 @@ class OrderedGroup:
         return (self._noise.sd * np.sqrt(spread.squares), *noisy, *shares)
 
     def _shares(self, sums: Floats, total: float, of: Sums, level: float) -> tuple[Floats, Floats]:
-        """Return confidence intervals, with rows that may be one person's taken for one."""
+        """Return confidence intervals, allowing for several rows of one person."""
         effect = self.release.adjacency.design_effect
         noise = self._noise.divided(effect)
         return part_interval(sums / effect, total / effect, of, noise, level, sampling=True)
 
     def running(self, level: float) -> Columns:
         """Return the shares of the cells up to each, and their intervals, shape (cells,)."""
-        whole = self.whole
-        shares = np.cumsum(whole) / whole.sum() if whole.sum() else np.full(len(whole), np.nan)
+        counts = self.whole
+        shares = np.cumsum(counts) / counts.sum() if counts.sum() else np.full(len(counts), np.nan)
         columns: Columns = {"cdf": shares}
         if self.counts.unlawful:
             names = ("noise_low", "noise_high", "conf_low", "conf_high")
-            return columns | {name: np.full(len(whole), np.nan) for name in names}
+            return columns | {name: np.full(len(counts), np.nan) for name in names}
         sums, total = np.cumsum(self.cells), float(self.cells.sum())
         noisy = part_interval(sums, total, self._upto, self._noise, level, sampling=False)
         sampled = self._shares(sums, total, self._upto, level)
@@ -397,10 +401,10 @@ class OrderedGroup:
         running = np.cumsum(self.whole)
         if running[-1] == 0:
             return float("nan")
-        wanted = prob * running[-1]
-        cell = int(np.searchsorted(running, wanted))
+        rank = prob * running[-1]
+        cell = int(np.searchsorted(running, rank))
         cell = max(cell, int(np.flatnonzero(self.whole)[0]))
-        inside = (wanted - running[cell] + self.whole[cell]) / max(int(self.whole[cell]), 1)
+        inside = (rank - running[cell] + self.whole[cell]) / max(int(self.whole[cell]), 1)
         return cell + float(np.clip(inside, NEXT, 1.0))
 
     def quantile_ranges(self, prob: float, level: float) -> tuple[tuple[float, float], ...]:
@@ -408,11 +412,11 @@ class OrderedGroup:
         if self.counts.unlawful:
             return ((float("nan"),) * 2,) * 2
         running, spread = np.cumsum(self.cells), self._upto(np.asarray(1 - prob), np.asarray(-prob))
-        found = []
+        intervals = []
         for sampling, effect in ((False, 1), (True, self.release.adjacency.design_effect)):
             noise = self._noise.divided(effect)
             first, last = quantile_bins(
                 running / effect, prob, lambda *weights: spread, noise, level, sampling=sampling
             )
-            found.append((float(first), float(last + 1)))
-        return tuple(found)
+            intervals.append((float(first), float(last + 1)))
+        return tuple(intervals)

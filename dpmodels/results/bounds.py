@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 class FoundBounds(NamedTuple):
-    """What was found of one variable."""
+    """The private bounds of one variable."""
 
     lower: float
     upper: float
-    told: bool  # Whether the bounds are other than the declared ones
+    told: bool  # Whether the bounds differ from the declared ones
     rows: float  # Noisy number of complete rows
     outside: float  # Noisy number of those in cells that reach beyond the bounds
     cells: int  # How many cells these are
@@ -54,55 +54,57 @@ class BoundsResult(Result):
 
     Notes
     -----
-    :meth:`noise_int` is of the share of these rows in cells that reach beyond
-    the found bounds: at least of those outside. The number of complete rows
-    that it is a share of is taken as it was released.
+    :meth:`noise_int` covers the share of these rows in cells that reach beyond the found bounds,
+    which is an upper bound on the share outside. Its denominator is the released number of complete
+    rows, treated as exact.
     """
 
     call: DescribedCall
     release: CellsRelease
     declared: Annotated[Codebook, Codebook.from_dict]
 
-    _no_intervals = "the share of a population beyond bounds found on its rows has no known law"
+    _no_intervals = (
+        "the distribution of the share of a population beyond bounds found on its rows is not known"
+    )
 
     @property
     def names(self) -> tuple[str, ...]:
         """The variables, in the order of the formula."""
-        return tuple(own.measured for own in self.call.tables)
+        return tuple(table.measured for table in self.call.tables)
 
     @cached_property
     def _rounds(self) -> tuple[tuple[tuple[CellCounts, float], ...], ...]:
-        """Of each round, each variable's cells and number of complete rows."""
-        release, many = self.release, len(self.names)
+        """Each variable's cells and number of complete rows, by round."""
+        release, n_variables = self.release, len(self.names)
         stops = np.cumsum([size + 1 for size in release.sizes])[:-1]
-        known = None if release.rows is None else float(release.rows)
-        found = []
+        n_rows = None if release.rows is None else float(release.rows)
+        rounds = []
         for place, (ends, counts) in enumerate(
             zip(np.split(release.ends, stops), np.split(release.values, stops), strict=True)
         ):
-            noise = CellNoise(release.law, release.noise_sds[place // many], SELDOM)
+            noise = CellNoise(release.law, release.noise_sds[place // n_variables], SELDOM)
             cells = CellCounts(ends, counts[:-1], noise)
-            found.append((cells, complete_rows(counts, known)))
-        return tuple(found[:many]), tuple(found[many:])
+            rounds.append((cells, complete_rows(counts, n_rows)))
+        return tuple(rounds[:n_variables]), tuple(rounds[n_variables:])
 
     @cached_property
     def found(self) -> dict[str, FoundBounds]:
-        """What was found of each variable."""
+        """The private bounds of each variable."""
         first, second = self._rounds
         return {
-            own.measured: _found(Column(own.lower, own.upper, own.step or 0.0), *both)
-            for own, *both in zip(self.call.tables, first, second, strict=True)
+            table.measured: _found(Column(table.lower, table.upper, table.step or 0.0), *rounds)
+            for table, *rounds in zip(self.call.tables, first, second, strict=True)
         }
 
     @property
     def codebook(self) -> Codebook:
         """The declared codebook with the bounds that were found; public from now on."""
         narrower = {}
-        for name, own in self.found.items():
+        for name, bounds in self.found.items():
             variable = self.declared[name]
-            ends: tuple[Any, Any] = (own.lower, own.upper)
+            ends: tuple[Any, Any] = (bounds.lower, bounds.upper)
             if isinstance(variable, Date):
-                ends = (text_of_day(own.lower), text_of_day(own.upper))
+                ends = (text_of_day(bounds.lower), text_of_day(bounds.upper))
             assert isinstance(variable, Numeric | Date)
             narrower[name] = replace(variable, lower=ends[0], upper=ends[1])
         return self.declared | narrower
@@ -110,20 +112,20 @@ class BoundsResult(Result):
     @property
     def params(self) -> pd.DataFrame:
         """Found bounds: ``lower, upper``, a row a variable."""
-        rows = [(own.lower, own.upper) for own in self.found.values()]
+        rows = [(bounds.lower, bounds.upper) for bounds in self.found.values()]
         return pd.DataFrame(rows, pd.Index(self.names, name="variable"), ["lower", "upper"])
 
     @property
     def outside(self) -> pd.Series[float]:
         """Noisy share of the complete rows in cells that reach beyond the found bounds."""
-        shares = [own.outside / max(own.rows, 1.0) for own in self.found.values()]
+        shares = [bounds.outside / max(bounds.rows, 1.0) for bounds in self.found.values()]
         return pd.Series(shares, self.params.index, name="outside")
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         law, sd = self.release.law, self.release.noise_sds[-1]
         halves = [
-            half_width(law, np.ones(own.cells), sd, 0.0, level) / max(own.rows, 1.0)
-            for own in self.found.values()
+            half_width(law, np.ones(bounds.cells), sd, 0.0, level) / max(bounds.rows, 1.0)
+            for bounds in self.found.values()
         ]
         ends = {"lower": self.outside - halves, "upper": self.outside + halves}
         return pd.DataFrame(ends).clip(0.0, 1.0)
@@ -132,10 +134,10 @@ class BoundsResult(Result):
         tables = self.call.tables
         further = {
             **self.params,
-            "declared_lower": [own.lower for own in tables],
-            "declared_upper": [own.upper for own in tables],
+            "declared_lower": [table.lower for table in tables],
+            "declared_upper": [table.upper for table in tables],
         }
-        identified = [own.told for own in self.found.values()]
+        identified = [bounds.told for bounds in self.found.values()]
         return estimate_table(
             self,
             self.params.index,
@@ -145,8 +147,8 @@ class BoundsResult(Result):
         )
 
     def _line(self) -> dict[str, object]:
-        told = sum(own.told for own in self.found.values())
-        return {"nobs": self.nobs, "nvariables": len(self.names), "ntold": told}
+        n_narrowed = sum(bounds.told for bounds in self.found.values())
+        return {"nobs": self.nobs, "nvariables": len(self.names), "ntold": n_narrowed}
 
     def plot(
         self, ax: Axes | None = None, variable: str | None = None, *, caption: bool = True
@@ -165,24 +167,24 @@ class BoundsResult(Result):
         Raises
         ------
         ArgumentError
-            If it is none of the variables.
+            If it is not one of the variables.
         """
         from dpmodels.plots.points import ranges
 
         name = self.names[0] if variable is None else word("variable", variable, self.names)
         place = self.names.index(name)
-        own, facts = self.found[name], self.call.tables[place]
+        bounds, facts = self.found[name], self.call.tables[place]
         cells = self._rounds[-1][place][0]
         return ranges(
             cells.ends,
             cells.counts,
             cells.noise.reach(1),
-            (own.lower, own.upper),
+            (bounds.lower, bounds.upper),
             (facts.lower, facts.upper),
             name,
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     @property
@@ -193,15 +195,15 @@ class BoundsResult(Result):
 def _found(
     column: Column, first: tuple[CellCounts, float], second: tuple[CellCounts, float]
 ) -> FoundBounds:
-    """Return the bounds of one variable; the declared ones where none are told."""
+    """Return the bounds of one variable; the declared ones where none are identified."""
     rows = _together(first, second)
-    told = found_bounds((first[0], second[0]), rows, column)
-    low, high = column[:2] if told is None else told
+    estimate = found_bounds((first[0], second[0]), rows, column)
+    low, high = column[:2] if estimate is None else estimate
     beyond, cells = outside(second[0], low, high)
-    return FoundBounds(low, high, told is not None, rows, beyond, cells)
+    return FoundBounds(low, high, estimate is not None, rows, beyond, cells)
 
 
 def _together(*rounds: tuple[CellCounts, float]) -> float:
-    """Average the numbers of rows of both rounds, weighed by their noise."""
+    """Average the numbers of rows of both rounds, weighted by their precision."""
     numbers = [rows for _, rows in rounds]
-    return float(np.average(numbers, weights=[own.noise.sd**-2 for own, _ in rounds]))
+    return float(np.average(numbers, weights=[cells.noise.sd**-2 for cells, _ in rounds]))

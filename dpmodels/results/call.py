@@ -1,4 +1,4 @@
-"""What was asked: the public facts of one fit, by what was fitted."""
+"""The public facts of a request, by kind of model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LINKS = {"binomial": "logit link", "poisson": "log link", "multinomial": "logit 
 
 @dataclass(frozen=True)
 class MomentsCall:
-    """An analysis of coded columns as it was asked for; arrays have the shape (columns,)."""
+    """A requested analysis of coded columns; arrays have the shape (columns,)."""
 
     formula: str
     codebook: Annotated[Codebook, Codebook.from_dict]  # the declarations that were used
@@ -39,23 +39,23 @@ class MomentsCall:
     upper: Annotated[Bounded, "variable"]
     origin: Annotated[Bounded, "variable"]  # the public scaling (x - origin) / divisor
     divisor: Annotated[Bounded, "variable"]
-    row_norm: Amount  # radius rows are held in, and the one that follows from the codebook
+    row_norm: Amount  # radius rows are clipped to, and the one implied by the codebook
     worst_case: Amount
     unit_rows: bool  # whether every scaled row was divided by its own norm
     center: bool  # whether the private mean is taken off
     scale: Annotated[str | None, one_of("range", "sd", None)]
     denoise: Annotated[str | None, one_of("auto", "invariant", "spiked", "psd", None)]
     ncomp: int  # components kept
-    ledger: str = ""  # what the ledger said after the charge; empty without one
+    ledger: str = ""  # state of the ledger after the charge; empty without one
     reason: str = ""  # why this mechanism, where the choice was automatic
-    part_of: str = ""  # of what joint release this is a part; empty where of none
+    part_of: str = ""  # the joint release this is a part of; empty without one
 
     def held_in(self, ball: Ball | None) -> MomentsCall:
-        """Return the call with the ball that its release held the rows in."""
+        """Return the call with the ball that its release clipped the rows to."""
         if ball is None:
             return self
-        away = float(np.linalg.norm((ball.centre - self.origin) / self.divisor))
-        worst = max(self.worst_case + away, ball.radius)
+        distance = float(np.linalg.norm((ball.centre - self.origin) / self.divisor))
+        worst = max(self.worst_case + distance, ball.radius)
         return replace(self, origin=ball.centre, row_norm=ball.radius, worst_case=worst)
 
     @property
@@ -77,7 +77,7 @@ class MomentsCall:
 
 @dataclass(frozen=True)
 class CoefficientsCall:
-    """A linear predictor as it was asked for; the other fields are as in :class:`MomentsCall`."""
+    """A requested linear predictor; the other fields are as in :class:`MomentsCall`."""
 
     formula: str
     codebook: Annotated[Codebook, Codebook.from_dict]
@@ -89,7 +89,7 @@ class CoefficientsCall:
     family: Annotated[str, one_of(*LINKS, "svm")]
     # Turns coefficients in units of the ball into those of the coded columns.
     matrix: Annotated[Bounded, "coefficient", "coefficient_"]
-    row_norm: Amount  # the longest scaled row of the terms that is kept whole
+    row_norm: Amount  # length above which scaled rows of the terms are shortened
     worst_case: Amount
     scale: Annotated[str | None, one_of("range", None)]
     clip: AmountOrNan  # bound on a residual in units of the response; nan where there is none
@@ -97,14 +97,14 @@ class CoefficientsCall:
     reason: str = ""
 
     def held_in(self, ball: Ball | None) -> CoefficientsCall:
-        """Return the call in the units of the ball that its release read the rows of."""
+        """Return the call in units of the ball that its release clipped the rows to."""
         if ball is None:
             return self
-        own = int(self.intercept)
-        each = np.diag(self.matrix)[own:] * (self.row_norm / ball.radius)
-        matrix = np.diag(np.concatenate([np.diag(self.matrix)[:own], each]))
-        if own:
-            matrix[0, 1:] = -each * ball.centre
+        n_intercepts = int(self.intercept)
+        slopes = np.diag(self.matrix)[n_intercepts:] * (self.row_norm / ball.radius)
+        matrix = np.diag(np.concatenate([np.diag(self.matrix)[:n_intercepts], slopes]))
+        if n_intercepts:
+            matrix[0, 1:] = -slopes * ball.centre
         return replace(self, matrix=matrix, row_norm=ball.radius)
 
     @property
@@ -119,7 +119,7 @@ class CoefficientsCall:
 
 
 def level(plain: object) -> Level:
-    """Read a level of a category; of which kinds there are, the codebook says."""
+    """Return a level of a category; FrameError for other types."""
     if not isinstance(plain, Level):
         raise FrameError("expected a text, a number or a truth value")
     return require_text(plain, "a level") if isinstance(plain, str) else plain
@@ -131,7 +131,7 @@ class TableCall:
 
     factors: tuple[str, ...]  # what rows are grouped by, as in the formula
     levels: tuple[tuple[Annotated[Level, level], ...], ...]  # of each
-    measured: str = ""  # the number whose moments are asked; empty for counts
+    measured: str = ""  # the number whose moments are requested; empty for counts
     lower: float = 0.0  # its public range
     upper: float = 1.0
     degree: int = 0  # highest power whose sums were released; 0 for counts
@@ -139,9 +139,9 @@ class TableCall:
     date: bool = False  # whether it is a day since 1970-01-01
     clustered: bool | None = None  # True of persons, who may be in several of its cells
 
-    def held_in(self, held: HeldIn | None) -> TableCall:
-        """Return the table with the range that its release held the number in."""
-        return self if held is None else replace(self, lower=held.lower, upper=held.upper)
+    def held_in(self, limits: HeldIn | None) -> TableCall:
+        """Return the table with the range that its release clipped the number to."""
+        return self if limits is None else replace(self, lower=limits.lower, upper=limits.upper)
 
     @property
     def variable(self) -> str:
@@ -176,8 +176,8 @@ class TableCall:
     @property
     def index(self) -> pd.Index:
         """Labels of the cells: levels, or ``(all)`` without factors."""
-        # Of one index pandas knows at once that it is the same; names of a view are its own. Equal
-        # levels of different types, 1 and True, are different labels.
+        # Cached, so that pandas recognises equal indexes by identity; a view has its own names.
+        # Equal levels of different types, 1 and True, are different labels.
         return _index(self.factors, self.levels, repr(self.levels)).view()
 
     @property
@@ -190,7 +190,7 @@ class TableCall:
         import xarray as xr
 
         levels = zip(self.factors, self.levels, strict=True)
-        coords = {factor: np.array(own, dtype=object) for factor, own in levels}
+        coords = {factor: np.array(labels, dtype=object) for factor, labels in levels}
         return xr.DataArray(values.reshape(self.shape), coords, self.factors, name)
 
 
@@ -211,7 +211,7 @@ def joined(index: pd.Index) -> list[str]:
 
 @dataclass(frozen=True)
 class DescribedCall:
-    """A description as it was asked for: `tables` say what rows are counted in.
+    """A requested description: rows are counted in `tables`.
 
     The other fields are as in :class:`MomentsCall`.
     """
@@ -225,13 +225,13 @@ class DescribedCall:
 
 @dataclass(frozen=True)
 class ScreenCall:
-    """Columns held against one response; the other fields are as in :class:`MomentsCall`."""
+    """Columns tested against one response; the other fields are as in :class:`MomentsCall`."""
 
     formula: str
     codebook: Annotated[Codebook, Codebook.from_dict]
     names: tuple[str, ...]  # coded columns, one a hypothesis
     response: str
-    most: int  # how many were to be looked at
+    most: int  # how many were to be selected
     alternative: Annotated[str, one_of("two-sided", "larger", "smaller")]
     ledger: str = ""
     reason: str = ""
@@ -240,7 +240,7 @@ class ScreenCall:
 AnyCall = MomentsCall | CoefficientsCall | DescribedCall | ScreenCall
 
 
-# What a request says of its result before there is a release, and how one becomes the other.
+# The result of a request: its specification, before there is a release.
 
 Made = TypeVar("Made", covariant=True)
 
@@ -262,7 +262,7 @@ class Spec(Generic[Made]):
     check: Callable[[Any], None] = field(default=accept, kw_only=True)
 
     def of(self, release: Any, ledger: str = "", reason: str = "") -> Made:
-        """Return the result of a release, with what the ledger said and why this mechanism."""
+        """Return the result of a release, with the ledger's state and the mechanism's reason."""
         call: object = replace(self.call, ledger=ledger, reason=reason)
         if isinstance(call, MomentsCall) and isinstance(release, MomentsRelease):
             call = call.held_in(release.ball)

@@ -31,14 +31,14 @@ class CCAResult(Result):
 
     Notes
     -----
-    Names are those of R's ``cancor``: columns left of ``~`` are x, those right of
-    it y. Variates have variance 1, so that coefficients are R's times the root of
-    ``nobs - 1``; of each pair the largest loading of x is positive. All numbers but
-    the intervals are nan where noise leaves no direction of a side.
+    Names are those of R's ``cancor``: columns left of ``~`` are x, those right of it y. Variates
+    have variance 1, so that coefficients are R's times the root of ``nobs - 1``; of each pair the
+    largest loading of x is positive. All numbers but the intervals are nan where noise hides all
+    directions of a side.
 
-    :meth:`noise_int` is for the correlations of these rows, under the law of the
-    noise; from 0 to 1 where noise leaves a side without an inverse, which then has
-    a ridge, see `ridge`. Variates are told apart where `readable`.
+    :meth:`noise_int` is for the correlations of these rows, under the law of the noise; from 0 to 1
+    where noise leaves a side without an inverse, which then has a ridge, see `ridge`. Variates are
+    distinguished where `readable`.
     """
 
     call: MomentsCall
@@ -46,8 +46,8 @@ class CCAResult(Result):
 
     @cached_property
     def _sizes(self) -> tuple[int, int]:
-        own = two_sets(self.call.formula, self.call.codebook)
-        return len(own.left.names), len(own.right.names)
+        sets = two_sets(self.call.formula, self.call.codebook)
+        return len(sets.left.names), len(sets.right.names)
 
     @cached_property
     def _canonical(self) -> Canonical:
@@ -63,40 +63,40 @@ class CCAResult(Result):
     def _pairs(self, values: object, name: str) -> xr.DataArray:
         return with_labels(np.asarray(values), name, component=self.names)
 
-    def _told(self, values: Floats) -> Floats:
+    def _blank_unidentified(self, values: Floats) -> Floats:
         return values if self._canonical.told else np.full_like(values, math.nan)
 
     @property
     def cor(self) -> xr.DataArray:
         """Canonical correlations, largest first, in [0, 1]; too large where lost in noise."""
-        return self._pairs(self._told(self._canonical.correlations), "cor")
+        return self._pairs(self._blank_unidentified(self._canonical.correlations), "cor")
 
     @property
     def cor_noise_sd(self) -> xr.DataArray:
         """Noise sd of each correlation, to first order; nan with a ridge."""
-        own = self._canonical
-        known = own.told and not own.ridged
-        sds = own.noise_sd if known else np.full(len(self.names), math.nan)
+        solution = self._canonical
+        has_law = solution.told and not solution.ridged
+        sds = solution.noise_sd if has_law else np.full(len(self.names), math.nan)
         return self._pairs(sds, "cor_noise_sd")
 
     @property
     def noise_floor(self) -> float:
         """The largest canonical correlation that noise alone makes, about; nan with a ridge."""
-        own = self._canonical
-        return own.edge(0.0) if own.told and not own.ridged else math.nan
+        solution = self._canonical
+        return solution.edge(0.0) if solution.told and not solution.ridged else math.nan
 
     @property
     def ridge(self) -> tuple[float, float]:
         """What was added to the variances of x and of y, of columns by their half-ranges."""
-        first, second = (own.ridge / self._divisor for own in self._canonical.sides)
+        first, second = (side.ridge / self._divisor for side in self._canonical.sides)
         return first, second
 
     @property
     def readable(self) -> xr.DataArray:
-        """Whether each pair is told from none and from the others, without a ridge."""
-        own = self._canonical
-        clear = own.noise_ends(0.95)[:, 0] > 0
-        return self._pairs(clear & own.apart if own.told else clear, "readable")
+        """Whether each correlation is distinguished from 0 and from the others, without a ridge."""
+        solution = self._canonical
+        clear = solution.noise_ends(0.95)[:, 0] > 0
+        return self._pairs(clear & solution.apart if solution.told else clear, "readable")
 
     @property
     def xcoef(self) -> xr.DataArray:
@@ -132,8 +132,8 @@ class CCAResult(Result):
     def _center(self) -> xr.DataArray:
         moments = self._canonical.equations.moments
         mean = moments[0, 1:] / max(moments[0, 0], 1.0) * self.call.divisor + self.call.origin
-        held = np.clip(mean, self.call.lower, self.call.upper)
-        return with_labels(held, "center", variable=self.call.names)
+        clipped = np.clip(mean, self.call.lower, self.call.upper)
+        return with_labels(clipped, "center", variable=self.call.names)
 
     @property
     def _divisor(self) -> float:
@@ -142,10 +142,12 @@ class CCAResult(Result):
     @cached_property
     def _structure(self) -> tuple[Floats, Floats]:
         """Loadings of both sides before their signs are chosen."""
-        own = self._canonical
+        solution = self._canonical
         first, second = (
             _correlated(side.scatter + side.ridge * np.eye(len(side.scatter)), coefficients)
-            for side, coefficients in zip(own.sides, (own.left, own.right), strict=True)
+            for side, coefficients in zip(
+                solution.sides, (solution.left, solution.right), strict=True
+            )
         )
         return first, second
 
@@ -158,14 +160,14 @@ class CCAResult(Result):
     def _by_column(self, values: Floats, at: int, name: str) -> xr.DataArray:
         cut = self._sizes[0]
         names = (self.call.names[:cut], self.call.names[cut:])[at]
-        signed = self._told(values * self._signs)
+        signed = self._blank_unidentified(values * self._signs)
         return with_labels(signed, name, variable=names, component=self.names)
 
     def _coefficients(self, at: int) -> xr.DataArray:
-        own = (self._canonical.left, self._canonical.right)[at]
+        coefficients = (self._canonical.left, self._canonical.right)[at]
         cut = self._sizes[0]
         unit = (self.call.divisor[:cut], self.call.divisor[cut:])[at]
-        values = own / unit[:, None] * math.sqrt(self._divisor)
+        values = coefficients / unit[:, None] * math.sqrt(self._divisor)
         return self._by_column(values, at, ("xcoef", "ycoef")[at])
 
     def _loadings(self, at: int) -> xr.DataArray:
@@ -174,8 +176,10 @@ class CCAResult(Result):
     @property
     def nobs(self) -> float:
         """Number of complete rows, as released."""
-        rows = self.release.rows
-        return max(self.release.count if rows is None else min(self.release.count, rows), 1.0)
+        n_public = self.release.rows
+        return max(
+            self.release.count if n_public is None else min(self.release.count, n_public), 1.0
+        )
 
     @property
     def ncomplete(self) -> float:
@@ -188,9 +192,9 @@ class CCAResult(Result):
         return pd.DataFrame(ends, index=index, columns=["lower", "upper"])
 
     _no_intervals = (
-        "the sampling law of canonical correlations that are close to each other or to 0 is not "
-        "known well enough beside the noise; noise_int() is for these rows, and dp_moments(...)"
-        ".cor_test(x, y).tidy() has the population's interval of one correlation"
+        "the sampling distribution of canonical correlations close to each other or to 0 is not "
+        "known well enough; noise_int() is for these rows, and dp_moments(...).cor_test(x, "
+        "y).tidy() has the population's interval of one correlation"
     )
 
     def _estimates(self) -> EstimateTable:
@@ -233,15 +237,15 @@ class CCAResult(Result):
 
         ends = self._canonical.noise_ends(checked_level(level))
         values = self.cor.to_numpy()
-        own = Intervals("", values, ends, np.full_like(ends, math.nan))
+        panel = Intervals("", values, ends, np.full_like(ends, math.nan))
         return coefficients(
-            [own],
+            [panel],
             labels=self.names,
             title="Canonical correlation",
             level=level,
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     scores, fittedvalues, resid = per_row("(newdata - xcenter) @ xcoef")
@@ -250,5 +254,7 @@ class CCAResult(Result):
 def _correlated(scatter: Floats, coefficients: Floats) -> Floats:
     """Return correlations of columns with variates whose sums of squares are 1."""
     length = np.sqrt(np.maximum(np.diagonal(scatter), 0.0))
-    own = np.asarray(scatter @ coefficients)
-    return np.divide(own, length[:, None], out=np.zeros_like(own), where=length[:, None] > 0)
+    covariances = np.asarray(scatter @ coefficients)
+    return np.divide(
+        covariances, length[:, None], out=np.zeros_like(covariances), where=length[:, None] > 0
+    )

@@ -66,14 +66,14 @@ def coefplot(
     Raises
     ------
     ArgumentError
-        If there is no fit with terms, or words are not known.
+        If there is no fit with terms, or an option is not valid.
     NotAvailable
         If a fit has no intervals, or no such units.
 
     Notes
     -----
-    Wide bars are noise intervals, for the estimate on the same rows without privacy; thin ones hold
-    sampling too. An arrow says that an interval goes on. Terms are in the order of the fits.
+    Wide bars are noise intervals, for the estimate on the same rows without privacy; thin ones
+    include sampling. An arrow marks an interval that continues. Terms are in the order of the fits.
 
     Examples
     --------
@@ -88,26 +88,26 @@ def coefplot(
     """
     from dpmodels.plots.coefficients import Intervals, coefficients
 
-    own = _fits(fits, labels)
+    fits_by_name = _fits(fits, labels)
     over, level = word("standardize", standardize, _STANDARDS), checked_level(level)
     ratio = truth("exponentiate", exponentiate)
-    parts = [_terms(fit, over, level) for fit in own.values()]
+    parts = [_terms(fit, over, level) for fit in fits_by_name.values()]
     names = list(dict.fromkeys(name for part in parts for name in part[0]))
     if not names:
         raise ArgumentError("plot(): the model has no terms besides the constant")
     models = []
-    for name, (terms, values) in zip(own, parts, strict=True):
-        whole = np.full((len(names), values.shape[1]), np.nan)
-        whole[[names.index(term) for term in terms]] = values
-        models.append(Intervals(name, whole[:, 0], whole[:, 1:3], whole[:, 3:]))
-    captions = {name: fit._caption(shown=caption) for name, fit in own.items()}
+    for name, (terms, values) in zip(fits_by_name, parts, strict=True):
+        aligned = np.full((len(names), values.shape[1]), np.nan)
+        aligned[[names.index(term) for term in terms]] = values
+        models.append(Intervals(name, aligned[:, 0], aligned[:, 1:3], aligned[:, 3:]))
+    captions = {name: fit._caption(enabled=caption) for name, fit in fits_by_name.items()}
     if len(set(captions.values())) > 1:
-        captions = {name: f"{name}: {told}" for name, told in captions.items()}
-    stamps = [fit.stamp for fit in own.values() if fit.stamp]
+        captions = {name: f"{name}: {text}" for name, text in captions.items()}
+    stamps = [fit.stamp for fit in fits_by_name.values() if fit.stamp]
     return coefficients(
         models,
         labels=names,
-        title=_title(list(own.values()), over, ratio=ratio),
+        title=_title(list(fits_by_name.values()), over, ratio=ratio),
         level=level,
         ratio=ratio,
         ax=ax,
@@ -121,20 +121,20 @@ def _fits(fits: Any, labels: Sequence[str] | None) -> dict[str, Any]:
     if isinstance(fits, Mapping):
         labels, fits = [str(name) for name in fits], list(fits.values())
     several = isinstance(fits, Sequence)
-    each = list(fits) if several else [fits]
-    if not each or not all(map(_of_one_equation, each)):
+    fit_list = list(fits) if several else [fits]
+    if not fit_list or not all(map(_of_one_equation, fit_list)):
         raise ArgumentError(
-            "fits: expected a result of dp_lm, dp_glm or dp_survey, or several; a multinomial "
-            "logit and what describes groups have a plot() of their own"
+            "fits: expected a result of dp_lm, dp_glm or dp_survey, or several; other results "
+            "have a plot() of their own"
         )
-    names = [fit.call.formula for fit in each] if labels is None else list(labels)
-    if len(names) != len(each):
-        raise ArgumentError(f"labels has {len(names)} entries for {len(each)} fits")
+    names = [fit.call.formula for fit in fit_list] if labels is None else list(labels)
+    if len(names) != len(fit_list):
+        raise ArgumentError(f"labels has {len(names)} entries for {len(fit_list)} fits")
     if not several:
         names = [""]
     return {
         name if names.count(name) == 1 else f"{name} ({at + 1})": fit
-        for at, (name, fit) in enumerate(zip(names, each, strict=True))
+        for at, (name, fit) in enumerate(zip(names, fit_list, strict=True))
     }
 
 
@@ -148,7 +148,7 @@ def _terms(fit: Any, over: str | None, level: float) -> tuple[list[str], Floats]
     noise, confidence = fit.noise_int(level), fit.conf_int(level)
     terms = [str(name) for name in fit.params.index if name != INTERCEPT]
     parts = [fit.params[terms].to_numpy()[:, None]]
-    parts += [own.loc[terms].to_numpy() for own in (noise, confidence)]
+    parts += [interval.loc[terms].to_numpy() for interval in (noise, confidence)]
     return terms, np.hstack(parts) * _lengths(fit, over)[:, None]
 
 
@@ -158,10 +158,10 @@ def _lengths(fit: Result, over: str | None) -> Floats:
     if isinstance(call, MomentsCall):
         return _of_moments(fit, call, over)
     assert isinstance(call, CoefficientsCall)
-    own = int(call.intercept)
-    terms = len(call.names) - own
+    n_intercepts = int(call.intercept)
+    n_terms = len(call.names) - n_intercepts
     if over is None:
-        return np.ones(terms)
+        return np.ones(n_terms)
     if over == "sd":
         raise NotAvailable(
             'standardize="sd": no standard deviations of terms are released with these '
@@ -172,11 +172,11 @@ def _lengths(fit: Result, over: str | None) -> Floats:
 
 
 def _of_moments(fit: Any, call: MomentsCall, over: str | None) -> Floats:
-    terms = len(call.names) - 1
+    n_terms = len(call.names) - 1
     if over is None:
-        return np.ones(terms)
+        return np.ones(n_terms)
     if over == "range":
-        return (call.upper - call.lower)[:terms]
+        return (call.upper - call.lower)[:n_terms]
     if fit.model.weights is not None or fit.release.total is None:
         raise NotAvailable(
             'standardize="sd": no standard deviations of terms are released of a fit with weights '
@@ -185,15 +185,15 @@ def _of_moments(fit: Any, call: MomentsCall, over: str | None) -> Floats:
     plain = Analysis(replace(call, scale="range", center=True), fit.release).plain
     ball = fit.release.ball
     axes = None if ball is None else ball.axes
-    back = np.eye(terms + 1) if axes is None else np.linalg.inv(even(axes))
-    variance = np.diag(back.T @ plain.matrix @ back)[:terms]
-    noise = ((back**2).T @ plain.diagonal_sd)[:terms]
-    told = np.where(variance > TOLD * noise, variance, np.nan)
-    return np.asarray(np.sqrt(told) * call.divisor[:terms])
+    back = np.eye(n_terms + 1) if axes is None else np.linalg.inv(even(axes))
+    variance = np.diag(back.T @ plain.matrix @ back)[:n_terms]
+    noise = ((back**2).T @ plain.diagonal_sd)[:n_terms]
+    identified_variance = np.where(variance > TOLD * noise, variance, np.nan)
+    return np.asarray(np.sqrt(identified_variance) * call.divisor[:n_terms])
 
 
 def _title(fits: Sequence[Any], over: str | None, *, ratio: bool) -> str:
-    """Say what is drawn, of which response."""
+    """Return the title: quantity and response."""
     calls = [fit.call for fit in fits]
     families = {getattr(call, "family", "") for call in calls}
     family = families.pop() if len(families) == 1 else ""

@@ -1,4 +1,4 @@
-"""What mechanisms are predicted to do with a budget, for components and for fits."""
+"""Predicted errors of mechanisms under a budget, for components and for fits."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# What every comparison of mechanisms holds, of whatever they are tried on.
+# What all comparisons of mechanisms have in common.
 
 
 class Automatic(NamedTuple):
-    """What ``mechanism="auto"`` takes where rows can be read again, and why."""
+    """The choice of ``mechanism="auto"`` where rows can be read again, and its reason."""
 
     mechanism: str
     reason: str
 
 
 class Compared(Printed):
-    """Predictions by mechanism, of which a subclass says what they are of."""
+    """Predictions by mechanism; a subclass defines the quantities."""
 
     question: Any
     table: pd.DataFrame
@@ -39,7 +39,7 @@ class Compared(Printed):
 
     @property
     def best(self) -> str:
-        """The mechanism at the top of the table, baselines apart.
+        """The mechanism at the top of the table, excluding baselines.
 
         Raises
         ------
@@ -55,7 +55,7 @@ class Compared(Printed):
         return self.table[self.table[self._measure].notna()]
 
     def tidy(self) -> pd.DataFrame:
-        """Return what is predicted of each mechanism for rows of each shape."""
+        """Return the predictions of each mechanism for rows of each shape."""
         return self.by_shape.copy()
 
     def label(self, mechanism: str) -> str:
@@ -70,7 +70,7 @@ class Compared(Printed):
 
 
 def simulated(lines: pd.DataFrame) -> pd.DataFrame:
-    """Return lines of a table of predictions, or NotAvailable where there are none."""
+    """Return lines of a table of predictions, or NotAvailable without any."""
     if lines.empty:
         raise NotAvailable(
             "no mechanism was simulated with this budget: the column note of the table says why"
@@ -90,9 +90,9 @@ class Question:
     adjacency: Adjacency
     center: bool  # whether the mean is taken off
     scale: str | None
-    row_norm: float  # radius rows are held in
+    row_norm: float  # radius rows are clipped to
     row_lengths: tuple[float, ...]  # that rows have, as shares of it; empty for several shapes
-    spectrum: str  # the assumed eigenvalues, in words
+    spectrum: str  # the assumed eigenvalues, as text
     repeats: int  # simulated releases of each mechanism on each shape
 
     @property
@@ -115,25 +115,23 @@ class Comparison(Compared):
     question : Question
         What was compared, under which assumptions.
     table : DataFrame
-        One row a mechanism, best first. Columns: ``mechanism``; ``energy``,
-        the share of the variance along the first components that the released
-        ones capture, ``frobenius``, the error of the covariance estimate in
-        units of the squared row norm, and ``relative``, the latter over the
-        norm of the covariance: each the median over shapes of rows, with the
-        standard error of the simulation, ``energy_se``, and on the worst shape,
-        ``energy_worst``, which is ``energy_worst_at``; ``numerics``; ``fits``,
-        whether the mechanism takes the guarantee; ``note``.
+        One row a mechanism, best first. Columns: ``mechanism``; ``energy``, the share of the
+        variance along the first components that the released ones capture, ``frobenius``, the error
+        of the covariance estimate in units of the squared row norm, and ``relative``, the latter
+        over the norm of the covariance: each the median over shapes of rows, with the standard
+        error of the simulation, ``energy_se``, and on the worst shape, ``energy_worst``, which is
+        ``energy_worst_at``; ``numerics``; ``fits``, whether the mechanism supports the guarantee;
+        ``note``.
     by_shape : DataFrame
         One row a mechanism and shape: ``mechanism``, ``shape``, and the three
         with their standard errors.
     shapes : DataFrame or None
-        One row a shape: ``shape``; ``like``, its columns in words; lengths of
-        rows in row norms, between which 90 % are, ``length_low`` and
-        ``length_high``; ``spread``, their median distance from the mean. Where
-        several lengths were asked for, each is a shape. None where rows have one
-        length.
+        One row a shape: ``shape``; ``like``, a description of its columns; lengths of rows in row
+        norms, between which 90 % are, ``length_low`` and ``length_high``; ``spread``, their median
+        distance from the mean. If several lengths were requested, each is a shape. None where rows
+        have one length.
     auto : Automatic
-        What ``mechanism="auto"`` of :func:`dp_pca` takes, with its ``reason``.
+        The choice of ``mechanism="auto"`` of :func:`dp_pca`, with its ``reason``.
     """
 
     question: Question
@@ -161,24 +159,26 @@ class Comparison(Compared):
         """
         from dpmodels.plots import Panel, bars
 
-        shown, asked = simulated(self.predicted), self.question
+        predicted, question = simulated(self.predicted), self.question
         marked = self.shapes is not None
-        told = "; mark: worst shape" if marked else ""
-        energy = f"Captured energy, {asked.components} of {asked.columns}{told}"
-        error = f"Error over norm of the covariance{told}"
-        worst = [shown[f"{name}_worst"] if marked else None for name in ("energy", "relative")]
+        suffix = "; mark: worst shape" if marked else ""
+        energy = f"Captured energy, {question.components} of {question.columns}{suffix}"
+        error = f"Error over norm of the covariance{suffix}"
+        worst = [predicted[f"{name}_worst"] if marked else None for name in ("energy", "relative")]
         return bars(
             (
-                Panel(energy, shown["energy"], shown["energy_se"], marks=worst[0]),
-                Panel(error, shown["relative"], shown["relative_se"], log=True, marks=worst[1]),
+                Panel(energy, predicted["energy"], predicted["energy_se"], marks=worst[0]),
+                Panel(
+                    error, predicted["relative"], predicted["relative_se"], log=True, marks=worst[1]
+                ),
             ),
-            labels=[self.label(name) for name in shown["mechanism"]],
-            pale=(shown["note"] == "baseline").tolist(),
+            labels=[self.label(name) for name in predicted["mechanism"]],
+            pale=(predicted["note"] == "baseline").tolist(),
             axes=axes,
         )
 
 
-# What the mechanisms of a regression are predicted to do with a budget, before any is spent.
+# Predicted errors of the mechanisms of a regression, before any budget is spent.
 
 
 @dataclass(frozen=True)
@@ -191,9 +191,9 @@ class FitQuestion:
     rows: int  # assumed
     guarantee: Guarantee  # what every mechanism is given
     adjacency: Adjacency
-    row_norm: float | None  # as asked for; None for the codebook's longest row
+    row_norm: float | None  # as requested; None for the codebook's longest row
     row_lengths: tuple[float, ...]  # spreads of numbers in halves of their ranges; empty for shapes
-    spectrum: str  # of the variables, in words
+    spectrum: str  # of the variables, as text
     repeats: int  # simulated releases of each mechanism on each shape
 
 
@@ -206,22 +206,20 @@ class FitComparison(Compared):
     question : FitQuestion
         What was compared, under which assumptions.
     table : DataFrame
-        One row a mechanism, best first. Columns: ``mechanism``; ``error``, the
-        root mean square over the slopes of the distance from the estimate
-        without privacy, in its standard errors; ``excess``, the part of the
-        explained deviance that is lost, of which 1 is no better than the constant
-        alone; ``identified``, the share of slopes that have standard errors:
-        each the median over shapes of rows, with the standard error of the
-        simulation, ``error_se``, and on the worst shape, ``error_worst``, which
-        is ``error_worst_at``; ``numerics``; ``fits``, whether the mechanism takes
-        the guarantee; ``note``.
+        One row a mechanism, best first. Columns: ``mechanism``; ``error``, the root mean square
+        over the slopes of the distance from the estimate without privacy, in its standard errors;
+        ``excess``, the part of the explained deviance that is lost, with 1 for a fit like the
+        constant alone; ``identified``, the share of slopes that have standard errors: each the
+        median over shapes of rows, with the standard error of the simulation, ``error_se``, and on
+        the worst shape, ``error_worst``, which is ``error_worst_at``; ``numerics``; ``fits``,
+        whether the mechanism supports the guarantee; ``note``.
     by_shape : DataFrame
         One row a mechanism and shape: ``mechanism``, ``shape``, and the three
         with their standard errors.
     shapes : DataFrame
-        One row a shape: ``shape``; ``like``, its numbers in words.
+        One row a shape: ``shape``; ``like``, a description of its numbers.
     auto : Automatic
-        What ``mechanism="auto"`` of the verb takes, with its ``reason``.
+        The choice of ``mechanism="auto"`` of the verb, with its ``reason``.
     """
 
     question: FitQuestion
@@ -234,14 +232,14 @@ class FitComparison(Compared):
 
     @property
     def behind(self) -> pd.Series[float]:
-        """How many times the error of the best the automatic choice has, by shape of rows.
+        """Error of the automatic choice over that of the best mechanism, by shape of rows.
 
         1 where it is the best; nan where no slope has an estimate without
         privacy, or the automatic choice was not tried.
         """
         wide = self.by_shape.pivot_table("error", "shape", "mechanism", sort=False, dropna=False)
-        own = wide.get(self.auto.mechanism, pd.Series(index=wide.index, dtype=float))
-        return pd.Series(own / wide.min(axis=1), name="behind")
+        errors = wide.get(self.auto.mechanism, pd.Series(index=wide.index, dtype=float))
+        return pd.Series(errors / wide.min(axis=1), name="behind")
 
     def plot(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, ...]:
         """Draw errors in standard errors and excess of each mechanism, typical and worst.
@@ -260,7 +258,7 @@ class FitComparison(Compared):
         """
         from dpmodels.plots import Panel, bars
 
-        shown = simulated(self.predicted)
+        predicted = simulated(self.predicted)
         titles = {
             "error": "Error over standard error without privacy",
             "excess": "Part of the explained deviance lost",
@@ -268,13 +266,13 @@ class FitComparison(Compared):
         panels = (
             Panel(
                 f"{title}\n(mark: worst shape)",
-                shown[name],
-                shown[f"{name}_se"],
+                predicted[name],
+                predicted[f"{name}_se"],
                 log=True,
-                marks=shown[f"{name}_worst"],
+                marks=predicted[f"{name}_worst"],
             )
             for name, title in titles.items()
         )
         return bars(
-            tuple(panels), labels=[self.label(name) for name in shown["mechanism"]], axes=axes
+            tuple(panels), labels=[self.label(name) for name in predicted["mechanism"]], axes=axes
         )

@@ -46,11 +46,10 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Components:
-    """The map that takes a row to its components, and public bounds of what comes out.
+    """The map from a row to its components, with public bounds of the components.
 
-    The map is made of released values and public facts, and it takes rows one
-    by one. So a verb that is private for rows of components is as private for
-    the rows they were made from: neighbours stay neighbours.
+    The map depends only on released values and public facts, and acts on rows one by one. So a verb
+    applied to components is as private for the original rows: neighbours stay neighbours.
 
     Examples
     --------
@@ -87,36 +86,34 @@ class Components:
     def codebook(self) -> Codebook:
         """Public bounds of the components.
 
-        About the point that the centre of the rows' ball goes to, the
-        tightest that hold the components of every row in the codebook's
-        ranges that is no longer than the row norm of the release. Longer
-        rows, which the release shrank, are clipped by the next verb.
+        The tightest bounds, about the image of the ball's centre, on the components of all rows
+        within the codebook's ranges and the row norm of the release. Longer rows, which the release
+        shortened, are clipped by the next verb.
         """
         ends = zip(self.names, self._middle, self._reach, strict=True)
-        return Codebook({name: Numeric(mid - far, mid + far) for name, mid, far in ends})
+        return Codebook({name: Numeric(mid - reach, mid + reach) for name, mid, reach in ends})
 
     def row_norm(self, scale: str | None = "range") -> float:
-        """Return how long the rows of components are, for the word ``row_norm`` of a verb.
+        """Return the largest norm of rows of components, for the argument ``row_norm`` of a verb.
 
-        Smaller than what the bounds one by one allow, and so less noise: all
-        components together lie in the ball that the release held its rows in.
+        Smaller than the separate bounds imply, and so with less noise: all components together lie
+        in the image of the ball that the release clipped its rows to.
 
         Parameters
         ----------
         scale : {"range", None}
-            The word ``scale`` of that verb.
+            The argument ``scale`` of that verb.
 
         Returns
         -------
         float
-            For formulas that are linear in the components, with an intercept.
-            Each further numeric column scaled by its range adds 1 to the
-            square. A formula of other form does without.
+            For formulas that are linear in the components, with an intercept. Each further numeric
+            column scaled by its range adds 1 to the square. Other formulas cannot use it.
 
         Raises
         ------
         ArgumentError
-            If ``scale`` is neither.
+            If ``scale`` is neither of these.
         """
         word("scale", scale, ("range", None), ", as in the verb")
         longest = self.call.row_norm * float(np.linalg.norm(self.matrix, ord=2))
@@ -124,15 +121,14 @@ class Components:
         return longest_in_box(self._reach, longest, divisor) * (1 + ROUNDING)
 
     def predict(self, newdata: object) -> pd.DataFrame:
-        """Return the components of rows that you hold, as R's ``predict(prcomp)`` does.
+        """Return the components of your rows, as R's ``predict(prcomp)`` does.
 
         Parameters
         ----------
         newdata : frame, mapping or path
-            Rows with the formula's variables. What comes out is as private as
-            they are: public rows' components may be looked at, private rows'
-            are for another verb. Rows are mapped one by one, so a table
-            larger than memory may be mapped part by part.
+            Rows with the formula's variables. The components are as private as the rows: those of
+            private rows are only for another verb. Rows are mapped one by one, so a table larger
+            than memory may be mapped part by part.
 
         Returns
         -------
@@ -143,7 +139,7 @@ class Components:
         Raises
         ------
         FrameError
-            If a variable is not there.
+            If a variable is missing.
         NotAvailable
             If the release was loaded without its formula's coding.
         """
@@ -153,7 +149,7 @@ class Components:
     def scores(self, newdata: object) -> Floats:
         """Return the same as an array, shape (rows, components)."""
         if self.coder is None:
-            raise NotAvailable("the formula's coding is not there: load the fit with dp.load")
+            raise NotAvailable("the formula's coding is missing: load the fit with dp.load")
         return self._mapped(self.coder(newdata))
 
     def augment(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
@@ -164,9 +160,8 @@ class Components:
         newdata : frame, mapping or path
             Public rows with the formula's variables.
         clip : bool, default False
-            Whether numbers outside the codebook's bounds are held in them, as the
-            rows of the release were; else such rows are nan, and a warning counts
-            them.
+            Whether numbers outside the codebook's bounds are clipped to them, as the rows of the
+            release were; else such rows are nan, and a warning counts them.
 
         Returns
         -------
@@ -187,7 +182,7 @@ class Components:
         table = require_coder(self.coder).table(newdata)
         rows = public_rows(self.coder, table, clip=clip)
         scores = self._mapped(rows.coded).T
-        fitted = {f".fitted{name}": own for name, own in zip(self.names, scores, strict=True)}
+        fitted = {f".fitted{name}": values for name, values in zip(self.names, scores, strict=True)}
         return table.assign(**fitted, **{".outside": rows.outside})
 
     def _mapped(self, coded: Floats) -> Floats:
@@ -206,7 +201,7 @@ class Components:
 
     @cached_property
     def _middle(self) -> Floats:
-        """Where the centre of the ball goes."""
+        """The image of the centre of the ball."""
         return np.asarray(-self.mean @ self.matrix)
 
     @cached_property
@@ -214,51 +209,51 @@ class Components:
         """How far from it each component may lie, shape (components,)."""
         lower, upper = self.call.box
         if self.call.unit_rows or self.call.row_norm < self.call.worst_case:
-            # Rows made longer or shorter leave a box that does not hold the centre.
+            # Rescaled rows can leave a box that does not contain the centre.
             lower, upper = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
         radius = self.call.row_norm
-        far = [
-            max(support(way, lower, upper, radius), support(-way, lower, upper, radius))
-            for way in self.matrix.T
+        distances = [
+            max(support(direction, lower, upper, radius), support(-direction, lower, upper, radius))
+            for direction in self.matrix.T
         ]
-        least = ROUNDING * (math.hypot(radius, *self._middle) or 1.0)
-        return np.asarray(np.maximum(np.array(far) * (1 + ROUNDING), least))
+        smallest = ROUNDING * (math.hypot(radius, *self._middle) or 1.0)
+        return np.asarray(np.maximum(np.array(distances) * (1 + ROUNDING), smallest))
 
 
 # Which loadings are shown: those that stand out from 0, and from their noise.
 
 # Smaller ones are left blank in tables and pictures: a convention.
 SMALL_LOADING: Final = 0.1
-# Of loadings whose noise is not known so much is taken for it: two digits are printed.
+# Assumed noise of loadings whose noise is not known: two digits are printed.
 UNKNOWN: Final = 0.01
 
 UNKNOWN_MATRIX: Final = 'matrix={!r}: expected "loadings" or "eigenvalues"'
 ELLIPSES: Final = "95% noise ellipses"
-NO_ELLIPSES: Final = "no noise ellipses: components not told apart"
+NO_ELLIPSES: Final = "no noise ellipses: components not distinguished"
 _QUANTILE: Final = -2 * np.log(0.05)  # of χ² with two degrees of freedom
 
 
 def loading_noise(spectrum: Spectrum | Unread) -> Floats:
-    """Return the root mean square noise by component, nan where noise is all there is to read."""
+    """Return the root mean square noise by component, nan where noise dominates."""
     if isinstance(spectrum, Unread):
         return np.where(spectrum.readable, UNKNOWN, np.nan)
     turned = np.where(spectrum.readable, 1 - spectrum.expected_cos2(), np.nan)
     return np.asarray(np.sqrt(turned / max(len(turned) - 1, 1)))
 
 
-def told(loadings: xr.DataArray, noise: Floats) -> xr.DataArray:
+def visible_loadings(loadings: xr.DataArray, noise: Floats) -> xr.DataArray:
     """Return loadings, ``variable × component``, nan where tables leave them blank."""
-    least = np.maximum(SMALL_LOADING, 2 * noise[: loadings.shape[1]])
-    return loadings.where(np.abs(loadings.to_numpy()) >= least)
+    threshold = np.maximum(SMALL_LOADING, 2 * noise[: loadings.shape[1]])
+    return loadings.where(np.abs(loadings.to_numpy()) >= threshold)
 
 
 def ellipses(
-    spectrum: Spectrum | Unread, vectors: Floats, components: Sequence[int | str], kept: int
+    spectrum: Spectrum | Unread, vectors: Floats, components: Sequence[int | str], n_components: int
 ) -> tuple[Floats | None, str]:
-    """Return 95 % noise ellipses of a biplot's arrows as matrices, if there are any, and words."""
+    """Return 95 % noise ellipses of a biplot's arrows as matrices, if there are any, and a note."""
     from dpmodels.plots.style import positions
 
-    chosen = positions(component_names(kept), components)
+    chosen = positions(component_names(n_components), components)
     if isinstance(spectrum, Unread) or len(set(chosen)) != 2:
         return None, NO_ELLIPSES
     noise = arrow_noise(spectrum, vectors, (chosen[0], chosen[1]))
@@ -266,7 +261,7 @@ def ellipses(
 
 
 def blank_words(*, noise: bool, unread: Floats | None = None) -> str:
-    """Say what is left blank, as tables do, and the components that are nan in `unread`."""
+    """Return a note on blank loadings and on the components that are nan in `unread`."""
     words = f"blank: |loading| < {SMALL_LOADING}" + " or twice its noise" * noise
     blank = [] if unread is None else np.flatnonzero(np.isnan(unread)).tolist()
     names = [f"PC{place + 1}" for place in blank[:6]] + ["..."] * (len(blank) > 6)
@@ -315,19 +310,19 @@ class Rotation(DefaultPlot):
         return super().tidy() if matrix == "loadings" else self._eigenvalues().tidy()
 
     @property
-    def _drawn(self) -> tuple[EstimateTable, str]:
+    def _plotted(self) -> tuple[EstimateTable, str]:
         try:
             return self._eigenvalues(), "Eigenvalue"
         except NotAvailable:
             return self.estimates, "Loading"
 
 
-# What a released second moment says of the columns: matrix, spectrum, best estimate.
+# A released second moment: matrix, spectrum, best estimate.
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """A released matrix, read: all of it is post-processing."""
+    """Post-processing of a released matrix."""
 
     call: MomentsCall
     release: MomentsRelease
@@ -360,19 +355,19 @@ class Analysis:
     def _moments(self, second: Floats) -> Covariance:
         call, release = self.call, self.release
         count, total, noise = release.count, release.total, release.noise
-        most, norm = release.rows, call.row_norm
+        n_public, row_norm = release.rows, call.row_norm
         if total is None or call.center:
             return covariance(
-                count, total, second, noise, max_rows=most, box=call.box, row_norm=norm
+                count, total, second, noise, max_rows=n_public, box=call.box, row_norm=row_norm
             )
         origin = -call.origin / call.divisor
         return second_moment_about(
-            origin, count, total, second, noise, max_rows=most, row_norm=norm
+            origin, count, total, second, noise, max_rows=n_public, row_norm=row_norm
         )
 
     @property
     def independent(self) -> float:
-        """How many independent rows vary at least as much as these, of which some may be kin."""
+        """The effective number of rows, as several may belong to one person."""
         return self.plain.count / self.release.adjacency.design_effect
 
     @cached_property
@@ -399,8 +394,11 @@ class Analysis:
         lower, upper = self.call.box
         lower, upper = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
         ends = [
-            [support(way, lower, upper, self.call.row_norm) for way in (-own, own)]
-            for own in directions.T
+            [
+                support(vector, lower, upper, self.call.row_norm)
+                for vector in (-direction, direction)
+            ]
+            for direction in directions.T
         ]
         below, above = np.array(ends).T
         along = self.plain.mean @ directions
@@ -408,21 +406,21 @@ class Analysis:
 
     @cached_property
     def cut(self) -> tuple[float, Floats, Floats]:
-        """How many rows may have been shortened, from where, and how far the mean is from there.
+        """Share of rows that may be shortened; largest distance of a column, and of its mean.
 
-        The share of the complete rows, three sds of its error up, and 0 without a ball; the
-        farthest that each scaled column goes from the origin, and the distance of its mean.
+        The share of the complete rows is taken three sds of its error up, and is 0 without a ball.
+        Distances are from the origin, for each scaled column.
         """
-        ball, far = self.release.ball, np.maximum(*map(np.abs, self.call.box))
+        ball, farthest = self.release.ball, np.maximum(*map(np.abs, self.call.box))
         if ball is None:
-            return 0.0, far, np.abs(self.plain.mean)
+            return 0.0, farthest, np.abs(self.plain.mean)
         share = max(ball.shortened, 0.0)
         error = math.sqrt(ball.shortened_sd**2 + share / self.independent)
-        return min(share + 3 * error, 1.0), far, np.abs(self.plain.mean)
+        return min(share + 3 * error, 1.0), farthest, np.abs(self.plain.mean)
 
     @cached_property
     def denoised(self) -> Floats:
-        """`best` with its noise taken off by the rule asked for, positive semidefinite.
+        """`best`, denoised by the requested rule, positive semidefinite.
 
         Without a rule, or without a law of the noise, the nearest positive
         semidefinite matrix, and as released with ``denoise=None``. Units are
@@ -437,7 +435,7 @@ class Analysis:
         return self.best.matrix if rule is None else denoise(self.best.matrix, 0.0, "psd")
 
     def captured(self) -> Floats:
-        """Return the non-private variance along each component, as far as it is known.
+        """Return estimates of the non-private variance along each component.
 
         Without the law of the noise, the eigenvalues of the estimate.
         """
@@ -455,5 +453,5 @@ class Analysis:
 
 def root_sd(root: Floats, sd: Floats) -> Floats:
     """Return the noise sd of roots of variances, to first order; near 0 at most ``sqrt(sd)``."""
-    least = np.where(sd > 0, np.sqrt(sd), 1.0)
-    return np.asarray(sd / np.maximum(2 * root, least))
+    floor = np.where(sd > 0, np.sqrt(sd), 1.0)
+    return np.asarray(sd / np.maximum(2 * root, floor))

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 NOTES = (
-    "The test of 0 holds noise and sampling, as R's cor.test does sampling: exact for columns that "
-    "are independent. The variance of noise is known, so that there may be more df than rows. The "
-    "confidence interval is Fisher's, for columns that are normal together, widened by the noise.",
-    "noise int.: where the correlation of these rows lies, privacy noise only.",
+    "The test of 0 allows for noise and sampling, and is exact for independent columns, as R's "
+    "cor.test. The noise variance is known, so df may exceed the number of rows. The confidence "
+    "interval is Fisher's, which assumes joint normality, widened for the noise.",
+    "noise int.: interval for the correlation of these rows, privacy noise only.",
 )
 _NAME: Final = "the name of a column, a text"
 
@@ -42,41 +42,41 @@ def cor_test(
 ) -> Estimates:
     """Return the test of one correlation."""
     call, release = fit.call, fit.release
-    pair, held = _pair(call, text("x", x, _NAME), y), _held(call, given)
-    twice = sorted(set(pair) & set(held))
-    if twice:
-        raise ArgumentError(f"given: {call.names[twice[0]]!r} is one of the two that are tested")
-    own = _correlation(call, release, equations(call, release), pair, held)
-    statistic, df, pvalue = own.test
-    (low, high), (least, most) = own.ends(level), own.noise_ends(level)
+    pair, conditions = _pair(call, text("x", x, _NAME), y), _conditions(call, given)
+    repeated = sorted(set(pair) & set(conditions))
+    if repeated:
+        raise ArgumentError(f"given: {call.names[repeated[0]]!r} is one of the two tested columns")
+    correlation = _correlation(call, release, equations(call, release), pair, conditions)
+    statistic, df, pvalue = correlation.test
+    (low, high), (noise_low, noise_high) = correlation.ends(level), correlation.noise_ends(level)
     row = {
         "column1": call.names[pair[0]],
         "column2": call.names[pair[1]],
-        "estimate": own.estimate,
-        "noise_sd": own.noise_sd,
+        "estimate": correlation.estimate,
+        "noise_sd": correlation.noise_sd,
         "statistic": statistic,
         "df": df,
         "p_value": pvalue,
         "conf_low": low,
         "conf_high": high,
-        "noise_low": least,
-        "noise_high": most,
-        "identified": own.told,
+        "noise_low": noise_low,
+        "noise_high": noise_high,
+        "identified": correlation.told,
     }
-    given_names = ", ".join(call.names[at] for at in held)
-    title = f"Partial correlation given {given_names}" if held else "Correlation"
+    given_names = ", ".join(call.names[at] for at in conditions)
+    title = f"Partial correlation given {given_names}" if conditions else "Correlation"
     return Estimates(fit, title, pd.DataFrame([row]), NOTES, level, test="t")
 
 
 def pcor(call: MomentsCall, release: MomentsRelease, names: Sequence[str]) -> xr.DataArray:
     """Return the correlation of each pair of columns given all others, nan where not identified."""
-    places = [call.names.index(name) for name in names]
+    positions = [call.names.index(name) for name in names]
     matrix = np.eye(len(names))
-    own = equations(call, release)
+    joint = equations(call, release)
     for i, j in combinations(range(len(names)), 2):
-        pair = [places[i], places[j]]
-        held = [at for at in places if at not in pair]
-        matrix[i, j] = matrix[j, i] = _correlation(call, release, own, pair, held).estimate
+        pair = [positions[i], positions[j]]
+        conditions = [at for at in positions if at not in pair]
+        matrix[i, j] = matrix[j, i] = _correlation(call, release, joint, pair, conditions).estimate
     return square(matrix, tuple(names), "pcor")
 
 
@@ -88,41 +88,41 @@ def equations(call: MomentsCall, release: MomentsRelease) -> NormalEquations:
 def _correlation(
     call: MomentsCall,
     release: MomentsRelease,
-    own: NormalEquations,
+    joint: NormalEquations,
     pair: list[int],
-    held: list[int],
+    conditions: list[int],
 ) -> Correlation:
-    entries = np.eye(len(own.moments))
-    among = replace(own, regressors=entries[:, [0, *(at + 1 for at in held)]])
-    rows = release.count if release.rows is None else min(release.count, release.rows)
-    freedom = (rows - 2 - len(held)) / release.adjacency.design_effect
+    entries = np.eye(len(joint.moments))
+    among = replace(joint, regressors=entries[:, [0, *(at + 1 for at in conditions)]])
+    n_rows = release.count if release.rows is None else min(release.count, release.rows)
+    freedom = (n_rows - 2 - len(conditions)) / release.adjacency.design_effect
     return correlation_of(among, entries[:, [at + 1 for at in pair]], freedom)
 
 
 def _pair(call: MomentsCall, x: str, y: str | None) -> list[int]:
     texts = [x.removeprefix("~").strip()] if y is None else [x, text("y", y, _NAME)]
-    places = [at for own in texts for at in places_of(call, own)]
-    if len(places) != 2 or len(set(places)) != 2:
-        names = ", ".join(call.names[at] for at in places)
+    positions = [at for column in texts for at in places_of(call, column)]
+    if len(positions) != 2 or len(set(positions)) != 2:
+        names = ", ".join(call.names[at] for at in positions)
         raise ArgumentError(
             f"x, y: expected two different columns, found {shorten(names)!r}; a category of more "
             'than two levels has a column for each but the first, such as "region[T.south]"'
         )
-    return places
+    return positions
 
 
-def _held(call: MomentsCall, given: str | Sequence[str]) -> list[int]:
-    texts = [given] if isinstance(given, str) else given
+def _conditions(call: MomentsCall, conditions: str | Sequence[str]) -> list[int]:
+    texts = [conditions] if isinstance(conditions, str) else conditions
     if not isinstance(texts, list | tuple):
-        raise ArgumentError(f'given={said(given)}: expected names, such as ["age", "sex"]')
-    return sorted({at for own in texts for at in places_of(call, text("given", own, _NAME))})
+        raise ArgumentError(f'given={said(conditions)}: expected names, such as ["age", "sex"]')
+    return sorted({at for name in texts for at in places_of(call, text("given", name, _NAME))})
 
 
 # Some columns of a joint release, by formula or by name.
 
 
 class Part(NamedTuple):
-    """Some columns of a joint release, as if they alone had been asked for."""
+    """Some columns of a joint release, as if requested alone."""
 
     call: MomentsCall
     positions: list[int]
@@ -139,9 +139,9 @@ class Part(NamedTuple):
         )
 
     def named(self, call: MomentsCall, release: MomentsRelease) -> MomentsCall:
-        """Return the call with the words on what these columns are a part of."""
-        whole = (release.whole or "")[:SHOWN]
-        of = f"{len(self.joint.names)} columns ({self.joint.formula}), digest {whole}"
+        """Return the call with a note on the joint release."""
+        joint_digest = (release.whole or "")[:SHOWN]
+        of = f"{len(self.joint.names)} columns ({self.joint.formula}), digest {joint_digest}"
         return replace(call, part_of=of)
 
 
@@ -188,18 +188,20 @@ def check_variables(formula: str, call: MomentsCall) -> None:
         raise FormulaError(_refusal(f"variable {shorten(missing[0])!r}", formula, call))
 
 
-def _places(own: Design, call: MomentsCall) -> list[int]:
+def _places(coded: Design, call: MomentsCall) -> list[int]:
     """Find columns by name and public range; interactions in any order of their factors."""
-    known = {column: place for place, column in enumerate(_columns(call))}
-    wanted = _columns(own)
-    missing = [name for name, column in zip(own.names, wanted, strict=True) if column not in known]
+    positions = {column: place for place, column in enumerate(_columns(call))}
+    columns = _columns(coded)
+    missing = [
+        name for name, column in zip(coded.names, columns, strict=True) if column not in positions
+    ]
     if missing:
-        raise FormulaError(_refusal(f"column {shorten(missing[0])!r}", own.formula, call))
-    return [known[column] for column in wanted]
+        raise FormulaError(_refusal(f"column {shorten(missing[0])!r}", coded.formula, call))
+    return [positions[column] for column in columns]
 
 
 def _columns(coded: Design | MomentsCall) -> list[tuple[tuple[str, ...], str, str]]:
-    """Return what a column is known by; the order of products costs a range its last bits."""
+    """Return the identity of columns; the order of products changes the last bits of a range."""
     parts = (tuple(sorted(name.split(":"))) for name in coded.names)
     low, high = ([f"{end:.9e}" for end in ends] for ends in (coded.lower, coded.upper))
     return list(zip(parts, low, high, strict=True))
@@ -208,6 +210,6 @@ def _columns(coded: Design | MomentsCall) -> list[tuple[tuple[str, ...], str, st
 def _refusal(what: str, formula: str, call: MomentsCall) -> str:
     names = shorten(", ".join(call.names), 200)
     return (
-        f"{what} of {shorten(formula)!r} was not released; this release holds the columns {names}. "
+        f"{what} of {shorten(formula)!r} was not released; this release has the columns {names}. "
         "Name columns among these, or add it to the formula of a new release with dp.dp_moments"
     )

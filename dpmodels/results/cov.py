@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# What a dataset of the matrix holds.
+# Variables of a dataset of the matrix.
 _PARTS = (
     *("cov", "cov_released", "noise_sd", "cor", "cor_noise_sd", "weak", "sd", "sd_noise_sd"),
     *("center", "center_noise_sd"),
@@ -53,14 +53,13 @@ class CovResult(Result):
     sphere and have none. Without a mean, covariances are second moments about
     0 and standard deviations are root mean squares.
 
-    Intervals are of pairs of columns (``column1, column2``, the released
-    ``cov``), nan without a law of the noise. They are normal: under Laplace
-    noise those of 95 % cover at least 93 %. :meth:`conf_int` needs the law and
-    the mean, and assumes nothing of the rows but the bounds they are held in:
-    its sampling error is the largest that rows with the released moments can
-    have within them. Of columns of 0 and 1 it is their own; of others intervals
-    of 95 % cover at least 95 %, and are long where bounds are wide. Where rows
-    were shortened to a released ball they reach as far as whole rows can be.
+    Intervals are of pairs of columns (``column1, column2``, the released ``cov``), nan without a
+    law of the noise. They are normal: under Laplace noise those of 95 % cover at least 93 %.
+    :meth:`conf_int` needs the law and the mean, and assumes only the bounds of the rows: its
+    sampling error is the largest that rows with the released moments can have within them. It is
+    exact for columns of 0 and 1; for others, 95 % intervals cover at least 95 %, and are long where
+    bounds are wide. Where rows were shortened to a released ball, intervals allow for their full
+    lengths.
     """
 
     call: MomentsCall
@@ -74,13 +73,13 @@ class CovResult(Result):
 
     @property
     def _unit(self) -> Floats:
-        """Each column's own unit, in which one step of its released coordinate is."""
+        """Each column's unit: the size of one step of its released coordinate."""
         return np.ones_like(self.call.divisor) if self.call.unit_rows else self.call.divisor
 
     @cached_property
     def _correlation(self) -> Covariance:
-        own = self._analysis
-        cor = correlation(replace(own.best, matrix=own.denoised))
+        analysis = self._analysis
+        cor = correlation(replace(analysis.best, matrix=analysis.denoised))
         np.fill_diagonal(cor.matrix, 1.0)
         return cor
 
@@ -93,7 +92,7 @@ class CovResult(Result):
 
     @property
     def cov(self) -> xr.DataArray:
-        """Covariances with their noise taken off, ``variable × variable_``.
+        """Denoised covariances, ``variable × variable_``.
 
         By the rule that ``denoise=`` names; positive semidefinite.
         """
@@ -162,8 +161,8 @@ class CovResult(Result):
     @property
     def nobs(self) -> float:
         """Number of rows: the public one, or the released one where it is private."""
-        rows = public_rows(self.release)
-        return self.ncomplete if rows is None else rows
+        n_public = public_rows(self.release)
+        return self.ncomplete if n_public is None else n_public
 
     @property
     def ncomplete(self) -> float:
@@ -192,31 +191,32 @@ class CovResult(Result):
     def _conf_int(self, level: float) -> pd.DataFrame:
         if not self.lawful:
             raise NotAvailable(
-                "conf_int() is not available: the error of this release has no known law; write "
-                'mechanism="gauss", and between sites protocol="full" or "secure_sum"'
+                "conf_int() is not available: the error of this release has no known "
+                'distribution; write mechanism="gauss", and between sites protocol="full" or '
+                '"secure_sum"'
             )
         if not self.call.center:
             raise NotAvailable(
                 "conf_int() is not available with center=False: the sampling law of a second "
                 "moment about 0 needs the mean; noise_int() is available"
             )
-        own, quantile = self._analysis, float(ndtri((1 + level) / 2))
-        ends = own.reach(np.eye(len(self.call.names)))
-        spread, slope = product_spread(own.plain.matrix, *ends)
-        # The variance at the other end of the interval, as in Wilson's, is what it is held against.
-        moved = quantile**2 * slope / (2 * own.independent)
-        squared = entry_sd(own.plain) ** 2 + spread / own.independent
-        width = np.sqrt(quantile**2 * squared + moved**2)
-        unit, (below, above) = np.outer(self._unit, self._unit), cut_entries(*own.cut)
-        return self._intervals((width - moved + below) * unit, (width + moved + above) * unit)
+        analysis, quantile = self._analysis, float(ndtri((1 + level) / 2))
+        ends = analysis.reach(np.eye(len(self.call.names)))
+        spread, slope = product_spread(analysis.plain.matrix, *ends)
+        # As in Wilson's interval, the variance is that at the other end of the interval.
+        shift = quantile**2 * slope / (2 * analysis.independent)
+        squared = entry_sd(analysis.plain) ** 2 + spread / analysis.independent
+        width = np.sqrt(quantile**2 * squared + shift**2)
+        unit, (below, above) = np.outer(self._unit, self._unit), cut_entries(*analysis.cut)
+        return self._intervals((width - shift + below) * unit, (width + shift + above) * unit)
 
     def _intervals(self, below: Floats, above: Floats) -> pd.DataFrame:
         """Return intervals about the released entries; a variance below 0 is read as 0."""
         released = self.cov_released.to_numpy()
-        least = np.full_like(released, -np.inf)
-        np.fill_diagonal(least, 0.0)
-        middle = np.maximum(released, least)
-        lower, upper = np.maximum(middle - below, least), middle + above
+        floor = np.full_like(released, -np.inf)
+        np.fill_diagonal(floor, 0.0)
+        middle = np.maximum(released, floor)
+        lower, upper = np.maximum(middle - below, floor), middle + above
         return self._pairs(cov=released, lower=lower, upper=upper)
 
     def _pairs(self, **matrices: Floats) -> pd.DataFrame:
@@ -229,7 +229,7 @@ class CovResult(Result):
     def _estimates(self) -> EstimateTable:
         matrices = {"cov": self.cov, "cor": self.cor, "noise_sd": self.noise_sd}
         matrices["released"] = self.cov_released
-        table = self._pairs(**{name: own.to_numpy() for name, own in matrices.items()})
+        table = self._pairs(**{name: matrix.to_numpy() for name, matrix in matrices.items()})
         index, codebook = (
             pd.MultiIndex.from_frame(table[["column1", "column2"]]),
             self.call.codebook,
@@ -239,7 +239,7 @@ class CovResult(Result):
             index,
             further={"cor": table["cor"], "released": table["released"]},
             labels={"label1": table["column1"], "label2": table["column2"]},
-            unit=[product_unit(*(unit_of(codebook, one) for one in pair)) for pair in index],
+            unit=[product_unit(*(unit_of(codebook, name) for name in pair)) for pair in index],
             estimate=table["cov"],
             noise_sd=table["noise_sd"],
         )
@@ -258,8 +258,8 @@ class CovResult(Result):
 
         parts = {name: getattr(self, name) for name in _PARTS}
         facts = {"formula": self.call.formula, "simulated": int(self.simulated)}
-        known = {name: part for name, part in parts.items() if part is not None}
-        return xr.Dataset(known, attrs={**facts, **release_facts(self.release)})
+        available = {name: part for name, part in parts.items() if part is not None}
+        return xr.Dataset(available, attrs={**facts, **release_facts(self.release)})
 
     @property
     def _size(self) -> str:
@@ -286,7 +286,7 @@ class CovResult(Result):
                 largest=1.0,
                 ax=ax,
                 stamp=self.stamp,
-                caption=self._caption(shown=caption),
+                caption=self._caption(enabled=caption),
             )
         if kind == "cov":
             return heat(
@@ -294,7 +294,7 @@ class CovResult(Result):
                 label="Covariance",
                 ax=ax,
                 stamp=self.stamp,
-                caption=self._caption(shown=caption),
+                caption=self._caption(enabled=caption),
             )
         raise ArgumentError(f'kind={said(kind)}: expected "cor" or "cov"')
 
@@ -328,10 +328,12 @@ class CovResult(Result):
 
 
 def rescaled(call: MomentsCall, ncomp: int | None, scale: str | None) -> MomentsCall:
-    """Return the call of components of a released matrix; ArgumentError if it has not the scale."""
+    """Return the call of components of a released matrix; ArgumentError if the scale is missing."""
     unscaled = call.unit_rows or call.scale is None
     free = {call.scale, "sd"} if unscaled else {"range", "sd", None}
     if not isinstance(scale, str | None) or scale not in free:
-        known = " or ".join(f'"{one}"' if one else "None" for one in sorted(free, key=str))
-        raise ArgumentError(f"scale={said(scale)}: this release has scale={known}")
+        options = " or ".join(
+            f'"{option}"' if option else "None" for option in sorted(free, key=str)
+        )
+        raise ArgumentError(f"scale={said(scale)}: this release has scale={options}")
     return replace(call, ncomp=checked_ncomp(ncomp, len(call.names)), scale=scale)

@@ -1,4 +1,4 @@
-"""The picture of a result that has none of its own: its estimates with their intervals."""
+"""The default picture of a result: its estimates with their intervals."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 class DefaultPlot(Result):
     """A result that is drawn as its table of estimates."""
 
-    # What is estimated.
+    # The name of the estimates.
     _estimated: ClassVar[str] = "Estimate"
 
     @property
-    def _drawn(self) -> tuple[EstimateTable, str]:
+    def _plotted(self) -> tuple[EstimateTable, str]:
         """The estimates that the picture shows, and what they are."""
         return self.estimates, self._estimated
 
@@ -36,8 +36,8 @@ class DefaultPlot(Result):
         """
         from dpmodels.plots.points import estimates
 
-        own, title = self._drawn
-        table = own.tidy(checked_level(level))
+        source, title = self._plotted
+        table = source.tidy(checked_level(level))
         noise, confidence = (
             table[[f"{kind}_low", f"{kind}_high"]].to_numpy() for kind in ("noise", "conf")
         )
@@ -45,10 +45,10 @@ class DefaultPlot(Result):
             table["estimate"].to_numpy(),
             noise,
             confidence,
-            labels=[", ".join(map(str, key)) for key in own.keys.itertuples(index=False)],
+            labels=[", ".join(map(str, key)) for key in source.keys.itertuples(index=False)],
             title=title,
             level=level,
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )

@@ -1,4 +1,4 @@
-"""Released counts by table: what every description reads its release by."""
+"""Released counts by table, as all descriptions use them."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Counted(NamedTuple):
     incomplete: float  # noisy number of incomplete rows
     incomplete_sd: float
     noise: Noise  # of each part
-    effect: int  # rows that sampling takes for one, as they may be one person's
+    effect: int  # design effect: rows that may be one person's
     clustered: bool  # whether the parts are of persons, in several cells
 
     @property
     def moments(self) -> GroupMoments:
-        """The same as moments by group, of so many rows as are no kin."""
+        """The moments by group, with the effective number of rows."""
         return GroupMoments(*self.sampled, self.clustered)
 
     @property
     def sampled(self) -> tuple[Floats, Noise]:
-        """The parts and their noise with `effect` rows for one, as sampling errors take them."""
+        """The parts and their noise divided by `effect`, for sampling errors."""
         return self.parts / self.effect, self.noise.divided(self.effect)
 
 
@@ -55,7 +55,7 @@ def counted(call: DescribedCall, release: CountsRelease) -> Counted:
 
 
 def taken(call: DescribedCall, release: CountsRelease, number: int) -> CountsRelease:
-    """Take the counts of one table out of a release, as if it alone had been asked for."""
+    """Return the counts of one table of a release, as if requested alone."""
     start = sum(table.size for table in call.tables[:number])
     values = release.values[start : start + call.tables[number].size]
     return replace(release, values=values, whole=origin(release))
@@ -71,18 +71,18 @@ def described_line(
     complete: float,
     groups: int,
 ) -> dict[str, object]:
-    """Return what a one-row table says of a description."""
-    rows = np.nan if public_rows(release) is None else public_rows(release)
-    return {"nobs": rows, "ncomplete": complete, "ngroups": groups}
+    """Return the columns of glance() of a description."""
+    n_rows = np.nan if public_rows(release) is None else public_rows(release)
+    return {"nobs": n_rows, "ncomplete": complete, "ngroups": groups}
 
 
-# Frames of what is told of groups, each by itself.
+# Frames by group.
 
 
 def by_group(
     facts: TableCall, group: object, columns: Callable[[int], Mapping[str, object]]
 ) -> pd.DataFrame:
-    """Return columns of one group, or of each with its levels; they are made of its place."""
+    """Return columns of one group, or of each with its levels; `columns` takes a position."""
     groups = _groups(facts)
     if groups is None:
         return pd.DataFrame(columns(place_of(facts, group)))
@@ -101,7 +101,7 @@ def place_of(facts: TableCall, group: object) -> int:
     if groups is None:
         if group is None:
             return 0
-        raise ArgumentError("group= is given, and the formula has no groups: leave it out")
+        raise ArgumentError("group= was given, but the formula has no groups; leave it out")
     try:
         return int(groups.get_loc(group))  # type: ignore[arg-type]
     except (KeyError, TypeError, pd.errors.InvalidIndexError):

@@ -27,7 +27,7 @@ COLUMNS: Final = (
     *("estimate", "std_error", "noise_sd", "noise_low", "noise_high"),
     *("conf_low", "conf_high", "statistic", "p_value", "identified"),
 )
-# The attributes of a result that hold these numbers, where it has them.
+# The attributes of a result with these numbers.
 SOURCES: Final = {
     "estimate": "params",
     "std_error": "bse",
@@ -59,8 +59,8 @@ class EstimateTable:
         Labels of variables.
     unit : str
         Unit of the estimates; empty where there is none.
-    others : mapping
-        By the first word of further columns ``_low, _high``, their intervals at a level.
+    further_intervals : mapping
+        Intervals at a level, by the prefix of further columns ``_low, _high``.
     """
 
     keys: pd.DataFrame
@@ -71,11 +71,11 @@ class EstimateTable:
     further: Mapping[str, object] = field(default_factory=dict)
     labels: Mapping[str, Iterable[str]] = field(default_factory=dict)
     unit: str = ""
-    others: Mapping[str, Ends] = field(default_factory=dict)
+    further_intervals: Mapping[str, Ends] = field(default_factory=dict)
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """Return keys, `COLUMNS` with intervals at a level, further columns and labels."""
-        low_high = {"noise": self.noise, "conf": self.total, **self.others}
+        low_high = {"noise": self.noise, "conf": self.total, **self.further_intervals}
         ends = {
             f"{kind}_{end}": column
             for kind, law in low_high.items()
@@ -86,8 +86,8 @@ class EstimateTable:
             name: np.broadcast_to(_floats({**self.numbers, **ends}.get(name, np.nan)), size)
             for name in COLUMNS[:-1]
         }
-        others = {name: column for name, column in ends.items() if name not in columns}
-        further = {name: np.asarray(own) for name, own in {**self.further, **others}.items()}
+        extra = {name: column for name, column in ends.items() if name not in columns}
+        further = {name: np.asarray(values) for name, values in {**self.further, **extra}.items()}
         table = self.keys.assign(**columns, identified=self._identified(columns), **further)
         return labelled(table, self.codebook, **self.labels)
 
@@ -119,9 +119,9 @@ class EstimateTable:
 
     def _identified(self, columns: Mapping[str, Any]) -> Any:
         """Return a nullable boolean: missing where the noise of an estimate is not known."""
-        given = self.numbers.get("identified")
-        if given is not None and not np.isscalar(given):
-            return pd.array(np.asarray(given, dtype=bool).ravel(), dtype="boolean")
+        declared = self.numbers.get("identified")
+        if declared is not None and not np.isscalar(declared):
+            return pd.array(np.asarray(declared, dtype=bool).ravel(), dtype="boolean")
         finite = pd.array(np.isfinite(columns["estimate"]), dtype="boolean")
         laws = [columns[name] for name in ("noise_sd", "noise_low", "conf_low")]
         if len(finite) and np.isnan(laws).all():
@@ -152,14 +152,14 @@ def estimate_table(
     units = {unit} if isinstance(unit, str) else set(unit)
     if len(units) > 1:
         further = {**further, "unit": unit}
-    taken = {*COLUMNS, *further, *labels}
+    reserved = {*COLUMNS, *further, *labels}
     keys = index.to_frame(index=False)
-    keys.columns = pd.Index([f"{key}_" if key in taken else key for key in index.names])
+    keys.columns = pd.Index([f"{key}_" if key in reserved else key for key in index.names])
     sources = {name: source for name, source in SOURCES.items() if name not in numbers}
-    known = {name: _available(result, source) for name, source in sources.items()}
+    available = {name: _available(result, source) for name, source in sources.items()}
     return EstimateTable(
         keys,
-        {**known, **numbers},
+        {**available, **numbers},
         result.noise_int if intervals else None,
         result.conf_int if intervals else None,
         result._source.call.codebook,
@@ -187,7 +187,7 @@ def count_table(
     proportion = counts / number
     effect = result._source.release.adjacency.design_effect
     effect = _floats(_available(result, "_sampling_effect", effect))
-    found = estimate_table(
+    table = estimate_table(
         result,
         index,
         further={**further, "proportion": proportion},
@@ -198,9 +198,9 @@ def count_table(
         std_error=np.sqrt(_floats(noise_sd) ** 2 + effect * counts * (1 - proportion)),
     )
     return replace(
-        found,
+        table,
         total=lambda level: result.conf_int(level) * number,
-        others={"proportion": result.conf_int},
+        further_intervals={"proportion": result.conf_int},
     )
 
 
@@ -209,14 +209,14 @@ def joined_ends(tables: Sequence[EstimateTable], kind: str) -> Ends:
     names = {f"{kind}_low": "lower", f"{kind}_high": "upper"}
 
     def ends(level: float) -> pd.DataFrame:
-        each = [own.tidy(level).reindex(columns=list(names)) for own in tables]
-        return pd.concat(each, ignore_index=True).rename(columns=names)
+        frames = [table.tidy(level).reindex(columns=list(names)) for table in tables]
+        return pd.concat(frames, ignore_index=True).rename(columns=names)
 
     return ends
 
 
 def counted_as(neighbours: Adjacency) -> str:
-    """Return what a release has numbers of: rows, or persons who count as one row each."""
+    """Return what a release counts: rows, or persons who count as one row each."""
     return "persons" if neighbours.counts_persons else "rows"
 
 
@@ -234,10 +234,10 @@ def product_unit(first: str, second: str) -> str:
 
 def slope_unit(codebook: Codebook, response: str, term: str) -> str:
     """Return the unit of a coefficient of a linear model; empty where terms are composed."""
-    own, variable = unit_of(codebook, response), unit_of(codebook, term)
+    response_unit, variable = unit_of(codebook, response), unit_of(codebook, term)
     if term == INTERCEPT or (term.endswith("]") and term.partition("[")[0] in codebook):
-        return own
-    return f"{own} per {variable}" if own and variable else ""
+        return response_unit
+    return f"{response_unit} per {variable}" if response_unit and variable else ""
 
 
 def _available(result: object, name: str, default: object = np.nan) -> object:
@@ -262,14 +262,14 @@ def _floats(values: Any) -> Floats:
 
 # Labels and units of the codebook, as tables show them.
 
-# A choice: what a line has room for; a longer label is cut, and whole in the codebook.
+# A choice: a longer label is truncated; the codebook has it in full.
 MOST = 60
 
 
 def words(name: str, variable: Variable) -> str:
     """Return label and unit on one line, a label of more than 60 characters cut.
 
-    A label that is the name says nothing, and is left out.
+    A label equal to the name is left out.
 
     >>> import dpmodels as dp
     >>> words("age", dp.Numeric(0, 100, label="Age at interview", unit="years"))
@@ -277,7 +277,7 @@ def words(name: str, variable: Variable) -> str:
     >>> words("age", dp.Numeric(0, 100, label="Age", unit="years"))
     'years'
     """
-    label, unit = (_cut(getattr(variable, own, "")) for own in ("label", "unit"))
+    label, unit = (_cut(getattr(variable, field_name, "")) for field_name in ("label", "unit"))
     label = "" if label.casefold() == name.casefold() else label
     return f"{label} ({unit})" if label and unit else label or unit
 
@@ -289,21 +289,23 @@ def _cut(text: str) -> str:
 
 def legend(codebook: Codebook) -> tuple[tuple[str, str], ...]:
     """Return the variables that have a label or a unit, as formulas name them, with both."""
-    told = ((quote(name), words(name, variable)) for name, variable in codebook.items())
-    return tuple((name, own) for name, own in told if own)
+    entries = ((quote(name), words(name, variable)) for name, variable in codebook.items())
+    return tuple((name, text) for name, text in entries if text)
 
 
 def labelled(table: pd.DataFrame, codebook: Codebook, **names: Iterable[str]) -> pd.DataFrame:
     """Add columns of labels to a tidy table, where any variable has one.
 
-    A keyword names the column and gives what its rows are about, as formulas name it; a column of a
-    category has the label of the category, and what is no variable by itself none.
+    A keyword names the column and gives the variable of each row, as formulas name it; a column of
+    a category gets the label of the category, an expression none.
     """
-    known = {quote(name): own.label for name, own in codebook.items() if own.label}
-    if not known:
+    label_of = {
+        quote(name): variable.label for name, variable in codebook.items() if variable.label
+    }
+    if not label_of:
         return table
     columns = {
-        column: [known.get(code) or known.get(code.partition("[")[0], "") for code in codes]
+        column: [label_of.get(code) or label_of.get(code.partition("[")[0], "") for code in codes]
         for column, codes in names.items()
     }
     return table.assign(**columns)

@@ -1,4 +1,4 @@
-"""What every fit of coefficients tells after the fit: post-processing, free of charge."""
+"""Tests, effects and predictions of fitted coefficients: post-processing at no privacy cost."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from dpmodels.results.public_rows import PublicRows, index_of, public_rows, requ
 from dpmodels.typing import Coder, Floats
 
 TYPES: Final = {
-    2: "Type II: each term after all others but those that hold it (marginality), as of R's "
-    "car::Anova.",
-    3: "Type III: the coefficients of each term in the model as it is coded; with interactions "
-    "main effects are those at the reference levels.",
+    2: "Type II: each term given all others except those that contain it (marginality), as in "
+    "R's car::Anova.",
+    3: "Type III: all coefficients of each term as coded; with interactions, main effects are "
+    "those at the reference levels.",
 }
 
 
@@ -53,7 +53,7 @@ class Estimated(Tested):
 
         @property
         def coder(self) -> Coder | None:
-            """Codes rows as terms; None where there are none."""
+            """Codes rows as terms; None without terms."""
 
         @property
         def _link(self) -> Link:
@@ -61,13 +61,13 @@ class Estimated(Tested):
 
         @property
         def _expected(self) -> str:
-            """What the expected response is of, in words."""
+            """The name of the expected response."""
 
         def _response(self, rows: PublicRows) -> Floats:
             """Return the expected response of rows, nan where incomplete."""
 
-        def _law(self, asked: str) -> CoefficientsLaw:
-            """Return the law about the population's, or refuse what is asked with the reason."""
+        def _law(self, method: str) -> CoefficientsLaw:
+            """Return the law about the population's coefficients; NotAvailable without one."""
 
     get_margeff = Refused("is not available: " + NO_ROWS)
 
@@ -88,8 +88,8 @@ class Estimated(Tested):
         return ratios_where(exponentiate, super().tidy())
 
     @property
-    def _apart(self) -> tuple[str, ...]:
-        """Variables that are no terms, though the codebook of the call has them."""
+    def _extra_variables(self) -> tuple[str, ...]:
+        """Variables of the codebook that are not in the terms."""
         return ()
 
     @cached_property
@@ -97,8 +97,8 @@ class Estimated(Tested):
         names = tuple(map(str, self.params.index))
         if isinstance(self.coder, RowCoder):
             return Terms(self.coder.design, names)
-        own = two_sided(self.call.formula, self.call.codebook, apart=self._apart)
-        return Terms(own.terms, names)
+        sides = two_sided(self.call.formula, self.call.codebook, apart=self._extra_variables)
+        return Terms(sides.terms, names)
 
     @property
     def terms(self) -> dict[str, tuple[str, ...]]:
@@ -111,18 +111,18 @@ class Estimated(Tested):
         Parameters
         ----------
         constraints : str, list of str, array_like or (array_like, array_like)
-            Such as ``"educ = 2 * exper"`` or ``"a = b, c = 0"``; the name of a
-            term, ``"C(sex)"`` or ``"sex"``, for its coefficients being 0; a list of
-            these; a matrix of shape (constraints, parameters) for combinations
-            that are 0; or that matrix and the values they are held against.
+            Such as ``"educ = 2 * exper"`` or ``"a = b, c = 0"``; the name of a term, ``"C(sex)"``
+            or ``"sex"``, for its coefficients being 0; a list of these; a matrix of shape
+            (constraints, parameters) for combinations that are 0; or that matrix and the values to
+            test.
         level : float
             Coverage of the intervals, in (0, 1).
 
         Returns
         -------
         DataFrame
-            ``estimate, value, std_error, statistic, p_value, lower, upper``; `value` is what
-            the combination is held against.
+            ``estimate, value, std_error, statistic, p_value, lower, upper``; `value` is the tested
+            value.
 
         Raises
         ------
@@ -148,9 +148,8 @@ class Estimated(Tested):
         Parameters
         ----------
         typ : {2, 3}
-            Type II, each term after all others but those that hold it: ``a`` of
-            ``a * b`` as if there were no ``a:b``. Or type III, the coefficients of
-            each term in the model as it is coded.
+            Type II, each term given all others except those that contain it: ``a`` of ``a * b`` as
+            if there were no ``a:b``. Or type III, the coefficients of each term as coded.
 
         Returns
         -------
@@ -172,12 +171,12 @@ class Estimated(Tested):
         table = anova(law, self._terms, kind)
         notes = (
             TYPES[kind],
-            "Wald chi2 holds sampling and privacy noise.",
+            "Wald chi2 allows for sampling and privacy noise.",
         )
         return Estimates(self, "Tests of terms", table, notes, test="chi2")
 
-    def _fitted(self, asked: str) -> Fitted:
-        return Fitted(self._law(asked), self._link, self._terms, require_coder(self.coder))
+    def _fitted(self, method: str) -> Fitted:
+        return Fitted(self._law(method), self._link, self._terms, require_coder(self.coder))
 
     def get_prediction(
         self, newdata: object, level: float = 0.95, *, clip: bool = False
@@ -191,8 +190,8 @@ class Estimated(Tested):
         level : float
             Coverage of the intervals, in (0, 1), each by itself.
         clip : bool, default False
-            Whether numbers outside the codebook's bounds are held in them, as the
-            rows of the fit were; else such rows are nan, and a warning counts them.
+            Whether numbers outside the codebook's bounds are clipped to them, as the rows of the
+            fit were; else such rows are nan, and a warning counts them.
 
         Returns
         -------
@@ -212,8 +211,8 @@ class Estimated(Tested):
             With the number of public rows outside the bounds.
         """
         rows = public_rows(self.coder, newdata, clip=clip)
-        model, held = self._fitted("get_prediction()"), checked_level(level)
-        return predicted(model.law, model.link, model.regressors(rows.coded), held)
+        model, coverage = self._fitted("get_prediction()"), checked_level(level)
+        return predicted(model.law, model.link, model.regressors(rows.coded), coverage)
 
     def predict(self, newdata: object, *, clip: bool = False) -> pd.Series[float]:
         """Return the expected response of public rows: a mean, or the probability of a level.
@@ -223,8 +222,8 @@ class Estimated(Tested):
         newdata : frame, mapping or path
             Rows that are not private, with the variables of the right-hand side.
         clip : bool, default False
-            Whether numbers outside the codebook's bounds are held in them, as the
-            rows of the fit were; else such rows are nan, and a warning counts them.
+            Whether numbers outside the codebook's bounds are clipped to them, as the rows of the
+            fit were; else such rows are nan, and a warning counts them.
 
         Returns
         -------
@@ -246,7 +245,7 @@ class Estimated(Tested):
         return pd.Series(self._response(rows), index_of(newdata), name=self._expected)
 
     def augment(self, newdata: object, level: float = 0.95, *, clip: bool = False) -> pd.DataFrame:
-        """Return public rows with what the model tells of each, as R's broom does.
+        """Return public rows with the model's predictions, as R's broom does.
 
         Parameters
         ----------
@@ -262,11 +261,11 @@ class Estimated(Tested):
             bounds.
         """
         table = require_coder(self.coder).table(newdata)
-        rows, held = public_rows(self.coder, table, clip=clip), checked_level(level)
+        rows, coverage = public_rows(self.coder, table, clip=clip), checked_level(level)
         try:
             model = self._fitted("augment()")
             regressors = model.regressors(rows.coded)
-            columns = predicted(model.law, model.link, regressors, held).to_numpy().T
+            columns = predicted(model.law, model.link, regressors, coverage).to_numpy().T
         except NotAvailable:
             mean = self._response(rows)
             columns = np.vstack([mean, np.full((3, len(mean)), np.nan)])
@@ -301,37 +300,38 @@ class Estimated(Tested):
         Returns
         -------
         Estimates
-            ``term, contrast, estimate, std_error, statistic, p_value, conf_low,
-            conf_high``: errors of noise and sampling by the delta method, with
-            `newdata` taken as given.
+            ``term, contrast, estimate, std_error, statistic, p_value, conf_low, conf_high``: errors
+            of noise and sampling by the delta method, with `newdata` treated as fixed.
 
         Raises
         ------
         ArgumentError
-            If no row is complete, or a variable is not of the terms.
+            If no row is complete, or a variable is not in the terms.
         NotAvailable
             Without `newdata`, and where there are no standard errors, or no terms.
         """
         if newdata is None:
             raise NotAvailable(NO_ROWS)
-        model, held = self._fitted("margins()"), checked_level(level)
+        model, coverage = self._fitted("margins()"), checked_level(level)
         rows = public_rows(self.coder, newdata, clip=clip)
         design = model.coder.design
         if variables is None:
-            asked = [name for name in design.variables if not in_steps(design, name)]
-            if not asked:
+            names = [name for name in design.variables if not in_steps(design, name)]
+            if not names:
                 raise NotAvailable(
-                    "margins() is not available: all numbers of the formula enter in steps, whose "
-                    "slopes are 0; hold predict() of rows against each other"
+                    "margins() is not available: all numbers of the formula enter in steps, "
+                    "whose slopes are 0; compare predict() of rows"
                 )
         else:
-            asked = variables_named(design, variables)
-        table = margins(model, rows.columns, asked, held)
+            names = variables_named(design, variables)
+        table = margins(model, rows.columns, names, coverage)
         notes = (
-            f"Averages over {rows.counted}, taken as they are; errors by the delta method, of "
-            "sampling and privacy noise. dY/dX: for one unit of the number.",
+            f"Averages over {rows.counted}, treated as fixed; delta-method errors of sampling and "
+            "privacy noise. dY/dX: for one unit of the number.",
         )
-        return Estimates(self, f"Average marginal effects on {self._expected}", table, notes, held)
+        return Estimates(
+            self, f"Average marginal effects on {self._expected}", table, notes, coverage
+        )
 
     def emmeans(
         self,
@@ -348,9 +348,9 @@ class Estimated(Tested):
             Variables, ``"sex"`` or ``["sex", "region"]``, or ``"sex:region"``. A
             number needs its values in `at`.
         at : mapping, optional
-            Values to hold variables at, ``{"age": 40}``. By default numbers are at
-            the middle of their public range, and other factors are averaged over
-            with equal weights, of the linear predictor.
+            Values to fix variables at, ``{"age": 40}``. By default numbers are at the middle of
+            their public range, and other factors are averaged over with equal weights, of the
+            linear predictor.
         level : float
             Coverage of the intervals, in (0, 1), each by itself.
 
@@ -362,17 +362,17 @@ class Estimated(Tested):
         Raises
         ------
         ArgumentError
-            If a factor is no variable of the terms, or a value not within the codebook.
+            If a factor is not in the terms, or a value not within the codebook.
         NotAvailable
             Where there are no standard errors, or no terms.
         """
-        model, held = self._fitted("emmeans()"), checked_level(level)
+        model, coverage = self._fitted("emmeans()"), checked_level(level)
         cells = grid(model, factors, at)
-        numbers = predicted(model.law, model.link, cells.rows, held)
+        numbers = predicted(model.law, model.link, cells.rows, coverage)
         numbers.columns = pd.Index(["estimate", "std_error", "conf_low", "conf_high"])
         table = pd.concat([cells.keys, numbers], axis=1)
         title = f"Estimated marginal means of {self._expected}"
-        return Estimates(self, title, table, grid_notes(cells, model.link), held)
+        return Estimates(self, title, table, grid_notes(cells, model.link), coverage)
 
     def contrasts(
         self,
@@ -410,31 +410,31 @@ class Estimated(Tested):
             Where there are no standard errors, or no terms.
         """
         how = word("adjust", adjust, tuple(ADJUSTMENTS))
-        model, held = self._fitted("contrasts()"), checked_level(level)
+        model, coverage = self._fitted("contrasts()"), checked_level(level)
         cells = grid(model, factors, at)
         if len(cells.rows) < 2:
-            raise ArgumentError("contrasts() compares two levels or more; at= holds all at one")
+            raise ArgumentError("contrasts() compares two levels or more; at= fixes all at one")
         ratio = truth("exponentiate", exponentiate)
-        table = contrasts(model, cells, how, held, ratio=ratio)
+        table = contrasts(model, cells, how, coverage, ratio=ratio)
         pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else ""
         on = f"Differences are of the {model.link.name}." if model.link.ratio and not ratio else ""
         notes = tuple(filter(None, (pairs, on, *grid_notes(cells, model.link)[:1])))
         title = f"Contrasts of {self._expected}"
-        return Estimates(self, title, table, notes, held, ratio)
+        return Estimates(self, title, table, notes, coverage, ratio)
 
     def _ratios(self, level: float) -> Estimates:
         """Return exponentiated coefficients but the intercept's."""
-        held = checked_level(level)
+        coverage = checked_level(level)
         self._law("ratios()")
         if not self._terms.factors:
             raise NotAvailable("ratios() is not available: the formula has no terms")
-        ends = self.conf_int(held)
+        ends = self.conf_int(coverage)
         table = self.tidy().set_index("term")[["estimate", "std_error", "statistic", "p_value"]]
         table = table.assign(conf_low=ends["lower"], conf_high=ends["upper"])
         table = table.drop(INTERCEPT, errors="ignore").reset_index()
         table.loc[table["std_error"].isna(), "estimate"] = np.nan
-        notes = ("Standard errors are of the logarithm; intervals hold sampling and noise.",)
-        return Estimates(self, self._link.ratio, exponentiated(table), notes, held, ratio=True)
+        notes = ("Standard errors are of the logarithm; intervals allow for sampling and noise.",)
+        return Estimates(self, self._link.ratio, exponentiated(table), notes, coverage, ratio=True)
 
 
 # The response that a model expects of public rows, with intervals.
@@ -447,14 +447,14 @@ def predicted(law: CoefficientsLaw, link: Link, rows: Floats, level: float) -> p
     errors by its slope. nan where a row is incomplete, or needs what is not identified.
     """
     table = np.full((len(rows), 4), np.nan)
-    known = np.isfinite(rows).all(axis=1)
-    # Equal rows are looked at once.
-    each, at = np.unique(rows[known], axis=0, return_inverse=True)
-    told = law.told(each)
-    own = np.full((len(each), 4), np.nan)
-    eta = each[told] @ law.params
-    own[told, 0] = link.mean(eta)
-    own[told, 1] = np.abs(link.slope(eta)) * law.errors(each[told])
-    own[told, 2:] = link.mean(law.intervals(each[told], level))
-    table[known] = own[at.ravel()]
+    complete = np.isfinite(rows).all(axis=1)
+    # Equal rows are predicted once.
+    unique_rows, inverse = np.unique(rows[complete], axis=0, return_inverse=True)
+    identified = law.told(unique_rows)
+    predictions = np.full((len(unique_rows), 4), np.nan)
+    eta = unique_rows[identified] @ law.params
+    predictions[identified, 0] = link.mean(eta)
+    predictions[identified, 1] = np.abs(link.slope(eta)) * law.errors(unique_rows[identified])
+    predictions[identified, 2:] = link.mean(law.intervals(unique_rows[identified], level))
+    table[complete] = predictions[inverse.ravel()]
     return pd.DataFrame(table, columns=["mean", "mean_se", "mean_ci_lower", "mean_ci_upper"])

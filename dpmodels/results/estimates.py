@@ -1,4 +1,4 @@
-"""A table of what follows from a fit: effects, means, tests; nothing is read and nothing spent."""
+"""Tables derived from a fit, such as effects, means and tests; no budget is spent."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from dpmodels.results.estimate_table import legend
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Estimates(Printed):
-    """Numbers made of a fit's released ones alone: post-processing, which costs nothing.
+    """Numbers derived from a fit: post-processing at no privacy cost.
 
     Parameters
     ----------
     fit : Result
-        What they follow from; its guarantee is theirs.
+        The fit that they are derived from, with its guarantee.
     title : str
-        What they are, as it is printed.
+        The printed title.
     table : DataFrame
         One row an estimate or a test: columns that name it, then of ``estimate, std_error,
         statistic, df, p_value, conf_low, conf_high`` those that there are.
     notes : tuple of str
-        What has to be known to read them.
+        The printed notes.
     level : float
         Coverage of the intervals, in (0, 1).
     ratio : bool
@@ -57,7 +57,7 @@ class Estimates(Printed):
 
     @property
     def stamp(self) -> str | None:
-        """What tables of a simulation are stamped with; None where it is none."""
+        """The warning on tables of a simulation, else None."""
         return self.fit.stamp
 
     def tidy(self) -> pd.DataFrame:
@@ -82,6 +82,6 @@ def exponentiated(table: pd.DataFrame) -> pd.DataFrame:
         return table.assign(**{name: np.exp(table[name]) for name in names if name in table})
 
 
-def ratios_where(asked: bool, table: pd.DataFrame) -> pd.DataFrame:
-    """Return a tidy table, exponentiated where that is asked for."""
-    return exponentiated(table) if truth("exponentiate", asked) else table
+def ratios_where(exponentiate: bool, table: pd.DataFrame) -> pd.DataFrame:
+    """Return a tidy table, exponentiated if requested."""
+    return exponentiated(table) if truth("exponentiate", exponentiate) else table

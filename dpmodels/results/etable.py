@@ -1,4 +1,4 @@
-"""Results side by side: a column each, a row what they have in common."""
+"""Results side by side: one column each, with their common rows aligned."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dpmodels.results.cca import CCAResult
 from dpmodels.results.components import root_sd
 from dpmodels.results.cov import CovResult
 from dpmodels.results.estimate_table import legend
-from dpmodels.results.etable_columns import LOST, NUMBERS, Column, cells_of, whole_of
+from dpmodels.results.etable_columns import LOST, NUMBERS, Column, cells_of, stats_of
 from dpmodels.results.etable_columns import columns_of as columns_of
 from dpmodels.results.pca import PCAResult
 from dpmodels.results.subspace import SubspaceResult
@@ -33,27 +33,27 @@ if TYPE_CHECKING:
     from great_tables import GT
 
 
-# Which results are of one release, and what is known of several: of budgets, and of tables.
+# Notes on results that share a release, on budgets, and on different data.
 
 
 def release_of(fit: Result) -> str:
-    """Return the digest, as tables show it, of the release that a result is of or a part of."""
+    """Return the shortened digest of the release of a result."""
     return origin(fit.release)[:SHOWN]
 
 
 def together(columns: Sequence[Column]) -> dict[str, list[str]]:
-    """Return the names of the results, in the table's words, by their release."""
-    found: dict[str, dict[str, None]] = {}
+    """Return the names of the results by their release."""
+    models: dict[str, dict[str, None]] = {}
     for column in columns:
-        found.setdefault(release_of(column.result), {})[column.model] = None
-    return {own: list(names) for own, names in found.items()}
+        models.setdefault(release_of(column.result), {})[column.model] = None
+    return {digest: list(names) for digest, names in models.items()}
 
 
 def accounts(columns: Sequence[Column], ledger: Ledger | None) -> tuple[str, ...]:
-    """Say what was paid once, and what the budgets come to, where a ledger tells."""
+    """Return notes on releases paid once, and on the total of a ledger."""
     releases = together(columns)
     notes = [
-        f"{listed(names)} are of one release, whose budget was paid once."
+        f"{listed(names)} share one release, whose budget was paid once."
         for names in releases.values()
         if len(names) > 1
     ]
@@ -61,96 +61,103 @@ def accounts(columns: Sequence[Column], ledger: Ledger | None) -> tuple[str, ...
         return (*notes, *_of_ledger(releases, ledger))
     if len(releases) > 1:
         notes.append(
-            "Budgets of different releases are not added up here: of releases of one table their "
-            "ledger tells what they come to, etable(..., ledger=)."
+            "Budgets of different releases are not added up here: for releases of one table "
+            "write etable(..., ledger=)."
         )
     return tuple(notes)
 
 
 def _of_ledger(releases: dict[str, list[str]], ledger: Ledger) -> list[str]:
     register = ledger.register()
-    kept = register[register["state"] == RELEASED]["digest"]
-    known = {str(own)[:SHOWN]: int(str(number)) for number, own in kept.items()}
-    charges = sorted(known[own] for own in releases if own in known)
-    others = [name for own, names in releases.items() if own not in known for name in names]
-    many = f"{len(register)} charge{'s' * (len(register) != 1)}"
-    notes = [f"Ledger, all {many} together: {ledger.describe()}."]
+    digests = register[register["state"] == RELEASED]["digest"]
+    charge_numbers = {str(digest)[:SHOWN]: int(str(number)) for number, digest in digests.items()}
+    charges = sorted(charge_numbers[digest] for digest in releases if digest in charge_numbers)
+    unlisted = [
+        name for digest, names in releases.items() if digest not in charge_numbers for name in names
+    ]
+    all_charges = f"{len(register)} charge{'s' * (len(register) != 1)}"
+    notes = [f"Ledger, all {all_charges} together: {ledger.describe()}."]
     notes += convergence_notes(register["mechanism"])
     if charges:
         listing = ", ".join(map(str, charges))
         notes[0] += (
-            f" Columns here are of {'charge' if len(charges) == 1 else 'charges'} {listing}."
+            f" The columns belong to {'charge' if len(charges) == 1 else 'charges'} {listing}."
         )
-    if others:
-        notes.append(f"{listed(others)}: not of this ledger, and in no total here.")
+    if unlisted:
+        notes.append(f"{listed(unlisted)}: not charged to this ledger, and not in its total.")
     return notes
 
 
 def apart(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Say by which public facts the results are of different tables, or read them differently."""
+    """Return notes on public facts by which the results' data or declarations differ."""
     return (*_numbers(columns), *_declarations(columns))
 
 
 def _numbers(columns: Sequence[Column]) -> list[str]:
-    """Compare public numbers of what is counted in the same way."""
-    found: dict[tuple[object, str], dict[int, dict[str, None]]] = {}
+    """Compare public numbers of rows, or of persons."""
+    models: dict[tuple[object, str], dict[int, dict[str, None]]] = {}
     for column in columns:
         release = column.result.release
         if release.rows is not None:
-            whose, many = release.adjacency.person, release.rows // release.adjacency.design_effect
-            many = release.rows if whose is None else many
-            what = "rows" if whose is None else "persons"
-            found.setdefault((whose, what), {}).setdefault(many, {})[column.model] = None
+            person, n_units = release.adjacency.person, release.rows
+            n_units //= 1 if person is None else release.adjacency.design_effect
+            unit = "rows" if person is None else "persons"
+            models.setdefault((person, unit), {}).setdefault(n_units, {})[column.model] = None
     return [
-        "Different tables, by the public number of "
-        f"{what}: {'; '.join(f'{listed(list(names))} of {count(n)}' for n, names in own.items())}."
-        for (_, what), own in found.items()
-        if len(own) > 1
+        f"Different tables, by the public number of {unit}: "
+        + "; ".join(f"{listed(list(names))} of {count(n)}" for n, names in by_count.items())
+        + "."
+        for (_, unit), by_count in models.items()
+        if len(by_count) > 1
     ]
 
 
 def _declarations(columns: Sequence[Column]) -> list[str]:
-    """Compare what codebooks declare of variables of the same name, but for words."""
-    found: dict[str, dict[str, dict[str, None]]] = {}
+    """Compare declared ranges and levels of variables of the same name."""
+    models: dict[str, dict[str, dict[str, None]]] = {}
     for column in columns:
         for name, variable in column.result.call.codebook.items():
-            own = found.setdefault(name, {})
-            own.setdefault(_declared(variable), {})[column.model] = None
+            declarations = models.setdefault(name, {})
+            declarations.setdefault(_declared(variable), {})[column.model] = None
     return [
-        f"{name}: {'; '.join(f'{said} in {listed(list(one))}' for said, one in own.items())}."
-        for name, own in found.items()
-        # A number of two values is a category where it is explained as one.
-        if len({said.partition(" ")[0] for said in own}) == 1 < len(own)
+        f"{name}: "
+        + "; ".join(f"{text} in {listed(list(names))}" for text, names in declarations.items())
+        + "."
+        for name, declarations in models.items()
+        # A number of two values may be declared as a category: not a difference.
+        if len({declaration.partition(" ")[0] for declaration in declarations})
+        == 1
+        < len(declarations)
     ]
 
 
 def _declared(variable: Variable) -> str:
-    """Return the public range or levels, after what they are."""
+    """Return the public range or levels as text."""
     if isinstance(variable, Categorical | Boolean):
         return f"levels {shorten(', '.join(map(str, variable.levels)))}"
     return f"declared {variable.lower} to {variable.upper}"
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names as a sentence does."""
+    """Join names with commas and a final 'and'."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-# What may stand below an estimate, by the words of tidy().
+# What may stand below an estimate, named as in tidy().
 STATISTICS: Final = ("std_error", "noise_sd", "statistic", "p_value", "noise_int", "conf_int")
 
 
 class Line(NamedTuple):
-    """A row of estimates: what it is one of, its name, and the other ways columns write it."""
+    """A row of estimates: its part of the table, its name, and its spellings in the columns."""
 
     part: str
     name: str
-    written: tuple[str, ...]
+    spellings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Look:
-    """What of the columns is shown, and how; the words are those of :func:`dpmodels.etable`."""
+    """Options of :func:`dpmodels.etable`: what is shown of the columns, and how."""
 
     title: str
     statistic: tuple[str, ...]
@@ -159,13 +166,13 @@ class Look:
     privacy: bool
     digits: int
     level: float
-    words: Mapping[str, str] | None  # for names; None where the codebooks' stand beside
+    words: Mapping[str, str] | None  # labels of names; None to print those of the codebooks beside
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ETable(Printed):
-    """Results side by side: what they say, laid out anew; nothing is computed of rows.
+    """Results side by side; nothing is computed from rows.
 
     Printing it shows the table, and so does a notebook.
 
@@ -178,7 +185,7 @@ class ETable(Printed):
     look : Look
         How they are shown.
     accounts : tuple of str
-        What is known of the budgets together.
+        Notes on the budgets.
     """
 
     columns: tuple[Column, ...]
@@ -198,50 +205,50 @@ class ETable(Printed):
 
     @property
     def stamp(self) -> str | None:
-        """What the table is stamped with if one of the results is of a simulation."""
+        """The warning on the table if one of the results is of a simulation."""
         return STAMP if self.simulated else None
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a number of the table, in the order of its columns.
 
-        ``model, response, component, part, term, estimate, std_error, noise_sd, statistic,
-        p_value, noise_low, noise_high, conf_low, conf_high, told``: nan where one is missing, and
-        `told` False where noise leaves nothing to be said.
+        ``model, response, component, part, term, estimate, std_error, noise_sd, statistic, p_value,
+        noise_low, noise_high, conf_low, conf_high, told``: nan where one is missing, and `told`
+        False where noise hides the estimate.
         """
         frames = []
         for column in self.columns:
-            places = {name: at for at, name in enumerate(column.cells.index)}
-            shown = [
-                (line.part, line.name, places[name])
+            positions = {name: at for at, name in enumerate(column.cells.index)}
+            entries = [
+                (line.part, line.name, positions[name])
                 for line in self.lines
-                for name in line.written
-                if line.part == column.part and name in places
+                for name in line.spellings
+                if line.part == column.part and name in positions
             ]
-            own = column.cells.iloc[[at for *_, at in shown]]
-            numbers = own[list(NUMBERS)].reset_index(drop=True)
-            said = {
+            cells = column.cells.iloc[[at for *_, at in entries]]
+            numbers = cells[list(NUMBERS)].reset_index(drop=True)
+            labels = {
                 "model": column.model,
                 "response": column.response,
                 "component": column.component,
-                "part": [part for part, *_ in shown],
-                "term": [name for _, name, _ in shown],
+                "part": [part for part, *_ in entries],
+                "term": [name for _, name, _ in entries],
             }
-            told = (own["open"] == "").to_numpy()
-            frames.append(pd.DataFrame(said).join(numbers).assign(told=told))
+            is_identified = (cells["open"] == "").to_numpy()
+            frames.append(pd.DataFrame(labels).join(numbers).assign(told=is_identified))
         return pd.concat(frames, ignore_index=True)
 
     def glance(self) -> pd.DataFrame:
         """Return one row a result: its own numbers, then those of its release."""
         lines = [
-            {"model": own.model, **own.result.glance().iloc[0].to_dict()}
-            for own in {column.number: column for column in self.columns}.values()
+            {"model": col.model, **col.result.glance().iloc[0].to_dict()}
+            for col in {column.number: column for column in self.columns}.values()
         ]
         return pd.DataFrame(lines)
 
     def frame(self) -> pd.DataFrame:
-        """Return the table as it is printed: texts, by part and row, and by what is above columns.
+        """Return the printed table as text, by part and row, with spanners above its columns.
 
-        What stands below an estimate has a blank label.
+        Statistics below an estimate have a blank label.
         """
         (section,) = lay_out(self).sections
         part, keys, cells = "", [], []
@@ -288,17 +295,19 @@ class ETable(Printed):
         if self.look.words is not None:
             return report
         books = [legend(fit.call.codebook) for fit in self.models]
-        return replace(report, legend=tuple(dict.fromkeys(own for book in books for own in book)))
+        return replace(
+            report, legend=tuple(dict.fromkeys(entry for book in books for entry in book))
+        )
 
     def _reading(self) -> str:
-        told: dict[str, dict[str, None]] = {}
-        for own in self.columns:
-            told.setdefault(reading_line(own.result.release), {})[own.model] = None
-        lines = [(line.removeprefix("Reading: "), list(names)) for line, names in told.items()]
+        models: dict[str, dict[str, None]] = {}
+        for column in self.columns:
+            models.setdefault(reading_line(column.result.release), {})[column.model] = None
+        lines = [(line.removeprefix("Reading: "), list(names)) for line, names in models.items()]
         return "Reading: " + " ".join(f"{listed(names)}: {line}" for line, names in lines)
 
 
-# A table of results side by side as one of great_tables, which escapes what it is given.
+# Conversion to great_tables, which escapes its input.
 
 
 def great_table(report: Report) -> GT:
@@ -320,69 +329,69 @@ def great_table(report: Report) -> GT:
         else:
             lines.append((part, plain(row.label), *map(plain, row.cells)))
     names = [f"column {at}" for at in range(len(section.columns))]
-    made = GT(
+    table = GT(
         pd.DataFrame(lines, columns=["part", "row", *names]),
         rowname_col="row",
         groupname_col="part",
     ).cols_label(dict(zip(names, map(plain, section.columns), strict=True)))
     start = 0
     for text, columns in section.spans(range(len(names))):
-        own = names[start : start + columns]
-        made = made.tab_spanner(plain(text), own, id=f"above {start}") if text else made
+        spanned = names[start : start + columns]
+        table = table.tab_spanner(plain(text), spanned, id=f"above {start}") if text else table
         start += columns
-    made = made.tab_header(plain(report.title), report.stamp).cols_align("right", names)
-    for label, told in report.facts:
-        made = made.tab_source_note(plain(f"{label}: {told}"))
+    table = table.tab_header(plain(report.title), report.stamp).cols_align("right", names)
+    for label, value in report.facts:
+        table = table.tab_source_note(plain(f"{label}: {value}"))
     for note in (*report.notes, *((report.stamp,) if report.stamp else ())):
-        made = made.tab_source_note(plain(note))
-    return made
+        table = table.tab_source_note(plain(note))
+    return table
 
 
 # Components and correlations as columns beside others: a row a variable.
 
-# Columns of one result: a choice, what a page holds.
+# A choice: columns of one result that fit a page.
 SHOWN_COMPONENTS = 10
 LOADINGS = "Loadings"
 
 
 @columns_of.register
 def _principal(fit: PCAResult, level: float) -> tuple[Column, ...]:
-    own = min(fit.ncomp, SHOWN_COMPONENTS)
-    names, readable = component_names(own), fit.spectrum.readable[:own]
+    n_shown = min(fit.ncomp, SHOWN_COMPONENTS)
+    names, readable = component_names(n_shown), fit.spectrum.readable[:n_shown]
     noise, table = fit.loadings_noise_sd.to_numpy(), fit.loadings.to_numpy()
-    sds = root_sd(fit.sdev.to_numpy()[:own], fit.noise()["noise_sd"].to_numpy()[:own])
+    sds = root_sd(fit.sdev.to_numpy()[:n_shown], fit.noise()["noise_sd"].to_numpy()[:n_shown])
     shares = fit.explained_variance_ratio.to_numpy()
     share_sds = fit.explained_variance_ratio_noise_sd.to_numpy()
-    whole = whole_of(fit, nobs=_count_sd(fit))
-    # What has no law of its noise is printed to two digits.
-    spread = noise if isinstance(fit.spectrum, Spectrum) else np.full(own, 0.05)
-    shown = [j for j in range(own) if readable[j]] or [0]
-    hidden = [name for j, name in enumerate(names) if j not in shown]
-    more = [f"and {fit.ncomp - own} more"] * (fit.ncomp > own)
-    note = f"not shown: {', '.join(hidden + more)}" if hidden or more else ""
+    stats = stats_of(fit, nobs=_count_sd(fit))
+    # Without a noise distribution, loadings are printed to two digits.
+    spread = noise if isinstance(fit.spectrum, Spectrum) else np.full(n_shown, 0.05)
+    positions = [j for j in range(n_shown) if readable[j]] or [0]
+    hidden = [name for j, name in enumerate(names) if j not in positions]
+    remainder = [f"and {fit.ncomp - n_shown} more"] * (fit.ncomp > n_shown)
+    note = f"not shown: {', '.join(hidden + remainder)}" if hidden or remainder else ""
     if hidden:
-        note += ", as noise leaves too little of some to be read" if more else ", lost in noise"
+        note += ", some of them lost in noise" if remainder else ", lost in noise"
     return tuple(
         Column(
             fit,
             "PCA",
             "",
             LOADINGS,
-            _loadings(fit, table[:, j], noise[j], spread[j], told=bool(readable[j])),
+            _loadings(fit, table[:, j], noise[j], spread[j], identified=bool(readable[j])),
             {
-                **whole,
+                **stats,
                 "std_dev": (fit.sdev.to_numpy()[j], sds[j]),
                 "percent": (float(np.clip(shares[j], 0, 1)), share_sds[j]),
             },
             component=names[j],
             note=note,
         )
-        for j in shown
+        for j in positions
     )
 
 
 def _loadings(
-    fit: Result, values: Floats, noise: float, spread: float, *, told: bool
+    fit: Result, values: Floats, noise: float, spread: float, *, identified: bool
 ) -> pd.DataFrame:
     names = fit.call.names
     numbers = {
@@ -390,7 +399,7 @@ def _loadings(
         "noise_sd": np.full(len(names), noise),
         "spread": np.full(len(names), spread),
     }
-    return cells_of(names, numbers, told, LOST)
+    return cells_of(names, numbers, identified, LOST)
 
 
 def _count_sd(fit: PCAResult | CovResult | CCAResult) -> float:
@@ -400,9 +409,7 @@ def _count_sd(fit: PCAResult | CovResult | CCAResult) -> float:
 @columns_of.register
 def _directions(fit: SubspaceResult, level: float) -> tuple[Column, ...]:
     names, table = component_names(min(fit.ncomp, SHOWN_COMPONENTS)), fit.loadings.to_numpy()
-    notes = (
-        [] if fit.release.ordered else ["only the space that the directions span means anything"]
-    )
+    notes = [] if fit.release.ordered else ["only the space that the directions span is identified"]
     if fit.ncomp > len(names):
         notes.append(f"{fit.ncomp - len(names)} more directions are not shown")
     if caveat := convergence_words(fit.release):
@@ -415,8 +422,8 @@ def _directions(fit: SubspaceResult, level: float) -> tuple[Column, ...]:
             "subspace",
             "",
             LOADINGS,
-            _loadings(fit, table[:, j], np.nan, np.nan, told=not fit.lost),
-            whole_of(fit),
+            _loadings(fit, table[:, j], np.nan, np.nan, identified=not fit.lost),
+            stats_of(fit),
             component=name,
             note="; ".join(notes),
         )
@@ -429,8 +436,8 @@ def _correlations(fit: CovResult, level: float) -> tuple[Column, ...]:
     names = fit.call.names
     if len(names) > SHOWN_COMPONENTS:
         raise ArgumentError(
-            f"correlations of {len(names)} columns have no room beside others: at most {SHOWN}; "
-            "write dp.dp_moments(...) and m.cov('~ a + b') of a few"
+            f"correlations of {len(names)} columns are too many for a table: at most "
+            f"{SHOWN_COMPONENTS}; write dp.dp_moments(...) and m.cov('~ a + b') of a few"
         )
     values, noise = fit.cor.to_numpy(), fit.cor_noise_sd.to_numpy().copy()
     np.fill_diagonal(noise, np.nan)
@@ -442,7 +449,7 @@ def _correlations(fit: CovResult, level: float) -> tuple[Column, ...]:
             "",
             "Correlations",
             cells_of(names[j:], {"estimate": values[j:, j], "noise_sd": noise[j:, j]}),
-            whole_of(fit, nobs=_count_sd(fit)),
+            stats_of(fit, nobs=_count_sd(fit)),
             component=name,
             note=note,
         )
@@ -452,13 +459,13 @@ def _correlations(fit: CovResult, level: float) -> tuple[Column, ...]:
 
 @columns_of.register
 def _canonical(fit: CCAResult, level: float) -> tuple[Column, ...]:
-    ends, told = fit.noise_int(level), fit.readable.to_numpy()
+    interval, identified = fit.noise_int(level), fit.readable.to_numpy()
     numbers = {
         "estimate": fit.cor.to_numpy(),
         "noise_sd": fit.cor_noise_sd.to_numpy(),
-        "noise_low": ends["lower"].to_numpy(),
-        "noise_high": ends["upper"].to_numpy(),
+        "noise_low": interval["lower"].to_numpy(),
+        "noise_high": interval["upper"].to_numpy(),
     }
-    cells = cells_of(fit.names, numbers, told, LOST)
-    whole = whole_of(fit, nobs=_count_sd(fit))
-    return (Column(fit, "CCA", "", "Canonical correlations", cells, whole),)
+    cells = cells_of(fit.names, numbers, identified, LOST)
+    stats = stats_of(fit, nobs=_count_sd(fit))
+    return (Column(fit, "CCA", "", "Canonical correlations", cells, stats),)

@@ -1,4 +1,4 @@
-"""What of a result is a column beside others: numbers by row, and numbers of the whole."""
+"""Results as columns of a table: estimates by row, and statistics of the whole result."""
 
 from __future__ import annotations
 
@@ -43,35 +43,35 @@ ACCEPTED: Final = (
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column: what a result says of each row.
+    """One column: the estimates of a result by row.
 
     Attributes
     ----------
     result : Result
-        What it is of.
+        The result.
     kind : str
-        The model in a word or two.
+        The name of the model.
     response : str
-        What is explained or described; empty where nothing is.
+        The response or the described variable; empty without one.
     part : str
         What its rows are.
     cells : DataFrame
-        By row `NUMBERS`, nan where one is missing; ``open``, words in the place of numbers; and
+        By row `NUMBERS`, nan where one is missing; ``open``, text printed instead of numbers; and
         ``spread``, to whose second digit an estimate is printed.
-    whole : mapping
-        Numbers of the whole with their noise sds, nan where that is not known and 0 without noise.
+    stats : mapping
+        Statistics of the whole result with their noise sds: nan if not known, 0 without noise.
     component : str
         Which part of the result it is, where that has several columns.
     link : str
-        What the exponential of its coefficients is; empty where that is nothing.
+        The name of its exponentiated coefficients; empty without one.
     form : {"number", "date", "step"}
         How estimates are printed.
     digits : int
         Significant digits of an estimate without a known error.
     note : str
-        What has to be known of it.
+        A note printed below the table.
     head, above, number
-        What stands over it, and which of the results it is of.
+        Its heading, the spanner above, and the index of its result.
     """
 
     result: Result
@@ -79,7 +79,7 @@ class Column:
     response: str
     part: str
     cells: pd.DataFrame
-    whole: Mapping[str, tuple[Any, float]]
+    stats: Mapping[str, tuple[Any, float]]
     component: str = ""
     link: str = ""
     form: str = "number"
@@ -92,52 +92,54 @@ class Column:
 
     @property
     def model(self) -> str:
-        """What its result is called."""
+        """The name of its result."""
         return self.above if self.component else self.head
 
     def exponentiated(self) -> Column:
-        """Return the same in ratios; errors by the delta method, tests as they were."""
+        """Return the column as ratios, with delta-method errors and unchanged tests."""
         if not self.link:
             return self
-        own = exponentiated(self.cells)
+        cells = exponentiated(self.cells)
         for name in ("std_error", "noise_sd", "spread"):
-            own[name] *= own["estimate"]
-        return replace(self, cells=own, kind=f"{self.kind}, {self.link}", exponential=True)
+            cells[name] *= cells["estimate"]
+        return replace(self, cells=cells, kind=f"{self.kind}, {self.link}", exponential=True)
 
 
 @singledispatch
 def columns_of(result: object, level: float) -> tuple[Column, ...]:
     """Return the columns of a result with intervals of a level; ArgumentError where it has none."""
     raise ArgumentError(
-        f"a {type(result).__name__} has no column to stand beside others; results that have are "
-        f"{ACCEPTED}"
+        f"a {type(result).__name__} cannot be a column of a table; expected {ACCEPTED}"
     )
 
 
 def cells_of(
-    rows: Sequence[str], numbers: Mapping[str, object], told: Any = True, why: str = NOT_IDENTIFIED
+    names: Sequence[str],
+    numbers: Mapping[str, object],
+    identified: Any = True,
+    why: str = NOT_IDENTIFIED,
 ) -> pd.DataFrame:
-    """Return numbers by row, and words where they tell nothing."""
-    index = pd.Index(np.array(rows, dtype=object), name="term")
-    given = {name: np.asarray(own, dtype=np.float64) for name, own in numbers.items()}
-    table = pd.DataFrame(given, index=index).reindex(columns=[*NUMBERS, "spread"])
+    """Return numbers by row, and the reason where they are not identified."""
+    index = pd.Index(np.array(names, dtype=object), name="term")
+    arrays = {name: np.asarray(values, dtype=np.float64) for name, values in numbers.items()}
+    table = pd.DataFrame(arrays, index=index).reindex(columns=[*NUMBERS, "spread"])
     errors = table["std_error"].where(np.isfinite(table["std_error"]), table["noise_sd"])
     table["spread"] = table["spread"].fillna(errors)
-    known = np.broadcast_to(np.asarray(told, dtype=bool), len(table)) & np.isfinite(
+    is_identified = np.broadcast_to(np.asarray(identified, dtype=bool), len(table)) & np.isfinite(
         table["estimate"].to_numpy()
     )
-    table.loc[~known] = np.nan
-    return table.assign(open=np.where(known, "", why))
+    table.loc[~is_identified] = np.nan
+    return table.assign(open=np.where(is_identified, "", why))
 
 
-def whole_of(result: Result, **sds: float) -> dict[str, tuple[object, float]]:
-    """Return what glance() says besides the release, with noise sds where they are known."""
+def stats_of(result: Result, **sds: float) -> dict[str, tuple[object, float]]:
+    """Return the columns of glance() besides the release, with noise sds where known."""
     line = result.glance().iloc[0].to_dict()
     of_release = release_row(result.release)
-    own = {str(name): value for name, value in line.items() if name not in of_release}
+    stats = {str(name): value for name, value in line.items() if name not in of_release}
     public = 0.0 if result.release.rows is not None else math.nan
     return {
-        name: (own[name], sds.get(name, public if name == "nobs" else math.nan)) for name in own
+        name: (stats[name], sds.get(name, public if name == "nobs" else math.nan)) for name in stats
     }
 
 
@@ -148,8 +150,8 @@ def _numbers(fit: Result, level: float) -> Any:
 @columns_of.register
 def _linear(fit: LMResult, level: float) -> tuple[Column, ...]:
     table = fit.tidy()
-    sd, share = fit.release.noise.count, fit.linear.rsquared[1]
-    counted = 0.0 if fit.model.weights else sd
+    sd, rsquared_sd = fit.release.noise.count, fit.linear.rsquared[1]
+    count_sd = 0.0 if fit.model.weights else sd
     return (
         Column(
             fit,
@@ -157,7 +159,7 @@ def _linear(fit: LMResult, level: float) -> tuple[Column, ...]:
             fit.linear.response,
             COEFFICIENTS,
             cells_of(list(table["term"]), _numbers(fit, level), fit.identified),
-            whole_of(fit, nobs=counted, r_squared=share, adj_r_squared=share),
+            stats_of(fit, nobs=count_sd, r_squared=rsquared_sd, adj_r_squared=rsquared_sd),
         ),
     )
 
@@ -169,15 +171,15 @@ LINKED: Final = {"binomial": ("logit", "odds ratios"), "poisson": ("Poisson", "r
 def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
     kind, link = LINKED[fit.call.family]
     table, note = fit.tidy(), ""
-    known, digits = fit.identified.to_numpy(), 3
-    if known.any():
+    identified, digits = fit.identified.to_numpy(), 3
+    if identified.any():
         numbers = _numbers(fit, level)
     else:
         numbers, note = _as_released(fit, table), fit.why_not
         if fit.release.curvature is None:
-            known, digits = np.ones_like(known), 1
-            note = f"as released, pulled by a ridge, without standard errors: {note}"
-    cells = cells_of(list(table["term"]), numbers, known)
+            identified, digits = np.ones_like(identified), 1
+            note = f"as released, shrunk by a ridge, without standard errors: {note}"
+    cells = cells_of(list(table["term"]), numbers, identified)
     return (
         Column(
             fit,
@@ -185,7 +187,7 @@ def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
             _modelled(fit.call),
             COEFFICIENTS,
             cells,
-            whole_of(fit),
+            stats_of(fit),
             link=link,
             digits=digits,
             note=note,
@@ -196,30 +198,30 @@ def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
 @columns_of.register
 def _by_level(fit: MultinomialResult, level: float) -> tuple[Column, ...]:
     """Return a column for each level against the reference."""
-    table, known, note = fit.tidy(), fit.linear.identified, fit.why_not
+    table, identified, note = fit.tidy(), fit.linear.identified, fit.why_not
     numbers = _numbers(fit, level)
-    bought = known.any() or fit.release.curvature is not None
-    if not bought:
-        known, note = np.ones_like(known), f"as released, without standard errors: {note}"
-    reference, *others = fit.classes
+    has_errors = identified.any() or fit.release.curvature is not None
+    if not has_errors:
+        identified, note = np.ones_like(identified), f"as released, without standard errors: {note}"
+    reference, *outcomes = fit.classes
     response = LEVEL.sub(r"\g<factor>", fit.call.response)
     of_levels = f"levels of {response} against {reference}"
     note = f"{of_levels}; {note}" if note else of_levels
     columns = []
-    for own in others:
-        at = (table["y_level"] == own).to_numpy()
-        of = {name: np.asarray(values)[at] for name, values in numbers.items()}
+    for outcome in outcomes:
+        in_level = (table["y_level"] == outcome).to_numpy()
+        level_numbers = {name: np.asarray(values)[in_level] for name, values in numbers.items()}
         columns.append(
             Column(
                 fit,
                 "multinomial logit",
-                f"{own} against {reference}",
+                f"{outcome} against {reference}",
                 COEFFICIENTS,
-                cells_of(list(fit.call.names), of, known[at]),
-                whole_of(fit),
-                component=own,
+                cells_of(list(fit.call.names), level_numbers, identified[in_level]),
+                stats_of(fit),
+                component=outcome,
                 link="relative risk ratios",
-                digits=3 if bought else 1,
+                digits=3 if has_errors else 1,
                 note=note,
             )
         )
@@ -227,28 +229,28 @@ def _by_level(fit: MultinomialResult, level: float) -> tuple[Column, ...]:
 
 
 def _as_released(fit: GLMResult | SVMResult, table: pd.DataFrame) -> dict[str, object]:
-    held = fit.call.held_in(fit.release.ball)
-    noise = released_noise(held, fit.release)
+    call = fit.call.held_in(fit.release.ball)
+    noise = released_noise(call, fit.release)
     return {"estimate": table["estimate"], **({} if noise is None else {"noise_sd": noise})}
 
 
 def _modelled(call: Any) -> str:
-    """Return the response, and which of its levels is modelled where they are no 0 and 1."""
+    """Return the response, with the modelled level unless the levels are 0 and 1."""
     level = LEVEL.fullmatch(call.response)
     if level is None or not call.levels:
         return str(call.response)
-    plain = level["level"] in ("1", "1.0", "True")
-    return level["factor"] if plain else f"{level['factor']}[{level['level']}]"
+    is_plain = level["level"] in ("1", "1.0", "True")
+    return level["factor"] if is_plain else f"{level['factor']}[{level['level']}]"
 
 
 @columns_of.register
 def _vectors(fit: SVMResult, level: float) -> tuple[Column, ...]:
     table = fit.tidy()
     cells = cells_of(list(table["term"]), _as_released(fit, table))
-    note = "coefficients of a classifier, pulled towards 0 by a ridge; they have no standard errors"
+    note = "coefficients of a classifier, shrunk towards 0 by a ridge; they have no standard errors"
     return (
         Column(
-            fit, "SVM", _modelled(fit.call), COEFFICIENTS, cells, whole_of(fit), digits=1, note=note
+            fit, "SVM", _modelled(fit.call), COEFFICIENTS, cells, stats_of(fit), digits=1, note=note
         ),
     )
 
@@ -260,7 +262,7 @@ def _answers_fit(fit: SurveyFitResult, level: float) -> tuple[Column, ...]:
     kind = "logit of answers"
     return (
         Column(
-            fit, kind, _modelled(fit.call), COEFFICIENTS, cells, whole_of(fit), link="odds ratios"
+            fit, kind, _modelled(fit.call), COEFFICIENTS, cells, stats_of(fit), link="odds ratios"
         ),
     )
 
@@ -279,21 +281,25 @@ def _means(fit: GroupedResult, level: float) -> tuple[Column, ...]:
     kind = "variance" if isinstance(fit, VarResult) else "mean"
     cells = cells_of(_labels(fit), _numbers(fit, level), why=LOST)
     form = "date" if fit._facts.date and kind == "mean" else "number"
-    return (Column(fit, kind, fit._facts.measured, _grouped(fit), cells, whole_of(fit), form=form),)
+    return (Column(fit, kind, fit._facts.measured, _grouped(fit), cells, stats_of(fit), form=form),)
 
 
 @columns_of.register
 def _t_test(fit: TTestResult, level: float) -> tuple[Column, ...]:
     cells = cells_of([fit.term], _numbers(fit, level), why=LOST)
     part = f"Differences: {fit._facts.factors[0]}" if fit._facts.factors else "Groups"
-    return (Column(fit, "t-test", fit._facts.measured, part, cells, whole_of(fit)),)
+    return (Column(fit, "t-test", fit._facts.measured, part, cells, stats_of(fit)),)
 
 
 @columns_of.register
 def _quantiles(fit: QuantileResult, level: float) -> tuple[Column, ...]:
     facts, table = fit._facts, fit.tidy()
-    shares = [f"{100 * prob:g}%" for prob in fit.probs]
-    rows = [f"{own}, {at}" for own in facts.labels for at in shares] if facts.factors else shares
+    percentages = [f"{100 * prob:g}%" for prob in fit.probs]
+    rows = (
+        [f"{label}, {percent}" for label in facts.labels for percent in percentages]
+        if facts.factors
+        else percentages
+    )
     numbers = {"estimate": table["estimate"]}
     spread = np.abs(table["estimate"]) / 10
     if fit.level is not None:
@@ -305,7 +311,7 @@ def _quantiles(fit: QuantileResult, level: float) -> tuple[Column, ...]:
     part = f"Quantiles: {', '.join(facts.factors)}" if facts.factors else "Quantiles"
     note = 'quantiles have intervals instead of standard errors: statistic="conf_int"'
     return (
-        Column(fit, "quantile", facts.measured, part, cells, whole_of(fit), form=form, note=note),
+        Column(fit, "quantile", facts.measured, part, cells, stats_of(fit), form=form, note=note),
     )
 
 
@@ -315,12 +321,12 @@ def _shares(fit: SurveyResult, level: float) -> tuple[Column, ...]:
     response = " + ".join(fit._facts.factors)
     return (
         Column(
-            fit, "share", response, f"Levels: {', '.join(fit._facts.factors)}", cells, whole_of(fit)
+            fit, "share", response, f"Levels: {', '.join(fit._facts.factors)}", cells, stats_of(fit)
         ),
     )
 
 
-# Rows of results side by side: merged in the order seen, chosen by name, and put in words.
+# Rows of the table: merged in order of appearance, chosen by pattern, and labelled.
 
 TIMES: Final = " × "
 LEVEL: Final = re.compile(r"(?P<factor>.+?)\[(?:T\.)?(?P<level>.*)\]", re.DOTALL)
@@ -345,60 +351,67 @@ def factors(term: str) -> tuple[str, ...]:
 
 
 def merged(columns: Iterable[Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Return names in the order first seen, an intercept first, each by what it is a product of.
+    """Return names in order of appearance, an intercept first, with their spellings.
 
-    Products in another order are the same; the value holds all the ways a name is written.
+    Products of the same factors in another order are the same name.
     """
-    written: dict[tuple[str, ...], dict[str, None]] = {}
+    spellings: dict[tuple[str, ...], dict[str, None]] = {}
     for names in columns:
         for name in names:
-            written.setdefault(tuple(sorted(factors(name))), {})[name] = None
-    found = {next(iter(own)): tuple(own) for own in written.values()}
-    first = {INTERCEPT: found.pop(INTERCEPT)} if INTERCEPT in found else {}
-    return {**first, **found}
+            spellings.setdefault(tuple(sorted(factors(name))), {})[name] = None
+    merged_names = {next(iter(variants)): tuple(variants) for variants in spellings.values()}
+    first = {INTERCEPT: merged_names.pop(INTERCEPT)} if INTERCEPT in merged_names else {}
+    return {**first, **merged_names}
 
 
 def chosen(names: Sequence[str], keep: Sequence[str], drop: Sequence[str]) -> list[str]:
-    """Return the names that are kept, in the order of `keep`, less those dropped.
+    """Return the names that match `keep`, in its order, less those that match `drop`.
 
-    ArgumentError where a pattern is no regular expression or meets no name.
+    ArgumentError where a pattern is not a regular expression or matches no name.
     """
-    kept = list(names)
+    selected = list(names)
     if keep:
-        kept = list(dict.fromkeys(name for own in keep for name in _met("keep", own, names)))
-    gone = {name for own in drop for name in _met("drop", own, names)}
-    left = [name for name in kept if name not in gone]
-    if not left:
+        selected = list(
+            dict.fromkeys(name for pattern in keep for name in _met("keep", pattern, names))
+        )
+    dropped = {name for pattern in drop for name in _met("drop", pattern, names)}
+    remaining = [name for name in selected if name not in dropped]
+    if not remaining:
         raise ArgumentError("keep= and drop= leave no row: keep more, or drop less")
-    return left
+    return remaining
 
 
-def _met(word: str, pattern: str, names: Sequence[str]) -> list[str]:
-    """Return the one name that is the pattern, or else those it is found in."""
+def _met(argument: str, pattern: str, names: Sequence[str]) -> list[str]:
+    """Return the name equal to the pattern, or else those that it matches."""
     if pattern in names:
         return [pattern]
     try:
-        found = [name for name in names if re.search(pattern, name)]
+        matches = [name for name in names if re.search(pattern, name)]
     except re.error as error:
         raise ArgumentError(
-            f"{word}={said(pattern)} is no row and no regular expression ({error}); write one of "
-            f"{shorten(', '.join(names), 200)}"
+            f"{argument}={said(pattern)} is not a row or a regular expression ({error}); write "
+            f"one of {shorten(', '.join(names), 200)}"
         ) from None
-    if not found:
+    if not matches:
         raise ArgumentError(
-            f"{word}={said(pattern)} meets no row; the rows are {shorten(', '.join(names), 200)}"
+            f"{argument}={said(pattern)} matches no row; the rows are "
+            f"{shorten(', '.join(names), 200)}"
         )
-    return found
+    return matches
 
 
 def worded(term: str, words: Mapping[str, str]) -> str:
-    """Put a name in words: of itself, or of the variables that it is made of.
+    """Return the label of a name, or a name with the labels of its variables.
 
-    >>> told = {"age": "Age", "sex": "Sex"}
-    >>> worded("age:sex[F]", told), worded("log(age)", told), worded("agent", told)
+    >>> labels = {"age": "Age", "sex": "Sex"}
+    >>> worded("age:sex[F]", labels), worded("log(age)", labels), worded("agent", labels)
     ('Age × Sex: F', 'log(Age)', 'agent')
     """
-    return words[term] if term in words else TIMES.join(_word(own, words) for own in factors(term))
+    return (
+        words[term]
+        if term in words
+        else TIMES.join(_word(factor, words) for factor in factors(term))
+    )
 
 
 def _word(factor: str, words: Mapping[str, str]) -> str:
@@ -408,17 +421,17 @@ def _word(factor: str, words: Mapping[str, str]) -> str:
     if level and level["factor"] in words:
         return f"{words[level['factor']]}: {level['level']}"
     longest = sorted(map(re.escape, words), key=len, reverse=True)
-    known = re.compile(rf"(?<![\w.])(?:{'|'.join(longest)})(?![\w.])")
-    return known.sub(lambda own: words[own[0]], factor)
+    names_pattern = re.compile(rf"(?<![\w.])(?:{'|'.join(longest)})(?![\w.])")
+    return names_pattern.sub(lambda match: words[match[0]], factor)
 
 
-# Coefficients as a mechanism released them, and the noise that is theirs alone.
+# Released coefficients and their noise.
 
 
 def released_noise(call: CoefficientsCall, release: CoefficientsRelease) -> Floats | None:
-    """Return the noise sds of coefficients about those that the ridge gives these rows.
+    """Return the noise sds of released coefficients about the ridge estimate on these rows.
 
-    In own units, shape (coefficients,); None where the noise has no known law by itself.
+    In own units, shape (coefficients,); None without a known distribution of the noise.
     """
     if release.gradient is not None or math.isnan(release.coefficient_sd):
         return None

@@ -1,4 +1,4 @@
-"""The result of a private search for columns that go with a response."""
+"""The result of a private search for columns that are associated with a response."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Of q by the number of hypotheses: the part that bounds on sums of squares may fail with. A choice.
+# A choice: probability that bounds on sums of squares fail, over q by the number of hypotheses.
 FAILING = 0.05
 
 
@@ -41,15 +41,15 @@ class FDRResult(Result):
     Parameters
     ----------
     q : float
-        The level that was asked for.
+        The requested level.
     method : {"bh", "by"}
         Benjamini-Hochberg, or Benjamini-Yekutieli for any dependence.
 
     Notes
     -----
-    :meth:`noise_int` is of the correlation of a chosen column with the
-    response in these rows: its noise is fresh, so that having been chosen makes
-    it no larger. The noise of the denominators is counted in, to first order.
+    :meth:`noise_int` covers the correlation of a selected column with the response in these rows:
+    its noise is fresh, so selection does not bias it. The noise of the denominators is included to
+    first order.
     """
 
     call: ScreenCall
@@ -58,13 +58,13 @@ class FDRResult(Result):
     method: Annotated[str, one_of(*METHODS)]
 
     _no_intervals = (
-        "correlations of a population have intervals of their own law; tidy() has p-values, and "
-        "noise_int() what the noise leaves of these rows' correlations"
+        "intervals of a population's correlations are not computed; tidy() has p-values, and "
+        "noise_int() intervals of these rows' correlations"
     )
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns that were looked at, in the order of their choice."""
+        """The selected columns, in order of selection."""
         return tuple(self.call.names[int(place)] for place in self.release.chosen)
 
     @property
@@ -74,20 +74,20 @@ class FDRResult(Result):
 
     @cached_property
     def pvalues(self) -> pd.Series[float]:
-        """P-values of no association, noise and sampling counted in, by column looked at."""
+        """P-values of no association by selected column, allowing for noise and sampling."""
         if isinstance(self.release, PValuesRelease):
-            found = noisy_p_values(self.release, self.q)
+            values = noisy_p_values(self.release, self.q)
         else:
             of = mirrored_p_values if self.mirrored else p_values
-            found = of(self.release, self.call.alternative, self.least)
+            values = of(self.release, self.call.alternative, self.least)
         index = pd.Index(self.names, dtype=object, name="hypothesis")
-        return pd.Series(found, index, name="p_value")
+        return pd.Series(values, index, name="p_value")
 
     @property
     def least(self) -> float:
-        """What no p-value is below: how often noise hides more of a variance than is allowed for.
+        """The lower bound on p-values: the error probability of the bounds on noise in variances.
 
-        A twentieth of what the smallest of all p-values is held against.
+        A twentieth of the threshold of the smallest p-value.
         """
         return FAILING * self.q / self.hypotheses
 
@@ -108,19 +108,19 @@ class FDRResult(Result):
     def fdr(self, q: float = 0.1, method: Literal["bh", "by"] = "bh") -> Discoveries:
         """Step up at another level, or by the other method, as the method of other results does.
 
-        Columns that were not looked at count as p-values of 1.
+        Columns that were not selected count as p-values of 1.
         """
         return discoveries(self, self.pvalues, q, method, self.hypotheses)
 
     @cached_property
     def discoveries(self) -> Discoveries:
         """The rejections at `q` by `method`, or by the rule of the mechanism ``"adapt"``."""
-        own = self.fdr(self.q, "by" if self.method == "by" else "bh")
-        return replace(own, method="adapt") if self.mirrored else own
+        result = self.fdr(self.q, "by" if self.method == "by" else "bh")
+        return replace(result, method="adapt") if self.mirrored else result
 
     @property
     def mirrored(self) -> bool:
-        """Whether false discoveries are counted on the side that was not asked for."""
+        """Whether false discoveries are estimated from the opposite tail."""
         return self.release.card.name == "adapt"
 
     @property
@@ -130,14 +130,14 @@ class FDRResult(Result):
 
     @property
     def rejected(self) -> list[str]:
-        """The columns that go with the response, smallest p-value first."""
+        """The columns that are associated with the response, smallest p-value first."""
         return self.discoveries.rejected
 
     def _estimates(self) -> EstimateTable:
         table = self.discoveries.tidy().set_index("hypothesis")
         names = table.index
         further = {"p_adjusted": table["p_adjusted"], "rejected": table["rejected"]}
-        found = estimate_table(
+        estimates = estimate_table(
             self,
             names,
             further=further,
@@ -146,10 +146,10 @@ class FDRResult(Result):
             estimate=self.params[names],
             noise_sd=self.bse_noise[names],
         )
-        return replace(found, noise=lambda level: self.noise_int(level).loc[names])
+        return replace(estimates, noise=lambda level: self.noise_int(level).loc[names])
 
     def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
-        """Draw sorted p-values, on a scale of -log10, with the line that they are held against.
+        """Draw sorted p-values, on a scale of -log10, with the line of their thresholds.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class FDRResult(Result):
         return f"{len(self.names)} of {self.hypotheses} columns"
 
 
-# Hypotheses that are rejected at a false discovery rate, of p-values however they were made.
+# Hypotheses that are rejected at a false discovery rate, for any p-values.
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -208,9 +208,9 @@ class Discoveries(Printed):
     method : {"bh", "by", "adapt"}
         Benjamini-Hochberg, Benjamini-Yekutieli for any dependence, or by p-values near 1.
     stamp : str or None
-        What tables and pictures of a simulation are stamped with.
+        The warning on tables and pictures of a simulation.
     caption : str or None
-        What stands under pictures.
+        The caption of pictures.
     """
 
     formula: str
@@ -248,7 +248,7 @@ class Discoveries(Printed):
         return table.sort_values("p_value", kind="stable", ignore_index=True)
 
     def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
-        """Draw sorted p-values, on a scale of -log10, with what they are held against.
+        """Draw sorted p-values, on a scale of -log10, with their thresholds.
 
         Parameters
         ----------
@@ -293,7 +293,7 @@ class Tested(Result):
     def fdr(self, q: float = 0.1, method: Literal["bh", "by"] = "bh") -> Discoveries:
         """Reject hypotheses at a false discovery rate: post-processing of the p-values.
 
-        An intercept is no hypothesis; one without a p-value is not rejected, and counts.
+        An intercept is not a hypothesis; one without a p-value is not rejected, but counts.
 
         Parameters
         ----------
@@ -314,17 +314,17 @@ class Tested(Result):
 def discoveries(
     result: Result, p_values: pd.Series[float], q: float, method: str, hypotheses: int | None = None
 ) -> Discoveries:
-    """Step up over the p-values of a result, but that of an intercept; ArgumentError of words.
+    """Step up over the p-values of a result, except that of an intercept.
 
     `hypotheses` is how many there are, where some have no p-value.
     """
     level, how = share("q", q, ", such as 0.1"), word("method", method, tuple(METHODS))
-    kept = p_values[p_values.index != INTERCEPT]
+    tested = p_values[p_values.index != INTERCEPT]
     return Discoveries(
         result.call.formula,
-        tuple(map(str, kept.index)),
-        np.asarray(kept, dtype=np.float64),
-        len(kept) if hypotheses is None else hypotheses,
+        tuple(map(str, tested.index)),
+        np.asarray(tested, dtype=np.float64),
+        len(tested) if hypotheses is None else hypotheses,
         level,
         how,
         result.stamp,

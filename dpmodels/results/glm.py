@@ -35,14 +35,12 @@ class GLMResult(Estimated):
 
     Notes
     -----
-    Where curvature was bought and stands clear of its noise along some way,
-    what is known of the gradient, as the ridge's pull, is taken off the
-    coefficients, and there are standard errors of those that are identified:
-    where the curvature is less than five times its noise, intervals and tests
-    are by inversion of the score, not coefficient ± 1.96 standard errors.
-    Errors and intervals of other coefficients are nan; where none is
-    identified the coefficients are as released, and whatever needs more raises
-    ``NotAvailable`` with the reason.
+    Where curvature was bought and exceeds its noise in some direction, known parts of the gradient,
+    such as the ridge's pull, are removed from the coefficients, and identified ones have standard
+    errors: where the curvature is less than five times its noise, intervals and tests invert the
+    score, and are not coefficient ± 1.96 standard errors. Errors and intervals of other
+    coefficients are nan; where none is identified the coefficients are as released, and methods
+    that need more raise ``NotAvailable`` with the reason.
     """
 
     call: CoefficientsCall
@@ -56,7 +54,7 @@ class GLMResult(Estimated):
 
     @property
     def sandwich(self) -> Sandwich | None:
-        """Estimate and covariances in units of the ball, None where there are none."""
+        """Estimate and covariances in units of the ball, None if not available."""
         return self.linear.sandwich
 
     @property
@@ -66,7 +64,7 @@ class GLMResult(Estimated):
 
     @property
     def identified(self) -> pd.Series[bool]:
-        """Of which coefficients noise leaves the size open on no side."""
+        """Which coefficients have finite 95 % intervals."""
         index = pd.Index(self.call.names, name="term")
         return pd.Series(self.linear.identified, index=index, name="identified")
 
@@ -77,8 +75,8 @@ class GLMResult(Estimated):
 
     @property
     def params_released(self) -> pd.Series[float]:
-        """Coefficients as released, pulled by the ridge towards a constant alone."""
-        matrix = self.linear.held.matrix
+        """Coefficients as released, shrunk by the ridge towards the constant-only model."""
+        matrix = self.linear.scaled_call.matrix
         return self._series(matrix @ self.release.coefficients, "params_released")
 
     @property
@@ -89,16 +87,16 @@ class GLMResult(Estimated):
     @property
     def bse_noise(self) -> pd.Series[float]:
         """Standard deviations of the privacy noise alone."""
-        return self._sds(self._law("bse_noise").known.noise_root, "bse_noise")
+        return self._sds(self._law("bse_noise").ball_law.noise_root, "bse_noise")
 
     @property
     def bse_sampling(self) -> pd.Series[float]:
-        """Standard errors that there would be without privacy noise."""
-        return self._sds(self._law("bse_sampling").known.sampling_root, "bse_sampling")
+        """Standard errors without privacy noise."""
+        return self._sds(self._law("bse_sampling").ball_law.sampling_root, "bse_sampling")
 
     @property
     def tvalues(self) -> pd.Series[float]:
-        """Distances from 0 in standard errors, of normal law about the truth."""
+        """Distances from 0 in standard errors, normally distributed about the truth."""
         law, ones = self._law("tvalues"), np.eye(len(self.call.names))
         return self._series(law.roots(ones, 0 * ones[0]), "tvalues")
 
@@ -109,17 +107,20 @@ class GLMResult(Estimated):
 
     @property
     def noise_least(self) -> pd.Series[float]:
-        """Standard deviations that the noise of released coefficients has at the least.
+        """Lower bounds on the noise standard deviations of the released coefficients.
 
-        By the bought curvature and its noise, or by the public number of rows;
-        nan where neither is there.
+        From the bought curvature and its noise, or the public number of rows; nan without either.
         """
-        rows = self.release.rows
-        most = rows / 4 if rows is not None and self.call.family == "binomial" else None
-        root = least_noise(self.release, most)
+        n_public = self.release.rows
+        max_curvature = (
+            n_public / 4 if n_public is not None and self.call.family == "binomial" else None
+        )
+        root = least_noise(self.release, max_curvature)
         if root is None:
             return self._series(np.full(len(self.call.names), np.nan), "noise_least")
-        return self._series(np.linalg.norm(self.linear.held.matrix @ root, axis=1), "noise_least")
+        return self._series(
+            np.linalg.norm(self.linear.scaled_call.matrix @ root, axis=1), "noise_least"
+        )
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -128,8 +129,8 @@ class GLMResult(Estimated):
 
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of the coefficients about the population's, if there is one."""
-        known = np.where(self.identified, 1.0, np.nan)
-        return self._frame(self._law("cov_params()").covariance() * np.outer(known, known))
+        mask = np.where(self.identified, 1.0, np.nan)
+        return self._frame(self._law("cov_params()").covariance() * np.outer(mask, mask))
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         return self._interval("conf_int()", level, full=True)
@@ -173,7 +174,7 @@ class GLMResult(Estimated):
         exponentiate: bool = False,
         caption: bool = True,
     ) -> Axes:
-        """Draw the coefficients, or odds or rate ratios: words are those of :func:`dp.coefplot`."""
+        """Draw the coefficients, or odds or rate ratios: parameters as in :func:`dp.coefplot`."""
         from dpmodels.results.coefficient_plot import coefplot
 
         self._law("plot()")
@@ -192,8 +193,8 @@ class GLMResult(Estimated):
         newdata : frame
             Public rows with the variables of the right-hand side.
         clip : bool, default False
-            Whether numbers outside the codebook's bounds are held in them, as the
-            rows of the fit were; else such rows are nan, and a warning counts them.
+            Whether numbers outside the codebook's bounds are clipped to them, as the rows of the
+            fit were; else such rows are nan, and a warning counts them.
 
         Returns
         -------
@@ -230,11 +231,11 @@ class GLMResult(Estimated):
     score = Refused(NO_SCORE)
     llf = Refused(NO_LLF)
 
-    def _law(self, asked: str) -> CoefficientsFit:
-        return self.linear.require_law(asked)
+    def _law(self, method: str) -> CoefficientsFit:
+        return self.linear.require_law(method)
 
     def _sds(self, root: Floats, name: str) -> pd.Series[float]:
-        sds = np.linalg.norm(self.linear.held.matrix @ root, axis=1)
+        sds = np.linalg.norm(self.linear.scaled_call.matrix @ root, axis=1)
         return self._series(np.where(self.identified, sds, np.nan), name)
 
     def _series(self, values: NDArray[np.floating], name: str) -> pd.Series[float]:
@@ -244,21 +245,21 @@ class GLMResult(Estimated):
         names = list(self.call.names)
         return pd.DataFrame(values, index=pd.Index(names, name="term"), columns=names)
 
-    def _interval(self, asked: str, level: float, *, full: bool) -> pd.DataFrame:
+    def _interval(self, method: str, level: float, *, full: bool) -> pd.DataFrame:
         names = pd.Index(self.call.names, name="term")
-        ends = self._law(asked).ends(np.eye(len(names)), level, full=full)
+        ends = self._law(method).ends(np.eye(len(names)), level, full=full)
         return pd.DataFrame(ends, index=names, columns=["lower", "upper"])
 
 
 # A generalised linear model read from a release: estimates and laws in the columns' own units.
 
-# Mechanisms that buy what intervals are made from.
+# Mechanisms that can buy the curvature that intervals need.
 BUYERS = ("objective", "gradients")
 
 
 @dataclass(frozen=True)
 class CoefficientsFit:
-    """Coefficients with the law that bought curvature gives them; nan where it gives none."""
+    """Coefficients with the errors that bought curvature gives them; nan without."""
 
     call: CoefficientsCall
     release: CoefficientsRelease
@@ -269,115 +270,116 @@ class CoefficientsFit:
         return self.call.names
 
     @cached_property
-    def held(self) -> CoefficientsCall:
-        """The call in the units of the ball that the rows were read in."""
+    def scaled_call(self) -> CoefficientsCall:
+        """The call in the units of the ball that the rows were clipped to."""
         return self.call.held_in(self.release.ball)
 
     @cached_property
     def matrix(self) -> Floats:
-        """What turns released coefficients into those of the coded columns in their own units.
+        """Matrix from released coefficients to those of the coded columns in their own units.
 
-        Of several levels released contrasts, into those against the reference, level by level.
+        For several levels, from released contrasts to those with the reference, level by level.
         """
-        own = self.held.matrix
+        matrix = self.scaled_call.matrix
         if self.call.blocks == 1:
-            return own
-        return np.asarray(np.kron(against_first(len(self.call.levels)), own), dtype=np.float64)
+            return matrix
+        return np.asarray(np.kron(against_first(len(self.call.levels)), matrix), dtype=np.float64)
 
     @cached_property
     def _levelled(self) -> NDArray[np.bool_]:
-        """Of which coefficients the levels are told from noise; all, but of several levels."""
-        own, bought, blocks = self.sandwich, self.release.curvature, self.call.blocks
-        if blocks == 1 or own is None or bought is None:
+        """Which coefficients have detected levels; all of them, unless there are several levels."""
+        fit, curvature, blocks = self.sandwich, self.release.curvature, self.call.blocks
+        if blocks == 1 or fit is None or curvature is None:
             return np.ones(len(self.matrix), dtype=bool)
-        reference, *others = told_levels(own, bought, blocks + 1).tolist()
-        return np.repeat([reference and told for told in others], len(self.names))
+        reference, *rest = told_levels(fit, curvature, blocks + 1).tolist()
+        return np.repeat([reference and identified for identified in rest], len(self.names))
 
     @cached_property
     def sandwich(self) -> Sandwich | None:
-        """Estimate and covariances in units of the ball, None where there are none."""
+        """Estimate and covariances in units of the ball, None if not available."""
         return sandwich(self.release)
 
     @cached_property
     def _searched(self) -> dict[tuple[bytes, float, bool], tuple[float, float]]:
-        """Ends of intervals, which are searched for once."""
+        """Cache of the ends of intervals."""
         return {}
 
     @cached_property
     def _open(self) -> list[str]:
-        """Numbers whose curvature may be noise alone.
+        """Numeric terms whose curvature may be noise alone.
 
-        Those of levels are of ordinary size where no row shows them. That of a number is as
-        large, in units of its range, as the range is wide, and moves all others by what is not
-        known of it.
+        An unidentified coefficient of a level has ordinary size. That of a number can be as large
+        as its declared range is wide, and then affects all others.
         """
         if self.sandwich is None:
             return []
-        named = zip(self.names, self.sandwich.swamped.reshape(self.call.blocks, -1).T, strict=True)
-        lost = [name for name, own in named if own.any()]
-        return [name for name in lost if name != INTERCEPT and _is_number(name)]
+        swamped_by_name = zip(
+            self.names, self.sandwich.swamped.reshape(self.call.blocks, -1).T, strict=True
+        )
+        swamped = [name for name, is_swamped in swamped_by_name if is_swamped.any()]
+        return [name for name in swamped if name != INTERCEPT and _is_number(name)]
 
     @property
     def _lawful(self) -> bool:
-        """Whether there is a law at all."""
+        """Whether standard errors are available."""
         return self.sandwich is not None and self.sandwich.far <= FAR and not self._open
 
     def ends(self, directions: Floats, level: float, *, full: bool = True) -> Floats:
-        """Return intervals for the population or for the rows' own, shape (combinations, 2).
+        """Return intervals for the population or for these rows, shape (combinations, 2).
 
-        nan where the population's are open, which hold the others.
+        nan where the population's are infinite, since they contain those of the rows.
         """
         ends = np.full((len(directions), 2), math.nan)
         if self._lawful:
-            known = ~(directions[:, ~self._levelled] != 0).any(axis=1)
-            for at in np.flatnonzero(known):
-                way = directions[at] @ self.matrix
-                if full or math.isfinite(self._end(way, level, full=True)[0]):
-                    ends[at] = self._end(way, level, full=full)
+            has_levels = ~(directions[:, ~self._levelled] != 0).any(axis=1)
+            for at in np.flatnonzero(has_levels):
+                direction = directions[at] @ self.matrix
+                if full or math.isfinite(self._end(direction, level, full=True)[0]):
+                    ends[at] = self._end(direction, level, full=full)
         if not full:
             wide = self.ends(directions, level)
             ends = np.clip(np.where(np.isnan(ends), wide, ends), wide[:, :1], wide[:, 1:])
         return ends
 
-    def _end(self, way: Floats, level: float, *, full: bool) -> tuple[float, float]:
-        key = way.tobytes(), level, full
+    def _end(self, direction: Floats, level: float, *, full: bool) -> tuple[float, float]:
+        key = direction.tobytes(), level, full
         if key not in self._searched:
             assert self.sandwich is not None
-            low, high = self.sandwich.interval(way, level, full=full)
+            low, high = self.sandwich.interval(direction, level, full=full)
             self._searched[key] = (low, high) if math.isfinite(high - low) else (math.nan, math.nan)
         return self._searched[key]
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
-        """Of which coefficients noise leaves the size open on no side, shape (coefficients,)."""
+        """Which coefficients have finite 95 % intervals, shape (coefficients,)."""
         return self.told(np.eye(len(self.matrix)))
 
     @cached_property
     def params(self) -> Floats:
-        """The estimate in own units; as released where nothing of it is identified."""
-        own = self.sandwich
-        known = own is not None and self.identified.any()
-        ball = own.estimate if own is not None and known else self.release.coefficients
+        """The estimate in own units; as released where no coefficient is identified."""
+        fit = self.sandwich
+        is_identified = fit is not None and self.identified.any()
+        ball = fit.estimate if fit is not None and is_identified else self.release.coefficients
         return np.asarray(self.matrix @ ball)
 
     @property
-    def known(self) -> Sandwich:
-        """The law in units of the ball, of a fit that has one."""
+    def ball_law(self) -> Sandwich:
+        """The sandwich in units of the ball, of a fit that has one."""
         assert self.sandwich is not None
         return self.sandwich
 
     @property
     def root(self) -> Floats:
         """A root of the covariance about the population's, in own units."""
-        both = np.hstack([self.known.noise_root, self.known.sampling_root])
-        return np.asarray(self.matrix @ both)
+        root = np.hstack([self.ball_law.noise_root, self.ball_law.sampling_root])
+        return np.asarray(self.matrix @ root)
 
     def covariance(self) -> Floats:
         """Return the covariance in the delta form."""
         return np.asarray(self.root @ self.root.T)
 
     def told(self, directions: Floats) -> NDArray[np.bool_]:
-        """Return which combinations have an interval of 95 % with ends."""
+        """Return which combinations have finite 95 % intervals."""
         return np.asarray(np.isfinite(self.ends(directions, 0.95)).all(axis=1))
 
     def intervals(self, directions: Floats, level: float) -> Floats:
@@ -391,21 +393,21 @@ class CoefficientsFit:
 
     def roots(self, directions: Floats, values: Floats) -> Floats:
         """Return signed roots of the statistics of combinations that are `values`."""
-        ways, told = directions @ self.matrix, self.told(directions)
-        each = [
-            self.known.statistic(way, value) if there else math.nan
-            for way, value, there in zip(ways, values.tolist(), told, strict=True)
+        scaled, identified = directions @ self.matrix, self.told(directions)
+        roots = [
+            self.ball_law.statistic(way, value) if is_identified else math.nan
+            for way, value, is_identified in zip(scaled, values.tolist(), identified, strict=True)
         ]
-        return np.array(each)
+        return np.array(roots)
 
     def distance(self, conditions: Floats, values: Floats) -> float:
-        """Return how far conditions are, to hold against χ²."""
-        return self.known.distance(conditions @ self.matrix, values)
+        """Return the Wald distance of conditions, to compare with χ²."""
+        return self.ball_law.distance(conditions @ self.matrix, values)
 
-    def require_law(self, asked: str) -> CoefficientsFit:
-        """Return the fit, or refuse what needs standard errors with the reason."""
+    def require_law(self, method: str) -> CoefficientsFit:
+        """Return the fit, or raise NotAvailable without standard errors."""
         if not self.identified.any():
-            raise NotAvailable(f"{asked} is not available: {self.why_not}")
+            raise NotAvailable(f"{method} is not available: {self.why_not}")
         return self
 
     @property
@@ -415,31 +417,30 @@ class CoefficientsFit:
             return ""
         if self.sandwich is not None and self.sandwich.far > FAR:
             return (
-                "not identified at this budget: the noise in the linear predictor is so large that "
-                "its errors do not add up; a larger budget, more rows or fewer terms are needed"
+                "not identified at this budget: the noise in the linear predictor is too large "
+                "for standard errors; use a larger budget, more rows or fewer terms"
             )
         if self._open:
-            merged = ", or rare levels of the response merged," * (self.call.blocks > 1)
+            merged = ", or merge rare levels of the response" * (self.call.blocks > 1)
             return (
                 "not identified at this budget: noise swamps the curvature of "
-                f"{shorten(', '.join(self._open))}, whose part in the other coefficients is not "
-                f"known; narrower bounds, a larger budget, more rows or fewer terms{merged} are "
-                "needed"
+                f"{shorten(', '.join(self._open))}, which affects the other coefficients; use "
+                f"narrower bounds, a larger budget, more rows or fewer terms{merged}"
             )
         if self.release.curvature is not None:
             return (
-                "not identified at this budget: the curvature bought for it does not stand clear "
-                "of its noise; a larger budget, more rows, fewer terms, or levels that the terms "
-                "do not separate are needed"
+                "not identified at this budget: the bought curvature does not exceed its noise; "
+                "use a larger budget, more rows, fewer terms, or levels that the terms do not "
+                "separate"
             )
         if self.release.card.name in BUYERS:
-            return "no share of the budget was spent on it: fit with inference=True"
+            return "no share of the budget was spent on standard errors: fit with inference=True"
         return (
-            f'mechanism="{self.release.card.name}" has no intervals that are known to cover: fit '
-            'with mechanism="objective" or "gradients"'
+            f'mechanism="{self.release.card.name}" has no intervals with known coverage: fit with '
+            'mechanism="objective" or "gradients"'
         )
 
 
 def _is_number(name: str) -> bool:
-    """Whether a coefficient is of a number, or of one within levels, by its name."""
+    """Whether a coefficient is of a number, possibly within levels, by its name."""
     return any("[" not in part for part in name.split(":"))

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 WELCH: Final = (
-    "{}: variances of groups may differ (Welch); privacy noise is counted in, with a variance that "
-    "is known, so that there may be more df than rows."
+    "{}: Welch's test, with unequal variances. It allows for privacy noise, whose variance is "
+    "known, so df may exceed the number of rows."
 )
 
 
@@ -40,7 +40,7 @@ class GroupedResult(Result):
 
     Notes
     -----
-    A group whose rows cannot be told from none has nan for its number.
+    A group whose number of rows is not distinguished from 0 has nan as its estimate.
     """
 
     call: DescribedCall
@@ -65,7 +65,7 @@ class GroupedResult(Result):
 
         @property
         def params(self) -> pd.Series[float]:
-            """What was asked, by group."""
+            """The estimates by group."""
 
         def _sds(self) -> tuple[Floats, Floats]:
             """Return the sds by privacy noise and by sampling, each of shape (groups,)."""
@@ -121,7 +121,7 @@ class GroupedResult(Result):
         return unit_of(self.call.codebook, self._facts.variable)
 
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
-        """Draw what was asked by group, with both intervals.
+        """Draw the estimates by group, with both intervals.
 
         Parameters
         ----------
@@ -135,8 +135,8 @@ class GroupedResult(Result):
         from dpmodels.plots.coefficients import Intervals, coefficients
 
         facts = self._facts
-        ends = (own.to_numpy() for own in (self.noise_int(level), self.conf_int(level)))
-        drawn = coefficients(
+        ends = (interval.to_numpy() for interval in (self.noise_int(level), self.conf_int(level)))
+        axes = coefficients(
             [Intervals("", np.asarray(self.params, dtype=np.float64), *ends)],
             labels=facts.labels,
             title=f"{self._called} of {facts.measured}",
@@ -146,13 +146,13 @@ class GroupedResult(Result):
             across=" / ".join(facts.factors),
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
         if facts.date and self._dated:
-            drawn.xaxis_date()
-        return drawn
+            axes.xaxis_date()
+        return axes
 
-    # What `params` are called, and whether they are days where what is measured is.
+    # The name of `params`, and whether they are dates where the measured variable is.
     _called: ClassVar[str]
     _dated: ClassVar[bool] = False
 
@@ -171,13 +171,12 @@ class MeanResult(GroupedResult):
 
     Notes
     -----
-    All is in the unit of the measured number and indexed by group. A group
-    whose rows cannot be told from none has nan for a mean, and the whole
-    range for its intervals. :meth:`conf_int` gives Fieller's intervals: honest
-    where the number of rows is noisy. Their sampling part is normal, by the
-    central limit theorem. Clipping bias is in no interval: where the rows were
-    held in a range that was found first, ``release.held``, the means are those
-    of the held rows.
+    All is in the unit of the measured number and indexed by group. A group whose number of rows is
+    not distinguished from 0 has nan as its mean, and the whole range as its intervals.
+    :meth:`conf_int` gives Fieller's intervals, which are valid where the number of rows is noisy.
+    Their sampling part is normal, by the central limit theorem. No interval covers clipping bias:
+    where the rows were clipped to a range that was found first, ``release.held``, the means are
+    those of the clipped rows.
     """
 
     _called = "Mean"
@@ -189,8 +188,8 @@ class MeanResult(GroupedResult):
         return self._series(self._facts.lower + self._facts.width * self._moments.means, "mean")
 
     def _sds(self) -> tuple[Floats, Floats]:
-        width, own = self._facts.width, self._moments
-        return width * own.mean_noise_sd, width * own.mean_sampling_sd
+        width, moments = self._facts.width, self._moments
+        return width * moments.mean_noise_sd, width * moments.mean_sampling_sd
 
     def _ends(self, level: float, *, population: bool) -> tuple[Floats, Floats]:
         facts = self._facts
@@ -219,22 +218,22 @@ class MeanResult(GroupedResult):
         NotAvailable
             If there is one group alone, or very many.
         """
-        how, held = word("adjust", adjust, tuple(ADJUSTMENTS)), checked_level(level)
-        table = pairs_of_means(self._moments, self._facts, how, held)
+        how, coverage = word("adjust", adjust, tuple(ADJUSTMENTS)), checked_level(level)
+        table = pairs_of_means(self._moments, self._facts, how, coverage)
         pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else ""
-        variances = "Variances of groups may differ; errors of sampling and noise."
+        variances = "Unequal variances; errors of sampling and noise."
         notes = (f"{pairs} {variances}".strip(),)
         title = f"Contrasts of means of {self._facts.variable}"
-        return Estimates(self, title, table, notes, held, test="t")
+        return Estimates(self, title, table, notes, coverage, test="t")
 
     def anova(self) -> Estimates:
-        """Test whether all groups have equal means: one-way, by Welch's test with the noise in it.
+        """Test whether all groups have equal means: one-way, by Welch's test, allowing for noise.
 
         Returns
         -------
         Estimates
-            One row, ``term, statistic, df, df_resid, p_value, ngroups``: an F, or the t of
-            two groups; nan where fewer than two groups are told from none.
+            One row, ``term, statistic, df, df_resid, p_value, ngroups``: an F, or the t of two
+            groups; nan where fewer than two groups are distinguished from empty ones.
 
         Raises
         ------
@@ -255,11 +254,10 @@ class VarResult(GroupedResult):
 
     Notes
     -----
-    In squared units of the measured number, with divisor n - 1. A group whose
-    rows cannot be told from none has nan for a variance. :meth:`conf_int`
-    assumes no normal rows: the sampling error comes from the private fourth
-    moment. As without privacy, thousands of rows are needed where the number
-    is very skewed.
+    In squared units of the measured number, with divisor n - 1. A group whose number of rows is not
+    distinguished from 0 has nan as its variance. :meth:`conf_int` does not assume normal rows: the
+    sampling error comes from the private fourth moment. As without privacy, thousands of rows are
+    needed where the number is very skewed.
     """
 
     _called = "Variance"
@@ -279,8 +277,8 @@ class VarResult(GroupedResult):
         return self._series(self._facts.lower + self._facts.width * self._moments.means, "mean")
 
     def _sds(self) -> tuple[Floats, Floats]:
-        square, own = self._facts.width**2, self._moments
-        return square * own.variance_noise_sd, square * own.variance_sampling_sd
+        square, moments = self._facts.width**2, self._moments
+        return square * moments.variance_noise_sd, square * moments.variance_sampling_sd
 
     def _ends(self, level: float, *, population: bool) -> tuple[Floats, Floats]:
         square = self._facts.width**2
@@ -288,7 +286,7 @@ class VarResult(GroupedResult):
         return square * low, square * high
 
 
-# Means of groups held against each other: post-processing of one release.
+# Comparisons of group means: post-processing of one release.
 
 # A choice: each pair is a search for a p-value and for the ends of an interval.
 MOST_PAIRS = 1_000
@@ -302,17 +300,24 @@ def pairs_of_means(
     pairs = list(combinations(range(len(labels)), 2))
     if not 0 < len(pairs) <= MOST_PAIRS:
         raise NotAvailable(
-            f"contrasts() compares up to {MOST_PAIRS:,} pairs of groups, and here are "
-            f"{len(pairs):,}: write 'y ~ group' with a factor of fewer levels, or 2 and more"
+            f"contrasts() compares up to {MOST_PAIRS:,} pairs of groups, and there are "
+            f"{len(pairs):,}: write 'y ~ group' with a factor of fewer levels, but at least 2"
         )
-    each = simultaneous(level, len(pairs), adjust)
+    pair_level = simultaneous(level, len(pairs), adjust)
     rows = []
     for pair in pairs:
-        own = difference(moments, pair=pair)
-        error = float(np.hypot(own.noise_sd, own.sampling_sd))
-        ends = own.interval(each, population=True) if own.known else (np.nan, np.nan)
+        contrast = difference(moments, pair=pair)
+        error = float(np.hypot(contrast.noise_sd, contrast.sampling_sd))
+        ends = (
+            contrast.interval(pair_level, population=True) if contrast.known else (np.nan, np.nan)
+        )
         name = f"{labels[pair[0]]} - {labels[pair[1]]}"
-        numbers = (width * own.estimate, width * error, own.estimate / error, own.pvalue)
+        numbers = (
+            width * contrast.estimate,
+            width * error,
+            contrast.estimate / error,
+            contrast.pvalue,
+        )
         rows.append((name, *numbers, width * ends[0], width * ends[1]))
     columns = ["contrast", "estimate", "std_error", "statistic", "p_value"]
     table = pd.DataFrame(rows, columns=[*columns, "conf_low", "conf_high"])
@@ -321,17 +326,17 @@ def pairs_of_means(
 
 
 def one_way(moments: GroupMoments, facts: TableCall) -> tuple[pd.DataFrame, str, str]:
-    """Return the test of equal means as one row, what its statistic is, and why there is none."""
-    own = equal_means(moments)
+    """Return the test of equal means as one row, its statistic, and the reason if missing."""
+    test = equal_means(moments)
     line = {
         "term": ":".join(facts.factors),
-        "statistic": own.statistic,
-        "df": own.df,
-        "df_resid": own.df_resid,
-        "p_value": own.pvalue,
-        "ngroups": own.groups,
+        "statistic": test.statistic,
+        "df": test.df,
+        "df_resid": test.df_resid,
+        "p_value": test.pvalue,
+        "ngroups": test.groups,
     }
-    return pd.DataFrame([line]), "t" if own.groups == 2 else "F", own.reason
+    return pd.DataFrame([line]), "t" if test.groups == 2 else "F", test.reason
 
 
 # The result of a private t-test.
@@ -348,9 +353,9 @@ class TTestResult(Tested):
 
     Notes
     -----
-    The difference is the first level's mean less the second's. Its standard
-    error holds noise and sampling, with unequal variances; the p-value is that
-    of the law of both together. Intervals have one row, of the name `term`.
+    The difference is the first level's mean less the second's. Its standard error allows for noise
+    and sampling, with unequal variances; the p-value uses their joint distribution. Intervals have
+    one row, named `term`.
     """
 
     call: DescribedCall
@@ -395,8 +400,8 @@ class TTestResult(Tested):
     @property
     def bse(self) -> float:
         """Its standard error: noise and sampling."""
-        own = self._difference
-        return self._facts.width * float(np.hypot(own.noise_sd, own.sampling_sd))
+        contrast = self._difference
+        return self._facts.width * float(np.hypot(contrast.noise_sd, contrast.sampling_sd))
 
     @property
     def tvalue(self) -> float:
@@ -422,10 +427,10 @@ class TTestResult(Tested):
     def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
         facts = self._facts
         ends = np.array(self._difference.interval(level, population=population))
-        least, most = (-facts.width, facts.width) if facts.factors else (facts.lower, facts.upper)
-        held = np.clip(self.mu + facts.width * ends, least, most)
+        lower, upper = (-facts.width, facts.width) if facts.factors else (facts.lower, facts.upper)
+        clipped = np.clip(self.mu + facts.width * ends, lower, upper)
         index = pd.Index([self.term], name="term")
-        return pd.DataFrame(held[None, :], index=index, columns=["lower", "upper"])
+        return pd.DataFrame(clipped[None, :], index=index, columns=["lower", "upper"])
 
     def _estimates(self) -> EstimateTable:
         index, tests = pd.Index([self.term], name="term"), [self._facts.variable]
@@ -433,13 +438,13 @@ class TTestResult(Tested):
         return estimate_table(self, index, labels=tests, unit=unit, statistic=self.tvalue)
 
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
-        """Draw the difference, or the mean, with both intervals and what it is held against.
+        """Draw the difference, or the mean, with both intervals and the tested value.
 
-        Words are those of :meth:`MeanResult.plot`, which draws the means: ``means.plot()``.
+        Parameters are those of :meth:`MeanResult.plot`; ``means.plot()`` draws the means.
         """
         from dpmodels.plots.coefficients import Intervals, coefficients
 
-        ends = (own.to_numpy() for own in (self.noise_int(level), self.conf_int(level)))
+        ends = (interval.to_numpy() for interval in (self.noise_int(level), self.conf_int(level)))
         return coefficients(
             [Intervals("", np.array([self.params]), *ends)],
             labels=[self.term],
@@ -451,7 +456,7 @@ class TTestResult(Tested):
             across=" / ".join(self._facts.factors),
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     def glance(self) -> pd.DataFrame:

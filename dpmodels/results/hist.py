@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-# What a picture has room for: a choice.
-DRAWN = 200
+# A choice: bars that a picture shows.
+MAX_BARS = 200
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -62,15 +62,15 @@ class HistResult(Result):
 
     @property
     def table(self) -> TableResult:
-        """The same as a table of counts, made whole without regard to the order of the bins.
+        """The counts as a table, rounded without regard to the order of the bins.
 
         NotAvailable where sums of bins were released.
         """
         if isinstance(self.release, CountsRelease):
             return self._derive(TableResult, "table")
         raise NotAvailable(
-            f"table is not available: {self.release.card.name!r} released sums of bins, which are "
-            "no table of independent counts; write counts, released or tidy()"
+            f"table is not available: {self.release.card.name!r} released sums of bins, not "
+            "independent counts; write counts, released or tidy()"
         )
 
     derivations: ClassVar = {"table": lambda self: Derivation(self.call, TableResult)}
@@ -82,8 +82,8 @@ class HistResult(Result):
     @property
     def _shape(self) -> tuple[int, int]:
         """Groups and bins."""
-        bins = self._facts.shape[-1]
-        return self._facts.cells // bins, bins
+        n_bins = self._facts.shape[-1]
+        return self._facts.cells // n_bins, n_bins
 
     @cached_property
     def ordered(self) -> OrderedCounts:
@@ -145,18 +145,18 @@ class HistResult(Result):
         if isinstance(self.release, CountsRelease):
             return self.table.noise_int(level)
         self._lawful("noise_int()")
-        each = [self.group(place).noise_interval(level) for place in range(self._shape[0])]
-        return self._ends(each)
+        intervals = [self.group(place).noise_interval(level) for place in range(self._shape[0])]
+        return self._ends(intervals)
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         if isinstance(self.release, CountsRelease):
             return self.table.conf_int(level)
         self._lawful("conf_int()")
-        each = [self.group(place).share_interval(level) for place in range(self._shape[0])]
-        return self._ends(each)
+        intervals = [self.group(place).share_interval(level) for place in range(self._shape[0])]
+        return self._ends(intervals)
 
-    def _ends(self, each: list[tuple[Floats, Floats]]) -> pd.DataFrame:
-        lower, upper = (np.concatenate(ends) for ends in zip(*each, strict=True))
+    def _ends(self, intervals: list[tuple[Floats, Floats]]) -> pd.DataFrame:
+        lower, upper = (np.concatenate(ends) for ends in zip(*intervals, strict=True))
         return interval_frame(self._facts, (lower, upper))
 
     @property
@@ -171,11 +171,11 @@ class HistResult(Result):
         return self.group(0).half_width(level)
 
     def _estimates(self) -> EstimateTable:
-        groups, facts = self._shape[0], self._facts
+        n_groups, facts = self._shape[0], self._facts
         low, high = self.bins.ends
         further = {
-            "low": np.tile(low, groups),
-            "high": np.tile(high, groups),
+            "low": np.tile(low, n_groups),
+            "high": np.tile(high, n_groups),
             "released": self.ordered.cells.ravel(),
             "density": self._density.ravel(),
         }
@@ -183,7 +183,7 @@ class HistResult(Result):
             self,
             facts.index.set_names([*facts.factors[:-1], "bin"]),
             self.ordered.whole[:-1],
-            noise_sd=np.nan if self.ordered.unlawful else np.tile(self.noise_sd, groups),
+            noise_sd=np.nan if self.ordered.unlawful else np.tile(self.noise_sd, n_groups),
             further=further,
             labels=facts.variable,
         )
@@ -219,15 +219,14 @@ class HistResult(Result):
         Raises
         ------
         ArgumentError
-            For ranges that are reversed, of no width or outside the breaks, and for what is no
-            number or day.
+            For ranges that are reversed, of no width or outside the breaks, and for values that are
+            not numbers or days.
 
         Notes
         -----
-        What is as near to a break as the names of the bins are is that break, unless both ends are
-        near to the same. Within a bin rows
-        are taken to lie evenly; an interval does not: it is widened to hold all and none of the
-        rows of a bin that a range ends in.
+        An end within rounding of a break, as bin names round, is moved to it, unless both ends are
+        near the same break. Rows are assumed to lie evenly within a bin; intervals do not rely on
+        it: they allow for all and none of the rows of a bin that a range ends in.
 
         Examples
         --------
@@ -249,7 +248,7 @@ class HistResult(Result):
         low, high = self.bins.written(ranges)
         return self._by_group(
             group,
-            lambda own: {"low": low, "high": high, **own.ranges(ranges, level)},
+            lambda counts: {"low": low, "high": high, **counts.ranges(ranges, level)},
         )
 
     def cdf(self, *, group: object = None, level: float = 0.95) -> pd.DataFrame:
@@ -269,7 +268,7 @@ class HistResult(Result):
         """
         checked_level(level)
         at = self.bins.ends[1]
-        return self._by_group(group, lambda own: {"at": at, **own.running(level)})
+        return self._by_group(group, lambda counts: {"at": at, **counts.running(level)})
 
     def quantile(
         self,
@@ -301,18 +300,22 @@ class HistResult(Result):
             If a prob is not within 0 and 1.
         """
         checked_level(level)
-        given = list(probs) if several(probs) else [probs]
-        asked = [between("probs", prob, 0, 1, ", such as 0.5") for prob in given]
-        return self._by_group(group, lambda own: self._quantiles(own, asked, level))
+        values = list(probs) if several(probs) else [probs]
+        probabilities = [between("probs", prob, 0, 1, ", such as 0.5") for prob in values]
+        return self._by_group(group, lambda counts: self._quantiles(counts, probabilities, level))
 
-    def _quantiles(self, own: OrderedGroup, probs: list[float], level: float) -> dict[str, Any]:
-        places = np.array([own.quantile(prob) for prob in probs])
+    def _quantiles(self, counts: OrderedGroup, probs: list[float], level: float) -> dict[str, Any]:
+        places = np.array([counts.quantile(prob) for prob in probs])
         columns: dict[str, Any] = {"prob": probs, "estimate": self.bins.inside(places)}
-        found = np.array([own.quantile_ranges(prob, level) for prob in probs]).reshape(-1, 2, 2)
-        for name, (start, stop) in zip(("noise", "conf"), found.transpose(1, 2, 0), strict=True):
+        intervals = np.array([counts.quantile_ranges(prob, level) for prob in probs]).reshape(
+            -1, 2, 2
+        )
+        for name, (start, stop) in zip(
+            ("noise", "conf"), intervals.transpose(1, 2, 0), strict=True
+        ):
             low = np.where(np.isnan(start), np.nan, np.fmin(start, np.floor(places)))
-            held = Ranges(low, np.where(np.isnan(stop), np.nan, np.fmax(stop, np.ceil(places))))
-            columns[f"{name}_low"], columns[f"{name}_high"] = self.bins.written(held)
+            ranges = Ranges(low, np.where(np.isnan(stop), np.nan, np.fmax(stop, np.ceil(places))))
+            columns[f"{name}_low"], columns[f"{name}_high"] = self.bins.written(ranges)
         return columns
 
     def _by_group(
@@ -347,20 +350,20 @@ class HistResult(Result):
         """
         from dpmodels.plots.bars import hist
 
-        place, runs = place_of(self._facts, group), self.bins.parts(DRAWN)
-        own = self.group(place).ranges(runs, checked_level(level))
-        bars = np.column_stack([own["noise_low"], own["noise_high"]])
+        place, runs = place_of(self._facts, group), self.bins.parts(MAX_BARS)
+        sums = self.group(place).ranges(runs, checked_level(level))
+        bars = np.column_stack([sums["noise_low"], sums["noise_high"]])
         if isinstance(self.release, CountsRelease) and len(bars) == self._shape[1]:
             bars = self.noise_int(level).to_numpy()[place * len(bars) :][: len(bars)]
-        drawn = hist(
-            *(self.bins.at(np.append(runs.start, runs.stop[-1])), own["count"], bars),
+        axes = hist(
+            *(self.bins.at(np.append(runs.start, runs.stop[-1])), sums["count"], bars),
             self._named(group),
             counted="persons" if self.release.adjacency.counts_persons else "rows",
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
-        return self._dated(drawn)
+        return self._dated(axes)
 
     def plot_cdf(
         self,
@@ -376,20 +379,26 @@ class HistResult(Result):
         from dpmodels.plots.curves import distribution
 
         place_of(self._facts, group)
-        own = self.cdf(group=group, level=level)
-        bands = own[["noise_low", "noise_high", "conf_low", "conf_high"]].to_numpy().T
-        shares, name, told = own["cdf"].to_numpy(), self._named(group), self._caption(shown=caption)
+        cdf = self.cdf(group=group, level=level)
+        bands = cdf[["noise_low", "noise_high", "conf_low", "conf_high"]].to_numpy().T
+        shares, name, caption_text = (
+            cdf["cdf"].to_numpy(),
+            self._named(group),
+            self._caption(enabled=caption),
+        )
         return self._dated(
-            distribution(self.breaks, shares, bands, name, ax=ax, stamp=self.stamp, caption=told)
+            distribution(
+                self.breaks, shares, bands, name, ax=ax, stamp=self.stamp, caption=caption_text
+            )
         )
 
     def _named(self, group: object) -> str:
         return self.variable if group is None else f"{self.variable}, {group}"
 
-    def _dated(self, drawn: Axes) -> Axes:
+    def _dated(self, axes: Axes) -> Axes:
         if self.bins.number.date:
-            drawn.xaxis_date()
-        return drawn
+            axes.xaxis_date()
+        return axes
 
     @property
     def _size(self) -> str:

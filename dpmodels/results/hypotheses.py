@@ -37,26 +37,26 @@ def t_test(law: CoefficientsLaw, terms: Terms, constraints: object, level: float
 
 
 def tested(
-    law: CoefficientsLaw, ways: Floats, estimates: Floats, level: float, adjust: str
+    law: CoefficientsLaw, directions: Floats, estimates: Floats, level: float, adjust: str
 ) -> dict[str, Floats]:
     """Return columns of estimates that are combinations to first order, nan where not identified.
 
     An interval is that of the combination, about the estimate; p-values and intervals are adjusted
     for their number.
     """
-    away = estimates - ways @ law.params
-    z = law.roots(ways, -away)
-    ends = law.intervals(ways, simultaneous(level, len(ways), adjust)) + away[:, None]
+    offset = estimates - directions @ law.params
+    z = law.roots(directions, -offset)
+    ends = law.intervals(directions, simultaneous(level, len(directions), adjust)) + offset[:, None]
     table = {
         "estimate": estimates,
-        "std_error": law.errors(ways),
+        "std_error": law.errors(directions),
         "statistic": z,
         "p_value": adjusted(2 * ndtr(-np.abs(z)), adjust),
         "conf_low": ends[:, 0],
         "conf_high": ends[:, 1],
     }
-    told = law.told(ways)
-    return {name: np.where(told, own, np.nan) for name, own in table.items()}
+    identified = law.told(directions)
+    return {name: np.where(identified, values, np.nan) for name, values in table.items()}
 
 
 def wald_test(law: CoefficientsLaw, terms: Terms, constraints: object) -> pd.Series[float]:
@@ -91,7 +91,7 @@ def _statistic(law: CoefficientsLaw, matrix: Floats, values: Floats) -> float:
 
 
 def _marginal(law: CoefficientsLaw, terms: Terms, term: str) -> Floats:
-    """Return the coefficients of a term as they would be without the terms that hold it.
+    """Return the coefficients of a term as they would be without the terms that contain it.
 
     With V the covariance, t its coefficients and r those of the terms above: ``t - V_tr V_rr⁻¹ r``
     is uncorrelated with r, so it is the generalised least squares estimate of t where r is 0, and
@@ -99,16 +99,18 @@ def _marginal(law: CoefficientsLaw, terms: Terms, term: str) -> Floats:
 
     .. [1] Fox, J. and Weisberg, S. (2019). An R Companion to Applied Regression. Third edition.
     """
-    own, above = terms.matrix(term), terms.matrix(*terms.above(term))
+    target, above = terms.matrix(term), terms.matrix(*terms.above(term))
     if not len(above):
-        return own
-    held = law.covariance()
-    sds = np.sqrt(np.diagonal(above @ held @ above.T))
+        return target
+    covariance = law.covariance()
+    sds = np.sqrt(np.diagonal(above @ covariance @ above.T))
     if not (np.isfinite(sds) & (sds > 0)).all():
-        return np.full_like(own, math.nan)
+        return np.full_like(target, math.nan)
     scaled = above / sds[:, None]
-    shares = np.linalg.lstsq(scaled @ held @ scaled.T, scaled @ held @ own.T, rcond=None)[0]
-    return np.asarray(own - shares.T @ scaled)
+    shares = np.linalg.lstsq(
+        scaled @ covariance @ scaled.T, scaled @ covariance @ target.T, rcond=None
+    )[0]
+    return np.asarray(target - shares.T @ scaled)
 
 
 # Linear constraints on coefficients, as users write them.
@@ -117,10 +119,16 @@ def _marginal(law: CoefficientsLaw, terms: Terms, term: str) -> Floats:
 def read_constraints(terms: Terms, constraints: object) -> tuple[Floats, Floats, list[str]]:
     """Return matrix, right-hand sides and labels of linear constraints."""
     names = list(terms.names)
-    if isinstance(constraints, list) and any(isinstance(one, str) for one in constraints):
-        each = [read_constraints(terms, one) for one in constraints]
-        rows, held, told = zip(*each, strict=True)
-        return np.vstack(rows), np.concatenate(held), [label for own in told for label in own]
+    if isinstance(constraints, list) and any(
+        isinstance(constraint, str) for constraint in constraints
+    ):
+        parsed = [read_constraints(terms, constraint) for constraint in constraints]
+        matrices, right_sides, label_lists = zip(*parsed, strict=True)
+        return (
+            np.vstack(matrices),
+            np.concatenate(right_sides),
+            [label for group in label_lists for label in group],
+        )
     if not isinstance(constraints, str):
         matrix, values = _numbers(constraints)
     elif constraints not in names and (term := terms.named(constraints)) is not None:
@@ -158,14 +166,16 @@ def _label(names: list[str], row: Floats) -> str:
 def _spelt(terms: Terms, constraints: str) -> tuple[Floats, Floats]:
     names = list(terms.names)
     try:
-        read = DesignInfo(names).linear_constraint(constraints)
+        parsed = DesignInfo(names).linear_constraint(constraints)
     except (PatsyError, ValueError) as error:
         raise ArgumentError(
             f"constraints={shorten(repr(constraints))} cannot be read ({type(error).__name__}); "
             f"write 'a = 0' or 'a = b, c = 2' with names of {shorten(str(names), 120)}, "
             f"or one term: {shorten(', '.join(terms.factors), 120)}"
         ) from None
-    return np.asarray(read.coefs, float), np.asarray(read.constants, float)[:, 0] + 0.0  # For -0
+    return np.asarray(parsed.coefs, float), np.asarray(parsed.constants, float)[
+        :, 0
+    ] + 0.0  # For -0
 
 
 def _numbers(constraints: object) -> tuple[Floats, Floats]:
@@ -179,7 +189,7 @@ def _numbers(constraints: object) -> tuple[Floats, Floats]:
     except (TypeError, ValueError):
         raise ArgumentError(
             f"constraints={said(constraints)}: expected text such as 'a = 0', a matrix of numbers "
-            "with one column a coefficient, or that matrix and the values it is held against"
+            "with one column a coefficient, or that matrix and the values to test"
         ) from None
     return matrix, values
 
@@ -193,7 +203,7 @@ class Terms:
 
     design: Design
     names: tuple[str, ...]  # of all coefficients, the intercept first where there is one
-    predictors: int = 1  # that have all of these, one after the other: of several levels several
+    predictors: int = 1  # linear predictors, each with all of these: one a level of a multinomial
 
     @cached_property
     def factors(self) -> dict[str, tuple[str, ...]]:
@@ -214,33 +224,33 @@ class Terms:
         }
 
     def matrix(self, *terms: str) -> Floats:
-        """Return which coefficients terms have, one a row, shape (theirs, coefficients)."""
-        places = [self.names.index(name) for term in terms for name in self.columns[term]]
-        own = np.eye(len(self.names))[places]
-        return np.asarray(np.kron(np.eye(self.predictors), own), dtype=np.float64)
+        """Return selectors of terms' coefficients, one a row, shape (selected, coefficients)."""
+        positions = [self.names.index(name) for term in terms for name in self.columns[term]]
+        selection = np.eye(len(self.names))[positions]
+        return np.asarray(np.kron(np.eye(self.predictors), selection), dtype=np.float64)
 
     def above(self, term: str) -> list[str]:
-        """Return the terms that hold a term: those with all of its factors and more."""
-        own = set(self.factors[term])
-        return [name for name, factors in self.factors.items() if own < set(factors)]
+        """Return the terms that contain a term: those with all of its factors and more."""
+        term_factors = set(self.factors[term])
+        return [name for name, factors in self.factors.items() if term_factors < set(factors)]
 
     def named(self, text: str) -> str | None:
-        """Return the term that a name means, None where it is of none.
+        """Return the term that a name refers to, None without one.
 
-        A term as it is written, its factors in any order; or a variable that one main effect alone
-        is of, as ``sex`` where the formula has ``C(sex)``.
+        Either a term, its factors in any order; or a variable with a single main effect, as ``sex``
+        where the formula has ``C(sex)``.
         """
-        asked = sorted(part.strip() for part in text.split(":"))
+        parts = sorted(part.strip() for part in text.split(":"))
         for term, factors in self.factors.items():
-            if text == term or asked == sorted(factors):
+            if text == term or parts == sorted(factors):
                 return term
-        own = [
+        matches = [
             term
             for term, factors in self.factors.items()
             if len(factors) == 1 and tuple(map(quote, variables_in(factors[0]))) == (text.strip(),)
         ]
-        if len(own) > 1:
+        if len(matches) > 1:
             raise ArgumentError(
-                f"{shorten(text)!r} is in several terms: write one of {shorten(str(own), 120)}"
+                f"{shorten(text)!r} is in several terms: write one of {shorten(str(matches), 120)}"
             )
-        return own[0] if own else None
+        return matches[0] if matches else None

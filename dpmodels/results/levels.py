@@ -22,7 +22,7 @@ from dpmodels.variables import Categorical
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# So many levels make a category.
+# The smallest number of levels of a category.
 FEWEST = 2
 
 
@@ -33,31 +33,31 @@ class LevelsResult(Result):
     Parameters
     ----------
     declared : Codebook
-        The codebook that was given; empty where none was.
+        The given codebook; empty without one.
 
     Notes
     -----
-    :meth:`noise_int` is of the exact counts of these rows, given that the level
-    was released: rare levels are released for their noise, which the interval
-    knows of. Each is by itself, on the exact law of the noise.
+    :meth:`noise_int` covers the exact counts of these rows, conditional on the release of the
+    level: rare levels are released only if their noise is large. Each interval is by itself, from
+    the exact distribution of the noise.
     """
 
     call: DescribedCall
     release: LevelsRelease
     declared: Annotated[Codebook, Codebook.from_dict]
 
-    _no_intervals = "which levels a population has is not told by those of these rows"
+    _no_intervals = "these rows do not identify the levels of a population"
 
     @property
     def names(self) -> tuple[str, ...]:
         """The variables, in the order of the formula."""
-        return tuple(own.measured for own in self.call.tables)
+        return tuple(table.measured for table in self.call.tables)
 
     @cached_property
     def levels(self) -> dict[str, tuple[Level, ...]]:
         """Levels found of each variable, sorted: whole numbers where all of them are, else text."""
         return {
-            name: _typed(own) for name, own in zip(self.names, self.release.levels, strict=True)
+            name: _typed(names) for name, names in zip(self.names, self.release.levels, strict=True)
         }
 
     @property
@@ -65,30 +65,30 @@ class LevelsResult(Result):
         """Noisy numbers of rows, or persons, by variable and level; each above the threshold."""
         keys = [
             (name, level)
-            for name, own in zip(self.names, self.release.levels, strict=True)
-            for level in own
+            for name, levels in zip(self.names, self.release.levels, strict=True)
+            for level in levels
         ]
         index = pd.MultiIndex.from_tuples(keys, names=["variable", "level"])
         return pd.Series(self.release.values / self.unit, index, name="count")
 
     @property
     def unit(self) -> int:
-        """How many of the release's rows one is here: of persons the places they have."""
-        own = self.release.adjacency
-        return own.places if own.counts_persons else 1
+        """Rows of the release per counted unit: for persons, their maximum number of rows."""
+        adjacency = self.release.adjacency
+        return adjacency.places if adjacency.counts_persons else 1
 
     @property
     def codebook(self) -> Codebook:
         """The given codebook with the levels that were found; public from now on.
 
-        A variable with fewer than two is left as it was given, or out.
+        A variable with fewer than two keeps its declaration, or is left out.
         """
-        found = {
-            name: self._category(name, own)
-            for name, own in self.levels.items()
-            if len(own) >= FEWEST
+        variables = {
+            name: self._category(name, levels)
+            for name, levels in self.levels.items()
+            if len(levels) >= FEWEST
         }
-        return self.declared | found
+        return self.declared | variables
 
     def _category(self, name: str, levels: tuple[Level, ...]) -> Categorical:
         before = self.declared.get(name)
@@ -97,7 +97,7 @@ class LevelsResult(Result):
         return Categorical(levels, label="" if before is None else before.label)
 
     def found_with(self, probability: float = 0.95) -> int:
-        """Return the least number of rows with which a level is found with a probability.
+        """Return the smallest number of rows at which a level is found with a probability.
 
         Parameters
         ----------
@@ -107,10 +107,10 @@ class LevelsResult(Result):
         Returns
         -------
         int
-            A public number, which no row has a part in.
+            A public number, which does not depend on the rows.
         """
-        own = share("probability", probability, ", such as 0.95")
-        return math.ceil(found_with(own, self.release.scale, self.release.most) / self.unit)
+        checked = share("probability", probability, ", such as 0.95")
+        return math.ceil(found_with(checked, self.release.scale, self.release.most) / self.unit)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         release = self.release
@@ -123,8 +123,8 @@ class LevelsResult(Result):
         return estimate_table(self, self.counts.index, unit=unit, estimate=self.counts)
 
     def _line(self) -> dict[str, object]:
-        found = {"nlevels": sum(map(len, self.release.levels)), "found_with": self.found_with()}
-        return {"nobs": self.nobs, "nvariables": len(self.names), **found}
+        sizes = {"nlevels": sum(map(len, self.release.levels)), "found_with": self.found_with()}
+        return {"nobs": self.nobs, "nvariables": len(self.names), **sizes}
 
     def plot(
         self, ax: Axes | None = None, variable: str | None = None, *, caption: bool = True
@@ -143,7 +143,7 @@ class LevelsResult(Result):
         Raises
         ------
         ArgumentError
-            If it is none of the variables.
+            If it is not one of the variables.
         NotAvailable
             If no level of it was found.
         """
@@ -151,19 +151,19 @@ class LevelsResult(Result):
 
         name = self.names[0] if variable is None else word("variable", variable, self.names)
         table = self.tidy()
-        own = table[table["variable"] == name]
-        own = own.sort_values("estimate", ascending=False, kind="stable")
+        levels = table[table["variable"] == name]
+        levels = levels.sort_values("estimate", ascending=False, kind="stable")
         return ranked(
-            own["level"].astype(str).tolist(),
-            own["estimate"].to_numpy(),
-            (own["noise_low"].to_numpy(), own["noise_high"].to_numpy()),
+            levels["level"].astype(str).tolist(),
+            levels["estimate"].to_numpy(),
+            (levels["noise_low"].to_numpy(), levels["noise_high"].to_numpy()),
             "rows, noisy; none below the dashed line is released",
             empty="no level was found; see found_with()",
             least=self.release.most,
             title=name,
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     @property

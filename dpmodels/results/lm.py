@@ -42,13 +42,12 @@ class LMResult(Estimated):
 
     Notes
     -----
-    Names are statsmodels', laws normal and χ². Standard errors, tests and
-    :meth:`conf_int` are for the population: they hold sampling, with residuals
-    of equal variance (in proportion to 1/weight with weights) or, after
-    ``vcov="HC"``, of any, or, after ``vcov="cluster"``, with rows of a person as alike as they are,
-    and the privacy noise in X'X and X'y. :meth:`noise_int` is for the non-private estimate on these
-    rows. Both are infinite where a coefficient is not identified; with weights and a private number
-    of rows the latter alone is available, or both after these two.
+    Names are statsmodels', distributions normal and χ². Standard errors, tests and :meth:`conf_int`
+    are for the population: they allow for the privacy noise in X'X and X'y, and for sampling, with
+    residuals of equal variance (in proportion to 1/weight with weights), of any variance after
+    ``vcov="HC"``, or correlated within persons after ``vcov="cluster"``. :meth:`noise_int` is for
+    the non-private estimate on these rows. Both are infinite where a coefficient is not identified;
+    with weights and a private number of rows, :meth:`conf_int` needs one of these two ``vcov``.
     """
 
     call: MomentsCall
@@ -75,21 +74,19 @@ class LMResult(Estimated):
     def params(self) -> pd.Series[float]:
         """Coefficients of the coded columns in their own units.
 
-        Where X'X hardly stands above its noise, a ridge keeps them small; see
-        :attr:`identified`.
+        Where X'X hardly exceeds its noise, a ridge keeps them small; see :attr:`identified`.
         """
         return self._series(self.linear.params, "params")
 
     @property
     def identified(self) -> pd.Series[bool]:
-        """Whether each coefficient's 95 % noise interval has ends.
+        """Whether each coefficient's 95 % noise interval is finite.
 
-        Where it has none, the release says nothing of the coefficient: its
-        own sum of squares, the other terms partialled out, is less than four
-        of its noise sds; or more than a quarter of it, or of its variance, is what
-        is assumed of levels of too few rows, that they are like the others;
-        or, at a :attr:`strength` below a half, of the directions that noise
-        hides, that no slope is longer than 1,000 in scaled units.
+        Where it is infinite, the release does not identify the coefficient: its own sum of squares,
+        the other terms partialled out, is less than four of its noise sds; or more than a quarter
+        of it, or of its variance, rests on the assumption that levels of too few rows are like the
+        others; or, at a :attr:`strength` below a half, on the assumption that no slope exceeds
+        1,000 in scaled units along directions that noise hides.
         """
         return pd.Series(self.linear.identified, index=self._names, name="identified")
 
@@ -110,9 +107,9 @@ class LMResult(Estimated):
     @property
     def bse_sampling(self) -> pd.Series[float]:
         """Standard errors without the privacy noise; infinite where not identified."""
-        both, noise = self.bse.to_numpy(), self.bse_noise.to_numpy()
-        kept = np.where(self.linear.identified, noise, 0.0)
-        return self._bse(np.sqrt(np.maximum(both**2 - kept**2, 0.0)), "bse_sampling")
+        total_sd, noise = self.bse.to_numpy(), self.bse_noise.to_numpy()
+        noise_sd = np.where(self.linear.identified, noise, 0.0)
+        return self._bse(np.sqrt(np.maximum(total_sd**2 - noise_sd**2, 0.0)), "bse_sampling")
 
     def _sds(self, law: LeastSquares) -> Floats:
         return self.linear.errors(law, np.eye(len(self.linear.names)))
@@ -141,11 +138,11 @@ class LMResult(Estimated):
         Raises
         ------
         NotAvailable
-            Where a coefficient is not identified: it has none.
+            If a coefficient is not identified.
         """
         self._require_identified()
-        own, names = self.linear, list(self.linear.names)
-        return pd.DataFrame(own.covariance(own.full_law), index=names, columns=names)
+        fit, names = self.linear, list(self.linear.names)
+        return pd.DataFrame(fit.covariance(fit.full_law), index=names, columns=names)
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         return self._ends(self.linear.full_ends(level))
@@ -154,10 +151,10 @@ class LMResult(Estimated):
         return self._ends(self.linear.noise_ends(level))
 
     @property
-    def _apart(self) -> tuple[str, ...]:
+    def _extra_variables(self) -> tuple[str, ...]:
         return () if self.model.weights is None else (self.model.weights,)
 
-    def _law(self, asked: str) -> Population:
+    def _law(self, method: str) -> Population:
         return Population(self.linear)
 
     @property
@@ -168,8 +165,8 @@ class LMResult(Estimated):
     @property
     def rsquared_adj(self) -> float:
         """`rsquared` less what as many terms explain by chance; nan if lost in noise."""
-        rows = self.nobs - self.model.intercept
-        return 1 - (1 - self.rsquared) * max(rows, 1.0) / self.df_resid
+        n_centred = self.nobs - self.model.intercept
+        return 1 - (1 - self.rsquared) * max(n_centred, 1.0) / self.df_resid
 
     @property
     def scale(self) -> float:
@@ -187,7 +184,7 @@ class LMResult(Estimated):
 
     @property
     def nobs(self) -> float:
-        """Number of rows that take part: complete ones, as released."""
+        """Number of rows used: complete ones, as released."""
         return self.linear.nobs
 
     @property
@@ -202,7 +199,7 @@ class LMResult(Estimated):
 
     @property
     def strength(self) -> float:
-        """How far X'X stands above its noise: 1 over the edge of the noise in units of X'X.
+        """How far X'X exceeds its noise: 1 over the edge of the noise in units of X'X.
 
         Below 2 intervals are searched for, by score inversion over all
         parameters; below 0.5 few coefficients are :attr:`identified`.
@@ -210,21 +207,21 @@ class LMResult(Estimated):
         return self.linear.equations.strength
 
     def _response(self, rows: PublicRows) -> Floats:
-        own = np.ones((int(self.model.intercept), len(rows.outside)))
-        return self._mean(np.vstack([own, rows.coded]))
+        intercepts = np.ones((int(self.model.intercept), len(rows.outside)))
+        return self._mean(np.vstack([intercepts, rows.coded]))
 
     def _mean(self, rows: Floats) -> Floats:
         """Return the expected response of rows, by columns, nan where it is not identified."""
-        told = np.asarray(np.isfinite(rows).all(axis=0))
-        known = np.flatnonzero(told)
-        for own in np.split(known, range(_ROWS, len(known), _ROWS)):
-            told[own] = self.linear.told(rows[:, own].T)
-        if len(known) and not told.any():
+        identified = np.asarray(np.isfinite(rows).all(axis=0))
+        complete = np.flatnonzero(identified)
+        for batch in np.split(complete, range(_ROWS, len(complete), _ROWS)):
+            identified[batch] = self.linear.told(rows[:, batch].T)
+        if len(complete) and not identified.any():
             raise NotAvailable(
-                "predict() is not available: every row needs a coefficient that is not identified "
-                "at this budget; conf_int() says which"
+                "predict() is not available: every row needs a coefficient that is not "
+                "identified at this budget; conf_int() shows which"
             )
-        return np.where(told, self.linear.params @ np.where(told, rows, 0.0), math.nan)
+        return np.where(identified, self.linear.params @ np.where(identified, rows, 0.0), math.nan)
 
     def get_prediction(
         self, newdata: object, level: float = 0.95, *, clip: bool = False
@@ -234,10 +231,9 @@ class LMResult(Estimated):
         Returns
         -------
         DataFrame
-            ``mean, mean_se, mean_ci_lower, mean_ci_upper`` for the
-            population's mean, by the law of :meth:`conf_int`, and
-            ``obs_ci_lower, obs_ci_upper`` for one row, nan after ``vcov="HC"``, as
-            a variance of its own has no estimate, and where the noise in the
+            ``mean, mean_se, mean_ci_lower, mean_ci_upper`` for the population's mean, by the law of
+            :meth:`conf_int`, and ``obs_ci_lower, obs_ci_upper`` for one row, nan after
+            ``vcov="HC"``, since a row's own variance has no estimate, and where the noise in the
             residuals' variance is over half the variance of what is predicted.
 
         Raises
@@ -247,26 +243,25 @@ class LMResult(Estimated):
 
         Notes
         -----
-        ``obs_ci`` takes the row's residual for normal, of the variance all have:
-        for two levels, whole numbers, skewed or heavy-tailed residuals it covers otherwise.
-        It allows for the noise in that variance, and covers more than `level`
-        where that is large.
+        ``obs_ci`` assumes a normal residual with the common variance: coverage differs for two
+        levels, whole numbers, skewed or heavy-tailed residuals. It allows for the noise in that
+        variance, and covers more than `level` where that is large.
         """
-        table, own = super().get_prediction(newdata, level, clip=clip), self.linear
+        table, fit = super().get_prediction(newdata, level, clip=clip), self.linear
         if len(table) and not np.isfinite(table["mean"]).any():
             self._require_identified()
-        value, sd = (math.nan, math.nan) if own.uneven else own.scale
+        value, sd = (math.nan, math.nan) if fit.uneven else fit.scale
         spread = normal_width(table["mean_se"].to_numpy() ** 2 + value, sd, level)
         return table.assign(
             obs_ci_lower=table["mean"] - spread, obs_ci_upper=table["mean"] + spread
         )
 
     def _require_identified(self) -> None:
-        """Refuse what needs a standard error of every coefficient."""
+        """Raise NotAvailable unless every coefficient is identified."""
         if not self.identified.all():
             raise NotAvailable(
                 "cov_params() and get_prediction() are not available: not all coefficients are "
-                "identified at this budget; conf_int() says which"
+                "identified at this budget; conf_int() shows which"
             )
 
     @property
@@ -279,7 +274,7 @@ class LMResult(Estimated):
 
     @property
     def sampled(self) -> bool:
-        """Whether there are standard errors: they take the number of rows, or ``vcov="HC"``."""
+        """Whether there are standard errors: they need the number of rows, or ``vcov="HC"``."""
         return self.linear.sampled
 
     def ridge_path(self, lambdas: Sequence[float] | None = None) -> PathResult:
@@ -287,7 +282,7 @@ class LMResult(Estimated):
         return path(self.linear, "ridge", lambdas)
 
     def lasso_path(self, lambdas: Sequence[float] | None = None) -> PathResult:
-        """Return coefficients by lasso penalty: of what was released, free.
+        """Return coefficients by lasso penalty, at no privacy cost.
 
         Parameters
         ----------
@@ -297,7 +292,7 @@ class LMResult(Estimated):
         Raises
         ------
         ArgumentError, NotAvailable
-            If they are no such numbers; if there is no slope.
+            If they are not such numbers; if there is no slope.
         """
         return path(self.linear, "lasso", lambdas)
 
@@ -344,7 +339,7 @@ class LMResult(Estimated):
         standardize: Literal["range", "sd"] | None = "range",
         caption: bool = True,
     ) -> Axes:
-        """Draw the coefficients, without the constant: words are those of :func:`dp.coefplot`."""
+        """Draw the coefficients, without the constant: parameters as in :func:`dp.coefplot`."""
         from dpmodels.results.coefficient_plot import coefplot
 
         return coefplot(self, standardize=standardize, level=level, ax=ax, caption=caption)

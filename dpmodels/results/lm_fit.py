@@ -30,12 +30,10 @@ from dpmodels.results.call import INTERCEPT, MomentsCall
 from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
 
-# How columns are called in tables.
-
 
 @dataclass(frozen=True)
 class LinearModel:
-    """What is asked of the moments besides their columns, of which the last is the response."""
+    """Options of a regression on moments, whose last column is the response."""
 
     intercept: bool
     weights: str | None = None
@@ -61,7 +59,7 @@ class LinearFit:
 
     @cached_property
     def equations(self) -> NormalEquations:
-        """The equations as released, with noise of known law, held to what is public of columns."""
+        """The equations as released, with their noise, subject to public facts of the columns."""
         release, call = self.release, self.call
         return released_equations(
             release,
@@ -77,7 +75,7 @@ class LinearFit:
 
     @cached_property
     def solved(self) -> NormalEquations:
-        """The equations with what the mechanism put on the moments, if anything."""
+        """The equations with what the mechanism added to the moments, if anything."""
         return solved(self.equations, self.release, self.call.row_norm)
 
     @cached_property
@@ -104,7 +102,7 @@ class LinearFit:
 
     @property
     def unit(self) -> float:
-        """What the equations' response is 1 of."""
+        """The unit of the equations' response."""
         return float(self.call.divisor[-1] / self._even[-1, -1])
 
     @property
@@ -115,11 +113,11 @@ class LinearFit:
 
     @property
     def nobs(self) -> float:
-        """Rows that take part: complete ones as released, or with weights the public number."""
-        most = math.inf if self.release.rows is None else float(self.release.rows)
+        """Rows used: complete ones as released, or with weights the public number."""
+        n_public = math.inf if self.release.rows is None else float(self.release.rows)
         if self.model.weights is not None:
-            return most if math.isfinite(most) else math.nan
-        return max(min(self.release.count, most), 1.0)
+            return n_public if math.isfinite(n_public) else math.nan
+        return max(min(self.release.count, n_public), 1.0)
 
     @property
     def freedom(self) -> float:
@@ -129,13 +127,13 @@ class LinearFit:
     @cached_property
     def noise_law(self) -> LeastSquares:
         """The law about the non-private estimate on these rows."""
-        return LeastSquares(self._asked)
+        return LeastSquares(self._law_equations)
 
     @property
     def sampled(self) -> bool:
-        """Whether the covariance of sampling is known: by the number of rows, or as it was bought.
+        """Whether the sampling covariance is known, from the number of rows or as bought.
 
-        The variance of all residuals takes the number of rows.
+        A common variance of the residuals needs the number of rows.
         """
         return self.release.meat is not None or not math.isnan(self.freedom)
 
@@ -155,19 +153,20 @@ class LinearFit:
             )
         effect = self.release.adjacency.design_effect
         if self.release.meat is None:
-            return LeastSquares(self._asked, self.freedom / effect)
-        few = 1.0 if math.isnan(self.freedom) else self.nobs / self.freedom
-        own = self.equations
-        squares = filling(self.release.meat, own.noise_in_score(self.theta) + own.pull)
-        # Squares of persons' scores have in them how alike their rows are.
-        few *= effect if self.release.meat.person is None else 1
-        return LeastSquares(self._asked, 1.0, few * squares)
+            return LeastSquares(self._law_equations, self.freedom / effect)
+        correction = 1.0 if math.isnan(self.freedom) else self.nobs / self.freedom
+        equations = self.equations
+        squares = filling(self.release.meat, equations.noise_in_score(self.theta) + equations.pull)
+        # Squares of persons' scores include the correlation of their rows.
+        correction *= effect if self.release.meat.person is None else 1
+        return LeastSquares(self._law_equations, 1.0, correction * squares)
 
     @property
-    def _asked(self) -> NormalEquations:
-        """The equations that laws are of: where noise hides a direction, with that held."""
-        own = self.equations
-        return own if own.near_zero or own.strength >= WEAK else own.held
+    def _law_equations(self) -> NormalEquations:
+        """The equations for inference, with directions that noise hides restricted."""
+        equations = self.equations
+        clear = equations.near_zero or equations.strength >= WEAK
+        return equations if clear else equations.held
 
     def covariance(self, law: LeastSquares) -> Floats:
         """Return the delta form in own units, shape (parameters, parameters)."""
@@ -191,31 +190,30 @@ class LinearFit:
 
     def noise_ends(self, level: float) -> Floats:
         """Return the noise interval of each parameter, shape (parameters, 2)."""
-        if ("noise", level) not in self._found:
+        if ("noise", level) not in self._interval_cache:
             ones = np.eye(len(self.names))
-            self._found["noise", level] = self.intervals(self.noise_law, ones, level)
-        return self._found["noise", level]
+            self._interval_cache["noise", level] = self.intervals(self.noise_law, ones, level)
+        return self._interval_cache["noise", level]
 
     def full_ends(self, level: float) -> Floats:
         """Return the confidence interval of each parameter, shape (parameters, 2).
 
-        What noise alone leaves open sampling leaves open too: it holds the
-        noise interval.
+        It contains the noise interval, and is infinite where that is.
         """
         law = self.full_law
-        if ("full", level) not in self._found:
-            own = self.noise_ends(level)
-            known = np.isfinite(own).all(axis=1)
-            ends = own.copy()
-            more = self.intervals(law, np.eye(len(own))[known], level)
-            ends[known, 0] = np.minimum(more[:, 0], own[known, 0])
-            ends[known, 1] = np.maximum(more[:, 1], own[known, 1])
-            self._found["full", level] = ends
-        return self._found["full", level]
+        if ("full", level) not in self._interval_cache:
+            noise_interval = self.noise_ends(level)
+            is_finite = np.isfinite(noise_interval).all(axis=1)
+            ends = noise_interval.copy()
+            full_interval = self.intervals(law, np.eye(len(noise_interval))[is_finite], level)
+            ends[is_finite, 0] = np.minimum(full_interval[:, 0], noise_interval[is_finite, 0])
+            ends[is_finite, 1] = np.maximum(full_interval[:, 1], noise_interval[is_finite, 1])
+            self._interval_cache["full", level] = ends
+        return self._interval_cache["full", level]
 
     @cached_property
-    def _found(self) -> dict[tuple[str, float], Floats]:
-        """Ends of intervals, that are searched for once."""
+    def _interval_cache(self) -> dict[tuple[str, float], Floats]:
+        """Cache of the ends of intervals."""
         return {}
 
     def roots(self, law: LeastSquares, directions: Floats, values: Floats) -> Floats:
@@ -224,8 +222,8 @@ class LinearFit:
         nan where a combination is not identified.
         """
         matrix, shift = self.to_units
-        held = values - directions @ shift
-        return law.roots(directions @ matrix, held, self.told(directions))
+        targets = values - directions @ shift
+        return law.roots(directions @ matrix, targets, self.told(directions))
 
     def errors(self, law: LeastSquares, directions: Floats) -> Floats:
         """Return standard errors of combinations; infinite where they are not identified.
@@ -235,17 +233,19 @@ class LinearFit:
         if law.clear:
             return np.where(self.told(directions), self.sds(law, directions), math.inf)
         low, high = self.intervals(law, directions, 0.95).T
-        known = np.isfinite(low)
-        return np.where(known, (high - np.where(known, low, 0.0)) / 2 / ndtri(0.975), math.inf)
+        is_finite = np.isfinite(low)
+        return np.where(
+            is_finite, (high - np.where(is_finite, low, 0.0)) / 2 / ndtri(0.975), math.inf
+        )
 
     def distance(self, law: LeastSquares, conditions: Floats, values: Floats) -> float:
-        """Return how far ``conditions · params = values`` is from the data, to hold against χ²."""
+        """Return how far ``conditions · params = values`` is from the data, to compare with χ²."""
         matrix, shift = self.to_units
         return law.distance_to(conditions @ matrix, values - conditions @ shift)
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
-        """Which parameters have a noise interval of 95 % with ends, shape (parameters,)."""
+        """Which parameters have a finite 95 % noise interval, shape (parameters,)."""
         return np.asarray(np.isfinite(self.noise_ends(0.95)).all(axis=1))
 
     def slopes_test(self) -> tuple[float, float, float]:
@@ -253,17 +253,17 @@ class LinearFit:
 
         nan where there are none, or no residuals' variance.
         """
-        known = np.flatnonzero(self.identified[self.model.intercept :]) + self.model.intercept
-        slopes = len(known)
-        if not slopes or not self.sampled:
-            return math.nan, float(slopes), math.nan
-        conditions = np.eye(len(self.names))[known]
-        statistic = max(self.distance(self.full_law, conditions, np.zeros(slopes)), 0.0)
-        return statistic, float(slopes), float(chdtrc(slopes, statistic))
+        identified = np.flatnonzero(self.identified[self.model.intercept :]) + self.model.intercept
+        n_slopes = len(identified)
+        if not n_slopes or not self.sampled:
+            return math.nan, float(n_slopes), math.nan
+        conditions = np.eye(len(self.names))[identified]
+        statistic = max(self.distance(self.full_law, conditions, np.zeros(n_slopes)), 0.0)
+        return statistic, float(n_slopes), float(chdtrc(n_slopes, statistic))
 
     @property
     def _heaviest(self) -> float:
-        """The weight that rows of full length have: they are weighted by shares of it."""
+        """The largest declared weight: rows are weighted by fractions of it."""
         if self.model.weights is None:
             return 1.0
         declared = self.call.codebook[self.model.weights]
@@ -289,16 +289,16 @@ class LinearFit:
         slopes = self.identified[self.model.intercept :]
         if len(slopes) and not slopes.any():
             return math.nan, math.nan
-        own, g = self.equations, self.equations.residual(self.theta)
-        whole = own.response.copy()
+        equations, g = self.equations, self.equations.residual(self.theta)
+        response = equations.response.copy()
         if self.model.intercept:
-            whole[0] -= (own.moments[0] @ whole) / max(own.moments[0, 0], 1.0)
-        left, form = np.outer(g, g), np.outer(whole, whole)
-        total, rest = float((own.moments * form).sum()), own.squares_left(self.theta)[0]
-        if total <= TOLD * own.form_sd(form):
+            response[0] -= (equations.moments[0] @ response) / max(equations.moments[0, 0], 1.0)
+        residual_form, form = np.outer(g, g), np.outer(response, response)
+        total, rest = float((equations.moments * form).sum()), equations.squares_left(self.theta)[0]
+        if total <= TOLD * equations.form_sd(form):
             return math.nan, math.nan
         value = min(max(1 - rest / total, 0.0), 1.0)
-        sd = own.form_sd(left - (1 - value) * form) / total
+        sd = equations.form_sd(residual_form - (1 - value) * form) / total
         return (value, sd) if TOLD * sd < 1 else (math.nan, math.nan)
 
 
@@ -339,30 +339,30 @@ class Population:
         return self.fit.roots(self.fit.full_law, directions, values)
 
     def distance(self, conditions: Floats, values: Floats) -> float:
-        """Return how far conditions are, to hold against χ²."""
+        """Return how far conditions are, to compare with χ²."""
         return self.fit.distance(self.fit.full_law, conditions, values)
 
 
-# What the formula of a regression makes public of the products of its columns.
+# Public identities of the products of a regression's columns.
 
 
 def layout(call: MomentsCall, weights: str | None) -> Layout | None:
-    """Read off a formula what is public of the products of its columns; None where nothing is.
+    """Return what a formula makes public of the products of its columns; None if nothing.
 
-    Rows that were shortened keep to none of it.
+    Shortened rows do not satisfy it.
     """
     if call.row_norm < call.worst_case:
         return None
-    apart = () if weights is None else (weights,)
-    own = cells(two_sided(call.formula, call.codebook, apart=apart).joint.blocks)
-    if not (own.levels[:-1] != NONE).any():
+    extra = () if weights is None else (weights,)
+    pattern = cells(two_sided(call.formula, call.codebook, apart=extra).joint.blocks)
+    if not (pattern.levels[:-1] != NONE).any():
         return None
-    left, right = np.triu_indices(len(own.factor))
-    functions = np.empty((len(own.factor),) * 2, dtype=np.int_)
-    functions[left, right] = functions[right, left] = own.products(left, right)
+    left, right = np.triu_indices(len(pattern.factor))
+    functions = np.empty((len(pattern.factor),) * 2, dtype=np.int_)
+    functions[left, right] = functions[right, left] = pattern.products(left, right)
     unit = np.concatenate([[1.0], call.divisor])
     identities = Identities(
-        functions, own.factor / unit, np.concatenate([[0.0], call.origin / call.divisor])
+        functions, pattern.factor / unit, np.concatenate([[0.0], call.origin / call.divisor])
     )
     low, high = (np.concatenate([[1.0], end]) for end in call.box)
-    return Layout(identities, own.levels, own.numbers, own.sizes, (low, high))
+    return Layout(identities, pattern.levels, pattern.numbers, pattern.sizes, (low, high))

@@ -25,7 +25,7 @@ from dpmodels.results.base import Tabulated, caption_of, checked_level, reading_
 from dpmodels.results.call import TableCall
 from dpmodels.results.described import interval_frame
 from dpmodels.results.estimate_table import EstimateTable, count_table
-from dpmodels.results.held_margins import HeldMargins
+from dpmodels.results.released_margins import ReleasedMargins
 from dpmodels.typing import Floats, Integers
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ class Margin(Tabulated):
 
     Parameters
     ----------
-    fit : HeldMargins
+    fit : ReleasedMargins
         The release it is of.
     term : tuple of int
-        Its variables, as places in those of the release.
+        Its variables, as positions in those of the release.
     """
 
-    fit: HeldMargins
+    fit: ReleasedMargins
     term: Term
 
     @cached_property
@@ -74,13 +74,13 @@ class Margin(Tabulated):
 
     @property
     def _whole(self) -> Integers:
-        own: Integers = self.fit.whole(self.term)
-        return own
+        counts: Integers = self.fit.whole(self.term)
+        return counts
 
     @cached_property
     def _unbiased(self) -> Floats:
-        own: Floats = self._declared(self.fit.unbiased(self.term))
-        return own
+        values: Floats = self._declared(self.fit.unbiased(self.term))
+        return values
 
     @property
     def counts(self) -> xr.DataArray:
@@ -132,17 +132,17 @@ class Margin(Tabulated):
         ArgumentError
             If one is not a variable of the margin.
         """
-        own, kept = self.counts, self._own(within)
-        total = own.sum([one for one in self.factors if one not in kept])
-        return (own / total.where(total > 0)).rename("proportion")
+        counts, conditions = self.counts, self._require_factors(within)
+        total = counts.sum([name for name in self.factors if name not in conditions])
+        return (counts / total.where(total > 0)).rename("proportion")
 
-    def _own(self, names: str | Iterable[str]) -> tuple[str, ...]:
-        kept = (names,) if isinstance(names, str) else tuple(names)
-        for one in kept:
-            if one not in self.factors:
-                known = ", ".join(map(repr, self.factors))
-                raise ArgumentError(f"factor {said(one)} is not in the table; it has {known}")
-        return kept
+    def _require_factors(self, names: str | Iterable[str]) -> tuple[str, ...]:
+        factors = (names,) if isinstance(names, str) else tuple(names)
+        for name in factors:
+            if name not in self.factors:
+                declared = ", ".join(map(repr, self.factors))
+                raise ArgumentError(f"factor {said(name)} is not in the table; it has {declared}")
+        return factors
 
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals of the counts of these rows: privacy noise only.
@@ -152,8 +152,10 @@ class Margin(Tabulated):
         level : float
             Coverage, in (0, 1), of each interval by itself.
         """
-        own, counts = checked_level(level), self._unbiased.ravel()
-        return interval_frame(self.facts, self.fit.noise.count_interval(self.term, counts, own))
+        coverage, counts = checked_level(level), self._unbiased.ravel()
+        return interval_frame(
+            self.facts, self.fit.noise.count_interval(self.term, counts, coverage)
+        )
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals of the population's shares of the complete rows: noise and sampling.
@@ -169,17 +171,17 @@ class Margin(Tabulated):
         return interval_frame(self.facts, ends)
 
     def drawn(self, first: Term = ()) -> tuple[Floats, Floats]:
-        """Return what the noise of the cells is made of, some variables before the others.
+        """Return independent parts of the noise of the cells, some variables before the others.
 
-        In units of rows that sampling takes for one, as `MarginNoise.drawn` tells.
+        In units of effective rows, as `MarginNoise.drawn` does.
         """
         noise = self.fit.noise.divided(self.fit.effect)
-        drawn, heavier = noise.drawn(self.term, [np.arange(size) for size in self.facts.shape])
+        columns, cumulants = noise.drawn(self.term, [np.arange(size) for size in self.facts.shape])
         cells = np.arange(self.facts.cells).reshape(self.facts.shape)
-        return drawn[np.moveaxis(cells, first, range(len(first))).ravel()], heavier
+        return columns[np.moveaxis(cells, first, range(len(first))).ravel()], cumulants
 
     def chi2_test(self, given: str | Iterable[str] = ()) -> Independence:
-        """Test whether the variables are independent, with the noise counted in.
+        """Test whether the variables are independent, allowing for the noise.
 
         Parameters
         ----------
@@ -191,22 +193,23 @@ class Margin(Tabulated):
         ArgumentError
             If fewer than two variables are left, or one is not of this margin.
         """
-        behind = self._own(given)
-        axes = tuple(self.factors.index(one) for one in behind)
-        left = [size for axis, size in enumerate(self.facts.shape) if axis not in axes]
-        if len(left) < 2:
+        conditions = self._require_factors(given)
+        axes = tuple(self.factors.index(name) for name in conditions)
+        sizes = [size for axis, size in enumerate(self.facts.shape) if axis not in axes]
+        if len(sizes) < 2:
             raise ArgumentError(
-                f"independence is about two variables or more, and margin {self.name!r} leaves "
-                f"{len(left)} of them: write chi2_test('a', 'b'), or chi2_test('a', 'b', given='c')"
+                f"a test of independence needs two variables or more, and margin {self.name!r} "
+                f"leaves {len(sizes)}: write chi2_test('a', 'b'), or chi2_test('a', 'b', "
+                "given='c')"
             )
         effect = self.fit.effect
-        strata = np.moveaxis(self._unbiased / effect, axes, range(len(axes))).reshape(-1, *left)
+        strata = np.moveaxis(self._unbiased / effect, axes, range(len(axes))).reshape(-1, *sizes)
         if strata.size > MOST_CELLS:
-            return untold(len(strata) * degrees(tuple(left)), MANY)
+            return untold(len(strata) * degrees(tuple(sizes)), MANY)
         return independence_within(strata, *self.drawn(axes))
 
     @property
-    def _source(self) -> HeldMargins:
+    def _source(self) -> ReleasedMargins:
         return self.fit
 
     def _estimates(self) -> EstimateTable:

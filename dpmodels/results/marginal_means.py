@@ -25,7 +25,7 @@ from dpmodels.typing import Floats
 from dpmodels.variables import Categorical, Numeric
 
 # A choice: regressors of a grid that fit in memory.
-MOST = 20_000_000
+MAX_REGRESSORS = 20_000_000
 
 
 class Grid(NamedTuple):
@@ -33,22 +33,22 @@ class Grid(NamedTuple):
 
     keys: pd.DataFrame  # one row a combination
     rows: Floats  # its regressors, shape (combinations, coefficients)
-    held: dict[str, str]  # at what values numbers are held
+    fixed: dict[str, str]  # the values that numbers are fixed at
     averaged: tuple[str, ...]  # factors that are averaged over
 
 
 def grid(model: Fitted, factors: str | Sequence[str], at: Mapping[str, object] | None) -> Grid:
     """Lay out the combinations of the levels of factors."""
     design = model.coder.design
-    asked = variables_named(design, factors)
-    given = _given(model, at)
-    values = {name: given.get(name) or _usual(model, name) for name in design.variables}
-    _require_values(design, asked, given)
-    order = [*asked, *(name for name in design.variables if name not in asked)]
+    names = variables_named(design, factors)
+    at_values = _at_values(model, at)
+    values = {name: at_values.get(name) or _usual(model, name) for name in design.variables}
+    _require_values(design, names, at_values)
+    order = [*names, *(name for name in design.variables if name not in names)]
     shape = [len(values[name]) for name in order]
-    if math.prod(shape) * len(model.terms.names) > MOST:
+    if math.prod(shape) * len(model.terms.names) > MAX_REGRESSORS:
         raise ArgumentError(
-            f"{math.prod(shape):,} combinations of levels are too many: hold some at one, as "
+            f"{math.prod(shape):,} combinations of levels are too many: fix some at one, as "
             f"at={{{order[-1]!r}: ...}}"
         )
     places = np.indices(shape).reshape(len(order), -1)
@@ -56,28 +56,30 @@ def grid(model: Fitted, factors: str | Sequence[str], at: Mapping[str, object] |
         name: np.array(list(values[name].values()))[place]
         for name, place in zip(order, places, strict=True)
     }
-    cells = math.prod(shape[: len(asked)])
+    cells = math.prod(shape[: len(names)])
     rows = model.rows(columns).reshape(cells, -1, len(model.terms.names)).mean(axis=1)
     first = places[:, :: places.shape[1] // cells]
     keys = {
-        name: [list(values[name])[one] for one in place]
-        for name, place in zip(asked, first, strict=False)
+        name: [list(values[name])[i] for i in place]
+        for name, place in zip(names, first, strict=False)
     }
-    others = order[len(asked) :]
-    held = {quote(name): str(*values[name]) for name in others if len(values[name]) == 1}
-    averaged = tuple(quote(name) for name in others if len(values[name]) > 1)
-    return Grid(pd.DataFrame(keys), rows, held, averaged)
+    rest = order[len(names) :]
+    fixed = {quote(name): str(*values[name]) for name in rest if len(values[name]) == 1}
+    averaged = tuple(quote(name) for name in rest if len(values[name]) > 1)
+    return Grid(pd.DataFrame(keys), rows, fixed, averaged)
 
 
-def _require_values(design: Design, factors: Sequence[str], given: Mapping[str, object]) -> None:
+def _require_values(
+    design: Design, factors: Sequence[str], at_values: Mapping[str, object]
+) -> None:
     """Refuse numbers for which no values are given."""
     for name in factors:
-        if name not in given and levels_of(design, name) is None:
+        if name not in at_values and levels_of(design, name) is None:
             ends = ", ".join(
                 _said(design.codebook[name], end) for end in bounds(design.codebook, name)
             )
             raise ArgumentError(
-                f"{name!r} is a number: say at which values, as at={{{name!r}: [{ends}]}}"
+                f"{name!r} is a number: give its values, as at={{{name!r}: [{ends}]}}"
             )
 
 
@@ -92,31 +94,31 @@ def _usual(model: Fitted, name: str) -> dict[object, float]:
 
 
 def _said(variable: object, value: float) -> str:
-    """Return a number, or a day in quotes, as it is typed."""
+    """Return a number, or a day in quotes, as users write it."""
     return repr(text_of_day(value)) if isinstance(variable, Date) else f"{value:g}"
 
 
-def _given(model: Fitted, at: Mapping[str, object] | None) -> dict[str, dict[object, float]]:
-    """Read the values that a user holds variables at."""
+def _at_values(model: Fitted, at: Mapping[str, object] | None) -> dict[str, dict[object, float]]:
+    """Return the values that a user fixes variables at."""
     if at is not None and not isinstance(at, Mapping):
         raise ArgumentError(f"at={said(at)}: expected a mapping such as at={{'age': 40}}")
-    design, found = model.coder.design, {}
+    design, at_values = model.coder.design, {}
     for name, value in (at or {}).items():
-        (own,) = variables_named(design, [name])
+        (variable,) = variables_named(design, [name])
         arrays = np.ndarray | np.generic | pd.Series
         plain: Any = value.tolist() if isinstance(value, arrays) else value
         several = isinstance(plain, Sequence) and not isinstance(plain, str)
-        listed = list(plain) if several else [plain]
-        others = {other: [None] * len(listed) for other in design.variables}
-        codes = model.coder.read({**others, own: listed})[own]
-        low, high = bounds(design.codebook, own)
-        if not len(listed) or not ((codes >= low) & (codes <= high)).all():
+        values = list(plain) if several else [plain]
+        blanks = {column: [None] * len(values) for column in design.variables}
+        codes = model.coder.read({**blanks, variable: values})[variable]
+        low, high = bounds(design.codebook, variable)
+        if not len(values) or not ((codes >= low) & (codes <= high)).all():
             raise ArgumentError(
-                f"at={{{own!r}: {shorten(said(value))}}}: expected values within the codebook, "
-                f"{design.codebook[own].describe()}"
+                f"at={{{variable!r}: {shorten(said(value))}}}: expected values within the "
+                f"codebook, {design.codebook[variable].describe()}"
             )
-        found[own] = dict(zip(listed, codes.tolist(), strict=True))
-    return found
+        at_values[variable] = dict(zip(values, codes.tolist(), strict=True))
+    return at_values
 
 
 def contrasts(
@@ -127,8 +129,8 @@ def contrasts(
     First less second, or over it; p-values and intervals are adjusted for the number of pairs.
     """
     first, second = np.triu_indices(len(cells.rows), 1)
-    ways = cells.rows[first] - cells.rows[second]
-    columns = tested(model.law, ways, ways @ model.law.params, level, adjust)
+    differences = cells.rows[first] - cells.rows[second]
+    columns = tested(model.law, differences, differences @ model.law.params, level, adjust)
     labels = [", ".join(map(str, line)) for line in cells.keys.to_numpy().tolist()]
     sign = "/" if ratio else "-"
     pairs = [f"{labels[i]} {sign} {labels[j]}" for i, j in zip(first, second, strict=True)]
@@ -137,25 +139,23 @@ def contrasts(
 
 
 def grid_notes(cells: Grid, link: Link) -> tuple[str, ...]:
-    """Say at what the rest is held."""
-    held = ", ".join(f"{name} = {value}" for name, value in cells.held.items())
-    rest = [f"Held at: {held}." if held else ""]
+    """Return notes on variables that are fixed or averaged."""
+    fixed = ", ".join(f"{name} = {value}" for name, value in cells.fixed.items())
+    lines = [f"Held at: {fixed}." if fixed else ""]
     if cells.averaged:
-        rest.append(f"Averaged with equal weights over: {', '.join(cells.averaged)}.")
-    first = " ".join(filter(None, rest))
-    scale = (
-        f"Means are of the {link.name}, brought to the scale of the response with their intervals."
-    )
+        lines.append(f"Averaged with equal weights over: {', '.join(cells.averaged)}.")
+    first = " ".join(filter(None, lines))
+    scale = f"Means and intervals of the {link.name} are transformed to the scale of the response."
     return tuple(filter(None, (first, scale if link.ratio else "")))
 
 
 # Average effects of variables on the expected response of public rows.
 
-# Of a number's range: half the step of a difference quotient, between rounding and bending.
+# Half the step of a difference quotient over a number's range: between rounding and curvature.
 STEP = 1e-5
 NO_ROWS = (
-    "effects are averages over rows, and a fit keeps none: write margins(newdata) with public "
-    "ones, or emmeans() and contrasts() for an even grid of levels"
+    "effects are averages over rows, and a fit does not keep any: write margins(newdata) with "
+    "public ones, or emmeans() and contrasts() for an even grid of levels"
 )
 
 
@@ -171,28 +171,28 @@ class Effect(NamedTuple):
 def margins(model: Fitted, columns: Columns, variables: list[str], level: float) -> pd.DataFrame:
     """Return one row an effect: average of rows, tests and intervals by the delta method.
 
-    An interval is as long as, and as lopsided as, that of the combination of coefficients which the
-    effect is to first order.
+    An interval has the length and asymmetry of that of the effect's first-order combination of
+    coefficients.
     """
     columns = _complete(model, columns)
-    found = [effect for name in variables for effect in _effects(model, columns, name)]
-    slopes = np.array([effect.slope for effect in found])
-    values = np.array([effect.estimate for effect in found])
-    named = {
-        "term": [effect.term for effect in found],
-        "contrast": [effect.contrast for effect in found],
+    effects = [effect for name in variables for effect in _effects(model, columns, name)]
+    slopes = np.array([effect.slope for effect in effects])
+    values = np.array([effect.estimate for effect in effects])
+    labels = {
+        "term": [effect.term for effect in effects],
+        "contrast": [effect.contrast for effect in effects],
     }
-    return pd.DataFrame({**named, **tested(model.law, slopes, values, level, "none")})
+    return pd.DataFrame({**labels, **tested(model.law, slopes, values, level, "none")})
 
 
 def _complete(model: Fitted, columns: Columns) -> Columns:
-    """Keep rows that are complete and inside; there has to be one."""
-    known = np.isfinite(model.coder.coded(columns)).all(axis=0)
-    if not known.any():
+    """Keep rows that are complete and inside; ArgumentError without any."""
+    complete = np.isfinite(model.coder.coded(columns)).all(axis=0)
+    if not complete.any():
         raise ArgumentError(
             "newdata= has no complete row within the codebook's bounds and levels to average over"
         )
-    return {name: own[known] for name, own in columns.items()}
+    return {name: values[complete] for name, values in columns.items()}
 
 
 def _effects(model: Fitted, columns: Columns, name: str) -> Iterator[Effect]:
@@ -201,10 +201,10 @@ def _effects(model: Fitted, columns: Columns, name: str) -> Iterator[Effect]:
     if levels is None:
         yield Effect(quote(name), "dY/dX", *_rate(model, columns, name))
         return
-    (first, code), *others = levels.items()
+    (first, code), *rest = levels.items()
     base, slope = _mean(model, columns, name, code)
-    for level, own in others:
-        mean, towards = _mean(model, columns, name, own)
+    for level, level_code in rest:
+        mean, towards = _mean(model, columns, name, level_code)
         yield Effect(quote(name), f"{level} - {first}", mean - base, towards - slope)
 
 
@@ -236,7 +236,7 @@ def _rate(model: Fitted, columns: Columns, name: str) -> tuple[float, Floats]:
 
 
 def levels_of(design: Design, name: str) -> dict[object, float] | None:
-    """Return the levels of a variable with what stands for each in a column, None of a number.
+    """Return the levels of a variable with their codes in a column, None for a number.
 
     Whole numbers that enter as ``C(x)`` alone have levels.
     """
@@ -244,8 +244,8 @@ def levels_of(design: Design, name: str) -> dict[object, float] | None:
     if isinstance(declared, Categorical):
         return {level: float(code) for code, level in enumerate(declared.shown_levels)}
     factors = _factors(design, name)
-    written = [own for code, own in factors.items() if code.startswith("C(")]
-    levels = [own for own in written if _are_whole(own)]
+    category_factors = [factor for code, factor in factors.items() if code.startswith("C(")]
+    levels = [factor for factor in category_factors if _are_whole(factor)]
     if not isinstance(declared, Numeric) or len(levels) < len(factors):
         return None
     return {level: float(level) for level in levels[0].levels}
@@ -259,12 +259,10 @@ def in_steps(design: Design, name: str) -> bool:
 
 
 def _factors(design: Design, name: str) -> dict[str, Any]:
-    """Return the factors that a variable is in, by how they are written."""
-    written = dict.fromkeys(code for block in design.blocks for code in block.term)
+    """Return the factors that a variable is in, by their code."""
+    codes = dict.fromkeys(code for block in design.blocks for code in block.term)
     return {
-        code: compile_factor(code, design.codebook)
-        for code in written
-        if name in variables_in(code)
+        code: compile_factor(code, design.codebook) for code in codes if name in variables_in(code)
     }
 
 
@@ -274,14 +272,14 @@ def _are_whole(factor: Category) -> bool:
 
 
 def variables_named(design: Design, names: str | Sequence[str]) -> list[str]:
-    """Return the variables that names mean: their own, those of a factor, or of ``a:b``."""
+    """Return the variables that names refer to: by name, in a factor, or in ``a:b``."""
     if not isinstance(names, str | Sequence):
         raise ArgumentError(f"{said(names)}: expected names of variables, such as 'sex'")
     parts = _parts(design, names) if isinstance(names, str) else list(names)
-    found = [_variable(design, part) for part in parts]
-    if not found or len(set(found)) < len(found):
+    variables = [_variable(design, part) for part in parts]
+    if not variables or len(set(variables)) < len(variables):
         raise ArgumentError(f"{said(names)}: expected each variable once, such as 'sex'")
-    return found
+    return variables
 
 
 def _parts(design: Design, names: str) -> list[str]:
@@ -289,27 +287,27 @@ def _parts(design: Design, names: str) -> list[str]:
 
 
 def _variable(design: Design, part: object) -> str:
-    known = {quote(name): name for name in design.variables} | {
+    by_text = {quote(name): name for name in design.variables} | {
         name: name for name in design.variables
     }
     text = part if isinstance(part, str) else ""
-    text = text if text in known else text.strip()
-    if text in known:
-        return known[text]
+    text = text if text in by_text else text.strip()
+    if text in by_text:
+        return by_text[text]
     try:
-        read = variables_in(text)
+        used = variables_in(text)
     except FormulaError:
-        read = ()
-    written = {code for block in design.blocks for code in block.term}
-    if text in written and len(read) == 1:
-        return read[0]
+        used = ()
+    codes = {code for block in design.blocks for code in block.term}
+    if text in codes and len(used) == 1:
+        return used[0]
     raise ArgumentError(
-        f"{said(part)} is no variable of the terms: write one of "
+        f"{said(part)} is not a variable of the terms: write one of "
         f"{shorten(', '.join(design.variables), 120)}"
     )
 
 
-# A fitted model as what follows from it takes it: a law, a link, terms, and how rows are coded.
+# A fitted model for post-processing: a law, a link, terms, and the coding of rows.
 
 
 class Fitted(NamedTuple):
@@ -325,6 +323,6 @@ class Fitted(NamedTuple):
         return self.regressors(self.coder.coded(columns))
 
     def regressors(self, coded: Floats) -> Floats:
-        """Put the intercept before coded columns, shape (columns, rows), and turn them."""
-        own = len(self.terms.names) - len(coded)
-        return np.vstack([np.ones((own, coded.shape[1])), coded]).T
+        """Put the intercept before coded columns, shape (columns, rows), and transpose them."""
+        n_intercepts = len(self.terms.names) - len(coded)
+        return np.vstack([np.ones((n_intercepts, coded.shape[1])), coded]).T

@@ -34,8 +34,8 @@ from dpmodels.results.base import (
 )
 from dpmodels.results.call import INTERCEPT, DescribedCall
 from dpmodels.results.estimate_table import EstimateTable, counted_as, estimate_table, joined_ends
-from dpmodels.results.held_margins import HeldMargins
 from dpmodels.results.margin import Margin
+from dpmodels.results.released_margins import ReleasedMargins
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -45,36 +45,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class MarginsResult(Result):
-    """Private margins that agree: released values and public facts only.
+    """Consistent private margins: released values and public facts only.
 
     Notes
     -----
-    :meth:`table` gives any margin inside those asked for. What it has in
-    `released` is unbiased, may be negative, and has the same sums in every
-    margin: intervals and tests are made from it. `counts` are whole and not
-    negative; all of them have the same total, and a variable has the same
-    counts in every margin of at most 10,000 cells. Margins of three variables
-    agree besides with that of all but the last. :meth:`noise_int` is of
-    counts, :meth:`conf_int` of shares of the rows that are complete in the
-    margin, by cell.
+    :meth:`table` gives any margin inside the requested ones. Its `released` values are unbiased,
+    may be negative, and have the same sums in every margin: intervals and tests use them. `counts`
+    are whole and not negative; all of them have the same total, and a variable has the same counts
+    in every margin of at most 10,000 cells. Margins of three variables also agree with that of all
+    but the last. :meth:`noise_int` is of counts, :meth:`conf_int` of shares of the rows that are
+    complete in the margin, by cell.
     """
 
     call: DescribedCall
     release: MarginsRelease
 
     @cached_property
-    def held(self) -> HeldMargins:
-        """What all margins are made from."""
-        return HeldMargins(self.call, self.release)
+    def source(self) -> ReleasedMargins:
+        """The released components of all margins."""
+        return ReleasedMargins(self.call, self.release)
 
     @property
     def factors(self) -> tuple[str, ...]:
         """All variables, in order of first mention."""
-        return self.held.factors
+        return self.source.factors
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The margins that were asked for, as in a formula."""
+        """The requested margins, as in a formula."""
         return tuple(":".join(table.factors) for table in self.call.tables)
 
     def table(self, *factors: str) -> Margin:
@@ -83,8 +81,8 @@ class MarginsResult(Result):
         Parameters
         ----------
         *factors : str
-            Its variables, or one formula or term, ``"~ a + b"``, ``"a:b"``: any
-            that are together in a margin that was asked for.
+            Its variables, or one formula or term, ``"~ a + b"``, ``"a:b"``: any that occur together
+            in a requested margin.
 
         Returns
         -------
@@ -96,13 +94,13 @@ class MarginsResult(Result):
             If there is no such margin.
         """
         return Margin(
-            self.held, self._inside(named_factors(self.call.codebook, self.factors, factors))
+            self.source, self._inside(named_factors(self.call.codebook, self.factors, factors))
         )
 
     def _inside(self, factors: tuple[str, ...]) -> Term:
-        """Return the places of variables, or say in which margin they would have to be."""
+        """Return the positions of variables; ArgumentError if no margin has them together."""
         term = tuple(sorted(map(self.factors.index, factors)))
-        if not self.held.inside(term):
+        if not self.source.inside(term):
             raise ArgumentError(
                 f"none of {self._size} has {' and '.join(map(said, factors))} together; write "
                 f"dp_margins('~ {shorten('*'.join(factors))}', ...), which costs another release"
@@ -110,16 +108,15 @@ class MarginsResult(Result):
         return term
 
     def chi2_test(self, *factors: str, given: str | Iterable[str] = ()) -> Independence:
-        """Test whether variables are independent, with the noise counted in.
+        """Test whether variables are independent, allowing for the noise.
 
         Parameters
         ----------
         *factors : str
-            Two or more, which are together in a margin with all that is given.
+            Two or more, which occur in a margin together with `given`.
         given : str or iterable of str
-            Test it at each combination of their levels at once: conditional
-            independence. A combination of which too few rows are left for the
-            noise is left out, with its degrees of freedom.
+            Variables to condition on: the test is of all combinations of their levels at once. A
+            combination with too few rows for the noise is left out, with its degrees of freedom.
 
         Returns
         -------
@@ -133,14 +130,13 @@ class MarginsResult(Result):
 
         Notes
         -----
-        Where too few rows are told from the noise there is no test, and the noise
-        itself has a part in that: the p-value is that among the releases with a
-        test. Where Laplace noise leaves a test to fewer than one release in ten,
-        it may reject at a level of 0.05 in some 0.15 of these.
+        Where too few rows are detected above the noise there is no test; the p-value is conditional
+        on a test being available. Where Laplace noise allows a test in fewer than one release in
+        ten, it may reject at a level of 0.05 in some 0.15 of these.
         """
-        behind = (given,) if isinstance(given, str) else tuple(given)
-        own = named_factors(self.call.codebook, self.factors, factors)
-        return self.table(*own, *behind).chi2_test(given=behind)
+        conditions = (given,) if isinstance(given, str) else tuple(given)
+        variables = named_factors(self.call.codebook, self.factors, factors)
+        return self.table(*variables, *conditions).chi2_test(given=conditions)
 
     def loglin(self, formula: str) -> LogLinear:
         """Fit a log-linear model, with errors that count sampling and noise.
@@ -148,9 +144,8 @@ class MarginsResult(Result):
         Parameters
         ----------
         formula : str
-            ``"~ a*b + c"``; with each term all terms inside it are in the model,
-            as in R's ``loglin``. The variables of each are together in a margin
-            that was asked for.
+            ``"~ a*b + c"``; with each term all terms inside it are in the model, as in R's
+            ``loglin``. The variables of each occur together in a requested margin.
 
         Returns
         -------
@@ -166,69 +161,68 @@ class MarginsResult(Result):
 
         Notes
         -----
-        Where one margin has all variables it is of the rows that are complete
-        in that. Else it is fitted to the margins of its terms, which are all that
-        such a model needs of a table: what is missing is then a level of its own
-        where that is told from 0, and nothing is told of the fit. Coefficients are
-        those of treatment coding, the first level of each variable the base.
+        Where one margin has all variables, the model is of the rows that are complete in it. Else
+        it is fitted to the margins of its terms, which are sufficient: missing values are then a
+        level of their own where their count is detected above 0, and the fit is not tested.
+        Coefficients are those of treatment coding, the first level of each variable the base.
         """
         terms = named_terms(self.call.codebook, self.factors, formula)
         for term in terms:
             self._inside(term)
-        return loglin(self.held, formula, terms)
+        return loglin(self.source, formula, terms)
 
     def to_xarray(self) -> xr.Dataset:
-        """Return the margins asked for, ``count[a:b]``, and unbiased, ``released[a:b]``."""
+        """Return the requested margins, ``count[a:b]``, and unbiased, ``released[a:b]``."""
         import xarray as xr
 
         tables = {
-            name: Margin(self.held, own)
-            for name, own in zip(self.terms, self.held.asked, strict=True)
+            name: Margin(self.source, term)
+            for name, term in zip(self.terms, self.source.terms, strict=True)
         }
-        found = {f"count[{name}]": own.counts for name, own in tables.items()}
-        released = {f"released[{name}]": own.released for name, own in tables.items()}
-        return xr.Dataset({**found, **released})
+        counts = {f"count[{name}]": margin.counts for name, margin in tables.items()}
+        released = {f"released[{name}]": margin.released for name, margin in tables.items()}
+        return xr.Dataset({**counts, **released})
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._joined({own.name: own.noise_int(level) for own in self._tables})
+        return self._joined({margin.name: margin.noise_int(level) for margin in self._tables})
 
     def _conf_int(self, level: float) -> pd.DataFrame:
-        return self._joined({own.name: own.conf_int(level) for own in self._tables})
+        return self._joined({margin.name: margin.conf_int(level) for margin in self._tables})
 
     @property
     def _tables(self) -> list[Margin]:
-        return [Margin(self.held, term) for term in self.held.asked]
+        return [Margin(self.source, term) for term in self.source.terms]
 
     def _joined(self, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-        labels = [own.labels for own in self._tables]
-        named = [
+        labels = [margin.labels for margin in self._tables]
+        relabelled = [
             frame.set_axis(pd.Index(names, name="level", dtype=object))
             for frame, names in zip(frames.values(), labels, strict=True)
         ]
-        return pd.concat(named, keys=list(frames), names=["margin", "level"])
+        return pd.concat(relabelled, keys=list(frames), names=["margin", "level"])
 
     def _estimates(self) -> EstimateTable:
-        tables = [own.estimates for own in self._tables]
-        whole = pd.concat([own.tidy() for own in tables], ignore_index=True)
-        names = [own.facts.variable for own in self._tables for _ in own.labels]
-        found = estimate_table(
+        tables = [margin.estimates for margin in self._tables]
+        tidy = pd.concat([table.tidy() for table in tables], ignore_index=True)
+        names = [margin.facts.variable for margin in self._tables for _ in margin.labels]
+        estimates = estimate_table(
             self,
             self.noise_int().index,
-            further={name: whole[name] for name in ("released", "proportion")},
+            further={name: tidy[name] for name in ("released", "proportion")},
             labels=names,
             unit=counted_as(self.release.adjacency),
-            estimate=whole["estimate"],
-            std_error=whole["std_error"],
-            noise_sd=whole["noise_sd"],
+            estimate=tidy["estimate"],
+            std_error=tidy["std_error"],
+            noise_sd=tidy["noise_sd"],
         )
         shares = {"proportion": joined_ends(tables, "proportion")}
-        return replace(found, total=joined_ends(tables, "conf"), others=shares)
+        return replace(estimates, total=joined_ends(tables, "conf"), further_intervals=shares)
 
     def _line(self) -> dict[str, object]:
-        rows = public_rows(self.release)
+        n_rows = public_rows(self.release)
         return {
-            "nobs": np.nan if rows is None else rows,
-            "nmargins": len(self.held.asked),
+            "nobs": np.nan if n_rows is None else n_rows,
+            "nmargins": len(self.source.terms),
             "ncells": sum(table.cells for table in self.call.tables),
         }
 
@@ -244,7 +238,7 @@ class MarginsResult(Result):
         Parameters
         ----------
         *factors : str
-            Its variables, as for :meth:`table`; the first one asked for by default.
+            Its variables, as for :meth:`table`; the first requested one by default.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         level : float
@@ -257,12 +251,12 @@ class MarginsResult(Result):
         ArgumentError, FormulaError
             If there is no such margin.
         """
-        own = self.table(*factors) if factors else self._tables[0]
-        return own.plot(ax, level, caption=caption)
+        margin = self.table(*factors) if factors else self._tables[0]
+        return margin.plot(ax, level, caption=caption)
 
     @property
     def _size(self) -> str:
-        return f"{len(self.held.asked)} margins"
+        return f"{len(self.source.terms)} margins"
 
 
 # Variables and terms of a release of margins, by name or formula.
@@ -279,26 +273,29 @@ def named_terms(
             f"'~ {shorten('*'.join(factors[:2]))}'"
         )
     return tuple(
-        tuple(_released(as_category(compile_factor(one, book), one).code, factors) for one in term)
+        tuple(
+            _released(as_category(compile_factor(factor, book), factor).code, factors)
+            for factor in term
+        )
         for term in parsed.predictors
     )
 
 
 def named_factors(
-    book: Codebook, factors: Sequence[str], given: tuple[str, ...]
+    book: Codebook, factors: Sequence[str], names: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return released variables, each named once, or those of one formula or term."""
-    (one,) = given if len(given) == 1 else ("",)
-    if isinstance(one, str) and one not in factors and re.search("[~:]", one):
-        terms = named_terms(book, factors, one if "~" in one else f"~ {one}")
-        return tuple(dict.fromkeys(one for term in terms for one in term))
-    if not given:
+    (text,) = names if len(names) == 1 else ("",)
+    if isinstance(text, str) and text not in factors and re.search("[~:]", text):
+        terms = named_terms(book, factors, text if "~" in text else f"~ {text}")
+        return tuple(dict.fromkeys(factor for term in terms for factor in term))
+    if not names:
         raise ArgumentError(f"no variable is named; write one or more of {_listed(factors)}")
-    named = tuple(_released(one, factors) for one in given)
-    twice = next((one for one in named if named.count(one) > 1), None)
-    if twice is not None:
-        raise ArgumentError(f"{said(twice)} is named twice; write each variable once")
-    return named
+    variables = tuple(_released(name, factors) for name in names)
+    duplicate = next((name for name in variables if variables.count(name) > 1), None)
+    if duplicate is not None:
+        raise ArgumentError(f"{said(duplicate)} is named twice; write each variable once")
+    return variables
 
 
 def _released(name: object, factors: Sequence[str]) -> str:
@@ -316,7 +313,7 @@ def _listed(factors: Sequence[str]) -> str:
 
 # A log-linear model of one margin of a release.
 
-# What is missing, as a level of its own in a model of several margins.
+# The level of missing values in a model of several margins.
 MISSING = "(missing)"
 
 
@@ -327,7 +324,7 @@ class LogLinear(Tabulated):
     Parameters
     ----------
     margin : Margin
-        What it is a model of.
+        The modelled margin.
     formula : str
         The model.
     names : tuple of str
@@ -335,14 +332,14 @@ class LogLinear(Tabulated):
     model : LogLinearFit
         Coefficients and their covariance, by place.
     shape : tuple of int
-        Levels of each variable in the model; one more than declared where what is missing is one.
+        Levels of each variable in the model; one more than declared where missing values are a
+        level.
 
     Notes
     -----
-    Standard errors count sampling and noise, `bse_noise` the noise alone. The
-    test of the fit counts both; the deviance is that of the noisy counts, and
-    exceeds a chi-square variable by what the noise adds. Of a model that was
-    fitted to several margins there is neither.
+    Standard errors count sampling and noise, `bse_noise` the noise alone. The test of the fit
+    counts both; the deviance is that of the noisy counts, and exceeds a chi-square variable by what
+    the noise adds. A model fitted to several margins has neither.
     """
 
     margin: Margin
@@ -373,7 +370,7 @@ class LogLinear(Tabulated):
 
     @property
     def pvalues(self) -> pd.Series[float]:
-        """Two-sided p-values of coefficients of 0, by the normal law."""
+        """Two-sided p-values of coefficients of 0, by the normal distribution."""
         return pd.Series(2 * ndtr(-np.abs(self.tvalues)), index=list(self.names))
 
     def cov_params(self) -> pd.DataFrame:
@@ -422,7 +419,7 @@ class LogLinear(Tabulated):
         return self.margin.facts.by_cell(values * self.margin.fit.effect, "fitted")
 
     @property
-    def _source(self) -> HeldMargins:
+    def _source(self) -> ReleasedMargins:
         return self.margin.fit
 
     def _estimates(self) -> EstimateTable:
@@ -430,25 +427,26 @@ class LogLinear(Tabulated):
 
     def glance(self) -> pd.DataFrame:
         """Return one row: deviance, and the test of the fit that counts the noise."""
-        own = self.model
-        row = {"deviance": own.deviance, "df": own.df}
-        return pd.DataFrame([{**row, "statistic": own.statistic, "p_value": own.pvalue}])
+        model = self.model
+        row = {"deviance": model.deviance, "df": model.df}
+        return pd.DataFrame([{**row, "statistic": model.statistic, "p_value": model.pvalue}])
 
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the coefficients but the constant with both intervals.
 
-        Words are those of :meth:`MeanResult.plot`.
+        Parameters are those of :meth:`MeanResult.plot`.
         """
         from dpmodels.plots.coefficients import Intervals, coefficients
 
-        own = self.params.drop(index=INTERCEPT, errors="ignore")
-        ends = (
-            one.loc[own.index].to_numpy() for one in (self.noise_int(level), self.conf_int(level))
+        params = self.params.drop(index=INTERCEPT, errors="ignore")
+        intervals = (
+            interval.loc[params.index].to_numpy()
+            for interval in (self.noise_int(level), self.conf_int(level))
         )
         fit = self.margin.fit
         return coefficients(
-            [Intervals("", np.asarray(own, dtype=np.float64), *ends)],
-            labels=[str(name) for name in own.index],
+            [Intervals("", np.asarray(params, dtype=np.float64), *intervals)],
+            labels=[str(name) for name in params.index],
             title="Coefficient (log count)",
             level=level,
             ax=ax,
@@ -463,66 +461,66 @@ class LogLinear(Tabulated):
         return f"<LogLinear {self.formula!r}: {len(self.names)} coefficients of {self.margin!r}>"
 
 
-def loglin(held: HeldMargins, formula: str, terms: tuple[tuple[str, ...], ...]) -> LogLinear:
-    """Fit a log-linear model, with all terms that are inside of those given.
+def loglin(source: ReleasedMargins, formula: str, terms: tuple[tuple[str, ...], ...]) -> LogLinear:
+    """Fit a log-linear model with the given terms and all terms inside them.
 
-    To the table of all its variables where a margin has them, of the rows that are complete in it;
-    else to the margins of its terms. What is missing is a level then, but of variables of which
-    rows that miss them are not told from 0: these are taken to have none.
+    Fitted to the table of all its variables where a margin has them, of the rows complete in it;
+    else to the margins of its terms. Missing values are then a level, except of variables whose
+    number of missing values is not distinguished from 0.
     """
-    factors = dict.fromkeys(one for term in terms for one in term)
-    margin = Margin(held, tuple(sorted(map(held.factors.index, factors))))
-    parts = components(tuple(sorted(map(held.factors.index, term))) for term in terms)
-    sizes = tuple(held.sizes[i] for i in margin.term)
+    factors = dict.fromkeys(factor for term in terms for factor in term)
+    margin = Margin(source, tuple(sorted(map(source.factors.index, factors))))
+    parts = components(tuple(sorted(map(source.factors.index, term))) for term in terms)
+    sizes = tuple(source.sizes[i] for i in margin.term)
     size = math.prod(sizes)
     if size > MOST_CELLS:
         raise NotAvailable(
-            f"the table of {margin.name!r} has {size:,} cells with those of what is missing, and "
+            f"the table of {margin.name!r} has {size:,} cells with those of missing values, and "
             f"log-linear models are fitted to {MOST_CELLS:,} at most; leave out variables"
         )
-    if held.inside(margin.term):
+    if source.inside(margin.term):
         names, coded = _coded(margin, parts, margin.facts.shape, margin.facts.shape)
-        counts = margin.released.to_numpy().ravel() / held.effect
+        counts = margin.released.to_numpy().ravel() / source.effect
         model = loglinear(counts, coded, *margin.drawn())
         return LogLinear(margin, " ".join(formula.split()), names, model, margin.facts.shape)
-    kept = tuple(_kept(held, i) for i in margin.term)
-    names, summing = _coded(margin, parts, kept, sizes)
-    cells = np.ix_(*map(np.arange, kept))
+    n_levels = tuple(_n_levels(source, i) for i in margin.term)
+    names, summing = _coded(margin, parts, n_levels, sizes)
+    cells = np.ix_(*map(np.arange, n_levels))
     rows = np.arange(size).reshape(sizes)[cells].ravel()
-    noise = held.noise.divided(held.effect)
-    drawn, _ = noise.drawn(margin.term, [np.arange(own) for own in sizes])
-    sums = summing.T @ held.unbiased(margin.term).ravel() / held.effect
-    model = from_sums(sums, summing[rows], summing.T @ drawn)
-    return LogLinear(margin, " ".join(formula.split()), names, model, kept)
+    noise = source.noise.divided(source.effect)
+    noise_columns, _ = noise.drawn(margin.term, [np.arange(n) for n in sizes])
+    sums = summing.T @ source.unbiased(margin.term).ravel() / source.effect
+    model = from_sums(sums, summing[rows], summing.T @ noise_columns)
+    return LogLinear(margin, " ".join(formula.split()), names, model, n_levels)
 
 
-def _kept(held: HeldMargins, variable: int) -> int:
-    """Return how many levels of a variable have rows, that of what is missing the last."""
-    missing = float(held.unbiased((variable,))[-1])
-    return held.sizes[variable] - (missing < TOLD * held.noise.cell_sd((variable,)))
+def _n_levels(source: ReleasedMargins, variable: int) -> int:
+    """Return how many levels of a variable have rows, with that of missing values the last."""
+    missing = float(source.unbiased((variable,))[-1])
+    return source.sizes[variable] - (missing < TOLD * source.noise.cell_sd((variable,)))
 
 
 def _coded(
-    margin: Margin, parts: tuple[Term, ...], kept: tuple[int, ...], sizes: tuple[int, ...]
+    margin: Margin, parts: tuple[Term, ...], n_levels: tuple[int, ...], sizes: tuple[int, ...]
 ) -> tuple[tuple[str, ...], Floats]:
     """Return names and columns of treatment coding, shape (cells, coefficients).
 
-    Of a table of so many levels a variable; the first ones that are kept have coefficients.
+    `sizes` are the levels of each variable; the first `n_levels` have coefficients.
     """
     names: list[str] = []
     blocks = []
     for part in parts:
-        levels = [_named(margin, margin.term.index(i), kept) for i in part]
-        names += [":".join(own) or INTERCEPT for own in product(*levels)]
+        levels = [_coefficient_names(margin, margin.term.index(i), n_levels) for i in part]
+        names += [":".join(labels) or INTERCEPT for labels in product(*levels)]
         factors = (
-            np.eye(size)[:, 1:most] if i in part else np.ones((size, 1))
-            for i, size, most in zip(margin.term, sizes, kept, strict=True)
+            np.eye(size)[:, 1:n_used] if i in part else np.ones((size, 1))
+            for i, size, n_used in zip(margin.term, sizes, n_levels, strict=True)
         )
         blocks.append(crossed(factors))
     return tuple(names), np.hstack(blocks)
 
 
-def _named(margin: Margin, place: int, kept: tuple[int, ...]) -> list[str]:
+def _coefficient_names(margin: Margin, place: int, n_levels: tuple[int, ...]) -> list[str]:
     """Name the coefficients of a variable."""
-    own, levels = margin.facts.factors[place], margin.facts.levels[place]
-    return [f"{own}[T.{level}]" for level in (*levels, MISSING)[1 : kept[place]]]
+    factor, levels = margin.facts.factors[place], margin.facts.levels[place]
+    return [f"{factor}[T.{level}]" for level in (*levels, MISSING)[1 : n_levels[place]]]

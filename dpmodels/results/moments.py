@@ -41,10 +41,9 @@ class MomentsResult(DefaultPlot):
 
     Notes
     -----
-    Every method takes a formula over the released variables, ``~ .`` for all
-    of them, None for all released columns, and computes from the one release,
-    at no further cost. Rows count if they are complete in all released
-    columns, and were held in the ball of the joint release.
+    Every method takes a formula over the released variables, ``~ .`` for all of them, None for all
+    released columns, and computes from the one release, at no further cost. Rows count if they are
+    complete in all released columns, and were clipped to the ball of the joint release.
     """
 
     call: MomentsCall
@@ -160,7 +159,7 @@ class MomentsResult(DefaultPlot):
             Released columns, or variables and expressions that code to one each; or both in one
             formula ``"~ x + y"``.
         given : str or sequence of str
-            Columns, variables or expressions that are held: the correlation of what they leave.
+            Columns, variables or expressions to condition on.
         level : float
             Coverage of the intervals, in (0, 1).
 
@@ -173,22 +172,21 @@ class MomentsResult(DefaultPlot):
         Raises
         ------
         ArgumentError, FormulaError
-            For other than two columns, one that is held too, or one that was not released.
+            For other than two columns, one that is in `given` too, or one that was not released.
 
         Notes
         -----
-        Not identified where a variance is less than four sds of its noise, or noise hides what is
-        held. The noise interval is of the correlation of these rows. The test of 0 is Student's
-        with the noise in its variance, the confidence interval Fisher's widened by the noise: of
-        sampling they say as much as in R, the one of columns that are independent, the other of
-        columns that are normal together.
+        Not identified where a variance is less than four sds of its noise, or noise hides a column
+        of `given`. The noise interval is of the correlation of these rows. The test of 0 is
+        Student's with the noise in its variance, the confidence interval Fisher's widened for the
+        noise: as in R, the former assumes independent columns, the latter joint normality.
         """
         return cor_test(self, x, y, given, checked_level(level))
 
     def pcor(self, formula: str | None = None) -> xr.DataArray:
         """Return partial correlations, each pair given all other columns of the formula.
 
-        ``variable × variable_``; nan where one is not identified. Words are those of `cov`.
+        ``variable × variable_``; nan where one is not identified. The formula is as in `cov`.
         """
         return pcor(self.call, self.release, columns_of(self.call, formula).names)
 
@@ -219,8 +217,8 @@ class MomentsResult(DefaultPlot):
         -------
         Estimates
             Rows for the groups and the residuals: ``term, df, sumsq, noise_sd, meansq, statistic,
-            p_value, identified``. F and its p-value hold sampling and noise; `noise_sd` is that of
-            the sum of squares. Without noise all are R's.
+            p_value, identified``. F and its p-value allow for sampling and noise; `noise_sd` is
+            that of the sum of squares. Without noise all are R's.
 
         Raises
         ------
@@ -248,7 +246,9 @@ class MomentsResult(DefaultPlot):
         return estimate_table(
             self,
             pd.Index(names, name="column"),
-            further={name: own.to_numpy() for name, own in parts.items() if own is not None},
+            further={
+                name: values.to_numpy() for name, values in parts.items() if values is not None
+            },
             labels=names,
             unit=[unit_of(self.call.codebook, name) for name in names],
             estimate=np.nan if fit.center is None else fit.center,
@@ -286,12 +286,12 @@ class MomentsResult(DefaultPlot):
 
     def _lm(self, formula: str) -> Derivation:
         check_variables(formula, self.call)
-        both = two_sided(formula, self.call.codebook)
-        columns = part(self.call, both.joint)
+        sides = two_sided(formula, self.call.codebook)
+        columns = part(self.call, sides.joint)
 
         def result(call: MomentsCall, release: MomentsRelease) -> LMResult:
-            coder = self._coder(both.terms) if both.terms.names else None
-            model = LinearModel(both.intercept)
+            coder = self._coder(sides.terms) if sides.terms.names else None
+            model = LinearModel(sides.intercept)
             return LMResult(columns.named(call, release), release, model, coder)
 
         return Derivation(columns.call, result, columns.take)
@@ -313,9 +313,9 @@ class MomentsResult(DefaultPlot):
 # The table of a one-way analysis of variance, as R's ``aov`` prints it, with the noise in it.
 
 NOTES = (
-    "F is the distance of the group means in the metric of sampling and noise: with noise it is "
-    "less than the ratio of the mean squares. Residuals have one variance, as in R's aov.",
-    "Sums of squares have their bias by noise taken off; noise sd is theirs.",
+    "F is a Wald statistic that allows for sampling and noise: with noise it is less than the "
+    "ratio of the mean squares. Residuals have equal variances, as in R's aov.",
+    "Sums of squares are corrected for noise bias; noise sd is that of the sum of squares.",
 )
 
 
@@ -323,18 +323,18 @@ def aov(fit: LMResult) -> Estimates:
     """Test that all groups have one mean; FormulaError but for one term and a constant.
 
     Under the null, and for every noise, the group effects' distance from 0 is χ² to first order; it
-    is held against F with the residuals' degrees of freedom, which it has without noise.
+    is compared with F with the residuals' degrees of freedom, its distribution without noise.
     """
     if len(fit.terms) != 1 or not fit.model.intercept:
         raise FormulaError(
             f"aov() of {shorten(fit.call.formula)!r}: expected one term, such as "
             '"wage ~ region"; for more write .lm(formula).anova()'
         )
-    own = fit.linear
-    statistic, df, _ = own.slopes_test()
-    told = math.isfinite(statistic)
+    linear = fit.linear
+    statistic, df, _ = linear.slopes_test()
+    is_identified = math.isfinite(statistic)
     freedom = max(fit.df_resid / fit.release.adjacency.design_effect, 1.0)
-    left, left_sd = own.scale
+    left, left_sd = linear.scale
     rest, rest_sd = left * fit.df_resid, left_sd * fit.df_resid
     between, between_sd = _between(fit, rest)
     table = {
@@ -343,25 +343,28 @@ def aov(fit: LMResult) -> Estimates:
         "sumsq": [between, rest],
         "noise_sd": [between_sd, rest_sd],
         "meansq": [between / df if df else math.nan, left],
-        "statistic": [statistic / df if told else math.nan, math.nan],
-        "p_value": [float(fdtrc(df, freedom, statistic / df)) if told else math.nan, math.nan],
-        "identified": [told, True],
+        "statistic": [statistic / df if is_identified else math.nan, math.nan],
+        "p_value": [
+            float(fdtrc(df, freedom, statistic / df)) if is_identified else math.nan,
+            math.nan,
+        ],
+        "identified": [is_identified, True],
     }
-    share, share_sd = own.rsquared
+    share, share_sd = linear.rsquared
     explained = f"eta squared: {share:.3g}, noise sd {share_sd:.2g}." * math.isfinite(share)
     lacking = fit.df_model - int(df)
-    fewer = f"Of {lacking} groups noise hides how they differ; df are without them."
-    notes = (*NOTES, *filter(None, [explained, fewer * bool(lacking and told)]))
+    fewer = f"Noise hides the differences of {lacking} groups; df are without them."
+    notes = (*NOTES, *filter(None, [explained, fewer * bool(lacking and is_identified)]))
     return Estimates(fit, "One-way analysis of variance", pd.DataFrame(table), notes, test="F")
 
 
 def _between(fit: LMResult, rest: float) -> tuple[float, float]:
     """Return the sum of squares between groups, no less than 0, and its noise sd."""
-    own = fit.linear.equations
-    null = replace(own, regressors=own.regressors[:, :1], added_rows=None)
-    whole = least_squares(null)
-    total = null.squares_left(whole)[0]
-    g, apart = own.residual(fit.linear.theta), null.residual(whole)
+    equations = fit.linear.equations
+    null = replace(equations, regressors=equations.regressors[:, :1], added_rows=None)
+    solution = least_squares(null)
+    total = null.squares_left(solution)[0]
+    residual, null_residual = equations.residual(fit.linear.theta), null.residual(solution)
     unit = float(fit.call.divisor[-1]) ** 2
-    sd = own.form_sd(np.outer(apart, apart) - np.outer(g, g))
+    sd = equations.form_sd(np.outer(null_residual, null_residual) - np.outer(residual, residual))
     return max(total * unit - rest, 0.0), sd * unit

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _BY_LEVEL: Final = (
-    "is not available of a multinomial logit: anova() tests each term for all levels together, "
-    "tidy(exponentiate=True) and conf_int() tell of each coefficient, predict(newdata) of public "
+    "is not available for a multinomial logit: anova() tests each term for all levels together, "
+    "tidy(exponentiate=True) and conf_int() describe each coefficient, predict(newdata) public "
     "rows"
 )
 
@@ -46,10 +46,9 @@ class MultinomialResult(Result):
     as statsmodels' ``MNLogit`` has them. They are the same model whichever
     level is the reference, noise included.
 
-    Standard errors and intervals as of
-    :class:`dpmodels.results.glm.GLMResult`; those of levels that few rows have
-    may be nan while those of others are not. Where the reference is rare all are:
-    declare a level first that many have.
+    Standard errors and intervals as of :class:`dpmodels.results.glm.GLMResult`; those of rare
+    levels may be nan while those of others are not. If the reference is rare all are: declare a
+    common level first.
     """
 
     call: CoefficientsCall
@@ -63,7 +62,7 @@ class MultinomialResult(Result):
 
     @property
     def sandwich(self) -> Sandwich | None:
-        """Estimate and covariances of contrasts in units of the ball, None where there are none."""
+        """Estimate and covariances of contrasts in units of the ball, None if not available."""
         return self.linear.sandwich
 
     @property
@@ -78,7 +77,7 @@ class MultinomialResult(Result):
 
     @property
     def identified(self) -> pd.DataFrame:
-        """Of which coefficients noise leaves the size open on no side."""
+        """Which coefficients have finite 95 % intervals."""
         return self._frame(self.linear.identified)
 
     @property
@@ -88,7 +87,7 @@ class MultinomialResult(Result):
 
     @property
     def params_released(self) -> pd.DataFrame:
-        """Coefficients as released, pulled by the ridge towards equal odds."""
+        """Coefficients as released, shrunk by the ridge towards equal odds."""
         return self._frame(self.linear.matrix @ self.release.coefficients)
 
     @property
@@ -100,16 +99,16 @@ class MultinomialResult(Result):
     @property
     def bse_noise(self) -> pd.DataFrame:
         """Standard deviations of the privacy noise alone."""
-        return self._sds(self._law("bse_noise").known.noise_root)
+        return self._sds(self._law("bse_noise").ball_law.noise_root)
 
     @property
     def bse_sampling(self) -> pd.DataFrame:
-        """Standard errors that there would be without privacy noise."""
-        return self._sds(self._law("bse_sampling").known.sampling_root)
+        """Standard errors without privacy noise."""
+        return self._sds(self._law("bse_sampling").ball_law.sampling_root)
 
     @property
     def tvalues(self) -> pd.DataFrame:
-        """Distances from 0 in standard errors, of normal law about the truth."""
+        """Distances from 0 in standard errors, normally distributed about the truth."""
         law = self._law("tvalues")
         ones = np.eye(len(law.matrix))
         return self._frame(law.roots(ones, 0 * ones[0]))
@@ -122,8 +121,8 @@ class MultinomialResult(Result):
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of the coefficients about the population's, if there is one."""
         law, index = self._law("cov_params()"), self._index
-        known = np.where(law.identified, 1.0, np.nan)
-        return pd.DataFrame(law.covariance() * np.outer(known, known), index, index)
+        mask = np.where(law.identified, 1.0, np.nan)
+        return pd.DataFrame(law.covariance() * np.outer(mask, mask), index, index)
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         return self._interval("conf_int()", level, full=True)
@@ -134,7 +133,7 @@ class MultinomialResult(Result):
     def anova(self, typ: Literal[2, 3] = 2) -> Estimates:
         """Test each term of the formula for all levels together by Wald's χ².
 
-        It holds sampling and privacy noise, and is the same whichever level is the reference.
+        It allows for sampling and privacy noise, and is the same whichever level is the reference.
 
         Parameters
         ----------
@@ -157,7 +156,7 @@ class MultinomialResult(Result):
         kind, law = whole("typ", typ, 2, 3), self._law("anova()")
         coded = two_sided(self.call.formula, self.call.codebook, most=len(self.classes)).terms
         table = anova(law, Terms(coded, self.call.names, self.call.blocks), kind)
-        notes = (TYPES[kind], "Wald chi2 of all levels; it holds sampling and privacy noise.")
+        notes = (TYPES[kind], "Wald chi2 of all levels; it allows for sampling and privacy noise.")
         return Estimates(self, "Tests of terms", table, notes, test="chi2")
 
     def _estimates(self) -> EstimateTable:
@@ -193,7 +192,7 @@ class MultinomialResult(Result):
     ) -> Axes:
         """Draw the coefficients of all levels, or relative risk ratios.
 
-        Words are those of :func:`dp.coefplot`.
+        Parameters are those of :func:`dp.coefplot`.
         """
         from dpmodels.plots.coefficients import Intervals, coefficients
 
@@ -205,15 +204,15 @@ class MultinomialResult(Result):
         coded = two_sided(self.call.formula, self.call.codebook, most=len(self.classes)).terms
         length = (coded.upper - coded.lower if over else np.ones(len(terms)))[:, None]
         noise, total = self.noise_int(level), self.conf_int(level)
-        reference, *others = self.classes
+        reference, *y_levels = self.classes
         models = [
             Intervals(
-                own,
-                self.params[own][terms].to_numpy() * length[:, 0],
-                noise.loc[own].loc[terms].to_numpy() * length,
-                total.loc[own].loc[terms].to_numpy() * length,
+                y_level,
+                self.params[y_level][terms].to_numpy() * length[:, 0],
+                noise.loc[y_level].loc[terms].to_numpy() * length,
+                total.loc[y_level].loc[terms].to_numpy() * length,
             )
-            for own in others
+            for y_level in y_levels
         ]
         what = "Relative risk ratio" if exponentiate else "Log odds"
         where = ", over the range" if over else ""
@@ -225,7 +224,7 @@ class MultinomialResult(Result):
             ratio=truth("exponentiate", exponentiate),
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     @property
@@ -240,8 +239,8 @@ class MultinomialResult(Result):
         newdata : frame
             Public rows with the variables of the right-hand side.
         clip : bool, default False
-            Whether numbers outside the codebook's bounds are held in them; else such rows
-            are nan, and an ``OutsideWarning`` counts them.
+            Whether numbers outside the codebook's bounds are clipped to them; else such rows are
+            nan, and an ``OutsideWarning`` counts them.
 
         Returns
         -------
@@ -254,7 +253,7 @@ class MultinomialResult(Result):
             Where the formula has no terms.
         """
         rows = public_rows(self.coder, newdata, clip=clip)
-        lines = [rows.linear(own) for own in self.params.to_numpy(np.float64).T]
+        lines = [rows.linear(coefficients) for coefficients in self.params.to_numpy(np.float64).T]
         names = pd.Index(self.call.levels[1:], name="y_level")
         return pd.DataFrame(np.column_stack(lines), columns=names)
 
@@ -264,10 +263,10 @@ class MultinomialResult(Result):
         A column for each level, the reference first; they add up to 1.
         """
         odds = self.decision_function(newdata, clip=clip)
-        whole = np.column_stack([np.zeros(len(odds)), odds.to_numpy(np.float64)])
-        known = np.where(np.isnan(whole).any(axis=1), np.nan, 1.0)[:, None]
+        log_odds = np.column_stack([np.zeros(len(odds)), odds.to_numpy(np.float64)])
+        mask = np.where(np.isnan(log_odds).any(axis=1), np.nan, 1.0)[:, None]
         names = pd.Index(self.call.levels, name="y_level")
-        return pd.DataFrame(softmax(np.nan_to_num(whole), axis=1) * known, columns=names)
+        return pd.DataFrame(softmax(np.nan_to_num(log_odds), axis=1) * mask, columns=names)
 
     t_test, wald_test, get_prediction, margins, get_margeff, emmeans, contrasts, ratios, augment = (
         Refused(_BY_LEVEL) for _ in range(9)
@@ -276,8 +275,8 @@ class MultinomialResult(Result):
     score = Refused(NO_SCORE)
     llf = Refused(NO_LLF)
 
-    def _law(self, asked: str) -> CoefficientsFit:
-        return self.linear.require_law(asked)
+    def _law(self, method: str) -> CoefficientsFit:
+        return self.linear.require_law(method)
 
     def _sds(self, root: Floats) -> pd.DataFrame:
         sds = np.linalg.norm(self.linear.matrix @ root, axis=1)
@@ -297,7 +296,7 @@ class MultinomialResult(Result):
         keys = (self.call.levels[1:], self.call.names)
         return pd.MultiIndex.from_product(keys, names=["y_level", "term"])
 
-    def _interval(self, asked: str, level: float, *, full: bool) -> pd.DataFrame:
-        law, columns = self._law(asked), ["lower", "upper"]
+    def _interval(self, method: str, level: float, *, full: bool) -> pd.DataFrame:
+        law, columns = self._law(method), ["lower", "upper"]
         ends = law.ends(np.eye(len(law.matrix)), level, full=full)
         return pd.DataFrame(ends, index=self._index, columns=columns)

@@ -78,12 +78,12 @@ class OverviewResult(Tested):
 
     def _variable(self, name: str) -> Derivation:
         if name not in self.variables:
-            known = ", ".join(map(repr, self.variables))
-            raise ArgumentError(f"variable {said(name)} is not described; those are {known}")
+            options = ", ".join(map(repr, self.variables))
+            raise ArgumentError(f"variable {said(name)} is not described; those are {options}")
         number = self.variables.index(name)
         kind = MeanResult if self.call.tables[number].measured else TableResult
-        alone = replace(self.call, tables=self.call.tables[number : number + 1])
-        return Derivation(alone, kind, partial(taken, self.call, number=number))
+        call = replace(self.call, tables=self.call.tables[number : number + 1])
+        return Derivation(call, kind, partial(taken, self.call, number=number))
 
     derivations: ClassVar = {"variable": _variable}
 
@@ -107,16 +107,16 @@ class OverviewResult(Tested):
         """
         lines: list[dict[str, object]] = []
         for name in self.variables:
-            own = self[name]
-            if isinstance(own, TableResult):
-                lines += ({"variable": name, **line} for line in _levels(own))
+            result = self[name]
+            if isinstance(result, TableResult):
+                lines += ({"variable": name, **line} for line in _levels(result))
             else:
-                lines.append({"variable": name, **_mean(own)})
+                lines.append({"variable": name, **_mean(result)})
         table = pd.DataFrame(lines)
         return labelled(table, self.call.codebook, label=_codes(table["variable"]))
 
     def tests(self) -> pd.DataFrame:
-        """Return one row a variable: whether the groups differ, with the noise counted in.
+        """Return one row a variable: whether the groups differ, allowing for the noise.
 
         ``variable, test, statistic, df, df_resid, p_value, reason``: of means Welch's t or F, of
         counts chi-square; nan for the reason given. Made of what was released, at no further cost;
@@ -141,29 +141,29 @@ class OverviewResult(Tested):
     def _estimates(self) -> EstimateTable:
         parts = []
         for name in self.variables:
-            own = self[name].tidy().rename(columns={name: "level"}).assign(variable=name)
-            parts.append(own.drop(columns=["group", "label"], errors="ignore"))
+            rows = self[name].tidy().rename(columns={name: "level"}).assign(variable=name)
+            parts.append(rows.drop(columns=["group", "label"], errors="ignore"))
         table = pd.concat(parts, ignore_index=True)
         table["level"] = table.get("level", pd.Series(np.nan, table.index, dtype=object))
         keys = ["variable", *self.groups.factors, "level"]
-        shown = {*keys, *COLUMNS, "proportion_low", "proportion_high"}
+        columns = {*keys, *COLUMNS, "proportion_low", "proportion_high"}
         names = ("estimate", "std_error", "noise_sd")
         numbers: dict[str, Any] = {name: table[name] for name in names}
         tables = [self[name].estimates for name in self.variables]
         counts = {"proportion"} & set(table)
-        found = estimate_table(
+        estimates = estimate_table(
             self,
             pd.MultiIndex.from_frame(table[keys]),
-            further={name: table[name] for name in map(str, table) if name not in shown},
+            further={name: table[name] for name in map(str, table) if name not in columns},
             labels=_codes(table["variable"]),
-            unit=[own.unit for own in tables for _ in own.keys.index],
+            unit=[part.unit for part in tables for _ in part.keys.index],
             p_value=np.nan,
             **numbers,
         )
         return replace(
-            found,
+            estimates,
             total=joined_ends(tables, "conf"),
-            others={name: joined_ends(tables, name) for name in counts},
+            further_intervals={name: joined_ends(tables, name) for name in counts},
         )
 
     def glance(self) -> pd.DataFrame:
@@ -196,24 +196,24 @@ class OverviewResult(Tested):
         ArgumentError
             If it is not in the overview.
         """
-        own = self[self.variables[0] if variable is None else variable]
-        return own.plot(ax, level, caption=caption)
+        result = self[self.variables[0] if variable is None else variable]
+        return result.plot(ax, level, caption=caption)
 
     def _line(self) -> dict[str, object]:
         line = described_line(self.release, float("nan"), self.groups.cells)
-        return {name: own for name, own in line.items() if name != "ncomplete"}
+        return {name: value for name, value in line.items() if name != "ncomplete"}
 
     @property
     def _size(self) -> str:
         return f"{len(self.variables)} vars"
 
 
-def _mean(own: MeanResult) -> dict[str, object]:
+def _mean(result: MeanResult) -> dict[str, object]:
     """Return the mean of all groups together."""
-    facts, moments = own._facts, own._moments.together
+    facts, moments = result._facts, result._moments.together
     noise, sampling = moments.mean_noise_sd[0], moments.mean_sampling_sd[0]
     return {
-        "count": float(own.counts.sum()),
+        "count": float(result.counts.sum()),
         "estimate": facts.lower + facts.width * moments.means[0],
         "sd": facts.width * np.sqrt(moments.variances[0]),
         "std_error": facts.width * np.hypot(noise, sampling),
@@ -221,36 +221,36 @@ def _mean(own: MeanResult) -> dict[str, object]:
     }
 
 
-def _levels(own: TableResult) -> list[dict[str, Any]]:
+def _levels(result: TableResult) -> list[dict[str, Any]]:
     """Return the count of each level in all groups together."""
-    counts, levels = own.by_level, own._facts.levels[-1]
-    total, noise = max(counts.sum(), 1), own.noise_sd(len(counts))
+    counts, levels = result.by_level, result._facts.levels[-1]
+    total, noise = max(counts.sum(), 1), result.noise_sd(len(counts))
     return [
         {"level": level, "count": count, "proportion": count / total, "noise_sd": noise}
         for level, count in zip(levels, counts.sum(axis=0).tolist(), strict=True)
     ]
 
 
-def _test(own: MeanResult | TableResult) -> dict[str, object]:
+def _test(result: MeanResult | TableResult) -> dict[str, object]:
     """Compare the groups of a variable."""
-    found: Independence | EqualMeans
-    if isinstance(own, TableResult):
-        name, found = "chi-square", own._tested(own.by_level.shape)
+    test: Independence | EqualMeans
+    if isinstance(result, TableResult):
+        name, test = "chi-square", result._tested(result.by_level.shape)
     else:
-        found = equal_means(own._moments)
-        name = "Welch t" if found.groups == 2 else "Welch F"
+        test = equal_means(result._moments)
+        name = "Welch t" if test.groups == 2 else "Welch F"
     return {
         "test": name,
-        "statistic": found.statistic,
-        "df": found.df,
-        "df_resid": getattr(found, "df_resid", np.nan),
-        "p_value": found.pvalue,
-        "reason": found.reason,
+        "statistic": test.statistic,
+        "df": test.df,
+        "df_resid": getattr(test, "df_resid", np.nan),
+        "p_value": test.pvalue,
+        "reason": test.reason,
     }
 
 
 def _codes(names: Iterable[str]) -> list[str]:
-    """Return what is described without the level that is counted of it."""
+    """Return the names of variables without the counted level."""
     return [name.partition(" = ")[0] for name in names]
 
 

@@ -29,42 +29,42 @@ if TYPE_CHECKING:
 
 Penalty = Literal["ridge", "lasso"]
 _PATHS: Final = {"ridge": ridge_path, "lasso": lasso_path}
-# Choices: penalties of a grid, the least of them over the first, and the first of a ridge, at which
-# a term that goes with no other keeps a thousandth of its slope.
+# Choices: the number of penalties, the least over the first, and the first of a ridge, which keeps
+# a thousandth of the slope of a term that is uncorrelated with the others.
 PENALTIES, LEAST, FIRST_RIDGE = 50, {"ridge": 1e-6, "lasso": 1e-3}, 1e3
 # A choice: how often noise alone leaves all slopes at 0.
 LEVEL = 0.95
 _NO_INTERVAL = (
-    "after a penalty, and after a choice of terms by the same noisy moments, no interval covers as "
-    "often as it says; write .lm(formula) of dp_moments with the terms you mean, which is free, "
-    "and whose intervals hold if the terms were not chosen by this release"
+    "after a penalty, or a choice of terms by the same noisy moments, no interval has its "
+    "nominal coverage; write .lm(formula) of dp_moments with the terms you mean, which is free, "
+    "and whose intervals are valid if the terms were not chosen by this release"
 )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PathResult(Tabulated):
-    """Coefficients by penalty, of released moments: nothing more is read or spent.
+    """Coefficients by penalty, from released moments: no further data or budget are used.
 
     Parameters
     ----------
     linear : LinearFit
-        The regression that they are of.
+        The regression.
     penalty : {"ridge", "lasso"}
-        What is put on the slopes.
+        The penalty on the slopes.
     lambdas : array
         Penalties, the largest first; those of a lasso in units of the response.
 
     Notes
     -----
-    Where ``RSS/2n + λ Σ s²β²/2`` (ridge) or ``RSS/2n + λ Σ s|β|`` (lasso) is least, RSS, n and the
-    terms' standard deviations s as released, with weights each weighted; the constant has no
-    penalty. Of a term whose variance is not told from its noise s is half its public range:
-    :attr:`scaled_by` says which. What `dp_lm` puts on X'X where noise hides it is there too, so
-    that the path ends at its coefficients.
+    Coefficients minimise ``RSS/2n + λ Σ s²β²/2`` (ridge) or ``RSS/2n + λ Σ s|β|`` (lasso), with
+    RSS, n and the terms' standard deviations s as released, each weighted if there are weights; the
+    constant has no penalty. For a term whose variance does not exceed its noise, s is half its
+    public range: see :attr:`scaled_by`. The ridge that `dp_lm` puts on X'X where noise hides it is
+    included, so that the path ends at its coefficients.
 
-    :attr:`noise_lambda` is the penalty at which sampling and privacy noise alone, were there no
-    slopes at all, would leave every slope of a lasso at 0 in about 95 of 100 releases. It says
-    nothing of slopes beside others that there are. There are no intervals.
+    :attr:`noise_lambda` is the penalty at which a lasso sets all slopes to 0 in about 95 of 100
+    releases if all true slopes are 0. It does not apply where some true slopes are not 0. There are
+    no intervals.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class PathResult(Tabulated):
 
     @property
     def stamp(self) -> str | None:
-        """What tables and pictures of a simulation are stamped with; None where it is none."""
+        """The warning on tables and pictures of a simulation, else None."""
         return STAMP if self.simulated else None
 
     @cached_property
@@ -106,8 +106,8 @@ class PathResult(Tabulated):
 
     @cached_property
     def _solved(self) -> tuple[Floats, Floats]:
-        own = self.standardised
-        return _PATHS[self.penalty](own.gram, own.cross, self.lambdas)
+        equations = self.standardised
+        return _PATHS[self.penalty](equations.gram, equations.cross, self.lambdas)
 
     @property
     def params(self) -> xr.DataArray:
@@ -130,12 +130,12 @@ class PathResult(Tabulated):
     @property
     def scaled_by(self) -> pd.Series[str]:
         """What the penalty of each term is scaled by: its ``"sd"``, or its ``"half-range"``."""
-        by = ["sd" if told else "half-range" for told in self.standardised.told.tolist()]
+        by = ["sd" if is_sd else "half-range" for is_sd in self.standardised.has_variance.tolist()]
         return pd.Series(by, index=list(self.linear.call.names[:-1]), name="scaled_by")
 
     @property
     def noise_lambda(self) -> float:
-        """The penalty of a lasso below which slopes are not told from noise; nan of a ridge."""
+        """The penalty of a lasso below which slopes may be noise; nan for a ridge."""
         return self.standardised.noise_lambda if self.penalty == "lasso" else math.nan
 
     @property
@@ -155,18 +155,18 @@ class PathResult(Tabulated):
         Raises
         ------
         ArgumentError
-            If it is no such number, or none is given of a ridge.
+            If it is not such a number, or is missing for a ridge.
         """
-        own = self.noise_lambda if lam is None else real(lam)
+        penalty = self.noise_lambda if lam is None else real(lam)
         if lam is None and self.penalty == "ridge":
             raise ArgumentError(
-                "lam=None: a ridge leaves no slope at 0, and has no penalty that tells slopes from "
-                "noise; write at(lam), or lasso_path().at()"
+                "lam=None: a ridge leaves no slope at 0, so it has no default penalty; write "
+                "at(lam), or lasso_path().at()"
             )
-        if not own >= 0:
+        if not penalty >= 0:
             raise ArgumentError(f"lam={said(lam)}: expected a number, 0 or more")
         equations = self.standardised
-        slopes = _PATHS[self.penalty](equations.gram, equations.cross, np.array([own]))[0]
+        slopes = _PATHS[self.penalty](equations.gram, equations.cross, np.array([penalty]))[0]
         return pd.Series(
             equations.own_units(slopes)[0], index=list(self.linear.names), name="params"
         )
@@ -177,8 +177,8 @@ class PathResult(Tabulated):
 
     def _estimates(self) -> EstimateTable:
         """Return one row a term and penalty, slopes of 0 among them."""
-        steps, names = len(self.lambdas), list(self.linear.names)
-        index = pd.MultiIndex.from_product([names, range(1, steps + 1)], names=["term", "step"])
+        n_steps, names = len(self.lambdas), list(self.linear.names)
+        index = pd.MultiIndex.from_product([names, range(1, n_steps + 1)], names=["term", "step"])
         return estimate_table(
             self,
             index,
@@ -186,11 +186,11 @@ class PathResult(Tabulated):
             labels=list(index.get_level_values(0)),
             intervals=False,
             estimate=self.params.to_numpy().T,
-            identified=np.repeat(self.linear.identified, steps),
+            identified=np.repeat(self.linear.identified, n_steps),
         )
 
     def glance(self) -> pd.DataFrame:
-        """Return one row: the penalties, and what the release says of all."""
+        """Return one row: the penalties, and the facts of the release."""
         row: dict[str, object] = {
             "penalty": self.penalty,
             "nlambda": len(self.lambdas),
@@ -225,19 +225,19 @@ class PathResult(Tabulated):
         )
 
     def conf_int(self, level: float = 0.95) -> NoReturn:
-        """Not available: the message says why, and what to write."""
+        """Not available: the message gives the reason and an alternative."""
         raise NotAvailable(f"conf_int() is not available: {_NO_INTERVAL}")
 
     def noise_int(self, level: float = 0.95) -> NoReturn:
-        """Not available: the message says why, and what to write."""
+        """Not available: the message gives the reason and an alternative."""
         raise NotAvailable(f"noise_int() is not available: {_NO_INTERVAL}")
 
     def _reading(self) -> str:
         return reading_line(self.linear.release)
 
     def __repr__(self) -> str:
-        many = f"{len(self.lambdas)} penalties, {len(self.linear.names)} coefficients"
-        return f"<PathResult {self.formula!r}: {self.penalty}, {many}>"
+        sizes = f"{len(self.lambdas)} penalties, {len(self.linear.names)} coefficients"
+        return f"<PathResult {self.formula!r}: {self.penalty}, {sizes}>"
 
 
 @dataclass(frozen=True)
@@ -248,105 +248,112 @@ class Standardised:
 
     @cached_property
     def _centring(self) -> Floats:
-        """Parameters of the equations by slopes of own columns, shape (parameters, slopes)."""
-        own = self.linear.solved
-        first = int(own.intercept)
+        """The map from slopes of own columns to parameters, shape (parameters, slopes)."""
+        equations = self.linear.solved
+        first = int(equations.intercept)
         slopes = np.linalg.inv(self.linear.to_units[0][first:, first:])
-        means = -(own.whole[0] @ own.regressors[:, first:])[None] / self.rows
+        means = -(equations.whole[0] @ equations.regressors[:, first:])[None] / self.n_rows
         return np.asarray(np.vstack([means[:first] @ slopes, slopes]))
 
     @property
-    def rows(self) -> float:
+    def n_rows(self) -> float:
         """The number of rows, or the sum of their weights, as released; at least 1."""
         return max(float(self.linear.solved.whole[0, 0]), 1.0)
 
     @cached_property
     def _variances(self) -> tuple[Floats, NDArray[np.bool_]]:
-        """Variances of the terms in own units, and which are told from their noise."""
-        own, first = self.linear.equations, int(self.linear.model.intercept)
-        rows = own.regressors[:, first:] @ self._centring[first:] * self.linear.unit
-        rows[0] -= own.whole[0] @ rows / self.rows
-        squares = np.einsum("ij,ij->j", rows, own.whole @ rows)
-        noise = np.array([own.form_sd(np.outer(row, row)) for row in rows.T])
-        return squares / self.rows, squares > TOLD * noise
+        """Variances of the terms in own units, and which exceed their noise."""
+        equations, first = self.linear.equations, int(self.linear.model.intercept)
+        rows = equations.regressors[:, first:] @ self._centring[first:] * self.linear.unit
+        rows[0] -= equations.whole[0] @ rows / self.n_rows
+        squares = np.einsum("ij,ij->j", rows, equations.whole @ rows)
+        noise = np.array([equations.form_sd(np.outer(row, row)) for row in rows.T])
+        return squares / self.n_rows, squares > TOLD * noise
 
     @property
-    def told(self) -> NDArray[np.bool_]:
-        """Which terms have a variance that is told from its noise, shape (slopes,)."""
+    def has_variance(self) -> NDArray[np.bool_]:
+        """Which terms have a variance that exceeds its noise, shape (slopes,)."""
         return self._variances[1]
 
     @cached_property
     def spreads(self) -> Floats:
         """Standard deviations of the terms, or half their public ranges."""
-        call, (values, told) = self.linear.call, self._variances
+        call, (values, has_variance) = self.linear.call, self._variances
         half = (call.upper - call.lower)[:-1] / 2
-        spread = np.where(told, np.sqrt(np.maximum(values, 0.0)), half)
+        spread = np.where(has_variance, np.sqrt(np.maximum(values, 0.0)), half)
         return np.where(spread > 0, spread, 1.0)
 
     @cached_property
-    def _ways(self) -> Floats:
-        """Parameters of the equations by standardised slopes."""
+    def _parameters_by_slope(self) -> Floats:
+        """The map from standardised slopes to parameters of the equations."""
         return np.asarray(self._centring / self.spreads)
 
     @cached_property
     def gram(self) -> Floats:
-        """Correlations of the terms, with what is put on X'X, shape (slopes, slopes)."""
-        own, first = self.linear.solved, int(self.linear.model.intercept)
-        slopes = self._ways[first:]
-        lifted = slopes.T @ (own.lift(FLOOR)[first:, None] * slopes)
-        whole = self._ways.T @ own.gram @ self._ways + lifted
-        return np.asarray(whole * self.linear.unit**2 / self.rows)
+        """Correlations of the terms, with the ridge on X'X, shape (slopes, slopes)."""
+        equations, first = self.linear.solved, int(self.linear.model.intercept)
+        slopes = self._parameters_by_slope[first:]
+        lifted = slopes.T @ (equations.lift(FLOOR)[first:, None] * slopes)
+        gram = self._parameters_by_slope.T @ equations.gram @ self._parameters_by_slope + lifted
+        return np.asarray(gram * self.linear.unit**2 / self.n_rows)
 
     @property
     def lifted(self) -> bool:
-        """Whether anything is put on X'X, by the solution or the mechanism."""
-        own = self.linear
-        return own.solved is not own.equations or bool(own.solved.lift(FLOOR).any())
+        """Whether the solution or the mechanism puts a ridge on X'X."""
+        fit = self.linear
+        return fit.solved is not fit.equations or bool(fit.solved.lift(FLOOR).any())
 
     @cached_property
     def cross(self) -> Floats:
         """Covariances of the terms with the response, in its units, shape (slopes,)."""
-        return np.asarray(self._ways.T @ self.linear.solved.cross * self.linear.unit**2 / self.rows)
+        return np.asarray(
+            self._parameters_by_slope.T
+            @ self.linear.solved.cross
+            * self.linear.unit**2
+            / self.n_rows
+        )
 
     @cached_property
     def noise_lambda(self) -> float:
-        """What all covariances stay within that are sampling and privacy noise alone."""
-        own = self.linear
-        law = own.full_law if own.sampled else own.noise_law
-        # Without the slopes that a law holds as good as unknown: here there are none.
-        noise = replace(law, equations=own.equations).score_covariance(own.theta)
-        variances = np.einsum("ij,ij->j", self._ways, noise @ self._ways)
-        sds = np.sqrt(np.maximum(variances, 0.0)) * own.unit**2 / self.rows
+        """The bound on all covariances if they are sampling and privacy noise alone."""
+        fit = self.linear
+        law = fit.full_law if fit.sampled else fit.noise_law
+        # Without the law's restriction on hidden slopes: under the null there are none.
+        noise = replace(law, equations=fit.equations).score_covariance(fit.theta)
+        variances = np.einsum(
+            "ij,ij->j", self._parameters_by_slope, noise @ self._parameters_by_slope
+        )
+        sds = np.sqrt(np.maximum(variances, 0.0)) * fit.unit**2 / self.n_rows
         return largest(sds, LEVEL)
 
     def own_units(self, slopes: Floats) -> Floats:
-        """Bring standardised slopes, one set a row, to the coefficients of the columns."""
-        own = self.linear
-        matrix, shift = own.to_units
-        first = int(own.model.intercept)
-        theta = slopes @ self._ways.T
+        """Convert standardised slopes, one set a row, to the coefficients of the columns."""
+        fit = self.linear
+        matrix, shift = fit.to_units
+        first = int(fit.model.intercept)
+        theta = slopes @ self._parameters_by_slope.T
         if first:
-            theta[:, 0] += own.solved.whole[0] @ own.solved.response / self.rows
+            theta[:, 0] += fit.solved.whole[0] @ fit.solved.response / self.n_rows
         constant = theta @ matrix[:first].T + shift[:first]
         return np.hstack([constant, slopes / self.spreads])
 
 
 def path(linear: LinearFit, penalty: Penalty, lambdas: Iterable[float] | None) -> PathResult:
-    """Lay out the penalties of a path: those given, or a grid."""
+    """Return the path at the given penalties, or at a grid."""
     if not linear.call.names[:-1]:
         raise NotAvailable(
             f"{penalty}_path() is not available: the model has no terms besides the constant"
         )
-    made = PathResult(linear, penalty, np.empty(0))
+    template = PathResult(linear, penalty, np.empty(0))
     if lambdas is None:
         first = FIRST_RIDGE
         if penalty == "lasso":
-            first = float(np.abs(made.standardised.cross).max()) or 1.0
+            first = float(np.abs(template.standardised.cross).max()) or 1.0
         grid = first * np.geomspace(1, LEAST[penalty], PENALTIES)
         return PathResult(linear, penalty, grid)
-    given = [real(own) for own in lambdas] if several(lambdas) else []
-    if not given or not all(own >= 0 for own in given):
+    values = [real(value) for value in lambdas] if several(lambdas) else []
+    if not values or not all(value >= 0 for value in values):
         raise ArgumentError(
             f"lambdas={said(lambdas)}: expected numbers, each 0 or more, such as [1, 0.1, 0.01]"
         )
-    return PathResult(linear, penalty, np.array(sorted(set(given), reverse=True)))
+    return PathResult(linear, penalty, np.array(sorted(set(values), reverse=True)))

@@ -24,7 +24,7 @@ from dpmodels.results.components import (
     blank_words,
     ellipses,
     loading_noise,
-    told,
+    visible_loadings,
 )
 from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.typing import Coder, Floats
@@ -40,16 +40,14 @@ class PCAResult(Rotation):
 
     Notes
     -----
-    Every attribute is computed from the release, at no further cost.
-    Eigenvalues are variances of the centred, scaled columns; in each
-    component the loading of largest size is positive. Where the mechanism made
-    an estimate of its own, whose error has no known law, there is no floor, no
-    interval and no cosine. Intervals are those of eigenvalues, nan below the
-    floor. :meth:`conf_int` assumes nothing of the rows but the bounds they are
-    held in, within which its sampling error is the largest that the released
-    moments allow: intervals of 95 % cover at least 95 %. Where rows were shortened
-    to a released ball they reach as far as whole rows can be. It needs the mean, and
-    is not available of a correlation matrix, whose sampling law is another.
+    Every attribute is computed from the release, at no further cost. Eigenvalues are variances of
+    the centred, scaled columns; in each component the loading of largest size is positive. Where
+    the mechanism has its own estimate, whose error has no known distribution, there is no floor, no
+    interval and no cosine. Intervals are those of eigenvalues, nan below the floor.
+    :meth:`conf_int` assumes only the bounds of the rows, within which its sampling error is the
+    largest that the released moments allow: 95 % intervals cover at least 95 %. Where rows were
+    shortened to a released ball, intervals allow for their full lengths. It needs the mean, and is
+    not available for a correlation matrix, whose sampling distribution differs.
     """
 
     call: MomentsCall
@@ -66,8 +64,8 @@ class PCAResult(Rotation):
         return self._analysis.spectrum
 
     def _by_component(self, values: Floats, name: str) -> xr.DataArray:
-        kept = np.asarray(values, dtype=np.float64)[: self.ncomp]
-        return with_labels(kept, name, component=component_names(self.ncomp))
+        leading = np.asarray(values, dtype=np.float64)[: self.ncomp]
+        return with_labels(leading, name, component=component_names(self.ncomp))
 
     @property
     def ncomp(self) -> int:
@@ -86,7 +84,7 @@ class PCAResult(Rotation):
 
     @property
     def loadings_noise_sd(self) -> xr.DataArray:
-        """Typical noise sd of a loading, by component; nan where noise leaves none to be read.
+        """Typical noise sd of a loading, by component; nan where noise hides the component.
 
         The root mean square over all directions that noise turns a component into.
         """
@@ -109,7 +107,7 @@ class PCAResult(Rotation):
 
     @property
     def cov(self) -> xr.DataArray:
-        """The analysed matrix with its noise taken off, ``variable × variable_``.
+        """The denoised matrix, ``variable × variable_``.
 
         By the rule that ``denoise=`` names; positive semidefinite.
         """
@@ -130,15 +128,16 @@ class PCAResult(Rotation):
     def explained_variance_ratio(self) -> xr.DataArray:
         """Share of the non-private total variance along each released component.
 
-        Corrected, where its law is known, for the noise that the components
-        were chosen with, so the shares of all components add up to one; where
-        those above the noise floor have more than the released total, theirs
-        do. nan where the total is noise.
+        Corrected, where its law is known, for the noise that the components were chosen with, so
+        the shares of all components add up to one; where those above the noise floor exceed the
+        released total, their shares do. nan where the total is noise.
         """
         captured = np.where(self.spectrum.distinct, self._analysis.captured(), 0.0)
-        told = float(np.maximum(captured, 0.0).sum())
+        distinct_variance = float(np.maximum(captured, 0.0).sum())
         total = self.total_variance
-        ratio = self._analysis.captured() / (max(total, told) if total > 0 else math.nan)
+        ratio = self._analysis.captured() / (
+            max(total, distinct_variance) if total > 0 else math.nan
+        )
         return self._by_component(ratio, "explained_variance_ratio")
 
     @property
@@ -158,8 +157,8 @@ class PCAResult(Rotation):
     @property
     def nobs(self) -> float:
         """Number of rows: the public one, or the released one where it is private."""
-        rows = public_rows(self.release)
-        return self._analysis.best.count if rows is None else rows
+        n_public = public_rows(self.release)
+        return self._analysis.best.count if n_public is None else n_public
 
     @property
     def nobs_origin(self) -> str:
@@ -198,7 +197,7 @@ class PCAResult(Rotation):
         return ", ".join(self.call.names[i] for i in weak)
 
     def noise(self) -> pd.DataFrame:
-        """Return what the noise leaves to be said about each component.
+        """Return the noise panel of the components.
 
         Per component the released ``eigenvalue``, its ``noise_sd``, the noise
         ``floor`` and whether the eigenvalue is above it, ``distinct`` from
@@ -241,13 +240,13 @@ class PCAResult(Rotation):
                 "conf_int() is not available with center=False: the sampling law of a second "
                 "moment about 0 needs the mean; noise_int() is available"
             )
-        own = self._analysis
-        ends = own.reach(own.eigen.vectors / own.plain.divisor[:, None])
-        spread, _ = product_spread(np.diag(np.maximum(own.eigen.values, 0.0)), *ends)
-        lower, upper = self.spectrum.confidence_interval(spread / own.independent, level)
-        share, far, mean = own.cut
-        unit = 1 / own.plain.divisor
-        below, above = cut_eigenvalues(share, far * unit, mean * unit)
+        analysis = self._analysis
+        ends = analysis.reach(analysis.eigen.vectors / analysis.plain.divisor[:, None])
+        spread, _ = product_spread(np.diag(np.maximum(analysis.eigen.values, 0.0)), *ends)
+        lower, upper = self.spectrum.confidence_interval(spread / analysis.independent, level)
+        share, farthest, mean = analysis.cut
+        unit = 1 / analysis.plain.divisor
+        below, above = cut_eigenvalues(share, farthest * unit, mean * unit)
         return self._intervals(np.maximum(lower - below, 0.0), upper + above)
 
     def _intervals(self, lower: Floats, upper: Floats) -> pd.DataFrame:
@@ -282,15 +281,15 @@ class PCAResult(Rotation):
 
     @property
     def _size(self) -> str:
-        found = int(self.spectrum.distinct[: self.ncomp].sum())
-        return f"{self.ncomp} components, {found} above the noise floor"
+        n_distinct = int(self.spectrum.distinct[: self.ncomp].sum())
+        return f"{self.ncomp} components, {n_distinct} above the noise floor"
 
     def to_xarray(self) -> xr.Dataset:
         """Return loadings, eigenvalues and noise panel as one labelled dataset."""
         import xarray as xr
 
-        shown = ("loadings", "eigenvals", "explained_variance_ratio")
-        parts: dict[str, object] = {name: getattr(self, name) for name in shown}
+        names = ("loadings", "eigenvals", "explained_variance_ratio")
+        parts: dict[str, object] = {name: getattr(self, name) for name in names}
         for name, values in self.noise().drop(columns="eigenvalue").items():
             parts[str(name)] = ("component", values.to_numpy())
         if self.center is not None:
@@ -312,7 +311,7 @@ class PCAResult(Rotation):
             labels=starred.tolist(),
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     def plot_loadings(
@@ -329,14 +328,14 @@ class PCAResult(Rotation):
         from dpmodels.plots import loadings
 
         noise = self.loadings_noise_sd.to_numpy()
-        seen = np.flatnonzero(np.isfinite(noise[: self.ncomp]))
+        readable = np.flatnonzero(np.isfinite(noise[: self.ncomp]))
         return loadings(
-            told(self.loadings, noise),
-            components=range(max(seen, default=0) + 1) if components is None else components,
+            visible_loadings(self.loadings, noise),
+            components=range(max(readable, default=0) + 1) if components is None else components,
             note=blank_words(noise=isinstance(self.spectrum, Spectrum), unread=noise[: self.ncomp]),
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     def biplot(
@@ -361,7 +360,7 @@ class PCAResult(Rotation):
             note=note,
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     def transform(self, newdata: object) -> xr.DataArray:
@@ -376,12 +375,12 @@ class PCAResult(Rotation):
     @cached_property
     def components(self) -> Components:
         """The public map of rows to components, with its codebook: for a model on them."""
-        own = self._analysis.best
-        loadings = self.loadings.to_numpy() / own.divisor[:, None]
-        return Components(self.call, loadings, own.mean, self.coder)
+        best = self._analysis.best
+        loadings = self.loadings.to_numpy() / best.divisor[:, None]
+        return Components(self.call, loadings, best.mean, self.coder)
 
     def predict(self, newdata: object) -> pd.DataFrame:
-        """Return components of rows that you hold, see :meth:`Components.predict`."""
+        """Return components of your rows, see :meth:`Components.predict`."""
         return self.components.predict(newdata)
 
     def augment(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:

@@ -37,23 +37,23 @@ class PlannedCall(NamedTuple):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PlanResult(Printed):
-    """What calls would cost one after another; nothing was read, nothing spent."""
+    """The prices of calls, one after another; nothing was read, nothing spent."""
 
     guarantee: Guarantee  # of the ledger
     adjacency: Adjacency
-    told: str  # by the ledger, before the calls
+    ledger_state: str  # what the ledger reported before the calls
     calls: tuple[PlannedCall, ...]
     announced: Spent  # after all calls, charged as one
 
     @property
     def fits(self) -> bool:
-        """Whether the ledger would take every call."""
-        return all(one.fits for one in self.calls)
+        """Whether the ledger would accept every call."""
+        return all(call.fits for call in self.calls)
 
     @property
     def events(self) -> tuple[Event, ...]:
         """What all calls would be charged, for :meth:`dp.Ledger.charge`."""
-        return tuple(event for one in self.calls for event in one.events)
+        return tuple(event for call in self.calls for event in call.events)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -65,16 +65,16 @@ class PlanResult(Printed):
         """
         lines = [
             {
-                "call": one.call,
-                "verb": one.verb,
-                "formula": one.formula,
-                "mechanism": one.mechanism,
-                "noise": "; ".join(event.describe() for event in one.events),
-                "price": one.price.amount,
-                "total": one.total.amount,
-                "fits": one.fits,
+                "call": call.call,
+                "verb": call.verb,
+                "formula": call.formula,
+                "mechanism": call.mechanism,
+                "noise": "; ".join(event.describe() for event in call.events),
+                "price": call.price.amount,
+                "total": call.total.amount,
+                "fits": call.fits,
             }
-            for one in self.calls
+            for call in self.calls
         ]
         return pd.DataFrame(lines)
 
@@ -90,49 +90,53 @@ class PlanResult(Printed):
         """
         from dpmodels.plots.heat import spending
 
-        ends, spent = [], math.nan
-        for one in self.calls:
-            start = max(one.total.amount - one.price.amount, 0.0) if math.isnan(spent) else spent
-            ends.append((start, one.total.amount))
-            spent = one.total.amount if one.fits else start
+        bars, spent = [], math.nan
+        for call in self.calls:
+            start = max(call.total.amount - call.price.amount, 0.0) if math.isnan(spent) else spent
+            bars.append((start, call.total.amount))
+            spent = call.total.amount if call.fits else start
         hidden = hidden_by(self.guarantee, self.adjacency)
-        told = f"Privacy of all together: {self.guarantee.describe()}; neighbours: {hidden}."
+        caption_text = (
+            f"Privacy of all together: {self.guarantee.describe()}; neighbours: {hidden}."
+        )
         return spending(
-            np.array(ends, dtype=np.float64).reshape(-1, 2),
-            ["planned" if one.fits else "does not fit" for one in self.calls],
+            np.array(bars, dtype=np.float64).reshape(-1, 2),
+            ["planned" if call.fits else "does not fit" for call in self.calls],
             capacity(self.guarantee).amount,
-            labels=[f"{one.verb} {one.formula}" for one in self.calls],
+            labels=[f"{call.verb} {call.formula}" for call in self.calls],
             unit=capacity(self.guarantee).unit,
             ax=ax,
-            caption=told if truth("caption", caption) else None,
+            caption=caption_text if truth("caption", caption) else None,
         )
 
     def __repr__(self) -> str:
-        which = "all fit" if self.fits else f"{sum(not one.fits for one in self.calls)} do not fit"
-        return f"<PlanResult of {len(self.calls)} calls: {which}, nothing spent>"
+        status = (
+            "all fit" if self.fits else f"{sum(not call.fits for call in self.calls)} do not fit"
+        )
+        return f"<PlanResult of {len(self.calls)} calls: {status}, nothing spent>"
 
 
-# What analyses will tell: expected standard errors and power, before anything is spent.
+# Expected standard errors and power of analyses, before any budget is spent.
 
 # A choice: below it a release has very likely no standard error.
 SELDOM = 0.5
-# A choice: beyond it a median standard error tells little of the next one.
+# A choice: beyond it a median standard error says little about the next one.
 UNEVEN = 2.0
 AXES = {"n": "rows", "eps": "eps", "effect": "effect"}
 
 
 @dataclass(frozen=True)
 class PowerQuestion:
-    """What was planned for: public facts and a stated guess."""
+    """The planned analysis: public facts and stated assumptions."""
 
     verb: str
     formula: str
-    guess: str  # what rows are taken to be like
+    guess: str  # the assumed distribution of rows
     guarantee: str  # all of it but an eps that varies
     adjacency: Adjacency
     alpha: float
     solved: str  # "n", "eps", "effect" or "power"
-    target: float  # the power that was asked for; nan where power was solved for
+    target: float  # the requested power; nan where power was solved for
     mechanisms: tuple[str, ...]  # by cell, and why
     tested: str  # what the verb's test is
     enough: float  # about the eps at which most releases have standard errors; nan where they do
@@ -140,7 +144,7 @@ class PowerQuestion:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PowerResult(Printed):
-    """What a verb will tell of each term; nothing was read and nothing spent.
+    """Expected precision and power of a verb by term; nothing was read and nothing spent.
 
     Notes
     -----
@@ -161,12 +165,12 @@ class PowerResult(Printed):
     @property
     def n(self) -> int:
         """The number of rows, of one cell."""
-        return int(self._one("n"))
+        return int(self._single("n"))
 
     @property
     def eps(self) -> float:
         """The privacy loss eps, of one cell; nan where a budget was given instead."""
-        return float(self._one("eps"))
+        return float(self._single("eps"))
 
     @property
     def power(self) -> pd.Series[float]:
@@ -188,7 +192,7 @@ class PowerResult(Printed):
         """How many cells there are: numbers of rows, eps and effects."""
         return int(self.table["cell"].nunique())
 
-    def _one(self, column: str) -> float:
+    def _single(self, column: str) -> float:
         if self.cells > 1:
             raise NotAvailable(
                 f"{column} has several values: this plan has {self.cells} cells; see table"
@@ -196,7 +200,7 @@ class PowerResult(Printed):
         return float(self.table[column].iloc[0])
 
     def _by_term(self, column: str) -> pd.Series[float]:
-        self._one("n")
+        self._single("n")
         index = pd.Index(self.table["term"], name="term")
         return pd.Series(self.table[column].to_numpy(), index=index, name=column)
 
@@ -206,15 +210,15 @@ class PowerResult(Printed):
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the plan: the least power, and the chance that all is identified."""
-        asked = self.question
+        question = self.question
         row = {
-            "verb": asked.verb,
-            "solved": asked.solved,
+            "verb": question.verb,
+            "solved": question.solved,
             "n": self.table["n"].max(),
             "eps": self.table["eps"].max(),
             "power": self.table["power"].min(),
             "identified": self.table["identified"].min(),
-            "alpha": asked.alpha,
+            "alpha": question.alpha,
         }
         return pd.DataFrame([row])
 
@@ -241,23 +245,25 @@ class PowerResult(Printed):
                 "n=[1_000, 3_000, 10_000]"
             )
         across = varying[0]
-        others = [name for name in varying[1:] if name != "effect"]
+        groupings = [name for name in varying[1:] if name != "effect"]
         lines = []
-        for key, own in tested.groupby(["term", *others], sort=False):
-            ordered = own.sort_values(across)
-            names = dict(zip(["", *others], key if isinstance(key, tuple) else (key,), strict=True))
+        for key, group in tested.groupby(["term", *groupings], sort=False):
+            ordered = group.sort_values(across)
+            names = dict(
+                zip(["", *groupings], key if isinstance(key, tuple) else (key,), strict=True)
+            )
             label = ", ".join(f"{name} {part}".strip() for name, part in names.items())
-            columns = (ordered[name].to_numpy(np.float64) for name in (across, *_DRAWN))
+            columns = (ordered[name].to_numpy(np.float64) for name in (across, *_CURVES))
             lines.append((label, np.stack([*columns])))
         return curves(lines, across=AXES[across], logarithmic=across != "effect", ax=ax)
 
     def __repr__(self) -> str:
-        asked = self.question
-        which = f"{self.cells} cells" if self.cells > 1 else f"n={self.n:,}, eps={self.eps:.3g}"
-        return f"<PowerResult of {asked.verb} {asked.formula!r}: {which}, nothing spent>"
+        question = self.question
+        size = f"{self.cells} cells" if self.cells > 1 else f"n={self.n:,}, eps={self.eps:.3g}"
+        return f"<PowerResult of {question.verb} {question.formula!r}: {size}, nothing spent>"
 
 
-_DRAWN = ("power", "without_noise", "identified")
+_CURVES = ("power", "without_noise", "identified")
 
 
 # Divisions of a budget between the stages of a recipe, tried in simulation.
@@ -268,7 +274,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class SplitQuestion:
-    """What divisions of a budget were tried for: public facts."""
+    """The tried divisions of a budget: public facts."""
 
     recipe: str  # its name
     stages: tuple[str, ...]
@@ -282,7 +288,7 @@ class SplitQuestion:
 class SplitResult(Printed):
     """Scores of a recipe under divisions of its budget: simulated, nothing was spent.
 
-    In a column of `scores` the runs have the same random words.
+    In a column of `scores` the runs use the same random numbers.
     """
 
     question: SplitQuestion
@@ -306,8 +312,8 @@ class SplitResult(Printed):
         reach = float(stdtrit(self.question.repeats - 1, (1 + LEVEL) / 2))
         numbers = {"score": mean, "score_se": se, "behind": behind, "behind_se": behind_se}
         best = np.arange(len(mean)) == self._first
-        near = behind <= reach * behind_se
-        return pd.DataFrame({**shares, **numbers, "best": best, "near": near | best})
+        is_near = behind <= reach * behind_se
+        return pd.DataFrame({**shares, **numbers, "best": best, "near": is_near | best})
 
     @property
     def best(self) -> dict[str, float]:
@@ -316,18 +322,18 @@ class SplitResult(Printed):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The divisions in words, such as ``"0.3 : 0.7"``."""
-        return tuple(ratio(own) for own in self.shares)
+        """The divisions as text, such as ``"0.3 : 0.7"``."""
+        return tuple(ratio(shares) for shares in self.shares)
 
     @property
     def near(self) -> pd.DataFrame:
-        """The rows of the table that are not told apart from the best, itself among them."""
+        """The rows of the table that are not distinguished from the best, with itself."""
         table = self.table
         return table[table["near"]]
 
     @property
     def budgets(self) -> dict[str, Guarantee]:
-        """Guarantees of the stages in the best division: the word ``budget`` of their verbs."""
+        """Guarantees of the stages in the best division: the argument ``budget`` of their verbs."""
         return dict(zip(self.question.stages, self.divisions[self._first], strict=True))
 
     @property
@@ -337,28 +343,28 @@ class SplitResult(Printed):
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a division and stage: ``division, stage, share, eps`` or ``rho, ...``."""
-        asked, table = self.question, self.table.drop(columns=list(self.question.stages))
+        question, table = self.question, self.table.drop(columns=list(self.question.stages))
         common = [dict(zip(map(str, table), line, strict=True)) for line in table.to_numpy(object)]
         lines: list[dict[str, object]] = []
         for number, (shares, budgets) in enumerate(zip(self.shares, self.divisions, strict=True)):
-            for stage, share, budget in zip(asked.stages, shares, budgets, strict=True):
-                own = {"division": number, "stage": stage, "share": share}
+            for stage, share, budget in zip(question.stages, shares, budgets, strict=True):
+                row = {"division": number, "stage": stage, "share": share}
                 spent = capacity(budget)
-                lines.append({**own, spent.unit: spent.amount, **common[number]})
+                lines.append({**row, spent.unit: spent.amount, **common[number]})
         return pd.DataFrame(lines)
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole trial."""
-        asked, table = self.question, self.table
+        question, table = self.question, self.table
         row = {
             **{f"best_{stage}": share for stage, share in self.best.items()},
             "score": table["score"].iloc[self._first],
             "score_se": table["score_se"].iloc[self._first],
             "divisions": len(table),
             "near": int(table["near"].sum()),
-            "repeats": asked.repeats,
-            "guarantee": asked.guarantee.describe(),
-            "adjacency": asked.adjacency.name,
+            "repeats": question.repeats,
+            "guarantee": question.guarantee.describe(),
+            "adjacency": question.adjacency.name,
             "simulated": self.simulated,
         }
         return pd.DataFrame([row])
@@ -377,21 +383,26 @@ class SplitResult(Printed):
         """
         from dpmodels.plots.points import divisions
 
-        asked, table = self.question, self.table
-        told = f"Privacy: {asked.guarantee.describe()}; neighbours: {asked.adjacency.describe()}."
-        two = len(asked.stages) == 2
+        question, table = self.question, self.table
+        neighbours = question.adjacency.describe()
+        caption_text = f"Privacy: {question.guarantee.describe()}; neighbours: {neighbours}."
+        has_two_stages = len(question.stages) == 2
         return divisions(
             table["score"].to_numpy(),
             table["score_se"].to_numpy(),
-            places=self.shares[:, 0] if two else np.arange(len(table), dtype=np.float64),
-            labels=[f"{own[0]:.3g}" for own in self.shares] if two else self.labels,
+            places=self.shares[:, 0] if has_two_stages else np.arange(len(table), dtype=np.float64),
+            labels=[f"{shares[0]:.3g}" for shares in self.shares]
+            if has_two_stages
+            else self.labels,
             best=int(self._first),
             near=table["near"].to_numpy(),
-            across=f"share of {asked.stages[0]}" if two else " : ".join(asked.stages),
-            up=f"score, {asked.best} is best",
+            across=f"share of {question.stages[0]}"
+            if has_two_stages
+            else " : ".join(question.stages),
+            up=f"score, {question.best} is best",
             ax=ax,
             stamp=STAMP,
-            caption=told if truth("caption", caption) else None,
+            caption=caption_text if truth("caption", caption) else None,
         )
 
     @property
@@ -406,10 +417,10 @@ class SplitResult(Printed):
         return int(np.lexsort((evenness, means))[-1])
 
     def __repr__(self) -> str:
-        asked, names = self.question, " : ".join(self.question.stages)
+        question, names = self.question, " : ".join(self.question.stages)
         return (
-            f"<SplitResult of {asked.recipe}: best {names} = {self.labels[self._first]}, "
-            f"{asked.guarantee.describe()}, {STAMP}>"
+            f"<SplitResult of {question.recipe}: best {names} = {self.labels[self._first]}, "
+            f"{question.guarantee.describe()}, {STAMP}>"
         )
 
 
@@ -443,14 +454,14 @@ def plot_ledger(ledger: Ledger, *, ax: Axes | None = None, caption: bool = True)
     -------
     matplotlib Axes
         A bar a charge, from what was spent before it to what was after, in eps or rho. Charges
-        that nothing is known to have come of are hatched: they stay spent.
+        without a recorded release are hatched: they stay spent.
 
     Raises
     ------
     LedgerError
         If a line was changed.
     ArgumentError
-        If it is no ledger.
+        If it is not a ledger.
 
     Examples
     --------

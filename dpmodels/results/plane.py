@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-# Blocks along an axis that are drawn, the finest first, and in how many pictures noise alone shows
-# anywhere, about: choices.
-DRAWN, ALARM = (256, 64, 16, 4), 0.05
+# Choices: blocks along an axis, the finest first, and the share of pictures in which noise alone is
+# drawn somewhere.
+BLOCKS_PER_AXIS, ALARM = (256, 64, 16, 4), 0.05
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -48,8 +48,8 @@ class PlaneResult(Result):
 
     Notes
     -----
-    `counts` are whole, not negative and add up. Over a crowd among empty cells their sums are too
-    small: quote `released`, about which intervals are. :meth:`noise_int` is of counts,
+    `counts` are whole, not negative and add up. Their sums are too small over crowded cells among
+    empty ones: quote `released`, which intervals are about. :meth:`noise_int` is of counts,
     :meth:`conf_int` of the cells' shares of all counted rows. :meth:`between` is of one group, or
     of each by itself.
     """
@@ -71,20 +71,20 @@ class PlaneResult(Result):
 
     @property
     def cells(self) -> int:
-        """How many there are, of one group."""
+        """The number of cells of one group."""
         return math.prod(self.shape)
 
     @cached_property
     def ordered(self) -> OrderedCounts:
         """Counts by group and cell as arrays, row by row, and the noise in sums of them."""
-        groups = self._facts.cells // self.cells
-        return ordered(self.release, (groups, *self.shape))
+        n_groups = self._facts.cells // self.cells
+        return ordered(self.release, (n_groups, *self.shape))
 
     @cached_property
     def bins(self) -> tuple[Bins, Bins]:
         """The public bins of both numbers."""
-        both = sides(self.call.formula, self.call.codebook)
-        first, second = map(measured, both.described)
+        parsed = sides(self.call.formula, self.call.codebook)
+        first, second = map(measured, parsed.described)
         return Bins(self.along, first), Bins(self.across, second)
 
     @property
@@ -110,8 +110,8 @@ class PlaneResult(Result):
     @property
     def noise_sd(self) -> xr.DataArray:
         """Noise standard deviation of the unbiased count of each cell, the same in all groups."""
-        both = TableCall(self._facts.factors[-2:], self._facts.levels[-2:])
-        return both.by_cell(self.group(0).noise_sd, "noise_sd")
+        axes_table = TableCall(self._facts.factors[-2:], self._facts.levels[-2:])
+        return axes_table.by_cell(self.group(0).noise_sd, "noise_sd")
 
     def group(self, place: int) -> OrderedGroup:
         """Return the counts of one group, by its place among the levels."""
@@ -123,8 +123,8 @@ class PlaneResult(Result):
     def _conf_int(self, level: float) -> pd.DataFrame:
         return self._ends([self.group(place).share_interval(level) for place in self._places])
 
-    def _ends(self, each: list[tuple[Floats, Floats]]) -> pd.DataFrame:
-        lower, upper = (np.concatenate(ends) for ends in zip(*each, strict=True))
+    def _ends(self, intervals: list[tuple[Floats, Floats]]) -> pd.DataFrame:
+        lower, upper = (np.concatenate(ends) for ends in zip(*intervals, strict=True))
         return interval_frame(self._facts, (lower, upper))
 
     @property
@@ -162,8 +162,8 @@ class PlaneResult(Result):
 
         Notes
         -----
-        Within a cell rows are taken to lie evenly; an interval does not: it is widened to hold all
-        and none of the rows of a cell that a rectangle cuts.
+        Rows are assumed to lie evenly within a cell; intervals do not rely on it: they allow for
+        all and none of the rows of a cell that a rectangle cuts.
 
         Examples
         --------
@@ -178,8 +178,8 @@ class PlaneResult(Result):
         checked_level(level)
         cells = self._rectangles(first, second)
         ends: dict[str, object] = {}
-        for name, own, ranges in zip(self.variables, self.bins, cells[:2], strict=True):
-            ends[f"{name}_low"], ends[f"{name}_high"] = own.written(ranges)
+        for name, bins, ranges in zip(self.variables, self.bins, cells[:2], strict=True):
+            ends[f"{name}_low"], ends[f"{name}_high"] = bins.written(ranges)
         return by_group(
             self._grouped,
             group,
@@ -188,21 +188,21 @@ class PlaneResult(Result):
 
     def _rectangles(self, first: object, second: object) -> Rectangles:
         pairs = []
-        for name, given in zip(("first", "second"), (first, second), strict=True):
-            if not isinstance(given, tuple | list) or len(given) != 2:
+        for name, ends in zip(("first", "second"), (first, second), strict=True):
+            if not isinstance(ends, tuple | list) or len(ends) != 2:
                 raise ArgumentError(
-                    f"between(): {name}={said(given)}: expected a pair, the lower and the upper end"
+                    f"between(): {name}={said(ends)}: expected a pair, the lower and the upper end"
                 )
-            pairs.append(given)
-        along, across = (own.ranges(*pair) for own, pair in zip(self.bins, pairs, strict=True))
-        many = {len(along.start), len(across.start)}
-        if len(many - {1}) > 1:
+            pairs.append(ends)
+        along, across = (bins.ranges(*pair) for bins, pair in zip(self.bins, pairs, strict=True))
+        lengths = {len(along.start), len(across.start)}
+        if len(lengths - {1}) > 1:
             raise ArgumentError(
                 f"between(): {len(along.start)} ranges along one axis and {len(across.start)} "
                 "along the other; write as many of one as of the other, or one for all"
             )
         along, across = (
-            Ranges(*(np.resize(end, max(many)) for end in own)) for own in (along, across)
+            Ranges(*(np.resize(end, max(lengths)) for end in ranges)) for ranges in (along, across)
         )
         return Rectangles(along, across, self.shape)
 
@@ -212,17 +212,17 @@ class PlaneResult(Result):
         return TableCall(self._facts.factors[:-1], self._facts.levels[:-1])
 
     def _estimates(self) -> EstimateTable:
-        groups, factors = len(self._places), self._facts.factors[:-2]
+        n_groups, factors = len(self._places), self._facts.factors[:-2]
         further: dict[str, object] = {}
         sizes = ((1, self.shape[1]), (self.shape[0], 1))
-        for name, own, (times, each) in zip(self.variables, self.bins, sizes, strict=True):
-            for end, ends in zip(("low", "high"), own.ends, strict=True):
-                further[f"{name}_{end}"] = np.tile(np.repeat(ends, each), times * groups)
+        for name, bins, (tiles, repeats) in zip(self.variables, self.bins, sizes, strict=True):
+            for end, ends in zip(("low", "high"), bins.ends, strict=True):
+                further[f"{name}_{end}"] = np.tile(np.repeat(ends, repeats), tiles * n_groups)
         return count_table(
             self,
             self._facts.index.set_names([*factors, *_columns(self.variables)]),
             self.ordered.whole[:-1],
-            noise_sd=np.tile(self.noise_sd.to_numpy().ravel(), groups),
+            noise_sd=np.tile(self.noise_sd.to_numpy().ravel(), n_groups),
             further={**further, "released": self.ordered.cells.ravel()},
         )
 
@@ -230,10 +230,10 @@ class PlaneResult(Result):
         return described_line(self.release, self.ncomplete, self._facts.cells)
 
     def plot(self, ax: Axes | None = None, group: object = None, *, caption: bool = True) -> Axes:
-        """Draw counts by cell as a map, each place as finely as its rows are told from noise.
+        """Draw counts by cell as a map, as finely as the noise allows.
 
-        Where a cell is not told from noise the block around it is drawn, without what is told in
-        it, and where no block is either it stays blank.
+        Where a cell is not detected above the noise the block around it is drawn, less the cells
+        detected in it; where no block is detected the map is blank.
 
         Parameters
         ----------
@@ -251,74 +251,77 @@ class PlaneResult(Result):
         """
         from dpmodels.plots.points import plane
 
-        finest = self.blocks((DRAWN[0],) * 2)
+        finest = self.blocks((BLOCKS_PER_AXIS[0],) * 2)
         ends = [
-            own.at(np.append(run.start, run.stop[-1]))
-            for own, run in zip(self.bins, finest, strict=True)
+            bins.at(np.append(run.start, run.stop[-1]))
+            for bins, run in zip(self.bins, finest, strict=True)
         ]
         return plane(
             ends,
-            self._told(finest, place_of(self._grouped, group)),
+            self._identified_counts(finest, place_of(self._grouped, group)),
             self.variables,
             counted="persons" if self.release.adjacency.counts_persons else "rows",
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
-    def _told(self, finest: tuple[Ranges, Ranges], place: int) -> Floats:
-        """Return counts by cell where they are told from noise, in blocks as large as need be."""
-        alarm = ALARM / sum(most**2 for most in DRAWN)
+    def _identified_counts(self, finest: tuple[Ranges, Ranges], place: int) -> Floats:
+        """Return counts where they are detected above the noise, in blocks as large as needed."""
+        alarm = ALARM / sum(n_blocks**2 for n_blocks in BLOCKS_PER_AXIS)
         levels = []
-        for most in DRAWN:
-            runs = self.blocks((most, most))
+        for n_blocks in BLOCKS_PER_AXIS:
+            runs = self.blocks((n_blocks, n_blocks))
             starts = tuple(
-                np.searchsorted(fine.start, own.start)
-                for fine, own in zip(finest, runs, strict=True)
+                np.searchsorted(fine.start, run.start)
+                for fine, run in zip(finest, runs, strict=True)
             )
             width = self.noise_width(runs, 1 - 2 * alarm)
-            levels.append(Blocks(starts, tuple(len(own.start) for own in finest), width))
-        along, across = (own.stop - own.start for own in finest)
+            levels.append(Blocks(starts, tuple(len(axis.start) for axis in finest), width))
+        along, across = (axis.stop - axis.start for axis in finest)
         return told_density(self.sums(finest, place), np.outer(along, across), levels)
 
-    def blocks(self, most: tuple[int, int]) -> tuple[Ranges, Ranges]:
+    def blocks(self, max_blocks: tuple[int, int]) -> tuple[Ranges, Ranges]:
         """Return runs of bins along both axes, at most so many.
 
-        Of released blocks those of a level, or as few of these together as need be: their sums
-        have little noise. Of cells that were released alone as many as a power of two.
+        Released blocks of one level, merged if needed, as their sums have little noise. Of cells
+        that were released separately, runs of a power of two.
         """
         if isinstance(self.release, CountsRelease):
-            starts = tuple(map(_even, self.shape, most))
+            starts = tuple(map(_even, self.shape, max_blocks))
         else:
             side = self.release.fanout
             sizes = block_sizes(self.shape, side)
             fitting = [
-                at for at, own in enumerate(sizes) if own[0] <= most[0] and own[1] <= most[1]
+                at
+                for at, size in enumerate(sizes)
+                if size[0] <= max_blocks[0] and size[1] <= max_blocks[1]
             ]
-            own = block_starts(self.shape, side, max(fitting, default=0))
+            edges = block_starts(self.shape, side, max(fitting, default=0))
             starts = tuple(
-                each[:: -(-len(each) // room)] for each, room in zip(own, most, strict=True)
+                axis_starts[:: -(-len(axis_starts) // limit)]
+                for axis_starts, limit in zip(edges, max_blocks, strict=True)
             )
         first, second = (
-            Ranges(each.astype(float), np.append(each[1:], bins).astype(float))
-            for each, bins in zip(starts, self.shape, strict=True)
+            Ranges(axis_starts.astype(float), np.append(axis_starts[1:], bins).astype(float))
+            for axis_starts, bins in zip(starts, self.shape, strict=True)
         )
         return first, second
 
     def sums(self, runs: tuple[Ranges, Ranges], place: int = 0, *, whole: bool = False) -> Floats:
         """Return unbiased counts, or whole ones, of blocks of cells of one group."""
-        own = self.group(place)
-        cells = (own.whole if whole else own.cells).reshape(self.shape)
+        group = self.group(place)
+        cells = (group.whole if whole else group.cells).reshape(self.shape)
         for axis, along in enumerate(runs):
             cells = np.add.reduceat(cells, along.start.astype(int), axis=axis)
         return np.asarray(cells)
 
     def noise_width(self, runs: tuple[Ranges, Ranges], level: float | None = None) -> float:
-        """Return what the noise of a block stays within, or its standard deviation.
+        """Return a bound on the noise of a block, or its standard deviation.
 
-        The larger of a block at the end and one in the middle, with the probability `level`.
+        The larger of a block at the end and one in the middle; a bound with probability `level`.
         """
-        first, second = (Ranges(*(end[[0, len(end) // 2]] for end in own)) for own in runs)
+        first, second = (Ranges(*(end[[0, len(end) // 2]] for end in run)) for run in runs)
         blocks = Rectangles(first, second, self.shape)
         spread = blocks.spread(self.ordered, np.ones(()), np.zeros(()))
         if level is None:
@@ -331,9 +334,9 @@ class PlaneResult(Result):
         return f"{self.shape[0]:,} by {self.shape[1]:,} cells"
 
 
-def _even(bins: int, most: int) -> NDArray[np.intp]:
+def _even(bins: int, n_max: int) -> NDArray[np.intp]:
     """Return where runs of bins start, at most so many, each of a power of two."""
-    return np.arange(0, bins, 2 ** (-(-bins // most) - 1).bit_length())
+    return np.arange(0, bins, 2 ** (-(-bins // n_max) - 1).bit_length())
 
 
 def _columns(variables: tuple[str, ...]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Rows that are not private, given to a fit: what of them lies outside the codebook is said."""
+"""Public rows given to a fit: a warning counts those outside the codebook."""
 
 from __future__ import annotations
 
@@ -35,40 +35,41 @@ class PublicRows:
 
     @property
     def counted(self) -> str:
-        """How many rows are complete and within the bounds, in words."""
-        known, given = int(np.isfinite(self.coded).all(axis=0).sum()), len(self.outside)
-        others = f" of the {given:,} given, the others incomplete or outside the bounds"
-        return f"{known:,} public row{'s' * (known != 1)}{others * (known < given)}"
+        """How many rows are complete and within the bounds, as text."""
+        n_complete, n_rows = int(np.isfinite(self.coded).all(axis=0).sum()), len(self.outside)
+        plural = "s" * (n_complete != 1)
+        remainder = f" of the {n_rows:,} given, the others incomplete or outside the bounds"
+        return f"{n_complete:,} public row{plural}{remainder * (n_complete < n_rows)}"
 
     def linear(self, params: Floats) -> Floats:
         """Return the linear predictor; the first coefficient may be an intercept."""
-        own = len(params) - len(self.coded)
-        return np.asarray(params[:own].sum() + params[own:] @ self.coded)
+        n_intercepts = len(params) - len(self.coded)
+        return np.asarray(params[:n_intercepts].sum() + params[n_intercepts:] @ self.coded)
 
 
 def require_coder(coder: Coder | None) -> RowCoder:
-    """Return what codes rows, or say that a formula has no terms to do so by."""
+    """Return the row coder; NotAvailable if the formula has no terms."""
     if isinstance(coder, RowCoder):
         return coder
     raise NotAvailable(
-        "there are no terms to code rows by, the formula has none: what the model tells of any row "
-        "is params['Intercept']"
+        "the formula has no terms to code rows by: the prediction for every row is "
+        "params['Intercept']"
     )
 
 
 def public_rows(coder: Coder | None, newdata: object, *, clip: bool) -> PublicRows:
     """Read public rows; those outside the bounds are nan and counted in a warning, or clipped."""
-    held, coder = truth("clip", clip), require_coder(coder)
-    book, written = coder.design.codebook, coder.read(newdata)
+    clips, coder = truth("clip", clip), require_coder(coder)
+    book, values_by_name = coder.design.codebook, coder.read(newdata)
     columns: dict[str, Floats] = {}
     beyond: dict[str, NDArray[np.bool_]] = {}
-    for name, values in written.items():
+    for name, values in values_by_name.items():
         low, high = bounds(book, name)
         beyond[name] = (values < low) | (values > high)
-        kept = np.clip(values, low, high)
-        columns[name] = kept if held else np.where(beyond[name], np.nan, kept)
+        clipped = np.clip(values, low, high)
+        columns[name] = clipped if clips else np.where(beyond[name], np.nan, clipped)
     outside = np.logical_or.reduce(list(beyond.values()))
-    if outside.any() and not held:
+    if outside.any() and not clips:
         _warn(outside, beyond)
     return PublicRows(coder, on_steps(book, columns), outside)
 
@@ -89,11 +90,13 @@ def bounds(book: Codebook, name: str) -> tuple[float, float]:
 
 
 def _warn(outside: NDArray[np.bool_], beyond: dict[str, NDArray[np.bool_]]) -> None:
-    named = (f"{name}: {own.sum():,}" for name, own in beyond.items() if own.any())
+    counts = (
+        f"{name}: {is_beyond.sum():,}" for name, is_beyond in beyond.items() if is_beyond.any()
+    )
     warnings.warn(
         f"{outside.sum():,} of {len(outside):,} public rows lie outside the codebook's bounds "
-        f"({shorten(', '.join(named), 200)}), of which the fit tells nothing: nan. To hold them in "
-        "the bounds, as the rows of the fit were: clip=True",
+        f"({shorten(', '.join(counts), 200)}): their results are nan. Write clip=True to clip "
+        "them to the bounds, as the rows of the fit were",
         OutsideWarning,
         stacklevel=frames_up(),
     )

@@ -52,17 +52,17 @@ class QuantileResult(Result):
     def _frame(self, places: Floats) -> pd.DataFrame:
         """Label places by group and prob, in the unit of the number."""
         facts = self._facts
-        away = facts.width * places
+        offsets = facts.width * places
         if facts.step is not None:
-            away = facts.step * np.rint(away / facts.step)
-        values = facts.lower + away
+            offsets = facts.step * np.rint(offsets / facts.step)
+        values = facts.lower + offsets
         return pd.DataFrame(values, self._facts.index, pd.Index(self.probs, name="prob"))
 
     @property
     def _places(self) -> Floats:
         """Quantiles on the range from 0 to 1, rising with their probs."""
-        own = self.release.values[:, :, 0]
-        return np.where(np.isnan(own), np.nan, np.fmax.accumulate(own, axis=1))
+        quantiles = self.release.values[:, :, 0]
+        return np.where(np.isnan(quantiles), np.nan, np.fmax.accumulate(quantiles, axis=1))
 
     @property
     def params(self) -> pd.DataFrame:
@@ -71,7 +71,7 @@ class QuantileResult(Result):
 
     @property
     def drawn(self) -> pd.DataFrame:
-        """Shares of the rows that the quantiles were drawn at: the probs, or farther inside."""
+        """Probabilities that the mechanism aimed at: the probs, or closer to the middle."""
         probs = pd.Index(self.probs, name="prob")
         return pd.DataFrame(self.release.drawn, self._facts.index, probs)
 
@@ -111,16 +111,15 @@ class QuantileResult(Result):
 
         Notes
         -----
-        They hold the values at which the noisy ranks, with their noise and
-        sampling, do not rule the quantile out. No density is estimated, so
-        values that many rows share are covered as well. An end is that of the
-        declared range where there are no rows so far out, or too few.
+        They contain the values that the noisy ranks, given noise and sampling, do not rule out. No
+        density is estimated, so values that many rows share are covered as well. An end is that of
+        the declared range where too few rows lie that far out.
         """
         if self.level is None or (level is not None and checked_level(level) != self.level):
             bought = "none were" if self.level is None else f"those of level {self.level} were"
             raise NotAvailable(
-                f"intervals of quantiles are made with the quantiles, and {bought} bought: write "
-                "dp_quantile(..., level=0.95), with mechanism='refined' or 'auto'"
+                f"intervals of quantiles are released with the quantiles, and {bought} bought: "
+                "write dp_quantile(..., level=0.95), with mechanism='refined' or 'auto'"
             )
         low, high = np.moveaxis(self.release.values[:, :, 1:], 2, 0)
         lower = np.fmin(np.nan_to_num(low, nan=0.0), self._places)
@@ -129,17 +128,17 @@ class QuantileResult(Result):
         return pd.DataFrame(ends)
 
     _no_intervals = (
-        "the noise of a quantile is known in ranks (rank_noise_sd); what it means in values "
-        "depends on the private rows near by: see conf_int()"
+        "the noise of a quantile is known in ranks (rank_noise_sd); its size in values depends "
+        "on nearby private rows: see conf_int()"
     )
 
     def _estimates(self) -> EstimateTable:
         values = _long(self.params)
         variable = self._facts.variable
         unit = unit_of(self.call.codebook, variable)
-        found = estimate_table(self, values.index, labels=variable, unit=unit, estimate=values)
+        table = estimate_table(self, values.index, labels=variable, unit=unit, estimate=values)
         # The only intervals are those of the level that was bought.
-        return replace(found, total=lambda level: self.conf_int())
+        return replace(table, total=lambda level: self.conf_int())
 
     def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw quantiles by group, with the intervals that were bought.
@@ -157,7 +156,7 @@ class QuantileResult(Result):
         ends = np.full((*values.shape, 2), np.nan)
         if self.level is not None:
             ends = self.conf_int().to_numpy().reshape(ends.shape)
-        drawn = quantiles(
+        axes = quantiles(
             values,
             ends,
             probs=self.probs,
@@ -167,11 +166,11 @@ class QuantileResult(Result):
             level=self.level,
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
         if facts.date:
-            drawn.xaxis_date()
-        return drawn
+            axes.xaxis_date()
+        return axes
 
     def _line(self) -> dict[str, object]:
         complete = float(self.release.counts.sum())

@@ -20,31 +20,31 @@ from dpmodels.typing import Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Rows, or persons, whose part in a table is asked for together.
+# Numbers of rows, or persons, that are tested together.
 UNITS: Final = (1, 2)
 _MEASURES: Final = ("power", "posterior_lower", "posterior", "holds", "odds", "advantage", "lie")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ReadingResult(Printed):
-    """Readings of guarantees: bounds that hold for everybody, whatever else is known.
+    """Readings of guarantees: bounds that hold for everybody, whatever else an adversary knows.
 
     Parameters
     ----------
     of : str
-        What the guarantees are of, in words; empty where they were given by themselves.
+        The source of the guarantees; empty where they were given by themselves.
     labels : tuple of str
-        The guarantees in words.
+        The guarantees as text.
     curves : tuple of Curve
-        What each lets anybody tell.
+        The trade-off curve of each.
     adjacency : Adjacency
         Who is protected.
     alpha, prior : float
-        Level of the test, and the probability that an adversary begins with.
+        Level of the test, and the prior probability of an adversary.
     local : bool
         Whether each respondent randomised their own answer.
     simulated : bool
-        Whether they are of a simulation, which keeps none of them.
+        Whether they are of a simulation, which satisfies none of them.
     spent : bool
         Whether the last one is of what a ledger has been charged so far.
     """
@@ -61,17 +61,17 @@ class ReadingResult(Printed):
 
     @property
     def stamp(self) -> str | None:
-        """What tables and pictures of a simulation are stamped with; None where it is none."""
+        """The warning on tables and pictures of a simulation, else None."""
         return STAMP if self.simulated else None
 
     @cached_property
     def table(self) -> pd.DataFrame:
         """One row a guarantee, for one unit that it protects, then one for two of them.
 
-        Columns: ``guarantee`` in words; ``units`` and what they are, ``protected``; the largest
+        Columns: ``guarantee`` as text; ``units`` and what they are, ``protected``; the largest
         ``power`` of a test at level `alpha`; ``posterior_lower`` and ``posterior``, between which
-        `prior` stays, and the probability, over the noise, with which each ``holds``; the factor
-        of the ``odds`` that they come from; the ``advantage``, power less level, at the best level;
+        `prior` stays, and the probability, over the noise, with which each ``holds``; the factor of
+        the ``odds`` that they come from; the ``advantage``, power less level, at the best level;
         and the probability to ``lie`` of a randomized response that is as private, nan where none
         is and for two units.
         """
@@ -84,7 +84,7 @@ class ReadingResult(Printed):
         return self.table.melt(keys, list(_MEASURES), "reading", "value")
 
     def trade_off(self, alarms: object) -> pd.DataFrame:
-        """Return the least rates of misses of tests, a column a guarantee.
+        """Return the smallest miss rates of tests, a column a guarantee.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class ReadingResult(Printed):
         return pd.DataFrame(np.column_stack(columns), index, list(self.labels))
 
     def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
-        """Draw least rates of misses against rates of false alarms, a curve a guarantee.
+        """Draw the smallest miss rates against false-alarm rates, a curve a guarantee.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The result of a private selection: what was named, and values with fresh noise."""
+"""The result of a private selection: selected candidates, and values with fresh noise."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NO_VALUES = (
-    "no values were bought, and those that the ranking went by are not told, as the largest of "
-    "them are too large: write values=True"
+    "no values were bought, and those of the ranking are not released, as selection biases them: "
+    "write values=True"
 )
 
 
@@ -34,7 +34,7 @@ COUNT, GAIN = "count", "gain"
 
 
 class Valued(NamedTuple):
-    """Values of what was named, shape (selected,)."""
+    """Values of the selected candidates, shape (selected,)."""
 
     values: Floats
     sds: Floats
@@ -43,25 +43,24 @@ class Valued(NamedTuple):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class SelectResult(Result):
-    """The largest of many things by name: released values and public facts only.
+    """The candidates with the largest scores: released values and public facts only.
 
     Parameters
     ----------
     score : {"count", "correlation", "z", "gain"}
-        What they were ranked by.
+        The score of the ranking.
     asked : int
-        How many were asked for; at most, where there is a threshold.
+        The requested number; a maximum, where there is a threshold.
     threshold : float or None
-        What those named are above, but for noise.
+        What the scores of the selected exceed, up to noise.
     share : float
-        Of the budget, for the values; 0 for none.
+        The fraction of the budget for values; 0 without values.
 
     Notes
     -----
-    `values` have noise that the ranking had no part in: given what was named
-    they are unbiased for these rows, whoever was named by chance. :meth:`noise_int`
-    is of these rows' own values, each by itself, on the law of that noise.
-    Nothing of what is not named was released.
+    The noise of `values` is independent of the ranking: given the selection they are unbiased for
+    these rows. :meth:`noise_int` covers the values of these rows, each by itself. Nothing was
+    released about candidates that are not selected.
     """
 
     call: DescribedCall
@@ -77,26 +76,26 @@ class SelectResult(Result):
 
     @property
     def index(self) -> pd.Index:
-        """Labels of what was named."""
+        """Labels of the selected candidates."""
         return self._facts.index.take(list(self.release.places))
 
     @property
     def selected(self) -> tuple[object, ...]:
-        """What was named, in order: levels, tuples of levels, or coded columns."""
+        """The selected candidates, in order: levels, tuples of levels, or coded columns."""
         return tuple(self.index.to_list())
 
     @property
     def ncandidates(self) -> int:
-        """How many things there were to choose among: a public number."""
+        """The number of candidates, which is public."""
         return self._facts.cells
 
     @property
     def values(self) -> pd.Series[float]:
-        """Counts, correlations, z or gains of what was named, with fresh noise of sd `noise_sd`.
+        """Counts, correlations, z or gains of the selected, with fresh noise of sd `noise_sd`.
 
         A gain is the share of the response's sum of squares about its mean that the released
-        coefficient of a column takes off, after those named before it. nan for a correlation with a
-        column whose spread is not told from none, and where that of the response is not.
+        coefficient of a column explains, after those selected before it. nan where the spread of
+        the column, or of the response, is not distinguished from 0.
         """
         return pd.Series(self._valued.values, self.index, name=self.score)
 
@@ -106,15 +105,15 @@ class SelectResult(Result):
         return pd.Series(self._valued.sds, self.index, name="noise_sd")
 
     def above_next(self) -> pd.Series[float]:
-        """Return how probable it is that each one's value is above that of the next, by size.
+        """Return the probability that each value is above the next one, by size.
 
-        From the fresh values and the law of their noise alone, taken for normal in correlations;
-        nan for the last, as nothing that follows was released.
+        From the fresh values and their noise alone, which is taken as normal in correlations; nan
+        for the last, as no later candidate was released.
         """
-        own = self._valued
+        valued = self._valued
         law = self.release.law if self.score == COUNT else "gaussian"
-        sizes = own.values if self.score in (COUNT, GAIN) else np.abs(own.values)
-        return pd.Series(above_next(sizes, own.variances, law), self.index, name="above_next")
+        sizes = valued.values if self.score in (COUNT, GAIN) else np.abs(valued.values)
+        return pd.Series(above_next(sizes, valued.variances, law), self.index, name="above_next")
 
     @cached_property
     def _valued(self) -> Valued:
@@ -124,19 +123,26 @@ class SelectResult(Result):
         if self.score == COUNT:
             sds = np.full(len(release.values), release.noise_sd)
             return Valued(release.values, sds, sds**2)
-        own, factor = self._correlations, self._factor
-        sds, variances = own.sd(release.noise_sd), own.own_variance(release.noise_sd)
-        return Valued(factor * own.values, factor * sds, factor**2 * variances)
+        correlations, factor = self._correlations, self._factor
+        sds, variances = (
+            correlations.sd(release.noise_sd),
+            correlations.own_variance(release.noise_sd),
+        )
+        return Valued(factor * correlations.values, factor * sds, factor**2 * variances)
 
     @cached_property
     def _correlations(self) -> Correlations:
-        own = self.release
-        assert own.values is not None
-        assert own.scatters is not None
-        assert own.response is not None
-        if own.slopes is not None:
-            return gains(own.values, own.scatters, own.response, own.slopes, own.noise_sd)
-        return associated_correlations(own.values, own.scatters, own.response, own.noise_sd)
+        release = self.release
+        assert release.values is not None
+        assert release.scatters is not None
+        assert release.response is not None
+        if release.slopes is not None:
+            return gains(
+                release.values, release.scatters, release.response, release.slopes, release.noise_sd
+            )
+        return associated_correlations(
+            release.values, release.scatters, release.response, release.noise_sd
+        )
 
     def cumulative(self) -> pd.DataFrame:
         """Return R² of the released fit, column by column, and the sd of the noise in it.
@@ -146,8 +152,8 @@ class SelectResult(Result):
         """
         if self.score != GAIN:
             raise NotAvailable(
-                f"cumulative() is of columns ranked by gain, and these are by {self.score}: write "
-                "score='gain'"
+                "cumulative() needs columns ranked by gain, and these are ranked by "
+                f"{self.score}: write score='gain'"
             )
         values = self.values.cumsum()
         sds = self._correlations.summed_sd(self.release.noise_sd)
@@ -155,26 +161,25 @@ class SelectResult(Result):
 
     @property
     def _factor(self) -> float:
-        """What a correlation is multiplied by: of z the root of how many rows are no kin."""
+        """What a correlation is multiplied by: for z the root of the effective number of rows."""
         if self.score != "z":
             return 1.0
-        own = self.release
-        return math.sqrt(max(own.count or 0.0, 0.0) / own.adjacency.design_effect)
+        release = self.release
+        return math.sqrt(max(release.count or 0.0, 0.0) / release.adjacency.design_effect)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        release, own = self.release, self._valued
+        release, valued = self.release, self._valued
         if self.score == COUNT:
             noise = Noise(release.law, release.noise_sd, 0, release.step)
-            ends = count_interval(own.values, noise, level)
+            ends = count_interval(valued.values, noise, level)
         else:
-            found = self._correlations.interval(release.noise_sd, release.law, level)
-            ends = (self._factor * found[0], self._factor * found[1])
+            interval = self._correlations.interval(release.noise_sd, release.law, level)
+            ends = (self._factor * interval[0], self._factor * interval[1])
         return pd.DataFrame({"lower": ends[0], "upper": ends[1]}, index=self.index)
 
     _no_intervals = (
-        "the rows that the values are of have chosen what is valued, so that what sampling adds to "
-        "them is not that of a value named beforehand: write noise_int(), or value what was named "
-        "on other rows"
+        "the candidates were selected on the same rows, so their sampling errors are not the "
+        "usual ones: write noise_int(), or estimate the selected candidates on other rows"
     )
 
     def _estimates(self) -> EstimateTable:
@@ -193,11 +198,11 @@ class SelectResult(Result):
         )
 
     def _line(self) -> dict[str, object]:
-        named = {"ncandidates": self.ncandidates, "nselected": len(self.release.places)}
-        return {"nobs": self.nobs, **named}
+        sizes = {"ncandidates": self.ncandidates, "nselected": len(self.release.places)}
+        return {"nobs": self.nobs, **sizes}
 
     def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
-        """Draw a bar for each thing named, best first, with 95 % noise intervals.
+        """Draw a bar for each selected candidate, best first, with 95 % noise intervals.
 
         Parameters
         ----------
@@ -209,14 +214,13 @@ class SelectResult(Result):
         Raises
         ------
         NotAvailable
-            If no values were bought, none is told from its noise, or nothing was
-            above the threshold.
+            If no values were bought, none exceeds its noise, or nothing was above the threshold.
         """
         from dpmodels.plots.bars import ranked
 
         values, ends, facts = self._valued.values, self.noise_int(), self._facts
         if len(values) and np.isnan(values).all():
-            raise NotAvailable("plot() is not available: no value is told from its noise")
+            raise NotAvailable("plot() is not available: no value exceeds its noise")
         what = " x ".join(facts.factors) if self.score == COUNT else f"terms with {facts.measured}"
         return ranked(
             [f"{place}. {name}" for place, name in enumerate(joined(self.index), start=1)],
@@ -226,7 +230,7 @@ class SelectResult(Result):
             empty="nothing was above the threshold",
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     @property

@@ -37,17 +37,16 @@ class SeriesResult(Result):
     Parameters
     ----------
     time : str
-        The variable that tells when.
+        The variable of the time.
     by : str, int or None
-        What was asked as a period.
+        The requested period.
 
     Notes
     -----
-    `counts` are whole and not negative, `totals` their running sums; `released`
-    are unbiased and may be negative: intervals are made from them. All sums of
-    counts, over whatever periods, are as good as :meth:`between` tells of them.
-    :meth:`noise_int` and :meth:`conf_int` are of counts by period. The second is of
-    the number that is expected there, of events that come by a Poisson process.
+    `counts` are whole and not negative, `totals` their running sums; `released` are unbiased and
+    may be negative: intervals are made from them. :meth:`between` has the errors of sums over
+    periods. :meth:`noise_int` and :meth:`conf_int` are of counts by period. The second is of the
+    expected number of events of a Poisson process.
     """
 
     call: DescribedCall
@@ -75,12 +74,12 @@ class SeriesResult(Result):
 
     @property
     def _groups(self) -> TableCall:
-        """What there is a series of each."""
+        """The groups, which have a series each."""
         return TableCall(self._facts.factors[:-1], self._facts.levels[:-1])
 
     def _labelled(self, values: NDArray[Any], name: str) -> xr.DataArray:
-        made = self._facts.by_cell(values, name)
-        return made.assign_coords({self._facts.factors[-1]: self.periods.times})
+        array = self._facts.by_cell(values, name)
+        return array.assign_coords({self._facts.factors[-1]: self.periods.times})
 
     @property
     def counts(self) -> xr.DataArray:
@@ -133,7 +132,8 @@ class SeriesResult(Result):
         first, stop = self.periods.start(start), self.periods.stop(end)
         if stop <= first:
             raise ArgumentError(
-                f"start={said(start)}, end={said(end)}: time goes backwards; the start comes first"
+                f"start={said(start)}, end={said(end)}: the end is before the start; write the "
+                "start first"
             )
         return self._summed(np.array([first]), np.array([stop]), level).droplevel(-1)
 
@@ -179,23 +179,23 @@ class SeriesResult(Result):
         return self._summed(np.zeros_like(stops), stops, level)
 
     def _summed(self, starts: Integers, stops: Integers, level: float) -> pd.DataFrame:
-        """Return what is known of sums over periods from `starts` up to `stops`."""
+        """Return sums over periods from `starts` up to `stops` with their errors."""
         checked_level(level)
         spread = within(self._ordered, starts, stops, _ONE, NO_WEIGHT)
-        released, whole_ones = (
-            np.diff(_running(own)[:, np.stack([starts, stops])], axis=1)[:, 0].ravel()
-            for own in (self._ordered.cells, self._whole)
+        released, counts = (
+            np.diff(_running(values)[:, np.stack([starts, stops])], axis=1)[:, 0].ravel()
+            for values in (self._ordered.cells, self._whole)
         )
-        groups = len(released) // len(starts)
-        each = Spread(*(np.tile(own, groups) for own in spread))
+        n_groups = len(released) // len(starts)
+        spreads = Spread(*(np.tile(part, n_groups) for part in spread))
         noise = SumNoise(self.release.law, self.release.noise_sd, self.release.step)
-        low, high = sum_interval(released, each, noise, level)
+        low, high = sum_interval(released, spreads, noise, level)
         effect = self.release.adjacency.design_effect
-        conf_low, conf_high = rate_interval(released, each, noise, effect, level)
+        conf_low, conf_high = rate_interval(released, spreads, noise, effect, level)
         columns = {
-            "count": whole_ones,
+            "count": counts,
             "released": released,
-            "noise_sd": noise.sd * np.sqrt(each.squares),
+            "noise_sd": noise.sd * np.sqrt(spreads.squares),
             "noise_low": low,
             "noise_high": high,
             "conf_low": conf_low,
@@ -212,9 +212,9 @@ class SeriesResult(Result):
         )
 
     def _intervals(self, kind: str, level: float) -> pd.DataFrame:
-        own = self.window(1, level)
+        table = self.window(1, level)
         columns = {f"{kind}_low": "lower", f"{kind}_high": "upper"}
-        return own[list(columns)].rename(columns=columns)
+        return table[list(columns)].rename(columns=columns)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         return self._intervals("noise", level)
@@ -276,8 +276,10 @@ class SeriesResult(Result):
             If the group is not one of the declared ones, or there are not so many
             periods.
         """
-        each = "" if periods == 1 else f" in {periods} periods"
-        return self._drawn(self.window(periods, level), group, ax, f"{self._unit}{each}", caption)
+        suffix = "" if periods == 1 else f" in {periods} periods"
+        return self._plot_band(
+            self.window(periods, level), group, ax, f"{self._unit}{suffix}", caption
+        )
 
     def plot_totals(
         self,
@@ -287,29 +289,31 @@ class SeriesResult(Result):
         *,
         caption: bool = True,
     ) -> Axes:
-        """Draw the running totals with the band of their noise; words are those of :meth:`plot`."""
-        return self._drawn(self.running(level), group, ax, f"{self._unit}, running total", caption)
+        """Draw the running totals with the band of their noise; parameters as in :meth:`plot`."""
+        return self._plot_band(
+            self.running(level), group, ax, f"{self._unit}, running total", caption
+        )
 
     @property
     def _unit(self) -> str:
         return "persons" if self.release.adjacency.counts_persons else "events"
 
-    def _drawn(
+    def _plot_band(
         self, table: pd.DataFrame, group: object, ax: Axes | None, what: str, caption: bool
     ) -> Axes:
         from dpmodels.plots.curves import band
 
         place, size = place_of(self._facts, group), len(table) // self._groups.cells
-        own = table.iloc[place * size : (place + 1) * size]
+        rows = table.iloc[place * size : (place + 1) * size]
         name = self._facts.factors[-1]
         return band(
-            own.index.get_level_values(-1).to_numpy(),
-            np.maximum(own["released"].to_numpy(), 0.0),
-            own[["noise_low", "noise_high"]].to_numpy(),
+            rows.index.get_level_values(-1).to_numpy(),
+            np.maximum(rows["released"].to_numpy(), 0.0),
+            rows[["noise_low", "noise_high"]].to_numpy(),
             (name if group is None else f"{name}, {group}", what),
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
 

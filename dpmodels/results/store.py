@@ -31,13 +31,13 @@ FORMAT: Final = "dpmodels.result/2"
 # Names of fields from a release down to one of its parts.
 Path = tuple[str, ...]
 
-# Written with their names, by which one is told from another.
+# Saved with their class names, which distinguish them.
 _NAMED: Final = (*get_args(Guarantee), Pufferfish, *get_args(Event))
 _RELEASES: Final[Mapping[str, object]] = {kind.__name__: kind for kind in get_args(AnyRelease)}
 
 
 class Parts(NamedTuple):
-    """What a file says: all that a result is computed from."""
+    """The content of a file: all that a result is computed from."""
 
     request: Question
     release: Any
@@ -47,16 +47,16 @@ class Parts(NamedTuple):
 
 @singledispatch
 def replay(saved: object) -> object:
-    """Return the result of a saved request and release; the verbs register how."""
-    raise NotAvailable("no verb is known: import dpmodels.models")
+    """Return the result of a saved request and release; the verbs register functions."""
+    raise NotAvailable("no verb is registered: import dpmodels.models")
 
 
 def saved_of(result: Any) -> Saved:
     """Return the parts of a result as a file has them."""
     if result.request is None:
         raise NotAvailable(
-            f"this {type(result).__name__} was not returned by a verb, or was changed since: there "
-            "is no request that it could be computed from again"
+            f"this {type(result).__name__} was not returned by a verb, or was changed since: it "
+            "has no request to compute it from again"
         )
     kind: Any = type(result.release)
     facts = {
@@ -66,7 +66,9 @@ def saved_of(result: Any) -> Saved:
         "reason": result.call.reason,
     }
     arrays = {path[-1]: part_at(result.release, path) for path, _ in arrays_of(kind)}
-    return Saved(FORMAT, facts, {name: own for name, own in arrays.items() if own is not None})
+    return Saved(
+        FORMAT, facts, {name: values for name, values in arrays.items() if values is not None}
+    )
 
 
 def result_bytes(result: Any) -> bytes:
@@ -75,8 +77,8 @@ def result_bytes(result: Any) -> bytes:
     text = json.dumps(facts)
     replay(Saved(FORMAT, json.loads(text), arrays))
     kind: Any = type(result.release)
-    dims = {path[-1]: own for path, own in arrays_of(kind)}
-    return file_bytes(FORMAT, text, {name: (dims[name], own) for name, own in arrays.items()})
+    dims = {path[-1]: dims for path, dims in arrays_of(kind)}
+    return file_bytes(FORMAT, text, {name: (dims[name], values) for name, values in arrays.items()})
 
 
 def read_parts(saved: Saved) -> Parts:
@@ -104,8 +106,8 @@ def _release(arrays: Mapping[str, object]) -> object:
 def read_release(kind: object, facts: object, arrays: Mapping[str, object]) -> object:
     """Read a release of a kind; FrameError for other fields or arrays than it has."""
     release = conform(kind, with_arrays(kind, facts, arrays), "release")
-    known = {path[-1] for path, _ in arrays_of(kind) if part_at(release, path) is not None}
-    for strange in sorted(arrays.keys() - known):
+    expected = {path[-1] for path, _ in arrays_of(kind) if part_at(release, path) is not None}
+    for strange in sorted(arrays.keys() - expected):
         raise FrameError(f"array {strange!a} is not of such a result")
     return release
 
@@ -125,8 +127,8 @@ def arrays_of(kind: Any) -> tuple[tuple[Path, tuple[str, ...]], ...]:
 
 
 def _arrays_under(shape: Mapping[str, Shape], path: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    for name, own in shape.items():
-        for part in (own, *get_args(own)):
+    for name, annotation in shape.items():
+        for part in (annotation, *get_args(annotation)):
             if get_origin(part) is Annotated and get_args(part)[2:]:
                 yield (*path, name), get_args(part)[2:]
             elif isinstance(part, type) and is_dataclass(part):
@@ -141,16 +143,16 @@ def _plain(value: Any) -> Any:
         case Codebook():
             return value.to_dict()
         case tuple():
-            return [_plain(one) for one in value]
+            return [_plain(entry) for entry in value]
     if not is_dataclass(value):
         return value
-    own = {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
-    return [type(value).__name__, own] if isinstance(value, _NAMED) else own
+    plain = {spec.name: _plain(getattr(value, spec.name)) for spec in fields(value)}
+    return [type(value).__name__, plain] if isinstance(value, _NAMED) else plain
 
 
 def part_at(release: object, path: Path) -> Any:
     """Return what is at the end of a path, None where it leads nowhere."""
-    return reduce(lambda own, name: getattr(own, name, None), path, release)
+    return reduce(lambda value, name: getattr(value, name, None), path, release)
 
 
 def _put(plain: object, path: Path, values: object) -> object:
@@ -171,14 +173,14 @@ MOST_BYTES = 4 * 2**30
 
 
 class Saved(NamedTuple):
-    """A file that ``save`` wrote, as it stands there."""
+    """The content of a file that ``save`` wrote."""
 
     format: str
     facts: Any
     arrays: dict[str, Floats]
 
 
-def file_bytes(written: str, text: str, arrays: Arrays) -> bytes:
+def file_bytes(version: str, text: str, arrays: Arrays) -> bytes:
     """Return the content of a file."""
     from scipy.io import netcdf_file
 
@@ -189,53 +191,55 @@ def file_bytes(written: str, text: str, arrays: Arrays) -> bytes:
             if dim not in file.dimensions:
                 file.createDimension(dim, size)
         file.createVariable(name, ">f8", dims)[:] = values
-    held = {name: (dims, np.asarray(own, ">f8")) for name, (dims, own) in arrays.items()}
-    file.format, file.facts, file.sha256 = written, text, digest(written, text, held)
+    stored = {name: (dims, np.asarray(values, ">f8")) for name, (dims, values) in arrays.items()}
+    file.format, file.facts, file.sha256 = version, text, digest(version, text, stored)
     file.flush()
-    made = content.getvalue()
+    data = content.getvalue()
     file.close()
-    return made
+    return data
 
 
-def open_saved(path: str | PathLike[str], *known: str) -> Saved:
+def open_saved(path: str | PathLike[str], *formats: str) -> Saved:
     """Open a file that ``save`` wrote, and check its digest."""
     name = repr(str(path))
     try:
-        own, arrays = _read(read_bytes(path, MOST_BYTES))
+        texts, arrays = _read(read_bytes(path, MOST_BYTES))
     except FrameError as error:
         raise FrameError(
             f"{name} cannot be read as a saved result ({error}); expected a file written by "
             "fit.save(path)"
         ) from None
-    written = own["format"]
-    if known and written not in known:
+    version = texts["format"]
+    if formats and version not in formats:
         raise FrameError(
-            f"{name} has the format {shorten(ascii(written))}, and this version reads "
-            f"{', '.join(map(repr, known))}: load it with the version of dpmodels that saved it"
+            f"{name} has the format {shorten(ascii(version))}, and this version reads "
+            f"{', '.join(map(repr, formats))}: load it with the version of dpmodels that saved it"
         )
-    if set(own) != {"format", "facts", "sha256"}:
+    if set(texts) != {"format", "facts", "sha256"}:
         raise FrameError(
-            f"{name} has no digest of its content, or says more than fit.save(path) writes: it "
-            "was changed, or is of an earlier version"
+            f"{name} has no digest of its content, or more than fit.save(path) writes: it was "
+            "changed, or is of an earlier version"
         )
-    if own["sha256"] != digest(written, own["facts"], arrays):
+    if texts["sha256"] != digest(version, texts["facts"], arrays):
         raise FrameError(f"{name} was changed after it was written: its digest does not fit")
     try:
-        facts = parse(own["facts"].encode())
+        facts = parse(texts["facts"].encode())
     except FrameError as error:
         raise FrameError(f"{name}: {error}") from None
-    values = {name: own.astype(np.float64) for name, (_, own) in arrays.items()}
-    return Saved(written, facts, values)
+    values = {name: array.astype(np.float64) for name, (_, array) in arrays.items()}
+    return Saved(version, facts, values)
 
 
-def digest(written: str, text: str, arrays: Mapping[str, tuple[tuple[str, ...], Any]]) -> str:
-    """Return the SHA-256 of all that a file says: format, facts, and arrays as they are stored."""
-    shapes = {name: (dims, own.dtype.str, own.shape) for name, (dims, own) in arrays.items()}
-    head = json.dumps([written, text, sorted(shapes.items())])
-    found = hashlib.sha256(head.encode())
+def digest(version: str, text: str, arrays: Mapping[str, tuple[tuple[str, ...], Any]]) -> str:
+    """Return the SHA-256 of a file's content: format, facts, and arrays as they are stored."""
+    shapes = {
+        name: (dims, values.dtype.str, values.shape) for name, (dims, values) in arrays.items()
+    }
+    head = json.dumps([version, text, sorted(shapes.items())])
+    hasher = hashlib.sha256(head.encode())
     for name in sorted(arrays):
-        found.update(np.ascontiguousarray(arrays[name][1]).data)
-    return found.hexdigest()
+        hasher.update(np.ascontiguousarray(arrays[name][1]).data)
+    return hasher.hexdigest()
 
 
 def _read(content: bytes) -> tuple[dict[str, str], dict[str, tuple[tuple[str, ...], Any]]]:
@@ -243,20 +247,20 @@ def _read(content: bytes) -> tuple[dict[str, str], dict[str, tuple[tuple[str, ..
     from scipy.io import netcdf_file
 
     try:
-        # Sizes that a spoilt header announces overflow, and are caught by what they lead to.
+        # Sizes in a corrupt header can overflow; later checks catch them.
         with np.errstate(all="ignore"):
             file: Any = netcdf_file(BytesIO(content), "r", mmap=False)
-        own = {name: bytes(value).decode("ascii") for name, value in file._attributes.items()}
+        texts = {name: bytes(value).decode("ascii") for name, value in file._attributes.items()}
         arrays = {
-            name: (tuple(map(str, one.dimensions)), np.asarray(one.data))
-            for name, one in file.variables.items()
+            name: (tuple(map(str, array.dimensions)), np.asarray(array.data))
+            for name, array in file.variables.items()
         }
-        extra = any(one._attributes for one in file.variables.values())
-    # What the reader raises of a spoilt file is not known: it was written for sound ones.
+        extra = any(array._attributes for array in file.variables.values())
+    # scipy's reader may raise any error for a corrupt file.
     except Exception as error:
-        raise FrameError(f"no netCDF file, or a damaged one: {type(error).__name__}") from None
-    if "format" not in own or "facts" not in own:
+        raise FrameError(f"not a netCDF file, or a damaged one: {type(error).__name__}") from None
+    if "format" not in texts or "facts" not in texts:
         raise FrameError("it has no format or no facts")
-    if extra or any(one.dtype.str != ">f8" for _, one in arrays.values()):
+    if extra or any(array.dtype.str != ">f8" for _, array in arrays.values()):
         raise FrameError("it has arrays of another kind")
-    return own, arrays
+    return texts, arrays

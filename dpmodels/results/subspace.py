@@ -20,7 +20,7 @@ from dpmodels.results.components import (
     Components,
     Rotation,
     blank_words,
-    told,
+    visible_loadings,
 )
 from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.typing import Coder, Floats
@@ -42,9 +42,9 @@ class SubspaceResult(Rotation):
 
     Notes
     -----
-    Where the release knows no order (``release.ordered``) the components are
-    any orthonormal basis of the space, and only the space means something.
-    In each component the loading of largest size is positive.
+    Where the release has no order (``release.ordered``) the components are an arbitrary orthonormal
+    basis, and only the space is identified. In each component the loading of largest size is
+    positive.
     """
 
     call: MomentsCall
@@ -96,9 +96,9 @@ class SubspaceResult(Rotation):
     def expected_loss(self) -> float:
         """Expected loss of captured variance that theory gives, an approximation.
 
-        How much less the variances along the components sum to than those
-        along the non-private ones, in the units of eigenvalues; nan where
-        theory gives none, or no number of rows is known to divide by.
+        How much less the variances along the components sum to than those along the non-private
+        ones, in the units of eigenvalues; nan where theory gives none, or the number of rows is not
+        known.
         """
         return self.release.expected_loss * self.call.row_norm**2 / self._divisor
 
@@ -113,8 +113,8 @@ class SubspaceResult(Rotation):
     @property
     def nobs(self) -> float:
         """Number of rows: the public one, else the bought one, else nan."""
-        rows = public_rows(self.release)
-        return self.release.count if rows is None else rows
+        n_public = public_rows(self.release)
+        return self.release.count if n_public is None else n_public
 
     @property
     def ncomplete(self) -> float:
@@ -129,12 +129,12 @@ class SubspaceResult(Rotation):
     @property
     def _divisor(self) -> float:
         """The number of complete rows where bought, else of rows; one less about the mean."""
-        rows, complete = self.release.rows, self.release.count
-        known = math.nan if rows is None else rows
-        known = known if math.isnan(complete) else complete
-        known = known if rows is None else min(known, rows)
-        # A nan stays nan: max keeps its first.
-        return max(known - self.call.center, 1.0)
+        n_public, n_complete = self.release.rows, self.release.count
+        n_rows = math.nan if n_public is None else n_public
+        n_rows = n_rows if math.isnan(n_complete) else n_complete
+        n_rows = n_rows if n_public is None else min(n_rows, n_public)
+        # max keeps a nan that comes first.
+        return max(n_rows - self.call.center, 1.0)
 
     def _variances(self, name: str) -> Floats:
         if self.release.variances is None:
@@ -202,12 +202,12 @@ class SubspaceResult(Rotation):
         from dpmodels.plots import loadings
 
         return loadings(
-            told(self.loadings, np.zeros(self.ncomp)),
+            visible_loadings(self.loadings, np.zeros(self.ncomp)),
             components=components,
             note=blank_words(noise=False),
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     def transform(self, newdata: object) -> xr.DataArray:
@@ -230,7 +230,7 @@ class SubspaceResult(Rotation):
         return Components(self.call, self.loadings.to_numpy(), mean, self.coder)
 
     def predict(self, newdata: object) -> pd.DataFrame:
-        """Return components of rows that you hold, see :meth:`Components.predict`."""
+        """Return components of your rows, see :meth:`Components.predict`."""
         return self.components.predict(newdata)
 
     def augment(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
@@ -240,5 +240,5 @@ class SubspaceResult(Rotation):
         """
         return self.components.augment(newdata, clip=clip)
 
-    _no_intervals = 'directions have none; eigenvalues have, with mechanism="gauss"'
+    _no_intervals = 'directions have no intervals; eigenvalues do, with mechanism="gauss"'
     scores, fittedvalues, resid = per_row("transform(newdata)")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-# How far from 1 the sum of shares may be that a user gives: their digits.
+# How far from 1 the sum of a user's shares may be, for rounding.
 DIGITS = 1e-6
 
 
@@ -45,12 +45,12 @@ class SurveyResult(Result):
     Notes
     -----
     `estimate` is unbiased and may lie outside 0 and 1 where noise is large; `likeliest` does not.
-    Errors are those of a survey: respondents are drawn with their weights within their strata.
-    :meth:`noise_int` is of the shares that these respondents' truths have, :meth:`conf_int` of the
-    population's; both are of shares among complete answers, cut to 0 and 1. The population's of one
-    question are Wilson's intervals for the answers, turned by the device, also within levels that
-    came as they were; of several, and of rows that were randomised whole, estimate ± 1.96 standard
-    errors. Noise intervals are normal ones.
+    Errors allow for weights and strata, as in a survey. :meth:`noise_int` covers the shares of
+    these respondents' true answers, :meth:`conf_int` the population's; both are of shares among
+    complete answers, clipped to 0 and 1. The population's of one question are Wilson's intervals
+    for the answers, transformed by the device, also within levels that were not randomised; of
+    several, and of rows that were randomised whole, estimate ± 1.96 standard errors. Noise
+    intervals are normal ones.
     """
 
     call: DescribedCall
@@ -70,14 +70,14 @@ class SurveyResult(Result):
         return ReadAnswers(self.release, self.release.adjacency.design_effect)
 
     @cached_property
-    def _every(self) -> Floats:
-        """What picks the complete answers' cells out of all, shape (cells, truths)."""
+    def _complete_cells(self) -> Floats:
+        """The selector of complete answers' cells among all, shape (cells, truths)."""
         return np.eye(self._facts.cells, self._read.given.shape[1])
 
     def _shares(self, of: Floats, within: Floats | None = None) -> Shares:
-        """Return shares of sets of cells, within all or within others."""
+        """Return shares of sets of cells, within all cells or within other sets."""
         base = np.ones_like(of) if within is None else within
-        return self._read.shares(of @ self._every, base @ self._every)
+        return self._read.shares(of @ self._complete_cells, base @ self._complete_cells)
 
     @cached_property
     def _cells(self) -> Shares:
@@ -90,9 +90,9 @@ class SurveyResult(Result):
 
     @property
     def likeliest(self) -> xr.DataArray:
-        """Shares under which the answers are likeliest: not negative, with the sum 1."""
-        own = self._every @ self._read.likeliest
-        return self._facts.by_cell(own / own.sum(), "likeliest")
+        """Maximum-likelihood shares: not negative, with the sum 1."""
+        shares = self._complete_cells @ self._read.likeliest
+        return self._facts.by_cell(shares / shares.sum(), "likeliest")
 
     @property
     def counts(self) -> xr.DataArray:
@@ -116,7 +116,7 @@ class SurveyResult(Result):
     @property
     def eps(self) -> float:
         """What all answers of one respondent cost together."""
-        return math.fsum(own.eps for own in self.release.channels)
+        return math.fsum(channel.eps for channel in self.release.channels)
 
     def within(self, factors: str | Iterable[str]) -> pd.DataFrame:
         """Return shares within each level of some questions, with their errors.
@@ -136,67 +136,80 @@ class SurveyResult(Result):
         ArgumentError
             If one is not in the table, or all are.
         """
-        kept = self._known(factors)
-        if len(kept) == len(self._facts.factors):
-            raise ArgumentError("within=: all questions are named; leave one out, to be shared")
-        base = self._summed(kept)
-        own = self._shares(np.eye(len(base.T)), base.T @ base)
-        free = tuple(name for name in self._facts.factors if name not in kept)
-        return self._table(own, self._facts.index, free, kept)
+        conditions = self._require_factors(factors)
+        if len(conditions) == len(self._facts.factors):
+            raise ArgumentError("within=: all questions are named; leave at least one out")
+        base = self._summed(conditions)
+        shares = self._shares(np.eye(len(base.T)), base.T @ base)
+        free = tuple(name for name in self._facts.factors if name not in conditions)
+        return self._table(shares, self._facts.index, free, conditions)
 
     def margin(self, factors: str | Iterable[str]) -> pd.DataFrame:
         """Return the shares of some questions alone, as :meth:`tidy`; arguments of `within`."""
-        kept = self._known(factors)
-        every = zip(self._facts.factors, self._facts.levels, strict=True)
-        facts = TableCall(kept, tuple(levels for name, levels in every if name in kept))
-        return self._table(self._shares(self._summed(kept)), facts.index, kept)
+        variables = self._require_factors(factors)
+        dimensions = zip(self._facts.factors, self._facts.levels, strict=True)
+        facts = TableCall(
+            variables, tuple(levels for name, levels in dimensions if name in variables)
+        )
+        return self._table(self._shares(self._summed(variables)), facts.index, variables)
 
-    def _known(self, factors: str | Iterable[str]) -> tuple[str, ...]:
-        named = (factors,) if isinstance(factors, str) else tuple(factors)
-        known = self._facts.factors
-        for one in named:
-            if one not in known:
+    def _require_factors(self, factors: str | Iterable[str]) -> tuple[str, ...]:
+        names = (factors,) if isinstance(factors, str) else tuple(factors)
+        variables = self._facts.factors
+        for name in names:
+            if name not in variables:
                 raise ArgumentError(
-                    f"{said(one)} is not in the table; it has {', '.join(map(repr, known))}"
+                    f"{said(name)} is not in the table; it has {', '.join(map(repr, variables))}"
                 )
-        return tuple(one for one in known if one in named)
+        return tuple(name for name in variables if name in names)
 
-    def _summed(self, kept: tuple[str, ...]) -> Floats:
-        """Return what adds cells up over all other questions, shape (kept cells, cells)."""
+    def _summed(self, factors: tuple[str, ...]) -> Floats:
+        """Return the matrix that sums cells over other questions, shape (summed cells, cells)."""
         facts = self._facts
-        each = [
-            np.eye(size) if name in kept else np.ones((1, size))
+        matrices = [
+            np.eye(size) if name in factors else np.ones((1, size))
             for name, size in zip(facts.factors, facts.shape, strict=True)
         ]
-        return reduce(lambda left, right: np.asarray(np.kron(left, right)), each)
+        return reduce(lambda left, right: np.asarray(np.kron(left, right)), matrices)
 
     def _interval(
-        self, own: Shares, level: float, kept: tuple[str, ...], given: tuple[str, ...] = ()
+        self,
+        shares: Shares,
+        level: float,
+        factors: tuple[str, ...],
+        conditions: tuple[str, ...] = (),
     ) -> tuple[Floats, Floats]:
-        """Return intervals: by Wilson of one question, among all or given what came as it was."""
-        if self.rowwise or len(kept) != 1:
-            return own.interval(level)
+        """Return intervals: Wilson's of one question, among all or within levels not randomised."""
+        if self.rowwise or len(factors) != 1:
+            return shares.interval(level)
         channels = dict(zip(self._facts.factors, self.release.channels, strict=True))
-        if any(channels[name].how for name in given):
-            return own.interval(level)
-        return own.score_interval(level, channels[kept[0]].truth)
+        if any(channels[name].how for name in conditions):
+            return shares.interval(level)
+        return shares.score_interval(level, channels[factors[0]].truth)
 
     def _table(
-        self, own: Shares, index: pd.Index, kept: tuple[str, ...], given: tuple[str, ...] = ()
+        self,
+        shares: Shares,
+        index: pd.Index,
+        factors: tuple[str, ...],
+        conditions: tuple[str, ...] = (),
     ) -> pd.DataFrame:
         """Lay out shares with their errors."""
-        noise, ends = own.noise_interval(0.95), self._interval(own, 0.95, kept, given)
+        noise, interval = (
+            shares.noise_interval(0.95),
+            self._interval(shares, 0.95, factors, conditions),
+        )
         values = {
-            "answers": own.answers,
-            "estimate": own.values,
-            "std_error": np.sqrt(own.variance),
-            "noise_sd": np.sqrt(own.noise),
-            "private_share": own.private,
+            "answers": shares.answers,
+            "estimate": shares.values,
+            "std_error": np.sqrt(shares.variance),
+            "noise_sd": np.sqrt(shares.noise),
+            "private_share": shares.private,
             "noise_low": noise[0],
             "noise_high": noise[1],
-            "conf_low": ends[0],
-            "conf_high": ends[1],
-            "design_effect": own.design_effect,
+            "conf_low": interval[0],
+            "conf_high": interval[1],
+            "design_effect": shares.design_effect,
         }
         return pd.DataFrame(values, index=index).reset_index()
 
@@ -210,20 +223,21 @@ class SurveyResult(Result):
         return pd.DataFrame({"lower": ends[0], "upper": ends[1]}, index=self._facts.index)
 
     def independence(self) -> AnswersTest:
-        """Test whether the truths of two questions or more are independent.
+        """Test whether the true answers of two questions or more are independent.
 
-        Of answers that weigh the same, Pearson's chi-square on the answers as they came: devices
-        that know nothing of each other leave independence as it is. Else Wald's, on the estimated
-        shares with their covariance. ``kept`` is the part of the respondents that would have told
-        as much without devices.
+        For equal weights, Pearson's chi-square on the randomised answers: independent devices
+        preserve independence. Else Wald's, on the estimated shares with their covariance. ``kept``
+        is the part of the respondents that would give as much information without devices.
 
         Raises
         ------
         NotAvailable
-            Of one question.
+            If the table has one question.
         """
         if len(self._facts.shape) < 2:
-            raise NotAvailable("independence is about two questions or more; the table has one")
+            raise NotAvailable(
+                "a test of independence needs two questions or more; the table has one"
+            )
         return self._independence
 
     @cached_property
@@ -231,21 +245,24 @@ class SurveyResult(Result):
         facts, read = self._facts, self._read
         if self.rowwise or not read.simple:
             channels = self.release.channels
-            truths = [read.likeliest] if self.rowwise else self._likely
-            kept = math.prod(map(kept_information, channels, truths))
+            truths = [read.likeliest] if self.rowwise else self._likeliest_margins
+            efficiency = math.prod(map(kept_information, channels, truths))
             covariance = read.covariance(self._cells.lines)
-            return independence_of_shares(self._cells.values, covariance, facts.shape, kept)
+            return independence_of_shares(self._cells.values, covariance, facts.shape, efficiency)
         table = self.release.values.reshape(facts.shape)
-        return independence_of_answers(table, self.release.channels, self._likely)
+        return independence_of_answers(table, self.release.channels, self._likeliest_margins)
 
     @property
-    def _likely(self) -> list[Floats]:
-        """The likeliest shares of each question alone."""
-        own = self.likeliest
-        return [own.sum([two for two in own.dims if two != one]).to_numpy() for one in own.dims]
+    def _likeliest_margins(self) -> list[Floats]:
+        """The maximum-likelihood shares of each question."""
+        shares = self.likeliest
+        return [
+            shares.sum([dim for dim in shares.dims if dim != question]).to_numpy()
+            for question in shares.dims
+        ]
 
     def goodness_of_fit(self, shares: Mapping[object, float] | Iterable[float]) -> AnswersTest:
-        """Test whether the truth has public shares.
+        """Test whether the true answers have given public shares.
 
         Parameters
         ----------
@@ -260,19 +277,21 @@ class SurveyResult(Result):
         Raises
         ------
         NotAvailable
-            Of several questions.
+            If the table has several questions.
         ArgumentError
-            If they are no such shares.
+            If they are not such shares.
         """
         facts, read = self._facts, self._read
         if len(facts.shape) > 1:
-            raise NotAvailable("goodness of fit is about one question; see margin() of the others")
+            raise NotAvailable("goodness_of_fit() needs a table of one question; see margin()")
         expected = _public_shares(shares, facts.levels[0])
-        kept = kept_information(self.release.channels[0], read.likeliest)
+        efficiency = kept_information(self.release.channels[0], read.likeliest)
         if self.rowwise or not read.simple:
-            away = self._cells.values - expected
-            return wald(away, read.covariance(self._cells.lines), len(expected) - 1, kept)
-        return fit_of_answers(self.release.values[0], read.given @ expected, kept)
+            difference = self._cells.values - expected
+            return wald(
+                difference, read.covariance(self._cells.lines), len(expected) - 1, efficiency
+            )
+        return fit_of_answers(self.release.values[0], read.given @ expected, efficiency)
 
     def _estimates(self) -> EstimateTable:
         facts = self._facts
@@ -314,7 +333,7 @@ class SurveyResult(Result):
         """
         from dpmodels.plots.coefficients import Intervals, coefficients
 
-        ends = (own.to_numpy() for own in (self.noise_int(level), self.conf_int(level)))
+        ends = (interval.to_numpy() for interval in (self.noise_int(level), self.conf_int(level)))
         return coefficients(
             [Intervals("", self._cells.values, *ends)],
             labels=self._facts.labels,
@@ -322,7 +341,7 @@ class SurveyResult(Result):
             level=level,
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     @property
@@ -331,11 +350,15 @@ class SurveyResult(Result):
 
 
 def _public_shares(shares: object, levels: tuple[object, ...]) -> Floats:
-    given = [shares.get(one) for one in levels] if isinstance(shares, Mapping) else shares
-    each = [real(one) for one in given] if isinstance(given, Iterable) else []
-    own = np.array(each)
-    if len(own) != len(levels) or not (own > 0).all() or not abs(own.sum() - 1) < DIGITS:
+    values = [shares.get(level) for level in levels] if isinstance(shares, Mapping) else shares
+    numbers = [real(value) for value in values] if isinstance(values, Iterable) else []
+    probabilities = np.array(numbers)
+    if (
+        len(probabilities) != len(levels)
+        or not (probabilities > 0).all()
+        or not abs(probabilities.sum() - 1) < DIGITS
+    ):
         raise ArgumentError(
             f"shares=: expected one above 0 for each of the {len(levels)} levels, with the sum 1"
         )
-    return own
+    return probabilities

@@ -33,12 +33,10 @@ class SurveyFitResult(Estimated):
 
     Notes
     -----
-    Coefficients are those under which the answers are likeliest; errors are
-    robust (sandwich), within strata where there are some. :meth:`noise_int` is
-    about what the same regression of these respondents' truths would give, where
-    the model holds: where it does not, the likeliest coefficients of answers
-    weigh respondents otherwise than those of truths. :meth:`conf_int` is about
-    the population's. nan where not identified.
+    Coefficients maximise the likelihood of the randomised answers; errors are robust (sandwich),
+    within strata where there are some. :meth:`noise_int` is about the same regression on these
+    respondents' true answers, if the model is correct: otherwise the two fits weight respondents
+    differently. :meth:`conf_int` is about the population's. nan where not identified.
     """
 
     call: CoefficientsCall
@@ -52,7 +50,7 @@ class SurveyFitResult(Estimated):
 
     @property
     def identified(self) -> bool:
-        """Whether the answers tell of all coefficients."""
+        """Whether the answers identify all coefficients."""
         return bool(np.isfinite(self.release.covariance).all())
 
     @property
@@ -87,7 +85,7 @@ class SurveyFitResult(Estimated):
 
     @property
     def pseudo_rsquared(self) -> float:
-        """McFadden's: how much nearer 0 the likelihood of answers is than a constant's."""
+        """McFadden's: 1 less the ratio of the log-likelihood to that of a constant."""
         return 1 - self.llf / self.llnull if self.llnull < 0 else math.nan
 
     @property
@@ -97,7 +95,7 @@ class SurveyFitResult(Estimated):
 
     @property
     def ncomplete(self) -> float:
-        """Respondents that the fit is of."""
+        """The number of respondents in the fit."""
         return float(self.release.complete)
 
     def cov_params(self) -> pd.DataFrame:
@@ -164,11 +162,13 @@ class SurveyFitResult(Estimated):
 
     scores, fittedvalues, resid = per_row("predict(newdata)")
 
-    def _law(self, asked: str) -> NormalLaw:
+    def _law(self, method: str) -> NormalLaw:
         if not self.identified:
-            raise NotAvailable(f"{asked} is not available: the answers do not tell of all terms")
-        own = self.release
-        return NormalLaw(self.call.names, own.coefficients, own.covariance)
+            raise NotAvailable(
+                f"{method} is not available: the answers do not identify all coefficients"
+            )
+        release = self.release
+        return NormalLaw(self.call.names, release.coefficients, release.covariance)
 
     def _series(self, values: NDArray[np.floating], name: str) -> pd.Series[float]:
         return pd.Series(values, index=pd.Index(self.call.names, name="term"), name=name)

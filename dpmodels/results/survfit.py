@@ -25,8 +25,8 @@ from dpmodels.typing import Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Curves that a picture tells apart: a choice.
-DRAWN = 6
+# A choice: curves that a picture can show distinctly.
+MAX_CURVES = 6
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -40,13 +40,12 @@ class SurvfitResult(Result):
 
     Notes
     -----
-    Curves are told at the ends of the intervals, as far as the rows at risk are
-    told from noise. Their counts are whole and agree: whoever multiplies ``1 -
-    n_event / n_risk`` finds the estimates, where an interval holds one value; of
-    one that holds several, half of those censored in it are taken off its
-    ``n_risk`` (the actuarial convention). :meth:`noise_int` is about the curve
-    that these rows have without noise, :meth:`conf_int` about the population's:
-    Greenwood's sampling error, as that of a share of so many rows, and the noise.
+    Curves are estimated at the ends of the intervals, as long as the rows at risk exceed their
+    noise. Their counts are whole and consistent: the products of ``1 - n_event / n_risk`` are the
+    estimates, where an interval has one value; where it has several, half of those censored in it
+    are taken off its ``n_risk`` (the actuarial convention). :meth:`noise_int` is about the curve of
+    these rows without noise, :meth:`conf_int` about the population's: it allows for Greenwood's
+    sampling error and for the noise.
     """
 
     call: DescribedCall
@@ -55,7 +54,7 @@ class SurvfitResult(Result):
 
     @cached_property
     def counted(self) -> SurvivalCounts:
-        """The same as arrays, by group."""
+        """The counts as arrays, by group."""
         return SurvivalCounts(self.call, self.release, self.ends)
 
     @property
@@ -73,7 +72,7 @@ class SurvfitResult(Result):
 
     @property
     def strata(self) -> list[str]:
-        """What the curves are of, as R names them; empty where there is one of all rows."""
+        """The names of the curves, as in R; empty for a single curve of all rows."""
         return self.counted.strata
 
     @property
@@ -115,15 +114,15 @@ class SurvfitResult(Result):
         Raises
         ------
         ArgumentError
-            If a time is no end of an interval.
+            If a time is not the end of an interval.
         """
         checked_level(level)
-        places = [self.counted.place(one) for one in (times if several(times) else [times])]
+        positions = [self.counted.place(time) for time in (times if several(times) else [times])]
 
         def columns(place: int) -> dict[str, Any]:
-            own = self._curves[place]
-            held = pd.DataFrame(own.columns(level)).reindex(places)
-            return dict(held.assign(time=self.times[places]))
+            curve = self._curves[place]
+            rows = pd.DataFrame(curve.columns(level)).reindex(positions)
+            return dict(rows.assign(time=self.times[positions]))
 
         return by_group(self._grouped, group, columns)
 
@@ -170,12 +169,12 @@ class SurvfitResult(Result):
             may be beyond the curve.
         """
         checked_level(level)
-        given = list(probs) if several(probs) else [probs]
-        asked = [between("probs", prob, 0, 1, ", such as 0.5") for prob in given]
+        values = list(probs) if several(probs) else [probs]
+        probabilities = [between("probs", prob, 0, 1, ", such as 0.5") for prob in values]
 
         def columns(place: int) -> dict[str, Any]:
-            own = self._curves[place]
-            return dict(pd.DataFrame([own.quantile(prob, level) for prob in asked]))
+            curve = self._curves[place]
+            return dict(pd.DataFrame([curve.quantile(prob, level) for prob in probabilities]))
 
         return by_group(self._grouped, group, columns)
 
@@ -199,15 +198,18 @@ class SurvfitResult(Result):
 
         """
         checked_level(level)
-        held = self._curves if group is None else (self._curves[place_of(self._grouped, group)],)
-        told = [own.end for own in held if own.end]
-        last = min(told, default=0) - 1 if upto is None else self.counted.place(upto)
+        curves = self._curves if group is None else (self._curves[place_of(self._grouped, group)],)
+        ends = [curve.end for curve in curves if curve.end]
+        last = min(ends, default=0) - 1 if upto is None else self.counted.place(upto)
 
         def columns(place: int) -> dict[str, Any]:
-            own = self._curves[place]
-            known = 0 <= last < own.end
+            curve = self._curves[place]
+            is_identified = 0 <= last < curve.end
             lost = dict.fromkeys(("upto", *NUMBERS), np.nan)
-            return {name: [one] for name, one in (own.mean(last, level) if known else lost).items()}
+            return {
+                name: [value]
+                for name, value in (curve.mean(last, level) if is_identified else lost).items()
+            }
 
         return by_group(self._grouped, group, columns)
 
@@ -221,24 +223,24 @@ class SurvfitResult(Result):
         time : float
             An end of an interval.
         groups : pair of level or of tuple of levels, optional
-            Which two; by default the two that there are. The second is taken from the first.
+            Which two; by default the two that there are. The difference is first less second.
         level : float
             Coverage of both intervals, in (0, 1).
 
         Returns
         -------
         DataFrame
-            One row: ``estimate, std_error``, and both intervals, Newcombe's of those of the two
-            curves; nan where one of them has ended before.
+            One row: ``estimate, std_error``, and both intervals, by Newcombe's method; nan where
+            one of them has ended before.
 
         Raises
         ------
         ArgumentError
-            If `time` is no end of an interval, or the groups are not two of the declared ones.
+            If `time` is not the end of an interval, or the groups are not two of the declared ones.
         """
         checked_level(level)
         place = self.counted.place(time)
-        first, second = (self._curves[own] for own in self._pair(groups))
+        first, second = (self._curves[index] for index in self._pair(groups))
         row: dict[str, Any] = {"time": self.times[place]}
         if place >= min(first.end, second.end):
             return pd.DataFrame([row | dict.fromkeys(NUMBERS, np.nan)])
@@ -252,48 +254,48 @@ class SurvfitResult(Result):
                 f"groups={said(groups)}: the result has {self.ncurves} curves; write the pair of "
                 "groups to compare, as they are declared: groups=(first, second)"
             )
-        first, second = (place_of(self._grouped, own) for own in groups)
+        first, second = (place_of(self._grouped, group) for group in groups)
         if first == second:
             raise ArgumentError(
-                f"groups={said(groups)}: a group differs from itself by 0; write two groups"
+                f"groups={said(groups)}: the two groups are the same; write two different groups"
             )
         return first, second
 
     def logrank(self) -> LogRank:
-        """Test that all curves are one (the log-rank test), with the noise counted in.
+        """Test that all curves are equal (the log-rank test), allowing for the noise.
 
         Returns
         -------
         LogRank
             ``statistic, df, pvalue``, and by group events ``observed`` and ``expected``. Over the
-            intervals in which the rows at risk of all groups together are told from noise;
-            NotAvailable where there are none, or one curve.
+            intervals in which the rows at risk of all groups exceed their noise; NotAvailable
+            without any, or with one curve.
         """
         if self.ncurves < 2:
             raise NotAvailable(
                 "logrank() is not available: it compares curves, and there is one; write groups, "
                 "'Surv(time, event) ~ group'"
             )
-        found = self.counted.log_rank()
-        if found is None:
+        test = self.counted.log_rank()
+        if test is None:
             raise NotAvailable(
-                "logrank() is not available: the rows at risk are not told from noise; write a "
+                "logrank() is not available: the rows at risk do not exceed their noise; write a "
                 "larger eps, fewer breaks or fewer groups"
             )
-        return found
+        return test
 
     def _table(self, level: float) -> pd.DataFrame:
-        frames = [pd.DataFrame(own.columns(level)) for own in self._curves]
+        frames = [pd.DataFrame(curve.columns(level)) for curve in self._curves]
         if not self.strata:
             return frames[0]
-        named = zip(frames, self.strata, strict=True)
-        return pd.concat([own.assign(strata=name) for own, name in named], ignore_index=True)
+        labelled = zip(frames, self.strata, strict=True)
+        return pd.concat([frame.assign(strata=name) for frame, name in labelled], ignore_index=True)
 
     def _ends(self, kind: str, level: float) -> pd.DataFrame:
-        own = self._table(level)
+        table = self._table(level)
         index = ["strata", "time"] if self.strata else ["time"]
         names = {f"{kind}_low": "lower", f"{kind}_high": "upper"}
-        return own.set_index(index)[list(names)].rename(columns=names)
+        return table.set_index(index)[list(names)].rename(columns=names)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         return self._ends("noise", level)
@@ -307,16 +309,16 @@ class SurvfitResult(Result):
         Returns
         -------
         DataFrame
-            ``records`` and ``events``, unbiased but not below 0, over the whole grid; ``end``,
-            the last time the curve is told at; ``rmean`` up to the time ``upto`` that all curves
-            reach, with its standard error; ``median`` with its confidence interval.
+            ``records`` and ``events``, unbiased but not below 0, over the whole grid; ``end``, the
+            last time of the curve; ``rmean`` up to the time ``upto`` that all curves reach, with
+            its standard error; ``median`` with its confidence interval.
         """
         median = self.quantile(0.5, level=level)
         mean = self.mean(level=level)
-        own = {
+        columns = {
             "records": np.maximum(self.counted.cells.sum(axis=(1, 2)), 0.0),
             "events": np.maximum(self.counted.cells[:, 1].sum(axis=-1), 0.0),
-            "end": [own.known[-1] if own.end else np.nan for own in self._curves],
+            "end": [curve.identified_times[-1] if curve.end else np.nan for curve in self._curves],
             "upto": mean["upto"].to_numpy(),
             "rmean": mean["estimate"].to_numpy(),
             "rmean_std_error": mean["std_error"].to_numpy(),
@@ -324,14 +326,14 @@ class SurvfitResult(Result):
             "conf_low": median["conf_low"].to_numpy(),
             "conf_high": median["conf_high"].to_numpy(),
         }
-        return pd.DataFrame(own, index=pd.Index(self.strata or ["(all)"], name="strata"))
+        return pd.DataFrame(columns, index=pd.Index(self.strata or ["(all)"], name="strata"))
 
     def _line(self) -> dict[str, Any]:
         line = described_line(self.release, self.ncomplete, self.ncurves)
-        own = self.table()
-        line |= {"records": own["records"].sum(), "events": own["events"].sum()}
+        summary = self.table()
+        line |= {"records": summary["records"].sum(), "events": summary["events"].sum()}
         if self.ncurves == 1:
-            return {**line, **{name: own[name].iloc[0] for name in own.columns[2:]}}
+            return {**line, **{name: summary[name].iloc[0] for name in summary.columns[2:]}}
         try:
             test = self.logrank()
         except NotAvailable:
@@ -340,8 +342,8 @@ class SurvfitResult(Result):
 
     @property
     def _size(self) -> str:
-        many = "1 curve" if self.ncurves == 1 else f"{self.ncurves} curves"
-        return f"{many}, {len(self.times)} intervals"
+        curves = "1 curve" if self.ncurves == 1 else f"{self.ncurves} curves"
+        return f"{curves}, {len(self.times)} intervals"
 
     def plot(
         self,
@@ -374,16 +376,16 @@ class SurvfitResult(Result):
         """
         from dpmodels.plots.curves import Drawn, survival_curves
 
-        if group is None and self.ncurves > DRAWN:
+        if group is None and self.ncurves > MAX_CURVES:
             raise ArgumentError(
-                f"plot(): {self.ncurves} curves are more than the {DRAWN} a picture tells apart; "
-                "write group= for one of them"
+                f"plot(): a picture shows at most {MAX_CURVES} curves, and there are "
+                f"{self.ncurves}; write group= for one of them"
             )
-        shown = range(self.ncurves) if group is None else [place_of(self._grouped, group)]
+        positions = range(self.ncurves) if group is None else [place_of(self._grouped, group)]
         names, level = self.strata or [""], checked_level(level)
-        drawn = [Drawn(names[place], self._curves[place].columns(level)) for place in shown]
-        label, steps = self.counted.asked.time.code, not self.counted.halved.any()
-        told = self._caption(shown=caption)
+        curves = [Drawn(names[place], self._curves[place].columns(level)) for place in positions]
+        label, steps = self.counted.spec.time.code, not self.counted.halved.any()
+        caption_text = self._caption(enabled=caption)
         return survival_curves(
-            drawn, label, steps=steps, risk=risk, ax=ax, stamp=self.stamp, caption=told
+            curves, label, steps=steps, risk=risk, ax=ax, stamp=self.stamp, caption=caption_text
         )

@@ -1,4 +1,4 @@
-"""One survival curve, of the rows of one group, with the intervals of what is made of it."""
+"""Survival curves by group, with the intervals of what is estimated from them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from dpmodels.typing import Floats
 
 Columns = dict[str, Any]
 
-# Shares that are the same but for rounding.
-NEAR: Final = 1e-12
-# What is told of one number.
+# The tolerance for shares that differ by rounding.
+ROUNDING: Final = 1e-12
+# The columns of one estimate.
 NUMBERS: Final = (
     "estimate",
     "std_error",
@@ -47,11 +47,11 @@ NUMBERS: Final = (
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The counts of one group, followed as far as the rows at risk are told from noise.
+    """The counts of one group, as long as the rows at risk exceed their noise.
 
     `cells`, shape (2, intervals + 1), are unbiased counts of censored rows and of events, the last
-    of those followed to the end; `times` the last ones of all intervals, and `effect` how many rows
-    sampling takes for one.
+    of those followed to the end; `times` the last ones of all intervals, and `effect` the design
+    effect.
     """
 
     cells: Floats
@@ -82,7 +82,7 @@ class Curve:
         return self.upto(self.end)
 
     @property
-    def known(self) -> Floats:
+    def identified_times(self) -> Floats:
         """Last times of the identified intervals."""
         return self.times[: self.end]
 
@@ -94,46 +94,46 @@ class Curve:
     @cached_property
     def survival(self) -> NoisyShares:
         """The curve at the ends of the identified intervals."""
-        own = self.counts
-        effective = own.effective / self.effect
-        return NoisyShares(own.survival, self.noise(self.weights), self.sums, effective)
+        counts = self.counts
+        effective = counts.effective / self.effect
+        return NoisyShares(counts.survival, self.noise(self.weights), self.sums, effective)
 
     def columns(self, level: float) -> Columns:
         """Return the curve as columns of a table."""
-        own, curve = self.counts, self.survival
+        counts, curve = self.counts, self.survival
         noise_low, noise_high = curve.noise_interval(level)
         conf_low, conf_high = curve.interval(level)
         return {
-            "time": self.known,
-            "n_risk": own.risk,
-            "n_event": own.events,
-            "n_censor": own.censored,
-            "estimate": own.survival,
+            "time": self.identified_times,
+            "n_risk": counts.risk,
+            "n_event": counts.events,
+            "n_censor": counts.censored,
+            "estimate": counts.survival,
             "std_error": curve.std_error,
             "conf_low": conf_low,
             "conf_high": conf_high,
             "noise_sd": curve.noise_sd,
             "noise_low": noise_low,
             "noise_high": noise_high,
-            "order_low": own.unordered[0],
-            "order_high": own.unordered[1],
+            "order_low": counts.unordered[0],
+            "order_high": counts.unordered[1],
         }
 
     def hazards(self, level: float) -> Columns:
         """Return hazards by interval and their running sums, Nelson and Aalen's."""
-        own = self.counts
-        each = hazard_weights(own, self.cells.shape[1])
-        exposed = np.maximum(own.exposed, 0.5)
-        total = np.cumsum(own.hazard)
-        squares = np.cumsum(own.hazard / exposed)
-        stands = np.divide(total, squares, out=exposed.copy(), where=squares > 0) / self.effect
-        spread = self.noise(np.cumsum(each, axis=0))
+        counts = self.counts
+        weights = hazard_weights(counts, self.cells.shape[1])
+        exposed = np.maximum(counts.exposed, 0.5)
+        total = np.cumsum(counts.hazard)
+        squares = np.cumsum(counts.hazard / exposed)
+        effective = np.divide(total, squares, out=exposed.copy(), where=squares > 0) / self.effect
+        spread = self.noise(np.cumsum(weights, axis=0))
         width = self.sums.widths(spread, np.zeros(()), level)
-        low, high = cumulative_interval(total, spread, self.sums, stands, level)
+        low, high = cumulative_interval(total, spread, self.sums, effective, level)
         return {
-            "time": self.known,
-            "hazard": own.hazard,
-            "hazard_noise_sd": self.sums.sd * np.sqrt(self.noise(each).squares),
+            "time": self.identified_times,
+            "hazard": counts.hazard,
+            "hazard_noise_sd": self.sums.sd * np.sqrt(self.noise(weights).squares),
             "cumhaz": total,
             "conf_low": low,
             "conf_high": high,
@@ -154,9 +154,9 @@ class Curve:
         return columns
 
     def _crossed(self, left: float) -> float:
-        """Return where the curve comes to `left`, nan where it does not.
+        """Return the time when the curve reaches `left`, nan where it does not.
 
-        Within an interval of several values it falls evenly, in one of one value at once.
+        Within an interval of several values it falls linearly, at a single value at once.
         """
         place = _first(self.counts.survival, left)
         if place == self.end:
@@ -176,8 +176,8 @@ class Curve:
     def _reached(self, low: Floats, high: Floats, left: float) -> tuple[float, float]:
         """Return the ends of the intervals that a quantile may be in; inf where it may be later.
 
-        An interval is left out where survival at its end is above `left`, or where at its start it
-        is not, by more than noise, and sampling, explain.
+        An interval is left out where survival is above `left` at its end, or not above it at its
+        start, by more than noise and sampling explain.
         """
         first = _first(low, left)
         later = np.flatnonzero(high > left)
@@ -190,67 +190,81 @@ class Curve:
 
     def mean(self, upto: int, level: float) -> Columns:
         """Return the mean time up to the end of an interval, spent at most until then."""
-        own, size = self.counts, upto + 1
+        counts, size = self.counts, upto + 1
         widths = np.diff(self.times[:size], prepend=0.0)
-        halved = own.halved[:size]
+        halved = counts.halved[:size]
         parts = widths * halved + np.append((widths * (1 - halved))[1:], 0.0)
-        value = widths[0] * (1 - halved[0]) + float(parts @ own.survival[:size])
+        value = widths[0] * (1 - halved[0]) + float(parts @ counts.survival[:size])
         spread = self.noise(np.tensordot(parts, self.weights[:size], axes=1)[None])
-        left = np.cumsum((parts * own.survival[:size])[::-1])[::-1]
-        steps = np.diff(own.greenwood[:size], prepend=0.0)
-        known = np.isfinite(steps) & (left > 0)
-        sampled = self.effect * float((left[known] ** 2 * steps[known]).sum())
-        noise, both = (
+        left = np.cumsum((parts * counts.survival[:size])[::-1])[::-1]
+        steps = np.diff(counts.greenwood[:size], prepend=0.0)
+        has_variance = np.isfinite(steps) & (left > 0)
+        sampled = self.effect * float((left[has_variance] ** 2 * steps[has_variance]).sum())
+        noise_width, total_width = (
             float(self.sums.widths(spread, np.asarray(sd), level)[0])
             for sd in (0.0, np.sqrt(sampled))
         )
-        squares, most = float(spread.squares[0]), float(self.times[upto])
+        squares, last_time = float(spread.squares[0]), float(self.times[upto])
         noise_sd = self.sums.sd * np.sqrt(squares)
         return {
-            "upto": most,
+            "upto": last_time,
             "estimate": value,
             "std_error": float(np.hypot(noise_sd, np.sqrt(sampled))),
-            "conf_low": max(value - both, 0.0),
-            "conf_high": min(value + both, most),
+            "conf_low": max(value - total_width, 0.0),
+            "conf_high": min(value + total_width, last_time),
             "noise_sd": float(noise_sd),
-            "noise_low": max(value - noise, 0.0),
-            "noise_high": min(value + noise, most),
+            "noise_low": max(value - noise_width, 0.0),
+            "noise_high": min(value + noise_width, last_time),
         }
 
 
 def _first(curve: Floats, left: float) -> int:
     """Return the first place where a curve is at `left` or below, or their number."""
-    return int(np.argmax(np.append(curve <= left + NEAR, True)))
+    return int(np.argmax(np.append(curve <= left + ROUNDING, True)))
 
 
 def differing(first: Curve, second: Curve, place: int, level: float) -> Columns:
     """Return the difference of two curves at the end of an interval, with both intervals.
 
-    They are Newcombe's, of those of the curves; `noise` holds besides what a public number of rows
-    tells of both curves at once, and widens them by that.
+    By Newcombe's method, from those of the curves; `noise` includes the correlation that a public
+    number of rows causes, and widens them by it.
 
     .. [1] Newcombe, R. G. (1998). "Interval estimation for the difference between independent
        proportions." Statistics in Medicine 17(8), 873-890.
     """
-    one, two = (float(own.counts.survival[place]) for own in (first, second))
+    first_share, second_share = (float(curve.counts.survival[place]) for curve in (first, second))
     joint = np.concatenate([first.weights[place], -second.weights[place]])[None]
     noise = first.sums.sd * float(np.sqrt(first.noise(joint).squares[0]))
-    errors = np.array([own.survival.std_error[place] for own in (first, second)])
-    noises = np.array([own.survival.noise_sd[place] for own in (first, second)])
+    errors = np.array([curve.survival.std_error[place] for curve in (first, second)])
+    noises = np.array([curve.survival.noise_sd[place] for curve in (first, second)])
     error = float(np.sqrt(max((errors**2).sum() - (noises**2).sum(), 0.0) + noise**2))
     ends = {
-        "conf": (error, errors, [own.survival.interval(level) for own in (first, second)]),
-        "noise": (noise, noises, [own.survival.noise_interval(level) for own in (first, second)]),
+        "conf": (error, errors, [curve.survival.interval(level) for curve in (first, second)]),
+        "noise": (
+            noise,
+            noises,
+            [curve.survival.noise_interval(level) for curve in (first, second)],
+        ),
     }
-    row: Columns = {"estimate": one - two, "std_error": error, "noise_sd": noise}
-    for name, (both, each, intervals) in ends.items():
-        apart = float(np.sqrt((each**2).sum()))
-        wider = both / apart if apart > 0 else 1.0
+    row: Columns = {"estimate": first_share - second_share, "std_error": error, "noise_sd": noise}
+    for name, (total_sd, sds, intervals) in ends.items():
+        independent_sd = float(np.sqrt((sds**2).sum()))
+        wider = total_sd / independent_sd if independent_sd > 0 else 1.0
         (low, high), (other_low, other_high) = (
-            [float(end[place]) for end in own] for own in intervals
+            [float(end[place]) for end in interval] for interval in intervals
         )
-        row[f"{name}_low"] = max(one - two - wider * np.hypot(one - low, other_high - two), -1.0)
-        row[f"{name}_high"] = min(one - two + wider * np.hypot(high - one, two - other_low), 1.0)
+        row[f"{name}_low"] = max(
+            first_share
+            - second_share
+            - wider * np.hypot(first_share - low, other_high - second_share),
+            -1.0,
+        )
+        row[f"{name}_high"] = min(
+            first_share
+            - second_share
+            + wider * np.hypot(high - first_share, second_share - other_low),
+            1.0,
+        )
     return {key: row[key] for key in NUMBERS}
 
 
@@ -276,8 +290,8 @@ class SurvivalCounts:
     @property
     def timed(self) -> TableCall:
         """The table of groups and times, without the endings."""
-        groups, own = self._groups, self._facts
-        return TableCall((*groups.factors, own.factors[-1]), (*groups.levels, own.levels[-1]))
+        groups, facts = self._groups, self._facts
+        return TableCall((*groups.factors, facts.factors[-1]), (*groups.levels, facts.levels[-1]))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -286,35 +300,35 @@ class SurvivalCounts:
         return self._facts.cells // cells, cells
 
     @cached_property
-    def asked(self) -> Survival:
+    def spec(self) -> Survival:
         """The time, the event and the groups, as the formula names them."""
         return survival(self.call.formula, self.call.codebook)
 
     @cached_property
     def breaks(self) -> Floats:
         """Where intervals begin and end; of whole numbers half a step beside them."""
-        return self.asked.breaks(self.ends)
+        return self.spec.breaks(self.ends)
 
     @cached_property
     def times(self) -> Floats:
         """Last times of the intervals, shape (intervals,)."""
-        return last_times(self.asked.time, self.breaks)
+        return last_times(self.spec.time, self.breaks)
 
     def place(self, time: object) -> int:
-        """Return which interval a time is the end of; ArgumentError where it is of none."""
+        """Return which interval a time is the end of, or raise ArgumentError."""
         value = finite("time", time)
-        near = int(np.argmin(np.abs(self.times - value)))
-        if abs(self.times[near] - value) > 1e-9 * max(1.0, abs(value)):
+        nearest = int(np.argmin(np.abs(self.times - value)))
+        if abs(self.times[nearest] - value) > 1e-9 * max(1.0, abs(value)):
             raise ArgumentError(
-                f"time={said(time)} is within an interval, where survival is not told: write one "
-                f"of its ends, such as {self.times[near]:.10g}, or a fit with breaks= there"
+                f"time={said(time)} is within an interval, where survival is not estimated: write "
+                f"one of its ends, such as {self.times[nearest]:.10g}, or a fit with breaks= there"
             )
-        return near
+        return nearest
 
     @cached_property
     def halved(self) -> Floats:
-        """What share of the rows censored in an interval is not at risk in it."""
-        return np.asarray((1 - one_value(self.asked.time, self.breaks)) / 2)
+        """The fraction of the rows censored in an interval that is not at risk in it."""
+        return np.asarray((1 - one_value(self.spec.time, self.breaks)) / 2)
 
     @cached_property
     def cells(self) -> Floats:
@@ -324,12 +338,12 @@ class SurvivalCounts:
     @cached_property
     def noise(self) -> Noise:
         """The noise in sums of cells of any groups."""
-        alone = ordered(replace(self.release, rows=None), self.shape)
-        return joint_noise(alone.spread, *self.shape, public=self.release.rows is not None)
+        unadjusted = ordered(replace(self.release, rows=None), self.shape)
+        return joint_noise(unadjusted.spread, *self.shape, public=self.release.rows is not None)
 
     @property
     def sums(self) -> SumNoise:
-        """The noise that all sums are made of."""
+        """The noise of each released sum."""
         return SumNoise(self.release.law, self.release.noise_sd, self.release.step)
 
     @property
@@ -344,28 +358,28 @@ class SurvivalCounts:
     def curves(self) -> tuple[Curve, ...]:
         """The curve of each group."""
         effect = self.release.adjacency.design_effect
-        own = (self.times, self.halved, self.noise, self.sums, effect)
-        return tuple(Curve(cells, *own) for cells in self.cells)
+        common = (self.times, self.halved, self.noise, self.sums, effect)
+        return tuple(Curve(cells, *common) for cells in self.cells)
 
     @property
     def strata(self) -> list[str]:
-        """What the curves are of, as R names them; empty where there is one of all rows."""
-        own = self._groups
-        if not own.factors:
+        """The names of the curves, as in R; empty for a single curve of all rows."""
+        groups = self._groups
+        if not groups.factors:
             return []
-        keys = [key if isinstance(key, tuple) else (key,) for key in own.index]
+        keys = [key if isinstance(key, tuple) else (key,) for key in groups.index]
         return [
-            ", ".join(f"{name}={level}" for name, level in zip(own.factors, key, strict=True))
+            ", ".join(f"{name}={level}" for name, level in zip(groups.factors, key, strict=True))
             for key in keys
         ]
 
     def log_rank(self) -> LogRank | None:
-        """Test that all curves are one, as far as all rows at risk together are told from noise."""
-        groups, cells = self.shape[0] // 2, self.shape[1]
-        sds = self._sds(np.tile(risk_weights(cells), (1, groups, 1)))
+        """Test that all curves are equal, as long as all rows at risk exceed their noise."""
+        n_groups, n_cells = self.shape[0] // 2, self.shape[1]
+        sds = self._sds(np.tile(risk_weights(n_cells), (1, n_groups, 1)))
         end = identified(at_risk(self.cells.sum(axis=0))[:-1], sds[:-1])
         if not end:
             return None
         effect = self.release.adjacency.design_effect
-        fitted = [own.upto(end) for own in self.curves]
+        fitted = [curve.upto(end) for curve in self.curves]
         return log_rank(self.cells[:, 1], fitted, self.noise, self.sums.sd, effect)

@@ -19,8 +19,8 @@ from dpmodels.typing import Coder, Floats
 
 NO_LAW = (
     "is not available: coefficients of a support vector machine are those of a penalised "
-    "classifier and have no law that is known; for tests and intervals use "
-    'dp.dp_glm(..., family="binomial")'
+    "classifier, whose distribution is not known; for tests and intervals use dp.dp_glm(..., "
+    'family="binomial")'
 )
 
 
@@ -34,7 +34,7 @@ class SVMResult(DefaultPlot):
 
     @property
     def params(self) -> pd.Series[float]:
-        """Coefficients of the coded columns in their own units, pulled towards 0 by the ridge."""
+        """Coefficients of the coded columns in their own units, shrunk towards 0 by the ridge."""
         return pd.Series(
             self.call.matrix @ self.release.coefficients,
             index=pd.Index(self.call.names, name="term"),
@@ -50,7 +50,7 @@ class SVMResult(DefaultPlot):
         """Return the margin of new, public rows, shape (rows,): positive for the second level.
 
         nan for incomplete rows, and for those outside the codebook's bounds, which a warning
-        counts; with `clip` their numbers are held in the bounds. Not available where the formula
+        counts; with `clip` their numbers are clipped to the bounds. Not available where the formula
         has no terms.
         """
         params = np.asarray(self.params, dtype=np.float64)
@@ -70,8 +70,8 @@ class SVMResult(DefaultPlot):
     def augment(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
         """Return public rows with ``.fitted``, their level, its ``.margin`` and ``.outside``.
 
-        `clip` is as for :meth:`decision_function`; ``.outside`` says whether a number is beyond
-        the codebook's bounds.
+        `clip` is as for :meth:`decision_function`; ``.outside`` is whether a number is beyond the
+        codebook's bounds.
         """
         table = require_coder(self.coder).table(newdata)
         rows = public_rows(self.coder, table, clip=clip)
@@ -95,6 +95,6 @@ class SVMResult(DefaultPlot):
     )
     _no_intervals = (
         "coefficients of a support vector machine are those of a penalised classifier, and "
-        "nothing is released of the rows near its margin; for intervals use "
-        'dp.dp_glm(..., family="binomial")'
+        "nothing is released about the rows near its margin; for intervals use dp.dp_glm(..., "
+        'family="binomial")'
     )

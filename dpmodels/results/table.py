@@ -56,8 +56,8 @@ class CountedResult(Result):
     @cached_property
     def _whole(self) -> Integers:
         """All counts, the incomplete last."""
-        own = self._counted
-        return whole(np.append(own.parts[:, 0], own.incomplete), self.release.rows)
+        counted = self._counted
+        return whole(np.append(counted.parts[:, 0], counted.incomplete), self.release.rows)
 
     @property
     def counts(self) -> xr.DataArray:
@@ -66,7 +66,7 @@ class CountedResult(Result):
 
     @property
     def released(self) -> xr.DataArray:
-        """Unbiased counts with independent noise, but for the public total."""
+        """Unbiased counts with independent noise, except for the public total."""
         return self._facts.by_cell(self._counted.parts[:, 0], "released")
 
     @property
@@ -82,8 +82,8 @@ class CountedResult(Result):
         cells : int
             How many cells are added up.
         """
-        own = self._counted.noise
-        return float(own.sd * np.sqrt((own.weights(np.ones(cells)) ** 2).sum()))
+        noise = self._counted.noise
+        return float(noise.sd * np.sqrt((noise.weights(np.ones(cells)) ** 2).sum()))
 
     def _estimates(self) -> EstimateTable:
         return count_table(
@@ -96,8 +96,10 @@ class CountedResult(Result):
         )
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        own = self._counted
-        return interval_frame(self._facts, count_interval(own.parts[:, 0], own.noise, level))
+        counted = self._counted
+        return interval_frame(
+            self._facts, count_interval(counted.parts[:, 0], counted.noise, level)
+        )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -137,8 +139,10 @@ class TableResult(CountedResult):
         ArgumentError
             If one is not a factor of the table.
         """
-        others = [one for one in self._facts.factors if one not in self._kept(factors)]
-        return self.counts.sum(others)
+        dropped = [
+            name for name in self._facts.factors if name not in self._require_factors(factors)
+        ]
+        return self.counts.sum(dropped)
 
     def proportions(self, within: str | Iterable[str] = ()) -> xr.DataArray:
         """Return shares of the complete rows, or of those of each level of some factors.
@@ -155,35 +159,40 @@ class TableResult(CountedResult):
         ArgumentError
             If one is not a factor of the table.
         """
-        own = self.counts
-        others = [one for one in self._facts.factors if one not in self._kept(within)]
-        total = own.sum(others)
-        return (own / total.where(total > 0)).rename("proportion")
+        counts = self.counts
+        dropped = [
+            name for name in self._facts.factors if name not in self._require_factors(within)
+        ]
+        total = counts.sum(dropped)
+        return (counts / total.where(total > 0)).rename("proportion")
 
-    def _kept(self, factors: str | Iterable[str]) -> tuple[str, ...]:
-        kept = (factors,) if isinstance(factors, str) else tuple(factors)
-        known = self._facts.factors
-        for one in kept:
-            if one not in known:
+    def _require_factors(self, factors: str | Iterable[str]) -> tuple[str, ...]:
+        names = (factors,) if isinstance(factors, str) else tuple(factors)
+        declared = self._facts.factors
+        for name in names:
+            if name not in declared:
                 raise ArgumentError(
-                    f"factor {said(one)} is not in the table; it has {', '.join(map(repr, known))}"
+                    f"factor {said(name)} is not in the table; it has "
+                    f"{', '.join(map(repr, declared))}"
                 )
-        return kept
+        return names
 
     def _conf_int(self, level: float) -> pd.DataFrame:
-        own = self._counted
-        parts, noise = own.sampled
+        counted = self._counted
+        parts, noise = counted.sampled
         return interval_frame(self._facts, share_interval(parts[:, 0], noise, level))
 
     def chi2_test(self) -> Independence:
-        """Test whether two factors or more are independent, with the noise counted in.
+        """Test whether two factors or more are independent, allowing for the noise.
 
-        ``statistic, pvalue, df``; levels with too few rows for the noise are
-        taken as one, their places are in ``pooled``, by factor. nan with a
-        reason where fewer than two levels of a factor are left.
+        ``statistic, pvalue, df``; levels with too few rows for the noise are pooled, their
+        positions are in ``pooled``, by factor. nan with a reason where fewer than two levels of a
+        factor are left.
         """
         if len(self._facts.factors) < 2:
-            raise NotAvailable("independence is about two factors or more; the table has one")
+            raise NotAvailable(
+                "a test of independence needs two factors or more; the table has one"
+            )
         return self._independence
 
     @cached_property
@@ -191,7 +200,7 @@ class TableResult(CountedResult):
         return self._tested(self._facts.shape)
 
     def _tested(self, shape: tuple[int, ...]) -> Independence:
-        """Test independence in the table with some of its factors taken as one, by the shape."""
+        """Test independence in the table reshaped, with some of its factors merged."""
         parts, noise = self._counted.sampled
         return independence(parts[:, 0].reshape(shape), noise)
 
@@ -234,13 +243,15 @@ class TableResult(CountedResult):
             noise.reshape(-1, columns, 2),
             self.conf_int(level).to_numpy().reshape(-1, columns, 2),
             rows=rows if beside else facts.labels,
-            series=[f"{facts.factors[-1]}: {one}" for one in facts.levels[-1]] if beside else [""],
+            series=[f"{facts.factors[-1]}: {level}" for level in facts.levels[-1]]
+            if beside
+            else [""],
             title="Share of complete rows",
             across=" / ".join(facts.factors[: -1 if beside else None]),
             level=level,
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     def _line(self) -> dict[str, object]:
@@ -265,7 +276,7 @@ class StatesResult(CountedResult):
     Parameters
     ----------
     time : str
-        The variable that tells when.
+        The variable of the time.
 
     Notes
     -----
@@ -287,7 +298,7 @@ class StatesResult(CountedResult):
 
     @property
     def chain(self) -> MarkovChain:
-        """What was assumed of how states follow each other."""
+        """The assumed class of chains."""
         return self.budget.model
 
     @cached_property
@@ -298,34 +309,34 @@ class StatesResult(CountedResult):
     @property
     def quilt(self) -> Quilt:
         """The quilt of the time that needs most noise."""
-        own = self.release.quilt
-        assert own is not None
-        return own
+        quilt = self.release.quilt
+        assert quilt is not None
+        return quilt
 
     def proportions(self) -> xr.DataArray:
         """Return shares of the times with a state; nan where there are none."""
-        own = self.counts
-        total = own.sum()
-        return (own / total.where(total > 0)).rename("proportion")
+        counts = self.counts
+        total = counts.sum()
+        return (counts / total.where(total > 0)).rename("proportion")
 
     @property
     def scales(self) -> pd.DataFrame:
-        """The noise of a count as it is, and what others would ask for, one a row.
+        """The noise of a count in this release, and under alternatives, one a row.
 
-        ``"each time by itself"`` is right for independent states alone; ``"all times
-        together"`` is group privacy of a whole series. Columns: ``scale`` of the Laplace
-        noise in times, ``ratio`` to the first.
+        ``"each time by itself"`` is valid for independent states alone; ``"all times together"`` is
+        group privacy of a whole series. Columns: ``scale`` of the Laplace noise in times, ``ratio``
+        to the first.
         """
         sigma = np.array([1 / self.budget.eps, self.quilt.scale, self.steps / self.budget.eps])
         names = ["each time by itself", "quilt", "all times together"]
         return pd.DataFrame({"scale": 2 * sigma, "ratio": sigma / sigma[0]}, index=names)
 
     def _conf_int(self, level: float) -> pd.DataFrame:
-        own, found = self._counted, np.empty((self._facts.cells, 2))
+        counted, intervals = self._counted, np.empty((self._facts.cells, 2))
         for state, effect in enumerate(self._sampling_effect.tolist()):
-            counts, noise = own.parts[:, 0] / effect, own.noise.divided(effect)
-            found[state] = [ends[state] for ends in share_interval(counts, noise, level)]
-        return interval_frame(self._facts, (found[:, 0], found[:, 1]))
+            counts, noise = counted.parts[:, 0] / effect, counted.noise.divided(effect)
+            intervals[state] = [ends[state] for ends in share_interval(counts, noise, level)]
+        return interval_frame(self._facts, (intervals[:, 0], intervals[:, 1]))
 
     def _estimates(self) -> EstimateTable:
         return replace(super()._estimates(), unit="times")
@@ -339,7 +350,7 @@ class StatesResult(CountedResult):
 
     @property
     def kept(self) -> Floats | None:
-        """Shares that the class keeps in the long run, by level; None where it may keep several."""
+        """The stationary shares of the class, by level; None where there may be several."""
         return None if self.chain.reducible else self.chain.stationary
 
     def plot(self, *, ax: Axes | None = None, caption: bool = True) -> Axes:
@@ -349,17 +360,17 @@ class StatesResult(CountedResult):
         ends = self.noise_int()
         reach = ((ends["upper"] - ends["lower"]) / 2).to_numpy()
         panel = Panel("times, with 95% noise intervals", self._whole[:-1], reach)
-        (drawn,) = bars(
+        (axes,) = bars(
             [panel],
             labels=self._facts.labels,
             axes=None if ax is None else [ax],
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
-        return drawn
+        return axes
 
     def plot_scale(self, *, ax: Axes | None = None, caption: bool = True) -> Axes:
-        """Draw the noise against how often a symmetric chain of as many states stays.
+        """Draw the noise against the probability that a symmetric chain stays in its state.
 
         At the eps and the number of times of this release, with the class that was assumed.
         """
@@ -368,37 +379,41 @@ class StatesResult(CountedResult):
         k = len(self.chain.states)
         stays = np.linspace(1 / k, _MOST_STAY, _POINTS)
         start = self.chain.initial if isinstance(self.chain.initial, str) else "any"
-        drawn = [
+        guarantees = [
             Pufferfish(self.budget.eps, MarkovChain(self.chain.states, None, (s, s), start))
             for s in stays.tolist()
         ]
-        own = self.scales["scale"]
+        noise_scales = self.scales["scale"]
         return scales(
             stays,
-            np.array([2 * one.active(self.steps).scale for one in drawn]),
-            {str(name): float(own[name]) for name in own.index if name != "quilt"},
+            np.array([2 * guarantee.active(self.steps).scale for guarantee in guarantees]),
+            {
+                str(name): float(noise_scales[name])
+                for name in noise_scales.index
+                if name != "quilt"
+            },
             ("probability to stay, of symmetric chains", "noise scale of a count, in times"),
             within=self.chain.stay,
-            mark=("this release", float(own["quilt"])),
+            mark=("this release", float(noise_scales["quilt"])),
             ax=ax,
             stamp=self.stamp,
-            caption=self._caption(shown=caption),
+            caption=self._caption(enabled=caption),
         )
 
     def _reading(self) -> str:
         if self.simulated:
             return super()._reading()
-        most = signif(math.exp(self.budget.eps), 3)
+        max_factor = signif(math.exp(self.budget.eps), 3)
         return (
-            f"Reading: who believes a law of the class has odds of one state against another, of "
-            f"anybody at any {self.time}, that this release multiplies or divides by {most} at "
-            "the most."
+            "Reading: for anyone whose prior is in the class, this release changes the odds of "
+            f"one state against another, of any person at any {self.time}, by a factor of "
+            f"{max_factor} at the most."
         )
 
     def _line(self) -> dict[str, object]:
-        own = described_line(self.release, self.ncomplete, self._facts.cells)
+        line = described_line(self.release, self.ncomplete, self._facts.cells)
         quilt = {"scale": 2 * self.quilt.scale, "influence": self.quilt.influence}
-        return {**own, "nobs": self.nobs, "ntimes": self.steps, **quilt}
+        return {**line, "nobs": self.nobs, "ntimes": self.steps, **quilt}
 
     @property
     def nobs(self) -> float:

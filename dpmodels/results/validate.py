@@ -1,7 +1,7 @@
-"""Whether a release from a file is one of its request, where no annotation of a field can say it.
+"""Checks that a release from a file belongs to its request, beyond annotations of fields.
 
-The public facts of the request are computed before; here are the sizes that they imply for the
-arrays of a release, and what its numbers have to satisfy.
+The public facts of the request are computed before; they imply the sizes of a release's arrays, and
+constraints on its numbers.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ from dpmodels.results.call import (
     Spec,
     TableCall,
 )
-from dpmodels.results.held_margins import HeldMargins
+from dpmodels.results.released_margins import ReleasedMargins
 from dpmodels.results.store import arrays_of, part_at
 
 if TYPE_CHECKING:
     from dpmodels.released import Released
 
 # How far from 1 the sum of a law may be, as its entries are rounded.
-_NEAR: Final = 1e-9
+_TOLERANCE: Final = 1e-9
 
 
 def require_release(spec: Spec[Any], release: Any) -> None:
     """Refuse a release of another request, of other sizes, or that contradicts itself."""
     request, call = spec.question, spec.call
     assert request is not None
-    # Nothing of the release is read yet: its class alone tells which result it would be.
+    # Nothing of the release is read yet: its class alone determines the class of the result.
     kind: Any = type(spec.result(call, release))
     if not isinstance(release, fields_of(kind, "release")["release"]):
         raise FrameError(f"release: {type(release).__name__} is not a release of the request")
@@ -78,16 +78,16 @@ def require_law(release: Any) -> None:
         raise FrameError("array 'total', release.noise: expected both, without nan")
 
 
-def _require_shapes(release: Released, known: Mapping[str, int]) -> None:
+def _require_shapes(release: Released, sizes: Mapping[str, int]) -> None:
     """Refuse arrays of other sizes than the public facts imply."""
     kind: Any = type(release)
     for path, dims in arrays_of(kind):
         values = part_at(release, path)
         if values is None:
             continue
-        if unknown := [dim for dim in dims if dim not in known]:
+        if unknown := [dim for dim in dims if dim not in sizes]:
             raise FrameError(f"release: the request has no array by {unknown[0]}")
-        expected = tuple(known[dim] for dim in dims)
+        expected = tuple(sizes[dim] for dim in dims)
         if values.shape != expected:
             raise FrameError(
                 f"array {path[-1]!r}: expected the shape {expected}, found {values.shape}"
@@ -110,7 +110,7 @@ def _sizes(call: AnyCall, release: Released) -> dict[str, int]:
 
 def _table_sizes(call: DescribedCall, release: Released) -> dict[str, int]:
     first = call.tables[0]
-    sizes = {"group": first.cells, "place": 3, "part": sum(own.size for own in call.tables)}
+    sizes = {"group": first.cells, "place": 3, "part": sum(table.size for table in call.tables)}
     match release:
         case SumsRelease():
             sizes["part"] = _sums(first, release)
@@ -121,14 +121,14 @@ def _table_sizes(call: DescribedCall, release: Released) -> dict[str, int]:
         case LevelsRelease(levels=levels):
             sizes["count"] = sum(map(len, levels))
         case AnswersRelease(channels=channels, strata=strata):
-            sizes["answer"] = math.prod(len(own.law) for own in channels)
+            sizes["answer"] = math.prod(len(channel.law) for channel in channels)
             sizes["stratum"] = len(strata) or 1
         case SelectionRelease(places=places):
             sizes["selected"] = len(places)
         case MarginsRelease():
-            margins = HeldMargins(call, release)
+            margins = ReleasedMargins(call, release)
             sizes["residual"] = sum(
-                cells(part, margins.sizes) for part in components(margins.asked)
+                cells(part, margins.sizes) for part in components(margins.terms)
             )
     return sizes
 
@@ -136,15 +136,19 @@ def _table_sizes(call: DescribedCall, release: Released) -> dict[str, int]:
 def _sums(facts: TableCall, release: SumsRelease) -> int:
     """Return how many sums of the cells of a table there are."""
     groups, *sides = release.shape or (0,)
-    own = facts.shape[-len(sides) :] if sides else ()
-    if tuple(sides) != own or groups * math.prod(own) != facts.cells or release.fanout < 2:
+    table_shape = facts.shape[-len(sides) :] if sides else ()
+    if (
+        tuple(sides) != table_shape
+        or groups * math.prod(table_shape) != facts.cells
+        or release.fanout < 2
+    ):
         raise FrameError("release.shape, release.fanout: not of a tree above such a table")
     return numbers(release)
 
 
 def _require_terms(request: Question, release: AnyRelease) -> None:
     stated = ["guarantee"]
-    # Of a chain of states the release says how many rows of a person count; none is protected.
+    # For a chain of states, adjacency only has the number of a person's rows.
     if not isinstance(request.guarantee, Pufferfish):
         stated.append("adjacency")
     # A file of the first format has no declarations of the variables of a condition.
@@ -171,19 +175,19 @@ def _require_moments(call: MomentsCall, release: MomentsRelease) -> None:
     if release.total is None and call.center:
         raise FrameError("array 'total' is missing: call.center says the mean was taken off")
     noise = release.noise
-    others = (noise.count, noise.diagonal, 0.0 if release.total is None else noise.mean)
-    lawful = not any(map(math.isnan, others))
+    sds = (noise.count, noise.diagonal, 0.0 if release.total is None else noise.mean)
+    lawful = not any(map(math.isnan, sds))
     if not (math.isnan(noise.diagonal) if math.isnan(noise.off) else lawful):
         raise FrameError("release.noise: expected a law of all that was released, or of none")
 
 
 def _require_coefficients(call: CoefficientsCall, release: CoefficientsRelease) -> None:
     if release.gradient is not None and math.isnan(release.gradient_sd + release.coefficient_sd):
-        raise FrameError("release: array 'gradient' is there, and nan for its noise or the rest's")
-    bought = release.curvature
-    laws = () if bought is None else (bought.bread_noise, bought.meat_noise)
+        raise FrameError("release: array 'gradient' is there, and a noise sd is nan")
+    curvature = release.curvature
+    laws = () if curvature is None else (curvature.bread_noise, curvature.meat_noise)
     if any(math.isnan(law.diagonal + law.off) for law in laws):
-        raise FrameError("release.curvature: bought, and the law of its noise has nan")
+        raise FrameError("release.curvature: bought, and a noise sd is nan")
     if release.ball is not None and release.ball.axes is not None:
         raise FrameError("release.ball.axes: expected none for such a regression")
     if release.ball is not None and not release.ball.radius >= 1 / LONGEST:
@@ -210,26 +214,26 @@ def _require_counts(
         return
     if release.paired and len(release.values) != 4:
         raise FrameError("release.paired: expected false but for the mean of one number")
-    held = release.held
-    if held is not None and not held.lower < held.upper:
+    limits = release.held
+    if limits is not None and not limits.lower < limits.upper:
         raise FrameError("release.held: expected a range, its lower end first")
 
 
 def _require_runs(facts: TableCall, release: RunsRelease) -> None:
-    each = facts.shape[-1]
-    if release.shape != (facts.cells // each, each):
+    n_bins = facts.shape[-1]
+    if release.shape != (facts.cells // n_bins, n_bins):
         raise FrameError("release.shape: not that of the table")
-    halves, cells = Halves(each), facts.cells
-    told = zip(release.sizes, release.levels, release.noise_sds, strict=False)
+    halves, cells = Halves(n_bins), facts.cells
+    run_steps = zip(release.sizes, release.levels, release.noise_sds, strict=False)
     if not len(release.sizes) == len(release.levels) == len(release.noise_sds) or not all(
         size >= 0 and 0 <= level <= halves.lowest and noise_sd >= 1 / LONGEST
-        for size, level, noise_sd in told
+        for size, level, noise_sd in run_steps
     ):
         raise FrameError("release.sizes, levels, noise_sds: not those of steps above such a table")
     *steps, last = np.split(release.starts, np.cumsum(release.sizes)[:-1])
     for starts, level in zip(steps, release.levels, strict=False):
         cell = np.clip(starts, 0, cells - 1).astype(np.int64)
-        first = halves.firsts[level][halves.node(level, cell % each)] + cell // each * each
+        first = halves.firsts[level][halves.node(level, cell % n_bins)] + cell // n_bins * n_bins
         if not (first == starts).all():
             raise FrameError("array 'starts': not the first cells of runs")
     if release.sizes[-1:] != (1,) or last != cells:
@@ -247,15 +251,17 @@ def _require_cells(call: DescribedCall, release: CellsRelease) -> None:
     if not min(release.noise_sds) >= 1 / LONGEST:
         raise FrameError(f"release.noise_sds: expected numbers from {1 / LONGEST:g} up")
     stops = np.cumsum([size + 1 for size in release.sizes])[:-1]
-    for own, ends in zip((*call.tables, *call.tables), np.split(release.ends, stops), strict=True):
-        if (ends[0], ends[-1]) != (own.lower, own.upper) or not (np.diff(ends) > 0).all():
+    for table, ends in zip(
+        (*call.tables, *call.tables), np.split(release.ends, stops), strict=True
+    ):
+        if (ends[0], ends[-1]) != (table.lower, table.upper) or not (np.diff(ends) > 0).all():
             raise FrameError("array 'ends': not rising from one declared bound to the other")
 
 
 def _require_levels(call: DescribedCall, release: LevelsRelease) -> None:
     if len(release.levels) != len(call.tables) or release.most < 1:
         raise FrameError("release.levels: expected those of each variable")
-    if any(list(own) != sorted(set(own)) for own in release.levels):
+    if any(list(levels) != sorted(set(levels)) for levels in release.levels):
         raise FrameError("release.levels: expected each once, sorted")
     if not release.scale >= 1 / LONGEST or not (release.values > release.most).all():
         raise FrameError("array 'values': expected numbers above release.most")
@@ -282,7 +288,7 @@ def _require_screened(call: ScreenCall, release: ScreenedRelease | PValuesReleas
 
 
 def _require_margins(call: DescribedCall, release: MarginsRelease) -> None:
-    terms = HeldMargins(call, release).asked
+    terms = ReleasedMargins(call, release).terms
     noised = components(terms)[int(release.rows is not None) :]
     expected = len(noised if release.law == "gaussian" else largest(terms))
     if len(release.noise_sds) != expected or not min(release.noise_sds) >= 1 / LONGEST:
@@ -291,14 +297,14 @@ def _require_margins(call: DescribedCall, release: MarginsRelease) -> None:
 
 def _require_answers(call: DescribedCall, release: AnswersRelease) -> None:
     facts = call.tables[0]
-    whole = [own for own in release.channels[:1] if len(own.law) > facts.cells]
-    sizes = (facts.cells + 1,) if whole else facts.shape
+    row_channels = [channel for channel in release.channels[:1] if len(channel.law) > facts.cells]
+    sizes = (facts.cells + 1,) if row_channels else facts.shape
     if len(release.channels) != len(sizes):
         raise FrameError("release.channels: expected one a question")
-    for own, size in zip(release.channels, sizes, strict=True):
-        _require_channel(own, size)
-    weights = [own for own in (release.weights, release.squares) if own is not None]
-    if len(weights) == 1 or not all((own >= 0).all() for own in (release.values, *weights)):
+    for channel, size in zip(release.channels, sizes, strict=True):
+        _require_channel(channel, size)
+    weights = [values for values in (release.weights, release.squares) if values is not None]
+    if len(weights) == 1 or not all((values >= 0).all() for values in (release.values, *weights)):
         raise FrameError("arrays 'values', 'weights', 'squares': expected sums of weights")
     if release.shares is not None and len(release.shares) != len(release.strata):
         raise FrameError("release.shares: expected one a stratum")
@@ -310,11 +316,16 @@ def _require_answers_fit(call: CoefficientsCall, release: AnswersFitRelease) -> 
     _require_channel(release.channel, 2)
 
 
-def _require_channel(own: Channel, size: int) -> None:
+def _require_channel(channel: Channel, size: int) -> None:
     """Refuse what is not the channel of a question with so many levels."""
-    total = math.fsum(own.law)
-    known = abs(total - 1) < _NEAR if own.how else own.truth == 1
-    if len(own.law) != size or not 0 < own.truth <= 1 or min(own.law) < 0 or not known:
+    total = math.fsum(channel.law)
+    is_valid = abs(total - 1) < _TOLERANCE if channel.how else channel.truth == 1
+    if (
+        len(channel.law) != size
+        or not 0 < channel.truth <= 1
+        or min(channel.law) < 0
+        or not is_valid
+    ):
         raise FrameError("release: a channel is not that of a device of its question")
 
 

@@ -63,7 +63,7 @@ def planned(
     return PlanResult(
         guarantee=whole_of(ledger),
         adjacency=ledger.adjacency,
-        told=ledger.describe(),
+        ledger_state=ledger.describe(),
         calls=tuple(lines),
         announced=ledger.preview(event for events in charges for event in events),
     )

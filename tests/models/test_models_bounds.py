@@ -68,7 +68,7 @@ def test_tables_say_what_was_found_and_what_declared(fit):
     assert tidy["declared_upper"].tolist() == [5e4, 2e3]
     assert fit.glance()["ntold"].item() == 2
     assert "2 variables" in repr(fit)
-    with pytest.raises(NotAvailable, match="no known law"):
+    with pytest.raises(NotAvailable, match="not known"):
         fit.conf_int()
 
 

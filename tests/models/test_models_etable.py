@@ -103,7 +103,7 @@ def test_a_glm_without_standard_errors_says_why_and_one_that_bought_none_keeps_i
     assert table.frame().iloc[0, 0] == "not identified"
     assert "(1): not identified at this budget" in notes(table)
     assert table.tidy()["told"].tolist() == [False, False, True, True]
-    assert "(2): as released, pulled by a ridge, without standard errors" in notes(table)
+    assert "(2): as released, shrunk by a ridge, without standard errors" in notes(table)
 
 
 def test_one_simulation_stamps_the_table_and_is_named(fits):
@@ -118,7 +118,7 @@ def test_parts_of_one_release_are_paid_once_and_others_are_not_added(fits, tmp_p
     fits["short"].save(tmp_path / "short.nc")
     loaded = dp.load(tmp_path / "short.nc")
     table = dp.etable([loaded, fits["long"], fits["lm"]])
-    assert "(1) and (2) are of one release, whose budget was paid once." in table.accounts
+    assert "(1) and (2) share one release, whose budget was paid once." in table.accounts
     assert "not added up" in table.accounts[-1]
     assert table.frame().sort_index().loc[("Privacy", "Release")].to_numpy().ravel().tolist() == [
         "A",
@@ -137,7 +137,7 @@ def test_a_ledger_tells_what_its_releases_come_to(fits):
     told = dp.etable([moments.lm("wage ~ age"), mean, fits["lm"]], ledger=ledger).accounts
     assert ledger.describe() in told[0]
     assert "charges 1, 2" in told[0]
-    assert told[1] == "(3): not of this ledger, and in no total here."
+    assert told[1] == "(3): not charged to this ledger, and not in its total."
 
 
 def test_different_tables_and_declarations_are_told(fits):
@@ -247,7 +247,7 @@ def test_words_that_make_no_sense_are_refused(fits, words, told):
 
 
 def test_a_result_without_a_column_is_refused_with_what_has_one():
-    with pytest.raises(ArgumentError, match=r"TableResult has no column .* quantiles"):
+    with pytest.raises(ArgumentError, match=r"TableResult cannot be a column .* quantiles"):
         dp.etable(dp.dp_table("~ region", ROWS, codebook=BOOK, eps=1.0))
 
 

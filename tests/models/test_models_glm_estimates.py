@@ -189,7 +189,7 @@ def test_a_number_lost_in_wide_bounds_leaves_no_coefficient_identified():
     with dp.simulation(seed=1):
         found = dp_glm("y ~ a + s", data, codebook=book, eps=1.0, delta=1e-6)
     assert not found.identified.any()
-    assert "the curvature of a, whose part in the other coefficients is not known" in found.why_not
+    assert "the curvature of a, which affects the other coefficients" in found.why_not
 
 
 def test_what_is_printed_without_standard_errors_says_what_noise_there_is_at_least():

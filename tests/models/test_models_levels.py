@@ -92,7 +92,7 @@ def test_tables_and_intervals(fit, table):
     assert "\x1b" not in text
     assert fit.tidy()["level"].tolist() == ["Bonn", "Ulm", "1", "2", "7"]
     assert "5 levels" in repr(fit)
-    with pytest.raises(NotAvailable, match="not told by"):
+    with pytest.raises(NotAvailable, match="do not identify"):
         fit.conf_int()
 
 

@@ -45,25 +45,25 @@ def test_all_margins_agree(budget, adjacency):
         adjacency=adjacency,
         **budget,
     )
-    held = fit.held
-    one = held.unbiased((1,))
+    source = fit.source
+    one = source.unbiased((1,))
     for term, axis in (((0, 1), 0), ((1, 2), 1)):
-        np.testing.assert_allclose(held.unbiased(term).sum(axis=axis), one, atol=1e-6)
-        assert (held.whole(term).sum(axis=axis) == held.whole((1,))).all()
-    totals = {int(held.whole(term).sum()) for term in (*held.asked, (2,))}
+        np.testing.assert_allclose(source.unbiased(term).sum(axis=axis), one, atol=1e-6)
+        assert (source.whole(term).sum(axis=axis) == source.whole((1,))).all()
+    totals = {int(source.whole(term).sum()) for term in (*source.terms, (2,))}
     assert len(totals) == 1
     if adjacency == "replace":
         assert totals == {4000}
-        assert held.unbiased((0, 2)).sum() == pytest.approx(4000)
-    for term in held.asked:
-        assert (held.whole(term) >= 0).all()
+        assert source.unbiased((0, 2)).sum() == pytest.approx(4000)
+    for term in source.terms:
+        assert (source.whole(term) >= 0).all()
 
 
 def test_a_margin_of_three_agrees_with_that_of_the_first_two():
     fit = dp_margins(FORMULA, rows(), codebook=BOOK, eps=0.3, adjacency="add-remove")
-    made = fit.held.whole((0, 1, 2))
-    assert (made.sum(axis=2) == fit.held.whole((0, 1))).all()
-    assert (made.sum(axis=(0, 1)) == fit.held.whole((2,))).all()
+    made = fit.source.whole((0, 1, 2))
+    assert (made.sum(axis=2) == fit.source.whole((0, 1))).all()
+    assert (made.sum(axis=(0, 1)) == fit.source.whole((2,))).all()
 
 
 def test_a_huge_budget_gives_the_tests_and_the_model_of_others():

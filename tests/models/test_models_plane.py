@@ -98,8 +98,8 @@ def test_groups_count_against_the_room_there_is():
     [
         ((3, 1), (0, 4), "no width"),
         ((1, 1), (0, 4), "no width"),
-        ((-11, 1), (0, 4), "in no bin"),
-        ((0, 1), (0, 8.5), "in no bin"),
+        ((-11, 1), (0, 4), "outside the bins"),
+        ((0, 1), (0, 8.5), "outside the bins"),
         (3, (0, 4), "expected a pair"),
         ((0, 1, 2), (0, 4), "expected a pair"),
         (("a", 1), (0, 4), "lo="),

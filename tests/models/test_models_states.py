@@ -80,8 +80,8 @@ def test_the_report_says_what_it_is_and_what_it_is_not():
 
 def test_its_reading_is_of_states_and_of_those_who_believe_the_class():
     text = " ".join(str(fit().summary(reading=True)).split())
-    assert "who believes a law of the class" in text
-    assert "multiplies or divides by 2.72 at the most" in text
+    assert "for anyone whose prior is in the class" in text
+    assert "by a factor of 2.72 at the most" in text
     with pytest.raises(BudgetError, match="bounded by differential privacy alone"):
         dp.reading(BUDGET)
 

@@ -177,7 +177,7 @@ def test_one_level_of_several_is_compared_with_the_rest():
     fit = asked("(often == 'once') ~ 1")
     share = asked("~ often").estimate.sel(often="once").item()
     assert fit.params.item() == pytest.approx(math.log(share / (1 - share)), rel=1e-4)
-    with pytest.raises(NotAvailable, match="has none"):
+    with pytest.raises(NotAvailable, match="has no terms"):
         fit.predict({"sex": ["F"]})
 
 

@@ -211,7 +211,7 @@ def test_pictures_have_a_curve_and_two_bands_a_group():
     }
     plt.close(ax.figure)
     many = asked("Surv(week, died) ~ arm + (week > 3) + (week > 5)", breaks=4)
-    with pytest.raises(ArgumentError, match="12 curves are more than the 6"):
+    with pytest.raises(ArgumentError, match="at most 6 curves, and there are 12"):
         many.plot()
     plt.close(many.plot(group=("a", True, True)).figure)
 

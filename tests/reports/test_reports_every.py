@@ -53,7 +53,7 @@ def test_a_result_without_a_report_says_what_to_import():
     class Unknown(Printed):
         pass
 
-    with pytest.raises(NotAvailable, match=r"Unknown is known: import dpmodels\.models"):
+    with pytest.raises(NotAvailable, match=r"registered for Unknown: import dpmodels\.models"):
         Unknown().summary()
 
 
@@ -66,7 +66,7 @@ def split():
 
 @pytest.mark.parametrize("made", [split(), AuditTable("Audits", 0.95, ())], ids=["split", "roll"])
 def test_what_no_release_made_is_not_saved_and_says_so(made, tmp_path):
-    with pytest.raises(NotAvailable, match=rf"{type(made).__name__} has no file .* tidy\(\)"):
+    with pytest.raises(NotAvailable, match=rf"for a {type(made).__name__}; .*tidy\(\)"):
         made.save(tmp_path / "made.nc")
     assert list(tmp_path.iterdir()) == []
     assert made._repr_html_() == made.summary().as_html()

@@ -51,7 +51,7 @@ def test_a_name_is_itself_and_no_pattern():
     assert chosen(names, (), ["sex"]) == ["age", "wage"]
 
 
-@pytest.mark.parametrize(("pattern", "told"), [("educ", "meets no row"), ("(", "regular")])
+@pytest.mark.parametrize(("pattern", "told"), [("educ", "matches no row"), ("(", "regular")])
 def test_patterns_that_meet_nothing_are_refused_with_the_rows(pattern, told):
     with pytest.raises(ArgumentError, match=rf"keep=.*{told}.*age, wage"):
         chosen(["age", "wage"], [pattern], ())

@@ -141,7 +141,7 @@ def test_the_table_says_the_type_and_what_is_lost(fits):
 def test_a_fit_without_a_law_refuses_with_the_reason():
     fit = dp.dp_glm("yes ~ x", ROWS, mechanism="output", **HUGE)
     for ask in (lambda: fit.t_test("x"), lambda: fit.wald_test("x"), fit.anova):
-        with pytest.raises(NotAvailable, match="no intervals that are known to cover"):
+        with pytest.raises(NotAvailable, match="no intervals with known coverage"):
             ask()
 
 

@@ -211,8 +211,8 @@ def test_values_of_arrays_are_those_of_lists(fits):
         (lambda fit: fit.emmeans(None), "expected names of variables"),
         (lambda fit: fit.margins(ROWS, 1), "expected names of variables"),
         (lambda fit: fit.t_test("x = 1e400"), "and finite values"),
-        (lambda fit: fit.emmeans("x"), "is a number: say at which values"),
-        (lambda fit: fit.emmeans("z"), "no variable of the terms"),
+        (lambda fit: fit.emmeans("x"), "is a number: give its values"),
+        (lambda fit: fit.emmeans("z"), "not a variable of the terms"),
         (lambda fit: fit.emmeans("g", at={"x": 5}), "within the codebook, 0 to 4"),
         (lambda fit: fit.emmeans("g", at={"k": "d"}), "within the codebook"),
         (lambda fit: fit.emmeans("g", at=[1]), "expected a mapping"),
@@ -220,7 +220,7 @@ def test_values_of_arrays_are_those_of_lists(fits):
         (lambda fit: fit.contrasts("g", at={"g": "a"}), "two levels or more"),
         (lambda fit: fit.contrasts("g", adjust="tukey"), "adjust"),
         (lambda fit: fit.margins({"g": ["d"], "x": [1], "k": [1]}), "no complete row"),
-        (lambda fit: fit.margins(ROWS, "z"), "no variable of the terms"),
+        (lambda fit: fit.margins(ROWS, "z"), "not a variable of the terms"),
     ],
 )
 def test_what_cannot_be_asked_is_said(fits, ask, match):
@@ -305,11 +305,11 @@ def test_effects_say_over_how_many_public_rows_they_are_averages(fits):
     new = {"g": ["a", "b", "q"], "x": [1.0, 2.0, 3.0]}
     assert "over 2 public rows of the 3 given" in fits["glm"].margins(new).summary().as_text()
     some = {"g": ["a", "b"], "x": [1.0, 2.0]}
-    assert "over 2 public rows, taken" in fits["glm"].margins(some).summary().as_text()
+    assert "over 2 public rows, treated" in fits["glm"].margins(some).summary().as_text()
 
 
 def test_without_rows_effects_say_that_a_fit_keeps_none(fits):
-    with pytest.raises(NotAvailable, match=r"a fit keeps none: write margins\(newdata\)"):
+    with pytest.raises(NotAvailable, match=r"a fit does not keep any: write margins\(newdata\)"):
         fits["glm"].margins()
     with pytest.raises(NotAvailable, match=r"write margins\(newdata\)"):
         fits["glm"].get_margeff()

@@ -119,7 +119,7 @@ def test_a_machine_without_a_law_says_so(fits):
     for name in ("anova", "margins", "emmeans", "get_prediction", "t_test"):
         with pytest.raises(NotAvailable, match="penalised classifier"):
             getattr(fits["svm"], name)
-    with pytest.raises(NotAvailable, match="no intervals that are known"):
+    with pytest.raises(NotAvailable, match="no intervals with known coverage"):
         fits["bare"].get_prediction(NEW.iloc[:1])
 
 

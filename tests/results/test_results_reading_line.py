@@ -22,10 +22,13 @@ def line(fit):
 def test_the_line_has_the_numbers_of_the_reading():
     fit = dp.dp_table("~ g", ROWS, **WORDS)
     read = dp.reading(fit).table.iloc[0]
-    assert f"level 0.05 of whether one row had a part in it has power {read['power']:.3g}" in line(
+    assert f"level 0.05 of whether one row contributed to it has power {read['power']:.3g}" in line(
         fit
     )
-    assert "power 0.136 at most, and a prior of 0.5 becomes 0.731 at most. What holds" in line(fit)
+    assert (
+        "power 0.136 at most, and a prior of 0.5 becomes 0.731 at most. Facts about the population"
+        in line(fit)
+    )
     assert not any(note.startswith("Reading:") for note in fit.summary().report.notes)
 
 
@@ -45,7 +48,7 @@ def test_many_pure_releases_are_read_by_the_guarantee_that_they_compose_to():
 
 def test_persons_and_respondents_are_named():
     persons = dp.dp_table("~ g", ROWS, **WORDS, person="id", rows=4)
-    assert "whether one person (at most 4 rows) had a part in it" in line(persons)
+    assert "whether one person (at most 4 rows) contributed to it" in line(persons)
     answers = dp.dp_table("~ g", ROWS, **WORDS, mechanism="randomized_response")
     assert "by these answers alone" in line(answers)
     assert "whether the truth of one respondent was one or another" in line(answers)
@@ -56,8 +59,8 @@ def test_what_is_not_private_and_what_no_row_had_a_part_in_say_so():
         simulated = dp.dp_table("~ g", ROWS, **WORDS)
     assert line(simulated).startswith("Reading: none, as a simulation is not private")
     drawn = dp.dp_pca("~ y", ROWS, **WORDS, mechanism="random")
-    assert line(drawn) == "Reading: no row had a part in it; a test at level 0.05 has power 0.05."
-    assert "nothing was released here from private rows" in line(dp.reading(eps=1.0))
+    assert line(drawn) == "Reading: no row contributed to it; a test at level 0.05 has power 0.05."
+    assert "nothing here was computed from private rows" in line(dp.reading(eps=1.0))
 
 
 def test_what_is_made_of_a_release_has_its_reading():

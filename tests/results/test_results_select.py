@@ -59,7 +59,7 @@ def test_names_alone_have_no_values():
 
 def test_no_interval_is_of_the_population():
     fit = dp.dp_select("~ t", ROWS, **WORDS)
-    with pytest.raises(NotAvailable, match="chosen what is valued"):
+    with pytest.raises(NotAvailable, match="selected on the same rows"):
         fit.conf_int()
 
 
@@ -112,7 +112,7 @@ def test_values_that_are_all_lost_in_noise_have_no_picture():
     fit = dp.dp_select("y ~ a + t", ROWS, **WORDS)
     lost = replace(fit, release=replace(fit.release, scatters=0 * fit.release.scatters))
     assert lost.values.isna().all()
-    with pytest.raises(NotAvailable, match="no value is told from its noise"):
+    with pytest.raises(NotAvailable, match="no value exceeds its noise"):
         lost.plot()
 
 

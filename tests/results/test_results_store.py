@@ -96,9 +96,9 @@ def test_every_result_has_a_reading_in_every_format(fit):
     told, plain = fit.summary(reading=True), fit.summary()
     begins = "Reading: by "
     if isinstance(fit.release.guarantee, dp.Pufferfish):
-        begins = "Reading: who believes "
+        begins = "Reading: for anyone whose prior is "
     elif fit.release.card == Zero.card:
-        begins = "Reading: no row had a part in it"
+        begins = "Reading: no row contributed to it"
     for how in ("as_text", "as_html", "as_latex", "as_markdown"):
         assert begins in getattr(told, how)()
         assert begins not in getattr(plain, how)()

@@ -28,20 +28,20 @@ from dpmodels.typing import Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)
-class HeldMargins:
-    """Margins of one release, by the places of their variables in `factors`."""
+class ReleasedMargins:
+    """Margins of one release, by the positions of their variables in `factors`."""
 
     call: DescribedCall
     release: MarginsRelease
 
     @property
     def stamp(self) -> str | None:
-        """What tables and pictures of a simulation are stamped with."""
+        """The warning on tables and pictures of a simulation."""
         return STAMP if self.release.simulated else None
 
     @property
     def effect(self) -> int:
-        """Rows that sampling takes for one, as they may be one person's."""
+        """The design effect: rows that may be one person's."""
         return self.release.adjacency.design_effect
 
     @cached_property
@@ -59,10 +59,12 @@ class HeldMargins:
         }
 
     @cached_property
-    def asked(self) -> tuple[Term, ...]:
-        """The same as places of their variables in `factors`."""
-        at = {factor: place for place, factor in enumerate(self.factors)}
-        return tuple(tuple(at[one] for one in table.factors) for table in self.call.tables)
+    def terms(self) -> tuple[Term, ...]:
+        """The requested margins, as positions of their variables in `factors`."""
+        positions = {factor: place for place, factor in enumerate(self.factors)}
+        return tuple(
+            tuple(positions[factor] for factor in table.factors) for table in self.call.tables
+        )
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -71,43 +73,43 @@ class HeldMargins:
 
     @cached_property
     def noise(self) -> MarginNoise:
-        """The law of the noise in all margins."""
-        known, own = self.release.rows is not None, self.release
-        noised = components(self.asked)[int(known) :]
-        if own.law == "laplace":
-            noised = largest(self.asked)
-        sds = dict(zip(noised, own.noise_sds, strict=True))
-        places = own.adjacency.places if own.adjacency.counts_persons else 1
-        return MarginNoise(own.law, self.sizes, sds, known, 1 / places)
+        """The distribution of the noise in all margins."""
+        has_total, release = self.release.rows is not None, self.release
+        noised = components(self.terms)[int(has_total) :]
+        if release.law == "laplace":
+            noised = largest(self.terms)
+        sds = dict(zip(noised, release.noise_sds, strict=True))
+        places = release.adjacency.places if release.adjacency.counts_persons else 1
+        return MarginNoise(release.law, self.sizes, sds, has_total, 1 / places)
 
     @cached_property
     def _parts(self) -> Mapping[Term, Floats]:
-        return split(self.release.values, components(self.asked), self.sizes)
+        return split(self.release.values, components(self.terms), self.sizes)
 
     def inside(self, term: Term) -> bool:
-        """Return whether variables are together in a margin that was asked for."""
-        return any(set(term) <= set(own) for own in self.asked)
+        """Return whether variables occur together in a requested margin."""
+        return any(set(term) <= set(margin) for margin in self.terms)
 
     def unbiased(self, term: Term) -> Floats:
         """Return a margin's unbiased counts, the level of what is missing the last."""
         return rebuilt(term, self._parts, self.sizes)
 
     @cached_property
-    def _made(self) -> dict[Term, Integers]:
-        """The whole tables that were made so far."""
+    def _whole_tables(self) -> dict[Term, Integers]:
+        """Cache of whole tables."""
         return {}
 
     def whole(self, term: Term) -> Integers:
-        """Return the same as counts that are whole, not negative, and agree where they can."""
-        if term not in self._made:
-            self._made[term] = self._whole(term)
-        return self._made[term]
+        """Return a margin's whole counts: not negative, and consistent where possible."""
+        if term not in self._whole_tables:
+            self._whole_tables[term] = self._whole(term)
+        return self._whole_tables[term]
 
     def _whole(self, term: Term) -> Integers:
-        own = self.unbiased(term)
+        unbiased = self.unbiased(term)
         total = max(float(np.rint(self._parts[()])), 0.0)
-        if len(term) < 2 or own.size > MOST_CELLS or total > MOST_ROWS:
-            return whole(own.ravel(), total).reshape(own.shape)
+        if len(term) < 2 or unbiased.size > MOST_CELLS or total > MOST_ROWS:
+            return whole(unbiased.ravel(), total).reshape(unbiased.shape)
         lines, columns = self.whole(term[:-1]), self.whole(term[-1:])
-        table = own.reshape(-1, own.shape[-1])
-        return agreeing(table, lines.ravel(), columns).reshape(own.shape)
+        table = unbiased.reshape(-1, unbiased.shape[-1])
+        return agreeing(table, lines.ravel(), columns).reshape(unbiased.shape)
