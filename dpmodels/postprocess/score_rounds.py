@@ -11,7 +11,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import erf
 
+from dpmodels.postprocess.ellipsoid import Cells, tail
 from dpmodels.typing import Floats
 
 # A choice: rows are kept whole up to this length of (1, z), in units of √(1 + d) for d terms, and
@@ -29,6 +31,11 @@ DIAGONAL = 0.3
 LEAST_VARIANCE, LEAST_IN_NOISE, LARGEST_FLOOR = 0.02, 6.0, 0.35
 # Of the response's variance: no residual's is taken for less after one step.
 LEAST_RESIDUAL = 0.05
+# Choices: of what is cut off long terms and residuals, the share that moves a coordinate of the
+# score, the length of a step yet to come, and the lengths that rows are counted by.
+ALIKE_TERMS, ALIKE_RESIDUALS, EXPECTED_STEP = 0.05, 0.25, 0.08
+LENGTHS: Floats = 0.25 * 2.0 ** (np.arange(25) / 4)
+SHORTEST_TERMS, SHORTEST_RESIDUALS = 0.8, 1.4
 # A choice: a distance that so many rows are within is taken for a standard deviation.
 MOST_ROWS = 0.75
 # A choice: the noise of a variance counts for so many of its sds where the variance is smaller.
@@ -114,6 +121,30 @@ def radii(parameters: int, multiplier: float, rows: float) -> tuple[float, float
     wider = math.sqrt(max(NOISE_PER_SAMPLING * math.sqrt(rows) / whole, 1.0))
     radius = TERM_RADIUS * math.sqrt(parameters) * min(wider, WIDEST_TERMS)
     return radius, RESIDUAL_CUT * min(wider, WIDEST_RESIDUALS)
+
+
+def chosen_radii(
+    terms: Cells, residuals: Cells, rows: float, parameters: int, multiplier: float
+) -> tuple[float, float]:
+    """Return up to which length of (1, z) and which residual rows are kept whole at last.
+
+    `terms` and `residuals` are noisy numbers of rows by the length of (1, z), in units of its root
+    mean square, and of the residual in its sd; `multiplier` is that of the last release. The mean
+    square error of a coordinate of the score is least: of its noise, and of what is cut off.
+    """
+    radius, cut = terms.radii[:, None], residuals.radii
+    whole = erf(cut / math.sqrt(2))
+    noise = 2 * multiplier * math.sqrt(parameters) * radius * cut / rows / whole
+    noise = noise * np.sqrt(1 + (radius / cut * whole) ** 2 * parameters * EXPECTED_STEP**2)
+    long = tail(terms)
+    weights = np.minimum(1.0, terms.radii[:, None] / terms.radii) ** 2
+    off_terms = ((1 - weights) * terms.radii) @ long / rows * ALIKE_TERMS
+    excess = np.maximum(cut - cut[:, None], 0.0)
+    off_residuals = excess @ tail(residuals) / rows * ALIKE_RESIDUALS
+    allowed = (radius >= SHORTEST_TERMS) & (cut >= SHORTEST_RESIDUALS)
+    error = noise**2 + off_terms[:, None] ** 2 + off_residuals**2
+    best = np.unravel_index(np.argmin(np.where(allowed, error, math.inf)), error.shape)
+    return float(terms.radii[best[0]]) * math.sqrt(parameters), float(cut[best[1]])
 
 
 def radius_of_most(distances: Floats, within: Floats, sd: float) -> Floats:

@@ -108,6 +108,50 @@ def score_moments(
     return Statistic("moments of scores", total, n_rows, basis)
 
 
+@additive
+def score_lengths(
+    design: PrivateDesign,
+    lattice: Lattice,
+    transform: Floats,
+    limits: tuple[float, ...],
+    *,
+    count_public: bool,
+) -> Statistic:
+    """Count complete rows by the length of ``t`` and by ``|e|``, ``(t, e) = T (1, x)``.
+
+    `transform` is as for :func:`score_moments`. The integers have the shape (2, limits + 1): cell k
+    is of lengths up to limit k and above those of cell k - 1. A row adds 1 to one cell of each
+    table: the L2 sensitivity is 2 when a row is replaced, √2 when it is added or removed.
+    """
+    whole, edges = turn(transform, lattice), np.array(limits)
+    size = len(edges) + 1
+
+    def counted(block: Floats) -> Integers:
+        rows = whole.times(block[:, block[0] > 0]) / lattice.radius
+        measured = (_norms(rows[:-1]), np.abs(rows[-1]))
+        return np.stack(
+            [np.bincount(np.searchsorted(edges, one), minlength=size) for one in measured]
+        )
+
+    total: NDArray[Any] = np.zeros((2, size), dtype=object)
+    n_rows = 0
+    for part, count in design.blocks(counted, lattice, count_public=count_public):
+        total = total + part
+        n_rows += count
+    facts = {"limits": str(limits), "transform": digest_of(transform)}
+    basis = fingerprint(
+        {**design.facts, "lattice": repr(lattice), **facts}, count_public=count_public
+    )
+    return Statistic("rows by the length of scores", total, n_rows, basis)
+
+
+def _norms(rows: Floats) -> Floats:
+    """Return the norms of rows, shape (rows,), however long: their squares may overflow."""
+    _, halvings = np.frexp(np.abs(rows).max(axis=0, initial=0.0))
+    halvings = np.maximum(halvings, 0)
+    return np.asarray(np.ldexp(lengths(np.ldexp(rows, -halvings)), halvings))
+
+
 def _held(block: Floats, whole: Turn, lattice: Lattice, finer: Lattice) -> Floats:
     """Return rows in score coordinates on the lattice, shape (columns + 1, rows).
 
@@ -116,16 +160,9 @@ def _held(block: Floats, whole: Turn, lattice: Lattice, finer: Lattice) -> Float
     """
     rows = whole.times(block)
     rows /= lattice.radius
-    terms = rows[:-1]
-    # Far rows first: their squares would overflow.
-    _, halvings = np.frexp(np.abs(rows).max(axis=0, initial=0.0))
-    scaled = np.ldexp(terms, -np.maximum(halvings, 0))
-    norms = np.ldexp(lengths(scaled), np.maximum(halvings, 0))
-    weights = _HALF / np.maximum(norms, _HALF)
-    rows *= weights
+    rows *= _HALF / np.maximum(_norms(rows[:-1]), _HALF)
     np.clip(rows[-1], -_HALF, _HALF, out=rows[-1])
-    complete = block[0] > 0
     ones = np.ones(finer.columns)
     to_lattice(rows, ones, 0 * ones, finer)
-    rows[:, ~complete] = 0.0
+    rows[:, block[0] == 0] = 0.0
     return rows

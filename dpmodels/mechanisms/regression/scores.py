@@ -52,11 +52,14 @@ from dpmodels.mechanisms.add_noise import (
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
+from dpmodels.postprocess.ellipsoid import Cells
 from dpmodels.postprocess.score_rounds import (
     LEAST_SPREAD,
+    LENGTHS,
     ScoreCoordinates,
     ScoreMoments,
     better_coordinates,
+    chosen_radii,
     first_coordinates,
     kept_whole,
     radii,
@@ -67,12 +70,17 @@ from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, spli
 from dpmodels.released import Ball, Card, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.passes import column_counts
-from dpmodels.statistics.score_moments import ColumnPowers, power_sums, score_moments
+from dpmodels.statistics.score_moments import (
+    ColumnPowers,
+    power_sums,
+    score_lengths,
+    score_moments,
+)
 from dpmodels.statistics.statistic import measured_as
 from dpmodels.typing import Floats
 
 # Of the budget: choices, within 10 % of the best on simulated rows of many shapes.
-SHARES = {"powers": 0.05, "columns": 0.02, "rough": 0.15, "better": 0.2, "final": 0.58}
+SHARES = {"powers": 0.05, "columns": 0.02, "rough": 0.15, "better": 0.2, "lengths": 0.03, "final": 0.55}
 # A choice: bounds may be thousands of times too wide.
 OCTAVES = 24
 # A choice: the residual is in units of the response, whose variance is worth twice the budget.
@@ -119,6 +127,7 @@ class Scores:
         changed = 2 if facts.adjacency.n_public else 1
         scales = {name: own * ROUND_UP for name, own in multipliers.items()}
         scales["powers"] *= gaussian_count(facts, 1.0).total
+        scales["lengths"] *= math.sqrt(2 * changed)
         scales["columns"] *= math.sqrt(changed * facts.columns)
         for name in ("rough", "better", "final"):
             scales[name] *= math.sqrt(changed)
@@ -140,6 +149,7 @@ class Scores:
         for name, learn in (("rough", rough_coordinates), ("better", better_coordinates)):
             noisy, _ = _moments(passes, coordinates, (radius, cut), name, plan, entropy)
             coordinates = learn(coordinates, _means(noisy, rows, radius, cut))
+        radius, cut = _radii(passes, coordinates, rows, plan, entropy)
         noisy, n_rows = _moments(passes, coordinates, (radius, cut), "final", plan, entropy)
         public, longest = passes.scaling, radius * math.sqrt(2)
         middle = np.append(coordinates.centre, coordinates.line[0])
@@ -272,6 +282,29 @@ def _distances(
     return radius_of_most(distances, within, drawn / rows)
 
 
+def _radii(
+    passes: Passes, coordinates: ScoreCoordinates, rows: float, plan: Plan, entropy: Entropy
+) -> tuple[float, float]:
+    """Choose what is kept whole at last by noisy numbers of rows by length."""
+    size = math.sqrt(coordinates.parameters)
+    limits = tuple((LENGTHS[:-1] / math.sqrt(2)).tolist())
+    transform = coordinates.transform(size, 1.0) * _units(passes, plan)
+    exact, _ = passes.measured(score_lengths, transform, limits).cross()
+    counts, drawn = noised_rows(exact.ravel(), plan.scales["lengths"], entropy)
+    terms, residuals = (Cells(LENGTHS, own, drawn) for own in counts.reshape(exact.shape))
+    changed = 2 if plan.facts.adjacency.n_public else 1
+    multiplier = plan.scales["final"] / math.sqrt(changed)
+    return chosen_radii(terms, residuals, rows, coordinates.parameters, multiplier)
+
+
+def _units(passes: Passes, plan: Plan) -> Floats:
+    """Return what entries of a row of the unit ball on the lattice are in scaled units."""
+    unit = np.full(plan.facts.columns + 1, passes.scaling.row_norm)
+    unit[1:] *= plan.lattice.radius / plan.lattice.steps
+    unit[0] = 1.0
+    return unit
+
+
 def _moments(
     passes: Passes,
     coordinates: ScoreCoordinates,
@@ -282,10 +315,8 @@ def _moments(
 ) -> tuple[NoisyMoments, int]:
     """Release the moments of (w, w z) and w e in coordinates, in the units of their ball."""
     radius, cut = limits
-    unit = np.append(1.0, np.full(plan.facts.columns, passes.scaling.row_norm))
-    unit[1:] *= plan.lattice.radius / plan.lattice.steps
     finer = choose_lattice(plan.facts.columns + 1, plan.scales[name])
-    transform = coordinates.transform(radius, cut) * unit
+    transform = coordinates.transform(radius, cut) * _units(passes, plan)
     exact, n_rows = passes.measured(score_moments, transform, finer).cross()
     steps = max(plan.scales[name] * finer.radius**2, SMALLEST_SCALE)
     noisy = noised_symmetric(exact, steps, steps / math.sqrt(2), entropy) / finer.steps**2
