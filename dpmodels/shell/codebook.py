@@ -44,38 +44,40 @@ def _add(parser: Parser) -> None:
     check.add_argument("data", help="path of a .parquet or .csv file; no row is read")
 
 
-def _run(words: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     """Draft or check, print the table and return the exit status."""
-    return _draft(words) if words.step == "draft" else _check(words)
+    return _draft(options) if options.step == "draft" else _check(options)
 
 
-def _draft(words: argparse.Namespace) -> int:
+def _draft(options: argparse.Namespace) -> int:
     from dpmodels.dictionaries.door import read
 
-    if words.out is not None:
-        require_target(words.out, overwrite=words.force, never=words.files)
-    made = reduce(or_, map(read, words.files))
-    tell(made)
-    if words.out is not None:
-        made.save(words.out, overwrite=words.force)
+    if options.out is not None:
+        require_target(options.out, overwrite=options.force, never=options.files)
+    draft = reduce(or_, map(read, options.files))
+    tell(draft)
+    if options.out is not None:
+        draft.save(options.out, overwrite=options.force)
     return 0
 
 
-def _check(words: argparse.Namespace) -> int:
+def _check(options: argparse.Namespace) -> int:
     from dpmodels.dictionaries.door import read
     from dpmodels.frames import open_rows
 
-    source = open_rows(words.data)
-    held = {name: _held(name, own, source) for name, own in read(words.codebook).items()}
-    tell(as_text([row for row, _ in held.values()], _HEAD))
-    wrong = {name: why for name, (_, why) in held.items() if why}
-    for name, why in wrong.items():
+    source = open_rows(options.data)
+    checks = {
+        name: _check_variable(name, entry, source) for name, entry in read(options.codebook).items()
+    }
+    tell(as_text([row for row, _ in checks.values()], _HEAD))
+    problems = {name: why for name, (_, why) in checks.items() if why}
+    for name, why in problems.items():
         tell(f"{name}: {why}")
-    tell(f"{len(held) - len(wrong):,} of {len(held):,} variables fit; no row was read")
-    return 1 if wrong else 0
+    tell(f"{len(checks) - len(problems):,} of {len(checks):,} variables fit; no row was read")
+    return 1 if problems else 0
 
 
-def _held(name: str, own: Entry, source: RowSource) -> tuple[tuple[str, ...], str]:
+def _check_variable(name: str, entry: Entry, source: RowSource) -> tuple[tuple[str, ...], str]:
     """Return a variable's line in the table, and why it does not fit, empty where it does."""
     from dpmodels.dictionaries.entry import UNKNOWN
     from dpmodels.frames import require, require_declared
@@ -84,13 +86,13 @@ def _held(name: str, own: Entry, source: RowSource) -> tuple[tuple[str, ...], st
     try:
         require(source, (name,))
         column = source.kind(name).name or "any"
-        if own.known:
-            require_declared(source, {name: own.variable(name)})
+        if entry.known:
+            require_declared(source, {name: entry.variable(name)})
         else:
             why = f"its bounds or levels are not known; write them in place of {UNKNOWN!r}"
     except FrameError as error:
         why = str(error)
-    declared = (name, own.kind or UNKNOWN, own.describe(name))
+    declared = (name, entry.kind or UNKNOWN, entry.describe(name))
     return (*declared, column, "no" if why else "yes"), why
 
 

@@ -22,26 +22,26 @@ class Command(NamedTuple):
 class Parser(argparse.ArgumentParser):
     """A parser that takes no abbreviations, and whose words are added once they are needed."""
 
-    def __init__(self, *, add: Callable[[Parser], None] | None = None, **words: Any) -> None:
+    def __init__(self, *, add: Callable[[Parser], None] | None = None, **kwargs: Any) -> None:
         kind = argparse.RawDescriptionHelpFormatter
-        super().__init__(**{"formatter_class": kind, **words}, allow_abbrev=False)
+        super().__init__(**{"formatter_class": kind, **kwargs}, allow_abbrev=False)
         self._add, self._command = add, add is not None
 
-    def whole(self) -> Self:
+    def populate(self) -> Self:
         """Return the parser with all of its words."""
         add, self._add = self._add, None
         if add is not None:
             add(self)
         return self
 
-    def parse_known_args(self, *given: Any, **words: Any) -> Any:
+    def parse_known_args(self, *args: Any, **kwargs: Any) -> Any:
         """Parse with all of the words; of a command, none may be left over."""
-        parsed, rest = super(Parser, self.whole()).parse_known_args(*given, **words)
+        parsed, rest = super(Parser, self.populate()).parse_known_args(*args, **kwargs)
         if rest and self._command:
-            known = [flag for action in self._actions for flag in action.option_strings]
-            near = [one for word in rest for one in get_close_matches(word, known, 1)]
-            more = f"; nearest: {', '.join(near)}" if near else ""
-            self.error(f"unrecognized arguments: {' '.join(rest)}{more}")
+            flags = [flag for action in self._actions for flag in action.option_strings]
+            matches = [match for word in rest for match in get_close_matches(word, flags, 1)]
+            hint = f"; nearest: {', '.join(matches)}" if matches else ""
+            self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
         return parsed, rest
 
 
@@ -56,8 +56,8 @@ def completion(parser: Parser, shell: str) -> str:
         raise NotAvailable("--print-completion needs shtab: pip install dpmodels[shell]")
     import shtab
 
-    for one in _all_of(parser):
-        for action in one._actions:
+    for command in _all_of(parser):
+        for action in command._actions:
             if action.metavar == "FILE":
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
     script: str = shtab.complete(parser, shell=shell)
@@ -66,9 +66,11 @@ def completion(parser: Parser, shell: str) -> str:
 
 def _all_of(parser: Parser) -> list[Parser]:
     """Return a parser and those of its commands, with all of their words."""
-    own = parser.whole()
-    under = [one for action in own._actions for one in _commands(action.choices)]
-    return [own, *(part for one in under for part in _all_of(one))]
+    populated = parser.populate()
+    subparsers = [
+        subparser for action in populated._actions for subparser in _commands(action.choices)
+    ]
+    return [populated, *(part for subparser in subparsers for part in _all_of(subparser))]
 
 
 def _commands(choices: object) -> list[Parser]:

@@ -22,35 +22,35 @@ def _add(parser: Parser) -> None:
     add_outputs(parser, "table")
 
 
-def _run(words: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     """Print prices and, of guessed rows, what releases will tell; status 1 if not all fit."""
-    from dpmodels.shell.record import done
-    from dpmodels.shell.studied import in_order, priced_of
+    from dpmodels.shell.record import finished_releases
+    from dpmodels.shell.studied import in_order, price_releases
     from dpmodels.shell.study import read_study
 
-    require_outputs(words, words.study)
-    study = read_study(words.study)
-    session = study.tried()
-    priced = priced_of(session, in_order(study, done(study, session, ())[1]))
+    require_outputs(options, options.study)
+    study = read_study(options.study)
+    session = study.preview_session()
+    priced = price_releases(session, in_order(study, finished_releases(study, session, ())[1]))
     tell(priced.summary())
-    told = priced if words.n is None else _foretold(study, session, words)
-    if told is not priced:
-        tell(told.summary())
-    write_outputs(words, told.summary(), told)
+    report = priced if options.n is None else _simulated_plan(study, session, options)
+    if report is not priced:
+        tell(report.summary())
+    write_outputs(options, report.summary(), report)
     return 0 if priced.fits else 1
 
 
-def _foretold(study: Study, session: dp.session, words: argparse.Namespace) -> Any:
+def _simulated_plan(study: Study, session: dp.session, options: argparse.Namespace) -> Any:
     from dpmodels.sessions.shares import whole_of
 
-    named = ("adjacency", "person", "rows", "subset")
+    setting_names = ("adjacency", "person", "rows", "subset")
     return dp.plan(
-        {asked.name: asked.call for asked in study.releases},
+        {release.name: release.call for release in study.releases},
         codebook=session.codebook,
-        n=words.n,
-        shape=words.shape,
+        n=options.n,
+        shape=options.shape,
         budget=whole_of(session.ledger),
-        **{name: study.said[name] for name in named if name in study.said},
+        **{name: study.settings[name] for name in setting_names if name in study.settings},
     )
 
 
@@ -108,10 +108,10 @@ def _run_add(parser: Parser) -> None:
     )
 
 
-def _run_run(words: argparse.Namespace) -> int:
+def _run_run(options: argparse.Namespace) -> int:
     from dpmodels.shell.studied import run_study
 
-    return run_study(words.study, words.again)
+    return run_study(options.study, options.again)
 
 
 RUN: Final = Command(

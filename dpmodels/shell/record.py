@@ -18,7 +18,7 @@ import dpmodels as dp
 from dpmodels.digest import digest
 from dpmodels.errors import ArgumentError, FrameError, LedgerError
 from dpmodels.outside import conform, parse, read_bytes
-from dpmodels.shell.study import Asked, Study, canonical
+from dpmodels.shell.study import Study, StudyRelease, canonical_json
 from dpmodels.writing import write_whole
 
 FILE: Final = "study.json"
@@ -44,15 +44,15 @@ class Record:
 
     def write(self) -> Record:
         """Write the record whole, over the one before."""
-        own = {name: asdict(paid) for name, paid in self.releases.items()}
-        plain = {"format": _FORMAT, "releases": own, "files": self.files}
+        releases = {name: asdict(paid) for name, paid in self.releases.items()}
+        plain = {"format": _FORMAT, "releases": releases, "files": self.files}
         write_whole(self.folder / FILE, json.dumps(plain, indent=1).encode(), overwrite=True)
         return self
 
-    def with_release(self, asked: Asked, words: str, fit: Any) -> Record:
+    def with_release(self, release: StudyRelease, request: str, fit: Any) -> Record:
         """Return the record with one release more, on the disk."""
-        paid = Paid(words, digest(fit.release))
-        return replace(self, releases={**self.releases, asked.name: paid}).write()
+        paid = Paid(request, digest(fit.release))
+        return replace(self, releases={**self.releases, release.name: paid}).write()
 
 
 _SHAPE: Final = {"format": str, "releases": dict[str, Paid], "files": tuple[str, ...]}
@@ -71,61 +71,68 @@ def read_record(folder: Path) -> Record:
     return Record(folder, plain["releases"], plain["files"])
 
 
-def asked_of(study: Study, asked: Asked, codebook: dp.Codebook) -> str:
+def request_digest(study: Study, release: StudyRelease, codebook: dp.Codebook) -> str:
     """Return what stands for all that a release was asked by: table, persons, codebook, words."""
     table = ("data", "adjacency", "person", "rows", "subset")
-    said = {name: study.said.get(name) for name in table}
-    said |= {"csv": study.said["csv"]} if "csv" in study.said else {}
-    own = [said, dp.Codebook(codebook).to_dict(), asked.written]
-    return hashlib.sha256(canonical(own).encode()).hexdigest()
+    settings = {name: study.settings.get(name) for name in table}
+    settings |= {"csv": study.settings["csv"]} if "csv" in study.settings else {}
+    request = [settings, dp.Codebook(codebook).to_dict(), release.json_text]
+    return hashlib.sha256(canonical_json(request).encode()).hexdigest()
 
 
-def done(
+def finished_releases(
     study: Study, session: dp.session, again: Collection[str]
 ) -> tuple[Record, dict[str, Any]]:
     """Return the record, and the results that need not be asked for; refuse what is unclear."""
     record, fits = read_record(study.out), dict[str, Any]()
     register = session.register()
-    for asked in study.releases:
-        if asked.name in again:
+    for release in study.releases:
+        if release.name in again:
             continue
-        if asked.name in record.releases:
-            own, words = record.releases[asked.name], asked_of(study, asked, session.codebook)
-            fits[asked.name] = _loaded(study.out, asked.name, own, words, register)
-    known = {digest(fit.release) for fit in fits.values()}
-    for asked in study.releases:
-        if asked.name not in fits and asked.name not in again:
-            _require_unasked(asked, register, known)
+        if release.name in record.releases:
+            paid, request = (
+                record.releases[release.name],
+                request_digest(study, release, session.codebook),
+            )
+            fits[release.name] = _loaded(study.out, release.name, paid, request, register)
+    saved_digests = {digest(fit.release) for fit in fits.values()}
+    for release in study.releases:
+        if release.name not in fits and release.name not in again:
+            _require_unasked(release, register, saved_digests)
     return record, fits
 
 
-def _loaded(folder: Path, name: str, own: Paid, words: str, register: Any) -> Any:
+def _loaded(folder: Path, name: str, paid: Paid, request: str, register: Any) -> Any:
     """Return a saved result, once it is the one that was paid for."""
-    again = f"give it another name, or write --again {name} to pay for it once more"
-    if own.asked != words:
+    hint = f"give it another name, or write --again {name} to pay for it once more"
+    if paid.asked != request:
         raise ArgumentError(
             f"release {name!r} is in {str(folder)!r} already, for other words, another codebook or "
-            f"another table: {again}"
+            f"another table: {hint}"
         )
     try:
         fit = dp.load(folder / f"{name}.nc")
     except FrameError as error:
-        raise FrameError(f"release {name!r} was paid for, and {error}: {again}") from None
-    if digest(fit.release) != own.digest or own.digest not in set(register["digest"]):
+        raise FrameError(f"release {name!r} was paid for, and {error}: {hint}") from None
+    if digest(fit.release) != paid.digest or paid.digest not in set(register["digest"]):
         raise LedgerError(
-            f"release {name!r} in {str(folder)!r} is not one that the ledger knows: {again}"
+            f"release {name!r} in {str(folder)!r} is not one that the ledger knows: {hint}"
         )
     return fit
 
 
-def _require_unasked(asked: Asked, register: Any, known: Collection[str]) -> None:
+def _require_unasked(release: StudyRelease, register: Any, saved_digests: Collection[str]) -> None:
     """Refuse a release of which the ledger has a charge whose result is not in the folder."""
-    alike = register[(register["verb"] == f"dp_{asked.call.name}") & (register["state"] != "void")]
-    alike = alike[(alike["formula"] == asked.call.formula) & ~alike["digest"].isin(known)]
-    if len(alike):
-        numbers = ", ".join(map(str, alike.index))
+    charges = register[
+        (register["verb"] == f"dp_{release.call.name}") & (register["state"] != "void")
+    ]
+    charges = charges[
+        (charges["formula"] == release.call.formula) & ~charges["digest"].isin(saved_digests)
+    ]
+    if len(charges):
+        numbers = ", ".join(map(str, charges.index))
         raise LedgerError(
-            f"release {asked.name!r}: the ledger has charge {numbers} for the same verb and "
-            f"formula, and its result is not here: it stays spent; write --again {asked.name} to "
+            f"release {release.name!r}: the ledger has charge {numbers} for the same verb and "
+            f"formula, and its result is not here: it stays spent; write --again {release.name} to "
             "pay once more"
         )

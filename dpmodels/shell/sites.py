@@ -11,7 +11,15 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError
 from dpmodels.shell.command import Command, Parser
 from dpmodels.shell.outputs import DATA, TABLES, add_outputs, require_outputs, show, tell
-from dpmodels.shell.words import Said, add_rows, add_word, asked, described, given, signature
+from dpmodels.shell.words import (
+    ParameterDoc,
+    add_rows,
+    add_word,
+    function_arguments,
+    parameter_docs,
+    signature,
+    table_arguments,
+)
 
 if TYPE_CHECKING:
     from dpmodels.sites import LetterProtocol
@@ -42,9 +50,9 @@ def _add_key(parser: Parser) -> None:
     parser.add_argument("--out", required=True, metavar="FILE", help="the key; FILE.card beside it")
 
 
-def _run_key(words: argparse.Namespace) -> int:
-    card = dp.site_key(words.site, words.out)
-    tell(f"{words.out}: the key of site {words.site!r} for one release; show it to nobody")
+def _run_key(options: argparse.Namespace) -> int:
+    card = dp.site_key(options.site, options.out)
+    tell(f"{options.out}: the key of site {options.site!r} for one release; show it to nobody")
     tell(f"{card}: its public card; send it to all other sites")
     return 0
 
@@ -75,57 +83,59 @@ def _add_site(parser: Parser) -> None:
         add_word(model, word, text)
 
 
-def _verbs_words() -> Iterator[tuple[inspect.Parameter, Said]]:
+def _verbs_words() -> Iterator[tuple[inspect.Parameter, ParameterDoc]]:
     """Give the words of all verbs that sites have, each once, with what is said of it."""
     from dpmodels.models.site_files import sent_verbs
 
-    seen = set()
+    names = set()
     for verb in sent_verbs().values():
         for word, parameter in signature(verb.function).items():
-            if word in verb.options and word not in seen:
-                seen.add(word)
-                yield parameter, described(inspect.getdoc(verb.function) or "")[word]
+            if word in verb.options and word not in names:
+                names.add(word)
+                yield parameter, parameter_docs(inspect.getdoc(verb.function) or "")[word]
 
 
-def _run_site(words: argparse.Namespace) -> int:
+def _run_site(options: argparse.Namespace) -> int:
     from dpmodels.declared import declared
 
-    own: dict[str, Any] = {**asked(words), **given(words)}
-    own["codebook"] = declared(words.codebook, words.data, None, words.formula)
-    written = dp.site_release(
-        words.formula,
-        words.data,
-        words.out,
-        site=words.site,
-        session=words.session,
-        protocol=_protocol(words),
-        verb=words.verb,
-        key=words.key,
-        cards=words.cards,
-        **own,
+    arguments: dict[str, Any] = {**table_arguments(options), **function_arguments(options)}
+    arguments["codebook"] = declared(options.codebook, options.data, None, options.formula)
+    path = dp.site_release(
+        options.formula,
+        options.data,
+        options.out,
+        site=options.site,
+        session=options.session,
+        protocol=_protocol(options),
+        verb=options.verb,
+        key=options.key,
+        cards=options.cards,
+        **arguments,
     )
     tell(
-        f"{written}: the part of site {words.site!r} of {words.session!r}, protocol "
-        f"{words.protocol}; send it to whoever combines"
+        f"{path}: the part of site {options.site!r} of {options.session!r}, protocol "
+        f"{options.protocol}; send it to whoever combines"
     )
     return 0
 
 
-def _protocol(words: argparse.Namespace) -> str | LetterProtocol:
+def _protocol(options: argparse.Namespace) -> str | LetterProtocol:
     """Return a protocol with the words given for it, and an unknown name as it is."""
     from dpmodels.sites import SENT
 
-    own = {name: getattr(words, name) for name in _PROTOCOL_WORDS if hasattr(words, name)}
-    if words.protocol not in SENT:
-        return str(words.protocol)
-    kind = SENT[words.protocol]
-    strange = [word for word in own if word not in kind.__dataclass_fields__]
-    if strange:
+    parameters = {
+        name: getattr(options, name) for name in _PROTOCOL_WORDS if hasattr(options, name)
+    }
+    if options.protocol not in SENT:
+        return str(options.protocol)
+    kind = SENT[options.protocol]
+    unknown = [word for word in parameters if word not in kind.__dataclass_fields__]
+    if unknown:
         raise ArgumentError(
-            f"--{strange[0]} is no word of protocol {words.protocol!r}; leave it out"
+            f"--{unknown[0]} is no word of protocol {options.protocol!r}; leave it out"
         )
-    made: LetterProtocol = kind(**own)
-    return made
+    protocol: LetterProtocol = kind(**parameters)
+    return protocol
 
 
 def _add_combine(parser: Parser) -> None:
@@ -134,9 +144,9 @@ def _add_combine(parser: Parser) -> None:
     add_outputs(parser, "report", (*TABLES, *DATA))
 
 
-def _run_combine(words: argparse.Namespace) -> int:
-    require_outputs(words, *words.files)
-    return show(dp.combine(words.files), words)
+def _run_combine(options: argparse.Namespace) -> int:
+    require_outputs(options, *options.files)
+    return show(dp.combine(options.files), options)
 
 
 SITE_KEY: Final = Command("Make a site's key for one joint release", _add_key, _run_key)

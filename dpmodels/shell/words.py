@@ -32,9 +32,9 @@ from dpmodels.errors import ArgumentError
 from dpmodels.frames.delimited import CsvMode
 
 # Options are kept apart from what else a command knows, whatever a function's words are called.
-_OWN: Final = "word:"
+_DEST_PREFIX: Final = "word:"
 _NUMBERS: Final = {int: "INT", float: "NUMBER"}
-_MANY: Final = (Iterable, Sequence, tuple, list)
+_ITERABLES: Final = (Iterable, Sequence, tuple, list)
 
 
 def members(annotation: Any) -> tuple[Any, ...]:
@@ -45,7 +45,7 @@ def members(annotation: Any) -> tuple[Any, ...]:
     """
     kind = get_origin(annotation)
     if kind in (Union, UnionType):
-        return tuple(one for own in get_args(annotation) for one in members(own))
+        return tuple(member for part in get_args(annotation) for member in members(part))
     if kind is Literal:
         return get_args(annotation)
     return (None if annotation is NoneType else annotation,)
@@ -57,7 +57,12 @@ def read(allowed: Sequence[Any], text: str, *, none: bool = False) -> Any:
     >>> read(members(float | Iterable[float]), "0.25,0.5"), read(members(int | str), "week")
     ((0.25, 0.5), 'week')
     """
-    inner = [one for own in allowed if get_origin(own) in _MANY for one in _inner(own)]
+    inner = [
+        element
+        for member in allowed
+        if get_origin(member) in _ITERABLES
+        for element in _inner(member)
+    ]
     if inner and text == "[]":
         return ()
     if inner and ("," in text or not _texts(allowed)):
@@ -74,79 +79,91 @@ def _read_one(allowed: Sequence[Any], text: str) -> Any:
                 return kind(text)
             except ValueError:
                 continue
-    if anything or any(own is str or isinstance(own, str) for own in allowed):
+    if anything or any(member is str or isinstance(member, str) for member in allowed):
         return text
     raise ArgumentError(f"{text!r}: expected {_form(allowed)}")
 
 
-def _inner(own: object) -> tuple[object, ...]:
-    return tuple(one for part in get_args(own) if part is not ... for one in members(part))
+def _inner(annotation: object) -> tuple[object, ...]:
+    return tuple(
+        member for part in get_args(annotation) if part is not ... for member in members(part)
+    )
 
 
 def _texts(allowed: Sequence[object]) -> bool:
     """Whether one text may stand for one value."""
-    return any(own in (*_NUMBERS, str, Any, object) or isinstance(own, str) for own in allowed)
+    return any(
+        member in (*_NUMBERS, str, Any, object) or isinstance(member, str) for member in allowed
+    )
 
 
 def _form(allowed: Sequence[object]) -> str:
     """Return how a value is written."""
-    inner = [_form(_inner(own)) for own in allowed if get_origin(own) in _MANY]
-    named = [own for own in allowed if isinstance(own, str)]
-    forms = [shown for kind, shown in _NUMBERS.items() if kind in allowed]
-    forms += ["TEXT"] * (str in allowed) + ["VALUE"] * (Any in allowed or object in allowed) + named
+    inner = [_form(_inner(member)) for member in allowed if get_origin(member) in _ITERABLES]
+    literals = [member for member in allowed if isinstance(member, str)]
+    forms = [form for kind, form in _NUMBERS.items() if kind in allowed]
+    forms += (
+        ["TEXT"] * (str in allowed) + ["VALUE"] * (Any in allowed or object in allowed) + literals
+    )
     forms = forms[1:] if forms[:2] == ["INT", "NUMBER"] else forms
-    alone = "|".join(forms)
-    apart = [f"{own},..." for own in inner if own != alone]
-    return "|".join([*forms, *apart]) + ",..." * (alone in inner)
+    single = "|".join(forms)
+    lists = [f"{form},..." for form in inner if form != single]
+    return "|".join([*forms, *lists]) + ",..." * (single in inner)
 
 
 def dest(name: str) -> str:
     """Return where a function's word is kept among what was parsed."""
-    return _OWN + name
+    return _DEST_PREFIX + name
 
 
-def add_word(group: Any, parameter: inspect.Parameter, said: Said) -> bool:
+def add_word(group: Any, parameter: inspect.Parameter, doc: ParameterDoc) -> bool:
     """Add a word's option, and tell whether it has one; one that is not given stays unsaid."""
     allowed = members(parameter.annotation)
-    form = "|".join(said.words) or _form(allowed)
+    form = "|".join(doc.choices) or _form(allowed)
     flag, default = parameter.name.replace("_", "-"), parameter.default
-    words: dict[str, object] = {"dest": dest(parameter.name), "default": argparse.SUPPRESS}
+    settings: dict[str, object] = {"dest": dest(parameter.name), "default": argparse.SUPPRESS}
     switched = bool in allowed or False in allowed
     if _form(allowed):
         none = None in allowed and default is not None
         # Where a word may stand alone, that is True.
-        alone = {"nargs": "?", "const": True} if switched and default is False else {}
+        optional_value = {"nargs": "?", "const": True} if switched and default is False else {}
         group.add_argument(
             f"--{flag}",
             type=_reader(allowed, none=none),
             metavar=form + "|none" * (none and "none" not in form),
             required=default is inspect.Parameter.empty,
-            help=escaped(_with_default(said.text, default)),
-            **words,
-            **alone,
+            help=escaped(_with_default(doc.text, default)),
+            **settings,
+            **optional_value,
         )
     elif switched and default is False:
-        group.add_argument(f"--{flag}", action="store_true", help=escaped(said.text), **words)
+        group.add_argument(f"--{flag}", action="store_true", help=escaped(doc.text), **settings)
     if switched and default is not False:
-        text = "turn off: " + said.text.removeprefix("whether ")
+        text = "turn off: " + doc.text.removeprefix("whether ")
         text = f"no {parameter.name.replace('_', ' ')}" if _form(allowed) else text
-        group.add_argument(f"--no-{flag}", action="store_false", help=escaped(text), **words)
+        group.add_argument(f"--no-{flag}", action="store_false", help=escaped(text), **settings)
     return switched or bool(_form(allowed))
 
 
 def add_words(
-    group: object, parameters: Iterable[inspect.Parameter], said: Mapping[str, Said]
+    group: object, parameters: Iterable[inspect.Parameter], docs: Mapping[str, ParameterDoc]
 ) -> tuple[str, ...]:
     """Add the options of a function's words; return the names of those that have none."""
     return tuple(
-        own.name for own in parameters if not add_word(group, own, said.get(own.name, Said()))
+        parameter.name
+        for parameter in parameters
+        if not add_word(group, parameter, docs.get(parameter.name, ParameterDoc()))
     )
 
 
-def given(words: argparse.Namespace) -> dict[str, Any]:
+def function_arguments(options: argparse.Namespace) -> dict[str, Any]:
     """Return the function's words that were given."""
-    held = vars(words).items()
-    return {name.removeprefix(_OWN): own for name, own in held if name.startswith(_OWN)}
+    entries = vars(options).items()
+    return {
+        name.removeprefix(_DEST_PREFIX): value
+        for name, value in entries
+        if name.startswith(_DEST_PREFIX)
+    }
 
 
 def signature(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
@@ -161,14 +178,15 @@ def evaluated_signature(function: Callable[..., object]) -> inspect.Signature:
     while part is not None:
         names = {**names, **getattr(part, "__globals__", {})}
         part = getattr(part, "__wrapped__", None)
-    found = inspect.signature(function)
-    kinds = {name: parameter.annotation for name, parameter in found.parameters.items()}
-    texts = SimpleNamespace(__annotations__={**kinds, "return": found.return_annotation})
+    raw_signature = inspect.signature(function)
+    kinds = {name: parameter.annotation for name, parameter in raw_signature.parameters.items()}
+    texts = SimpleNamespace(__annotations__={**kinds, "return": raw_signature.return_annotation})
     types = get_type_hints(texts, names)
     parameters = [
-        parameter.replace(annotation=types[name]) for name, parameter in found.parameters.items()
+        parameter.replace(annotation=types[name])
+        for name, parameter in raw_signature.parameters.items()
     ]
-    return found.replace(parameters=parameters, return_annotation=types["return"])
+    return raw_signature.replace(parameters=parameters, return_annotation=types["return"])
 
 
 def _reader(allowed: Sequence[object], *, none: bool) -> Callable[[str], object]:
@@ -180,12 +198,14 @@ def _reader(allowed: Sequence[object], *, none: bool) -> Callable[[str], object]
 
 
 def _with_default(text: str, default: object) -> str:
-    unsaid = default in (None, inspect.Parameter.empty, "", ()) or isinstance(default, bool)
-    if unsaid or "default" in text:
+    is_unstated = default in (None, inspect.Parameter.empty, "", ()) or isinstance(default, bool)
+    if is_unstated or "default" in text:
         return text
-    many = default if isinstance(default, tuple) else (default,)
-    shown = ",".join(f"{own:g}" if isinstance(own, float) else str(own) for own in many)
-    return f"{text} (default: {shown})".strip()
+    values = default if isinstance(default, tuple) else (default,)
+    default_text = ",".join(
+        f"{value:g}" if isinstance(value, float) else str(value) for value in values
+    )
+    return f"{text} (default: {default_text})".strip()
 
 
 def escaped(text: str) -> str:
@@ -200,14 +220,14 @@ _SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z0-9\"'`])")
 _PLAIN = re.compile(r'[^"$`!\\]*')
 
 
-class Said(NamedTuple):
+class ParameterDoc(NamedTuple):
     """What is said of a parameter: its first sentence, and the words that it may be."""
 
     text: str = ""
-    words: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
 
 
-def described(doc: str) -> dict[str, Said]:
+def parameter_docs(doc: str) -> dict[str, ParameterDoc]:
     """Return what is said of each parameter.
 
     >>> described('''Fit.
@@ -217,34 +237,34 @@ def described(doc: str) -> dict[str, Said]:
     ... vcov : {"iid", None}, optional
     ...     Of residuals, as for :func:`f`. None by default.
     ... ''')
-    {'vcov': Said(text='of residuals, as for f', words=('iid', 'none'))}
+    {'vcov': ParameterDoc(text='of residuals, as for f', choices=('iid', 'none'))}
     """
-    _, found, rest = doc.partition("\nParameters\n")
-    body = re.split(r"\n\w[\w ]*\n-{3,}\n", rest.partition("\n")[2])[0] if found else ""
-    found_of: dict[str, Said] = {}
+    _, separator, rest = doc.partition("\nParameters\n")
+    body = re.split(r"\n\w[\w ]*\n-{3,}\n", rest.partition("\n")[2])[0] if separator else ""
+    docs: dict[str, ParameterDoc] = {}
     for entry in re.split(r"\n(?=\S)", body.strip("\n")):
         head, _, text = entry.partition("\n")
         names, _, kind = head.partition(" :")
         sentence = first_sentence(text)
-        said = Said(sentence[:1].lower() + sentence[1:], tuple(_words(kind)))
-        found_of |= dict.fromkeys((name.strip("* ") for name in names.split(",")), said)
-    return found_of
+        parameter_doc = ParameterDoc(sentence[:1].lower() + sentence[1:], tuple(_words(kind)))
+        docs |= dict.fromkeys((name.strip("* ") for name in names.split(",")), parameter_doc)
+    return docs
 
 
 def _words(kind: str) -> Iterator[str]:
     """Give the words that a kind lists in braces."""
     listed = re.search(r"\{(.+?)\}", kind)
-    for one in listed[1].split(",") if listed else ():
-        yield "none" if one.strip() == "None" else one.strip(' "')
+    for choice in listed[1].split(",") if listed else ():
+        yield "none" if choice.strip() == "None" else choice.strip(' "')
 
 
 def first_sentence(text: str) -> str:
     """Return the first sentence without its full stop and without markup."""
-    plain = _MARKUP.sub(lambda found: next(filter(None, found.groups())), " ".join(text.split()))
+    plain = _MARKUP.sub(lambda match: next(filter(None, match.groups())), " ".join(text.split()))
     return _SENTENCE.split(plain)[0].rstrip(".")
 
 
-def example(doc: str, name: str, known: Container[str]) -> str:
+def example(doc: str, name: str, parameters: Container[str]) -> str:
     """Return a function's call in its docstring as words of the shell; empty where there is none.
 
     >>> example('>>> dp.f("~ a", rows, codebook=cb, k=2, q=x)', "f", ("k", "q"))
@@ -253,30 +273,36 @@ def example(doc: str, name: str, known: Container[str]) -> str:
     for line in DocTestParser().get_examples(doc):
         for node in ast.walk(ast.parse(line.source)):
             if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == name:
-                return _shell_words(node, known)
+                return _shell_words(node, parameters)
     return ""
 
 
-def _shell_words(call: ast.Call, known: Container[str]) -> str:
-    literal = [ast.literal_eval(own) for own in call.args[:1] if isinstance(own, ast.Constant)]
-    given = [_quoted(str(own)) for own in literal] + ["people.csv"] * (len(call.args) > 1)
+def _shell_words(call: ast.Call, parameters: Container[str]) -> str:
+    literal = [
+        ast.literal_eval(argument)
+        for argument in call.args[:1]
+        if isinstance(argument, ast.Constant)
+    ]
+    shell_args = [_quoted(str(value)) for value in literal] + ["people.csv"] * (len(call.args) > 1)
     for word in call.keywords:
         if word.arg == "codebook":
-            given += ["--codebook", "cb.json"]
-        elif word.arg in known:
+            shell_args += ["--codebook", "cb.json"]
+        elif word.arg in parameters:
             try:
-                given += _option(str(word.arg), ast.literal_eval(word.value))
+                shell_args += _option(str(word.arg), ast.literal_eval(word.value))
             except ValueError:
                 continue
-    return " ".join(given)
+    return " ".join(shell_args)
 
 
 def _option(name: str, value: object) -> list[str]:
     flag = name.replace("_", "-")
     if isinstance(value, bool):
         return [f"--{flag}" if value else f"--no-{flag}"]
-    many = value if isinstance(value, list | tuple) else [value]
-    text = ",".join(f"{own:g}" if isinstance(own, float) else str(own) for own in many)
+    values = value if isinstance(value, list | tuple) else [value]
+    text = ",".join(
+        f"{element:g}" if isinstance(element, float) else str(element) for element in values
+    )
     return [f"--{flag}", _quoted(text)]
 
 
@@ -293,7 +319,7 @@ FORMULA: Final = 'for example "~ a + log(b + 1)"; "~ ." takes all variables'
 CODEBOOK: Final = "file of public bounds and levels; by default what a .parquet carries"
 RHO: Final = "zCDP budget, instead of --eps and --delta"
 # Of words that most functions share, in the order of the help.
-SAID: Final = {
+SHARED_HELP: Final = {
     "eps": "privacy loss, for example 1",
     "delta": "for example 1e-6; well below 1/n",
     "budget": RHO,
@@ -310,19 +336,19 @@ def add_rows(
     parser: argparse.ArgumentParser, function: Callable[..., object], formula: str = FORMULA
 ) -> None:
     """Add a formula, a file, and what is said of it, as far as a function asks for it."""
-    own = signature(function)
+    parameters = signature(function)
     parser.add_argument("formula", metavar="FORMULA", help=escaped(formula))
     parser.add_argument("data", metavar="FILE", help=ROWS)
-    if "codebook" in own:
+    if "codebook" in parameters:
         parser.add_argument("--codebook", metavar="FILE", help=CODEBOOK)
     add_privacy(parser.add_argument_group("privacy"), function)
 
 
 def add_privacy(group: Any, function: Callable[..., object]) -> None:
     """Add who is protected and how well, in the words that a function has of these."""
-    own = signature(function)
-    for name, text in SAID.items():
-        if name not in own:
+    parameters = signature(function)
+    for name, text in SHARED_HELP.items():
+        if name not in parameters:
             continue
         if name == "csv":  # --csv writes one
             modes = get_args(CsvMode)
@@ -334,22 +360,22 @@ def add_privacy(group: Any, function: Callable[..., object]) -> None:
         elif name == "ledger":
             group.add_argument("--ledger", metavar="FILE", help=text)
         else:
-            add_word(group, own[name], Said(text))
+            add_word(group, parameters[name], ParameterDoc(text))
 
 
-def asked(words: argparse.Namespace) -> dict[str, Any]:
+def table_arguments(options: argparse.Namespace) -> dict[str, Any]:
     """Return what was said of the table and its guarantee besides the function's own words."""
-    own: dict[str, object] = {}
-    if getattr(words, "codebook", None) is not None:
-        own["codebook"] = words.codebook
-    if getattr(words, "rho", None) is not None:
-        own["budget"] = dp.ZCDP(words.rho)
-    if getattr(words, "ledger", None) is not None:
-        own["ledger"] = dp.Ledger.open(words.ledger)
-    return own
+    arguments: dict[str, object] = {}
+    if getattr(options, "codebook", None) is not None:
+        arguments["codebook"] = options.codebook
+    if getattr(options, "rho", None) is not None:
+        arguments["budget"] = dp.ZCDP(options.rho)
+    if getattr(options, "ledger", None) is not None:
+        arguments["ledger"] = dp.Ledger.open(options.ledger)
+    return arguments
 
 
-def files_read(words: argparse.Namespace) -> list[str]:
+def files_read(options: argparse.Namespace) -> list[str]:
     """Return the files that a command reads or charges."""
-    named = (getattr(words, name, None) for name in ("data", "codebook", "ledger"))
-    return [own for own in named if own is not None]
+    paths = (getattr(options, name, None) for name in ("data", "codebook", "ledger"))
+    return [path for path in paths if path is not None]

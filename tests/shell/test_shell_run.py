@@ -10,7 +10,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.__main__ import main
 from dpmodels.shell import studied
-from dpmodels.shell.studied import alone
+from dpmodels.shell.studied import exclusive_folder
 
 STUDY = {"title": "A <b>study</b>", "data": "data.csv", "codebook": "cb.json", "out": "report"}
 STUDY |= {"author": "A. Analyst", "eps": 2.0, "delta": 1e-6}
@@ -231,7 +231,7 @@ def test_what_is_charged_between_what_was_judged_and_what_is_asked_stops_a_study
 
 def test_two_processes_make_no_study_in_one_folder(job):
     (job.folder / "report").mkdir()
-    with alone(job.folder / "report"):
+    with exclusive_folder(job.folder / "report"):
         status, _, error = job(release=[MEANS])
     assert (status, "another process makes a study" in error) == (2, True)
     assert not list((job.folder / "report").iterdir())

@@ -41,7 +41,7 @@ def words(verb, formula, *more, eps="1"):
 def own_parser(name):
     """A command's parser with its words."""
     (subparsers,) = (one for one in parser()._actions if one.dest == "command")
-    return subparsers.choices[name].whole()
+    return subparsers.choices[name].populate()
 
 
 @pytest.mark.parametrize("name", VERBS)
