@@ -77,11 +77,11 @@ def few_ticks(ax: Axes) -> None:
 
 def legend_above(ax: Axes, marks: Sequence[Artist]) -> None:
     """Name marks above the axes, where nothing is drawn, in as many columns as fit."""
-    wide = [0.58 * FONT * len(str(mark.get_label())) + 42 for mark in marks]
-    place = ax.get_subplotspec()
-    share = len(place.colspan) / place.get_gridspec().ncols if place else 1.0
-    room = 72 * share * ax.figure.bbox.width / ax.figure.dpi
-    columns = len(marks) if sum(wide) < room else max(1, int(room / max(wide)))
+    widths = [0.58 * FONT * len(str(mark.get_label())) + 42 for mark in marks]
+    cell = ax.get_subplotspec()
+    fraction = len(cell.colspan) / cell.get_gridspec().ncols if cell else 1.0
+    available = 72 * fraction * ax.figure.bbox.width / ax.figure.dpi
+    columns = len(marks) if sum(widths) < available else max(1, int(available / max(widths)))
     legend = ax.legend(
         handles=list(marks),
         loc="lower right",
@@ -164,22 +164,22 @@ def alt_text(ax: Axes) -> str:
     ArgumentError
         If dpmodels did not draw them.
     """
-    said = _SAID.get(ax)
-    if said is None:
+    description = _SAID.get(ax)
+    if description is None:
         raise ArgumentError("alt_text(): expected axes that a plot() of dpmodels returned")
-    return said
+    return description
 
 
 def _under(figure: Any, caption: str) -> None:
     """Add a caption under all axes of a figure, once; make room where no layout does."""
-    own = fill(caption, int(72 * figure.bbox.width / figure.dpi / (0.54 * SMALL)))
-    there = figure.get_supxlabel()
-    if own in there:
+    wrapped = fill(caption, int(72 * figure.bbox.width / figure.dpi / (0.54 * SMALL)))
+    existing = figure.get_supxlabel()
+    if wrapped in existing:
         return
-    text = f"{there}\n{own}" if there else own
+    text = f"{existing}\n{wrapped}" if existing else wrapped
     figure.supxlabel(text, x=0.01, ha="left", fontsize=SMALL, color=MUTED, parse_math=False)
     if figure.get_layout_engine() is None:
-        room = (1.3 * SMALL * (own.count("\n") + 1) + 3) * figure.dpi / 72 / figure.bbox.height
+        room = (1.3 * SMALL * (wrapped.count("\n") + 1) + 3) * figure.dpi / 72 / figure.bbox.height
         figure.subplots_adjust(bottom=min(figure.subplotpars.bottom + room, 0.6))
 
 
@@ -211,15 +211,15 @@ def between(value: object, low: Any, high: Any) -> str:
     return f"{number(value)}{ends}"
 
 
-def listed(names: Sequence[object], told: Iterable[str]) -> str:
+def listed(names: Sequence[object], texts: Iterable[str]) -> str:
     """Name things with what is told of each; of many the first ones.
 
     >>> listed(["a", "b"], ["1", "2"])
     'a 1; b 2'
     """
-    parts = [f"{name} {own}" for name, own in zip(names, told, strict=True)]
-    more = [f"and {len(parts) - MOST} more"] if len(parts) > MOST else []
-    return "; ".join(parts[:MOST] + more)
+    parts = [f"{name} {text}" for name, text in zip(names, texts, strict=True)]
+    omitted = [f"and {len(parts) - MOST} more"] if len(parts) > MOST else []
+    return "; ".join(parts[:MOST] + omitted)
 
 
 # Names on pictures, short and distinct, and the labelled tables that they come from.
@@ -228,42 +228,46 @@ _DOTS = "..."
 _HEAD = 4  # first characters kept of names that differ in the middle
 
 
-def short_names(names: Sequence[str], most: int = 24) -> tuple[str, ...]:
+def short_names(names: Sequence[str], max_length: int = 24) -> tuple[str, ...]:
     """Names with the middle of long ones left out, still all distinct.
 
     At most `most` characters, which are 16 at least. Those that would look alike
     show where they differ, or end with their number among the look-alikes.
     """
-    whole = [" ".join(name.split()) for name in names]
-    short = [_without_middle(name, most) for name in whole]
-    for form in {one for one in short if short.count(one) > 1}:
-        places = [i for i, one in enumerate(short) if one == form]
-        for i, name in zip(places, _told_apart([whole[i] for i in places], most), strict=True):
+    full = [" ".join(name.split()) for name in names]
+    short = [_without_middle(name, max_length) for name in full]
+    for form in {short_name for short_name in short if short.count(short_name) > 1}:
+        positions = [i for i, short_name in enumerate(short) if short_name == form]
+        for i, name in zip(
+            positions, _told_apart([full[i] for i in positions], max_length), strict=True
+        ):
             short[i] = name
     return tuple(
-        f"{one[: most - 5]} #{short[:i].count(one) + 1}" if short.count(one) > 1 else one
-        for i, one in enumerate(short)
+        f"{short_name[: max_length - 5]} #{short[:i].count(short_name) + 1}"
+        if short.count(short_name) > 1
+        else short_name
+        for i, short_name in enumerate(short)
     )
 
 
-def thinned(count: int, room: float) -> range:
+def thinned(count: int, capacity: float) -> range:
     """Positions of the ticks to label, equally spaced, at most ``room`` of them."""
-    step = max(1, -(-count // max(1, int(room))))
+    step = max(1, -(-count // max(1, int(capacity))))
     return range(0, count, step)
 
 
-def _without_middle(name: str, most: int) -> str:
-    if len(name) <= most:
+def _without_middle(name: str, max_length: int) -> str:
+    if len(name) <= max_length:
         return name
-    head = (most - len(_DOTS) + 1) // 2
-    return name[:head] + _DOTS + name[len(name) - (most - len(_DOTS) - head) :]
+    head = (max_length - len(_DOTS) + 1) // 2
+    return name[:head] + _DOTS + name[len(name) - (max_length - len(_DOTS) - head) :]
 
 
-def _told_apart(names: Sequence[str], most: int) -> list[str]:
+def _told_apart(names: Sequence[str], max_length: int) -> list[str]:
     """Show each name from the first character where they differ."""
     same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
     start = len(list(same))
-    stop = start + most - _HEAD - 2 * len(_DOTS)
+    stop = start + max_length - _HEAD - 2 * len(_DOTS)
     return [name[:_HEAD] + _DOTS + name[start:stop] + _DOTS for name in names]
 
 
@@ -289,13 +293,13 @@ def labels(table: xr.DataArray, dim: str) -> list[str]:
 
 def positions(labels: Sequence[str], chosen: Sequence[int | str]) -> list[int]:
     """Positions of components given by position (0 is the first) or by name."""
-    found = []
-    for one in chosen:
-        place = labels.index(one) if isinstance(one, str) and one in labels else one
-        if isinstance(place, str) or not -len(labels) <= place < len(labels):
+    indices = []
+    for name in chosen:
+        index = labels.index(name) if isinstance(name, str) and name in labels else name
+        if isinstance(index, str) or not -len(labels) <= index < len(labels):
             raise ArgumentError(
-                f"component {one!r} is not in the table: write a position below {len(labels)} "
+                f"component {name!r} is not in the table: write a position below {len(labels)} "
                 f"or one of {', '.join(labels[:6])}{', ...' if len(labels) > 6 else ''}"
             )
-        found.append(int(place) % len(labels))
-    return found
+        indices.append(int(index) % len(labels))
+    return indices

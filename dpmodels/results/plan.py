@@ -386,7 +386,7 @@ class SplitResult(Printed):
             places=self.shares[:, 0] if two else np.arange(len(table), dtype=np.float64),
             labels=[f"{own[0]:.3g}" for own in self.shares] if two else self.labels,
             best=int(self._first),
-            near=table["near"].to_numpy(),
+            near_best=table["near"].to_numpy(),
             across=f"share of {asked.stages[0]}" if two else " : ".join(asked.stages),
             up=f"score, {asked.best} is best",
             ax=ax,

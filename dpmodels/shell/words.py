@@ -230,7 +230,7 @@ class ParameterDoc(NamedTuple):
 def parameter_docs(doc: str) -> dict[str, ParameterDoc]:
     """Return what is said of each parameter.
 
-    >>> described('''Fit.
+    >>> parameter_docs('''Fit.
     ...
     ... Parameters
     ... ----------

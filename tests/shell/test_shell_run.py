@@ -217,13 +217,13 @@ def test_a_ledger_that_somebody_else_charges_stops_a_study(job, monkeypatch):
 
 def test_what_is_charged_between_what_was_judged_and_what_is_asked_stops_a_study(job, monkeypatch):
     assert job(release=[MEANS])[0] == 0
-    own = studied.priced_of
+    own = studied.price_releases
 
     def meanwhile(*given):
         ledger(job).charge([], adjacency="replace")
         return own(*given)
 
-    monkeypatch.setattr(studied, "priced_of", meanwhile)
+    monkeypatch.setattr(studied, "price_releases", meanwhile)
     status, _, error = job()
     assert (status, "was charged by another process" in error) == (2, True)
     assert len(ledger(job).entries) == 2
