@@ -32,7 +32,7 @@ from dpmodels.formula.values import (
     in_days,
     increasing,
     number,
-    whole,
+    whole_number,
 )
 from dpmodels.typing import Floats
 
@@ -77,16 +77,16 @@ def _cyclic(
     """Build a category of the parts that some day of the range has."""
     # 12 months from any day on hold all months, and all days of the week.
     days = np.arange(x.lower, min(x.upper, x.lower + 366) + 1)
-    reached = np.unique(part(days)).astype(np.intp)
-    if len(reached) < 2:
+    indices = np.unique(part(days)).astype(np.intp)
+    if len(indices) < 2:
         raise FormulaError(
-            f"{code!r} is {names[reached[0]]} on each day of the declared range; leave it out"
+            f"{code!r} is {names[indices[0]]} on each day of the declared range; leave it out"
         )
     return Category(
         code,
-        tuple(names[one] for one in reached),
-        lambda columns: _part(x, columns, lambda found: np.searchsorted(reached, part(found))),
-        written=tuple(int(one) + 1 for one in reached),
+        tuple(names[index] for index in indices),
+        lambda columns: _part(x, columns, lambda days: np.searchsorted(indices, part(days))),
+        written=tuple(int(index) + 1 for index in indices),
         ordered=True,
     )
 
@@ -118,7 +118,7 @@ def _weekdays(days: Floats) -> Floats:
 Builder = Callable[[str, Sequence[Value], Mapping[str, Value]], Value]
 
 
-def held(x: Real) -> Real:
+def clipped_real(x: Real) -> Real:
     """Return ``x`` held inside its range: libraries do not round monotonically."""
     return Real(
         x.code, x.lower, x.upper, lambda columns: np.clip(x.evaluate(columns), x.lower, x.upper)
@@ -138,7 +138,7 @@ def _increasing_function(function: Callable[..., Floats], lowest: float, instead
             )
         with np.errstate(over="ignore"):
             lower, upper = float(function(x.lower)), float(function(x.upper))
-        return held(Real(code, lower, upper, lambda columns: function(x.evaluate(columns))))
+        return clipped_real(Real(code, lower, upper, lambda columns: function(x.evaluate(columns))))
 
     return build
 
@@ -157,13 +157,13 @@ def _bind(
     required: int,
 ) -> dict[str, Value]:
     """Match positional and named arguments with a signature."""
-    given = dict(zip(names, args, strict=False))
+    bound = dict(zip(names, args, strict=False))
     unknown = [name for name in options if name not in names]
-    twice = [name for name in options if name in given]
-    missing = [name for name in names[:required] if name not in given and name not in options]
-    if len(args) > len(names) or unknown or twice or missing:
+    repeated = [name for name in options if name in bound]
+    missing = [name for name in names[:required] if name not in bound and name not in options]
+    if len(args) > len(names) or unknown or repeated or missing:
         raise FormulaError(f"{code!r}: expected the arguments ({', '.join(names)})")
-    return {**given, **options}
+    return {**bound, **options}
 
 
 def _identity(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
@@ -201,7 +201,9 @@ def power(code: str, x: Real, exponent: float) -> Real:
         ends = [float(np.power(bound, exponent)) for bound in (x.lower, x.upper)]
     if exponent > 0 and x.lower < 0.0 < x.upper:
         ends.append(0.0)
-    return held(Real(code, min(ends), max(ends), lambda cols: np.power(x.evaluate(cols), exponent)))
+    return clipped_real(
+        Real(code, min(ends), max(ends), lambda cols: np.power(x.evaluate(cols), exponent))
+    )
 
 
 def positive(x: Real) -> str:
@@ -210,27 +212,27 @@ def positive(x: Real) -> str:
 
 
 def _power_call(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
-    given = _bind(code, args, options, ("x", "p"), 2)
-    return power(code, as_real(given["x"]), number(given["p"], f"{code!r}: the exponent"))
+    arguments = _bind(code, args, options, ("x", "p"), 2)
+    return power(code, as_real(arguments["x"]), number(arguments["p"], f"{code!r}: the exponent"))
 
 
 def _clip(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
-    given = _bind(code, args, options, ("x", "lo", "hi"), 3)
-    x = as_real(given["x"])
-    low, high = (number(in_days(given[end], x), f"{code!r}: {end}") for end in ("lo", "hi"))
+    arguments = _bind(code, args, options, ("x", "lo", "hi"), 3)
+    x = as_real(arguments["x"])
+    low, high = (number(in_days(arguments[name], x), f"{code!r}: {name}") for name in ("lo", "hi"))
     if not low < high:
         raise FormulaError(f"{code!r}: lo must be smaller than hi")
-    ends = (min(max(x.lower, low), high), min(max(x.upper, low), high))
-    clipped = Real(code, *ends, lambda columns: np.clip(x.evaluate(columns), low, high))
+    bounds = (min(max(x.lower, low), high), min(max(x.upper, low), high))
+    clipped = Real(code, *bounds, lambda columns: np.clip(x.evaluate(columns), low, high))
     return replace(clipped, date=x.date, step=x.step) if x.date else clipped
 
 
 def _cut(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
-    given = _bind(code, args, options, ("x", "breaks"), 2)
-    x = as_real(given["x"])
-    breaks = np.array(increasing(in_days(given["breaks"], x), f"{code!r}: breaks", 3))
-    ends = [text_of_day(end) if x.date else _short(end) for end in breaks]
-    levels = tuple(f"({a}, {b}]" for a, b in itertools.pairwise(ends))
+    arguments = _bind(code, args, options, ("x", "breaks"), 2)
+    x = as_real(arguments["x"])
+    breaks = np.array(increasing(in_days(arguments["breaks"], x), f"{code!r}: breaks", 3))
+    edges = [text_of_day(edge) if x.date else _short(edge) for edge in breaks]
+    levels = tuple(f"({a}, {b}]" for a, b in itertools.pairwise(edges))
     levels = ("[" + levels[0][1:], *levels[1:])
     return Category(code, levels, in_bins(x, breaks))
 
@@ -243,9 +245,9 @@ def _short(number: float) -> str:
 
 def _polynomial(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
     """Legendre polynomials over the public range: orthogonal there, each in [-1, 1]."""
-    given = _bind(code, args, options, ("x", "degree"), 2)
-    x = as_real(given["x"])
-    degree = whole(given["degree"], f"{code!r}: degree", 1, 10)
+    arguments = _bind(code, args, options, ("x", "degree"), 2)
+    x = as_real(arguments["x"])
+    degree = whole_number(arguments["degree"], f"{code!r}: degree", 1, 10)
     middle, half = (x.upper + x.lower) / 2, ((x.upper - x.lower) / 2) or 1.0
     corners = np.array(list(itertools.product((-1.0, 1.0), repeat=degree)))
 
@@ -264,12 +266,12 @@ def _spline(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> V
                 f"{code!r}: {name}= is not available; knots at data quantiles would leak and the "
                 "boundary is the declared range. Write knots=, for example bs(x, knots=[30, 50])"
             )
-    given = _bind(code, args, options, ("x", "knots", "degree"), 2)
+    arguments = _bind(code, args, options, ("x", "knots", "degree"), 2)
     from scipy.interpolate import BSpline  # Dear to import
 
-    x = as_real(given["x"])
-    inner = increasing(given["knots"], f"{code!r}: knots", 1)
-    degree = whole(given.get("degree", Constant("3", 3.0)), f"{code!r}: degree", 0, 10)
+    x = as_real(arguments["x"])
+    inner = increasing(arguments["knots"], f"{code!r}: knots", 1)
+    degree = whole_number(arguments.get("degree", Constant("3", 3.0)), f"{code!r}: degree", 0, 10)
     if not x.lower < inner[0] <= inner[-1] < x.upper:
         raise FormulaError(
             f"{code!r}: knots must lie strictly inside the range of {x.code}, "
@@ -290,9 +292,9 @@ def _spline(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> V
 
 
 def _ifelse(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
-    given = _bind(code, args, options, ("cond", "a", "b"), 3)
-    condition = as_truth(given["cond"])
-    a, b = as_real(given["a"]), as_real(given["b"])
+    arguments = _bind(code, args, options, ("cond", "a", "b"), 3)
+    condition = as_truth(arguments["cond"])
+    a, b = as_real(arguments["a"]), as_real(arguments["b"])
 
     def choose(columns: Columns) -> Floats:
         holds = condition.evaluate(columns)
@@ -324,7 +326,9 @@ def _wave(function: Callable[..., Floats], highest: float) -> Builder:
         x = as_real(_only(code, args, options))
         ends = [float(function(x.lower)), float(function(x.upper))]
         ends += [sign for sign, at in ((1.0, highest), (-1.0, highest + math.pi)) if _meets(x, at)]
-        return held(Real(code, min(ends), max(ends), lambda cols: function(x.evaluate(cols))))
+        return clipped_real(
+            Real(code, min(ends), max(ends), lambda cols: function(x.evaluate(cols)))
+        )
 
     return build
 
@@ -405,7 +409,7 @@ def by_whole_numbers(number: Real) -> bool:
     return number.step == 1.0 and number.lower == math.floor(number.lower)
 
 
-def equal_parts(number: Real, most: int) -> tuple[float, ...]:
+def equal_parts(number: Real, max_bins: int) -> tuple[float, ...]:
     """Return the ends of at most so many bins of equally many values; the last may have fewer.
 
     Ends lie half a step beside the values.
@@ -414,7 +418,7 @@ def equal_parts(number: Real, most: int) -> tuple[float, ...]:
     (-0.5, 2.5, 5.5, 6.5)
     """
     values = int(number.upper - number.lower) + 1
-    width = math.ceil(values / most)
+    width = math.ceil(values / max_bins)
     return (*(np.arange(0, values, width) + number.lower - 0.5).tolist(), number.upper + 0.5)
 
 
@@ -450,14 +454,20 @@ def interval_names(ends: Sequence[float]) -> tuple[str, ...]:
     ('[0, 18]', '(18, 40.5]', '(40.5, 100]')
     """
     exact = np.array(ends)
-    place = math.floor(math.log10(float(np.diff(exact).min()))) - 2
+    decimal_exponent = math.floor(math.log10(float(np.diff(exact).min()))) - 2
     # As far as powers of ten are exact rounding by them is.
-    own = np.round(exact, -place) if abs(place) <= 22 else [round(end, -place) for end in ends]
-    near = np.asarray(own) + 0.0
-    usual = (near == 0) | ((np.abs(near) >= 1e-4) & (np.abs(near) < 1e9))
+    rounded = (
+        np.round(exact, -decimal_exponent)
+        if abs(decimal_exponent) <= 22
+        else [round(end, -decimal_exponent) for end in ends]
+    )
+    rounded_edges = np.asarray(rounded) + 0.0
+    is_plain = (rounded_edges == 0) | (
+        (np.abs(rounded_edges) >= 1e-4) & (np.abs(rounded_edges) < 1e9)
+    )
     texts = [
         repr(end).removesuffix(".0") if plain else repr(end)
-        for end, plain in zip(near.tolist(), usual.tolist(), strict=True)
+        for end, plain in zip(rounded_edges.tolist(), is_plain.tolist(), strict=True)
     ]
     names = [f"({low}, {high}]" for low, high in pairwise(texts)]
     return ("[" + names[0][1:], *names[1:])

@@ -57,7 +57,7 @@ _IN: Final = re.compile(r"""("(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)|%\s*in\s*%""
 
 
 def _python_in(text: str) -> str:
-    return _IN.sub(lambda found: found[1] or " in ", text)
+    return _IN.sub(lambda match: match[1] or " in ", text)
 
 
 def _restore_names(tree: ast.expr, code: bytes) -> None:
@@ -81,16 +81,16 @@ def variables_in(code: str) -> tuple[str, ...]:
 
 def names_in(node: ast.expr) -> list[str]:
     """Return the names an expression reads, left to right, with repetitions."""
-    names, waiting = [], [node]
-    while waiting:
-        node = waiting.pop()
+    names, stack = [], [node]
+    while stack:
+        node = stack.pop()
         quoted = quoted_name(node)
         if quoted is not None:
             names.append(quoted)
         elif isinstance(node, ast.Name):
             names.append(node.id)
         else:
-            waiting += reversed(_operands(node))
+            stack += reversed(_operands(node))
     return names
 
 
@@ -170,41 +170,43 @@ def parse(text: str, names: Iterable[str]) -> ParsedFormula:
     check_size(text)
     tree = _tree(_python_in(" ".join(text.splitlines())))
     sides = tree.args
-    known = tuple(names)
-    left = Reading((), known)
+    all_names = tuple(names)
+    left = Reading((), all_names)
     response = _expand(sides[0], left, 0) if len(sides) == 2 else {}
     response.pop(INTERCEPT, None)
     if len(sides) == 2 and not response:
-        written = text.split("~")[0].strip()
+        left_text = text.split("~")[0].strip()
         raise FormulaError(
-            f"the left side of the formula, {shorten(written)!r}, names no variable; write "
+            f"the left side of the formula, {shorten(left_text)!r}, names no variable; write "
             "response ~ predictors, or ~ predictors"
         )
     used = _variables(response.values())
-    others = tuple(name for name in known if name not in used)
-    right = Reading(others, others)
+    right_names = tuple(name for name in all_names if name not in used)
+    right = Reading(right_names, right_names)
     predictors = _sum(sides[-1], right, 0, _terms(()))
     intercept = predictors.pop(INTERCEPT, None) is not None
     removed = tuple(dict.fromkeys(left.removed + right.removed))
-    both, tidy = (tuple(response.values()), tuple(predictors.values())), " ".join(text.split())
-    parsed = ParsedFormula(tidy, *both, intercept, removed)
-    left_over = _variables(parsed.response + parsed.predictors)
-    if not _variables((removed,)) - left_over:
+    terms, tidy = (tuple(response.values()), tuple(predictors.values())), " ".join(text.split())
+    parsed = ParsedFormula(tidy, *terms, intercept, removed)
+    remaining = _variables(parsed.response + parsed.predictors)
+    if not _variables((removed,)) - remaining:
         return parsed
-    return replace(parsed, text=_written(parsed, [name for name in others if name in left_over]))
+    return replace(
+        parsed, text=_formula_text(parsed, [name for name in right_names if name in remaining])
+    )
 
 
 def _variables(terms: Iterable[Term]) -> set[str]:
     return {name for term in terms for code in term for name in variables_in(code)}
 
 
-def _written(parsed: ParsedFormula, others: Sequence[str]) -> str:
+def _formula_text(parsed: ParsedFormula, right_names: Sequence[str]) -> str:
     """Write a formula by its terms; ``.`` for all `others`, that come first, of very many."""
     terms = [":".join(term) for term in parsed.predictors]
     left = " + ".join(":".join(term) for term in parsed.response)
     if sum(map(len, terms)) + 3 * len(terms) + len(left) > MAX_LENGTH - 9:
-        every = [quote(name) for name in others]
-        terms = [".", *(term for term in terms if term not in every)]
+        quoted = [quote(name) for name in right_names]
+        terms = [".", *(term for term in terms if term not in quoted)]
     right = " + ".join(terms) or "1"
     return f"{left} ~ {right}{'' if parsed.intercept else ' - 1'}".strip()
 
@@ -270,13 +272,13 @@ def _sum(node: ParseNode, reading: Reading, depth: int, terms: Terms) -> Terms:
     for sign, operand in reversed(chain):
         adds = sign == "+"
         if operand.type in ("ZERO", "ONE"):
-            found, adds = _terms(()), adds == (operand.type == "ONE")
+            operand_terms, adds = _terms(()), adds == (operand.type == "ONE")
         elif adds and operand.type in ("+", "-"):
-            found = _sum(operand, reading, depth + 1, _intercept(terms))
+            operand_terms = _sum(operand, reading, depth + 1, _intercept(terms))
             terms.pop(INTERCEPT, None)
         else:
-            found = _expand(operand, reading, depth + 1)
-        for key, term in found.items():
+            operand_terms = _expand(operand, reading, depth + 1)
+        for key, term in operand_terms.items():
             if adds:
                 terms.setdefault(key, term)
             else:
@@ -351,15 +353,15 @@ def _product(operator: str, left: Terms, right: Terms) -> Terms:
 
 def _power(node: ParseNode, reading: Reading, depth: int) -> Terms:
     base, exponent = node.args
-    written = exponent.origin.relevant_code()
-    if written not in map(str, range(1, MAX_ORDER + 1)):
+    exponent_text = exponent.origin.relevant_code()
+    if exponent_text not in map(str, range(1, MAX_ORDER + 1)):
         raise FormulaError(
-            f"'**' is followed by {shorten(written)!r}; expected a whole number from 1 to "
+            f"'**' is followed by {shorten(exponent_text)!r}; expected a whole number from 1 to "
             f"{MAX_ORDER} (interactions up to that order). A variable's power is I(x ** 2)"
         )
     terms = _expand(base, reading, depth + 1)
     result = terms
-    for _ in range(int(written) - 1):
+    for _ in range(int(exponent_text) - 1):
         result = _product("*", result, terms)
     return result
 
@@ -418,15 +420,15 @@ def wildcard(node: ast.expr, names: tuple[str, ...]) -> list[str] | None:
             pass
         case _:
             return None
-    written = shorten(ast.unparse(node), 200)
+    call_text = shorten(ast.unparse(node), 200)
     match (*args, *words):
         case (ast.Constant(value=str() as text),) if text:
-            found = [name for name in names if WILDCARDS[choose](name, text)]
+            matches = [name for name in names if WILDCARDS[choose](name, text)]
         case _:
-            raise FormulaError(f"{written!r}: expected a text, such as {choose}('inc_')")
-    if not found:
+            raise FormulaError(f"{call_text!r}: expected a text, such as {choose}('inc_')")
+    if not matches:
         raise FormulaError(
-            f"{written!r} stands for no variable of the codebook that is left; its names are "
+            f"{call_text!r} stands for no variable of the codebook that is left; its names are "
             "compared letter by letter"
         )
-    return found
+    return matches

@@ -53,30 +53,34 @@ class Periods:
             return self.ends[:-1].astype(np.int64)
         return np.array(self.factor.levels, dtype=object)
 
-    def start(self, given: object) -> int:
+    def start(self, value: object) -> int:
         """Return the period that begins with a value; ArgumentError where none does."""
-        return self._place("start", given, self.ends[:-1])
+        return self._place("start", value, self.ends[:-1])
 
-    def stop(self, given: object) -> int:
+    def stop(self, value: object) -> int:
         """Return one more than the period that ends with a value, itself in it."""
-        return 1 + self._place("end", given, self.ends[1:] - 1)
+        return 1 + self._place("end", value, self.ends[1:] - 1)
 
-    def _place(self, word: str, given: object, values: Floats) -> int:
-        known: list[Any] = values.tolist()
+    def _place(self, argument: str, value: object, candidates: Floats) -> int:
+        boundaries: list[Any] = candidates.tolist()
         if self.of == "levels":
-            known = list(self.factor.levels)
-        plain = given.item() if isinstance(given, np.number) else given
-        own = day_of(given) if self.of == "days" else plain
-        if not isinstance(own, Level) or isinstance(own, bool) or own not in known:
+            boundaries = list(self.factor.levels)
+        plain = value.item() if isinstance(value, np.number) else value
+        boundary = day_of(value) if self.of == "days" else plain
+        if (
+            not isinstance(boundary, Level)
+            or isinstance(boundary, bool)
+            or boundary not in boundaries
+        ):
             text = text_of_day if self.of == "days" else "{:.0f}".format
-            some = [own if self.of == "levels" else text(own) for own in known]
-            listed = some if len(some) <= _LISTED else [*some[:2], "...", some[-1]]
-            ends = "begins" if word == "start" else "ends"
+            texts = [entry if self.of == "levels" else text(entry) for entry in boundaries]
+            listed = texts if len(texts) <= _LISTED else [*texts[:2], "...", texts[-1]]
+            verb = "begins" if argument == "start" else "ends"
             raise ArgumentError(
-                f"{word}={said(given)}: no period {ends} there; expected one of "
+                f"{argument}={said(value)}: no period {verb} there; expected one of "
                 f"{', '.join(map(str, listed))}"
             )
-        return known.index(own)
+        return boundaries.index(boundary)
 
 
 def periods(time: object, by: object, book: Mapping[str, Variable]) -> Periods:
@@ -123,9 +127,9 @@ def _ends(value: Real, by: object) -> Floats:
         return _calendar(value, by)
     if isinstance(by, int | np.integer) and not isinstance(by, bool) and by >= 1:
         return _stepped(value, value.lower, int(by))
-    words = ", ".join(map(repr, CALENDAR)) + ", or " if value.date else ""
+    units = ", ".join(map(repr, CALENDAR)) + ", or " if value.date else ""
     kind = "days" if value.date else "values"
-    raise ArgumentError(f"by={said(by)}: expected {words}a whole number of {kind} from 1 up")
+    raise ArgumentError(f"by={said(by)}: expected {units}a whole number of {kind} from 1 up")
 
 
 def _calendar(value: Real, by: str) -> Floats:
@@ -146,13 +150,13 @@ def _calendar(value: Real, by: str) -> Floats:
 
 
 def _stepped(value: Real, first: float, width: int) -> Floats:
-    many = (value.upper - first) // width + 1
-    if many > MAX_CELLS:
+    n_periods = (value.upper - first) // width + 1
+    if n_periods > MAX_CELLS:
         raise ArgumentError(
-            f"{shorten(value.code)!r} has {many:,.0f} periods; at most {MAX_CELLS:,} are counted: "
-            "declare narrower bounds, or take longer periods by="
+            f"{shorten(value.code)!r} has {n_periods:,.0f} periods; at most {MAX_CELLS:,} are "
+            "counted: declare narrower bounds, or take longer periods by="
         )
-    starts = np.arange(many) * width + first
+    starts = np.arange(n_periods) * width + first
     return np.append(np.maximum(starts, value.lower), value.upper + 1)
 
 

@@ -101,15 +101,15 @@ def survival(formula: str, codebook: Codebook | None) -> Survival:
     how = _ending(event, book, when)
     groups = tuple(grouping(compile_factor(code, book)) for code in codes)
     used = {name for code in (time, event, *codes) for name in variables_in(code)}
-    twice = {when.code, how.code} & {one.code for one in groups}
-    if twice or when.code == how.code:
-        named = min(twice) if twice else when.code
+    overlap = {when.code, how.code} & {group.code for group in groups}
+    if overlap or when.code == how.code:
+        repeated = min(overlap) if overlap else when.code
         raise FormulaError(
-            f"formula {shorten(parsed.text)!r} names {named!r} twice: the time, the event and the "
-            "groups are different variables; write each once"
+            f"formula {shorten(parsed.text)!r} names {repeated!r} twice: the time, the event and "
+            "the groups are different variables; write each once"
         )
-    own = book.select(name for name in book if name in used)
-    return Survival(" ".join(formula.split()), own, when, how, groups)
+    variables = book.select(name for name in book if name in used)
+    return Survival(" ".join(formula.split()), variables, when, how, groups)
 
 
 def _left(parsed: ParsedFormula) -> tuple[str, str]:
@@ -153,18 +153,18 @@ def _time(code: str, book: Codebook) -> Real:
 
 def _ending(code: str, book: Codebook, time: Real) -> Category:
     """Return whether a row's time ended by the event, within the declared range."""
-    happened, name = _happened(code, book), time.variable
+    happened, name = _event_indicator(code, book), time.variable
 
     above = np.greater_equal if time.step else np.greater
 
     def ending(columns: Columns) -> Floats:
-        known = happened(columns)
-        return np.where(above(columns[str(name)], time.upper) & (known == 1), 0.0, known)
+        outcome = happened(columns)
+        return np.where(above(columns[str(name)], time.upper) & (outcome == 1), 0.0, outcome)
 
     return Category(code, ENDINGS, ending)
 
 
-def _happened(code: str, book: Codebook) -> Evaluate:
+def _event_indicator(code: str, book: Codebook) -> Evaluate:
     """Return what evaluates to 1 where the event came, to 0 where not."""
     match compile_factor(code, book):
         case Truth(evaluate=evaluate):
@@ -192,16 +192,16 @@ def _covering(time: Real, grid: Real, breaks: object) -> object:
     """Add the ends of the grid to those that are written, where these do not reach them."""
     if not several(breaks):
         return breaks
-    ends = [finite("breaks", one) for one in breaks]
-    if ends and not time.lower <= min(ends) <= max(ends) <= time.upper:
+    edges = [finite("breaks", edge) for edge in breaks]
+    if edges and not time.lower <= min(edges) <= max(edges) <= time.upper:
         raise ArgumentError(
-            f"breaks={shorten(repr(ends))}: {time.code!r} is declared from {time.lower:g} to "
+            f"breaks={shorten(repr(edges))}: {time.code!r} is declared from {time.lower:g} to "
             f"{time.upper:g}; write ends within that"
         )
-    first = [time.lower] if ends and ends[0] > time.lower else []
-    held = list(dict.fromkeys(min(end, grid.upper) for end in ends))
-    last = [grid.upper] if held and held[-1] < grid.upper else []
-    return [*first, *held, *last]
+    first = [time.lower] if edges and edges[0] > time.lower else []
+    clipped = list(dict.fromkeys(min(edge, grid.upper) for edge in edges))
+    last = [grid.upper] if clipped and clipped[-1] < grid.upper else []
+    return [*first, *clipped, *last]
 
 
 def one_value(time: Real, breaks: Floats) -> Floats:

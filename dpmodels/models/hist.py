@@ -148,7 +148,7 @@ def plane_bins(both: Sides, breaks: object) -> tuple[Tally, tuple[Ends, Ends], t
     pair = _pair(breaks)
     _require_room(pair, math.prod(len(own.levels) for own in both.groups))
     (first, along), (second, across) = (binned(*own) for own in zip(numbers, pair, strict=True))
-    tally = Tally((*both.groups, first, second), most=MOST_CELLS)
+    tally = Tally((*both.groups, first, second), max_cells=MOST_CELLS)
     return tally, (along, across), (numbers[0].code, numbers[1].code)
 
 

@@ -242,7 +242,7 @@ def states_way(question: Question) -> Way[StatesResult]:
             raise FrameError("release.quilt: not that of the guarantee and so many times")
 
     book = both.codebook | {time: _wider(both.codebook, time)}
-    placed = Tally((over.factor, state), most=_MOST_CELLS)
+    placed = Tally((over.factor, state), max_cells=_MOST_CELLS)
     return Way(
         question,
         described_call(both, (tally,)),
@@ -274,7 +274,7 @@ def states_of(both: Sides) -> Tally:
             f"formula {shorten(both.text)!r}: a Pufferfish guarantee is of one variable, whose "
             "levels are the states of the chain; write '~ activity'"
         )
-    return Tally((grouping(both.described[0]),), most=MAX_CELLS)
+    return Tally((grouping(both.described[0]),), max_cells=MAX_CELLS)
 
 
 def _only(facts: SeriesFacts) -> tuple[str, str]:
