@@ -103,8 +103,10 @@ def seal(letter: Letter) -> Sealed:
     plain = asdict(letter)
     plain["values"] = base64.b64encode(letter.values).decode()
     plain["codebook_sha256"] = digest(letter.terms["codebook"])
-    own = digest({"format": FORMAT, **plain})
-    return Sealed(json.dumps({"format": FORMAT, **plain, "sha256": own}, indent=1).encode(), own)
+    sha256 = digest({"format": FORMAT, **plain})
+    return Sealed(
+        json.dumps({"format": FORMAT, **plain, "sha256": sha256}, indent=1).encode(), sha256
+    )
 
 
 def read_letter(path: str | PathLike[str]) -> Letter:
@@ -120,8 +122,8 @@ def read_letter(path: str | PathLike[str]) -> Letter:
             "was not written by dp.site_release"
         ) from None
     if plain["format"] != FORMAT:
-        found = shorten(ascii(plain["format"]))
-        raise FrameError(f"{name} has the format {found}; expected {FORMAT!r}")
+        found_format = shorten(ascii(plain["format"]))
+        raise FrameError(f"{name} has the format {found_format}; expected {FORMAT!r}")
     if plain.pop("sha256") != digest(plain):
         raise FrameError(f"{name} was changed after it was written: its digest does not fit")
     try:
@@ -131,39 +133,39 @@ def read_letter(path: str | PathLike[str]) -> Letter:
 
 
 def _letter(plain: dict[str, Any]) -> Letter:
-    own = conform(_SHAPE, plain, "")
+    fields = conform(_SHAPE, plain, "")
     terms = plain["terms"]
-    if own.pop("codebook_sha256") != digest(terms["codebook"]):
+    if fields.pop("codebook_sha256") != digest(terms["codebook"]):
         raise FrameError("codebook_sha256: not the digest of the codebook")
     public = adjacency(terms["adjacency"]).n_public
-    if (own["rows"] is not None) != public or not 0 <= (own["rows"] or 0) <= 2**53:
+    if (fields["rows"] is not None) != public or not 0 <= (fields["rows"] or 0) <= 2**53:
         raise FrameError(f"rows: not a number of rows as under {terms['adjacency']!r}")
     try:
-        values = base64.b64decode(own["values"], validate=True)
+        values = base64.b64decode(fields["values"], validate=True)
     except ValueError:
         raise FrameError("values: expected base64") from None
-    del own["format"]
-    return Letter(**{**own, "terms": terms, "values": values})
+    del fields["format"]
+    return Letter(**{**fields, "terms": terms, "values": values})
 
 
 def require_same_terms(letters: Sequence[Letter], names: Sequence[str]) -> None:
     """Refuse files that are not of one release, and a site that comes twice."""
-    first, seen = letters[0], {letters[0].site: names[0]}
+    first, files = letters[0], {letters[0].site: names[0]}
     for letter, name in zip(letters[1:], names[1:], strict=True):
-        found = difference(first.terms, letter.terms)
-        if found:
+        reason = difference(first.terms, letter.terms)
+        if reason:
             raise FrameError(
-                f"{name!r} is not of the release that {names[0]!r} is of: {found}; all sites write "
+                f"{name!r} is not of the release that {names[0]!r} is of: {reason}; all sites write "
                 "the same formula, codebook, words and session"
             )
         if letter.simulated != first.simulated:
             raise FrameError(f"one of {name!r} and {names[0]!r} is of a simulation")
-        if letter.site in seen:
+        if letter.site in files:
             raise FrameError(
-                f"{name!r} and {seen[letter.site]!r} are both of site {letter.site!r}: a site is "
+                f"{name!r} and {files[letter.site]!r} are both of site {letter.site!r}: a site is "
                 "counted once; leave one out"
             )
-        seen[letter.site] = name
+        files[letter.site] = name
 
 
 def write_part(
@@ -202,14 +204,14 @@ def join_parts(
     basis: str,
 ) -> object:
     """Make the release of the letters of all sites, at no further cost."""
-    if any(own.terms["basis"] != basis for own in letters):
+    if any(letter.terms["basis"] != basis for letter in letters):
         raise FrameError(
             "the sites wrote integers on another lattice than these terms give: they used "
             "another version of dpmodels"
         )
-    names = tuple(own.site for own in letters)
-    rows = [0 if own.rows is None else own.rows for own in letters]
-    parts = [_values(own, *protocol.shape(plan)) for own in letters]
+    names = tuple(letter.site for letter in letters)
+    rows = [0 if letter.rows is None else letter.rows for letter in letters]
+    parts = [_values(letter, *protocol.shape(plan)) for letter in letters]
     release: Any = protocol.whole(strategy, parts, names, rows, plan)
     shared = replace(release.shared, size=len(letters[0].values))
     return replace(release, simulated=letters[0].simulated, shared=shared)
@@ -300,12 +302,16 @@ def finish(
     sealed = seal(letter)
     if sealed.sha256 != used.sha256:
         return False
-    own = {name: value for name, value in letter.terms.items() if name not in ("keys", "basis")}
-    found = difference(own, {name: value for name, value in terms.items() if name != "keys"})
-    if found:
+    used_terms = {
+        name: value for name, value in letter.terms.items() if name not in ("keys", "basis")
+    }
+    reason = difference(
+        used_terms, {name: value for name, value in terms.items() if name != "keys"}
+    )
+    if reason:
         raise FrameError(
             f"the key {str(key)!r} was used for a letter that waits to be made visible, with "
-            f"other terms: {found}; write the same, or make a new key with dp.site_key"
+            f"other terms: {reason}; write the same, or make a new key with dp.site_key"
         )
     wipe(key, site)
     if ledger is not None:

@@ -208,10 +208,10 @@ class SecureSum(MaskedSum):
         if public_bytes(private) != public[place]:
             raise FrameError("the shares do not give the key of the site that did not answer")
         # The pairs of two absent sites are in no vector that was sent.
-        found = np.zeros(shape, dtype=np.uint64)
+        mask_sum = np.zeros(shape, dtype=np.uint64)
         for mask in self._masks(place, private, public, session, shape, without=absent):
-            add(found, mask)
-        return found
+            add(mask_sum, mask)
+        return mask_sum
 
     def _masks(
         self,
@@ -222,9 +222,9 @@ class SecureSum(MaskedSum):
         shape: tuple[int, int],
         without: Sequence[int] = (),
     ) -> list[Words]:
-        def mask(other: int) -> Words:
-            stream = PairStream(pair_key(private, public[other], session))
+        def mask(partner: int) -> Words:
+            stream = PairStream(pair_key(private, public[partner], session))
             return stream.words(shape[0] * shape[1]).reshape(shape)
 
-        others = [one for one in range(len(public)) if one != place and one not in without]
-        return pair_masks(place, others, mask)
+        partners = [site for site in range(len(public)) if site != place and site not in without]
+        return pair_masks(place, partners, mask)
