@@ -27,9 +27,9 @@ def attached(declared: Mapping[str, object], data: Any) -> Any:
 
     text = json.dumps(declared)
     if nw.dependencies.is_pandas_dataframe(data):
-        own = data.copy(deep=False)
-        own.attrs = {**data.attrs, KEY: text}
-        return own
+        frame = data.copy(deep=False)
+        frame.attrs = {**data.attrs, KEY: text}
+        return frame
     pyarrow = nw.dependencies.get_pyarrow()
     if pyarrow is not None and isinstance(data, pyarrow.Table | pyarrow.RecordBatch):
         return data.replace_schema_metadata({**(data.schema.metadata or {}), KEY: text})
@@ -46,7 +46,7 @@ def write_parquet(
     """Write a table in memory as a Parquet file with a codebook's plain values in its footer."""
     import narwhals.stable.v2 as nw
 
-    place = require_target(path, overwrite=overwrite)
+    target = require_target(path, overwrite=overwrite)
     try:
         from pyarrow import parquet
     except ImportError:
@@ -60,14 +60,17 @@ def write_parquet(
             f"rows of type {type(data).__name__} cannot be written: give a DataFrame of pandas, "
             "polars or pyarrow"
         ) from None
-    own = attached(declared, table)
+    with_codebook = attached(declared, table)
     # pandas gives what stands here back as what its frame carries.
-    beside = json.dumps({KEY: own.schema.metadata[KEY.encode()].decode()})
-    whole = BytesIO()
+    pandas_attrs = json.dumps({KEY: with_codebook.schema.metadata[KEY.encode()].decode()})
+    buffer = BytesIO()
     parquet.write_table(
-        own.replace_schema_metadata({**own.schema.metadata, _OF_PANDAS: beside}), whole
+        with_codebook.replace_schema_metadata(
+            {**with_codebook.schema.metadata, _OF_PANDAS: pandas_attrs}
+        ),
+        buffer,
     )
-    write_whole(place, whole.getvalue(), overwrite=overwrite)
+    write_whole(target, buffer.getvalue(), overwrite=overwrite)
 
 
 def carried(data: object) -> object:
@@ -79,7 +82,7 @@ def carried(data: object) -> object:
 
     data = nw.to_native(data, pass_through=True)
     if nw.dependencies.is_pandas_dataframe(data):
-        return _found(data.attrs)
+        return _codebook_entry(data.attrs)
     pyarrow = nw.dependencies.get_pyarrow()
     if pyarrow is not None and isinstance(data, pyarrow.Table | pyarrow.RecordBatch):
         return _of_schema(data.schema)
@@ -102,18 +105,18 @@ def carried_by_file(path: Path) -> object:
 
 def _of_schema(schema: Any) -> object:
     metadata = dict(schema.metadata or {})
-    beside = metadata.pop(_OF_PANDAS, b"{}")
-    own = {name.decode(errors="replace"): text for name, text in metadata.items()}
-    found = _found(own)
-    if found is not None or _ANY_VERSION.encode() not in beside:
-        return found
-    return _found(_parsed(beside))
+    pandas_attrs = metadata.pop(_OF_PANDAS, b"{}")
+    fields = {name.decode(errors="replace"): text for name, text in metadata.items()}
+    plain = _codebook_entry(fields)
+    if plain is not None or _ANY_VERSION.encode() not in pandas_attrs:
+        return plain
+    return _codebook_entry(_parsed(pandas_attrs))
 
 
-def _found(beside: Any) -> object:
-    names = [name for name in beside if isinstance(name, str) and name.startswith(_ANY_VERSION)]
+def _codebook_entry(fields: Any) -> object:
+    names = [name for name in fields if isinstance(name, str) and name.startswith(_ANY_VERSION)]
     if KEY in names:
-        return _parsed(beside[KEY])
+        return _parsed(fields[KEY])
     if names:
         raise CodebookError(
             f"the table carries a codebook of another version, {names[0]!r}, and {KEY!r} is read: "

@@ -110,17 +110,21 @@ class Codebook(Mapping[str, Variable]):
         /,
         *,
         person: str | None = None,
-        **named: object,
+        **declarations: object,
     ) -> None:
-        declared = {**(variables or {}), **named}
+        declared = {**(variables or {}), **declarations}
         for name in declared:
             check_name(name)
-        known, self._identifiers = without_identifiers(declared)
-        self._variables = {name: as_variable(name, value) for name, value in known.items()}
+        variable_entries, self._identifiers = without_identifiers(declared)
+        self._variables = {
+            name: as_variable(name, value) for name, value in variable_entries.items()
+        }
         base = variables if isinstance(variables, Codebook) else None
         if base is not None:
-            kept = base.identifiers.items()
-            self._identifiers = {k: v for k, v in kept if k not in known} | self._identifiers
+            base_identifiers = base.identifiers.items()
+            self._identifiers = {
+                k: v for k, v in base_identifiers if k not in variable_entries
+            } | self._identifiers
         self._person = checked_person(
             base.person if base is not None and person is None else person
         )
@@ -188,8 +192,10 @@ class Codebook(Mapping[str, Variable]):
         person = joined_person(self.person, getattr(other, "person", None))
         identifiers = {**self.identifiers, **getattr(other, "identifiers", {})}
         declared = {**self, **other}
-        apart = {name: own for name, own in identifiers.items() if name not in declared}
-        return Codebook({**declared, **apart}, person=person)
+        ids_alone = {
+            name: identifier for name, identifier in identifiers.items() if name not in declared
+        }
+        return Codebook({**declared, **ids_alone}, person=person)
 
     def select(self, names: Iterable[str]) -> Codebook:
         """Return the codebook of some of the variables.
@@ -199,17 +205,17 @@ class Codebook(Mapping[str, Variable]):
         CodebookError
             If a name is not in the codebook.
         """
-        wanted = _names(names)
-        for name in wanted:
+        selected = _names(names)
+        for name in selected:
             if name not in self:
                 raise CodebookError(f"variable {name!r} is not in the codebook; declare it first")
-        chosen = {name: self[name] for name in wanted}
+        chosen = {name: self[name] for name in selected}
         return Codebook({**chosen, **self.identifiers}, person=self.person)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return plain values, as written to JSON."""
         variables = {name: to_plain(variable) for name, variable in self.items()}
-        identifiers = {name: own.to_plain() for name, own in self.identifiers.items()}
+        identifiers = {name: identifier.to_plain() for name, identifier in self.identifiers.items()}
         return with_person({**variables, **identifiers}, self.person)
 
     @classmethod
@@ -218,8 +224,8 @@ class Codebook(Mapping[str, Variable]):
         if not isinstance(declared, Mapping):
             raise CodebookError(f"a codebook of type {type(declared).__name__}; {FORM}")
         entries, person = without_person(declared)
-        known, identifiers = without_identifiers(entries)
-        variables = {name: from_plain(name, entry) for name, entry in known.items()}
+        variable_entries, identifiers = without_identifiers(entries)
+        variables = {name: from_plain(name, entry) for name, entry in variable_entries.items()}
         return cls({**variables, **identifiers}, person=person)
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:

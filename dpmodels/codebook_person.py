@@ -107,8 +107,8 @@ def without_identifiers(
         if isinstance(entry, Identifier)
         or (isinstance(entry, Mapping) and entry.get("type") == _TYPE)
     }
-    others = {name: entry for name, entry in declared.items() if name not in identifiers}
-    return others, identifiers
+    variables = {name: entry for name, entry in declared.items() if name not in identifiers}
+    return variables, identifiers
 
 
 def checked_person(person: object) -> str | None:
@@ -135,7 +135,7 @@ def without_person(declared: Mapping[str, object]) -> tuple[dict[str, object], s
                     f'{name!r}: "person" is true at one column, the one that says whose a row is'
                 )
             persons.append(name)
-            entries[name] = {word: own for word, own in entry.items() if word != "person"}
+            entries[name] = {word: value for word, value in entry.items() if word != "person"}
             if not entries[name]:
                 del entries[name]
     return entries, next(iter(persons), None)
@@ -148,14 +148,14 @@ def with_person(declared: dict[str, Any], person: str | None) -> dict[str, Any]:
     return {**declared, person: {**declared.get(person, {}), "person": True}}
 
 
-def joined_person(one: str | None, other: str | None) -> str | None:
+def joined_person(left: str | None, right: str | None) -> str | None:
     """Return the column of persons of two codebooks, of which one may name none."""
-    if one is not None and other is not None and one != other:
+    if left is not None and right is not None and left != right:
         raise CodebookError(
-            f"codebooks with person={one!r} and person={other!r} do not go together: one column "
+            f"codebooks with person={left!r} and person={right!r} do not go together: one column "
             "says whose a row is"
         )
-    return other if one is None else one
+    return right if left is None else left
 
 
 def of_person(person: str | None, identifiers: Mapping[str, Identifier]) -> list[tuple[str, ...]]:

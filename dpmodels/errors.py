@@ -12,14 +12,14 @@ from typing import Final
 LARGEST: Final = 2**200
 
 
-def said(given: object) -> str:
+def said(value: object) -> str:
     """Quote a word or a number; of anything else, which might hold rows, name the type.
 
     Of a whole number of very many digits the size is named.
     """
-    if isinstance(given, int) and abs(given) >= LARGEST:
-        return f"{'-' * (given < 0)}2**{given.bit_length() - 1} or beyond"
-    return repr(given) if isinstance(given, str | Real | None) else type(given).__name__
+    if isinstance(value, int) and abs(value) >= LARGEST:
+        return f"{'-' * (value < 0)}2**{value.bit_length() - 1} or beyond"
+    return repr(value) if isinstance(value, str | Real | None) else type(value).__name__
 
 
 def shorten(text: str, width: int = 60) -> str:

@@ -45,7 +45,7 @@ def with_labels(values: Any, name: str, **labels: Sequence[str]) -> xr.DataArray
     """Label an array, whose dimensions are named in order; the array is copied."""
     import xarray as xr
 
-    coords = _coordinates(tuple((dim, tuple(own)) for dim, own in labels.items()))
+    coords = _coordinates(tuple((dim, tuple(names)) for dim, names in labels.items()))
     return xr.DataArray(values.copy(), coords, tuple(labels), name)
 
 
@@ -54,4 +54,4 @@ def _coordinates(labels: tuple[tuple[str, tuple[str, ...]], ...]) -> xr.Coordina
     """Index labels once: of a small array that takes longer than all else."""
     import xarray as xr
 
-    return xr.Coordinates({dim: list(own) for dim, own in labels})
+    return xr.Coordinates({dim: list(names) for dim, names in labels})

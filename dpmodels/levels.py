@@ -34,12 +34,12 @@ def require_distinct(levels: tuple[Level, ...], listed: str) -> None:
     first: dict[float, Level] = {}
     for level in levels:
         value = as_number(level)
-        other = first.setdefault(value, level) if value == value else level
-        both_text = isinstance(level, str) and isinstance(other, str)
-        if other is not level and not (both_text and abs(value) < _EXACT):
+        previous = first.setdefault(value, level) if value == value else level
+        both_text = isinstance(level, str) and isinstance(previous, str)
+        if previous is not level and not (both_text and abs(value) < _EXACT):
             raise CodebookError(
-                f"levels {listed}: {other!r} and {level!r} are one number in double precision, in "
-                'which numbers are compared: tell them apart by a letter, for example "id 1"'
+                f"levels {listed}: {previous!r} and {level!r} are one number in double precision, "
+                'in which numbers are compared: tell them apart by a letter, for example "id 1"'
             )
 
 
@@ -76,9 +76,10 @@ def missing_codes(declared: object) -> tuple[Level, ...]:
 
 def said_missing(missing: tuple[Level, ...], within: Sequence[bool] = ()) -> str:
     """Print missing codes, and which of them lie within the declared range."""
-    held = within or [False] * len(missing)
+    in_range = within or [False] * len(missing)
     texts = (
-        f"{code} (in range)" if own else str(code) for code, own in zip(missing, held, strict=True)
+        f"{code} (in range)" if is_in_range else str(code)
+        for code, is_in_range in zip(missing, in_range, strict=True)
     )
     return f"; missing: {', '.join(texts)}" if missing else ""
 
@@ -112,14 +113,14 @@ def level_labels(levels: tuple[Level, ...], declared: Any) -> tuple[str, ...]:
     """Read what is printed for each level; empty where it is the levels themselves."""
     texts = [str(level) for level in levels]
     if isinstance(declared, Mapping):
-        given = {str(as_level(level)): label for level, label in declared.items()}
-        unknown = next((text for text in given if text not in texts), None)
+        labels_by_level = {str(as_level(level)): label for level, label in declared.items()}
+        unknown = next((text for text in labels_by_level if text not in texts), None)
         if unknown is not None:
             raise CodebookError(
                 f"labels= names {shorten(repr(unknown))}, which is not among the levels; list it "
                 "there too"
             )
-        declared = [given.get(text, text) for text in texts]
+        declared = [labels_by_level.get(text, text) for text in texts]
     labels = sequence("labels", declared)
     if labels and len(labels) != len(levels):
         raise CodebookError(

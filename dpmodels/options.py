@@ -88,10 +88,10 @@ def _blocks() -> tuple[_Layer, ...]:
     return longest
 
 
-def ledger_of(given: Ledger | None) -> Ledger | None:
+def ledger_of(ledger: Ledger | None) -> Ledger | None:
     """Return the ledger that a call charges: the one it names, else the chosen one."""
-    check_ledger(given)
-    return chosen().ledger if given is None else given
+    check_ledger(ledger)
+    return chosen().ledger if ledger is None else ledger
 
 
 class options:  # noqa: N801
@@ -149,9 +149,9 @@ class options:  # noqa: N801
         ledger: Ledger | None = _UNSET,
         csv: Literal["records", "lines"] | None = _UNSET,
     ) -> None:
-        given = {"codebook": codebook, "adjacency": adjacency, "person": person}
-        given |= {"rows": rows, "ledger": ledger, "csv": csv}
-        self._values = _checked({name: v for name, v in given.items() if v is not _UNSET})
+        settings = {"codebook": codebook, "adjacency": adjacency, "person": person}
+        settings |= {"rows": rows, "ledger": ledger, "csv": csv}
+        self._values = _checked({name: v for name, v in settings.items() if v is not _UNSET})
         with _lock:
             self._layer = (_process, *_entered.get())[-1]
             self._before = dict(self._layer.values)
@@ -189,16 +189,16 @@ class options:  # noqa: N801
 
     def __repr__(self) -> str:
         now = chosen()
-        shown = {
-            "codebook": _shown(now.codebook),
+        texts = {
+            "codebook": _codebook_text(now.codebook),
             "adjacency": now.adjacency.describe() if now.adjacency else "none",
             "person": now.person,
             "rows": now.rows,
             "ledger": "none" if now.ledger is None else repr(now.ledger).splitlines()[0],
             "csv": now.csv,
         }
-        names = [field.name for field in fields(Chosen) if shown[field.name] is not None]
-        return "\n".join(f"{name:<11}{shown[name]}" for name in names)
+        names = [field.name for field in fields(Chosen) if texts[field.name] is not None]
+        return "\n".join(f"{name:<11}{texts[name]}" for name in names)
 
 
 def _checked(values: dict[str, Any]) -> dict[str, object]:
@@ -219,7 +219,7 @@ def _checked(values: dict[str, Any]) -> dict[str, object]:
     return values
 
 
-def _shown(book: object) -> str:
+def _codebook_text(book: object) -> str:
     if isinstance(book, Mapping):
         return f"{len(book):,} variable{'s' * (len(book) != 1)}"
     return "none" if book is None else str(book)

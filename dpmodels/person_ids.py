@@ -76,8 +76,8 @@ def _of_bytes(cell: bytes) -> str:
 
 
 def _of_integer(cell: Any) -> str:
-    whole = int(cell)
-    return str(whole) if whole.bit_length() < _PRINTED_BITS else str(Decimal(whole))
+    number = int(cell)
+    return str(number) if number.bit_length() < _PRINTED_BITS else str(Decimal(number))
 
 
 def _of_float(cell: Any) -> str:
@@ -99,8 +99,8 @@ def _of_decimal(cell: Decimal) -> str:
 
 
 def _of_fraction(cell: Fraction) -> str:
-    whole = _of_integer(cell.numerator)
-    return whole if cell.denominator == 1 else f"{whole}/{_of_integer(cell.denominator)}"
+    numerator = _of_integer(cell.numerator)
+    return numerator if cell.denominator == 1 else f"{numerator}/{_of_integer(cell.denominator)}"
 
 
 def _of_time(cell: Any) -> str:

@@ -101,9 +101,9 @@ class Question:
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Question:
         """Read plain values back; FrameError if they are of another shape."""
-        own = conform(STATED, {word: plain[word] for word in STATED}, "terms")
+        fields = conform(STATED, {word: plain[word] for word in STATED}, "terms")
         guarantee = conform(ApproxDP | ZCDP | PureDP, plain["guarantee"], "terms.guarantee")
-        return cls(**{**own, "words": plain["words"], "guarantee": guarantee})
+        return cls(**{**fields, "words": plain["words"], "guarantee": guarantee})
 
     def to_saved(self) -> dict[str, object]:
         """Return plain values, as the file of a result holds them."""
@@ -124,9 +124,9 @@ class Question:
 
     def about(self, mechanism: str, codebook: Mapping[str, object] | None = None) -> About:
         """Return what a ledger keeps: a digest stands for the declarations, those used if given."""
-        own = fingerprint(self.codebook if codebook is None else codebook)
+        sha256 = fingerprint(self.codebook if codebook is None else codebook)
         unit = getattr(self.guarantee, "hidden", self.adjacency.unit.removeprefix("one "))
-        return About(f"dp_{self.verb}", self.formula, mechanism, own, unit)
+        return About(f"dp_{self.verb}", self.formula, mechanism, sha256, unit)
 
 
 def asked(
@@ -145,9 +145,9 @@ def asked(
 ) -> Question:
     """Return the question of a verb; ArgumentError, BudgetError of guarantee or neighbours."""
     guarantee = resolve_budget(eps, delta, budget)
-    usual = chosen().adjacency
-    if neighbours is None and usual is not None:
-        neighbours = cast("AdjacencyName", usual.text)
+    default = chosen().adjacency
+    if neighbours is None and default is not None:
+        neighbours = cast("AdjacencyName", default.text)
     relation = related(codebook, neighbours, person, rows)
     attached = codebook.attached
     return Question(verb, formula, codebook, guarantee, relation, words, subset, attached)
@@ -186,12 +186,12 @@ def related(
     >>> related(book, "add-remove", None, 4).unit, related(book, None, False, None).unit
     ('one person (at most 4 rows)', 'one row')
     """
-    own = adjacency("replace" if neighbours is None else neighbours)
+    relation = adjacency("replace" if neighbours is None else neighbours)
     if person is None and rows is None and not isinstance(neighbours, Adjacency):
         person, rows = chosen().person, chosen().rows
-    if person is None and own.rows is None and not isinstance(neighbours, Adjacency):
+    if person is None and relation.rows is None and not isinstance(neighbours, Adjacency):
         person = codebook.person
-    return protecting(own, rows, None if person is False else person)
+    return protecting(relation, rows, None if person is False else person)
 
 
 def canonical(plain: object) -> bytes:
@@ -199,19 +199,19 @@ def canonical(plain: object) -> bytes:
     return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
 
-def difference(one: object, other: object, where: str = "") -> str:
+def difference(left: object, right: object, where: str = "") -> str:
     """Say at which word two plain values first differ; nothing where they do not."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        for key in [*one, *(key for key in other if key not in one)]:
-            place = f"{where} {shorten(shown(str(key)))}".strip()
-            if key not in one or key not in other:
-                return f"{place} is stated by one of them only"
-            found = difference(one[key], other[key], place)
-            if found:
-                return found
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        for key in [*left, *(key for key in right if key not in left)]:
+            path = f"{where} {shorten(shown(str(key)))}".strip()
+            if key not in left or key not in right:
+                return f"{path} is stated by one of them only"
+            reason = difference(left[key], right[key], path)
+            if reason:
+                return reason
         return ""
     # Holders whose spellings differ, 1 and 1.0, would agree on no secret.
-    if canonical(one) == canonical(other):
+    if canonical(left) == canonical(right):
         return ""
-    said = [shorten(shown(str(own)), 120) for own in (other, one)]
-    return f"{where} is {said[0]} and not {said[1]}"
+    texts = [shorten(shown(str(value)), 120) for value in (right, left)]
+    return f"{where} is {texts[0]} and not {texts[1]}"

@@ -24,8 +24,8 @@ def load_source(name: str, path: str, content: str) -> ModuleType:
         folders = [str(source)] if source.is_dir() else None
         file = source / "__init__.py" if folders else source
         spec = spec_from_file_location(name, file, submodule_search_locations=folders)
-        here = file.is_file() and (ROOT / "setup.cfg").is_file()
-        if not here or spec is None or spec.loader is None:
+        exists = file.is_file() and (ROOT / "setup.cfg").is_file()
+        if not exists or spec is None or spec.loader is None:
             raise NotAvailable(
                 f"{content} are part of the source tree, {path}, and are not installed with the "
                 "package: run this in a copy of the source, with the package installed by "

@@ -182,7 +182,7 @@ class Categorical:
     ordered: bool = False
 
     def __post_init__(self) -> None:
-        labels = _given(self.levels, self.labels)
+        labels = _labels_argument(self.levels, self.labels)
         levels = tuple(as_level(level) for level in sequence("levels", self.levels))
         object.__setattr__(self, "levels", levels)
         check_levels(levels)
@@ -212,7 +212,7 @@ class Categorical:
         return (" < " if self.ordered else " | ").join(texts) + said_missing(self.missing)
 
 
-def _given(levels: object, labels: object) -> object:
+def _labels_argument(levels: object, labels: object) -> object:
     """Return the labels where they are written."""
     if not isinstance(levels, Mapping):
         return labels

@@ -45,7 +45,9 @@ class Verb(NamedTuple):
     def options(self) -> dict[str, Any]:
         """Its own options with their defaults."""
         parameters = signature(unwrap(self.function)).parameters
-        return {name: own.default for name, own in parameters.items() if name not in _COMMON}
+        return {
+            name: parameter.default for name, parameter in parameters.items() if name not in _COMMON
+        }
 
     @property
     def shapes(self) -> dict[str, Shape]:
@@ -62,8 +64,8 @@ class Verb(NamedTuple):
     def sent(self, options: Mapping[str, object]) -> dict[str, object]:
         """Return options with what stands for None where sites send something once."""
         return {
-            name: self.among_sites.get(name) if own is None else own
-            for name, own in options.items()
+            name: self.among_sites.get(name) if value is None else value
+            for name, value in options.items()
         }
 
 
@@ -116,8 +118,8 @@ def spec_of(
 def exported() -> dict[str, str]:
     """Return the files in ``models`` of the verbs of the package's stub, by name."""
     stub = files("dpmodels").joinpath("__init__.pyi").read_text("utf-8")
-    found = re.findall(r"^from \.models\.(\w+) import dp_(\w+) as dp_\2$", stub, re.MULTILINE)
-    return {name: module for module, name in sorted(found, key=lambda line: line[1])}
+    matches = re.findall(r"^from \.models\.(\w+) import dp_(\w+) as dp_\2$", stub, re.MULTILINE)
+    return {name: module for module, name in sorted(matches, key=lambda line: line[1])}
 
 
 def verb_names() -> tuple[str, ...]:

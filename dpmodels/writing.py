@@ -38,15 +38,15 @@ def require_target(
     ...
     dpmodels.errors.FrameError: 'nowhere/fit.nc': its folder does not exist; make it first
     """
-    place = checked_path(path)
-    name = repr(str(place))
-    for other in never:
-        if _same(place, checked_path(other)):
+    target = checked_path(path)
+    name = repr(str(target))
+    for protected in never:
+        if _same_or_inside(target, checked_path(protected)):
             raise ArgumentError(
-                f"{name} is also read or written here as {str(other)!r}; give another path"
+                f"{name} is also read or written here as {str(protected)!r}; give another path"
             )
-    _require_free(place, overwrite)
-    probe = _unused(place)
+    _require_free(target, overwrite)
+    probe = _unused(target)
     try:
         os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         os.unlink(probe)
@@ -54,7 +54,7 @@ def require_target(
         raise FrameError(
             f"{name}: its folder takes no files ({_why(error)}); give a path in another one"
         ) from None
-    return place
+    return target
 
 
 def write_whole(
@@ -114,7 +114,7 @@ def publish(partial: Path, path: AnyPath, *, overwrite: bool = False) -> None:
         else:
             _name_once(partial, place)
     except FileExistsError:
-        raise FrameError(_taken(place)) from None
+        raise FrameError(_already_exists(place)) from None
     except OSError as error:
         raise FrameError(_not_written(place, error)) from None
     discard(partial)
@@ -124,9 +124,9 @@ def publish(partial: Path, path: AnyPath, *, overwrite: bool = False) -> None:
 def discard_partials_of(place: Path) -> None:
     """Remove second names that a process left which was killed while it named a file."""
     for name in os.listdir(place.parent):
-        other = place.with_name(name)
-        if _PARTIAL.fullmatch(name) and _same(other, place):
-            discard(other)
+        sibling = place.with_name(name)
+        if _PARTIAL.fullmatch(name) and _same_or_inside(sibling, place):
+            discard(sibling)
 
 
 def discard(partial: Path) -> None:
@@ -166,29 +166,31 @@ def checked_path(path: object) -> Path:
 def _require_free(place: Path, overwrite: bool) -> None:
     name = repr(str(place))
     try:
-        found = os.lstat(place)
+        status = os.lstat(place)
     except (FileNotFoundError, NotADirectoryError):
         if not place.absolute().parent.is_dir():
             raise FrameError(f"{name}: its folder does not exist; make it first") from None
         return
     except OSError as error:
         raise FrameError(f"{name} cannot be written ({_why(error)}); give another path") from None
-    if not stat.S_ISREG(found.st_mode):
-        what = "a link" if stat.S_ISLNK(found.st_mode) else "no file"
+    if not stat.S_ISREG(status.st_mode):
+        what = "a link" if stat.S_ISLNK(status.st_mode) else "no file"
         raise FrameError(
             f"{name} is there already and is {what}, which is never replaced; give a new name"
         )
     if not overwrite:
-        raise FrameError(_taken(place))
+        raise FrameError(_already_exists(place))
 
 
-def _same(place: Path, other: Path) -> bool:
+def _same_or_inside(place: Path, reference: Path) -> bool:
     """Tell whether two paths are of one file, or one of a file in the other, a folder."""
     with suppress(OSError):
-        if os.path.samefile(place, other):
+        if os.path.samefile(place, reference):
             return True
-    own, known = Path(os.path.realpath(place)), Path(os.path.realpath(other))
-    return own == known or (os.path.exists(own) and known in own.parents)
+    real_place, real_reference = Path(os.path.realpath(place)), Path(os.path.realpath(reference))
+    return real_place == real_reference or (
+        os.path.exists(real_place) and real_reference in real_place.parents
+    )
 
 
 def _unused(place: Path) -> Path:
@@ -219,7 +221,7 @@ def _why(error: OSError) -> str:
     return os.strerror(error.errno) if error.errno else type(error).__name__
 
 
-def _taken(place: Path) -> str:
+def _already_exists(place: Path) -> str:
     return f"{str(place)!r} is there already; give a new name"
 
 

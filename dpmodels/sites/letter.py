@@ -155,8 +155,8 @@ def require_same_terms(letters: Sequence[Letter], names: Sequence[str]) -> None:
         reason = difference(first.terms, letter.terms)
         if reason:
             raise FrameError(
-                f"{name!r} is not of the release that {names[0]!r} is of: {reason}; all sites write "
-                "the same formula, codebook, words and session"
+                f"{name!r} is not of the release that {names[0]!r} is of: {reason}; all sites "
+                "write the same formula, codebook, words and session"
             )
         if letter.simulated != first.simulated:
             raise FrameError(f"one of {name!r} and {names[0]!r} is of a simulation")
