@@ -1,4 +1,4 @@
-"""The command line: a command for every verb, and for what goes with them."""
+"""The command line: a command for every verb, and commands for ledgers, studies and sites."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _run(root: Parser, argv: Sequence[str] | None) -> int:
 
 
 def _warn(message: Warning | str, category: type[Warning], *location: object) -> None:
-    """Say a warning as errors are said, without the line of code that it came from."""
+    """Print a warning like an error, without its line of code."""
     print(f"dpmodels: {category.__name__}: {message}", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""The command of codebooks: draft one, and hold one against a table's names and types."""
+"""The codebook command: draft a codebook, or check it against a table's names and types."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ example:
   dpmodels codebook draft study.sav dictionary.csv -o cb.json
   dpmodels codebook check cb.json people.parquet
 
-A draft is read from what people declared (a dictionary as .csv or .xlsx, DDI as .xml, the labels
-of .sav, .dta and .sas7bdat, a schema as .json, names and types of .parquet), never from rows; what
-is not known is a "?" in the file, to be written over. A check compares names and types, and reads
-no row; its status is 1 where they do not fit.
+A draft is read from declarations (a dictionary as .csv or .xlsx, DDI as .xml, the labels
+of .sav, .dta and .sas7bdat, a schema as .json, names and types of .parquet), never from rows.
+Replace each "?" in the file, an unknown fact. A check compares names and types and reads no row;
+its exit status is 1 if they do not fit.
 """
 
 _HEAD = ("variable", "type", "declared", "column", "fits")
 
 
 def _add(parser: Parser) -> None:
-    """Add the words of both commands."""
+    """Add the options of both commands."""
     parser.epilog = _EXAMPLE
     commands = parser.add_subparsers(dest="step", metavar="draft|check", required=True)
     draft = commands.add_parser("draft", help="from data dictionaries, as JSON")
-    draft.add_argument("files", nargs="+", metavar="FILE", help="that must not disagree")
-    draft.add_argument("-o", "--out", metavar="FILE", help="the codebook to be, as JSON")
-    draft.add_argument("--force", action="store_true", help="write over it, where it is there")
+    draft.add_argument("files", nargs="+", metavar="FILE", help="data dictionaries that agree")
+    draft.add_argument("-o", "--out", metavar="FILE", help="the codebook to write, as JSON")
+    draft.add_argument("--force", action="store_true", help="overwrite an existing file")
     check = commands.add_parser("check", help="names and types of a table against a codebook")
-    check.add_argument("codebook", metavar="FILE", help="of a codebook or a draft, as JSON")
+    check.add_argument("codebook", metavar="FILE", help="a codebook or a draft, as JSON")
     check.add_argument("data", help="path of a .parquet or .csv file; no row is read")
 
 
@@ -97,5 +97,5 @@ def _check_variable(name: str, entry: Entry, source: RowSource) -> tuple[tuple[s
 
 
 CODEBOOK: Final = Command(
-    "Draft a codebook from data dictionaries, or hold one against a table", _add, _run
+    "Draft a codebook from data dictionaries, or check one against a table", _add, _run
 )

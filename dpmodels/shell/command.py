@@ -1,4 +1,4 @@
-"""A command: what it is for, its words, what it does; and a parser that learns them when asked."""
+"""A command with its summary, options and action, and a parser that adds options on demand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpmodels.errors import NotAvailable
 
 
 class Command(NamedTuple):
-    """One word of the command line behind ``dpmodels``."""
+    """One command of ``dpmodels``."""
 
     what: str  # In one line
     add: Callable[[Parser], None]
@@ -20,7 +20,7 @@ class Command(NamedTuple):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that takes no abbreviations, and whose words are added once they are needed."""
+    """A parser without abbreviations, whose options are added when they are needed."""
 
     def __init__(self, *, add: Callable[[Parser], None] | None = None, **kwargs: Any) -> None:
         kind = argparse.RawDescriptionHelpFormatter
@@ -28,14 +28,14 @@ class Parser(argparse.ArgumentParser):
         self._add, self._command = add, add is not None
 
     def populate(self) -> Self:
-        """Return the parser with all of its words."""
+        """Return the parser with all of its options."""
         add, self._add = self._add, None
         if add is not None:
             add(self)
         return self
 
     def parse_known_args(self, *args: Any, **kwargs: Any) -> Any:
-        """Parse with all of the words; of a command, none may be left over."""
+        """Parse with all options; a command refuses unknown ones."""
         parsed, rest = super(Parser, self.populate()).parse_known_args(*args, **kwargs)
         if rest and self._command:
             flags = [flag for action in self._actions for flag in action.option_strings]
@@ -51,7 +51,7 @@ SHELLS: Final = ("bash", "zsh", "tcsh")
 
 
 def completion(parser: Parser, shell: str) -> str:
-    """Return a script to be sourced; of every command the words are made for it."""
+    """Return a completion script; it adds the options of every command."""
     if find_spec("shtab") is None:
         raise NotAvailable("--print-completion needs shtab: pip install dpmodels[shell]")
     import shtab
@@ -65,7 +65,7 @@ def completion(parser: Parser, shell: str) -> str:
 
 
 def _all_of(parser: Parser) -> list[Parser]:
-    """Return a parser and those of its commands, with all of their words."""
+    """Return a parser and those of its commands, with all options."""
     populated = parser.populate()
     subparsers = [
         subparser for action in populated._actions for subparser in _commands(action.choices)

@@ -28,24 +28,24 @@ from dpmodels.writing import require_target
 
 # The command that audits the package, or its exhibits.
 
-WHAT: Final = "Attack every mechanism and every verb, and bound from below the privacy that is lost"
+WHAT: Final = "Attack every mechanism and every verb, and compute lower bounds on the privacy loss"
 
 
 def _audit_add(parser: Parser) -> None:
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument(
-        "--all", action="store_true", help="as many releases as bounds need, minutes; else seconds"
+        "--all", action="store_true", help="as many releases as bounds need: minutes, not seconds"
     )
     mode.add_argument(
         "--exhibits",
         action="store_true",
-        help="recipes with known faults, which have to be flagged, each with its mended twin",
+        help="audit mechanisms with known faults, each with its corrected version",
     )
     add_outputs(parser, "table")
 
 
 def _audit_run(options: argparse.Namespace) -> int:
-    """Audit the package or the exhibits; status 1 if one is not as it should be."""
+    """Audit the package or the exhibits; status 1 if a result is not as expected."""
     from dpmodels.audit.run_all import run_all, run_exhibits
 
     require_outputs(options)
@@ -70,10 +70,12 @@ example:
 
 def _ledger_add(parser: Parser) -> None:
     parser.epilog = _LEDGER_EXAMPLE
-    parser.add_argument("file", metavar="FILE", help="of the ledger; made if it is not there")
-    budget = parser.add_argument_group("what a new one holds; of another one it has to be the same")
+    parser.add_argument("file", metavar="FILE", help="the ledger; created if it does not exist")
+    budget = parser.add_argument_group(
+        "settings of a new ledger; an existing one must have the same"
+    )
     add_privacy(budget, dp.Ledger.open)
-    budget.add_argument("--pure", type=float, help="eps kept for releases without delta")
+    budget.add_argument("--pure", type=float, help="eps reserved for releases without delta")
     budget.add_argument("--rule", help="gaussian or zcdp; by default the first charge decides")
     parser.add_argument("--export", metavar="FILE", help="all lines with their hashes, as JSON")
     add_outputs(parser, "table")
@@ -100,13 +102,13 @@ def _ledger_run(options: argparse.Namespace) -> int:
 
 
 LEDGER: Final = Command(
-    "Open, verify and print the account of what one table's releases have cost",
+    "Open, verify and print the ledger of one table's releases",
     _ledger_add,
     _ledger_run,
 )
 
 
-# The command that says how the package is cited.
+# The command that prints the citation.
 
 
 def _add(parser: Parser) -> None:
@@ -120,7 +122,7 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-CITE: Final = Command("Say how this version is cited", _add, _run)
+CITE: Final = Command("Print how to cite this version", _add, _run)
 
 
 OTHERS: Final[Mapping[str, Command]] = {
@@ -151,8 +153,8 @@ example:
 The codebook is a JSON file of public facts, never taken from the data:
   {"age": {"range": [0, 120]}, "wage": {"range": [0, 250000], "unit": "dollars"},
    "sex": {"levels": ["F", "M"]}}
-What a command takes: dpmodels lm --help. Exit status: 0; 1 where a check, plan or audit
-says no; 2 where something was wrong, which is said on stderr, and nothing was spent unless
+Options of a command: dpmodels lm --help. Exit status: 0; 1 if a check, plan or audit
+fails; 2 after an error, which is printed on stderr: nothing was spent unless
 the message says so.
 """
 
@@ -163,7 +165,7 @@ def commands() -> Mapping[str, Command]:
 
 
 def parser() -> Parser:
-    """Return the parser of the command line; each command adds its words when it is named."""
+    """Return the parser of the command line; each command adds its options when it is used."""
     root = Parser(
         prog="dpmodels",
         usage="dpmodels COMMAND ...",

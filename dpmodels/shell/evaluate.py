@@ -32,7 +32,7 @@ _MOST_BYTES: Final = 2**30
 
 
 def _add(parser: Parser) -> None:
-    """Add the words of the command; those that are not given are left to the verb."""
+    """Add the options of the command; the verb has their defaults."""
     parser.epilog = _EXAMPLE
     unset = argparse.SUPPRESS
     parser.add_argument("page", metavar="FILE", help="the page, as .html")
@@ -43,7 +43,7 @@ def _add(parser: Parser) -> None:
     parser.add_argument(
         "--eps", nargs="+", type=float, default=unset, help="budgets (default: 0.1)"
     )
-    parser.add_argument("--delta", type=float, default=0.0, help="for mechanisms of dp_hist alone")
+    parser.add_argument("--delta", type=float, default=0.0, help="only for mechanisms of dp_hist")
     parser.add_argument("--error", default=unset, help="prefix (default), ranges, random, identity")
     parser.add_argument("--repeats", type=int, default=unset, help="in each cell (default: 20)")
     parser.add_argument("--seed", type=int, default=unset, help="of the simulation (default: 0)")
@@ -70,7 +70,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _recipes(names: list[str] | None, axes: int, delta: float) -> dict[str, object]:
-    """Return algorithms by name: mechanisms of dp_hist and published ones, for so many axes."""
+    """Return mechanisms of dp_hist and published algorithms by name, for a number of axes."""
     from dpmodels.evaluation.histograms import variables
     from dpmodels.mechanisms import COUNTS, ORDERED
     from dpmodels.models.hist import dp_hist
@@ -93,7 +93,7 @@ def _recipes(names: list[str] | None, axes: int, delta: float) -> dict[str, obje
 
 
 def _published(axes: int) -> tuple[dict[str, Any], str]:
-    """Return published algorithms for so many axes, or none and why there are none."""
+    """Return published algorithms for a number of axes, or the reason why there are none."""
     from dpmodels.evaluation.published import published_algorithms
 
     try:
@@ -104,7 +104,7 @@ def _published(axes: int) -> tuple[dict[str, Any], str]:
 
 
 def _takes(recipe: Callable[..., object], axes: int) -> bool:
-    """Tell whether a mechanism of dp_hist takes such tables and budgets, by a table of one row."""
+    """Whether a mechanism of dp_hist accepts such tables and budgets, tried on one row."""
     from dpmodels.codebook import Codebook
     from dpmodels.evaluation.histograms import variables
     from dpmodels.noise import simulation
@@ -130,7 +130,7 @@ def _tables(path: str) -> Mapping[str, Any]:
             return {name: np.asarray(archive[name]) for name in archive.files}
     except (FrameError, OSError, ValueError, AttributeError, TypeError, zipfile.BadZipFile):
         raise FrameError(
-            f"--tables {path!r} is no file of numpy arrays: write public histograms with "
+            f"--tables {path!r} is not a file of numpy arrays: write public histograms with "
             "numpy.savez(path, name=counts)"
         ) from None
 

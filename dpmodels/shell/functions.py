@@ -23,16 +23,16 @@ from dpmodels.shell.words import (
 )
 
 _SAVED: Final = ".nc"
-# A page by itself, and the same as Markdown, which is printed where no file is asked for.
+# A separate page, and the same as Markdown, which is printed if no file is named.
 _PAGES: Final = ("html", "markdown")
 _FILES: Final = "saved results (.nc) or ledgers"
-_COUNTED: Final = "file of a ledger: a note tells what all its charges come to; nothing is charged"
+_COUNTED: Final = "file of a ledger: a note states the total of its charges; nothing is charged"
 
 
 class _Function(NamedTuple):
     what: str
     example: str
-    first: str  # What stands first in the call: a formula, files, or nothing
+    first: str  # The positional argument: a formula, files, or nothing
     formats: tuple[str, ...] = tuple(TABLES)
     printed: str = "table"
 
@@ -51,23 +51,25 @@ _FUNCTIONS: Final[Mapping[str, _Function]] = {
         "report",
     ),
     "power": _Function(
-        "Tell what an analysis will find, before anything is read or spent",
+        "Compute the power of an analysis, before anything is read or spent",
         'dpmodels power "wage ~ age" --codebook cb.json --eps 1 --delta 1e-6 --n 5000 --effect 0.1',
         "formula",
     ),
     "reading": _Function(
-        "Say what a guarantee lets anybody tell", "dpmodels reading --eps 0.1,1,5", ""
+        "Explain what a guarantee lets an observer infer", "dpmodels reading --eps 0.1,1,5", ""
     ),
 }
 
 
 def _add(name: str, parser: Parser) -> None:
-    """Add what stands first, then the function's words as options."""
+    """Add the positional argument, then the function's parameters as options."""
     function, spec = _function(name), _FUNCTIONS[name]
     parameters = signature(function)
     operands = {"files": "FILE ... ", "formula": "FORMULA "}.get(spec.first, "")
     parser.usage = f"{parser.prog} {operands}[options]"
-    parser.epilog = f"example:\n  {spec.example}\nAt length: python -m pydoc dpmodels.{name}"
+    parser.epilog = (
+        f"example:\n  {spec.example}\nFull documentation: python -m pydoc dpmodels.{name}"
+    )
     if spec.first == "files":
         parser.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
         parameters.pop(next(iter(parameters)))

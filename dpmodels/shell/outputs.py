@@ -28,7 +28,9 @@ DATA: Mapping[str, str] = {
     "csv": "the tidy table, as CSV",
     "save": "the result as netCDF, for dp.load",
 }
-FOUND: Mapping[str, str] = {"found": "the codebook with what was found, for --codebook"}
+FOUND: Mapping[str, str] = {
+    "found": "the codebook with the released bounds or levels, for --codebook"
+}
 
 
 def add_outputs(
@@ -40,15 +42,13 @@ def add_outputs(
     for name, how in {**tables, **DATA, **FOUND}.items():
         if name in formats:
             output.add_argument(f"--{name}", metavar="FILE", help=how)
-    output.add_argument(
-        "--force", action="store_true", help="write over these files, where they are there already"
-    )
+    output.add_argument("--force", action="store_true", help="overwrite these files if they exist")
 
 
 def require_outputs(options: argparse.Namespace, *read: str) -> None:
     """Refuse files that cannot be written, before anything is read or charged.
 
-    Nothing is written over what the command reads, paths or patterns, whatever the user wrote.
+    Files that the command reads, by paths or patterns, are never overwritten.
     """
     never = [path for pattern in read for path in (pattern, *glob(pattern, recursive=True))]
     for name, target in _targets(options).items():
@@ -74,7 +74,7 @@ def write_outputs(options: argparse.Namespace, summary: Summary, fit: Any = None
         except DPModelsError as error:
             failed.append(f"--{name} {error}")
     if failed:
-        raise FrameError("; ".join(failed) + ". What was released is printed above")
+        raise FrameError("; ".join(failed) + ". The release is printed above")
 
 
 def content(name: str, summary: Summary, fit: object = None) -> bytes:
@@ -102,7 +102,7 @@ def show(fit: Any, options: argparse.Namespace) -> int:
 
 
 def tell(text: object) -> None:
-    """Print; where that fails, what was paid for can still be written to files."""
+    """Print; if that fails, the release can still be written to files."""
     try:
         print(text, flush=True)
     except OSError as error:
@@ -116,7 +116,7 @@ def _targets(options: argparse.Namespace) -> dict[str, str]:
     return {name: target for name, target in targets.items() if target is not None}
 
 
-# What the command line does without a command: a private analysis of persons, printed.
+# The command line without a command prints a private analysis of persons.
 
 
 def main_job() -> int:

@@ -12,7 +12,7 @@ import pandas as pd
 from dpmodels.digest import digest
 from dpmodels.results.base import guarantee_words
 
-# With these, after white space and in full width too, a spreadsheet takes a cell for a formula.
+# A spreadsheet reads cells that begin with these, even after white space, as formulas.
 _FORMULA: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 

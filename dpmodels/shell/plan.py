@@ -15,15 +15,17 @@ if TYPE_CHECKING:
 
 def _add(parser: Parser) -> None:
     parser.epilog = EXAMPLE
-    parser.add_argument("study", metavar="FILE", help="of the study, as TOML")
-    guess = parser.add_argument_group("what it will tell, by a guess of the rows")
-    guess.add_argument("--n", type=int, help="number of rows: errors are simulated, budget divided")
+    parser.add_argument("study", metavar="FILE", help="the study, as TOML")
+    guess = parser.add_argument_group("expected errors, from simulated rows")
+    guess.add_argument(
+        "--n", type=int, help="number of rows: errors are simulated, the budget is divided"
+    )
     guess.add_argument("--shape", default="normal", help="normal (default), skewed, ...")
     add_outputs(parser, "table")
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Print prices and, of guessed rows, what releases will tell; status 1 if not all fit."""
+    """Print prices and simulated errors; status 1 if the budget does not pay for all."""
     from dpmodels.shell.record import finished_releases
     from dpmodels.shell.studied import in_order, price_releases
     from dpmodels.shell.study import read_study
@@ -54,16 +56,16 @@ def _simulated_plan(study: Study, session: dp.session, options: argparse.Namespa
     )
 
 
-PLAN: Final = Command("Price a study, and foretell its errors; nothing is spent", _add, _run)
+PLAN: Final = Command("Price a study and simulate its errors; nothing is spent", _add, _run)
 
 
-# The command that makes a whole study of one file.
+# The command that runs a study from one file.
 
 EXAMPLE: Final = """\
 example, study.toml:
   [study]
   title = "Wages"
-  data = "people.csv"            # paths begin at this file's folder
+  data = "people.csv"            # relative to this file's folder
   codebook = "cb.json"
   eps = 2.0                      # of all releases together; or rho
   delta = 1e-6
@@ -73,38 +75,38 @@ example, study.toml:
   name = "wages"
   verb = "mean"
   formula = "wage ~ sex"
-  eps = 0.5                      # or share = "1/4" of what is left
+  eps = 0.5                      # or share = "1/4" of the rest
 
-  [[release]]                    # those that say no budget share what the others leave
+  [[release]]                    # releases without a budget share the rest
   name = "model"
   verb = "lm"
   formula = "wage ~ age + sex"
   vcov = "HC"
 
-  [[table]]                      # results side by side, with words of dp.etable
+  [[table]]                      # results side by side, with options of dp.etable
   name = "models"
   of = ["model"]
 
-  [disclosure]                   # words of dp.disclosure
+  [disclosure]                   # options of dp.disclosure
   purpose = "Annual report"
 
   dpmodels plan study.toml       # what it would cost; nothing is read or charged
   dpmodels run study.toml
 
-More of [study]: author, adjacency, person, rows, subset, csv. Everything is checked before the
-first charge. Run once more, it asks nothing that was released already.
+Other keys of [study]: author, adjacency, person, rows, subset, csv. Everything is checked before
+the first charge. A second run repeats no release.
 """
 
 
 def _run_add(parser: Parser) -> None:
     parser.epilog = EXAMPLE
-    parser.add_argument("study", metavar="FILE", help="of the study, as TOML")
+    parser.add_argument("study", metavar="FILE", help="the study, as TOML")
     parser.add_argument(
         "--again",
         nargs="+",
         default=(),
         metavar="NAME",
-        help="releases to be paid for once more, written over what came before",
+        help="releases to pay for again; they replace the earlier ones",
     )
 
 
@@ -114,6 +116,4 @@ def _run_run(options: argparse.Namespace) -> int:
     return run_study(options.study, options.again)
 
 
-RUN: Final = Command(
-    "Make a whole study of one file: tables, pictures, one ledger", _run_add, _run_run
-)
+RUN: Final = Command("Run a study from one file: tables, pictures, one ledger", _run_add, _run_run)

@@ -1,4 +1,4 @@
-"""The commands of sites that are different organisations: keys, letters, and what they make."""
+"""Commands for sites that are different organisations: keys, letters, and their release."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ example, with three sites that trust nobody else with their rows:
       --ledger a.ledger
   dpmodels combine a.json b.json c.json --html report.html
 
-Sites B and C write the same but for their own names and files. The protocols full
+Sites B and C write the same with their own names and files. The protocols full
 and dpdispca need no keys: leave --key and --cards out. The ledger records that the
 key was used; with full and dpdispca it may be left out.
 """
@@ -52,7 +52,7 @@ def _add_key(parser: Parser) -> None:
 
 def _run_key(options: argparse.Namespace) -> int:
     card = dp.site_key(options.site, options.out)
-    tell(f"{options.out}: the key of site {options.site!r} for one release; show it to nobody")
+    tell(f"{options.out}: the key of site {options.site!r} for one release; keep it secret")
     tell(f"{card}: its public card; send it to all other sites")
     return 0
 
@@ -66,13 +66,13 @@ def _add_site(parser: Parser) -> None:
     out = "a new file; it holds no rows"
     parser.add_argument("--out", required=True, metavar="FILE", help=out)
     joint = parser.add_argument_group(
-        "who releases together; --site, --key and --out are one's own"
+        "the joint release; --site, --key and --out differ between sites"
     )
     joint.add_argument("--site", required=True, help="this site's public name")
     joint.add_argument("--session", required=True, help="a name of this release, new each time")
     joint.add_argument("--protocol", required=True, help="full, dpdispca, cape or secure_sum")
-    joint.add_argument("--key", metavar="FILE", help="of site-key, for cape and secure_sum")
-    joint.add_argument("--cards", nargs="+", default=(), metavar="FILE", help="those of all sites")
+    joint.add_argument("--key", metavar="FILE", help="from site-key, for cape and secure_sum")
+    joint.add_argument("--cards", nargs="+", default=(), metavar="FILE", help="cards of all sites")
     for name, (kind, what) in _PROTOCOL_WORDS.items():
         joint.add_argument(f"--{name}", type=kind, default=argparse.SUPPRESS, help=what)
     model = parser.add_argument_group("model")
@@ -84,7 +84,7 @@ def _add_site(parser: Parser) -> None:
 
 
 def _verbs_words() -> Iterator[tuple[inspect.Parameter, ParameterDoc]]:
-    """Give the words of all verbs that sites have, each once, with what is said of it."""
+    """Yield the parameters of all verbs for sites, each once, with its documentation."""
     from dpmodels.models.site_files import sent_verbs
 
     names = set()
@@ -114,13 +114,13 @@ def _run_site(options: argparse.Namespace) -> int:
     )
     tell(
         f"{path}: the part of site {options.site!r} of {options.session!r}, protocol "
-        f"{options.protocol}; send it to whoever combines"
+        f"{options.protocol}; send it to the combining party"
     )
     return 0
 
 
 def _protocol(options: argparse.Namespace) -> str | LetterProtocol:
-    """Return a protocol with the words given for it, and an unknown name as it is."""
+    """Return a protocol with its options, or an unknown name unchanged."""
     from dpmodels.sites import SENT
 
     parameters = {
@@ -132,7 +132,7 @@ def _protocol(options: argparse.Namespace) -> str | LetterProtocol:
     unknown = [word for word in parameters if word not in kind.__dataclass_fields__]
     if unknown:
         raise ArgumentError(
-            f"--{unknown[0]} is no word of protocol {options.protocol!r}; leave it out"
+            f"--{unknown[0]} is not an option of protocol {options.protocol!r}; leave it out"
         )
     protocol: LetterProtocol = kind(**parameters)
     return protocol
@@ -140,7 +140,9 @@ def _protocol(options: argparse.Namespace) -> str | LetterProtocol:
 
 def _add_combine(parser: Parser) -> None:
     parser.epilog = _EXAMPLE
-    parser.add_argument("files", nargs="+", metavar="FILE", help="of site, one of each site")
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="files of the command site, one of each site"
+    )
     add_outputs(parser, "report", (*TABLES, *DATA))
 
 
@@ -152,5 +154,5 @@ def _run_combine(options: argparse.Namespace) -> int:
 SITE_KEY: Final = Command("Make a site's key for one joint release", _add_key, _run_key)
 SITE: Final = Command("Write a site's part of a joint release, for combine", _add_site, _run_site)
 COMBINE: Final = Command(
-    "Fit what sites have written, at no further cost", _add_combine, _run_combine
+    "Combine the files of all sites, at no further cost", _add_combine, _run_combine
 )

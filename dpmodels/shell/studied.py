@@ -1,4 +1,4 @@
-"""A study made: all of it checked and priced, then each release once, saved before the next."""
+"""Run a study: check and price it, then make each release once and save it before the next."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _READ: Final = ("data", "codebook")
 
 
 def run_study(path: str, again: Collection[str]) -> int:
-    """Make a study; `again` names releases to be paid for once more."""
+    """Run a study; `again` names releases to pay for again."""
     study = read_study(path)
     names = [release.name for release in study.releases]
     unknown = [name for name in again if name not in names]
@@ -36,7 +36,7 @@ def run_study(path: str, again: Collection[str]) -> int:
 
 
 def _execute(study: Study, again: Collection[str]) -> int:
-    """Ask for what is not there yet, and write all files."""
+    """Make the missing releases and write all files."""
     preview = study.preview_session()
     charged = len(preview.ledger.entries)
     record, fits = finished_releases(study, preview, again)
@@ -47,24 +47,24 @@ def _execute(study: Study, again: Collection[str]) -> int:
         tell(priced.summary())
         require_fits(priced, todo)
     for name in fits:
-        tell(f"{name}: released already, not asked again")
+        tell(f"{name}: already released, not repeated")
     session = study.session(study.ledger)
     _require_uncharged(session, charged)
     fits |= _ask_releases(study, session, todo, record.write(), charged)
     ordered = {release.name: fits[release.name] for release in study.releases}
     files = write_study(study, ordered, session)
-    tell(f"{files[-1]}: all tables and pictures; beside it {len(files) - 1:,} files of them")
+    tell(f"{files[-1]}: all tables and pictures; {len(files) - 1:,} more files beside it")
     return 0
 
 
 def in_order(study: Study, fits: Mapping[str, object]) -> list[StudyRelease]:
-    """Return what is to be asked: first what says its budget, then what shares the rest."""
+    """Return the pending releases: those with a budget first, then those that share the rest."""
     left = [release for release in study.releases if release.name not in fits]
     return sorted(left, key=lambda release: release.call.silent)
 
 
 def price_releases(session: dp.session, todo: Sequence[StudyRelease]) -> Any:
-    """Price what is to be asked; nothing is charged, and no row is read."""
+    """Price the pending releases; charge nothing and read no row."""
     silent = sum(release.call.silent for release in todo)
     if silent:
         session.split(silent)
@@ -78,7 +78,7 @@ def price_releases(session: dp.session, todo: Sequence[StudyRelease]) -> Any:
 
 
 def _require_price(session: dp.session, calls: list[Call], name: str) -> None:
-    """Refuse a call that has no price, by the name of its release."""
+    """Refuse a call that cannot be priced; the error names its release."""
     try:
         session.plan(calls)
     except DPModelsError as error:
@@ -101,18 +101,18 @@ def require_fits(priced: Any, todo: Sequence[StudyRelease]) -> None:
 
 
 def _require_folder(study: Study) -> None:
-    """Make the folder of what is written, where it can be made."""
+    """Create the output folder."""
     try:
         study.out.mkdir(exist_ok=True)
     except OSError as error:
         raise FrameError(
-            f"out = {str(study.out)!r} cannot be made ({type(error).__name__}): make the folder "
-            "that it lies in, or write another one"
+            f"out = {str(study.out)!r} cannot be created ({type(error).__name__}): create its "
+            "parent folder, or write another one"
         ) from None
 
 
 def _require_files(study: Study, record: Record) -> Record:
-    """Refuse files that cannot be written, or that another hand wrote; note those to be written."""
+    """Refuse files that cannot be written or that no study wrote; record the names of the rest."""
     read = [str(study.path), *(study.settings[name] for name in _READ if name in study.settings)]
     never = [path for pattern in read for path in (pattern, *glob(pattern, recursive=True))]
     files = tuple(planned_files(study))
@@ -128,18 +128,18 @@ def _require_files(study: Study, record: Record) -> Record:
 
 
 def _require_uncharged(session: dp.session, charged: int) -> None:
-    """Refuse to go on where somebody else charges the ledger, who may be making the same study."""
+    """Refuse to go on if another process charged the ledger; it may run the same study."""
     if len(session.ledger.entries) != charged:
         raise LedgerError(
-            f"{session.ledger.place} was charged by another process meanwhile: run the study once "
-            "more; what was released is in its folder, and is not asked again"
+            f"{session.ledger.place} was charged by another process meanwhile. Run the study "
+            "again: finished releases are in its folder and are not repeated"
         )
 
 
 def _ask_releases(
     study: Study, session: dp.session, todo: Sequence[StudyRelease], record: Record, charged: int
 ) -> dict[str, object]:
-    """Ask for what is left, and save each result before the next is asked for."""
+    """Make the pending releases; save each result before the next."""
     fits: dict[str, object] = {}
     silent = sum(release.call.silent for release in todo)
     if silent:
@@ -156,7 +156,7 @@ def _ask_releases(
     return fits
 
 
-# One process at a time in a folder, where the system has locks for that.
+# One process at a time in a folder, if the system has file locks.
 
 try:
     import fcntl
@@ -166,7 +166,7 @@ except ImportError:  # Windows
 
 @contextmanager
 def exclusive_folder(folder: Path) -> Iterator[None]:
-    """Keep other processes out of a folder; the lock ends with the process, however that ends."""
+    """Lock a folder against other processes; the lock ends with the process."""
     with ExitStack() as stack:
         if fcntl is not None:
             with suppress(OSError):  # A file system without locks
@@ -181,6 +181,6 @@ def _lock(folder: Path, stack: ExitStack) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise LedgerError(
-            f"another process makes a study in {str(folder)!r}: run this one when it has ended; "
-            "nothing was charged here"
+            f"another process runs a study in {str(folder)!r}: run this one when it has ended; "
+            "nothing was charged"
         ) from None

@@ -1,4 +1,4 @@
-"""A study in a file: what is asked of one table, held against what is known before it is asked."""
+"""A study file: the releases from one table, checked before any of them is made."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STUDY: Final[Mapping[str, object]] = {
     "person": str | bool,
     "rows": int | str,
 }
-# A release's own words besides those of its verb, and a table's besides those of dp.etable.
+# Keys of a release besides its verb's options, and of a table besides those of dp.etable.
 _RELEASE: Final = ("name", "verb", "formula", "rho", "plots")
 _TABLE: Final = ("name", "of")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -39,12 +39,12 @@ _TAKEN: Final = ("index", "study", "disclosure", "ledger")
 
 @dataclass(frozen=True)
 class StudyRelease:
-    """One release of a study: its call, and what of the file it is made of."""
+    """One release of a study: its call, and its entry in the file."""
 
     name: str
     call: Call
     plots: bool
-    json_text: str  # The words as one line of JSON
+    json_text: str  # The entry as one line of JSON
 
     @property
     def call_text(self) -> str:
@@ -56,7 +56,7 @@ class StudyRelease:
 
 @dataclass(frozen=True)
 class Table:
-    """Results side by side: the names of their releases, and words of dp.etable."""
+    """Results side by side: the names of their releases, and options of dp.etable."""
 
     name: str
     of: tuple[str, ...]
@@ -65,22 +65,22 @@ class Table:
 
 @dataclass(frozen=True)
 class Study:
-    """What a file asks of one table; nothing of it was opened."""
+    """The contents of a study file; no data were opened."""
 
     path: Path
-    settings: Mapping[str, Any]  # Of the table, with paths beside the file
+    settings: Mapping[str, Any]  # Section [study], with paths from the file's folder
     releases: tuple[StudyRelease, ...]
     tables: tuple[Table, ...] = ()
     disclosure: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def out(self) -> Path:
-        """The folder of all that is written."""
+        """The output folder."""
         return Path(self.settings["out"])
 
     @property
     def title(self) -> str:
-        """What pages are called."""
+        """The title of the pages."""
         return str(self.settings.get("title", self.path.stem))
 
     @property
@@ -89,7 +89,7 @@ class Study:
         return Path(self.settings.get("ledger", self.out / "study.ledger"))
 
     def session(self, ledger: Path | None) -> dp.session:
-        """Open the table with what is said of it; no row is read."""
+        """Open the table with these settings; no row is read."""
         option_names = ("codebook", "adjacency", "person", "rows", "subset", "csv", "eps", "delta")
         kwargs = {name: self.settings[name] for name in option_names if name in self.settings}
         if "rho" in self.settings:
@@ -97,16 +97,16 @@ class Study:
         return dp.session(self.settings["data"], ledger=ledger, **kwargs)
 
     def preview_session(self) -> dp.session:
-        """Open the table with the ledger as far as there is one; nothing is made."""
+        """Open the table with its ledger if that exists; create nothing."""
         return self.session(self.ledger if self.ledger.exists() else None)
 
 
 def read_study(path: str) -> Study:
-    """Read a file; an error names its place and what is known there."""
+    """Read a file; an error names the section and what is allowed there."""
     try:
         plain = tomllib.loads(read_bytes(path, _MOST_BYTES).decode())
     except (FrameError, ValueError) as error:
-        raise FrameError(f"{path!r} is no study in TOML: {error}") from None
+        raise FrameError(f"{path!r} is not a study in TOML: {error}") from None
     require_known(plain, ("study", "release", "table", "disclosure"), "the file")
     for section, kind in (("study", dict), ("release", list)):
         if not isinstance(plain.get(section), kind) or not plain[section]:
@@ -124,7 +124,7 @@ def read_study(path: str) -> Study:
 
 
 def require_known(names: Collection[str], options: Collection[str], where: str) -> None:
-    """Refuse names that mean nothing, each with the nearest that does."""
+    """Refuse unknown names; suggest the nearest known one."""
     for name in names:
         if name not in options:
             matches = get_close_matches(name, list(options), 1)
@@ -137,12 +137,12 @@ def require_known(names: Collection[str], options: Collection[str], where: str) 
 def _sections(plain: Mapping[str, object], section: str) -> list[dict[str, object]]:
     entries = plain.get(section, [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise ArgumentError(f"[{section}]: write [[{section}]], once for each")
+        raise ArgumentError(f"[{section}]: write [[{section}]], one for each")
     return entries
 
 
 def _settings(plain: Mapping[str, object], beside: Path) -> dict[str, object]:
-    """Return what is said of the table, paths as they are from the file's folder."""
+    """Return section [study], with paths from the file's folder."""
     require_known(plain, _STUDY, "[study]")
     settings = {
         name: conform(_STUDY[name], value, f"[study] {name}") for name, value in plain.items()
@@ -158,7 +158,7 @@ def _settings(plain: Mapping[str, object], beside: Path) -> dict[str, object]:
 
 
 def _release(plain: Mapping[str, Any]) -> StudyRelease:
-    """Return a release with its call; a verb's own errors come with its price."""
+    """Return a release with its call; the verb checks its options when it is priced."""
     name = _checked_name(plain, "release")
     where = f"release {name!r}"
     verb, formula = (_text(plain, key, where) for key in ("verb", "formula"))
@@ -184,7 +184,7 @@ def _release(plain: Mapping[str, Any]) -> StudyRelease:
 def _read(
     parameters: Mapping[str, Any], arguments: Mapping[str, Any]
 ) -> Iterator[tuple[str, object]]:
-    """Give words as verbs take them: TOML has no None, and days of a type of their own."""
+    """Convert values of TOML to arguments: "none" to None where allowed, dates to text."""
     for word, value in arguments.items():
         parameter = parameters.get(word)
         if parameter is not None and value == "none" and parameter.default is not None:
@@ -215,18 +215,18 @@ def _table(plain: Mapping[str, object], verbs: Mapping[str, Any]) -> Table:
 
 
 def _require_column(name: str, verb: Callable[..., object]) -> None:
-    """Refuse a release whose result, whatever it will be, does not stand beside others."""
+    """Refuse a release whose result has no column in a table."""
     kinds = members(evaluated_signature(verb).return_annotation)
     if all(columns_of.dispatch(kind) is columns_of.dispatch(object) for kind in kinds):
         raise ArgumentError(
-            f"of: release {name!r} has no column to stand beside others; results that have are "
-            f"{ACCEPTED}: write of = [...] with their names"
+            f"of: the result of release {name!r} has no column in a table. Write of = [...] with "
+            f"names of {ACCEPTED}"
         )
 
 
 @contextmanager
 def _error_location(where: str) -> Iterator[None]:
-    """Have errors say where in the file they come from."""
+    """Prefix errors with their place in the file."""
     try:
         yield
     except DPModelsError as error:
@@ -235,9 +235,9 @@ def _error_location(where: str) -> Iterator[None]:
 
 
 def _disclosure_options(plain: Any) -> dict[str, object]:
-    """Return words of dp.disclosure, which are tried on a ledger without charges."""
+    """Return options of dp.disclosure, tried on an empty ledger."""
     if not isinstance(plain, dict):
-        raise ArgumentError("[disclosure]: expected one section, and not a list")
+        raise ArgumentError("[disclosure]: expected one section, not a list")
     require_known(plain, keyword_names(dp.disclosure), "[disclosure]")
     kwargs = {word: _day(value) for word, value in plain.items()}
     with _error_location("[disclosure]"):
@@ -246,7 +246,7 @@ def _disclosure_options(plain: Any) -> dict[str, object]:
 
 
 def keyword_names(function: Callable[..., object]) -> list[str]:
-    """Return a function's words, less what stands first in it and what is no word of a file."""
+    """Return the keyword-only parameters of a function that a study file may set."""
     parameters = signature(function).items()
     return [
         name
@@ -256,7 +256,7 @@ def keyword_names(function: Callable[..., object]) -> list[str]:
 
 
 def canonical_json(plain: object) -> str:
-    """Return one line of JSON, the same for the same words."""
+    """Return one line of JSON, the same for equal values."""
     return json.dumps(plain, sort_keys=True, default=str)
 
 
@@ -264,8 +264,8 @@ def _checked_name(plain: Mapping[str, Any], section: str) -> str:
     name = _text(plain, "name", f"[[{section}]]")
     if not _NAME.fullmatch(name) or name.lower() in _TAKEN:
         raise ArgumentError(
-            f"[[{section}]] name = {shorten(name)!r}: expected letters, digits, - and _, as files "
-            f"are called so; none of {', '.join(_TAKEN)}"
+            f"[[{section}]] name = {shorten(name)!r}: expected a file name of letters, digits, - "
+            f"and _, other than {', '.join(_TAKEN)}"
         )
     return name
 
@@ -277,14 +277,14 @@ def _text(plain: Mapping[str, object], key: str, where: str) -> str:
 
 
 def _require_key(plain: Collection[str], key: str, where: str) -> None:
-    """Refuse a section that lacks a word."""
+    """Refuse a section that lacks a key."""
     if key not in plain:
         raise ArgumentError(f'{where} lacks {key!r}: write {key} = "..."')
 
 
 def _require_unique(names: list[str], section: str) -> None:
-    """Refuse two of a name, which would be one file."""
+    """Refuse duplicate names, which would be one file."""
     lower = [name.lower() for name in names]
     for index, name in enumerate(names):
         if lower.index(name.lower()) < index:
-            raise ArgumentError(f"[[{section}]] name = {name!r} is there twice; give another")
+            raise ArgumentError(f"[[{section}]] name = {name!r} occurs twice; give another")

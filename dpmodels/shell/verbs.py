@@ -1,4 +1,4 @@
-"""The verbs as commands: every name ``dp_*`` of the package, by its signature and its docstring."""
+"""Commands of the verbs ``dp_*``, from their signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ A codebook holds public facts, never taken from the data:
   {"age": {"range": [0, 120]}, "sex": {"levels": ["F", "M"]}}"""
 
 _HERE: Final = """
-In the shell: --codebook cb.json, a file that dpmodels codebook draft makes of a data dictionary."""
+In the shell: --codebook cb.json, a file that dpmodels codebook draft makes from a dictionary."""
 
 
 def verbs() -> dict[str, Command]:
-    """Return the commands of all verbs; none of them is imported for it."""
+    """Return the commands of all verbs; imports none of them."""
     return {name: Command(_what(name), partial(_add, name), _run) for name in verb_names()}
 
 
@@ -69,7 +69,7 @@ def _function(name: str) -> Any:
 
 
 def _add(name: str, parser: Parser) -> None:
-    """Add the words of a verb, and tell in the help which are left to Python."""
+    """Add the options of a verb; its help lists those that only Python has."""
     verb = _function(name)
     doc, parameters = inspect.getdoc(verb) or "", signature(verb)
     parser.usage = f"{parser.prog} FORMULA FILE [options]"
@@ -88,12 +88,14 @@ def _add(name: str, parser: Parser) -> None:
     call_text = example(doc, f"dp_{name}", parameters) + f" --{DEVICE} {EXAMPLE}" * bool(devices)
     lines = ["example:", f"  {parser.prog} {call_text}"] if call_text else []
     left += tuple(word for word in PYTHON_ONLY if word in parameters)
-    lines += [f"From Python alone: {', '.join(left)}."] if left else []
-    parser.epilog = "\n".join([*lines, _CODEBOOK, f"At length: python -m pydoc dpmodels.dp_{name}"])
+    lines += [f"Only in Python: {', '.join(left)}."] if left else []
+    parser.epilog = "\n".join(
+        [*lines, _CODEBOOK, f"Full documentation: python -m pydoc dpmodels.dp_{name}"]
+    )
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Ask a verb and show what came; what is not given is left to the verb."""
+    """Run a verb and show its result."""
     verb = _function(options.command)
     require_outputs(options, *files_read(options))
     parameters = signature(verb)
@@ -116,7 +118,7 @@ def _run(options: argparse.Namespace) -> int:
     return show(fit, options)
 
 
-# Devices of randomised questions, as words of the shell.
+# Devices of randomised questions, as options.
 
 DEVICE: Final = "device"
 EXAMPLE: Final = "drug=no,yes:1.0"

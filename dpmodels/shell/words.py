@@ -1,8 +1,7 @@
-"""A function's words as options, by their annotations: the one place where these are made.
+"""Command-line options from the parameters of functions and their annotations.
 
-A word has an option for what of its annotation has a text form: numbers, texts, truth values, None,
-words in a `Literal`, and many of these with commas between them. What has none is left out, and the
-help says so.
+A parameter has an option if its annotation has a text form: numbers, texts, truth values, None,
+values of a `Literal`, and lists of these, separated by commas. The help names the others.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError
 from dpmodels.frames.delimited import CsvMode
 
-# Options are kept apart from what else a command knows, whatever a function's words are called.
+# Separates the parameters of a function from other options of a command.
 _DEST_PREFIX: Final = "word:"
 _NUMBERS: Final = {int: "INT", float: "NUMBER"}
 _ITERABLES: Final = (Iterable, Sequence, tuple, list)
 
 
 def members(annotation: Any) -> tuple[Any, ...]:
-    """Return what an annotation allows, one by one.
+    """Return the alternatives of an annotation.
 
     >>> members(int | Literal["mean", False] | None)
     (<class 'int'>, 'mean', False, None)
@@ -52,7 +51,7 @@ def members(annotation: Any) -> tuple[Any, ...]:
 
 
 def read(allowed: Sequence[Any], text: str, *, none: bool = False) -> Any:
-    """Return what a text says, of what an annotation allows; wrong words are the function's to say.
+    """Convert a text to an allowed value; the function itself checks names of options.
 
     >>> read(members(float | Iterable[float]), "0.25,0.5"), read(members(int | str), "week")
     ((0.25, 0.5), 'week')
@@ -112,12 +111,12 @@ def _form(allowed: Sequence[object]) -> str:
 
 
 def dest(name: str) -> str:
-    """Return where a function's word is kept among what was parsed."""
+    """Return the key of a function's parameter among parsed options."""
     return _DEST_PREFIX + name
 
 
 def add_word(group: Any, parameter: inspect.Parameter, doc: ParameterDoc) -> bool:
-    """Add a word's option, and tell whether it has one; one that is not given stays unsaid."""
+    """Add the option of a parameter; return whether it has one. It has no default value here."""
     allowed = members(parameter.annotation)
     form = "|".join(doc.choices) or _form(allowed)
     flag, default = parameter.name.replace("_", "-"), parameter.default
@@ -125,7 +124,7 @@ def add_word(group: Any, parameter: inspect.Parameter, doc: ParameterDoc) -> boo
     switched = bool in allowed or False in allowed
     if _form(allowed):
         none = None in allowed and default is not None
-        # Where a word may stand alone, that is True.
+        # The flag without a value means True.
         optional_value = {"nargs": "?", "const": True} if switched and default is False else {}
         group.add_argument(
             f"--{flag}",
@@ -148,7 +147,7 @@ def add_word(group: Any, parameter: inspect.Parameter, doc: ParameterDoc) -> boo
 def add_words(
     group: object, parameters: Iterable[inspect.Parameter], docs: Mapping[str, ParameterDoc]
 ) -> tuple[str, ...]:
-    """Add the options of a function's words; return the names of those that have none."""
+    """Add the options of parameters; return the names of those without one."""
     return tuple(
         parameter.name
         for parameter in parameters
@@ -157,7 +156,7 @@ def add_words(
 
 
 def function_arguments(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the function's words that were given."""
+    """Return the arguments of the function that were given."""
     entries = vars(options).items()
     return {
         name.removeprefix(_DEST_PREFIX): value
@@ -167,12 +166,12 @@ def function_arguments(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def signature(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
-    """Return a function's words with what they may be."""
+    """Return the parameters of a function, with evaluated annotations."""
     return dict(evaluated_signature(function).parameters)
 
 
 def evaluated_signature(function: Callable[..., object]) -> inspect.Signature:
-    """Return a signature with types for texts, read where the function or one it wraps stands."""
+    """Return a signature with annotations evaluated, also those of wrapped functions."""
     names: dict[str, object] = {}
     part: object = function
     while part is not None:
@@ -213,7 +212,7 @@ def escaped(text: str) -> str:
     return text.replace("%", "%%")
 
 
-# What numpydoc says of a function, as lines of help: its words one by one, and an example.
+# Help from a docstring in numpydoc's style: a line for each parameter, and an example.
 
 _MARKUP = re.compile(r":\w+:`~?\.?([^`]+)`|``(.+?)``|`([^`]+)`")
 _SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z0-9\"'`])")
@@ -221,14 +220,14 @@ _PLAIN = re.compile(r'[^"$`!\\]*')
 
 
 class ParameterDoc(NamedTuple):
-    """What is said of a parameter: its first sentence, and the words that it may be."""
+    """The documentation of a parameter: its first sentence, and its options."""
 
     text: str = ""
     choices: tuple[str, ...] = ()
 
 
 def parameter_docs(doc: str) -> dict[str, ParameterDoc]:
-    """Return what is said of each parameter.
+    """Return the documentation of each parameter.
 
     >>> parameter_docs('''Fit.
     ...
@@ -252,7 +251,7 @@ def parameter_docs(doc: str) -> dict[str, ParameterDoc]:
 
 
 def _words(kind: str) -> Iterator[str]:
-    """Give the words that a kind lists in braces."""
+    """Yield the options that a type lists in braces."""
     listed = re.search(r"\{(.+?)\}", kind)
     for choice in listed[1].split(",") if listed else ():
         yield "none" if choice.strip() == "None" else choice.strip(' "')
@@ -265,7 +264,7 @@ def first_sentence(text: str) -> str:
 
 
 def example(doc: str, name: str, parameters: Container[str]) -> str:
-    """Return a function's call in its docstring as words of the shell; empty where there is none.
+    """Return the example call of a docstring as shell arguments, empty if there is none.
 
     >>> example('>>> dp.f("~ a", rows, codebook=cb, k=2, q=x)', "f", ("k", "q"))
     '"~ a" people.csv --codebook cb.json --k 2'
@@ -312,30 +311,30 @@ def _quoted(text: str) -> str:
     return f'"{text}"' if _PLAIN.fullmatch(text) else shlex.quote(text)
 
 
-# What commands that read rows have in common: the table, the guarantee, who is protected.
+# Shared options of commands that read rows: table, guarantee, unit of protection.
 
 ROWS: Final = "path of a .parquet or .csv file"
 FORMULA: Final = 'for example "~ a + log(b + 1)"; "~ ." takes all variables'
-CODEBOOK: Final = "file of public bounds and levels; by default what a .parquet carries"
+CODEBOOK: Final = "file of public bounds and levels; by default the one in a .parquet file"
 RHO: Final = "zCDP budget, instead of --eps and --delta"
-# Of words that most functions share, in the order of the help.
+# Shared options, in the order of the help.
 SHARED_HELP: Final = {
     "eps": "privacy loss, for example 1",
     "delta": "for example 1e-6; well below 1/n",
     "budget": RHO,
     "adjacency": "replace (default; n is public) or add-remove",
-    "person": "column that says whose a row is: protects persons; by default the codebook's",
-    "rows": "how many rows of a person count, or mean for all; without a person any so many",
+    "person": "column of person ids: protects persons; by default the codebook's",
+    "rows": "rows of a person that count, or mean for all; without a person: of any group",
     "subset": "a condition on the rows that count, such as 'age >= 25'",
     "csv": "what a row of a CSV file is: records (default; quoted cells may span lines) or lines",
-    "ledger": "file of a ledger to charge, opened by the command ledger",
+    "ledger": "file of a ledger to charge, created by the command ledger",
 }
 
 
 def add_rows(
     parser: argparse.ArgumentParser, function: Callable[..., object], formula: str = FORMULA
 ) -> None:
-    """Add a formula, a file, and what is said of it, as far as a function asks for it."""
+    """Add the formula, the data file and the shared options that a function has."""
     parameters = signature(function)
     parser.add_argument("formula", metavar="FORMULA", help=escaped(formula))
     parser.add_argument("data", metavar="FILE", help=ROWS)
@@ -345,7 +344,7 @@ def add_rows(
 
 
 def add_privacy(group: Any, function: Callable[..., object]) -> None:
-    """Add who is protected and how well, in the words that a function has of these."""
+    """Add the privacy options that a function has."""
     parameters = signature(function)
     for name, text in SHARED_HELP.items():
         if name not in parameters:
@@ -364,7 +363,7 @@ def add_privacy(group: Any, function: Callable[..., object]) -> None:
 
 
 def table_arguments(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what was said of the table and its guarantee besides the function's own words."""
+    """Return the arguments for the codebook, the budget and the ledger."""
     arguments: dict[str, object] = {}
     if getattr(options, "codebook", None) is not None:
         arguments["codebook"] = options.codebook

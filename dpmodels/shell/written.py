@@ -16,7 +16,7 @@ from dpmodels.shell.outputs import content
 from dpmodels.shell.study import Study
 from dpmodels.writing import write_whole
 
-# Option of a verb's command, and the end of the file's name.
+# Output option of a command, and the file's extension.
 _OF_RELEASE: Final = {"text": "txt", "latex": "tex", "markdown": "md", "json": "json", "csv": "csv"}
 _OF_TABLE: Final = {"text": "txt", "latex": "tex", "markdown": "md"}
 _INDEX: Final = "index.html"
@@ -25,7 +25,7 @@ _SEVERAL: Final = 3  # Pictures of a result, at most
 
 
 def planned_files(study: Study) -> Iterator[str]:
-    """Give the names of all files but the ledger and the record."""
+    """Yield the names of all files but the ledger and the record."""
     yield from (_INDEX, *_DISCLOSURE)
     for release in study.releases:
         yield f"{release.name}.nc"
@@ -36,7 +36,7 @@ def planned_files(study: Study) -> Iterator[str]:
 
 
 def write_study(study: Study, fits: Mapping[str, Any], session: dp.session) -> list[Path]:
-    """Write all files and return their places, the page of all last."""
+    """Write all files and return their paths, the index page last."""
     parts, paths = [], list[Path]()
     for release in study.releases:
         fit = fits[release.name]
@@ -100,7 +100,7 @@ def _facts(study: Study, session: dp.session) -> dict[str, str]:
 
 
 class Part(NamedTuple):
-    """What a page shows under one name, with the files that hold it too."""
+    """One section of a page, with links to its files."""
 
     name: str
     about: str  # One line below the heading, empty for none
@@ -110,7 +110,7 @@ class Part(NamedTuple):
 
 
 def page(title: str, facts: Mapping[str, str], parts: Sequence[Part]) -> str:
-    """Return one document that holds all parts; nothing outside of the folder is linked."""
+    """Return one document of all parts; it links only files of the folder."""
     links = " · ".join(f'<a href="#{quote(part.name)}">{escaped(part.name)}</a>' for part in parts)
     definitions = [
         f"<dt>{escaped(name)}</dt><dd>{escaped(text)}</dd>" for name, text in facts.items()

@@ -284,7 +284,7 @@ def test_other_verbs_of_sites(three, verb, formula, more, title, capsys):
         (["--protocol", "pooled"], "expected one of 'full'"),
         (["--protocol", "full"], "are not for protocol='full'"),
         (["--colluders", "3"], "has to be honest"),
-        (["--R", "2"], "--R is no word of protocol 'secure_sum'"),
+        (["--R", "2"], "--R is not an option of protocol 'secure_sum'"),
         (["--verb", "svm"], "verb='svm'"),
         (["--verb", "table", "--ncomp", "1"], "ncomp= is no word"),
         (["--key", "missing.key"], "missing.key"),
