@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Bins that are drawn each by itself, with a bar for its interval: a choice.
+# A choice: up to so many bins are drawn as bars with error bars.
 SEPARATE = 60
 
 
 class Panel(NamedTuple):
-    """One quantity of all things compared: `values` and `errors` of shape (things,).
+    """One quantity of all items compared: `values` and `errors` of shape (items,).
 
-    nan where there is none. On a logarithmic axis values of 0 are left out,
-    on either those below 0. Marks, of the same shape, are a second value of each.
+    nan if missing. Values below 0 are not drawn, nor is 0 on a logarithmic axis. `marks`, of the
+    same shape, are a second value each.
     """
 
     title: str
@@ -59,14 +59,14 @@ def bars(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> tuple[Axes, ...]:
-    """Draw panels of horizontal bars side by side, the first thing at the top, grey if `pale`."""
+    """Draw panels of horizontal bars side by side, the first item at the top, grey if `pale`."""
     for panel in panels:
         marks = panel.values if panel.marks is None else panel.marks
         for numbers in (panel.values, panel.errors, marks):
             if np.shape(numbers) != (len(labels),) or not labels:
                 raise ArgumentError(
                     f"panel {panel.title!r} has shape {np.shape(numbers)} for {len(labels)} "
-                    "labels: give one number a label"
+                    "labels: give one number for each label"
                 )
     if pale is not None and len(pale) != len(labels):
         raise ArgumentError(f"pale has {len(pale)} entries for {len(labels)} labels")
@@ -78,7 +78,7 @@ def bars(
         ax.set_yticks(positions, short_names(labels) if ax is panel_axes[0] else [""] * len(labels))
         for tick in ax.get_yticklabels():
             tick.set_parse_math(False)
-        finished(ax, stamp, caption, _told(panel, labels))
+        finished(ax, stamp, caption, _panel_text(panel, labels))
     return panel_axes
 
 
@@ -89,11 +89,13 @@ def _axes(n_panels: int, n_bars: int, axes: Sequence[Axes] | None) -> tuple[Axes
         first.remove()
         axes = np.atleast_1d(figure.subplots(1, n_panels)).tolist()
     if len(axes) != n_panels:
-        raise ArgumentError(f"axes has {len(axes)} entries for {n_panels} panels: give one a panel")
+        raise ArgumentError(
+            f"axes has {len(axes)} entries for {n_panels} panels: give one for each panel"
+        )
     return tuple(axes_or_new(ax, (0, 0)) for ax in axes)
 
 
-def _told(panel: Panel, labels: Sequence[str]) -> str:
+def _panel_text(panel: Panel, labels: Sequence[str]) -> str:
     values, errors = (np.asarray(array, dtype=np.float64) for array in (panel.values, panel.errors))
     intervals = map(between, values, values - errors, values + errors)
     return f"Bars, {panel.title}: {listed(labels, intervals)}"
@@ -184,9 +186,9 @@ def hist(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw bins from 0 with intervals `bars` (bins, 2); unequal ones in rows by unit of width.
+    """Draw a histogram with intervals `bars`, shape (bins, 2); unequal bins as rows by unit.
 
-    Many bins are drawn as steps before a band.
+    Many bins are drawn as steps with a band.
     """
     ax = axes_or_new(ax, (6.0, 3.6))
     from matplotlib.lines import Line2D
@@ -196,7 +198,7 @@ def hist(
     equal = np.allclose(widths, widths[0], rtol=1e-6)
     unit = np.ones_like(widths) if equal else widths
     heights = counts / unit
-    # A count held at 0 may lie outside the interval of the unbiased one.
+    # A count clipped at 0 may lie outside the interval of the unbiased one.
     interval_lengths = np.maximum(np.vstack([counts - bars[:, 0], bars[:, 1] - counts]), 0.0) / unit
     is_dense = len(counts) > SEPARATE
     (_as_steps if is_dense else _as_bars)(ax, breaks, heights, interval_lengths)
@@ -218,7 +220,7 @@ def hist(
 # Horizontal bars, the first at the top, with the intervals of their noise.
 
 # Bars that fit a picture: a choice.
-SHOWN = 40
+MOST_RANKED = 40
 
 
 def ranked(
@@ -234,13 +236,13 @@ def ranked(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw a bar for each name, the first 40 of them, and what all of them are above.
+    """Draw bars for the first 40 names, and a line at `lower_limit`.
 
-    NotAvailable with the words `empty` where there is none.
+    NotAvailable with the message `empty` if there are no names.
     """
     if not len(names):
         raise NotAvailable(f"plot() is not available: {empty}")
-    first_bars = slice(SHOWN)
+    first_bars = slice(MOST_RANKED)
     values, (low, high) = values[first_bars], (endpoint[first_bars] for endpoint in ends)
     positions = np.arange(len(values))
     ax = axes_or_new(ax, (6.0, 1.2 + 0.26 * len(values)))
@@ -268,9 +270,9 @@ def ranked(
     return finished(ax, stamp, caption, alt)
 
 
-# Lines of several things against one number, and where it is now.
+# Lines of ratios against one parameter, with its current value.
 
-# So many lines are told apart by colour; the others are grey.
+# Colours of the first lines; the others are grey.
 _COLOURS: Final = (*SERIES[:2], INK, *SERIES[2:4], SERIES[5])
 _MARKS: Final = ("o", "s", "^", "D", "v", "P")
 
@@ -278,7 +280,7 @@ _MARKS: Final = ("o", "s", "^", "D", "v", "P")
 def ratios(
     lines: Mapping[str, Floats], at: float, labels: tuple[str, str], *, ax: Axes | None = None
 ) -> Axes:
-    """Draw lines of points, shape (points, 2), on scales of powers; `at` is marked."""
+    """Draw lines of points, shape (points, 2), on logarithmic axes; `at` is marked."""
     ax = axes_or_new(ax, (6.4, 3.8))
     from matplotlib.ticker import FormatStrFormatter, LogLocator, NullLocator
 

@@ -106,7 +106,7 @@ def biplot(
 
 
 def _limits(tips: _Tips, radii: _Tips) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Set the ends of both axes: origin, arrows, room for names; no side under half the other."""
+    """Return both axis limits: origin, arrows, names; neither axis under half the other."""
     low = (tips - radii).min(axis=0, initial=0.0)
     high = (tips + radii).max(axis=0, initial=0.0)
     span = float(np.max(high - low)) or 1.0
@@ -116,7 +116,7 @@ def _limits(tips: _Tips, radii: _Tips) -> tuple[tuple[float, float], tuple[float
 
 
 def _ellipses(ax: Axes, tips: _Tips, spreads: Floats) -> None:
-    """Draw what the noise leaves open of each tip."""
+    """Draw the ellipse of each tip's noise."""
     from matplotlib.patches import Ellipse
 
     for tip, spread in zip(tips, spreads, strict=True):
@@ -137,8 +137,8 @@ def _arrows(ax: Axes, tips: _Tips) -> None:
 
 
 def _label(ax: Axes, tips: _Tips, names: Sequence[str]) -> int:
-    """Put each name near its tip where it covers no other; say how many names are left out."""
-    ax.figure.canvas.draw()  # the layout must stand before texts are measured
+    """Put each name near its tip without overlap; return how many names are left out."""
+    ax.figure.canvas.draw()  # the layout must be fixed before texts are measured
     heads = [_boxes(ax, tip, [1.0]) for tip in tips]
     shafts = [_boxes(ax, tip, _ALONG) for tip in tips]
     name_boxes: list[Bbox] = []
@@ -155,9 +155,9 @@ def _label(ax: Axes, tips: _Tips, names: Sequence[str]) -> int:
 
 
 def _write(ax: Axes, tip: _Tip, name: str, obstacle_lists: Iterable[Sequence[Bbox]]) -> Bbox | None:
-    """Write a name at the first free place; its box, or None where none is.
+    """Write a name at the first free position; return its box, or None.
 
-    ``taken`` lists what to keep clear of, the most wishful first.
+    ``obstacle_lists`` are the boxes to avoid, the strictest list first.
     """
     frame = ax.get_window_extent()
     text = ax.annotate(

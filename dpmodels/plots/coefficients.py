@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-# Intervals so many times as long as half of the others go on outside the picture: a choice.
+# A choice: intervals longer than this multiple of the median leave the picture.
 FAR: Final = 10.0
 _TALLEST: Final = 24.0  # inches
 _MARKS: Final = "os^DvP"
@@ -39,8 +39,7 @@ _LONGEST: Final = 40  # characters of a model's name in the legend
 class Intervals(NamedTuple):
     """Coefficients of one model: values (terms,), both intervals (terms, 2).
 
-    nan where the model has no such term; an interval that is not finite says that it is not
-    identified.
+    nan if the model lacks the term; an interval that is not finite means not identified.
     """
 
     name: str
@@ -65,8 +64,8 @@ def coefficients(
 ) -> Axes:
     """Draw points with noise intervals (wide) and confidence intervals (thin), first at the top.
 
-    With `ratio` exponentials of them, on a logarithmic axis about 1. They are held against a line
-    `at` a value, if there is one; `lost` is said of those without ends, `across` beside the names.
+    With `ratio`, exponentials on a logarithmic axis. A line marks the value `at`; `lost` is the
+    label of unidentified coefficients, `across` that of the axis of names.
     """
     for model in models:
         if (
@@ -94,8 +93,8 @@ def coefficients(
             np.arange(len(labels), dtype=np.float64) + (index - (len(models) - 1) / 2) * width
         )
         _model(ax, model, positions, number=None if is_single else index, ratio=ratio)
-        _say(ax, model, positions, lost, is_single=is_single)
-    if not any(_known(model).any() for model in models):
+        _label_unidentified(ax, model, positions, lost, is_single=is_single)
+    if not any(_identified(model).any() for model in models):
         ax.set_xticks([])
     ax.set_ylim(len(labels) - 0.4, -0.6)
     row_names(ax, short_names(labels))
@@ -106,18 +105,18 @@ def coefficients(
     return finished(ax, stamp, caption, _alt(models, labels, title, ratio, lost))
 
 
-def _known(model: Intervals) -> np.ndarray:
+def _identified(model: Intervals) -> np.ndarray:
     return np.isfinite(model.values) & np.isfinite(model.noise).all(axis=1)
 
 
 def _ratios(logarithms: Floats) -> Floats:
-    """Return exponentials, of intervals without end too."""
+    """Return exponentials, finite also for infinite intervals."""
     return np.asarray(np.exp(np.clip(logarithms, -700, 700)))
 
 
 def _limits(models: Sequence[Intervals], at: float | None) -> tuple[float, float]:
-    """Set ends of the axis: all points, and intervals but those far longer than the others."""
-    models_and_masks = [(model, _known(model)) for model in models]
+    """Return axis limits: all points, and all intervals but extremely long ones."""
+    models_and_masks = [(model, _identified(model)) for model in models]
     line = [] if at is None else [at]
     points = np.concatenate(
         [line, *(model.values[identified] for model, identified in models_and_masks)]
@@ -146,8 +145,8 @@ def _limits(models: Sequence[Intervals], at: float | None) -> tuple[float, float
 def _model(
     ax: Axes, model: Intervals, positions: Floats, *, number: int | None, ratio: bool
 ) -> None:
-    """Draw one model at its places, by itself or with the colour and mark of its number."""
-    identified = _known(model)
+    """Draw one model at its positions, alone or with the colour and mark of its number."""
+    identified = _identified(model)
     transform = _ratios if ratio else np.asarray
     colour = BLUE if number is None else SERIES[number % len(SERIES)]
     left, right = ax.get_xlim()
@@ -181,9 +180,11 @@ def _model(
     )
 
 
-def _say(ax: Axes, model: Intervals, positions: Floats, lost: str, *, is_single: bool) -> None:
-    """Write of which nothing is told; of a model beside others not of terms that it lacks."""
-    for position in positions[~_known(model) & (is_single | ~np.isnan(model.values))]:
+def _label_unidentified(
+    ax: Axes, model: Intervals, positions: Floats, lost: str, *, is_single: bool
+) -> None:
+    """Label unidentified coefficients; of several models not the terms that one lacks."""
+    for position in positions[~_identified(model) & (is_single | ~np.isnan(model.values))]:
         middle = (0.5, position)
         annotation = ax.annotate(lost, middle, xycoords=("axes fraction", "data"), ha="center")
         annotation.set(
@@ -194,7 +195,7 @@ def _say(ax: Axes, model: Intervals, positions: Floats, lost: str, *, is_single:
 
 
 def _ends(ax: Axes, endpoints: tuple[Floats, Floats], positions: Floats, colour: str) -> None:
-    """Close intervals by caps, or by an arrow where they go on outside."""
+    """Draw the caps of intervals, or arrows if they leave the picture."""
     for coordinates, limit, arrow in zip(endpoints, ax.get_xlim(), "<>", strict=True):
         outside = coordinates == limit
         for mask, mark in ((~outside, "|"), (outside, arrow)):
@@ -217,7 +218,7 @@ def _ratio_ticks(ax: Axes, width: float) -> None:
 
 
 def _keys(models: Sequence[Intervals], level: float) -> list[Artist]:
-    """Return what the legend shows."""
+    """Return the entries of the legend."""
     from matplotlib.lines import Line2D
 
     is_single = len(models) == 1
@@ -225,7 +226,7 @@ def _keys(models: Sequence[Intervals], level: float) -> list[Artist]:
     marks = [
         Line2D([], [], color=colour, linewidth=6, alpha=0.45, label=f"{level:.0%} noise"),
     ]
-    if not _of_noise(models):
+    if not _only_noise(models):
         label = f"{level:.0%} noise and sampling"
         marks.append(Line2D([], [], color=INK, linewidth=1.3, label=label))
     if is_single:
@@ -240,19 +241,19 @@ def _keys(models: Sequence[Intervals], level: float) -> list[Artist]:
     return [*marks]
 
 
-def _of_noise(models: Sequence[Intervals]) -> bool:
-    """Whether there are noise intervals alone."""
+def _only_noise(models: Sequence[Intervals]) -> bool:
+    """Whether there are only noise intervals."""
     return all(np.isnan(model.confidence).all() for model in models)
 
 
 def _alt(
     models: Sequence[Intervals], labels: Sequence[str], title: str, ratio: bool, lost: str
 ) -> str:
-    """Say what is drawn, with estimates and confidence intervals."""
+    """Describe the picture: estimates and confidence intervals."""
     transform = _ratios if ratio else np.asarray
-    parts, kind = [], "noise" if _of_noise(models) else "confidence"
+    parts, kind = [], "noise" if _only_noise(models) else "confidence"
     for model in models:
-        identified, present = _known(model), ~np.isnan(model.values) | (len(models) == 1)
+        identified, present = _identified(model), ~np.isnan(model.values) | (len(models) == 1)
         intervals = model.noise if kind == "noise" else model.confidence
         texts = [
             between(*transform(np.array([value, *interval]))) if is_identified else lost

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
-# Lines are told apart by marks where they are grey.
+# Marks distinguish lines in greyscale.
 _MARKS = "os^DvP"
 
 
@@ -44,9 +44,9 @@ def curves(
     logarithmic: bool,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw lines of a label and places, power, power without noise and shares that are identified.
+    """Draw curves of a label and positions, power, power without noise, and fraction identified.
 
-    Open points stand where less than half of the releases have a standard error.
+    At open points less than half of the releases have a standard error.
     """
     ax = axes_or_new(ax, (6.4, 3.8))
     for index, (label, line) in enumerate(lines):
@@ -91,7 +91,7 @@ def band(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw values over times from 0, and between `ends`, shape (times, 2), a band."""
+    """Draw values over times from 0, with the band `ends`, shape (times, 2)."""
     ax = axes_or_new(ax, (6.4, 3.4))
     if times.dtype == object:
         times = times.astype(str)
@@ -109,7 +109,7 @@ def band(
 
 # A distribution function as steps, with bands for these rows and for the population.
 
-# Points that a line is drawn through: a choice, more than a picture has pixels.
+# A choice: points of a line, more than a picture has pixels.
 POINTS = 4_000
 
 
@@ -123,10 +123,10 @@ def distribution(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw shares up to the upper end of each bin, and bands, shape (4, bins), of two kinds.
+    """Draw shares up to the upper end of each bin, and two bands, shape (4, bins).
 
-    The first two rows are the ends for these rows, the last two those for the population. Between
-    breaks rows are taken to lie evenly.
+    The first two lines of `bands` are limits for these rows, the last two for the population. Rows
+    of a bin are taken as uniform.
     """
     ax = axes_or_new(ax, (6.0, 3.6))
     points = np.unique(np.linspace(0, len(breaks) - 1, POINTS).astype(int))
@@ -140,7 +140,7 @@ def distribution(
     ax.set_ylim(-0.02, 1.02)
     few_ticks(ax)
     ax.set_xlabel(label, parse_math=False)
-    ax.set_ylabel("share of rows up to there")
+    ax.set_ylabel("cumulative share of rows")
     if not np.isnan(bands).all():
         ax.legend(frameon=False, fontsize=8, loc="lower right")
     quarters = (0.25, 0.5, 0.75)
@@ -154,7 +154,7 @@ def distribution(
 
 # Slopes by penalty.
 
-# A choice: lines that are named at their ends, those that reach furthest; others are grey.
+# A choice: the largest lines are coloured and named; others are grey.
 NAMED = 12
 
 
@@ -206,14 +206,14 @@ def paths(
             [(names[index], float(slopes[-1, index]), colour) for index, colour in colours.items()],
         )
     end_texts = map(number, slopes[-1]) if len(penalties) else ("not drawn" for _ in names)
-    alt = f"Lines, {labels[1]} by penalty; at the least penalty: {listed(names, end_texts)}"
+    alt = f"Lines, {labels[1]} by penalty; at the smallest penalty: {listed(names, end_texts)}"
     if np.isfinite(mark):
-        alt += f". Below a penalty of {number(mark)} slopes are not told from noise"
+        alt += f". Below a penalty of {number(mark)} slopes cannot be distinguished from noise"
     return finished(ax, stamp, caption, alt)
 
 
 def _name(ax: Axes, lines: list[tuple[str, float, str]]) -> None:
-    """Write names to the right of where lines end, apart from each other."""
+    """Write names at the right ends of lines, without overlap."""
     lines = sorted(lines, key=lambda line: line[1])
     low, high = ax.get_ylim()
     gap = 0.05 * (high - low)
@@ -238,9 +238,9 @@ def _name(ax: Axes, lines: list[tuple[str, float, str]]) -> None:
         )
 
 
-# What tests may tell: rates of misses against rates of false alarms.
+# Trade-off curves: false-negative rates against false-positive rates.
 
-# Rates of false alarms at which curves are drawn: closer together where they are steep.
+# False-positive rates at which curves are drawn: denser where they are steep.
 RATES: Final[Floats] = np.concatenate(
     [[0.0], np.geomspace(1e-6, 0.02, 60), np.linspace(0.02, 1, 240)[1:]]
 )
@@ -249,7 +249,7 @@ _SIZE: Final = (4.8, 4.6)
 
 
 def square_of_rates(ax: Axes | None) -> tuple[Axes, Line2D]:
-    """Take axes, or make new ones, for error rates; draw the line of coin-flipping."""
+    """Return axes for error rates, with the line of coin-flipping."""
     ax = axes_or_new(ax, _SIZE)
     (coins,) = ax.plot([0, 1], [1, 0], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
     coins.set_label("coin-flipping")
@@ -292,22 +292,23 @@ def trade_offs(
     )
     text = listed(labels, map(number, points))
     alt = (
-        f"Trade-off curves. Least false-negative rate at a false-positive rate of {alpha:g}: {text}"
+        f"Trade-off curves. Smallest false-negative rate at a false-positive rate of {alpha:g}: "
+        f"{text}"
     )
     return finished(ax, stamp, caption, alt)
 
 
 # Survival curves with bands for these rows and for the population, and numbers at risk.
 
-# Okabe and Ito's, and lines that tell them apart in grey.
+# Colours of Okabe and Ito, and line styles that distinguish them in greyscale.
 COLOURS = (*SERIES[:4], SERIES[5], INK)
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
-# Numbers at risk that have room below.
+# A choice: numbers at risk that fit below.
 TICKS = 6
 
 
 class Drawn(NamedTuple):
-    """One curve: its name, and what is told at each time."""
+    """One curve: its name, and its columns over time."""
 
     name: str
     columns: Mapping[str, Floats]
@@ -323,10 +324,10 @@ def survival_curves(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw the share beyond each time, in `steps` or evenly between the times.
+    """Draw survival, in `steps` or linear between the times.
 
-    The darker band is of noise about these rows, the paler one for the population. A curve stops
-    where it is told no more.
+    The darker band is the noise of these rows, the paler one includes sampling. A curve stops at
+    its last released time.
     """
     risk_inches = 0.22 * (len(curves) + 1.5) * risk
     ax = axes_or_new(ax, (6.4, 3.8 + risk_inches))
@@ -354,7 +355,7 @@ def survival_curves(
             linestyle=line,
             linewidth=1.6,
             drawstyle="steps-post" if steps else "default",
-            label=(curve.name or "all rows") + ": not told" * (len(times) == 1),
+            label=(curve.name or "all rows") + ": not reported" * (len(times) == 1),
         )
         ax.plot(times[-1:], level[-1:], "|", color=colour, markersize=9)
     ax.set_ylim(-0.02, 1.02)
@@ -389,9 +390,10 @@ def _legend(ax: Axes, curves: Sequence[Drawn]) -> None:
 
 
 def _at_risk(ax: Axes, curves: Sequence[Drawn], *, steps: bool) -> None:
-    """Write how many rows are at risk below the times, a line a curve.
+    """Write how many rows are at risk below the times, a line for each curve.
 
-    They are those of the interval that begins at a time or, where each holds one value, is it.
+    They are at risk in the interval that begins at a time, or at the time if intervals have one
+    value.
     """
     n_risk_by_curve = [_risks(curve, steps=steps) for curve in curves]
     times = sorted(set().union(*n_risk_by_curve))
@@ -424,9 +426,9 @@ def _risks(curve: Drawn, *, steps: bool) -> dict[float, int]:
     return dict(zip(times.tolist(), map(int, curve.columns["n_risk"]), strict=True))
 
 
-# Sorted p-values and the line that a step-up procedure holds them against.
+# Sorted p-values and the line that a step-up procedure compares them with.
 
-# The least p-value that is drawn where it is: a choice.
+# A choice: smaller p-values are drawn at this value.
 LEAST = 1e-16
 
 

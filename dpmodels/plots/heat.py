@@ -40,22 +40,22 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
 
 
-# Smaller parts of the largest size are as good as white: a choice.
+# A choice: cells below this fraction of the largest value look white.
 FAINT = 0.15
-MARKED = 4_000  # cells of which those below 0 are marked
-WRITTEN = 120  # cells that still have room for their values
+MARKED = 4_000  # most cells of which negative ones are marked
+WRITTEN = 120  # most cells that show their values
 _LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green, blue: ITU-R BT.709
 _SMALLEST = 5.5  # points of a readable name
 _MAP = "RdBu"  # red under 0, blue over it, as the bars
 
 
 def reach(numbers: Floats) -> float:
-    """Return the largest size of a finite number, 1 where there is none above 0."""
+    """Return the largest finite absolute value, or 1 if all are 0."""
     return float(np.max(np.abs(numbers[np.isfinite(numbers)]), initial=0.0)) or 1.0
 
 
 def two_decimals(value: float) -> str:
-    """Print a number below 1 in size; no -0.00."""
+    """Format a number of absolute value below 1, without -0.00."""
     return f"{round(value, 2) + 0.0:.2f}"
 
 
@@ -94,7 +94,7 @@ def cells(
 
 
 def _marked(ax: Axes, numbers: Floats, largest: float) -> bool:
-    """Mark cells clearly below 0 by a minus, as in grey they look like those above."""
+    """Mark clearly negative cells by a minus: in greyscale they look like positive ones."""
     if numbers.size > MARKED:
         return False
     inches = np.divide(box_inches(ax), numbers.shape[::-1])
@@ -165,11 +165,11 @@ def heat(
     cells(ax, numbers, largest, label, two_decimals if largest <= 1 else _three_digits)
     row_names(ax, short)
     upright_heads(ax, short)
-    return finished(ax, stamp, caption, _told(numbers, names, label))
+    return finished(ax, stamp, caption, _matrix_text(numbers, names, label))
 
 
-def _told(numbers: Floats, names: Sequence[str], label: str) -> str:
-    """Say which entries off the diagonal are largest."""
+def _matrix_text(numbers: Floats, names: Sequence[str], label: str) -> str:
+    """Describe the largest entries off the diagonal."""
     first, second = np.triu_indices(len(names), 1)
     sizes = np.nan_to_num(np.abs(numbers[first, second]))
     largest = np.argsort(-sizes, kind="stable")[:MOST]
@@ -197,8 +197,8 @@ def _three_digits(value: float) -> str:
 
 # Loadings as a heat map, or as bars for one component.
 
-# Loadings of a component, and components, that words tell of: a choice.
-SAID = 5
+# A choice: loadings of a component, and components, in the description.
+MOST_DESCRIBED = 5
 
 
 def loadings(
@@ -239,21 +239,21 @@ def loadings(
         ax,
         stamp,
         caption,
-        _loadings_told(numbers, labels(table, "variable"), component_names, chosen),
+        _loadings_text(numbers, labels(table, "variable"), component_names, chosen),
     )
 
 
-def _loadings_told(
+def _loadings_text(
     numbers: Floats, variables: Sequence[str], component_names: Sequence[str], chosen: Sequence[int]
 ) -> str:
-    """Say the largest loadings of each component."""
+    """Describe the largest loadings of each component."""
     parts = []
     for column, index in zip(numbers.T, chosen, strict=True):
-        order = np.argsort(-np.nan_to_num(np.abs(column)), kind="stable")[:SAID]
+        order = np.argsort(-np.nan_to_num(np.abs(column)), kind="stable")[:MOST_DESCRIBED]
         finite = [i for i in order if np.isfinite(column[i])]
         text = listed([variables[i] for i in finite], (number(column[i]) for i in finite))
         parts.append(f"{component_names[index]}: {text or 'none'}")
-    return f"Loadings of {len(variables)} variables. Largest on {'. '.join(parts[:SAID])}"
+    return f"Loadings of {len(variables)} variables. Largest on {'. '.join(parts[:MOST_DESCRIBED])}"
 
 
 def _bars(ax: Axes, values: Floats, largest: float, head: str) -> None:
@@ -267,7 +267,7 @@ def _bars(ax: Axes, values: Floats, largest: float, head: str) -> None:
     ax.set_xlabel(f"Loading on {head}", parse_math=False)
 
 
-# Quantiles of groups, a row each: marks on a line, with intervals where they were bought.
+# Quantiles of groups, a row each: marks on a line, with intervals where they were paid for.
 
 _MARKS: Final = ("<", "o", ">", "s", "^", "D", "v", "P")
 _TALLEST: Final = 24.0  # inches
@@ -339,7 +339,7 @@ def quantiles(
 
 # Shares by cell as bars, of one factor or of two beside each other, with two intervals each.
 
-# So many bars beside each other are told apart, by colour and, in grey, by their hatching.
+# Most bars beside each other: colour and, in greyscale, hatching distinguish them.
 SERIES_SHOWN: Final = len(SERIES)
 _HATCHES: Final = ("", "////", "....", "xxxx", "\\\\\\\\", "oo")
 
@@ -358,7 +358,7 @@ def shares(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw a bar for each of `values`, shape (rows, series), a group of them a row.
+    """Draw a bar for each of `values`, shape (rows, series), grouped by row.
 
     Noise intervals, shape (rows, series, 2), are wide and grey, confidence intervals thin; either
     may be nan.
@@ -415,7 +415,7 @@ def shares(
 
 # What a budget was spent on, one release after the other.
 
-# How charges of each kind look; hatched ones are told apart in grey.
+# Styles of charges by state; hatching distinguishes them in greyscale.
 LOOKS: Final[Mapping[str, dict[str, Any]]] = {
     "released": {"facecolor": BLUE, "edgecolor": "white"},
     "planned": {"facecolor": BLUE, "edgecolor": "white"},
@@ -437,7 +437,7 @@ def spending(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw what was spent before and after each charge, shape (charges, 2), against the whole."""
+    """Draw the budget spent before and after each charge, shape (charges, 2), and its total."""
     ax = axes_or_new(ax, (6.4, min(1.4 + 0.28 * len(labels), _SPENDING_TALLEST)))
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -463,7 +463,7 @@ def spending(
     return finished(ax, stamp, caption, ": ".join(filter(None, (alt, listed(labels, texts)))))
 
 
-# Scales of noise against how often a chain stays.
+# Scales of noise against the probability that a chain stays.
 
 
 def scales(
@@ -494,10 +494,10 @@ def scales(
     ax.plot(stays, values, color=BLUE, linewidth=1.6)
     for name, level in levels.items():
         ax.axhline(level, color=GREY, linewidth=1.0, linestyle="--")
-        _named(ax, name, level, INK, "right")
+        _level_label(ax, name, level, INK, "right")
     if mark is not None:
         ax.axhline(mark[1], color=VERMILION, linewidth=1.2)
-        _named(ax, *mark, VERMILION, "left")
+        _level_label(ax, *mark, VERMILION, "left")
     ax.set_yscale("log")
     ax.margins(x=0.01, y=0.12)
     ax.set_xlabel(labels[0], parse_math=False)
@@ -507,7 +507,9 @@ def scales(
     return finished(ax, stamp, caption, alt)
 
 
-def _named(ax: Axes, name: str, level: float, color: str, side: Literal["left", "right"]) -> None:
+def _level_label(
+    ax: Axes, name: str, level: float, color: str, side: Literal["left", "right"]
+) -> None:
     """Write a name above a level, at one side."""
     anchor = (0.01 if side == "left" else 0.99, level)
     annotation = ax.annotate(

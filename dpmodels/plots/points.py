@@ -46,7 +46,7 @@ def divisions(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw mean scores (divisions,) with standard errors; filled where `near`, else hollow."""
+    """Draw mean scores (divisions,) with standard errors; filled where `near_best`."""
     ax = axes_or_new(ax, (6.4, 3.8))
     # Points few enough to be read over the stamp lie above it.
     order = np.argsort(places, kind="stable")
@@ -57,8 +57,8 @@ def divisions(
     not_best = np.arange(len(score)) != best
     groups = (
         ("best", ~not_best, VERMILION, VERMILION),
-        ("not told apart from it", near_best & not_best, BLUE, BLUE),
-        ("behind it", ~near_best & not_best, "white", BLUE),
+        ("not clearly worse", near_best & not_best, BLUE, BLUE),
+        ("worse", ~near_best & not_best, "white", BLUE),
     )
     for label, mask, face, edge in groups:
         if mask.any():
@@ -90,9 +90,9 @@ def divisions(
     return finished(ax, stamp, caption, f"{alt}. Best: {labels[best]}")
 
 
-# A range that was found beside the declared one, with the counts that told of it.
+# An estimated range beside the declared one, with its noisy counts.
 
-# Lengths of the found range that are shown to each side of it: a choice.
+# A choice: the margin on each side, as a multiple of the range's length.
 MARGIN = 0.6
 
 
@@ -108,7 +108,7 @@ def ranges(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw noisy counts of cells near a found range; below `noise` they may be noise alone."""
+    """Draw noisy counts of cells near an estimated range; below `noise` they may be only noise."""
     ax = axes_or_new(ax, (6.4, 3.6))
     margin = MARGIN * (estimated[1] - estimated[0])
     low, high = max(estimated[0] - margin, declared[0]), min(estimated[1] + margin, declared[1])
@@ -138,7 +138,7 @@ def ranges(
     return finished(ax, stamp, caption, alt)
 
 
-# Counts of a plane as colours, blank where noise alone may be.
+# A two-dimensional histogram in colours; cells that may be only noise are blank.
 
 _MAP = "viridis_r"  # few rows pale, many dark
 _SIDE = 6.2  # inches
@@ -154,10 +154,9 @@ def plane(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw counts by cell between ends along both axes, the first to the right.
+    """Draw counts of cells with edges `ends`, the first variable along the horizontal axis.
 
-    `density` has the shape (first, second), and nan what stays blank. Colours are of a logarithmic
-    scale.
+    `density` has the shape (first, second), nan for blank cells. The colour scale is logarithmic.
     """
     ax = axes_or_new(ax, (_SIDE + 0.8, _SIDE))
     from matplotlib import colors
@@ -177,7 +176,11 @@ def plane(
     ax.set_xlim(ends[0][0], ends[0][-1])
     ax.set_ylim(ends[1][0], ends[1][-1])
     ax.set_title(
-        "blank: not told from noise", fontsize=FONT, color=INK, loc="left", parse_math=False
+        "blank: indistinguishable from noise",
+        fontsize=FONT,
+        color=INK,
+        loc="left",
+        parse_math=False,
     )
     alt = f"Map of {counted} by {names[0]} and {names[1]}, {released.size:,} cells not blank"
     if released.size:
@@ -185,16 +188,16 @@ def plane(
     return finished(ax, stamp, caption, alt)
 
 
-# What an answer costs, by how often it is a lie.
+# The eps of an answer, by the probability that it is a lie.
 
-# The largest loss that is drawn, unless a device has more.
+# The largest eps that is drawn, unless a device has more.
 HIGHEST = 5.0
 
 
 def response(lie: float, eps: float, levels: int, how: str, *, ax: Axes | None = None) -> Axes:
-    """Draw the least privacy loss of a device that lies so often, and one device.
+    """Draw the smallest eps for each probability of a lie, and one device.
 
-    Of `levels` answers the truth is identified while lies are rarer than ``(levels - 1)/levels``.
+    With `levels` answers the truth is identified if lies are rarer than ``(levels - 1)/levels``.
     """
     ax = axes_or_new(ax, (5.6, 3.6))
     top = max(HIGHEST, 1.2 * eps)
@@ -220,7 +223,7 @@ def response(lie: float, eps: float, levels: int, how: str, *, ax: Axes | None =
     return finished(ax, alt=alt)
 
 
-# Estimates with their intervals, whatever they are of: the picture of a result without its own.
+# Estimates with their intervals: the default picture of a result.
 
 _TALLEST = 24.0  # inches
 

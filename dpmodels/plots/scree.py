@@ -103,7 +103,8 @@ def _vector(name: str, values: npt.ArrayLike, length: int) -> Floats:
     vector = np.asarray(values, dtype=np.float64)
     if vector.shape != (length,) or length == 0:
         raise ArgumentError(
-            f"{name} has shape {vector.shape} for {length} labels: give one number a component"
+            f"{name} has shape {vector.shape} for {length} labels: give one number for each "
+            "component"
         )
     return vector
 
@@ -115,7 +116,7 @@ def _intervals(
     upper: Floats,
     width: float,
 ) -> None:
-    """Draw intervals over the points, wider than these, so that short ones are seen, too."""
+    """Draw intervals over the points and wider than them, so that short ones are visible."""
     finite = np.isfinite(lower) & np.isfinite(upper)
     ax.vlines(
         positions[finite], lower[finite], upper[finite], colors=INK, linewidth=width, zorder=5
@@ -128,7 +129,7 @@ def _intervals(
 def _limits(
     ax: Axes, heights: Floats, ends: tuple[Floats, Floats] | None, floor: float | None
 ) -> None:
-    """From 0, or from the lowest value where that is negative, with room above."""
+    """From 0, or from the lowest negative value, with space above."""
     tops = [heights, np.array([0.0 if floor is None else floor])]
     tops += [] if ends is None else [ends[1]]
     heights_and_ends = np.concatenate(tops)
@@ -160,7 +161,7 @@ def _floor(ax: Axes, floor: float) -> None:
 
 
 def _legend(ax: Axes, *, intervals: bool, under: bool) -> None:
-    """Name the marks that are there, above the axes, where nothing is drawn."""
+    """Draw the legend above the axes."""
     from matplotlib.lines import Line2D
 
     marks = []

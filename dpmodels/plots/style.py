@@ -1,4 +1,4 @@
-"""One quiet look for every picture: colours, axes, names, stamp, caption, and its words."""
+"""The style of all pictures: colours, axes, names, stamp, caption, alternative text."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from matplotlib.patheffects import AbstractPathEffect
 
 
-# Blue, vermilion and greys: told apart with every common colour blindness
+# Blue, vermilion and greys: distinguishable with every common colour blindness
 # (Okabe and Ito 2008, Color Universal Design).
 INK = "#333333"
 BLUE = "#0072B2"
 VERMILION = "#D55E00"
 GREY = "#8A8A8A"
 PALE = "#E4E4E4"
-MUTED = "#666666"  # for letters: 5.7 to 1 against white
+MUTED = "#666666"  # for text: contrast of 5.7 to 1 with white
 SERIES = (BLUE, VERMILION, "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 FONT = 9.0  # points
 SMALL = 8.0  # points of captions
 
-# What is read out instead of a picture, while the picture is there.
-_SAID: Final[WeakKeyDictionary[object, str]] = WeakKeyDictionary()
+# Alternative texts by axes.
+_DESCRIPTIONS: Final[WeakKeyDictionary[object, str]] = WeakKeyDictionary()
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
@@ -64,7 +64,7 @@ def quiet(ax: Axes) -> Axes:
 
 
 def few_ticks(ax: Axes) -> None:
-    """Leave room below the axes for numbers of six digits and for days."""
+    """Limit the ticks so that numbers of six digits and dates fit."""
     from matplotlib.dates import AutoDateLocator
     from matplotlib.ticker import MaxNLocator
 
@@ -76,7 +76,7 @@ def few_ticks(ax: Axes) -> None:
 
 
 def legend_above(ax: Axes, marks: Sequence[Artist]) -> None:
-    """Name marks above the axes, where nothing is drawn, in as many columns as fit."""
+    """Draw a legend above the axes, in as many columns as fit."""
     widths = [0.58 * FONT * len(str(mark.get_label())) + 42 for mark in marks]
     cell = ax.get_subplotspec()
     fraction = len(cell.colspan) / cell.get_gridspec().ncols if cell else 1.0
@@ -140,19 +140,19 @@ def stamp_across(ax: Axes, stamp: str | None) -> Axes:
 
 
 def finished(ax: Axes, stamp: str | None = None, caption: str | None = None, alt: str = "") -> Axes:
-    """Stamp a picture, write its caption under it, keep the words that are read out instead.
+    """Stamp a picture, write its caption below it, store its alternative text.
 
-    The last step of every picture. Numbers among the words are released or public ones.
+    The last step of every picture. The text has only released or public numbers.
     """
     stamp_across(ax, stamp)
     if caption:
         _under(ax.figure, caption)
-    _SAID[ax] = ". ".join(part.strip(" .") for part in (stamp, alt, caption) if part) + "."
+    _DESCRIPTIONS[ax] = ". ".join(part.strip(" .") for part in (stamp, alt, caption) if part) + "."
     return ax
 
 
 def alt_text(ax: Axes) -> str:
-    """Return what is drawn in words, for those who do not see it: with its main numbers.
+    """Return the alternative text of a picture, with its main numbers.
 
     Parameters
     ----------
@@ -164,14 +164,14 @@ def alt_text(ax: Axes) -> str:
     ArgumentError
         If dpmodels did not draw them.
     """
-    description = _SAID.get(ax)
+    description = _DESCRIPTIONS.get(ax)
     if description is None:
         raise ArgumentError("alt_text(): expected axes that a plot() of dpmodels returned")
     return description
 
 
 def _under(figure: Any, caption: str) -> None:
-    """Add a caption under all axes of a figure, once; make room where no layout does."""
+    """Add a caption under all axes of a figure, once; reserve space if no layout engine does."""
     wrapped = fill(caption, int(72 * figure.bbox.width / figure.dpi / (0.54 * SMALL)))
     existing = figure.get_supxlabel()
     if wrapped in existing:
@@ -183,9 +183,9 @@ def _under(figure: Any, caption: str) -> None:
         figure.subplots_adjust(bottom=min(figure.subplotpars.bottom + room, 0.6))
 
 
-# Numbers of a picture in a sentence, for those who do not see it.
+# Numbers in alternative texts.
 
-# Things that are told one by one: a choice, what can be listened to.
+# A choice: items that are listed one by one.
 MOST = 12
 
 
@@ -193,10 +193,10 @@ def number(value: Any) -> str:
     """Print a number in three digits.
 
     >>> number(0.12345), number(1234567.0), number(float("nan"))
-    ('0.123', '1,230,000', 'not told')
+    ('0.123', '1,230,000', 'not reported')
     """
     if np.isnan(value):
-        return "not told"
+        return "not reported"
     rounded = float(f"{float(value):.3g}")
     return f"{rounded:,.0f}" if 100 <= abs(rounded) < 1e15 else f"{rounded:g}"
 
@@ -212,7 +212,7 @@ def between(value: object, low: Any, high: Any) -> str:
 
 
 def listed(names: Sequence[object], texts: Iterable[str]) -> str:
-    """Name things with what is told of each; of many the first ones.
+    """List names with their texts, only the first of many.
 
     >>> listed(["a", "b"], ["1", "2"])
     'a 1; b 2'
@@ -231,15 +231,15 @@ _HEAD = 4  # first characters kept of names that differ in the middle
 def short_names(names: Sequence[str], max_length: int = 24) -> tuple[str, ...]:
     """Names with the middle of long ones left out, still all distinct.
 
-    At most `most` characters, which are 16 at least. Those that would look alike
-    show where they differ, or end with their number among the look-alikes.
+    At most `max_length` characters, at least 16. Names that would be equal show where they differ,
+    or end with a number.
     """
     full = [" ".join(name.split()) for name in names]
     short = [_without_middle(name, max_length) for name in full]
     for form in {short_name for short_name in short if short.count(short_name) > 1}:
         positions = [i for i, short_name in enumerate(short) if short_name == form]
         for i, name in zip(
-            positions, _told_apart([full[i] for i in positions], max_length), strict=True
+            positions, _distinguished([full[i] for i in positions], max_length), strict=True
         ):
             short[i] = name
     return tuple(
@@ -251,7 +251,7 @@ def short_names(names: Sequence[str], max_length: int = 24) -> tuple[str, ...]:
 
 
 def thinned(count: int, capacity: float) -> range:
-    """Positions of the ticks to label, equally spaced, at most ``room`` of them."""
+    """Positions of the ticks to label, equally spaced, at most ``capacity`` of them."""
     step = max(1, -(-count // max(1, int(capacity))))
     return range(0, count, step)
 
@@ -263,7 +263,7 @@ def _without_middle(name: str, max_length: int) -> str:
     return name[:head] + _DOTS + name[len(name) - (max_length - len(_DOTS) - head) :]
 
 
-def _told_apart(names: Sequence[str], max_length: int) -> list[str]:
+def _distinguished(names: Sequence[str], max_length: int) -> list[str]:
     """Show each name from the first character where they differ."""
     same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
     start = len(list(same))

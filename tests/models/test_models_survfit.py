@@ -202,7 +202,7 @@ def test_pictures_have_a_curve_and_two_bands_a_group():
     fit = asked("Surv(week, died) ~ arm", subset="arm != 'c'", breaks=6)
     ax = fit.plot(risk=True)
     names = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert names == ["arm=a", "arm=b", "arm=c: not told", "noise", "noise and sampling"]
+    assert names == ["arm=a", "arm=b", "arm=c: not reported", "noise", "noise and sampling"]
     told = fit.at(fit.times, group="a")["estimate"].tolist()
     assert ax.lines[0].get_ydata().tolist() == [1.0, *told]
     assert len(ax.collections) == 6

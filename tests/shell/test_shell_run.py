@@ -142,7 +142,7 @@ def changed(section, **words):
         (changed("release", eps=1.0, share=0.2), "write one of eps, share and rho"),
         (changed("release", name="../up"), "expected a file name of letters, digits"),
         (changed("release", name="Means"), "name = 'Means' occurs twice"),
-        (changed("release", name="index"), "none of index"),
+        (changed("release", name="index"), "other than index"),
         (changed("release", plots=1), "plots: expected true or false"),
         (changed("study", data="none.csv"), "none.csv"),
         (changed("study", eps=0), "eps"),
