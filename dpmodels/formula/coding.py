@@ -1,7 +1,7 @@
 """From terms to coded columns: names, public ranges and row norms, without data.
 
 Redundancy rules, contrast matrices and column names are patsy's, run on the codebook's levels
-alone. Every block of columns knows a finite set of points whose convex hull contains each coded
+alone. Every block of columns has a finite set of points whose convex hull contains each coded
 row, so bounds on row norms are exact.
 """
 
@@ -27,13 +27,13 @@ from dpmodels.formula.values import Basis, Category, Columns, Real, Truth
 from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
 
-# Choices: a second moment of so many columns, and so many hull points, fit in memory.
+# Choices: columns of a second moment, and hull points, that fit in memory.
 MAX_COLUMNS = 5_000
 MAX_POINTS = 4_000_000
 
 Factor = Real | Category | Basis
 
-# The column that patsy, and results, call so.
+# The name of the constant column in patsy and in results.
 _CONSTANT = "Intercept"
 
 
@@ -43,7 +43,7 @@ class Block:
 
     Names are in patsy's style; the first factor varies fastest over the columns; a contrast matrix
     of shape (levels, columns) belongs to each categorical factor. `term` are the factors of the
-    term as they are written, some of which a part of its coding may lack.
+    term as written; a part of its coding may lack some of them.
     """
 
     names: tuple[str, ...]
@@ -69,7 +69,7 @@ class Block:
         return np.asarray(self.points.max(axis=0))
 
     def evaluate(self, columns: Columns, out: Floats) -> None:
-        """Write the coded columns, shape (columns, rows), held in their ranges."""
+        """Write the coded columns, shape (columns, rows), clipped to their ranges."""
         match self.factors:
             case (Real(variable=str() as name, lower=lower, upper=upper),):
                 np.clip(columns[name], lower, upper, out=out[0])
@@ -150,7 +150,7 @@ class Design:
 def design(formula: str, codebook: Codebook | None) -> Design:
     """Build the coded design of a one-sided formula from the codebook alone.
 
-    The intercept decides the coding of categories and is no column of the design.
+    The intercept decides the coding of categories and is not a column of the design.
 
     >>> import dpmodels as dp
     >>> from dpmodels.formula import design
@@ -288,19 +288,19 @@ class _Prototype:
         return np.zeros(2)
 
 
-# Public rows as columns of a design: as they are written, and held as the rows of a fit were.
+# Public rows as columns of a design, as written, and clipped like the rows of a fit.
 
 
 @dataclass(frozen=True, eq=False)
 class RowCoder:
-    """Codes public rows as columns of a design; holds none."""
+    """Codes public rows as columns of a design; stores no rows."""
 
     design: Design
     parts: Callable[[object], Iterator[Columns]]  # of a table: its columns as they are written
     table: Callable[[object], pd.DataFrame]  # all cells of it
 
     def __call__(self, data: object) -> Floats:
-        """Return coded rows, shape (columns, rows), nan if incomplete, held in public ranges."""
+        """Return coded rows, shape (columns, rows), nan if incomplete, clipped to public ranges."""
         blocks = [np.empty((len(self.design.names), 0))]
         blocks += [
             self.coded(on_steps(self.design.codebook, columns)) for columns in self.parts(data)
@@ -316,7 +316,7 @@ class RowCoder:
         }
 
     def coded(self, columns: Columns) -> Floats:
-        """Code columns, shape (columns, rows), nan if incomplete, held in their ranges."""
+        """Code columns, shape (columns, rows), nan if incomplete, clipped to their ranges."""
         coded = np.empty((len(self.design.names), len(next(iter(columns.values())))))
         self.design.evaluate(columns, coded)
         coded[:, np.isnan(coded).any(axis=0)] = np.nan
@@ -331,7 +331,7 @@ def on_steps(codebook: Codebook, columns: Columns) -> Columns:
 def _stepped(declared: object, values: Floats) -> Floats:
     if not isinstance(declared, Numeric) or not declared.step:
         return values
-    # Held first: of a number far outside the quotient would overflow, and numpy tell of it.
+    # Clip first: the quotient of a number far outside would overflow with a warning of numpy.
     clipped = np.clip(values, declared.lower, declared.upper)
     return np.asarray(
         declared.lower + declared.step * np.rint((clipped - declared.lower) / declared.step)
@@ -344,10 +344,10 @@ def _stepped(declared: object, values: Floats) -> Floats:
 # numbers: the dummies of treatment coding are, and their products with numbers and with each other.
 # The product of two such columns is 0 where they name two levels of one category, and otherwise the
 # monomial of the merged cell: two products of one cell and one monomial are the same function of a
-# row. A column of another coding is like nothing but itself.
+# row. A column of another coding equals only itself.
 
 Integers = NDArray[np.int_]
-# No level of a category; and, of products, the function that is 0.
+# No level of a category; of products, the function that is 0.
 NONE = -1
 
 
@@ -384,7 +384,7 @@ class Cells:
 
 
 def _joint_codes(groups: Integers, values: Integers) -> Integers:
-    """Tell apart what differs in either."""
+    """Return codes that are equal where both arrays are."""
     merged = groups * (int(values.max(initial=0)) + 1) + values
     return np.asarray(np.unique(merged, return_inverse=True)[1])
 

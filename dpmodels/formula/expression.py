@@ -44,7 +44,7 @@ Book = Mapping[str, Declared]
 
 CONTRASTS = {name: getattr(patsy, name) for name in ("Treatment", "Sum", "Poly", "Helmert", "Diff")}
 
-# A choice: so many whole numbers are levels.
+# A choice: fewer whole numbers than this are read as levels.
 MOST_NUMBERS = 1_000
 
 
@@ -63,7 +63,7 @@ def compile_factor(code: str, book: Book) -> Varying:
 
 
 def check_removed(parsed: ParsedFormula, book: Book) -> None:
-    """Hold terms that were taken off again to the same grammar."""
+    """Check terms that were subtracted against the same grammar."""
     for code in parsed.removed:
         compile_factor(code, book)
 
@@ -90,13 +90,13 @@ def _compile(node: ast.expr, book: Book) -> Value:
 
 
 _UNKNOWN = (
-    "not allowed; a formula knows variables, numbers, arithmetic, comparisons and the functions "
+    "not allowed; a formula may have variables, numbers, arithmetic, comparisons and the functions "
     + ", ".join(sorted(FUNCTIONS))
 )
 _REFUSED: dict[type[ast.expr], str] = {
     ast.Attribute: "attribute access, which is not allowed: it could reach the data as a whole. "
     "Write row-wise expressions of codebook variables",
-    ast.Subscript: "indexing, which is not allowed: a formula speaks of one row at a time",
+    ast.Subscript: "indexing, which is not allowed: a formula describes one row at a time",
     ast.Lambda: "a lambda, which is not allowed; use arithmetic and the listed functions",
     ast.BoolOp: "'and'/'or'; write (a > 1) & (b < 2) or (a > 1) | (b < 2)",
     ast.IfExp: "'if ... else'; write ifelse(cond, a, b)",
@@ -121,7 +121,7 @@ def _list(node: ast.expr, elements: Sequence[ast.expr], book: Book) -> Constant:
     items = [_compile(item, book) for item in elements]
     plain = [item.value for item in items if isinstance(item, Constant)]
     if len(plain) != len(items) or any(isinstance(value, tuple) for value in plain):
-        raise FormulaError(f"{text_of(node)!r} in the formula: a list holds numbers and levels")
+        raise FormulaError(f"{text_of(node)!r} in the formula: a list has only numbers and levels")
     return Constant(text_of(node), tuple(v for v in plain if not isinstance(v, tuple)))
 
 
@@ -167,7 +167,7 @@ def _number(name: str, declared: Numeric) -> Real:
 
 
 def _hint(name: str, book: Book) -> str:
-    """Name what may have been meant, in its code points where it looks alike."""
+    """Suggest a similar name, in code points if it looks the same."""
     alike = next((candidate for candidate in book if folded(candidate) == folded(name)), None)
     if alike is not None:
         return (
@@ -219,7 +219,7 @@ def _instead(name: str) -> str:
 
 
 def _contrast(node: ast.Call, book: Book) -> Category:
-    """Return a category with the contrast asked for: ``C(x, Treatment("b"))``."""
+    """Return a category with its contrast: ``C(x, Treatment("b"))``."""
     code = text_of(node)
     if not 1 <= len(node.args) <= 2 or node.keywords:
         raise FormulaError(
@@ -292,9 +292,9 @@ def _unary(node: ast.UnaryOp, book: Book) -> Value:
 
 
 def _logical(node: ast.BinOp, book: Book) -> Truth:
-    """Join two conditions as R does: one that decides alone does so where the other is missing."""
+    """Combine conditions as in R: one that decides does so even if the other is missing."""
     is_or = isinstance(node.op, ast.BitOr)
-    hint = "; groups behind '|' are for verbs that describe: dp_summary('~ a + b | group')"
+    hint = "; groups after '|' are for descriptive verbs: dp_summary('~ a + b | group')"
     left, right = (
         as_truth(_compile(side, book), hint if is_or else "") for side in (node.left, node.right)
     )
@@ -355,7 +355,7 @@ def _comparison(node: ast.Compare, book: Book) -> Truth:
     code = text_of(node)
     if len(node.ops) != 1 or not isinstance(node.ops[0], COMPARED):
         raise FormulaError(
-            f"{code!r} in the formula: compare two things at a time with < <= > >= == != or in, "
+            f"{code!r} in the formula: compare two values at a time with < <= > >= == != or in, "
             "and join with &, for example (a > 1) & (a < 5)"
         )
     left, right = _compile(node.left, book), _compile(node.comparators[0], book)
@@ -391,7 +391,7 @@ def compared(code: str, op: ast.cmpop, left: Value, right: Value) -> Truth:
 def _require_day(code: str, day: Real, operand: Constant) -> None:
     if not isinstance(operand.value, str):
         raise FormulaError(
-            f"{code!r}: {day.code} is a date and is compared with one: write "
+            f"{code!r}: {day.code} is a date; compare it with a date: write "
             f'{day.code} >= "2010-01-01", or year({day.code}) >= 2010'
         )
 
@@ -428,7 +428,7 @@ def _membership(code: str, left: Value, right: Value, among: bool) -> Truth:
     """Return whether a value is one of a list, ``x in [1, 2]``."""
     if not isinstance(right, Constant):
         raise FormulaError(
-            f"{code!r}: what a value is looked for in is a list written in the formula, "
+            f"{code!r}: 'in' takes a list written in the formula, "
             'for example region in ["north", "east"]'
         )
     if isinstance(left, Category):

@@ -75,7 +75,7 @@ def _cyclic(
     code: str, x: Real, part: Callable[[Floats], Floats], names: tuple[str, ...]
 ) -> Category:
     """Build a category of the parts that some day of the range has."""
-    # 12 months from any day on hold all months, and all days of the week.
+    # Any 12 months have all months and all days of the week.
     days = np.arange(x.lower, min(x.upper, x.lower + 366) + 1)
     indices = np.unique(part(days)).astype(np.intp)
     if len(indices) < 2:
@@ -119,7 +119,7 @@ Builder = Callable[[str, Sequence[Value], Mapping[str, Value]], Value]
 
 
 def clipped_real(x: Real) -> Real:
-    """Return ``x`` held inside its range: libraries do not round monotonically."""
+    """Return ``x`` clipped to its range: libraries do not round monotonically."""
     return Real(
         x.code, x.lower, x.upper, lambda columns: np.clip(x.evaluate(columns), x.lower, x.upper)
     )
@@ -207,7 +207,7 @@ def power(code: str, x: Real, exponent: float) -> Real:
 
 
 def positive(x: Real) -> str:
-    """Return the text of what to add a constant to, to keep ``x`` away from 0."""
+    """Return the text of a non-negative expression of ``x``, for advice to add a constant."""
     return f"abs({x.code})" if x.lower < 0 else x.code
 
 
@@ -267,7 +267,7 @@ def _spline(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> V
                 "boundary is the declared range. Write knots=, for example bs(x, knots=[30, 50])"
             )
     arguments = _bind(code, args, options, ("x", "knots", "degree"), 2)
-    from scipy.interpolate import BSpline  # Dear to import
+    from scipy.interpolate import BSpline  # Slow to import
 
     x = as_real(arguments["x"])
     inner = increasing(arguments["knots"], f"{code!r}: knots", 1)
@@ -334,7 +334,7 @@ def _wave(function: Callable[..., Floats], highest: float) -> Builder:
 
 
 def _meets(x: Real, at: float) -> bool:
-    """Whether a range may hold a point that lies whole turns from `at`; never wrongly no."""
+    """Whether a range may contain `at` plus multiples of 2π; errs towards True."""
     slack = 1e-12 * (1.0 + abs(x.lower) + abs(x.upper))
     first = math.ceil((x.lower - slack - at) / math.tau)
     return first * math.tau + at <= x.upper + slack
@@ -343,7 +343,9 @@ def _meets(x: Real, at: float) -> bool:
 def _is_missing(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
     value = _only(code, args, options)
     if isinstance(value, Constant | Basis):
-        raise FormulaError(f"{code!r}: {value.code!r} is not a variable or a number made of some")
+        raise FormulaError(
+            f"{code!r}: {value.code!r} is not a variable or an expression of variables"
+        )
     return Truth(code, lambda columns: np.isnan(value.evaluate(columns)).astype(np.float64))
 
 
@@ -401,18 +403,18 @@ INSTEAD: dict[str, str] = {
 }
 
 
-# Bins of whole numbers and of days: which they hold, and what they are called.
+# Bins of whole numbers and of days: their values and their names.
 
 
 def by_whole_numbers(number: Real) -> bool:
-    """Whether a number takes whole values alone; days are whole numbers."""
+    """Whether a number takes only whole values; days are whole numbers."""
     return number.step == 1.0 and number.lower == math.floor(number.lower)
 
 
 def equal_parts(number: Real, max_bins: int) -> tuple[float, ...]:
-    """Return the ends of at most so many bins of equally many values; the last may have fewer.
+    """Return the edges of at most `max_bins` bins of equally many values; the last may have fewer.
 
-    Ends lie half a step beside the values.
+    Edges lie half a step beside the values.
 
     >>> equal_parts(Real("k", 0.0, 6.0, lambda columns: columns["k"], step=1.0), 3)
     (-0.5, 2.5, 5.5, 6.5)
@@ -423,7 +425,7 @@ def equal_parts(number: Real, max_bins: int) -> tuple[float, ...]:
 
 
 def beside(ends: Sequence[float]) -> tuple[float, ...]:
-    """Return the ends, half a step beside whole numbers, of bins that are open below but the first.
+    """Return edges half a step beside whole numbers; all bins but the first are open below.
 
     >>> beside([0, 2, 5.5])
     (-0.5, 2.5, 5.5)
@@ -437,7 +439,7 @@ def held_ends(ends: Floats) -> tuple[Floats, Floats]:
 
 
 def whole_names(ends: Sequence[float], *, date: bool) -> tuple[str, ...]:
-    """Name bins by the whole numbers, or the days, that they hold.
+    """Name bins by their whole numbers or days.
 
     >>> whole_names([-0.5, 0.5, 3.5], date=False)
     ('0', '1 to 3')
@@ -448,14 +450,14 @@ def whole_names(ends: Sequence[float], *, date: bool) -> tuple[str, ...]:
 
 
 def interval_names(ends: Sequence[float]) -> tuple[str, ...]:
-    """Name bins by their ends, to a hundredth of the narrowest.
+    """Name bins by their edges, to a hundredth of the narrowest.
 
     >>> interval_names([0, 18, 40.5, 100])
     ('[0, 18]', '(18, 40.5]', '(40.5, 100]')
     """
     exact = np.array(ends)
     decimal_exponent = math.floor(math.log10(float(np.diff(exact).min()))) - 2
-    # As far as powers of ten are exact rounding by them is.
+    # Rounding is exact as long as powers of ten are.
     rounded = (
         np.round(exact, -decimal_exponent)
         if abs(decimal_exponent) <= 22
@@ -474,7 +476,7 @@ def interval_names(ends: Sequence[float]) -> tuple[str, ...]:
 
 
 def in_bins(number: Real, breaks: Floats) -> Callable[[Columns], Floats]:
-    """Return what finds the bin of each row, nan outside; each but the first is open below."""
+    """Return a function for the bin of each row, nan outside; all but the first are open below."""
 
     def codes(columns: Columns) -> Floats:
         values = number.evaluate(columns)

@@ -1,9 +1,8 @@
 """Formula text to terms: patsy's grammar, our own algebra with limits, R's ``.``.
 
-Only the grammar is patsy's: the text of a factor is never evaluated as Python, here or later.
+Only the grammar is patsy's. A factor is read as Python's syntax tree, for the variables it reads.
 
-A factor is read as Python's syntax tree, for the variables it reads. Nothing is evaluated here or
-anywhere else in the package.
+Nothing is evaluated as Python here or anywhere else in the package.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def _python_in(text: str) -> str:
 
 
 def _restore_names(tree: ast.expr, code: bytes) -> None:
-    """Undo that Python brings names to their NFKC form, in which different ones may be one."""
+    """Undo Python's NFKC normalisation of names, which may merge different ones."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             written = code[node.col_offset : node.end_col_offset].decode(errors="replace")
@@ -122,7 +121,7 @@ class Reading:
     """How one side of a formula is read.
 
     `dot` are the names that ``.`` stands for and `names` those among which wildcards choose;
-    `removed` collects the factors of terms that are taken off.
+    `removed` collects the factors of subtracted terms.
     """
 
     dot: tuple[str, ...]
@@ -150,9 +149,9 @@ MAX_ORDER = 8
 class ParsedFormula:
     """A formula's terms, response and predictors apart.
 
-    The text's white space is tidied, and it names no variable that no term has: it reads
-    the same where no others are declared. Terms stand in order of first mention, without the
-    intercept; `removed` are the factors of terms that were taken off again.
+    The text has normalised white space and names only variables of its terms: it reads the same if
+    no others are declared. Terms stand in order of first mention, without the intercept; `removed`
+    are the factors of subtracted terms.
     """
 
     text: str
@@ -224,7 +223,7 @@ def _tree(text: str) -> ParseNode:
 
 
 def check_size(text: str) -> None:
-    """Refuse what is no text, or too long or too deep to be a formula."""
+    """Refuse formulas that are not text, too long or too deep."""
     if not isinstance(text, str):
         raise FormulaError(f'formula is a {type(text).__name__}; write a string such as "~ a + b"')
     if len(text) > MAX_LENGTH:
@@ -289,17 +288,17 @@ def _sum(node: ParseNode, reading: Reading, depth: int, terms: Terms) -> Terms:
 
 
 def _remove(terms: Terms, key: frozenset[str], term: Term) -> None:
-    """Take a term off, or refuse where it is not there."""
+    """Subtract a term, or refuse if it is absent."""
     if key not in terms and key != INTERCEPT:
         raise FormulaError(
-            f"formula takes off {shorten(':'.join(term))!r}, which is not among the terms before "
+            f"formula subtracts {shorten(':'.join(term))!r}, which is not among the terms before "
             "it; leave it out. A number is subtracted inside I(), for example I(age - 50)"
         )
     terms.pop(key, None)
 
 
 def _intercept(terms: Terms) -> Terms:
-    """Return the intercept if it is among the terms, for a bracket to keep or take off."""
+    """Return the intercept if it is among the terms, for a bracket to keep or subtract."""
     return {key: term for key, term in terms.items() if key == INTERCEPT}
 
 
@@ -410,7 +409,7 @@ WILDCARDS: Final[Mapping[str, Callable[[str, str], bool]]] = {
 
 
 def wildcard(node: ast.expr, names: tuple[str, ...]) -> list[str] | None:
-    """Return those of the names that an expression stands for, None if it is no wildcard.
+    """Return the names that a wildcard matches, None for other expressions.
 
     >>> wildcard(ast.parse('starts_with("inc_")', mode="eval").body, ("inc_a", "age", "inc_b"))
     ['inc_a', 'inc_b']
@@ -428,7 +427,7 @@ def wildcard(node: ast.expr, names: tuple[str, ...]) -> list[str] | None:
             raise FormulaError(f"{call_text!r}: expected a text, such as {choose}('inc_')")
     if not matches:
         raise FormulaError(
-            f"{call_text!r} stands for no variable of the codebook that is left; its names are "
-            "compared letter by letter"
+            f"{call_text!r} matches no remaining variable of the codebook; upper and lower case "
+            "differ"
         )
     return matches

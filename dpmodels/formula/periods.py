@@ -27,16 +27,16 @@ _LISTED: Final = 6  # A choice: more are not listed in an error
 # 1970-01-01 was a Thursday, weeks begin on Mondays.
 _MONDAY: Final = -3
 _DECLARE: Final = (
-    'expected a variable that time goes by: dp.Date("2024-01-01", "2024-12-31"), dp.Integer(1, 52) '
-    'or dp.Categorical(["low", "high"], ordered=True)'
+    'expected a variable with an order in time: dp.Date("2024-01-01", "2024-12-31"), dp.Integer(1, '
+    '52) or dp.Categorical(["low", "high"], ordered=True)'
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Periods:
-    """Periods in their order, one after the other without gaps."""
+    """Consecutive periods in order."""
 
-    factor: Category  # Which of them a row is in; its levels are their names
+    factor: Category  # The period of a row; its levels are their names
     ends: Floats  # The first value of each, and what comes after the last
     of: Literal["days", "numbers", "levels"]  # What values are: days are since 1970-01-01
 
@@ -47,7 +47,7 @@ class Periods:
     def times(self) -> NDArray[Any]:
         """When each begins: a time of whole seconds, a number or a level."""
         if self.of == "days":
-            # pandas knows no days, and its nanoseconds are not enough for all years.
+            # pandas has no unit of days, and nanoseconds do not cover all years.
             return self.ends[:-1].astype("datetime64[D]").astype("datetime64[s]")
         if self.of == "numbers":
             return self.ends[:-1].astype(np.int64)
@@ -84,10 +84,10 @@ class Periods:
 
 
 def periods(time: object, by: object, book: Mapping[str, Variable]) -> Periods:
-    """Return the periods of a variable, of so many values each or by the calendar.
+    """Return the periods of a variable, of `by` values each or by the calendar.
 
     CodebookError for a variable that is not declared, FormulaError for one without an order,
-    ArgumentError for other periods than there are. No row is seen.
+    ArgumentError for invalid periods. No row is read.
     """
     if not isinstance(time, str):
         raise ArgumentError(f"time={said(time)}: {_DECLARE}, by its name")
@@ -96,18 +96,18 @@ def periods(time: object, by: object, book: Mapping[str, Variable]) -> Periods:
         case Category(ordered=True, levels=levels, evaluate=evaluate):
             if by is not None:
                 raise ArgumentError(
-                    f"by={said(by)}: the levels of {shorten(time)!r} are the periods; expected none"
+                    f"by={said(by)}: the levels of {shorten(time)!r} are the periods; leave by= out"
                 )
             ends = np.arange(len(levels) + 1.0)
             return Periods(Category(value.code, levels, evaluate), ends, "levels")
         case Real() if by_whole_numbers(value):
             ends = _ends(value, by)
         case _:
-            raise FormulaError(f"time={shorten(time)!r} has no periods in an order: {_DECLARE}")
+            raise FormulaError(f"time={shorten(time)!r} has no order: {_DECLARE}")
     if len(ends) < 3:
         raise ArgumentError(
-            f"by={said(by)}: all of {shorten(time)!r} is one period, and nothing goes by; take "
-            "shorter ones, or count with dp_table"
+            f"by={said(by)}: {shorten(time)!r} has one period only; take shorter periods, or count "
+            "with dp_table"
         )
     name, dated = time, isinstance(book[time], Date)
 
@@ -161,7 +161,7 @@ def _stepped(value: Real, first: float, width: int) -> Floats:
 
 
 def _names(ends: Floats, by: object, *, dated: bool) -> tuple[Level, ...]:
-    """Name periods: days by the first, months and years as ISO does, numbers by what they hold."""
+    """Name periods: days by the first, months and years as in ISO 8601, numbers by their values."""
     firsts = ends[:-1].tolist()
     if not dated:
         one_each = bool((np.diff(ends) == 1).all())

@@ -22,7 +22,8 @@ class TwoSided:
     """Both sides of a formula, coded from the codebook alone.
 
     The response is one column, the number, or for a category the indicators of all levels but the
-    first; `terms` may have none, and never the intercept. An `offset` is taken off the response.
+    first; `terms` may have none, and never the intercept. An `offset` is subtracted from the
+    response.
     """
 
     response: Design
@@ -45,7 +46,7 @@ def two_sided(
     """Code a formula with a response.
 
     ``.`` stands for all variables of the codebook but those of the response and those `apart`, such
-    as weights. A category on the left has at `most` so many levels.
+    as weights. A category on the left has at most `most` levels.
 
     >>> import dpmodels as dp
     >>> cb = dp.codebook(income=(0, 250_000), age=(0, 100), sex=["F", "M"])
@@ -68,7 +69,7 @@ def two_sided(
         )
     if (code,) in parsed.predictors:
         raise FormulaError(
-            f"{shorten(code)!r} is the response and a term; take it off the right-hand side"
+            f"{shorten(code)!r} is the response and a term; remove it from the right-hand side"
         )
     _check_response(code, book, most)
     left = replace(parsed, predictors=parsed.response, intercept=True)
@@ -76,7 +77,7 @@ def two_sided(
 
 
 def _less_offset(parsed: ParsedFormula, book: Codebook) -> tuple[ParsedFormula, str]:
-    """Take offsets off the response: the slope of each is known to be 1."""
+    """Subtract offsets from the response: their slopes are 1."""
     offsets = [term for term in parsed.predictors if any(map(_offset, term))]
     if not offsets:
         return parsed, ""
@@ -91,15 +92,15 @@ def _less_offset(parsed: ParsedFormula, book: Codebook) -> tuple[ParsedFormula, 
         code = ast.unparse(ast.BinOp(syntax(code), ast.Sub(), syntax(argument)))
     if not isinstance(compile_factor(left, book), Real):
         raise FormulaError(
-            f"{shorten(':'.join(offsets[0]))!r}: an offset goes with dp_lm and a response that is "
-            f"a number, and {shorten(left)!r} is none"
+            f"{shorten(':'.join(offsets[0]))!r}: an offset needs dp_lm and a numeric response, and "
+            f"{shorten(left)!r} is not a number"
         )
     predictors = tuple(term for term in parsed.predictors if term not in offsets)
     return replace(parsed, response=((code,),), predictors=predictors), ":".join(offsets[0])
 
 
 def _offset(code: str) -> str | None:
-    """Return what stands in ``offset(...)``, None of other factors."""
+    """Return the argument of ``offset(...)``, None for other factors."""
     match syntax(code):
         case ast.Call(func=ast.Name(id="offset"), args=[argument], keywords=[]):
             return ast.unparse(argument)
@@ -227,7 +228,7 @@ def two_sets(formula: str, codebook: Codebook | None) -> TwoSets:
         )
     if not parsed.intercept:
         raise FormulaError(
-            f"formula {shorten(parsed.text)!r} takes the constant off, and columns are held about "
+            f"formula {shorten(parsed.text)!r} removes the constant, but columns are centred at "
             "their means: leave out '- 1' or '0 +'"
         )
     left = one_side(replace(parsed, predictors=parsed.response), book)
@@ -235,6 +236,7 @@ def two_sets(formula: str, codebook: Codebook | None) -> TwoSets:
     shared = sorted(set(result.left.names) & set(result.right.names))
     if shared:
         raise FormulaError(
-            f"{shorten(shared[0])!r} is on both sides of {shorten(parsed.text)!r}; take it off one"
+            f"{shorten(shared[0])!r} is on both sides of {shorten(parsed.text)!r}; remove it from "
+            "one"
         )
     return result

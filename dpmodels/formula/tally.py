@@ -1,4 +1,4 @@
-"""What rows are counted by: levels, breaks, margins, and a number's place in its range."""
+"""What rows are counted by: levels, breaks, margins, and a number's position in its range."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAX_CELLS = 1_000_000
 
 @dataclass(frozen=True)
 class Placed:
-    """Each row's flat cell, -1 if incomplete, and the measured number's place in [0, 1]."""
+    """Each row's flat cell, -1 if incomplete, and the measured number's position in [0, 1]."""
 
     cells: NDArray[np.intp]
     positions: Floats | None
@@ -43,12 +43,11 @@ class Placed:
 
 @dataclass(frozen=True)
 class Tally:
-    """A table that every row adds one to, in all.
+    """A table to which every row adds one in total.
 
-    A cell for each combination of the factors' levels, and in each the power sums of `measured` up
-    to `degree`, or counts alone where it is None. A table has at most so many parts of cells.
-    `clustered` tells of one that every person adds one to, whose rows may be in several cells or in
-    none: degree 2.
+    It has a cell for each combination of the factors' levels, with the power sums of `measured` up
+    to `degree`, or only counts if it is None; `max_cells` limits the parts of cells. If
+    `clustered`, every person adds one, whose rows may be in several cells or in none: degree 2.
     """
 
     factors: tuple[Category, ...]
@@ -114,7 +113,7 @@ class Tally:
 
 
 def binned(number: Real, breaks: object) -> tuple[Category, tuple[float, ...]]:
-    """Return the bins of a number as levels, and their ends; ArgumentError for what are none."""
+    """Return the bins of a number as levels, and their ends; ArgumentError for invalid breaks."""
     edges = _ends(breaks, number)
     names = interval_names(edges)
     if by_whole_numbers(number):
@@ -130,14 +129,14 @@ def _whole_ends(breaks: object, edges: tuple[float, ...], number: Real) -> tuple
     shifted = beside(edges)
     if any(not low < high for low, high in pairwise(shifted)):
         raise ArgumentError(
-            f"breaks={shorten(repr(list(edges)))}: {shorten(number.code)!r} goes by whole numbers, "
-            "and one of the bins holds none; write ends that are farther apart"
+            f"breaks={shorten(repr(list(edges)))}: {shorten(number.code)!r} is integer-valued, and "
+            "one bin contains no integer; write ends that are farther apart"
         )
     return shifted
 
 
 def _ends(breaks: object, number: Real) -> tuple[float, ...]:
-    """Return the ends of the bins, or say what they are."""
+    """Return the ends of the bins, or say how to write them."""
     if isinstance(breaks, int | np.integer) and not isinstance(breaks, bool):
         if not 2 <= breaks <= MAX_CELLS:
             raise ArgumentError(
@@ -189,7 +188,7 @@ def _text(end: float, number: Real) -> str:
 
 @dataclass(frozen=True)
 class Margins:
-    """The factors of a formula in order of first mention, and its terms as their places."""
+    """The factors of a formula in order of first mention, and its terms as their positions."""
 
     text: str
     codebook: Codebook
@@ -203,12 +202,12 @@ class Margins:
 
 
 def margins(formula: str, codebook: Codebook | None) -> Margins:
-    """Compile the factors of a formula and tell which of them each margin is of.
+    """Compile the factors of a formula and the margins of its terms.
 
     >>> import dpmodels as dp
     >>> cb = dp.codebook(sex=["F", "M"], region=["n", "s", "w"], drug=["no", "yes"])
-    >>> asked = margins("~ sex*region + region:drug", cb)
-    >>> [factor.code for factor in asked.factors], asked.terms
+    >>> spec = margins("~ sex*region + region:drug", cb)
+    >>> [factor.code for factor in spec.factors], spec.terms
     (['sex', 'region', 'drug'], ((0,), (1,), (0, 1), (1, 2)))
     """
     book = checked_codebook(codebook)
@@ -217,8 +216,8 @@ def margins(formula: str, codebook: Codebook | None) -> Margins:
     text = shorten(parsed.text)
     if parsed.response:
         raise FormulaError(
-            f"formula {text!r} has a left side: a margin is of all its variables alike; write "
-            "'~ a*b' for the margins of a, of b and of both"
+            f"formula {text!r} has a left side, which margins do not have; write '~ a*b' for the "
+            "margins of a, of b and of both"
         )
     if not parsed.predictors:
         raise FormulaError(f"formula {text!r} names no variable to count; write '~ a*b + b:c'")
@@ -238,7 +237,7 @@ def margins(formula: str, codebook: Codebook | None) -> Margins:
 def _require_levels(factor: Category) -> Category:
     if len(factor.levels) < 2:
         raise FormulaError(
-            f"{shorten(factor.code)!r} has one level, which tells nothing of a row; leave it out"
+            f"{shorten(factor.code)!r} has one level and no information; leave it out"
         )
     return factor
 
@@ -252,8 +251,8 @@ def _check_size(spec: Margins) -> None:
         term = spec.terms[counts.index(largest)]
         names = ":".join(spec.factors[i].code for i in term)
         raise FormulaError(
-            f"{shorten(names)!r} has {largest:,} cells, with one level a variable for what is "
-            f"missing; at most {MAX_CELLS:,} are counted. Write margins of fewer variables"
+            f"{shorten(names)!r} has {largest:,} cells, with one level of each variable for "
+            f"missing values; at most {MAX_CELLS:,} are counted. Write margins of fewer variables"
         )
     if sum(counts) > MAX_CELLS:
         raise FormulaError(

@@ -1,4 +1,4 @@
-"""What an expression in a formula is: a real, a truth, a category, a basis or a constant.
+"""Values of expressions in a formula: a real, a truth, a category, a basis or a constant.
 
 Each value carries its public range and a row-wise evaluation. The range comes from the codebook by
 interval arithmetic; no evaluation ever looks at two rows together.
@@ -39,9 +39,9 @@ class Constant:
 class Real:
     """A number in a public interval; evaluates to shape (rows,).
 
-    ``variable`` names the column where the number is a variable as it stands, held in its bounds;
-    ``step`` is what it goes by from its lower bound, 0 where it takes any value; ``date`` tells
-    whether it is a day since 1970-01-01.
+    ``variable`` names the column if the number is a variable itself, clipped to its bounds;
+    ``step`` is the distance of its values from its lower bound on, 0 if it takes any value;
+    ``date`` says whether it is a day since 1970-01-01.
     """
 
     code: str
@@ -74,7 +74,7 @@ class Truth:
 class Category:
     """Public levels; evaluates to level codes 0, 1, ... or NaN, shape (rows,).
 
-    ``levels`` are as they are printed; ``written`` as they were declared, where they have labels.
+    ``levels`` are as printed; ``written`` as declared, if they have labels.
     ``contrast`` is a patsy contrast or None for the default (treatment).
     """
 
@@ -105,7 +105,7 @@ class Category:
         ):
             raise FormulaError(
                 f"{code!r}: {level.code} may be a level of {self.code} or the label of another; "
-                f"write a level that is no label, or another label, in the codebook"
+                "change the level or the label in the codebook"
             )
         return index
 
@@ -141,7 +141,9 @@ def as_real(value: Value) -> Real:
                 f"for example {value.code} == {value.levels[0]!r}, or enter it as a term"
             )
         case Basis():
-            raise FormulaError(f"{value.code!r} has several columns; it stands alone as a factor")
+            raise FormulaError(
+                f"{value.code!r} has several columns; use it only as a factor of its own"
+            )
     raise FormulaError(f"{value.code} is not a number")
 
 

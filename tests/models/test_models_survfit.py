@@ -221,7 +221,7 @@ def test_what_cannot_be_asked_is_refused_before_a_row_is_read():
     for formula, said in [
         ("week ~ arm", r"Surv\(time, event\)"),
         ("Surv(week, died, arm) ~ 1", "two arguments"),
-        ("Surv(log1p(week), died) ~ 1", "no declared number"),
+        ("Surv(log1p(week), died) ~ 1", "not a declared number"),
         ("Surv(week, week == 3) ~ week", "twice"),
     ]:
         ledger = dp.Ledger(10)
