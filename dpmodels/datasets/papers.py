@@ -63,7 +63,7 @@ class PaperTable:
 def paper_table(
     name: str, rows: int | None = None, folder: str | os.PathLike[str] | None = None
 ) -> PaperTable:
-    """Return a table of the papers, or simulated rows of its shape where its file is not there.
+    """Return a table of the papers, or simulated rows of its shape if its file is missing.
 
     ``"kddcup99"``: network connections, 494,021 rows, 116 columns, 4 components. ``"census"``:
     persons of the census, 199,523 rows, 513 columns, 8 components. ``"mnist"``: handwritten
@@ -71,7 +71,7 @@ def paper_table(
 
     `rows` is how many of them, all by default; `folder` is where
     ``kddcup99_10pct.parquet``, ``census_income_kdd.parquet`` and ``mnist.npz`` are, by default the
-    environment's ``DPMODELS_DATA``. ArgumentError if the name is none of these.
+    environment's ``DPMODELS_DATA``. ArgumentError if the name is unknown.
 
     Examples
     --------

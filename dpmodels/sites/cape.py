@@ -5,7 +5,7 @@ Theorem
     pairs: of two sites with a secret the first adds, and the second takes off,
     one discrete Gaussian of scale ``r σ`` or more. The pairs form a ring of sites, each
     with the nearest ``⌈(t+1)/2⌉`` on either side, which stays connected when t
-    colluding sites tell all they know. What is left in the view of an
+    colluding sites reveal all they know. What is left in the view of an
     aggregator with the t sites is noise of the honest sites and of their
     pairs; :mod:`dpmodels.sites.summing` proves how much of the budget the pairs
     leak, ``(h - 1)/r²``, and ``g_s`` pays for it.
@@ -89,7 +89,7 @@ class Cape(MaskedSum):
     Parameters
     ----------
     colluders : int, default 1
-        Sites that may tell the aggregator, or each other, all they know; with
+        Sites that may share all they know with the aggregator or each other;
         0 as for :class:`SecureSum`.
 
     Examples

@@ -9,7 +9,7 @@ Sensitivity
     That of ``gauss``. Published examples of the protocol divide by ``N_s`` the
     change of a row more or fewer; where a row is replaced it is √2 times that.
 Noise
-    Of no known law: the sum of the leading parts is not linear in the noise.
+    Of unknown distribution: the sum of the leading parts is not linear in the noise.
 Source
     Imtiaz and Sarwate (2018), "Differentially private distributed principal
     component analysis", ICASSP. There all sites count alike, about 0.

@@ -107,7 +107,7 @@ class Full(LetterProtocol):
         return to_words(self.send(pack(statistic, plan), plan, entropy), WORDS)
 
     def shape(self, plan: AnyPlan) -> tuple[str, tuple[int, ...]]:
-        """Return that of the integers in words."""
+        """Return the shape of the integers as words."""
         return "words", (WORDS, len(scales(plan)))
 
     def whole(

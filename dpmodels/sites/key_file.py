@@ -58,7 +58,7 @@ def site_key(site: str, path: str | PathLike[str]) -> Path:
     path : path
         Where the private key is written, for this site alone; it is used up by
         the release. The public card goes beside it, with ``.card`` added, and
-        to all other sites, by a way on which it cannot be exchanged.
+        to all other sites, by a channel on which it cannot be replaced.
 
     Returns
     -------
@@ -125,9 +125,9 @@ def take_seat(key: str | PathLike[str], site: str, cards: Sequence[str | PathLik
         card_site, public = _read_card(card)
         if public_keys.setdefault(card_site, public) != public:
             raise FrameError(
-                f"{str(card)!r} is of site {card_site!r}, of which another key is known"
+                f"{str(card)!r} is of site {card_site!r}, for which another key was given"
             )
-        # Of a key with which no secret can be made it is said here, before anything is charged.
+        # Refuse an unusable key here, before anything is charged.
         pair_key(private, public, b"")
     if len(set(public_keys.values())) < len(public_keys):
         raise FrameError("two sites have the same key: each makes its own with dp.site_key")
@@ -136,15 +136,15 @@ def take_seat(key: str | PathLike[str], site: str, cards: Sequence[str | PathLik
 
 
 def used_record(key: str | PathLike[str]) -> Path:
-    """Return where it is recorded what a key was used for: beside the key, by its true name."""
+    """Return the path of the record of a key's use, beside the key itself, links resolved."""
     key_path = Path(os.path.realpath(key))
     return key_path.with_name(key_path.name + ".used")
 
 
 def use_up(key: str | PathLike[str], used: Used) -> None:
-    """Claim a key for one letter; of several processes one is let through.
+    """Claim a key for one letter; of several processes one succeeds.
 
-    The record is the claim: it is there whole, or not at all, and never replaced.
+    The record is the claim: it is complete or absent, and never replaced.
     """
     plain = {"format": USED, **asdict(used)}
     try:
@@ -154,12 +154,12 @@ def use_up(key: str | PathLike[str], used: Used) -> None:
 
 
 def wipe(key: str | PathLike[str], site: str) -> None:
-    """Take the secret out of the file of a key that is used up."""
+    """Remove the secret from the file of a used key."""
     _write_key(Path(os.path.realpath(key)), site, None)
 
 
 def read_used(key: str | PathLike[str]) -> Used | None:
-    """Return what a key was used for; None where it was not, or that is not known."""
+    """Return what a key was used for; None if it was not, or without a readable record."""
     try:
         fields = conform({"format": str, **fields_of(Used)}, _read(used_record(key), USED), "")
     except FrameError:
@@ -204,7 +204,7 @@ def _read(path: str | PathLike[str], written: str) -> dict[str, object]:
     return plain
 
 
-# Secrets of sites: of pairs, with the random words that both make of them, and in shares.
+# Secrets of sites: of pairs, with the random words that both derive from them, and in shares.
 #
 # References
 # ----------
@@ -293,11 +293,11 @@ def split_secret(secret: bytes, shares: int, needed: int) -> tuple[KeyShare, ...
 
 
 def join_secret(parts: Sequence[KeyShare], needed: int) -> bytes:
-    """Give a secret back."""
+    """Reconstruct a secret from its shares."""
     by_place = {part.place: part for part in parts}
     if len(by_place) < needed:
         raise ArgumentError(
-            f"{len(by_place)} shares of different holders are there, {needed} needed"
+            f"{len(by_place)} shares of different holders were given, {needed} are needed"
         )
     used_shares = list(by_place.values())[:needed]
     secret = 0

@@ -1,9 +1,9 @@
-"""The letter in which a site sends its part of a joint release, and what all letters make.
+"""The letter in which a site sends its part of a joint release, and the release of all letters.
 
 A letter is a file of JSON: the terms that all sites agree on, what this site sends (released or
-masked values, no rows), and a SHA-256 digest of both. The digest shows damage and careless change.
-It is not a signature: who can write files can write the digest too, so files must come by a way
-that the combining party trusts.
+masked values, no rows), and a SHA-256 digest of both. The digest shows damage and accidental
+changes. It is not a signature: whoever writes files can write the digest too, so files must come by
+a channel that the combining party trusts.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from dpmodels.writing import discard, publish, require_target, stage
 
 FORMAT = "dpmodels.site/1"
 _DTYPES = {"floats": "<f8", "words": "<u8"}
-MOST_BYTES = 2**30  # A choice: moments of some 10,000 columns, in words and base64
-# What all sites agree on before one has read a row.
+MOST_BYTES = 2**30  # A choice: moments of some 10,000 columns, as words and base64
+# What all sites agree on before any row is read.
 STATED: Mapping[str, Shape] = {
     **QUESTION,
     "protocol": dict[str, str | int | float | None],
@@ -87,7 +87,7 @@ def digest(plain: object) -> str:
 
 
 def key_claim(terms: Mapping[str, Any], site: str) -> tuple[str, str]:
-    """Return what a ledger lets be used once: the key that a letter's terms name."""
+    """Return the claim that a ledger admits once: the key that a letter's terms name."""
     return "key", str(terms["keys"][site])
 
 
@@ -155,8 +155,8 @@ def require_same_terms(letters: Sequence[Letter], names: Sequence[str]) -> None:
         reason = difference(first.terms, letter.terms)
         if reason:
             raise FrameError(
-                f"{name!r} is not of the release that {names[0]!r} is of: {reason}; all sites "
-                "write the same formula, codebook, words and session"
+                f"{name!r} is not of the same release as {names[0]!r}: {reason}; all sites write "
+                "the same formula, codebook, options and session"
             )
         if letter.simulated != first.simulated:
             raise FrameError(f"one of {name!r} and {names[0]!r} is of a simulation")
@@ -230,13 +230,13 @@ def _values(letter: Letter, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
     return values.astype(np.float64 if kind == "floats" else np.uint64).reshape(shape)
 
 
-# A letter and its key: the letter is on the disk before the key is used up, visible only after.
+# A letter and its key: the letter is on disk before the key is used up, visible only after.
 #
 # Whenever the process dies, there is a key that was not used and no letter; or a
 # used key, its record, and the letter under a temporary name, which
 # :func:`finish` makes visible; or a used key and a letter.
 
-_AGAIN = "the same call again gives it its name, and neither reads a row nor charges anything"
+_AGAIN = "repeat the same call, which renames it, reads no row and charges nothing"
 _RENAME = "rename it"
 
 _PARTIAL = re.compile(r"\.[0-9a-f]{32}\.partial")
@@ -256,9 +256,9 @@ def require_places(path: AnyPath, key: AnyPath | None) -> None:
 def post(letter: Letter, path: AnyPath, key: AnyPath | None, charged: Charge = NOTHING) -> None:
     """Write a letter, use up the key that masks it, and record its digest.
 
-    FrameError if it cannot be written or the key not be claimed: no letter is left then, and the
-    charge is given back. LedgerError if it cannot be recorded: it is not visible then. What is left
-    to do for a letter of a used key, :func:`finish` does later.
+    FrameError if it cannot be written or the key cannot be claimed: then no letter is left and the
+    charge is void. LedgerError if it cannot be recorded: then it is not visible. :func:`finish`
+    completes the letter of a used key later.
     """
     sealed = seal(letter)
     place = Path(path)
@@ -291,7 +291,7 @@ def finish(
     terms: Mapping[str, object],
     ledger: Ledger | None = None,
 ) -> bool:
-    """Make the letter visible for which a key was used up, if that is all that is lacking."""
+    """Make the letter of a used key visible, if only that is missing."""
     used, place = read_used(key), Path(path)
     if used is None or (used.site, used.letter) != (site, place.name):
         return False
@@ -310,8 +310,8 @@ def finish(
     )
     if reason:
         raise FrameError(
-            f"the key {str(key)!r} was used for a letter that waits to be made visible, with "
-            f"other terms: {reason}; write the same, or make a new key with dp.site_key"
+            f"the key {str(key)!r} was used for an unfinished letter with other terms: {reason}; "
+            "write the same, or make a new key with dp.site_key"
         )
     wipe(key, site)
     if ledger is not None:
@@ -319,7 +319,7 @@ def finish(
         for entry in ledger.unfinished():
             if claim in entry.claims:
                 ledger.released(entry, used.sha256)
-    # Where files have one name each, an empty one may have kept it free.
+    # On file systems without links, an empty file may have reserved the name.
     _show(partial, place, sealed.content, _AGAIN, overwrite=_holds(place, b""))
     return True
 
@@ -327,7 +327,7 @@ def finish(
 def _show(
     partial: Path, place: Path, content: bytes, instead: str, *, overwrite: bool = False
 ) -> None:
-    """Give a letter its name, which another process may have done meanwhile."""
+    """Give a letter its name; another process may have done so meanwhile."""
     try:
         publish(partial, place, overwrite=overwrite)
     except FrameError as error:

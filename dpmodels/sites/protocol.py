@@ -1,4 +1,4 @@
-"""What a protocol between sites is: a trust card, a check and one joint release."""
+"""Protocols between sites: who is trusted, a check and one joint release."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SiteProtocol(Protocol):
     trust: ClassVar[Trust]
     # Whether sites add noise themselves, so that it has to be Gaussian.
     passes_noise: ClassVar[bool] = False
-    # Whether the noise in what is released is of a known law.
+    # Whether the distribution of the released noise is known.
     lawful: ClassVar[bool] = True
 
     def seats(self, names: Names) -> Names:
@@ -228,14 +228,14 @@ def shared_by(
     word: int = WORD,
     holds: str = "",
 ) -> AnyRelease:
-    """Say on a release how its sites took part."""
+    """Record on a release how its sites took part."""
     against = holds or trust.holds
     shared = Shared(trust.name, names, trust.sees, against, numbers, numbers * word)
     return replace(release, shared=shared)
 
 
 def coalition(colluders: int) -> str:
-    """Name those who may put together what they know."""
+    """Name the parties that may combine what they know."""
     helpers = {0: "without any site's help", 1: "with one of the sites"}
     help_text = helpers.get(colluders, f"with up to {colluders} of the sites")
     return f"the aggregator {help_text}, all of whom follow the protocol"
@@ -259,7 +259,7 @@ def checked_weights(weights: object, plan: AnyPlan, protocol: str) -> None:
 def site_weights(weights: str, rows: Sequence[int]) -> Floats:
     """Return what the sum of a site counts, ``N/(S N_s)`` where all sites count alike.
 
-    Of these S a site without rows is none.
+    Sites without rows are not counted in S.
 
     Examples
     --------

@@ -17,7 +17,7 @@ Drop-out
     refused. With ``dropouts=`` the sites share their private keys beforehand
     (Shamir), and any ``S - dropouts`` of them give up the key of one that did
     not answer. They must not do so for a site that did, nor for one whose
-    vector may still be on its way: its masks fall, and what is left is a share
+    vector may still be on its way: its masks are lost, and what is left is a share
     of the noise. A site that is given up must not answer later.
 Source
     Bonawitz et al. (2017), "Practical secure aggregation for privacy-preserving
@@ -84,8 +84,8 @@ class SecureSum(MaskedSum):
     Parameters
     ----------
     colluders : int, default 1
-        Sites that may tell the aggregator, or each other, all they know. With
-        0 the guarantee holds against an aggregator that no site tells its own
+        Sites that may share all they know with the aggregator or each other. With
+        0 the guarantee holds against an aggregator that knows no site's
         noise, but not against a site that sees the result.
     dropouts : int, default 0
         Sites that may fail to answer; the others' noise suffices without theirs.
@@ -189,7 +189,7 @@ class SecureSum(MaskedSum):
         absent: Sequence[int],
         shape: tuple[int, int],
     ) -> Words:
-        """Return what takes the place of the vector of a site that did not answer: its masks.
+        """Return the masks of a site that did not answer, in place of its vector.
 
         `shares` are those of its key, of the sites that answered, `absent` the places of all that
         did not, and `shape` that of the vectors. FrameError if more sites are absent than the noise

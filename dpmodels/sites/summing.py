@@ -102,14 +102,14 @@ def negative(reduced: Words) -> Words:
     return complement
 
 
-# The sum of the exact integers and so many deviations of its noise stay below half the modulus.
+# The exact sum and this number of standard deviations of its noise stay below half the modulus.
 # Noise beyond has probability exp(-512).
 ROOM_BITS = 63
 DEVIATIONS = 32
 
 
 def words_needed(plan: AnyPlan, rows: Sequence[int]) -> int:
-    """Return how many 64-bit words hold the sum, by public facts."""
+    """Return how many 64-bit words the sum needs, by public facts."""
     if not plan.facts.adjacency.n_public:
         return 2
     # All but one site may collude: then each adds the noise of one release, and half that again
@@ -221,7 +221,7 @@ def _added(sent: Sequence[Words]) -> Words:
 
 
 class MaskedSum(LetterProtocol):
-    """Pairs of sites share secrets; what a site sends, and what all make of it, is its own."""
+    """Pairs of sites share secrets; subclasses define what is sent and how it is combined."""
 
     passes_noise: ClassVar[bool] = True
     keyed: ClassVar[bool] = True
@@ -265,7 +265,7 @@ class MaskedSum(LetterProtocol):
         session: bytes,
         entropy: Entropy,
     ) -> Words:
-        """Return what the site sends, in words for any number of rows."""
+        """Return what the site sends, as words for any number of rows."""
         assert seat is not None
         return self.send(
             pack(statistic, plan),
@@ -273,7 +273,7 @@ class MaskedSum(LetterProtocol):
         )
 
     def shape(self, plan: AnyPlan) -> tuple[str, tuple[int, ...]]:
-        """Return that of the integers in words."""
+        """Return the shape of the integers as words."""
         return "words", (WORDS, len(scales(plan)))
 
 
@@ -351,7 +351,7 @@ def least_factor(honest: int, multiplier: float, step_scales: Floats, leak: floa
 
 
 def honest_sites(sites: int, protocol: str, colluders: object, dropouts: object = 0) -> int:
-    """Return how many sites are left when some tell all they know, and some do not answer."""
+    """Return the number of sites that neither collude nor drop out."""
     left = sites
     for word, number in (("colluders", colluders), ("dropouts", dropouts)):
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:

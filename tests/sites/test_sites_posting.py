@@ -264,7 +264,7 @@ def test_a_name_that_is_taken_meanwhile_keeps_the_letter(asked, tmp_path, monkey
 
     monkeypatch.setattr(letter, "publish", late)
     with pytest.raises(
-        FrameError, match=r"there already.*kept as '\..*\.partial'.*same call again"
+        FrameError, match=r"there already.*kept as '\..*\.partial'.*repeat the same call"
     ):
         dp.site_release("~ a", ROWS, place, **asked)
     monkeypatch.undo()
