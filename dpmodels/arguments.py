@@ -1,7 +1,7 @@
-"""Arguments as users write them, held against what is expected of them.
+"""Checks of arguments as users write them.
 
-A refusal says what was declared, what was expected and what to write instead; of what is neither a
-text nor a number it names the type alone. `more` ends the message.
+An error says what was declared, what was expected and what to write instead; of values that are
+neither text nor numbers it names only the type. `advice` ends the message.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Word = TypeVar("_Word", bound=str | None)
 
 
 def real(argument: object) -> float:
-    """Return a finite number, nan for anything else; texts and truth values are no numbers.
+    """Return a finite number, nan for anything else; texts and truth values are not numbers.
 
     >>> real(2), real("2"), real(True), real(10**400)
     (2.0, nan, nan, nan)
@@ -40,7 +40,7 @@ def finite(name: str, argument: object, advice: str = "") -> float:
 
 
 def between(name: str, argument: object, minimum: float, maximum: float, advice: str = "") -> float:
-    """Return a number from `least` to `most`, both allowed."""
+    """Return a number from `minimum` to `maximum`, both allowed."""
     number = real(argument)
     if not minimum <= number <= maximum:
         raise ArgumentError(
@@ -60,7 +60,7 @@ def share(name: str, argument: object, advice: str = "") -> float:
 def whole(
     name: str, argument: object, minimum: int, maximum: int | None = None, advice: str = ""
 ) -> int:
-    """Return a whole number from `least` to `most`, both allowed; floats are none.
+    """Return a whole number from `minimum` to `maximum`, both allowed; floats are refused.
 
     >>> whole("steps", 0, 1, 10_000, "; write steps=20")
     Traceback (most recent call last):
@@ -77,7 +77,7 @@ def whole(
 
 
 def several(argument: object) -> TypeGuard[Iterable[object]]:
-    """Whether many are listed; a text is one, and so is an array without a dimension.
+    """Whether an argument lists values; a text and an array without a dimension do not.
 
     >>> several([0.5]), several("ab"), several(np.array(0.5))
     (True, False, False)
@@ -87,7 +87,7 @@ def several(argument: object) -> TypeGuard[Iterable[object]]:
 
 
 def text(name: str, argument: object, what: str = "a text") -> str:
-    """Return a text, which is `what` one writes."""
+    """Return a text; `what` is expected, for the message."""
     if not isinstance(argument, str):
         raise ArgumentError(f"{name}={said(argument)}: expected {what}")
     return argument
@@ -101,7 +101,7 @@ def truth(name: str, argument: object) -> bool:
 
 
 def word(name: str, argument: object, allowed: Iterable[_Word], advice: str = "") -> _Word:
-    """Return the one of `words` that was given; None may be one of them.
+    """Return the one of the `allowed` values that was given; None may be one of them.
 
     >>> word("scale", "unit", ("range", "sd", None))
     Traceback (most recent call last):

@@ -29,7 +29,7 @@ def citation(format: Literal["text", "bibtex", "cff"] = "text") -> str:
     Raises
     ------
     ArgumentError
-        If the format is none of these.
+        If the format is unknown.
 
     Examples
     --------

@@ -15,7 +15,7 @@ _TYPE: Final = "identifier"
 
 @dataclass(frozen=True)
 class Identifier:
-    """A column of ids, and which of them stand for no person.
+    """A column of ids, and which of them are missing values.
 
     Parameters
     ----------
@@ -117,8 +117,8 @@ def checked_person(person: object) -> str | None:
         return None
     if not isinstance(person, str) or not person.strip():
         raise CodebookError(
-            f"person={said(person)}: expected the name of the column that says whose a row is, "
-            'such as person="id"; a variable that is called person is declared by '
+            f"person={said(person)}: expected the name of the column of person ids, such as "
+            'person="id"; a variable that is called person is declared by '
             'dp.codebook({"person": (0, 9)})'
         )
     check_writable("person", person)
@@ -126,14 +126,12 @@ def checked_person(person: object) -> str | None:
 
 
 def without_person(declared: Mapping[str, object]) -> tuple[dict[str, object], str | None]:
-    """Return the entries of variables, and the name of the one that says whose a row is."""
+    """Return the entries of variables, and the name of the column of person ids."""
     entries, persons = dict(declared), list[str]()
     for name, entry in declared.items():
         if isinstance(entry, Mapping) and "person" in entry:
             if entry["person"] is not True or persons:
-                raise CodebookError(
-                    f'{name!r}: "person" is true at one column, the one that says whose a row is'
-                )
+                raise CodebookError(f'{name!r}: "person" must be true, and at one column only')
             persons.append(name)
             entries[name] = {word: value for word, value in entry.items() if word != "person"}
             if not entries[name]:
@@ -142,18 +140,18 @@ def without_person(declared: Mapping[str, object]) -> tuple[dict[str, object], s
 
 
 def with_person(declared: dict[str, Any], person: str | None) -> dict[str, Any]:
-    """Return the plain values of variables, and which column says whose a row is."""
+    """Return the plain values of variables, with the column of person ids marked."""
     if person is None:
         return declared
     return {**declared, person: {**declared.get(person, {}), "person": True}}
 
 
 def joined_person(left: str | None, right: str | None) -> str | None:
-    """Return the column of persons of two codebooks, of which one may name none."""
+    """Return the column of persons of two codebooks, at least one of which may lack it."""
     if left is not None and right is not None and left != right:
         raise CodebookError(
-            f"codebooks with person={left!r} and person={right!r} do not go together: one column "
-            "says whose a row is"
+            f"codebooks with person={left!r} and person={right!r} cannot be combined: rows have "
+            "one column of person ids"
         )
     return right if left is None else left
 
@@ -165,5 +163,5 @@ def of_person(person: str | None, identifiers: Mapping[str, Identifier]) -> list
         role = "person" if name == person else "identifies rows"
         lines.append((name, _TYPE, role + said_missing(declared.missing), "", declared.label))
     if person is not None and person not in identifiers:
-        lines.append((person, "person", "whose a row is", "", ""))
+        lines.append((person, "person", "identifies persons", "", ""))
     return lines

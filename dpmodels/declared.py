@@ -1,4 +1,4 @@
-"""The codebook of a call: what it says, what travels with its table, or what was said once."""
+"""The codebook of a call: its argument, the one attached to the table, or that of dp.options."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Declared = Codebook | Mapping[str, object] | str | PathLike[str] | None
 
 
 def declared(codebook: object, data: object, sites: object, formula: object) -> Codebook:
-    """Return the codebook for a formula; CodebookError, before a row is read, where there is none.
+    """Return the codebook for a formula; CodebookError, before a row is read, if there is none.
 
-    `codebook` is what the call says: a codebook, a draft, declarations by name, the path of one of
-    these, or None. Then what travels with `data`, or with the `sites`, is taken; else what
-    ``dp.options`` holds.
+    `codebook` is the argument of the call: a codebook, a draft, declarations by name, the path of
+    one of these, or None for the one attached to `data` or the `sites`, else that of
+    ``dp.options``.
     """
     source: object = _codebook_source(codebook, data, sites)
     if source is None:
@@ -47,7 +47,7 @@ def declared(codebook: object, data: object, sites: object, formula: object) -> 
 
 
 def declared_besides(codebook: object, data: object, sites: object) -> Codebook:
-    """Return what is known by the words of :func:`declared`, where nothing has to be."""
+    """Return the codebook as :func:`declared` does, an empty one if there is none."""
     source = _codebook_source(codebook, data, sites)
     return Codebook() if source is None else declared(source, data, sites, "~ 1")
 
@@ -108,7 +108,7 @@ def _attached(data: object, sites: object) -> Codebook | None:
 
 
 def _books(where: str, data: object) -> Iterator[tuple[str, Codebook]]:
-    """Give the codebooks of a table, of a list of them or of Parquet files, with their place."""
+    """Yield the codebooks of a table, of a list of them or of Parquet files, with their place."""
     files = named_files(data)
     tables = data if isinstance(data, list | tuple) and not files else [data]
     parquet = [file for file in files if file.suffix.lower() == SUFFIX]
@@ -136,7 +136,7 @@ def _conforming(where: str, plain: Any) -> Codebook:
 
 
 def _missing_codebook(formula: object) -> str:
-    """Say what a codebook is, how the one of this formula is written, and where it may be put."""
+    """Say what a codebook is, how to write the one of this formula, and where to put it."""
     names = _variables(formula) or ["age", "income"]
     categories = re.findall(r"\bC\(\s*(\w+)", str(formula))
     forms = {name: '["low", "high"]' if name in categories else "(lower, upper)" for name in names}
@@ -146,13 +146,13 @@ def _missing_codebook(formula: object) -> str:
     ]
     ellipsis = ", ..." if len(names) > 4 else ""
     return (
-        "no codebook: a codebook says the public bounds or levels of each variable, from knowledge "
-        "and never from the rows.\n"
+        "no codebook: a codebook declares the public bounds or levels of each variable, from "
+        "knowledge and never from the rows.\n"
         f"Write codebook=dp.codebook({', '.join(declarations)}{ellipsis}), with a list of levels "
         'for a category, such as ["low", "high"].\n'
-        "It may travel with the table, table = cb.attach(table), be said once, "
+        "It may also be attached to the table, table = cb.attach(table), be set once, "
         'dp.options(codebook=cb), or be a file, codebook="cb.json"; dp.codebook.draft("study.sav") '
-        "reads what dictionaries say."
+        "reads data dictionaries."
     )
 
 

@@ -1,4 +1,4 @@
-"""What stands for a release in a ledger."""
+"""The digest of a release in a ledger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpmodels.released import AnyRelease, Ball, BoughtCurvature, Meat, Released
 
 
 def digest(release: AnyRelease) -> str:
-    """Return what stands for a released value in a ledger: SHA-256 of all its fields."""
+    """Return the digest of a released value in a ledger: SHA-256 of all its fields."""
     sha = sha256()
     for piece in _pieces(release):
         sha.update(len(piece).to_bytes(8, "big"))
@@ -23,7 +23,7 @@ def digest(release: AnyRelease) -> str:
 
 
 def origin(release: AnyRelease) -> str:
-    """Return the digest of what was paid for: of the whole, where a release is a part of one."""
+    """Return the digest of the release that was paid for, which this one may be a part of."""
     return release.whole or digest(release)
 
 
@@ -47,7 +47,7 @@ def _pieces(value: object) -> Iterator[bytes]:
 
 
 def in_order(value: Any) -> list[str]:
-    """Return the fields of a part of a release: its own, those of all, those with a default.
+    """Return the fields of a part of a release: its own, base fields, fields with a default.
 
     Ledgers hold digests over this order.
     """
@@ -67,7 +67,7 @@ def in_order(value: Any) -> list[str]:
         for position, name in enumerate(names)
         if name in added_later and getattr(value, name) is not None
     ]
-    # What is None before one that is held tells which of them it is.
+    # Those that are None before the last that is not show which one that is.
     return [
         name
         for position, name in enumerate(names)

@@ -1,7 +1,6 @@
-"""Files that come from outside: read within limits, and held against what they should be.
+"""Untrusted files: read within limits, and validated against a declared shape.
 
-Nothing of such a file is used before all of it has the declared shape. A shape is written in
-Python's own types:
+Nothing of such a file is used before all of it is valid. A shape is written in Python's own types:
 
 ``str``, ``bool``, ``int``, ``float``, ``None``
     A text without control characters, a truth value, a whole number of 64 bits, a number that is
@@ -37,9 +36,9 @@ from dpmodels.errors import DPModelsError, FrameError, shorten
 from dpmodels.typing import Floats
 
 Shape = Any
-# What a file from outside holds, of any shape until it is held against one.
+# The content of an untrusted file, before validation.
 Plain = Any
-# A value of the shape that was asked for: which, no type says.
+# A value of the requested shape, which no type can express.
 Read = Any
 
 # More than any honest file has, and few enough to hold in memory as Python's objects.
@@ -68,7 +67,7 @@ def read_bytes(path: str | PathLike[str], max_bytes: int) -> bytes:
     """Read a file of limited size."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise FrameError("it is no file")
+            raise FrameError("it is not a file")
         with open(path, "rb") as file:
             content = file.read(max_bytes + 1)
     except (OSError, ValueError) as error:
@@ -107,7 +106,7 @@ def parse(content: bytes) -> Plain:
 
 
 def conform(shape: Shape, plain: Plain, where: str) -> Read:
-    """Return a plain value as what it should be.
+    """Return a plain value converted to a shape.
 
     `where` is its place in the file, for the error, which names the first difference.
 
@@ -141,7 +140,7 @@ def fields_of(shape: type[Any], *names: str) -> Mapping[str, Shape]:
 
 
 def _optional(shape: type[Any]) -> frozenset[str]:
-    """Return the fields that a file of an earlier version may lack: those that are None then."""
+    """Return the fields that a file of an earlier version may lack: those with the default None."""
     return frozenset(field.name for field in fields(shape) if field.default is None)
 
 
@@ -172,12 +171,12 @@ def quantity(plain: object) -> float:
 
 
 def or_nan(shape: Callable[[object], float]) -> Callable[[object], float]:
-    """Return a shape that nan has too."""
+    """Return a shape that allows nan too."""
     return lambda plain: plain if isinstance(plain, float) and plain != plain else shape(plain)
 
 
 def one_of(*options: str | None) -> Callable[[object], Read]:
-    """Return the shape of a word from a list."""
+    """Return the shape of one of the options."""
 
     def read(plain: object) -> Read:
         if not any(type(plain) is type(option) and plain == option for option in options):
@@ -189,7 +188,7 @@ def one_of(*options: str | None) -> Callable[[object], Read]:
 
 
 def array(plain: object) -> Floats:
-    """Read an array that was put where it belongs; a shape for :func:`conform`."""
+    """Read an array that was inserted before; a shape for :func:`conform`."""
     if not isinstance(plain, np.ndarray):
         raise FrameError(f"expected an array, found {_type_name(plain)}")
     return plain
@@ -203,7 +202,7 @@ def bounded(plain: object) -> Floats:
 
 
 def bounded_or_nan(plain: object) -> Floats:
-    """Read an array otherwise as :func:`bounded`, that may have nan too."""
+    """Read an array as :func:`bounded` does, but allow nan."""
     bounded(np.where(np.isnan(array(plain)), 0.0, array(plain)))
     return array(plain)
 

@@ -10,7 +10,7 @@ A canonical id is a text that follows from the cell alone, whichever software re
 
 So ``7``, ``7.0`` and ``"7"`` are one id; ``"007"``, ``"1.10"``, ``"12E007"``, ``"NA"`` and
 ``"TRUE"`` are ids of their own. Nulls, NaN and text that is empty once stripped are missing. Any
-other cell, such as a list, identifies nobody.
+other cell, such as a list, is not an id.
 """
 
 from __future__ import annotations

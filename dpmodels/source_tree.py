@@ -17,7 +17,7 @@ def load_source(name: str, path: str, content: str) -> ModuleType:
     """Import a module, or the package of a folder, from a path below the root of the source tree.
 
     `content` names it in the NotAvailable that is raised where the path does not exist, or where
-    the package does not stand beside its setup.cfg: no module of another package is taken.
+    the package does not stand beside its setup.cfg: no module of another package is imported.
     """
     if name not in sys.modules:
         source = ROOT / path

@@ -55,7 +55,7 @@ def require_outputs(options: argparse.Namespace, *read: str) -> None:
         try:
             require_target(target, overwrite=options.force, never=never)
         except (ArgumentError, FrameError) as error:
-            hint = ", or write --force" if "is there already; give" in str(error) else ""
+            hint = ", or write --force" if "already exists; give" in str(error) else ""
             raise ArgumentError(f"--{name} {error}{hint}") from None
         never.append(target)
 

@@ -249,7 +249,7 @@ def test_three_sites_combine_by_files(three, protocol, words_of_it, capsys):
     assert str(dp.load(saved).summary()) + "\n" == out
     for name, target in (("html", page), ("save", saved)):
         assert main(combine_words(three, f"--{name}", str(target))) == 2
-        assert "is there already" in capsys.readouterr().err
+        assert "already exists" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -332,7 +332,7 @@ def test_nothing_that_was_written_is_written_over(three, capsys):
     (three / "old.key").rename(files[0])
     assert main(["site-key", "A", "--out", str(three / "nowhere" / "A.key")]) == 2
     errors = capsys.readouterr().err
-    assert errors.count("is there already") == 3
+    assert errors.count("already exists") == 3
     assert "its folder does not exist" in errors
     assert [file.read_bytes() for file in files] == before
 

@@ -184,7 +184,7 @@ def test_files_of_another_hand_and_folders_that_take_none_are_told_before_the_ch
     out = job.folder / "report"
     out.mkdir()
     (out / "model.txt").write_text("mine")
-    assert "is there already" in job()[2]
+    assert "already exists" in job()[2]
     assert (out / "model.txt").read_text() == "mine"
     (out / "model.txt").unlink()
     (out / "model.csv").write_bytes((job.folder / "data.csv").read_bytes())
