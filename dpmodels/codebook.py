@@ -131,7 +131,7 @@ class Codebook(Mapping[str, Variable]):
 
     @property
     def person(self) -> str | None:
-        """The column of person ids, None if there is none."""
+        """The column of person ids, or None."""
         return self._person
 
     @property

@@ -47,7 +47,7 @@ class Identifier:
       are read as UTF-8, and UUIDs as text.
     - Logical values are ``"True"`` and ``"False"``, dates and times are ISO 8601 text.
 
-    Rows whose id is missing, or is none of these (a list, a duration), belong to nobody and do not
+    Rows whose id is missing, or of another type (a list, a duration), belong to nobody and do not
     count.
 
     Software that guesses types may merge ids before they come here: ``pandas.read_csv`` reads

@@ -21,7 +21,7 @@ Declared = Codebook | Mapping[str, object] | str | PathLike[str] | None
 
 
 def declared(codebook: object, data: object, sites: object, formula: object) -> Codebook:
-    """Return the codebook for a formula; CodebookError, before a row is read, if there is none.
+    """Return the codebook for a formula; CodebookError, before a row is read, without one.
 
     `codebook` is the argument of the call: a codebook, a draft, declarations by name, the path of
     one of these, or None for the one attached to `data` or the `sites`, else that of
@@ -47,7 +47,7 @@ def declared(codebook: object, data: object, sites: object, formula: object) -> 
 
 
 def declared_besides(codebook: object, data: object, sites: object) -> Codebook:
-    """Return the codebook as :func:`declared` does, an empty one if there is none."""
+    """Return the codebook as :func:`declared` does, or an empty one."""
     source = _codebook_source(codebook, data, sites)
     return Codebook() if source is None else declared(source, data, sites, "~ 1")
 

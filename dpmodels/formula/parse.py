@@ -200,7 +200,7 @@ def _variables(terms: Iterable[Term]) -> set[str]:
 
 
 def _formula_text(parsed: ParsedFormula, right_names: Sequence[str]) -> str:
-    """Write a formula by its terms; ``.`` for all `others`, that come first, of very many."""
+    """Write a formula by its terms; ``.`` for all `right_names`, which come first, of very many."""
     terms = [":".join(term) for term in parsed.predictors]
     left = " + ".join(":".join(term) for term in parsed.response)
     if sum(map(len, terms)) + 3 * len(terms) + len(left) > MAX_LENGTH - 9:

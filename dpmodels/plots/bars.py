@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# A choice: up to so many bins are drawn as bars with error bars.
+# A choice: most bins that are drawn as bars with error bars.
 SEPARATE = 60
 
 

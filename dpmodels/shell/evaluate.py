@@ -93,7 +93,7 @@ def _recipes(names: list[str] | None, axes: int, delta: float) -> dict[str, obje
 
 
 def _published(axes: int) -> tuple[dict[str, Any], str]:
-    """Return published algorithms for a number of axes, or the reason why there are none."""
+    """Return published algorithms for a number of axes, or why they are missing."""
     from dpmodels.evaluation.published import published_algorithms
 
     try:

@@ -1,6 +1,6 @@
-"""The finished releases of a study, by its folder and its ledger: none is repeated.
+"""The finished releases of a study, by its folder and its ledger: they are not repeated.
 
-A release is finished if the folder's record has it with the same request, its saved result is
+A release is finished if the folder's record lists it with the same request, its saved result is
 complete, and the ledger has that result's digest. Any other trace of it is refused, unless
 ``--again`` names the release.
 """
@@ -59,7 +59,7 @@ _SHAPE: Final = {"format": str, "releases": dict[str, Paid], "files": tuple[str,
 
 
 def read_record(folder: Path) -> Record:
-    """Return the record of a folder, empty if there is none."""
+    """Return the record of a folder, empty if the file is missing."""
     if not (folder / FILE).exists():
         return Record(folder, {})
     try:

@@ -264,7 +264,7 @@ def first_sentence(text: str) -> str:
 
 
 def example(doc: str, name: str, parameters: Container[str]) -> str:
-    """Return the example call of a docstring as shell arguments, empty if there is none.
+    """Return the example call of a docstring as shell arguments, empty without an example.
 
     >>> example('>>> dp.f("~ a", rows, codebook=cb, k=2, q=x)', "f", ("k", "q"))
     '"~ a" people.csv --codebook cb.json --k 2'

@@ -321,7 +321,7 @@ ROUND_UP = 1 + 1e-12
 
 
 def noise_share(honest: int, multiplier: float, step_scales: Floats, leak: float = 0.0) -> float:
-    """Return the scale of a site's noise over the planned one, of scales `own` in lattice steps.
+    """Return the scale of a site's noise over the planned one, of `step_scales` in lattice steps.
 
     `leak` is the part of the budget that masks leak, in [0, 1).
 
