@@ -71,7 +71,7 @@ class Codebook(Mapping[str, Variable]):
     person : str, optional
         The column of person ids: every verb then protects persons, unless the call says
         ``person=False``. It need not be a variable.
-    **named
+    **declarations
         Declarations by name: a tuple ``(lower, upper)`` of numbers or dates, a list of levels, a
         dict of levels with their labels, pandas' ``CategoricalDtype``, or a
         :class:`Numeric`, :class:`Integer`, :class:`Date`, :class:`Categorical` or :class:`Boolean`
