@@ -1,4 +1,4 @@
-"""The command line: a command for every verb, and for what goes with them."""
+"""The command line: a command for every verb, and commands for ledgers, studies and sites."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _UNREAD
 
 
-def _run(whole: Parser, argv: Sequence[str] | None) -> int:
-    words = whole.parse_args(argv)
-    if words.print_completion is not None:
-        tell(completion(whole, words.print_completion))
+def _run(root: Parser, argv: Sequence[str] | None) -> int:
+    options = root.parse_args(argv)
+    if options.print_completion is not None:
+        tell(completion(root, options.print_completion))
         return 0
-    return main_job() if words.command is None else commands()[words.command].run(words)
+    return main_job() if options.command is None else commands()[options.command].run(options)
 
 
-def _warn(message: Warning | str, category: type[Warning], *place: object) -> None:
-    """Say a warning as errors are said, without the line of code that it came from."""
+def _warn(message: Warning | str, category: type[Warning], *location: object) -> None:
+    """Print a warning like an error, without its line of code."""
     print(f"dpmodels: {category.__name__}: {message}", file=sys.stderr)
 
 

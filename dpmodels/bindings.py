@@ -1,4 +1,4 @@
-"""What lower layers call of higher ones, bound when the package is imported."""
+"""Functions of higher layers that lower ones call, bound when the package is imported."""
 
 from __future__ import annotations
 

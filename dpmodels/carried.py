@@ -1,4 +1,4 @@
-"""Codebooks that travel with tables, in what pandas and Arrow keep beside the rows."""
+"""Codebooks attached to tables, in the metadata of pandas and Arrow."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from dpmodels.outside import parse
 from dpmodels.typing import AnyPath
 from dpmodels.writing import require_target, write_whole
 
-# The version of what stands under the name; another one is another name.
+# The key with the version of its format.
 KEY: Final = "dpmodels.codebook/1"
 _ANY_VERSION: Final = KEY.partition("/")[0] + "/"
-# Where pandas writes what a frame carries, as JSON.
+# Where pandas writes the attributes of a frame, as JSON.
 _OF_PANDAS: Final = b"PANDAS_ATTRS"
 MOST_CHARACTERS: Final = 2**24
 
 
 def attached(declared: Mapping[str, object], data: Any) -> Any:
-    """Return the same table with a codebook's plain values beside it; no row is copied or read."""
+    """Return the same table with a codebook's plain values attached; no row is copied or read."""
     import narwhals.stable.v2 as nw
 
     text = json.dumps(declared)
     if nw.dependencies.is_pandas_dataframe(data):
-        own = data.copy(deep=False)
-        own.attrs = {**data.attrs, KEY: text}
-        return own
+        frame = data.copy(deep=False)
+        frame.attrs = {**data.attrs, KEY: text}
+        return frame
     pyarrow = nw.dependencies.get_pyarrow()
     if pyarrow is not None and isinstance(data, pyarrow.Table | pyarrow.RecordBatch):
         return data.replace_schema_metadata({**(data.schema.metadata or {}), KEY: text})
     raise CodebookError(
-        f"a codebook cannot travel with a table of type {type(data).__name__}, which keeps nothing "
-        "beside its columns; attach it to a pandas or pyarrow table, write cb.write_parquet(table, "
-        '"rows.parquet"), or say it once by dp.options(codebook=cb)'
+        f"a codebook cannot be attached to a table of type {type(data).__name__}, which has no "
+        "metadata; attach it to a pandas or pyarrow table, write cb.write_parquet(table, "
+        '"rows.parquet"), or set it once by dp.options(codebook=cb)'
     )
 
 
@@ -46,7 +46,7 @@ def write_parquet(
     """Write a table in memory as a Parquet file with a codebook's plain values in its footer."""
     import narwhals.stable.v2 as nw
 
-    place = require_target(path, overwrite=overwrite)
+    target = require_target(path, overwrite=overwrite)
     try:
         from pyarrow import parquet
     except ImportError:
@@ -60,26 +60,29 @@ def write_parquet(
             f"rows of type {type(data).__name__} cannot be written: give a DataFrame of pandas, "
             "polars or pyarrow"
         ) from None
-    own = attached(declared, table)
-    # pandas gives what stands here back as what its frame carries.
-    beside = json.dumps({KEY: own.schema.metadata[KEY.encode()].decode()})
-    whole = BytesIO()
+    with_codebook = attached(declared, table)
+    # pandas reads this back as the attributes of a frame.
+    pandas_attrs = json.dumps({KEY: with_codebook.schema.metadata[KEY.encode()].decode()})
+    buffer = BytesIO()
     parquet.write_table(
-        own.replace_schema_metadata({**own.schema.metadata, _OF_PANDAS: beside}), whole
+        with_codebook.replace_schema_metadata(
+            {**with_codebook.schema.metadata, _OF_PANDAS: pandas_attrs}
+        ),
+        buffer,
     )
-    write_whole(place, whole.getvalue(), overwrite=overwrite)
+    write_whole(target, buffer.getvalue(), overwrite=overwrite)
 
 
 def carried(data: object) -> object:
-    """Return the plain values that travel with a table in memory, None where there are none.
+    """Return the plain values attached to a table in memory, None without a codebook.
 
-    CodebookError if what stands under the name is no JSON, or of another version.
+    CodebookError if they are not JSON, or of another version.
     """
     import narwhals.stable.v2 as nw
 
     data = nw.to_native(data, pass_through=True)
     if nw.dependencies.is_pandas_dataframe(data):
-        return _found(data.attrs)
+        return _codebook_entry(data.attrs)
     pyarrow = nw.dependencies.get_pyarrow()
     if pyarrow is not None and isinstance(data, pyarrow.Table | pyarrow.RecordBatch):
         return _of_schema(data.schema)
@@ -87,7 +90,7 @@ def carried(data: object) -> object:
 
 
 def carried_by_file(path: Path) -> object:
-    """Return the plain values in the footer of a Parquet file; None where there are none."""
+    """Return the plain values in the footer of a Parquet file; None without a codebook."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -102,22 +105,22 @@ def carried_by_file(path: Path) -> object:
 
 def _of_schema(schema: Any) -> object:
     metadata = dict(schema.metadata or {})
-    beside = metadata.pop(_OF_PANDAS, b"{}")
-    own = {name.decode(errors="replace"): text for name, text in metadata.items()}
-    found = _found(own)
-    if found is not None or _ANY_VERSION.encode() not in beside:
-        return found
-    return _found(_parsed(beside))
+    pandas_attrs = metadata.pop(_OF_PANDAS, b"{}")
+    fields = {name.decode(errors="replace"): text for name, text in metadata.items()}
+    plain = _codebook_entry(fields)
+    if plain is not None or _ANY_VERSION.encode() not in pandas_attrs:
+        return plain
+    return _codebook_entry(_parsed(pandas_attrs))
 
 
-def _found(beside: Any) -> object:
-    names = [name for name in beside if isinstance(name, str) and name.startswith(_ANY_VERSION)]
+def _codebook_entry(fields: Any) -> object:
+    names = [name for name in fields if isinstance(name, str) and name.startswith(_ANY_VERSION)]
     if KEY in names:
-        return _parsed(beside[KEY])
+        return _parsed(fields[KEY])
     if names:
         raise CodebookError(
-            f"the table carries a codebook of another version, {names[0]!r}, and {KEY!r} is read: "
-            "give codebook=, or attach it again"
+            f"the table carries a codebook of another version, {names[0]!r}, and only {KEY!r} is "
+            "read: give codebook=, or attach it again"
         )
     return None
 
@@ -126,7 +129,7 @@ def _parsed(text: object) -> object:
     content = text.encode(errors="replace") if isinstance(text, str) else text
     try:
         if not isinstance(content, bytes) or len(content) > MOST_CHARACTERS:
-            raise FrameError("it is no text, or too long")
+            raise FrameError("it is not text, or too long")
         return parse(content)
     except FrameError as error:
         raise CodebookError(

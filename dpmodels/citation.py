@@ -29,7 +29,7 @@ def citation(format: Literal["text", "bibtex", "cff"] = "text") -> str:
     Raises
     ------
     ArgumentError
-        If the format is none of these.
+        If the format is unknown.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def _bibtex() -> str:
     }
     return (
         "@software{dpmodels,\n"
-        + ",\n".join(f"  {name} = {{{own}}}" for name, own in fields.items())
+        + ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
         + "\n}"
     )
 

@@ -1,7 +1,7 @@
 """The codebook: public facts about variables, the only ones a design may use.
 
 A variable is a number with public bounds or a category with public levels. Nothing is ever learnt
-from rows: what the codebook does not say is not known.
+from rows.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from dpmodels.writing import write_whole
 
 # A choice: far beyond any honest codebook's file.
 MOST_BYTES = 64 * 2**20
-# A choice: so many characters of levels in the printed table.
+# A choice: most characters of levels in the printed table.
 WIDEST = 72
 HEAD: Final = ("variable", "type", "declared", "unit", "label")
 
@@ -53,7 +53,7 @@ def _names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def brief(variable: Variable) -> str:
-    """Return what is declared, of many levels the first, how many there are and missing codes."""
+    """Return the declaration with missing codes; of many levels the first, and their number."""
     text = variable.describe()
     if not isinstance(variable, Categorical) or len(text) <= WIDEST:
         return text
@@ -69,9 +69,9 @@ class Codebook(Mapping[str, Variable]):
     variables : mapping, optional
         Declarations by name, for names that are not Python identifiers.
     person : str, optional
-        The column that says whose a row is: every verb then protects persons, unless it is told
+        The column of person ids: every verb then protects persons, unless the call says
         ``person=False``. It need not be a variable.
-    **named
+    **declarations
         Declarations by name: a tuple ``(lower, upper)`` of numbers or dates, a list of levels, a
         dict of levels with their labels, pandas' ``CategoricalDtype``, or a
         :class:`Numeric`, :class:`Integer`, :class:`Date`, :class:`Categorical` or :class:`Boolean`
@@ -99,7 +99,7 @@ class Codebook(Mapping[str, Variable]):
     variable  type         declared
     age       numeric      0 to 100
     sex       categorical  F | M
-    id        person       whose a row is
+    id        person       identifies persons
     """
 
     _attached = False
@@ -110,44 +110,48 @@ class Codebook(Mapping[str, Variable]):
         /,
         *,
         person: str | None = None,
-        **named: object,
+        **declarations: object,
     ) -> None:
-        declared = {**(variables or {}), **named}
+        declared = {**(variables or {}), **declarations}
         for name in declared:
             check_name(name)
-        known, self._identifiers = without_identifiers(declared)
-        self._variables = {name: as_variable(name, value) for name, value in known.items()}
+        variable_entries, self._identifiers = without_identifiers(declared)
+        self._variables = {
+            name: as_variable(name, value) for name, value in variable_entries.items()
+        }
         base = variables if isinstance(variables, Codebook) else None
         if base is not None:
-            kept = base.identifiers.items()
-            self._identifiers = {k: v for k, v in kept if k not in known} | self._identifiers
+            base_identifiers = base.identifiers.items()
+            self._identifiers = {
+                k: v for k, v in base_identifiers if k not in variable_entries
+            } | self._identifiers
         self._person = checked_person(
             base.person if base is not None and person is None else person
         )
 
     @property
     def person(self) -> str | None:
-        """The column that says whose a row is, None where rows are nobody's."""
+        """The column of person ids, or None."""
         return self._person
 
     @property
     def attached(self) -> bool:
-        """Whether it was found beside a table, and not given by the caller."""
+        """Whether it was attached to a table, and not given by the caller."""
         return self._attached
 
     def beside_table(self) -> Self:
-        """Return the same codebook, marked as found beside a table."""
+        """Return the same codebook, marked as attached to a table."""
         marked = copy(self)
         marked._attached = True
         return marked
 
     @property
     def identifiers(self) -> Mapping[str, Identifier]:
-        """The columns of ids, which are no variables, by name."""
+        """The columns of ids, which are not variables, by name."""
         return self._identifiers
 
     def missing_ids(self, person: str | None) -> tuple[str, ...]:
-        """Return the canonical ids that stand for no person in a column, sorted."""
+        """Return the canonical ids that are missing values in a column, sorted."""
         return tuple(sorted(self.identifiers.get(person or "", Identifier()).missing))
 
     @classmethod
@@ -188,8 +192,10 @@ class Codebook(Mapping[str, Variable]):
         person = joined_person(self.person, getattr(other, "person", None))
         identifiers = {**self.identifiers, **getattr(other, "identifiers", {})}
         declared = {**self, **other}
-        apart = {name: own for name, own in identifiers.items() if name not in declared}
-        return Codebook({**declared, **apart}, person=person)
+        ids_alone = {
+            name: identifier for name, identifier in identifiers.items() if name not in declared
+        }
+        return Codebook({**declared, **ids_alone}, person=person)
 
     def select(self, names: Iterable[str]) -> Codebook:
         """Return the codebook of some of the variables.
@@ -199,17 +205,17 @@ class Codebook(Mapping[str, Variable]):
         CodebookError
             If a name is not in the codebook.
         """
-        wanted = _names(names)
-        for name in wanted:
+        selected = _names(names)
+        for name in selected:
             if name not in self:
                 raise CodebookError(f"variable {name!r} is not in the codebook; declare it first")
-        chosen = {name: self[name] for name in wanted}
+        chosen = {name: self[name] for name in selected}
         return Codebook({**chosen, **self.identifiers}, person=self.person)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return plain values, as written to JSON."""
         variables = {name: to_plain(variable) for name, variable in self.items()}
-        identifiers = {name: own.to_plain() for name, own in self.identifiers.items()}
+        identifiers = {name: identifier.to_plain() for name, identifier in self.identifiers.items()}
         return with_person({**variables, **identifiers}, self.person)
 
     @classmethod
@@ -218,8 +224,8 @@ class Codebook(Mapping[str, Variable]):
         if not isinstance(declared, Mapping):
             raise CodebookError(f"a codebook of type {type(declared).__name__}; {FORM}")
         entries, person = without_person(declared)
-        known, identifiers = without_identifiers(entries)
-        variables = {name: from_plain(name, entry) for name, entry in known.items()}
+        variable_entries, identifiers = without_identifiers(entries)
+        variables = {name: from_plain(name, entry) for name, entry in variable_entries.items()}
         return cls({**variables, **identifiers}, person=person)
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
@@ -228,7 +234,7 @@ class Codebook(Mapping[str, Variable]):
         Raises
         ------
         ArgumentError, FrameError
-            If it cannot be written, or the file is there already and `overwrite` is False.
+            If it cannot be written, or the file exists and `overwrite` is False.
         """
         text = json.dumps(self.to_dict(), indent=2) + "\n"
         write_whole(path, text.encode(), overwrite=overwrite)
@@ -245,13 +251,13 @@ class Codebook(Mapping[str, Variable]):
         return cls.from_dict(read_json(path))
 
     def attach(self, data: object) -> object:
-        """Return a table with the codebook beside it, where every verb finds it.
+        """Return a table with the codebook attached, where every verb finds it.
 
         Parameters
         ----------
         data : pandas.DataFrame, pyarrow.Table or pyarrow.RecordBatch
-            It stays as it is; no row of it is copied or read. Frames of polars keep nothing beside
-            their columns: see :meth:`write_parquet`.
+            It does not change; no row is copied or read. Frames of polars have no metadata: see
+            :meth:`write_parquet`.
 
         Returns
         -------
@@ -262,7 +268,7 @@ class Codebook(Mapping[str, Variable]):
         Raises
         ------
         CodebookError
-            If nothing can travel with such a table.
+            If such a table has no metadata.
 
         Examples
         --------
@@ -286,12 +292,12 @@ class Codebook(Mapping[str, Variable]):
         path : path
             A new file, written whole or not at all.
         overwrite : bool, default False
-            Whether a file that is there already is replaced.
+            Whether an existing file is replaced.
 
         Raises
         ------
         ArgumentError, FrameError
-            If the file cannot be written, or `data` is no such table.
+            If the file cannot be written, or `data` is not such a table.
         """
         from dpmodels.carried import write_parquet
 
@@ -306,7 +312,7 @@ class Codebook(Mapping[str, Variable]):
         return rows + self.id_lines()
 
     def id_lines(self) -> list[tuple[str, ...]]:
-        """Return the lines of the printed table that are of ids and persons."""
+        """Return the lines of the printed table for ids and persons."""
         return of_person(self.person, self.identifiers)
 
     def __repr__(self) -> str:
@@ -317,20 +323,20 @@ class Codebook(Mapping[str, Variable]):
 
 
 def fingerprint(declared: Mapping[str, Any]) -> str:
-    """Return the digest that stands for declarations in a ledger: SHA-256 of their JSON."""
+    """Return the digest of declarations in a ledger: SHA-256 of their JSON."""
     plain = json.dumps(Codebook(declared).to_dict(), sort_keys=True)
     return sha256(plain.encode()).hexdigest()
 
 
 def check_name(name: object) -> None:
-    """Refuse what is no name of a variable."""
+    """Refuse an invalid name of a variable."""
     if not isinstance(name, str) or not name.strip():
         raise CodebookError(f"variable name {name!r} is not a non-empty string")
     check_writable("variable name", name)
 
 
 def read_json(path: str | PathLike[str]) -> dict[str, Any]:
-    """Read the JSON object of a codebook; CodebookError if the file holds none."""
+    """Read the JSON object of a codebook; CodebookError if the file has none."""
     try:
         declared = parse(read_bytes(path, MOST_BYTES))
     except FrameError as error:
@@ -343,7 +349,7 @@ def read_json(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def as_text(rows: list[tuple[str, ...]], head: tuple[str, ...] = HEAD) -> str:
-    """Lay out lines on variables, without columns after the third that are empty in all."""
+    """Format lines on variables as text, without empty columns after the third."""
     cells = _cells(rows, head)
     widths = [max(len(row[j]) for row in cells) for j in range(len(cells[0]))]
     lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in cells)
@@ -351,7 +357,7 @@ def as_text(rows: list[tuple[str, ...]], head: tuple[str, ...] = HEAD) -> str:
 
 
 def as_html(rows: list[tuple[str, ...]]) -> str:
-    """Lay out the same as a table of HTML."""
+    """Format the same as a table of HTML."""
     head, *body = _cells(rows, HEAD)
     cells = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body

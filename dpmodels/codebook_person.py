@@ -15,7 +15,7 @@ _TYPE: Final = "identifier"
 
 @dataclass(frozen=True)
 class Identifier:
-    """A column of ids, and which of them stand for no person.
+    """A column of ids, and which of them are missing values.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Identifier:
       are read as UTF-8, and UUIDs as text.
     - Logical values are ``"True"`` and ``"False"``, dates and times are ISO 8601 text.
 
-    Rows whose id is missing, or is none of these (a list, a duration), belong to nobody and do not
+    Rows whose id is missing, or of another type (a list, a duration), belong to nobody and do not
     count.
 
     Software that guesses types may merge ids before they come here: ``pandas.read_csv`` reads
@@ -107,8 +107,8 @@ def without_identifiers(
         if isinstance(entry, Identifier)
         or (isinstance(entry, Mapping) and entry.get("type") == _TYPE)
     }
-    others = {name: entry for name, entry in declared.items() if name not in identifiers}
-    return others, identifiers
+    variables = {name: entry for name, entry in declared.items() if name not in identifiers}
+    return variables, identifiers
 
 
 def checked_person(person: object) -> str | None:
@@ -117,8 +117,8 @@ def checked_person(person: object) -> str | None:
         return None
     if not isinstance(person, str) or not person.strip():
         raise CodebookError(
-            f"person={said(person)}: expected the name of the column that says whose a row is, "
-            'such as person="id"; a variable that is called person is declared by '
+            f"person={said(person)}: expected the name of the column of person ids, such as "
+            'person="id"; a variable that is called person is declared by '
             'dp.codebook({"person": (0, 9)})'
         )
     check_writable("person", person)
@@ -126,36 +126,34 @@ def checked_person(person: object) -> str | None:
 
 
 def without_person(declared: Mapping[str, object]) -> tuple[dict[str, object], str | None]:
-    """Return the entries of variables, and the name of the one that says whose a row is."""
+    """Return the entries of variables, and the name of the column of person ids."""
     entries, persons = dict(declared), list[str]()
     for name, entry in declared.items():
         if isinstance(entry, Mapping) and "person" in entry:
             if entry["person"] is not True or persons:
-                raise CodebookError(
-                    f'{name!r}: "person" is true at one column, the one that says whose a row is'
-                )
+                raise CodebookError(f'{name!r}: "person" must be true, and at one column only')
             persons.append(name)
-            entries[name] = {word: own for word, own in entry.items() if word != "person"}
+            entries[name] = {word: value for word, value in entry.items() if word != "person"}
             if not entries[name]:
                 del entries[name]
     return entries, next(iter(persons), None)
 
 
 def with_person(declared: dict[str, Any], person: str | None) -> dict[str, Any]:
-    """Return the plain values of variables, and which column says whose a row is."""
+    """Return the plain values of variables, with the column of person ids marked."""
     if person is None:
         return declared
     return {**declared, person: {**declared.get(person, {}), "person": True}}
 
 
-def joined_person(one: str | None, other: str | None) -> str | None:
-    """Return the column of persons of two codebooks, of which one may name none."""
-    if one is not None and other is not None and one != other:
+def joined_person(left: str | None, right: str | None) -> str | None:
+    """Return the column of persons of two codebooks, at least one of which may lack it."""
+    if left is not None and right is not None and left != right:
         raise CodebookError(
-            f"codebooks with person={one!r} and person={other!r} do not go together: one column "
-            "says whose a row is"
+            f"codebooks with person={left!r} and person={right!r} cannot be combined: rows have "
+            "one column of person ids"
         )
-    return other if one is None else one
+    return right if left is None else left
 
 
 def of_person(person: str | None, identifiers: Mapping[str, Identifier]) -> list[tuple[str, ...]]:
@@ -165,5 +163,5 @@ def of_person(person: str | None, identifiers: Mapping[str, Identifier]) -> list
         role = "person" if name == person else "identifies rows"
         lines.append((name, _TYPE, role + said_missing(declared.missing), "", declared.label))
     if person is not None and person not in identifiers:
-        lines.append((person, "person", "whose a row is", "", ""))
+        lines.append((person, "person", "identifies persons", "", ""))
     return lines

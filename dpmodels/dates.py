@@ -23,7 +23,7 @@ LAST_DAY: Final = float(date.max.toordinal() - EPOCH)
 def day_of_text(text: str) -> float:
     """Return the day that ISO 8601 text begins with, nan for other text.
 
-    Text of digits alone is none, since software may give it as a number.
+    Text of digits alone is not a day, since software may give it as a number.
 
     >>> day_of_text("1970-02-01"), day_of_text("1970-02-01T23:59"), day_of_text("19700201")
     (31.0, 31.0, nan)
@@ -37,9 +37,9 @@ def day_of_text(text: str) -> float:
 
 
 def day_of(cell: object) -> float:
-    """Return the day of a date, a time or ISO text; nan where it is none.
+    """Return the day of a date, a time or ISO text; nan for other cells.
 
-    Times with a zone have the day they have in it. What a foreign class defines is not asked.
+    Times with a zone have the day of that zone. Methods of foreign classes are not called.
 
     >>> from datetime import date
     >>> day_of(date(1970, 1, 2)), day_of("1970-01-02"), day_of(1)
@@ -61,7 +61,7 @@ def day_of(cell: object) -> float:
 
 
 def days_of_times(times: NDArray[np.generic]) -> Floats:
-    """Return the days of numpy's times, of any shape, rounded down; nan for none."""
+    """Return the days of numpy's times, of any shape, rounded down; nan if missing."""
     days = times.astype("datetime64[D]")
     return np.where(np.isnat(days), np.nan, days.astype(np.int64).astype(np.float64))
 
@@ -153,6 +153,6 @@ def _day(side: str, declared: Any) -> date:
 
 
 def _iso(code: object) -> object:
-    """Write a date as ISO text, in which codes are kept."""
+    """Write a date as ISO text, the form of stored codes."""
     day = day_of(code)
     return code if isinstance(code, str) or math.isnan(day) else text_of_day(day)

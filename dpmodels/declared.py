@@ -1,4 +1,4 @@
-"""The codebook of a call: what it says, what travels with its table, or what was said once."""
+"""The codebook of a call: its argument, the one attached to the table, or that of dp.options."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ Declared = Codebook | Mapping[str, object] | str | PathLike[str] | None
 
 
 def declared(codebook: object, data: object, sites: object, formula: object) -> Codebook:
-    """Return the codebook for a formula; CodebookError, before a row is read, where there is none.
+    """Return the codebook for a formula; CodebookError, before a row is read, without one.
 
-    `codebook` is what the call says: a codebook, a draft, declarations by name, the path of one of
-    these, or None. Then what travels with `data`, or with the `sites`, is taken; else what
-    ``dp.options`` holds.
+    `codebook` is the argument of the call: a codebook, a draft, declarations by name, the path of
+    one of these, or None for the one attached to `data` or the `sites`, else that of
+    ``dp.options``.
     """
-    own: object = _said(codebook, data, sites)
-    if own is None:
-        raise CodebookError(_lesson(formula))
-    if isinstance(own, Codebook):
-        return own
-    if isinstance(own, str | PathLike):
+    source: object = _codebook_source(codebook, data, sites)
+    if source is None:
+        raise CodebookError(_missing_codebook(formula))
+    if isinstance(source, Codebook):
+        return source
+    if isinstance(source, str | PathLike):
         from dpmodels.dictionaries.door import read
 
-        own = read(own)
-    if isinstance(own, Draft):
-        return own.codebook_for(formula)
-    if isinstance(own, Mapping):
-        return Codebook(own)
+        source = read(source)
+    if isinstance(source, Draft):
+        return source.codebook_for(formula)
+    if isinstance(source, Mapping):
+        return Codebook(source)
     raise CodebookError(
-        f"codebook= is {type(own).__name__}; expected a dp.codebook with the public bounds or "
+        f"codebook= is {type(source).__name__}; expected a dp.codebook with the public bounds or "
         'levels of each variable, for example dp.codebook(age=(0, 100), sex=["F", "M"])'
     )
 
 
 def declared_besides(codebook: object, data: object, sites: object) -> Codebook:
-    """Return what is known by the words of :func:`declared`, where nothing has to be."""
-    own = _said(codebook, data, sites)
-    return Codebook() if own is None else declared(own, data, sites, "~ 1")
+    """Return the codebook as :func:`declared` does, or an empty one."""
+    source = _codebook_source(codebook, data, sites)
+    return Codebook() if source is None else declared(source, data, sites, "~ 1")
 
 
-def _said(codebook: object, data: object, sites: object) -> object:
+def _codebook_source(codebook: object, data: object, sites: object) -> object:
     if codebook is not None:
         return codebook
     attached, setting = _attached(data, sites), chosen()
@@ -75,45 +75,45 @@ def _said(codebook: object, data: object, sites: object) -> object:
 
 def _require_agreement(attached: Codebook, setting: Codebook) -> None:
     """Refuse an attached codebook that lacks or contradicts what dp.options declares."""
-    both = [name for name in attached if name in setting]
-    first = next((name for name in both if attached[name] != setting[name]), None)
+    shared = [name for name in attached if name in setting]
+    first = next((name for name in shared if attached[name] != setting[name]), None)
     ids = {**setting.identifiers, **attached.identifiers}
     if first is None and setting.person == attached.person and ids == dict(attached.identifiers):
         return
     what = f"variable {first!r}" if first is not None else "the column of persons"
-    found = difference(setting.to_dict(), attached.to_dict())
+    reason = difference(setting.to_dict(), attached.to_dict())
     if setting.person != attached.person and first is None:
-        found = f"dp.options says person={setting.person!r}, the table person={attached.person!r}"
+        reason = f"dp.options says person={setting.person!r}, the table person={attached.person!r}"
     raise CodebookError(
         f"the codebook attached to the table and that of dp.options do not agree on {what} "
-        f"({found}): write codebook= in the call, or attach the codebook of dp.options"
+        f"({reason}): write codebook= in the call, or attach the codebook of dp.options"
     )
 
 
 def _attached(data: object, sites: object) -> Codebook | None:
     """Return the one codebook that tables carry; CodebookError where two are not the same."""
     if isinstance(sites, Mapping):
-        held = [(f"site {name!r}", own) for name, own in sites.items()]
+        tables = [(f"site {name!r}", table) for name, table in sites.items()]
     else:
-        held = [("the table", data)]
-    found = [pair for where, own in held for pair in _books(where, own)]
-    for where, book in found[1:]:
-        first, other = found[0]
-        if book != other:
+        tables = [("the table", data)]
+    books = [pair for where, table in tables for pair in _books(where, table)]
+    for where, book in books[1:]:
+        first, first_book = books[0]
+        if book != first_book:
             raise CodebookError(
                 f"{first} and {where} carry codebooks that are not the same ("
-                f"{difference(other.to_dict(), book.to_dict())}): give one by codebook="
+                f"{difference(first_book.to_dict(), book.to_dict())}): give one by codebook="
             )
-    return found[0][1].beside_table() if found else None
+    return books[0][1].beside_table() if books else None
 
 
 def _books(where: str, data: object) -> Iterator[tuple[str, Codebook]]:
-    """Give the codebooks of a table, of a list of them or of Parquet files, with their place."""
+    """Yield the codebooks of a table, of a list of them or of Parquet files, with their place."""
     files = named_files(data)
     tables = data if isinstance(data, list | tuple) and not files else [data]
     parquet = [file for file in files if file.suffix.lower() == SUFFIX]
     plain = [(f"{where}, {file.name!r}", carried_by_file(file)) for file in parquet]
-    plain += [(where, carried(own)) for own in tables if not files]
+    plain += [(where, carried(table)) for table in tables if not files]
     lacking = [place for place, book in plain if book is None]
     if lacking and len(lacking) < len(plain):
         raise CodebookError(
@@ -135,31 +135,31 @@ def _conforming(where: str, plain: Any) -> Codebook:
         ) from None
 
 
-def _lesson(formula: object) -> str:
-    """Say what a codebook is, how the one of this formula is written, and where it may be put."""
+def _missing_codebook(formula: object) -> str:
+    """Say what a codebook is, how to write the one of this formula, and where to put it."""
     names = _variables(formula) or ["age", "income"]
-    levelled = re.findall(r"\bC\(\s*(\w+)", str(formula))
-    forms = {name: '["low", "high"]' if name in levelled else "(lower, upper)" for name in names}
-    words = [
+    categories = re.findall(r"\bC\(\s*(\w+)", str(formula))
+    forms = {name: '["low", "high"]' if name in categories else "(lower, upper)" for name in names}
+    declarations = [
         f"{name}={form}" if name.isidentifier() else f"**{{{name!r}: {form}}}"
         for name, form in list(forms.items())[:4]
     ]
-    more = ", ..." if len(names) > 4 else ""
+    ellipsis = ", ..." if len(names) > 4 else ""
     return (
-        "no codebook: a codebook says the public bounds or levels of each variable, from knowledge "
-        "and never from the rows.\n"
-        f"Write codebook=dp.codebook({', '.join(words)}{more}), with a list of levels for a "
-        'category, such as ["low", "high"].\n'
-        "It may travel with the table, table = cb.attach(table), be said once, "
+        "no codebook: a codebook declares the public bounds or levels of each variable, from "
+        "knowledge and never from the rows.\n"
+        f"Write codebook=dp.codebook({', '.join(declarations)}{ellipsis}), with a list of levels "
+        'for a category, such as ["low", "high"].\n'
+        "It may also be attached to the table, table = cb.attach(table), be set once, "
         'dp.options(codebook=cb), or be a file, codebook="cb.json"; dp.codebook.draft("study.sav") '
-        "reads what dictionaries say."
+        "reads data dictionaries."
     )
 
 
 def _variables(formula: object) -> list[str]:
     try:
-        found = parse(formula, ())  # type: ignore[arg-type]
-        factors = (code for term in (*found.response, *found.predictors) for code in term)
+        parsed = parse(formula, ())  # type: ignore[arg-type]
+        factors = (code for term in (*parsed.response, *parsed.predictors) for code in term)
         return list(dict.fromkeys(name for code in factors for name in variables_in(code)))
     except FormulaError:
         return []

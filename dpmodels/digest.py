@@ -1,4 +1,4 @@
-"""What stands for a release in a ledger."""
+"""The digest of a release in a ledger."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from dpmodels.released import AnyRelease, Ball, BoughtCurvature, Meat, Released
 
 
 def digest(release: AnyRelease) -> str:
-    """Return what stands for a released value in a ledger: SHA-256 of all its fields."""
-    made = sha256()
+    """Return the digest of a released value in a ledger: SHA-256 of all its fields."""
+    sha = sha256()
     for piece in _pieces(release):
-        made.update(len(piece).to_bytes(8, "big"))
-        made.update(piece)
-    return made.hexdigest()
+        sha.update(len(piece).to_bytes(8, "big"))
+        sha.update(piece)
+    return sha.hexdigest()
 
 
 def origin(release: AnyRelease) -> str:
-    """Return the digest of what was paid for: of the whole, where a release is a part of one."""
+    """Return the digest of the release that was paid for, which this one may be a part of."""
     return release.whole or digest(release)
 
 
@@ -34,8 +34,8 @@ def _pieces(value: object) -> Iterator[bytes]:
             yield np.ascontiguousarray(value).tobytes()
         case tuple() | list():
             yield f"{len(value)}".encode()
-            for one in value:
-                yield from _pieces(one)
+            for element in value:
+                yield from _pieces(element)
         case Mapping():
             yield from _pieces(list(value.items()))
         case _ if is_dataclass(value):
@@ -47,19 +47,29 @@ def _pieces(value: object) -> Iterator[bytes]:
 
 
 def in_order(value: Any) -> list[str]:
-    """Return the fields of a part of a release: its own, those of all, those with a default.
+    """Return the fields of a part of a release: its own, base fields, fields with a default.
 
     Ledgers hold digests over this order.
     """
-    every = {own.name for own in fields(Released)} if isinstance(value, Released) else set()
-    order = sorted(fields(value), key=lambda own: (own.default is not MISSING, own.name in every))
-    grown = (Released, Ball, Meat, BoughtCurvature, Adjacency)
-    later = value.later if isinstance(value, grown) else frozenset()
-    names = [own.name for own in order]
-    held = [
-        at for at, name in enumerate(names) if name in later and getattr(value, name) is not None
+    base_fields = (
+        {base_field.name for base_field in fields(Released)}
+        if isinstance(value, Released)
+        else set()
+    )
+    order = sorted(
+        fields(value), key=lambda field: (field.default is not MISSING, field.name in base_fields)
+    )
+    extended = (Released, Ball, Meat, BoughtCurvature, Adjacency)
+    added_later = value.later if isinstance(value, extended) else frozenset()
+    names = [field.name for field in order]
+    non_null = [
+        position
+        for position, name in enumerate(names)
+        if name in added_later and getattr(value, name) is not None
     ]
-    # What is None before one that is held tells which of them it is.
+    # Those that are None before the last that is not show which one that is.
     return [
-        name for at, name in enumerate(names) if name not in later or at <= max(held, default=-1)
+        name
+        for position, name in enumerate(names)
+        if name not in added_later or position <= max(non_null, default=-1)
     ]

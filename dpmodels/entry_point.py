@@ -1,4 +1,4 @@
-"""Public functions that take rows: an exception leaves them without the variables of its frames.
+"""Public functions that take rows: their exceptions keep no variables of inner frames.
 
 Debuggers, error trackers and verbose tracebacks print the local variables of every frame that an
 exception passed, and those of the package hold cells and exact statistics.
@@ -14,7 +14,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-# What lower layers call of higher ones; `dpmodels.bindings` fills it.
+# Functions of higher layers that lower ones call; `dpmodels.bindings` fills it.
 deferred: Final[dict[str, Callable[[], Any]]] = {}
 
 

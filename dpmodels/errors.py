@@ -1,4 +1,4 @@
-"""The errors of the package: they speak of declarations, never of values in rows.
+"""The errors of the package: messages quote declarations, never values in rows.
 
 Every message says what was declared, what was expected and what to write instead. All of them are
 raised before a row is read and before a budget is charged, unless the class says otherwise.
@@ -12,14 +12,14 @@ from typing import Final
 LARGEST: Final = 2**200
 
 
-def said(given: object) -> str:
-    """Quote a word or a number; of anything else, which might hold rows, name the type.
+def said(value: object) -> str:
+    """Quote a text or a number; of other values, which might hold rows, name the type.
 
-    Of a whole number of very many digits the size is named.
+    Very long whole numbers are described by their size.
     """
-    if isinstance(given, int) and abs(given) >= LARGEST:
-        return f"{'-' * (given < 0)}2**{given.bit_length() - 1} or beyond"
-    return repr(given) if isinstance(given, str | Real | None) else type(given).__name__
+    if isinstance(value, int) and abs(value) >= LARGEST:
+        return f"{'-' * (value < 0)}2**{value.bit_length() - 1} or beyond"
+    return repr(value) if isinstance(value, str | Real | None) else type(value).__name__
 
 
 def shorten(text: str, width: int = 60) -> str:
@@ -60,23 +60,23 @@ class ArgumentError(DPModelsError, ValueError):
 
 
 class BudgetError(DPModelsError, ValueError):
-    """A privacy budget, or its fit with a mechanism, makes no sense."""
+    """A privacy budget is invalid, or does not fit the mechanism."""
 
 
 class BudgetWarning(DPModelsError, UserWarning):
-    """A budget that will very likely not tell what is asked; told before it is charged.
+    """A budget that is very likely too small for a useful result; issued before the charge.
 
     A warning, which only a filter makes an error: ``warnings.simplefilter("error",
     dp.errors.BudgetWarning)`` stops such calls before the charge, ``"ignore"`` silences it. It
-    follows from public facts and a guess of what rows are like, which it states; never from a row.
+    uses public facts and an assumption about rows that it states, never a row.
     """
 
 
 class OutsideWarning(DPModelsError, UserWarning):
-    """Public rows lie outside the codebook's bounds; told with their number.
+    """Public rows lie outside the codebook's bounds; the message has their number.
 
-    Of rows that a user gives to a released fit and that are not private: those of a fit are held in
-    the bounds without a word, since a count of them would tell of a row.
+    It concerns public rows that a user gives to a released fit. Rows of the fit itself are clipped
+    silently, since a count of them would reveal private data.
     """
 
 
@@ -93,7 +93,7 @@ class MechanismError(DPModelsError, RuntimeError):
 
 
 class PrivacyError(DPModelsError, TypeError):
-    """Something was asked that would carry private values out of the house."""
+    """An operation would expose private values."""
 
 
 class NotAvailable(DPModelsError, AttributeError):

@@ -1,4 +1,4 @@
-"""Names of components, where labels stand in arrays, and how they are printed."""
+"""Names of components, labels of arrays, and how they are printed."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def with_labels(values: Any, name: str, **labels: Sequence[str]) -> xr.DataArray
     """Label an array, whose dimensions are named in order; the array is copied."""
     import xarray as xr
 
-    coords = _coordinates(tuple((dim, tuple(own)) for dim, own in labels.items()))
+    coords = _coordinates(tuple((dim, tuple(names)) for dim, names in labels.items()))
     return xr.DataArray(values.copy(), coords, tuple(labels), name)
 
 
 @lru_cache(maxsize=64)
 def _coordinates(labels: tuple[tuple[str, tuple[str, ...]], ...]) -> xr.Coordinates:
-    """Index labels once: of a small array that takes longer than all else."""
+    """Index labels once: for a small array that is the slowest step."""
     import xarray as xr
 
-    return xr.Coordinates({dim: list(own) for dim, own in labels})
+    return xr.Coordinates({dim: list(names) for dim, names in labels})

@@ -13,12 +13,12 @@ from dpmodels.outside import require_text
 
 Level = str | int | float | bool
 
-# From here on whole numbers have no place each in double precision.
+# From here on double precision does not have every whole number.
 _EXACT: Final = 2**53
 
 
 def as_number(level: Level) -> float:
-    """Return the number that a level is or spells, nan if it is none."""
+    """Return the number that a level is or spells, nan if it is not a number."""
     try:
         return float(level)
     except (ValueError, OverflowError):
@@ -26,7 +26,7 @@ def as_number(level: Level) -> float:
 
 
 def require_distinct(levels: tuple[Level, ...], listed: str) -> None:
-    """Refuse levels that are one where they are read as numbers.
+    """Refuse levels that are equal as numbers.
 
     Text that spells small numbers is left alone, as "1" and "01": cells of text match it exactly,
     and whole numbers below 2**53 have one text each that Python prints.
@@ -34,12 +34,12 @@ def require_distinct(levels: tuple[Level, ...], listed: str) -> None:
     first: dict[float, Level] = {}
     for level in levels:
         value = as_number(level)
-        other = first.setdefault(value, level) if value == value else level
-        both_text = isinstance(level, str) and isinstance(other, str)
-        if other is not level and not (both_text and abs(value) < _EXACT):
+        previous = first.setdefault(value, level) if value == value else level
+        both_text = isinstance(level, str) and isinstance(previous, str)
+        if previous is not level and not (both_text and abs(value) < _EXACT):
             raise CodebookError(
-                f"levels {listed}: {other!r} and {level!r} are one number in double precision, in "
-                'which numbers are compared: tell them apart by a letter, for example "id 1"'
+                f"levels {listed}: {previous!r} and {level!r} are one number in double precision, "
+                'in which numbers are compared: tell them apart by a letter, for example "id 1"'
             )
 
 
@@ -55,14 +55,14 @@ def as_level(declared: object, what: str = "level") -> Level:
         check_writable(what, level)
     elif as_number(level) != level:
         raise CodebookError(
-            f"{what} {shorten(repr(level))} is no number of double precision, in which numbers "
-            "are compared: declare the levels as strings, and give the column as text"
+            f"{what} {shorten(repr(level))} is not exact in double precision, in which numbers are "
+            "compared: declare the levels as strings, and give the column as text"
         )
     return level
 
 
 def sequence(what: str, declared: Any) -> tuple[Any, ...]:
-    """Return what a list holds; text is no list."""
+    """Return the items of a list; text is not a list."""
     if isinstance(declared, str | bytes) or not isinstance(declared, Iterable):
         raise CodebookError(f"{what}={shorten(repr(declared))}: expected a list, such as [-9, 99]")
     return tuple(declared)
@@ -76,9 +76,10 @@ def missing_codes(declared: object) -> tuple[Level, ...]:
 
 def said_missing(missing: tuple[Level, ...], within: Sequence[bool] = ()) -> str:
     """Print missing codes, and which of them lie within the declared range."""
-    held = within or [False] * len(missing)
+    in_range = within or [False] * len(missing)
     texts = (
-        f"{code} (in range)" if own else str(code) for code, own in zip(missing, held, strict=True)
+        f"{code} (in range)" if is_in_range else str(code)
+        for code, is_in_range in zip(missing, in_range, strict=True)
     )
     return f"; missing: {', '.join(texts)}" if missing else ""
 
@@ -112,14 +113,14 @@ def level_labels(levels: tuple[Level, ...], declared: Any) -> tuple[str, ...]:
     """Read what is printed for each level; empty where it is the levels themselves."""
     texts = [str(level) for level in levels]
     if isinstance(declared, Mapping):
-        given = {str(as_level(level)): label for level, label in declared.items()}
-        unknown = next((text for text in given if text not in texts), None)
+        labels_by_level = {str(as_level(level)): label for level, label in declared.items()}
+        unknown = next((text for text in labels_by_level if text not in texts), None)
         if unknown is not None:
             raise CodebookError(
                 f"labels= names {shorten(repr(unknown))}, which is not among the levels; list it "
                 "there too"
             )
-        declared = [given.get(text, text) for text in texts]
+        declared = [labels_by_level.get(text, text) for text in texts]
     labels = sequence("labels", declared)
     if labels and len(labels) != len(levels):
         raise CodebookError(
@@ -141,13 +142,13 @@ def level_labels(levels: tuple[Level, ...], declared: Any) -> tuple[str, ...]:
 
 
 def check_writable(what: str, text: str) -> None:
-    """Refuse half of a surrogate pair, which no table could print and no file hold."""
+    """Refuse half of a surrogate pair, which cannot be printed or written to files."""
     try:
         text.encode()
         require_text(text, what)
     except UnicodeEncodeError:
         raise CodebookError(
-            f"{what} {shorten(ascii(text))} holds half a surrogate pair, which is no character: "
+            f"{what} {shorten(ascii(text))} holds half a surrogate pair, which is not a character: "
             "write it with whole characters, and read files as UTF-8"
         ) from None
     except FrameError as error:
@@ -155,7 +156,7 @@ def check_writable(what: str, text: str) -> None:
 
 
 def check_texts(*texts: object) -> None:
-    """Refuse labels and units that are no text, or none that can be printed."""
+    """Refuse labels and units that are not text or cannot be printed."""
     for text in texts:
         if not isinstance(text, str):
             raise CodebookError(f"label or unit {shorten(repr(text))} is not a string")

@@ -1,10 +1,10 @@
-"""What is set once for all calls: a codebook, the neighbours, persons, a ledger, how CSV is read.
+"""Settings for all calls: codebook, neighbours, persons, ledger, rows of CSV files.
 
 A plain call sets values for the whole process, so that a thread of a pool, a task or a later cell
-of a notebook finds them. A ``with`` block sets them on top of that, first of all for the thread or
-task that enters it; a thread or task that entered none takes those of the blocks that are open.
-Where several threads have entered blocks of their own it cannot know whose it works for, and is
-refused: a call that fell back to no ledger would release without a charge.
+of a notebook finds them. A ``with`` block sets them on top of that for the thread or task that
+enters it; a thread or task that entered none takes the settings of the open blocks. Where several
+threads have entered blocks of their own it cannot know which of them applies, and is refused: a
+call that fell back to no ledger would release without a charge.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dpmodels.privacy import (
 
 @dataclass(frozen=True)
 class Chosen:
-    """What verbs take where a call does not say it; None where nothing was chosen."""
+    """Defaults of the arguments of verbs; None if nothing was set."""
 
     codebook: Any = None
     adjacency: Adjacency | None = None
@@ -66,7 +66,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def chosen() -> Chosen:
-    """Return what calls of this thread or task take where they do not say it."""
+    """Return the settings for calls of this thread or task."""
     with _lock:
         values: dict[str, Any] = {}
         for layer in (_process, *_blocks()):
@@ -75,7 +75,7 @@ def chosen() -> Chosen:
 
 
 def _blocks() -> tuple[_Layer, ...]:
-    """Return the blocks that hold for this thread or task, outermost first."""
+    """Return the blocks that apply to this thread or task, outermost first."""
     entered = _entered.get()
     if entered or not _open_blocks:
         return entered
@@ -88,31 +88,31 @@ def _blocks() -> tuple[_Layer, ...]:
     return longest
 
 
-def ledger_of(given: Ledger | None) -> Ledger | None:
+def ledger_of(ledger: Ledger | None) -> Ledger | None:
     """Return the ledger that a call charges: the one it names, else the chosen one."""
-    check_ledger(given)
-    return chosen().ledger if given is None else given
+    check_ledger(ledger)
+    return chosen().ledger if ledger is None else ledger
 
 
 class options:  # noqa: N801
-    """Set once what calls would repeat; printed, it shows what is set now.
+    """Set defaults for arguments of calls; printed, it shows the current settings.
 
-    It holds from the call on, in all threads and tasks of the process; as a context manager, until
-    the block ends. What a call says itself goes before it. A codebook that is attached to a table
-    has to agree with the one set here.
+    It applies from the call on, in all threads and tasks of the process; as a context manager,
+    until the block ends. Arguments of a call come first. A codebook attached to a table has to
+    agree with the one set here.
 
     Parameters
     ----------
     codebook : Codebook, Draft, dict or path, optional
-        As for the verbs; None takes the choice back.
+        As for the verbs; None resets it.
     adjacency : {"replace", "add-remove"}, optional
-        As for the verbs; None takes the choice back.
+        As for the verbs; None resets it.
     person, rows : optional
-        As for the verbs; None takes the choice back.
+        As for the verbs; None resets it.
     ledger : Ledger, optional
-        Charged by each call that names none; None takes the choice back.
+        Charged by each call without ledger=; None resets it.
     csv : {"records", "lines"}, optional
-        What a row of a CSV file is, as for the verbs; None takes the choice back.
+        What a row of a CSV file is, as for the verbs; None resets it.
 
     Raises
     ------
@@ -149,9 +149,9 @@ class options:  # noqa: N801
         ledger: Ledger | None = _UNSET,
         csv: Literal["records", "lines"] | None = _UNSET,
     ) -> None:
-        given = {"codebook": codebook, "adjacency": adjacency, "person": person}
-        given |= {"rows": rows, "ledger": ledger, "csv": csv}
-        self._values = _checked({name: v for name, v in given.items() if v is not _UNSET})
+        settings = {"codebook": codebook, "adjacency": adjacency, "person": person}
+        settings |= {"rows": rows, "ledger": ledger, "csv": csv}
+        self._values = _checked({name: v for name, v in settings.items() if v is not _UNSET})
         with _lock:
             self._layer = (_process, *_entered.get())[-1]
             self._before = dict(self._layer.values)
@@ -159,7 +159,7 @@ class options:  # noqa: N801
 
     @staticmethod
     def reset() -> None:
-        """Take all choices back."""
+        """Reset all settings."""
         with _lock:
             for layer in (_process, *_entered.get()):
                 layer.values.clear()
@@ -189,16 +189,16 @@ class options:  # noqa: N801
 
     def __repr__(self) -> str:
         now = chosen()
-        shown = {
-            "codebook": _shown(now.codebook),
+        texts = {
+            "codebook": _codebook_text(now.codebook),
             "adjacency": now.adjacency.describe() if now.adjacency else "none",
             "person": now.person,
             "rows": now.rows,
             "ledger": "none" if now.ledger is None else repr(now.ledger).splitlines()[0],
             "csv": now.csv,
         }
-        names = [field.name for field in fields(Chosen) if shown[field.name] is not None]
-        return "\n".join(f"{name:<11}{shown[name]}" for name in names)
+        names = [field.name for field in fields(Chosen) if texts[field.name] is not None]
+        return "\n".join(f"{name:<11}{texts[name]}" for name in names)
 
 
 def _checked(values: dict[str, Any]) -> dict[str, object]:
@@ -219,7 +219,7 @@ def _checked(values: dict[str, Any]) -> dict[str, object]:
     return values
 
 
-def _shown(book: object) -> str:
+def _codebook_text(book: object) -> str:
     if isinstance(book, Mapping):
         return f"{len(book):,} variable{'s' * (len(book) != 1)}"
     return "none" if book is None else str(book)

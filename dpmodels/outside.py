@@ -1,7 +1,6 @@
-"""Files that come from outside: read within limits, and held against what they should be.
+"""Untrusted files: read within limits, and validated against a declared shape.
 
-Nothing of such a file is used before all of it has the declared shape. A shape is written in
-Python's own types:
+Nothing of such a file is used before all of it is valid. A shape is written in Python's own types:
 
 ``str``, ``bool``, ``int``, ``float``, ``None``
     A text without control characters, a truth value, a whole number of 64 bits, a number that is
@@ -37,9 +36,9 @@ from dpmodels.errors import DPModelsError, FrameError, shorten
 from dpmodels.typing import Floats
 
 Shape = Any
-# What a file from outside holds, of any shape until it is held against one.
+# The content of an untrusted file, before validation.
 Plain = Any
-# A value of the shape that was asked for: which, no type says.
+# A value of the requested shape, which no type can express.
 Read = Any
 
 # More than any honest file has, and few enough to hold in memory as Python's objects.
@@ -64,19 +63,19 @@ _NAMES: Final[dict[Shape, str]] = {
 }
 
 
-def read_bytes(path: str | PathLike[str], most: int) -> bytes:
+def read_bytes(path: str | PathLike[str], max_bytes: int) -> bytes:
     """Read a file of limited size."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise FrameError("it is no file")
+            raise FrameError("it is not a file")
         with open(path, "rb") as file:
-            content = file.read(most + 1)
+            content = file.read(max_bytes + 1)
     except (OSError, ValueError) as error:
         if isinstance(error, FrameError):
             raise
         raise FrameError(f"it is missing or cannot be opened: {type(error).__name__}") from None
-    if len(content) > most:
-        raise FrameError(f"it is longer than {most:,} bytes")
+    if len(content) > max_bytes:
+        raise FrameError(f"it is longer than {max_bytes:,} bytes")
     return content
 
 
@@ -107,7 +106,7 @@ def parse(content: bytes) -> Plain:
 
 
 def conform(shape: Shape, plain: Plain, where: str) -> Read:
-    """Return a plain value as what it should be.
+    """Return a plain value converted to a shape.
 
     `where` is its place in the file, for the error, which names the first difference.
 
@@ -119,30 +118,30 @@ def conform(shape: Shape, plain: Plain, where: str) -> Read:
     dpmodels.errors.FrameError: card.name: expected a text, found a whole number
     """
     if isinstance(shape, Mapping):
-        return _named(shape, plain, where)
+        return _object_fields(shape, plain, where)
     if isinstance(shape, list):
-        return _many((*shape, ...), plain, where)
+        return _elements((*shape, ...), plain, where)
     if shape in _NAMES or shape is None:
         return _scalar(NoneType if shape is None else shape, plain, where)
     if isinstance(shape, type) and is_dataclass(shape):
-        own = _named(fields_of(shape), plain, where, _optional(shape))
-        return _made(lambda: shape(**own), where)
+        values = _object_fields(fields_of(shape), plain, where, _optional(shape))
+        return _with_location(lambda: shape(**values), where)
     origin, parts = get_origin(shape), get_args(shape)
     if origin in _PARTED:
         return _PARTED[origin](parts, plain, where)
-    return _made(lambda: shape(plain), where)
+    return _with_location(lambda: shape(plain), where)
 
 
 @cache
 def fields_of(shape: type[Any], *names: str) -> Mapping[str, Shape]:
     """Return the shapes of the fields of a dataclass, of all or of those named."""
     hints = get_type_hints(shape, include_extras=True)
-    return {name: hints[name] for name in names or (own.name for own in fields(shape))}
+    return {name: hints[name] for name in names or (field.name for field in fields(shape))}
 
 
 def _optional(shape: type[Any]) -> frozenset[str]:
-    """Return the fields that a file of an earlier version may lack: those that are None then."""
-    return frozenset(own.name for own in fields(shape) if own.default is None)
+    """Return the fields that a file of an earlier version may lack: those with the default None."""
+    return frozenset(field.name for field in fields(shape) if field.default is None)
 
 
 def require_text(text: str, where: str) -> str:
@@ -172,16 +171,16 @@ def quantity(plain: object) -> float:
 
 
 def or_nan(shape: Callable[[object], float]) -> Callable[[object], float]:
-    """Return a shape that nan has too."""
+    """Return a shape that allows nan too."""
     return lambda plain: plain if isinstance(plain, float) and plain != plain else shape(plain)
 
 
-def one_of(*known: str | None) -> Callable[[object], Read]:
-    """Return the shape of a word from a list."""
+def one_of(*options: str | None) -> Callable[[object], Read]:
+    """Return the shape of one of the options."""
 
     def read(plain: object) -> Read:
-        if not any(type(plain) is type(own) and plain == own for own in known):
-            words = ", ".join(map(repr, known))
+        if not any(type(plain) is type(option) and plain == option for option in options):
+            words = ", ".join(map(repr, options))
             raise FrameError(f"expected one of {words}, found {shorten(ascii(plain))}")
         return plain
 
@@ -189,9 +188,9 @@ def one_of(*known: str | None) -> Callable[[object], Read]:
 
 
 def array(plain: object) -> Floats:
-    """Read an array that was put where it belongs; a shape for :func:`conform`."""
+    """Read an array that was inserted before; a shape for :func:`conform`."""
     if not isinstance(plain, np.ndarray):
-        raise FrameError(f"expected an array, found {_found(plain)}")
+        raise FrameError(f"expected an array, found {_type_name(plain)}")
     return plain
 
 
@@ -203,7 +202,7 @@ def bounded(plain: object) -> Floats:
 
 
 def bounded_or_nan(plain: object) -> Floats:
-    """Read an array otherwise as :func:`bounded`, that may have nan too."""
+    """Read an array as :func:`bounded` does, but allow nan."""
     bounded(np.where(np.isnan(array(plain)), 0.0, array(plain)))
     return array(plain)
 
@@ -218,19 +217,19 @@ BoundedOrNan = Annotated[Floats, bounded_or_nan]
 
 
 def _scalar(shape: Shape, plain: Plain, where: str) -> Read:
-    found = type(plain)
-    if found is not shape and (found, shape) != (int, float):
-        raise FrameError(f"{where}: expected {_NAMES[shape]}, found {_found(plain)}")
+    kind = type(plain)
+    if kind is not shape and (kind, shape) != (int, float):
+        raise FrameError(f"{where}: expected {_NAMES[shape]}, found {_type_name(plain)}")
     if shape in _LARGEST and abs(plain) > _LARGEST[shape]:
         raise FrameError(f"{where}: expected {_NAMES[shape]} of at most {_LARGEST[shape]:g}")
-    return require_text(plain, where) if found is str else float(plain) if shape is float else plain
+    return require_text(plain, where) if kind is str else float(plain) if shape is float else plain
 
 
-def _named(
+def _object_fields(
     shape: Mapping[str, Shape], plain: Plain, where: str, optional: frozenset[str] = frozenset()
 ) -> dict[str, Plain]:
     if not isinstance(plain, dict):
-        raise FrameError(f"{where or 'it'}: expected an object, found {_found(plain)}")
+        raise FrameError(f"{where or 'it'}: expected an object, found {_type_name(plain)}")
     for name in shape:
         if name not in plain and name not in optional:
             raise FrameError(f"{where or 'it'} lacks {name!r}")
@@ -239,27 +238,30 @@ def _named(
             raise FrameError(
                 f"{where or 'it'} has {shorten(ascii(name))}, which is not known there"
             )
-    places = {name: f"{where}.{name}".lstrip(".") for name in shape}
+    locations = {name: f"{where}.{name}".lstrip(".") for name in shape}
     return {
-        name: conform(own, plain[name], places[name])
-        for name, own in shape.items()
+        name: conform(field_shape, plain[name], locations[name])
+        for name, field_shape in shape.items()
         if name in plain
     }
 
 
-def _many(parts: tuple[Shape, ...], plain: Plain, where: str) -> tuple[Any, ...]:
+def _elements(parts: tuple[Shape, ...], plain: Plain, where: str) -> tuple[Any, ...]:
     if not isinstance(plain, list | tuple):
-        raise FrameError(f"{where}: expected a list, found {_found(plain)}")
-    each = parts[:1] * len(plain) if parts[1:] == (...,) else parts
-    if len(each) != len(plain):
-        raise FrameError(f"{where}: expected a list of {len(each)}, found one of {len(plain)}")
-    pairs = enumerate(zip(each, plain, strict=True))
-    return tuple(conform(own, value, f"{where}[{place}]") for place, (own, value) in pairs)
+        raise FrameError(f"{where}: expected a list, found {_type_name(plain)}")
+    shapes = parts[:1] * len(plain) if parts[1:] == (...,) else parts
+    if len(shapes) != len(plain):
+        raise FrameError(f"{where}: expected a list of {len(shapes)}, found one of {len(plain)}")
+    pairs = enumerate(zip(shapes, plain, strict=True))
+    return tuple(
+        conform(element_shape, value, f"{where}[{index}]")
+        for index, (element_shape, value) in pairs
+    )
 
 
 def _any_names(parts: tuple[Shape, ...], plain: Plain, where: str) -> dict[str, Plain]:
     if not isinstance(plain, dict):
-        raise FrameError(f"{where}: expected an object, found {_found(plain)}")
+        raise FrameError(f"{where}: expected an object, found {_type_name(plain)}")
     names = {require_text(name, f"a name in {where}"): value for name, value in plain.items()}
     return {name: conform(parts[1], value, f"{where}.{name}") for name, value in names.items()}
 
@@ -267,18 +269,22 @@ def _any_names(parts: tuple[Shape, ...], plain: Plain, where: str) -> dict[str, 
 def _one_of(parts: tuple[Shape, ...], plain: Plain, where: str) -> Read:
     if plain is None and NoneType in parts:
         return None
-    known = [own for own in parts if own is not NoneType]
-    kinds = {own.__name__: own for own in known if isinstance(own, type) and is_dataclass(own)}
+    alternatives = [alternative for alternative in parts if alternative is not NoneType]
+    kinds = {
+        alternative.__name__: alternative
+        for alternative in alternatives
+        if isinstance(alternative, type) and is_dataclass(alternative)
+    }
     if len(kinds) > 1:
         if isinstance(plain, dict):
             return conform(_nearest(kinds.values(), plain), plain, where)
         return _tagged(kinds, plain, where)
-    for own in known[:-1]:
+    for alternative in alternatives[:-1]:
         try:
-            return conform(own, plain, where)
+            return conform(alternative, plain, where)
         except FrameError:
             continue
-    return conform(known[-1], plain, where)
+    return conform(alternatives[-1], plain, where)
 
 
 def _nearest(kinds: Iterable[Shape], plain: Mapping[str, Plain]) -> Read:
@@ -288,21 +294,23 @@ def _nearest(kinds: Iterable[Shape], plain: Mapping[str, Plain]) -> Read:
 
 def _tagged(kinds: Mapping[str, Shape], plain: Plain, where: str) -> Read:
     if not isinstance(plain, list | tuple) or len(plain) != 2:
-        raise FrameError(f"{where}: expected a list of a name and fields, found {_found(plain)}")
-    name = _made(lambda: one_of(*kinds)(plain[0]), where)
+        raise FrameError(
+            f"{where}: expected a list of a name and fields, found {_type_name(plain)}"
+        )
+    name = _with_location(lambda: one_of(*kinds)(plain[0]), where)
     return conform(kinds[name], plain[1], where)
 
 
 def _literal(parts: tuple[Shape, ...], plain: Plain, where: str) -> Read:
-    return _made(lambda: one_of(*parts)(plain), where)
+    return _with_location(lambda: one_of(*parts)(plain), where)
 
 
 def _annotated(parts: tuple[Shape, ...], plain: Plain, where: str) -> Read:
-    return _made(lambda: parts[1](plain), where)
+    return _with_location(lambda: parts[1](plain), where)
 
 
 _PARTED: Final[dict[Shape, Callable[[tuple[Shape, ...], Plain, str], Read]]] = {
-    tuple: _many,
+    tuple: _elements,
     dict: _any_names,
     Union: _one_of,
     UnionType: _one_of,
@@ -311,7 +319,7 @@ _PARTED: Final[dict[Shape, Callable[[tuple[Shape, ...], Plain, str], Read]]] = {
 }
 
 
-def _made(make: Callable[[], Read], where: str) -> Read:
+def _with_location(make: Callable[[], Read], where: str) -> Read:
     try:
         return make()
     except DPModelsError as error:
@@ -324,17 +332,17 @@ def _depth(content: bytes) -> int:
     return int(steps.cumsum().max(initial=0))
 
 
-def _found(plain: Plain) -> str:
+def _type_name(plain: Plain) -> str:
     return _NAMES.get(type(plain), type(plain).__name__)
 
 
 def _object(pairs: list[tuple[str, Plain]]) -> dict[str, Plain]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        seen: set[str] = set()
-        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise FrameError(f"the name {shorten(ascii(twice))} occurs twice in one object")
-    return made
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        names: set[str] = set()
+        repeated = next(name for name, _ in pairs if name in names or names.add(name))  # type: ignore[func-returns-value]
+        raise FrameError(f"the name {shorten(ascii(repeated))} occurs twice in one object")
+    return result
 
 
 def _int(text: str) -> int:

@@ -10,7 +10,7 @@ A canonical id is a text that follows from the cell alone, whichever software re
 
 So ``7``, ``7.0`` and ``"7"`` are one id; ``"007"``, ``"1.10"``, ``"12E007"``, ``"NA"`` and
 ``"TRUE"`` are ids of their own. Nulls, NaN and text that is empty once stripped are missing. Any
-other cell, such as a list, identifies nobody.
+other cell, such as a list, is not an id.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def _of_bytes(cell: bytes) -> str:
 
 
 def _of_integer(cell: Any) -> str:
-    whole = int(cell)
-    return str(whole) if whole.bit_length() < _PRINTED_BITS else str(Decimal(whole))
+    number = int(cell)
+    return str(number) if number.bit_length() < _PRINTED_BITS else str(Decimal(number))
 
 
 def _of_float(cell: Any) -> str:
@@ -99,8 +99,8 @@ def _of_decimal(cell: Decimal) -> str:
 
 
 def _of_fraction(cell: Fraction) -> str:
-    whole = _of_integer(cell.numerator)
-    return whole if cell.denominator == 1 else f"{whole}/{_of_integer(cell.denominator)}"
+    numerator = _of_integer(cell.numerator)
+    return numerator if cell.denominator == 1 else f"{numerator}/{_of_integer(cell.denominator)}"
 
 
 def _of_time(cell: Any) -> str:

@@ -1,4 +1,4 @@
-"""What was asked: the words that all holders of rows, a ledger and an audit have to agree on."""
+"""A request: the verb, formula and options that all sites, a ledger and an audit agree on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dpmodels.privacy import (
     resolve_budget,
 )
 
-# A question as plain values, as a file from outside has to hold it.
+# The shape of a request as plain values, in an untrusted file.
 STATED: Final[Mapping[str, Shape]] = {
     "verb": str,
     "formula": str,
@@ -42,7 +42,7 @@ STATED: Final[Mapping[str, Shape]] = {
 }
 
 _Scalar = str | int | float | bool | None
-# The same as a file of a result holds it: words of any verb.
+# The same in the file of a result: options of any verb.
 SAVED: Final[Mapping[str, Shape]] = {
     **STATED,
     "words": dict[str, _Scalar | tuple[_Scalar | tuple[_Scalar, ...], ...]],
@@ -52,7 +52,7 @@ SAVED: Final[Mapping[str, Shape]] = {
 
 @dataclass(frozen=True)
 class Question:
-    """A verb with its words, before any rows.
+    """A verb with its arguments, before any rows.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Question:
         return self.guarantee
 
     def plain(self) -> dict[str, Any]:
-        """Return plain values, as holders state them to each other."""
+        """Return plain values, as sites exchange them."""
         return {
             "verb": self.verb,
             "formula": self.formula,
@@ -101,12 +101,12 @@ class Question:
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Question:
         """Read plain values back; FrameError if they are of another shape."""
-        own = conform(STATED, {word: plain[word] for word in STATED}, "terms")
+        fields = conform(STATED, {word: plain[word] for word in STATED}, "terms")
         guarantee = conform(ApproxDP | ZCDP | PureDP, plain["guarantee"], "terms.guarantee")
-        return cls(**{**own, "words": plain["words"], "guarantee": guarantee})
+        return cls(**{**fields, "words": plain["words"], "guarantee": guarantee})
 
     def to_saved(self) -> dict[str, object]:
-        """Return plain values, as the file of a result holds them."""
+        """Return plain values for the file of a result."""
         words = {name: plain_word(word) for name, word in self.words.items()}
         if self.parent is not None:
             return {"verb": self.verb, "words": words, "parent": self.parent.to_saved()}
@@ -123,10 +123,10 @@ class Question:
         return cls(**conform(SAVED, plain, "request"))
 
     def about(self, mechanism: str, codebook: Mapping[str, object] | None = None) -> About:
-        """Return what a ledger keeps: a digest stands for the declarations, those used if given."""
-        own = fingerprint(self.codebook if codebook is None else codebook)
+        """Return what a ledger keeps, with a digest of the codebook or of its used part."""
+        sha256 = fingerprint(self.codebook if codebook is None else codebook)
         unit = getattr(self.guarantee, "hidden", self.adjacency.unit.removeprefix("one "))
-        return About(f"dp_{self.verb}", self.formula, mechanism, own, unit)
+        return About(f"dp_{self.verb}", self.formula, mechanism, sha256, unit)
 
 
 def asked(
@@ -143,18 +143,18 @@ def asked(
     subset: str | None = None,
     **words: Any,
 ) -> Question:
-    """Return the question of a verb; ArgumentError, BudgetError of guarantee or neighbours."""
+    """Return the request of a verb; ArgumentError or BudgetError if it is invalid."""
     guarantee = resolve_budget(eps, delta, budget)
-    usual = chosen().adjacency
-    if neighbours is None and usual is not None:
-        neighbours = cast("AdjacencyName", usual.text)
+    default = chosen().adjacency
+    if neighbours is None and default is not None:
+        neighbours = cast("AdjacencyName", default.text)
     relation = related(codebook, neighbours, person, rows)
     attached = codebook.attached
     return Question(verb, formula, codebook, guarantee, relation, words, subset, attached)
 
 
 def plain_word(word: object) -> object:
-    """Return an argument as JSON has it.
+    """Return an argument as a value of JSON.
 
     >>> plain_word(np.arange(2.0)), plain_word(np.datetime64("2001-02-03")), plain_word([1, None])
     ((0.0, 1.0), '2001-02-03', (1, None))
@@ -176,42 +176,42 @@ def related(
     person: str | Literal[False] | None,
     rows: int | Literal["mean"] | None,
 ) -> Adjacency:
-    """Return the neighbours of a call, ``"replace"`` where none are said.
+    """Return the neighbours of a call, ``"replace"`` by default.
 
-    Persons are those of the codebook where the call names none and is not told False; an
-    `Adjacency` is taken as it is.
+    Persons are those of the codebook unless the call names a column or says False; an `Adjacency`
+    is used unchanged.
 
     >>> import dpmodels as dp
     >>> book = dp.codebook(age=(0, 100), person="id")
     >>> related(book, "add-remove", None, 4).unit, related(book, None, False, None).unit
     ('one person (at most 4 rows)', 'one row')
     """
-    own = adjacency("replace" if neighbours is None else neighbours)
+    relation = adjacency("replace" if neighbours is None else neighbours)
     if person is None and rows is None and not isinstance(neighbours, Adjacency):
         person, rows = chosen().person, chosen().rows
-    if person is None and own.rows is None and not isinstance(neighbours, Adjacency):
+    if person is None and relation.rows is None and not isinstance(neighbours, Adjacency):
         person = codebook.person
-    return protecting(own, rows, None if person is False else person)
+    return protecting(relation, rows, None if person is False else person)
 
 
 def canonical(plain: object) -> bytes:
-    """Return JSON of one spelling."""
+    """Return canonical JSON."""
     return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
 
-def difference(one: object, other: object, where: str = "") -> str:
-    """Say at which word two plain values first differ; nothing where they do not."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        for key in [*one, *(key for key in other if key not in one)]:
-            place = f"{where} {shorten(shown(str(key)))}".strip()
-            if key not in one or key not in other:
-                return f"{place} is stated by one of them only"
-            found = difference(one[key], other[key], place)
-            if found:
-                return found
+def difference(left: object, right: object, where: str = "") -> str:
+    """Say where two plain values first differ; an empty text if they are equal."""
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        for key in [*left, *(key for key in right if key not in left)]:
+            path = f"{where} {shorten(shown(str(key)))}".strip()
+            if key not in left or key not in right:
+                return f"{path} is stated by one of them only"
+            reason = difference(left[key], right[key], path)
+            if reason:
+                return reason
         return ""
-    # Holders whose spellings differ, 1 and 1.0, would agree on no secret.
-    if canonical(one) == canonical(other):
+    # Sites with different JSON, such as 1 and 1.0, would derive different secrets.
+    if canonical(left) == canonical(right):
         return ""
-    said = [shorten(shown(str(own)), 120) for own in (other, one)]
-    return f"{where} is {said[0]} and not {said[1]}"
+    texts = [shorten(shown(str(value)), 120) for value in (right, left)]
+    return f"{where} is {texts[0]} and not {texts[1]}"

@@ -1,4 +1,4 @@
-"""Names for types that every room uses."""
+"""Names of types for all subpackages."""
 
 from __future__ import annotations
 

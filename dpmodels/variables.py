@@ -55,8 +55,8 @@ class Numeric:
     Raises
     ------
     CodebookError
-        If a bound is not finite, the bounds are equal or reversed, no steps lead from one on, or a
-        missing code is not a plain value.
+        If a bound is not finite, the bounds are equal or reversed, their distance is not a number
+        of steps, or a missing code is not a plain value.
 
     Examples
     --------
@@ -161,9 +161,9 @@ class Categorical:
     ------
     CodebookError
         If there are fewer than two levels, a level or label occurs twice or is not a plain value,
-        a missing code is a level, or two levels cannot be told apart where software makes
-        floating-point numbers of them: ``1`` and ``"01"``, or whole numbers from 2**53 up that are
-        one in float64.
+        a missing code is a level, or two levels are equal once software reads them as
+        floating-point numbers: ``1`` and ``"01"``, or whole numbers from 2**53 up that are one in
+        float64.
 
     Examples
     --------
@@ -182,7 +182,7 @@ class Categorical:
     ordered: bool = False
 
     def __post_init__(self) -> None:
-        labels = _given(self.levels, self.labels)
+        labels = _labels_argument(self.levels, self.labels)
         levels = tuple(as_level(level) for level in sequence("levels", self.levels))
         object.__setattr__(self, "levels", levels)
         check_levels(levels)
@@ -212,7 +212,7 @@ class Categorical:
         return (" < " if self.ordered else " | ").join(texts) + said_missing(self.missing)
 
 
-def _given(levels: object, labels: object) -> object:
+def _labels_argument(levels: object, labels: object) -> object:
     """Return the labels where they are written."""
     if not isinstance(levels, Mapping):
         return labels
@@ -255,7 +255,7 @@ Variable = Numeric | Date | Categorical
 
 
 def kind(variable: Variable) -> str:
-    """Return what a variable is, in a word.
+    """Return the type of a variable as a word.
 
     >>> kind(Integer(0, 15)), kind(Categorical(["low", "high"], ordered=True))
     ('integer', 'ordered')
@@ -319,7 +319,7 @@ def as_variable(name: str, declared: object) -> Variable:
 
 
 def _are_labels(declared: dict[object, object]) -> bool:
-    """Tell labels of levels from an entry of a codebook's file."""
+    """Whether a dict has labels of levels, and is not an entry of a codebook's file."""
     texts = all(isinstance(label, str) for label in declared.values())
     return texts and not {"type", "range", "levels"} & set(declared)
 

@@ -16,7 +16,7 @@ from dpmodels.outside import Shape
 
 SpecFunction = TypeVar("SpecFunction", bound=Callable[..., object])
 _NONE: Final[Mapping[str, object]] = MappingProxyType({})
-# Parameters of a verb's function that are not options of its own.
+# Parameters of a verb's function that all verbs have.
 _COMMON: Final = ("formula", "data", "answers", "mechanism", "shared")
 
 
@@ -32,7 +32,7 @@ class Verb(NamedTuple):
 
     @property
     def function(self) -> Callable[..., Any]:
-        """The function, which stands beside the specification."""
+        """The function, defined beside the specification."""
         function: Callable[..., object] = vars(sys.modules[self.spec.__module__])[f"dp_{self.name}"]
         return function
 
@@ -45,7 +45,9 @@ class Verb(NamedTuple):
     def options(self) -> dict[str, Any]:
         """Its own options with their defaults."""
         parameters = signature(unwrap(self.function)).parameters
-        return {name: own.default for name, own in parameters.items() if name not in _COMMON}
+        return {
+            name: parameter.default for name, parameter in parameters.items() if name not in _COMMON
+        }
 
     @property
     def shapes(self) -> dict[str, Shape]:
@@ -60,15 +62,15 @@ class Verb(NamedTuple):
         return (get_args(returned) or (returned,))[0]
 
     def sent(self, options: Mapping[str, object]) -> dict[str, object]:
-        """Return options with what stands for None where sites send something once."""
+        """Return options with the values of None if sites send something once."""
         return {
-            name: self.among_sites.get(name) if own is None else own
-            for name, own in options.items()
+            name: self.among_sites.get(name) if value is None else value
+            for name, value in options.items()
         }
 
 
 def _plain_shape(annotation: object) -> Shape:
-    """Return an annotation with tuples of numbers for all that has many values."""
+    """Return an annotation with tuples of numbers for types of many values."""
     kinds = get_args(annotation) if get_origin(annotation) is UnionType else (annotation,)
     return reduce(or_, (tuple[float, ...] if get_args(kind) else kind for kind in kinds))
 
@@ -89,17 +91,17 @@ def spec_of(
 ) -> Callable[[SpecFunction], SpecFunction]:
     """Declare a verb: register the function that makes the specification of its requests.
 
-    It stands in ``dpmodels/models``, beside the function ``dp_<verb>``.
+    It is defined in ``dpmodels/models``, beside the function ``dp_<verb>``.
 
     Parameters
     ----------
     gaussian
-        What ``mechanism="auto"`` is where sites add the noise; empty where no mechanism is one sum
+        What ``mechanism="auto"`` is if sites add the noise; empty if no mechanism is one sum
         of integers.
     among_sites
-        What None stands for, by option, where sites send something once.
+        What None means, by option, if sites send something once.
     spends_delta
-        Whether its releases spend a delta, of which Gaussian noise then has the rest.
+        Whether its releases spend a delta, so that Gaussian noise has the rest.
     audited
         A formula of ``a``, ``b`` and the factor ``g``, and a mechanism without a delta, by which
         it is audited.
@@ -116,8 +118,8 @@ def spec_of(
 def exported() -> dict[str, str]:
     """Return the files in ``models`` of the verbs of the package's stub, by name."""
     stub = files("dpmodels").joinpath("__init__.pyi").read_text("utf-8")
-    found = re.findall(r"^from \.models\.(\w+) import dp_(\w+) as dp_\2$", stub, re.MULTILINE)
-    return {name: module for module, name in sorted(found, key=lambda line: line[1])}
+    matches = re.findall(r"^from \.models\.(\w+) import dp_(\w+) as dp_\2$", stub, re.MULTILINE)
+    return {name: module for module, name in sorted(matches, key=lambda line: line[1])}
 
 
 def verb_names() -> tuple[str, ...]:

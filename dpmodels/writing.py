@@ -1,8 +1,8 @@
-"""Files that are written whole or not at all: what was paid for is never half on a disk.
+"""Files that are written completely or not at all: no release is ever half on disk.
 
 A file is written under a temporary name in the folder of its target, at its full size, and synced;
-then it takes its own name in one step. Whoever looks, at any time, finds the old file, no file, or
-the whole new one.
+then it takes its own name in one step. At any time a
+reader finds the old file, no file, or the complete new one.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ def require_target(
 ) -> Path:
     """Refuse a path that nothing can be written to, before anything is spent on its content.
 
-    `overwrite` lets a file be replaced that is there already; a link never is. Files that are read,
-    or written besides, are `never` targets, by whichever name; nor is a file in a folder among
-    them.
+    `overwrite` allows to replace an existing file, but never a link. `never` are files and folders
+    that are read or written elsewhere: the target may not be one of them, under any name, or inside
+    one.
 
     >>> require_target("nowhere/fit.nc")
     Traceback (most recent call last):
     ...
     dpmodels.errors.FrameError: 'nowhere/fit.nc': its folder does not exist; make it first
     """
-    place = checked_path(path)
-    name = repr(str(place))
-    for other in never:
-        if _same(place, checked_path(other)):
+    target = checked_path(path)
+    name = repr(str(target))
+    for protected in never:
+        if _same_or_inside(target, checked_path(protected)):
             raise ArgumentError(
-                f"{name} is also read or written here as {str(other)!r}; give another path"
+                f"{name} is also read or written here as {str(protected)!r}; give another path"
             )
-    _require_free(place, overwrite)
-    probe = _unused(place)
+    _require_free(target, overwrite)
+    probe = _unused(target)
     try:
         os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         os.unlink(probe)
@@ -54,16 +54,15 @@ def require_target(
         raise FrameError(
             f"{name}: its folder takes no files ({_why(error)}); give a path in another one"
         ) from None
-    return place
+    return target
 
 
 def write_whole(
     path: AnyPath, content: bytes, *, overwrite: bool = False, private: bool = False
 ) -> None:
-    """Write a file, so that there is all of it or none.
+    """Write a file completely or not at all.
 
-    A `private` file is for its owner's eyes alone. Where a write fails, what was there before is
-    whole.
+    A `private` file is readable only by its owner. If a write fails, an old file is unchanged.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -81,7 +80,7 @@ def write_whole(
 
 
 def stage(path: AnyPath, content: bytes, *, private: bool = False) -> Path:
-    """Write and sync a file beside its target, under a name nobody guesses, for :func:`publish`."""
+    """Write and sync a file beside its target, under a random name, for :func:`publish`."""
     place = checked_path(path)
     partial = _unused(place)
     try:
@@ -105,7 +104,7 @@ def stage(path: AnyPath, content: bytes, *, private: bool = False) -> Path:
 def publish(partial: Path, path: AnyPath, *, overwrite: bool = False) -> None:
     """Give a staged file its own name, in one step.
 
-    Where that fails the staged file is still there.
+    If that fails, the staged file still exists.
     """
     place = checked_path(path)
     try:
@@ -114,7 +113,7 @@ def publish(partial: Path, path: AnyPath, *, overwrite: bool = False) -> None:
         else:
             _name_once(partial, place)
     except FileExistsError:
-        raise FrameError(_taken(place)) from None
+        raise FrameError(_already_exists(place)) from None
     except OSError as error:
         raise FrameError(_not_written(place, error)) from None
     discard(partial)
@@ -122,24 +121,24 @@ def publish(partial: Path, path: AnyPath, *, overwrite: bool = False) -> None:
 
 
 def discard_partials_of(place: Path) -> None:
-    """Remove second names that a process left which was killed while it named a file."""
+    """Remove second names left by a process that was killed while it named a file."""
     for name in os.listdir(place.parent):
-        other = place.with_name(name)
-        if _PARTIAL.fullmatch(name) and _same(other, place):
-            discard(other)
+        sibling = place.with_name(name)
+        if _PARTIAL.fullmatch(name) and _same_or_inside(sibling, place):
+            discard(sibling)
 
 
 def discard(partial: Path) -> None:
-    """Remove a staged file, where it still is."""
+    """Remove a staged file if it still exists."""
     with suppress(OSError):
         os.unlink(partial)
 
 
 def _name_once(partial: Path, place: Path) -> None:
-    """Name a file that no other may have the name of.
+    """Name a file; fail if the name exists.
 
-    Where the file system knows no second names, an empty file keeps the name free until the whole
-    one replaces it.
+    On file systems without links, an empty file reserves the name until the complete one replaces
+    it.
     """
     try:
         os.link(partial, place)
@@ -155,40 +154,44 @@ def _name_once(partial: Path, place: Path) -> None:
 
 
 def checked_path(path: object) -> Path:
-    """Return a path, and refuse what is none."""
+    """Return a path; refuse other values."""
     if not isinstance(path, str | PathLike) or not isinstance(os.fspath(path), str):
         raise ArgumentError(f"path={said(path)}: expected the path of a file, such as 'fit.nc'")
     if not os.fspath(path) or "\0" in os.fspath(path):
-        raise ArgumentError(f"path={os.fspath(path)!r} names no file; give one such as 'fit.nc'")
+        raise ArgumentError(
+            f"path={os.fspath(path)!r} is not the name of a file; give one such as 'fit.nc'"
+        )
     return Path(path)
 
 
 def _require_free(place: Path, overwrite: bool) -> None:
     name = repr(str(place))
     try:
-        found = os.lstat(place)
+        status = os.lstat(place)
     except (FileNotFoundError, NotADirectoryError):
         if not place.absolute().parent.is_dir():
             raise FrameError(f"{name}: its folder does not exist; make it first") from None
         return
     except OSError as error:
         raise FrameError(f"{name} cannot be written ({_why(error)}); give another path") from None
-    if not stat.S_ISREG(found.st_mode):
-        what = "a link" if stat.S_ISLNK(found.st_mode) else "no file"
+    if not stat.S_ISREG(status.st_mode):
+        what = "a link" if stat.S_ISLNK(status.st_mode) else "not a file"
         raise FrameError(
-            f"{name} is there already and is {what}, which is never replaced; give a new name"
+            f"{name} already exists and is {what}, which is never replaced; give a new name"
         )
     if not overwrite:
-        raise FrameError(_taken(place))
+        raise FrameError(_already_exists(place))
 
 
-def _same(place: Path, other: Path) -> bool:
-    """Tell whether two paths are of one file, or one of a file in the other, a folder."""
+def _same_or_inside(place: Path, reference: Path) -> bool:
+    """Whether a path is the same file as another, or lies inside it."""
     with suppress(OSError):
-        if os.path.samefile(place, other):
+        if os.path.samefile(place, reference):
             return True
-    own, known = Path(os.path.realpath(place)), Path(os.path.realpath(other))
-    return own == known or (os.path.exists(own) and known in own.parents)
+    real_place, real_reference = Path(os.path.realpath(place)), Path(os.path.realpath(reference))
+    return real_place == real_reference or (
+        os.path.exists(real_place) and real_reference in real_place.parents
+    )
 
 
 def _unused(place: Path) -> Path:
@@ -196,7 +199,7 @@ def _unused(place: Path) -> Path:
 
 
 def _reserve(descriptor: int, size: int) -> None:
-    """Take all the room that a file needs, where the system can, so that none fails halfway."""
+    """Reserve the space of a file if the system can, so that no write fails halfway."""
     if size and hasattr(os, "posix_fallocate"):
         try:
             os.posix_fallocate(descriptor, 0, size)
@@ -206,7 +209,7 @@ def _reserve(descriptor: int, size: int) -> None:
 
 
 def _sync_folder(place: Path) -> None:
-    """Make a name last through a power cut, where folders can be synced."""
+    """Make a name survive a power failure, if folders can be synced."""
     with suppress(OSError):
         descriptor = os.open(place.absolute().parent, os.O_RDONLY)
         try:
@@ -219,8 +222,8 @@ def _why(error: OSError) -> str:
     return os.strerror(error.errno) if error.errno else type(error).__name__
 
 
-def _taken(place: Path) -> str:
-    return f"{str(place)!r} is there already; give a new name"
+def _already_exists(place: Path) -> str:
+    return f"{str(place)!r} already exists; give a new name"
 
 
 def _not_written(place: Path, error: OSError) -> str:

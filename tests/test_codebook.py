@@ -362,7 +362,7 @@ def test_a_turned_text_is_shown_as_its_code():
 
 def test_a_codebook_is_not_written_over_another(tmp_path):
     BOOK.save(tmp_path / "a.json")
-    with pytest.raises(FrameError, match="is there already"):
+    with pytest.raises(FrameError, match="already exists"):
         dp.codebook(a=(0, 1)).save(tmp_path / "a.json")
     assert Codebook.load(tmp_path / "a.json") == BOOK
     dp.codebook(a=(0, 1)).save(tmp_path / "a.json", overwrite=True)

@@ -35,7 +35,7 @@ def test_it_is_kept_and_no_variable():
     assert (dp.codebook(wage=(0, 9)) | BOOK).person == "id"
     assert dp.codebook(dict(BOOK)) != BOOK
     assert hash(BOOK) != hash(dp.codebook(dict(BOOK)))
-    with pytest.raises(CodebookError, match="person='id' and person='who' do not go together"):
+    with pytest.raises(CodebookError, match="person='id' and person='who' cannot be combined"):
         BOOK | dp.codebook(person="who")
 
 
@@ -46,8 +46,8 @@ def test_it_is_written_read_and_printed(name, tmp_path):
     assert dp.Codebook.load(tmp_path / "cb.json") == book
     assert dp.Codebook.from_dict(book.to_dict()).person == name
     assert f"\n{name}" in str(book)
-    assert "whose a row is" in str(book)
-    assert "whose a row is" in book._repr_html_()
+    assert "identifies persons" in str(book)
+    assert "identifies persons" in book._repr_html_()
 
 
 def test_older_files_name_nobody(tmp_path):
@@ -85,11 +85,11 @@ def test_drafts_files_tables_options_and_sessions_hold_it(tmp_path):
     draft = dp.codebook.draft({"age": "float64"}) | dp.codebook(person="id")
     draft.save(tmp_path / "draft.json")
     known = dp.codebook.draft(tmp_path / "draft.json").complete(age=(0, 100)).select(["age"])
-    assert "whose a row is" in str(draft)
+    assert "identifies persons" in str(draft)
     for book in (BOOK, tmp_path / "cb.json", dp.codebook.draft(BOOK), known, known.codebook()):
         assert unit(codebook=book).person == "id"
     assert unit(codebook=known, person=False).person is None
-    with pytest.raises(CodebookError, match="do not go together"):
+    with pytest.raises(CodebookError, match="cannot be combined"):
         draft | dp.codebook(person="who")
     table = BOOK.attach(pd.DataFrame(ROWS))
     assert dp.dp_mean("~ age", table, eps=1.0).release.adjacency.person == "id"

@@ -87,7 +87,7 @@ def test_where_there_is_none_three_lines_teach():
         dp.dp_pca("~ log(x1 + 1) + C(x2) + Q('x 3')", ROWS, eps=1)
     lines = str(caught.value).splitlines()
     assert len(lines) == 3
-    assert lines[0].startswith("no codebook: a codebook says the public bounds or levels")
+    assert lines[0].startswith("no codebook: a codebook declares the public bounds or levels")
     example = """x1=(lower, upper), x2=["low", "high"], **{'x 3': (lower, upper)}"""
     assert f"dp.codebook({example})" in lines[1]
     assert all(word in lines[2] for word in ("attach(", "dp.options(", ".json", "codebook.draft("))

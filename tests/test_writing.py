@@ -33,7 +33,7 @@ def test_a_new_file_is_whole_and_nothing_else_is_left(tmp_path):
 
 def test_nothing_is_replaced_unless_asked(tmp_path):
     (tmp_path / "a").write_bytes(OLD)
-    with pytest.raises(FrameError, match="is there already"):
+    with pytest.raises(FrameError, match="already exists"):
         write_whole(tmp_path / "a", NEW)
     assert contents(tmp_path) == {"a": OLD}
     write_whole(tmp_path / "a", NEW, overwrite=True)
@@ -86,7 +86,7 @@ def test_without_second_names_a_file_is_still_named_once(tmp_path, monkeypatch):
     write_whole(tmp_path / "a", NEW)
     assert contents(tmp_path) == {"a": NEW}
     partial = stage(tmp_path / "a", OLD)
-    with pytest.raises(FrameError, match="is there already"):
+    with pytest.raises(FrameError, match="already exists"):
         publish(partial, tmp_path / "a")
     assert (tmp_path / "a").read_bytes() == NEW
     assert partial.read_bytes() == OLD
@@ -128,7 +128,7 @@ def test_targets_that_cannot_be_are_refused_first(tmp_path, monkeypatch):
         tmp_path / ("n" * 300): "too long",
         tmp_path / "link": "is a link",
         tmp_path / "dangling": "is a link",
-        tmp_path: "is there already",
+        tmp_path: "already exists",
     }
     for path, says in refused.items():
         for overwrite in (False, True):
@@ -136,7 +136,7 @@ def test_targets_that_cannot_be_are_refused_first(tmp_path, monkeypatch):
                 require_target(path, overwrite=overwrite)
             with pytest.raises(FrameError):
                 write_whole(path, NEW, overwrite=overwrite)
-    with pytest.raises(FrameError, match="is there already"):
+    with pytest.raises(FrameError, match="already exists"):
         require_target(tmp_path / "file")
     assert require_target(tmp_path / "file", overwrite=True) == tmp_path / "file"
     assert require_target(tmp_path / ("n" * 255)).name == "n" * 255

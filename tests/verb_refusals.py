@@ -159,7 +159,7 @@ SURVFIT: Refusals = (
     ("Surv(time, event)", {"formula": "age ~ sex"}, FormulaError),
     ("two arguments", {"formula": "Surv(age) ~ sex"}, FormulaError),
     ("not negative", {"formula": "Surv(wage, sex) ~ region"}, FormulaError),
-    ("no declared number", {"formula": "Surv(age + 1, sex) ~ 1"}, FormulaError),
+    ("not a declared number", {"formula": "Surv(age + 1, sex) ~ 1"}, FormulaError),
     ("3 levels", {"formula": "Surv(age, region) ~ sex"}, FormulaError),
     ("two levels", {"formula": "Surv(age, wage) ~ sex"}, FormulaError),
     ("is a number", {"formula": "Surv(age, sex) ~ wage"}, FormulaError),

@@ -52,7 +52,7 @@ class PaperTable:
     @property
     def columns(self) -> dict[str, Floats]:
         """The table as named columns, for the verbs."""
-        return {f"x{place}": column for place, column in enumerate(self.rows.T, start=1)}
+        return {f"x{index}": column for index, column in enumerate(self.rows.T, start=1)}
 
     @property
     def codebook(self) -> Codebook:
@@ -63,7 +63,7 @@ class PaperTable:
 def paper_table(
     name: str, rows: int | None = None, folder: str | os.PathLike[str] | None = None
 ) -> PaperTable:
-    """Return a table of the papers, or simulated rows of its shape where its file is not there.
+    """Return a table of the papers, or simulated rows of its shape if its file is missing.
 
     ``"kddcup99"``: network connections, 494,021 rows, 116 columns, 4 components. ``"census"``:
     persons of the census, 199,523 rows, 513 columns, 8 components. ``"mnist"``: handwritten
@@ -71,7 +71,7 @@ def paper_table(
 
     `rows` is how many of them, all by default; `folder` is where
     ``kddcup99_10pct.parquet``, ``census_income_kdd.parquet`` and ``mnist.npz`` are, by default the
-    environment's ``DPMODELS_DATA``. ArgumentError if the name is none of these.
+    environment's ``DPMODELS_DATA``. ArgumentError if the name is unknown.
 
     Examples
     --------
@@ -82,16 +82,16 @@ def paper_table(
         raise ArgumentError(f"name={name!r}: expected one of {', '.join(map(repr, READERS))}")
     file, read, shape, components = READERS[name]
     path = Path(folder or os.environ.get("DPMODELS_DATA", "")) / file
-    known = path.is_file()
-    many = shape[0] if rows is None else min(rows, shape[0])
-    if known:
+    has_file = path.is_file()
+    n_rows = shape[0] if rows is None else min(rows, shape[0])
+    if has_file:
         table, label = read(path)
-        order = np.random.default_rng(0).permutation(len(table))[:many]
+        order = np.random.default_rng(0).permutation(len(table))[:n_rows]
         table, label = table[order].astype(float), label[order]
     else:
-        table, label = indicator_rows(shape[1], many)
-    said = name if known else f"simulated, shape of {name}"
-    return PaperTable(said, table, label, components)
+        table, label = indicator_rows(shape[1], n_rows)
+    table_name = name if has_file else f"simulated, shape of {name}"
+    return PaperTable(table_name, table, label, components)
 
 
 def _coded(frame: pd.DataFrame, top: dict[str, float]) -> NDArray[np.float32]:
@@ -99,8 +99,8 @@ def _coded(frame: pd.DataFrame, top: dict[str, float]) -> NDArray[np.float32]:
     parts: list[NDArray[np.float32]] = []
     for name in frame.columns:
         if name in top or name.endswith("_rate"):
-            share = frame[name].to_numpy(np.float64) / top.get(name, 1.0)
-            parts.append(np.clip(share, 0, 1).astype(np.float32)[:, None])
+            fractions = frame[name].to_numpy(np.float64) / top.get(name, 1.0)
+            parts.append(np.clip(fractions, 0, 1).astype(np.float32)[:, None])
         else:
             codes, levels = pd.factorize(frame[name], sort=True)
             parts.append(np.eye(len(levels), dtype=np.float32)[codes])
@@ -172,8 +172,8 @@ def near_optimal_rows(rows: int = 5_000, seed: int = 0) -> Floats:
     """
     rng = np.random.default_rng(seed)
     size = len(NEAR_OPTIMAL_VARIANCES)
-    turned, _ = np.linalg.qr(rng.normal(size=(size, size)))
-    table = (rng.normal(size=(rows, size)) * np.sqrt(NEAR_OPTIMAL_VARIANCES)) @ turned.T
+    rotation, _ = np.linalg.qr(rng.normal(size=(size, size)))
+    table = (rng.normal(size=(rows, size)) * np.sqrt(NEAR_OPTIMAL_VARIANCES)) @ rotation.T
     return np.asarray(table / np.maximum(np.linalg.norm(table, axis=1), 1.0)[:, None])
 
 
@@ -186,8 +186,8 @@ def indicator_rows(
     label depends on them.
     """
     rng = np.random.default_rng(seed)
-    share = rng.beta(0.15, 0.6, size=(classes, columns))
+    probabilities = rng.beta(0.15, 0.6, size=(classes, columns))
     weights = 1.0 / np.arange(1, classes + 1)
     member = rng.choice(classes, rows, p=weights / weights.sum())
-    table = (rng.random((rows, columns)) < share[member]).astype(float)
+    table = (rng.random((rows, columns)) < probabilities[member]).astype(float)
     return table, np.asarray(member % 2, dtype=np.int64)

@@ -10,7 +10,7 @@ import pandas as pd
 from dpmodels.codebook import Codebook
 
 # Rows of a person: the experiment enrolled families for three or five years, a row for each. The
-# table does not say whose a row is.
+# table has no ids of persons.
 MOST_YEARS: Final = 5
 
 

@@ -40,7 +40,7 @@ class codebook(Codebook):  # noqa: N801
         Declarations by name, for names that are not Python identifiers.
     person : str, optional
         The column that says whose a row is, as for :class:`Codebook`.
-    **named
+    **declarations
         Declarations by name, as for :class:`Codebook`.
 
     Raises

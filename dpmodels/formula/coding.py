@@ -1,7 +1,7 @@
 """From terms to coded columns: names, public ranges and row norms, without data.
 
 Redundancy rules, contrast matrices and column names are patsy's, run on the codebook's levels
-alone. Every block of columns knows a finite set of points whose convex hull contains each coded
+alone. Every block of columns has a finite set of points whose convex hull contains each coded
 row, so bounds on row norms are exact.
 """
 
@@ -27,13 +27,13 @@ from dpmodels.formula.values import Basis, Category, Columns, Real, Truth
 from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
 
-# Choices: a second moment of so many columns, and so many hull points, fit in memory.
+# Choices: columns of a second moment, and hull points, that fit in memory.
 MAX_COLUMNS = 5_000
 MAX_POINTS = 4_000_000
 
 Factor = Real | Category | Basis
 
-# The column that patsy, and results, call so.
+# The name of the constant column in patsy and in results.
 _CONSTANT = "Intercept"
 
 
@@ -43,7 +43,7 @@ class Block:
 
     Names are in patsy's style; the first factor varies fastest over the columns; a contrast matrix
     of shape (levels, columns) belongs to each categorical factor. `term` are the factors of the
-    term as they are written, some of which a part of its coding may lack.
+    term as written; a part of its coding may lack some of them.
     """
 
     names: tuple[str, ...]
@@ -69,7 +69,7 @@ class Block:
         return np.asarray(self.points.max(axis=0))
 
     def evaluate(self, columns: Columns, out: Floats) -> None:
-        """Write the coded columns, shape (columns, rows), held in their ranges."""
+        """Write the coded columns, shape (columns, rows), clipped to their ranges."""
         match self.factors:
             case (Real(variable=str() as name, lower=lower, upper=upper),):
                 np.clip(columns[name], lower, upper, out=out[0])
@@ -150,7 +150,7 @@ class Design:
 def design(formula: str, codebook: Codebook | None) -> Design:
     """Build the coded design of a one-sided formula from the codebook alone.
 
-    The intercept decides the coding of categories and is no column of the design.
+    The intercept decides the coding of categories and is not a column of the design.
 
     >>> import dpmodels as dp
     >>> from dpmodels.formula import design
@@ -209,11 +209,11 @@ def code_terms(parsed: ParsedFormula, book: Codebook) -> tuple[Block, ...]:
     names = iter(info.column_names)
     blocks = []
     for term, subterms in info.term_codings.items():
-        written = tuple(factor.name() for factor in term.factors)
+        term_codes = tuple(factor.name() for factor in term.factors)
         for subterm in subterms:
-            own = tuple(next(names) for _ in range(subterm.num_columns))
+            column_names = tuple(next(names) for _ in range(subterm.num_columns))
             if subterm.factors:
-                blocks.append(_block(own, subterm, written))
+                blocks.append(_block(column_names, subterm, term_codes))
     return tuple(blocks)
 
 
@@ -221,14 +221,14 @@ def _check_sizes(terms: tuple[Term, ...], factors: dict[str, Factor]) -> None:
     """Refuse what is too large however patsy codes it, before patsy does."""
     columns = 0
     for term in terms:
-        shapes = [_least_shape(factors[code]) for code in term]
-        least = math.prod(columns for _, columns in shapes)
-        _check_points(math.prod(points for points, _ in shapes) * least, ":".join(term))
-        columns += least
+        shapes = [_smallest_shape(factors[code]) for code in term]
+        n_columns = math.prod(columns for _, columns in shapes)
+        _check_points(math.prod(points for points, _ in shapes) * n_columns, ":".join(term))
+        columns += n_columns
     _check_columns(columns)
 
 
-def _least_shape(factor: Factor) -> tuple[int, int]:
+def _smallest_shape(factor: Factor) -> tuple[int, int]:
     match factor:
         case Real():
             return 2, 1
@@ -288,19 +288,19 @@ class _Prototype:
         return np.zeros(2)
 
 
-# Public rows as columns of a design: as they are written, and held as the rows of a fit were.
+# Public rows as columns of a design, as written, and clipped like the rows of a fit.
 
 
 @dataclass(frozen=True, eq=False)
 class RowCoder:
-    """Codes public rows as columns of a design; holds none."""
+    """Codes public rows as columns of a design; stores no rows."""
 
     design: Design
     parts: Callable[[object], Iterator[Columns]]  # of a table: its columns as they are written
     table: Callable[[object], pd.DataFrame]  # all cells of it
 
     def __call__(self, data: object) -> Floats:
-        """Return coded rows, shape (columns, rows), nan if incomplete, held in public ranges."""
+        """Return coded rows, shape (columns, rows), nan if incomplete, clipped to public ranges."""
         blocks = [np.empty((len(self.design.names), 0))]
         blocks += [
             self.coded(on_steps(self.design.codebook, columns)) for columns in self.parts(data)
@@ -316,7 +316,7 @@ class RowCoder:
         }
 
     def coded(self, columns: Columns) -> Floats:
-        """Code columns, shape (columns, rows), nan if incomplete, held in their ranges."""
+        """Code columns, shape (columns, rows), nan if incomplete, clipped to their ranges."""
         coded = np.empty((len(self.design.names), len(next(iter(columns.values())))))
         self.design.evaluate(columns, coded)
         coded[:, np.isnan(coded).any(axis=0)] = np.nan
@@ -325,16 +325,16 @@ class RowCoder:
 
 def on_steps(codebook: Codebook, columns: Columns) -> Columns:
     """Round numbers to the steps that they are declared in."""
-    return {name: _stepped(codebook[name], own) for name, own in columns.items()}
+    return {name: _stepped(codebook[name], values) for name, values in columns.items()}
 
 
 def _stepped(declared: object, values: Floats) -> Floats:
     if not isinstance(declared, Numeric) or not declared.step:
         return values
-    # Held first: of a number far outside the quotient would overflow, and numpy tell of it.
-    held = np.clip(values, declared.lower, declared.upper)
+    # Clip first: the quotient of a number far outside would overflow with a warning of numpy.
+    clipped = np.clip(values, declared.lower, declared.upper)
     return np.asarray(
-        declared.lower + declared.step * np.rint((held - declared.lower) / declared.step)
+        declared.lower + declared.step * np.rint((clipped - declared.lower) / declared.step)
     )
 
 
@@ -344,10 +344,10 @@ def _stepped(declared: object, values: Floats) -> Floats:
 # numbers: the dummies of treatment coding are, and their products with numbers and with each other.
 # The product of two such columns is 0 where they name two levels of one category, and otherwise the
 # monomial of the merged cell: two products of one cell and one monomial are the same function of a
-# row. A column of another coding is like nothing but itself.
+# row. A column of another coding equals only itself.
 
-Whole = NDArray[np.int_]
-# No level of a category; and, of products, the function that is 0.
+Integers = NDArray[np.int_]
+# No level of a category; of products, the function that is 0.
 NONE = -1
 
 
@@ -361,31 +361,31 @@ class Cells:
     the value of the column where monomial and indicator are 1.
     """
 
-    levels: Whole
-    numbers: Whole
+    levels: Integers
+    numbers: Integers
     sizes: tuple[int, ...]
     factor: Floats
 
-    def products(self, left: Whole, right: Whole) -> Whole:
+    def products(self, left: Integers, right: Integers) -> Integers:
         """Return which function of a row each product of two columns is, or :data:`NONE`.
 
         `left` and `right`, shape (products,), are columns, counted with the constant.
         """
         zero = np.zeros(len(left), dtype=bool)
-        own = np.zeros(len(left), dtype=np.int_)
-        both = np.sort(np.hstack([self.numbers[left], self.numbers[right]]), axis=1)
-        for place in both.T:
-            own = _told(own, place)
+        groups = np.zeros(len(left), dtype=np.int_)
+        factors = np.sort(np.hstack([self.numbers[left], self.numbers[right]]), axis=1)
+        for factor in factors.T:
+            groups = _joint_codes(groups, factor)
         for level in self.levels.T:
-            one, other = level[left], level[right]
-            zero |= (one != other) & (one != NONE) & (other != NONE)
-            own = _told(own, np.maximum(one, other) + 1)
-        return np.where(zero, NONE, own)
+            left_level, right_level = level[left], level[right]
+            zero |= (left_level != right_level) & (left_level != NONE) & (right_level != NONE)
+            groups = _joint_codes(groups, np.maximum(left_level, right_level) + 1)
+        return np.where(zero, NONE, groups)
 
 
-def _told(own: Whole, more: Whole) -> Whole:
-    """Tell apart what differs in either."""
-    merged = own * (int(more.max(initial=0)) + 1) + more
+def _joint_codes(groups: Integers, values: Integers) -> Integers:
+    """Return codes that are equal where both arrays are."""
+    merged = groups * (int(values.max(initial=0)) + 1) + values
     return np.asarray(np.unique(merged, return_inverse=True)[1])
 
 
@@ -399,38 +399,45 @@ def cells(blocks: Sequence[Block]) -> Cells:
     for block in blocks:
         shape = [_columns(*pair) for pair in zip(block.factors, block.contrasts, strict=True)]
         # The first factor varies fastest.
-        places = np.unravel_index(np.arange(len(block.names)), shape, order="F")
-        for name, *at in zip(block.names, *(place.tolist() for place in places), strict=True):
-            cell, own, value = {}, [], 1.0
-            for factor, contrast, one in zip(block.factors, block.contrasts, at, strict=True):
-                indicated = _indicated(contrast, one)
+        positions = np.unravel_index(np.arange(len(block.names)), shape, order="F")
+        for name, *columns in zip(
+            block.names, *(position.tolist() for position in positions), strict=True
+        ):
+            cell, factor_numbers, value = {}, [], 1.0
+            for factor, contrast, column in zip(
+                block.factors, block.contrasts, columns, strict=True
+            ):
+                indicated = _indicated_level(contrast, column)
                 if indicated is not None:
                     category = categories.setdefault(factor.code, len(categories))
                     cell[category] = indicated[0]
                     value *= indicated[1]
                 else:
                     code = factor.code if contrast is None else f"{factor.code} in {name}"
-                    own.append(numbers.setdefault((code, one), len(numbers) + 1))
+                    factor_numbers.append(numbers.setdefault((code, column), len(numbers) + 1))
             levels.append(cell)
-            atoms.append(own)
+            atoms.append(factor_numbers)
             scale.append(value)
     table = np.full((len(levels), len(categories)), NONE)
     for row, cell in enumerate(levels):
         for category, level in cell.items():
             table[row, category] = level
     width = max(map(len, atoms))
-    padded = np.array([[0] * (width - len(own)) + sorted(own) for own in atoms], dtype=np.int_)
+    padded = np.array(
+        [[0] * (width - len(factor_numbers)) + sorted(factor_numbers) for factor_numbers in atoms],
+        dtype=np.int_,
+    )
     sizes = {
         factor.code: len(factor.levels)
         for block in blocks
         for factor in block.factors
         if isinstance(factor, Category)
     }
-    known = tuple(sizes[code] for code in categories)
-    return Cells(table, padded.reshape(len(atoms), width), known, np.array(scale))
+    n_levels = tuple(sizes[code] for code in categories)
+    return Cells(table, padded.reshape(len(atoms), width), n_levels, np.array(scale))
 
 
-def _indicated(contrast: Floats | None, column: int) -> tuple[int, float] | None:
+def _indicated_level(contrast: Floats | None, column: int) -> tuple[int, float] | None:
     """Return the one level that a column indicates and its value there, None for other columns."""
     if contrast is None:
         return None

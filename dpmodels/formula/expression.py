@@ -44,7 +44,7 @@ Book = Mapping[str, Declared]
 
 CONTRASTS = {name: getattr(patsy, name) for name in ("Treatment", "Sum", "Poly", "Helmert", "Diff")}
 
-# A choice: so many whole numbers are levels.
+# A choice: fewer whole numbers than this are read as levels.
 MOST_NUMBERS = 1_000
 
 
@@ -63,7 +63,7 @@ def compile_factor(code: str, book: Book) -> Varying:
 
 
 def check_removed(parsed: ParsedFormula, book: Book) -> None:
-    """Hold terms that were taken off again to the same grammar."""
+    """Check terms that were subtracted against the same grammar."""
     for code in parsed.removed:
         compile_factor(code, book)
 
@@ -81,22 +81,22 @@ def _compile(node: ast.expr, book: Book) -> Value:
         case ast.UnaryOp():
             return _unary(node, book)
         case ast.BinOp(op=ast.BitAnd() | ast.BitOr()):
-            return _both(node, book)
+            return _logical(node, book)
         case ast.BinOp():
             return _arithmetic(node, book)
         case ast.Compare():
             return _comparison(node, book)
-    raise FormulaError(f"{text_of(node)!r} in the formula is {_REFUSED.get(type(node), _OTHER)}")
+    raise FormulaError(f"{text_of(node)!r} in the formula is {_REFUSED.get(type(node), _UNKNOWN)}")
 
 
-_OTHER = (
-    "not allowed; a formula knows variables, numbers, arithmetic, comparisons and the functions "
+_UNKNOWN = (
+    "not allowed; a formula may have variables, numbers, arithmetic, comparisons and the functions "
     + ", ".join(sorted(FUNCTIONS))
 )
 _REFUSED: dict[type[ast.expr], str] = {
     ast.Attribute: "attribute access, which is not allowed: it could reach the data as a whole. "
     "Write row-wise expressions of codebook variables",
-    ast.Subscript: "indexing, which is not allowed: a formula speaks of one row at a time",
+    ast.Subscript: "indexing, which is not allowed: a formula describes one row at a time",
     ast.Lambda: "a lambda, which is not allowed; use arithmetic and the listed functions",
     ast.BoolOp: "'and'/'or'; write (a > 1) & (b < 2) or (a > 1) | (b < 2)",
     ast.IfExp: "'if ... else'; write ifelse(cond, a, b)",
@@ -121,7 +121,7 @@ def _list(node: ast.expr, elements: Sequence[ast.expr], book: Book) -> Constant:
     items = [_compile(item, book) for item in elements]
     plain = [item.value for item in items if isinstance(item, Constant)]
     if len(plain) != len(items) or any(isinstance(value, tuple) for value in plain):
-        raise FormulaError(f"{text_of(node)!r} in the formula: a list holds numbers and levels")
+        raise FormulaError(f"{text_of(node)!r} in the formula: a list has only numbers and levels")
     return Constant(text_of(node), tuple(v for v in plain if not isinstance(v, tuple)))
 
 
@@ -130,12 +130,14 @@ def _variable(name: str, book: Book) -> Value:
         case Numeric() as declared:
             return _number(name, declared)
         case Date(days=(first, last)):
-            held = Numeric(first, last, step=1)
-            return replace(_number(name, held), date=True)
+            day_range = Numeric(first, last, step=1)
+            return replace(_number(name, day_range), date=True)
         case Categorical(levels=levels, labels=labels, ordered=ordered) as declared:
             written = levels if labels else ()
-            shown = declared.shown_levels
-            return Category(name, shown, lambda columns: columns[name], None, written, ordered)
+            level_labels = declared.shown_levels
+            return Category(
+                name, level_labels, lambda columns: columns[name], None, written, ordered
+            )
     if name in getattr(book, "identifiers", ()):
         raise UnknownVariable(
             f"{shorten(name)!r} is declared as dp.Identifier(), which formulas cannot use: name "
@@ -147,7 +149,7 @@ def _variable(name: str, book: Book) -> Value:
         else f"{{{name!r}: (lower, upper)}}"
     )
     raise UnknownVariable(
-        f"variable {shorten(name)!r} is not in the codebook{_meant(name, book)} Declare it with "
+        f"variable {shorten(name)!r} is not in the codebook{_hint(name, book)} Declare it with "
         f'public bounds or levels: dp.codebook({shorten(entry)}) or =["a", "b"]'
     )
 
@@ -164,19 +166,19 @@ def _number(name: str, declared: Numeric) -> Real:
     )
 
 
-def _meant(name: str, book: Book) -> str:
-    """Name what may have been meant, in its code points where it looks alike."""
-    alike = next((known for known in book if folded(known) == folded(name)), None)
+def _hint(name: str, book: Book) -> str:
+    """Suggest a similar name, in code points if it looks the same."""
+    alike = next((candidate for candidate in book if folded(candidate) == folded(name)), None)
     if alike is not None:
         return (
             f"; {alike!r} is, which looks alike but is {alike!a} and not {name!a} (as Python "
             "spells keyword arguments): write the one that the data have."
         )
-    levelled = (own for own in book.values() if isinstance(own, Categorical))
-    if any(name in (*own.levels, *own.shown_levels) for own in levelled):
+    categories = (variable for variable in book.values() if isinstance(variable, Categorical))
+    if any(name in (*variable.levels, *variable.shown_levels) for variable in categories):
         return f"; a level is written in quotes: {name!r}."
-    known = difflib.get_close_matches(name, list(book), n=1)
-    return f"; did you mean {known[0]!r}?" if known else "."
+    matches = difflib.get_close_matches(name, list(book), n=1)
+    return f"; did you mean {matches[0]!r}?" if matches else "."
 
 
 def _call(node: ast.Call, book: Book) -> Value:
@@ -190,7 +192,7 @@ def _call(node: ast.Call, book: Book) -> Value:
         )
     if not isinstance(node.func, ast.Name):
         raise FormulaError(
-            f"{text_of(node.func)!r} in the formula is {_REFUSED.get(type(node.func), _OTHER)}"
+            f"{text_of(node.func)!r} in the formula is {_REFUSED.get(type(node.func), _UNKNOWN)}"
         )
     name = node.func.id
     if any(isinstance(arg, ast.Starred) for arg in node.args) or any(
@@ -217,7 +219,7 @@ def _instead(name: str) -> str:
 
 
 def _contrast(node: ast.Call, book: Book) -> Category:
-    """Return a category with the contrast asked for: ``C(x, Treatment("b"))``."""
+    """Return a category with its contrast: ``C(x, Treatment("b"))``."""
     code = text_of(node)
     if not 1 <= len(node.args) <= 2 or node.keywords:
         raise FormulaError(
@@ -289,14 +291,14 @@ def _unary(node: ast.UnaryOp, book: Book) -> Value:
     return Real(code, ends[0], ends[1], lambda columns: sign * x.evaluate(columns))
 
 
-def _both(node: ast.BinOp, book: Book) -> Truth:
-    """Join two conditions as R does: one that decides alone does so where the other is missing."""
-    either = isinstance(node.op, ast.BitOr)
-    more = "; groups behind '|' are for verbs that describe: dp_summary('~ a + b | group')"
+def _logical(node: ast.BinOp, book: Book) -> Truth:
+    """Combine conditions as in R: one that decides does so even if the other is missing."""
+    is_or = isinstance(node.op, ast.BitOr)
+    hint = "; groups after '|' are for descriptive verbs: dp_summary('~ a + b | group')"
     left, right = (
-        as_truth(_compile(side, book), more if either else "") for side in (node.left, node.right)
+        as_truth(_compile(side, book), hint if is_or else "") for side in (node.left, node.right)
     )
-    decides = 1.0 if either else 0.0
+    decides = 1.0 if is_or else 0.0
 
     def holds(columns: Columns) -> Floats:
         a, b = left.evaluate(columns), right.evaluate(columns)
@@ -353,7 +355,7 @@ def _comparison(node: ast.Compare, book: Book) -> Truth:
     code = text_of(node)
     if len(node.ops) != 1 or not isinstance(node.ops[0], COMPARED):
         raise FormulaError(
-            f"{code!r} in the formula: compare two things at a time with < <= > >= == != or in, "
+            f"{code!r} in the formula: compare two values at a time with < <= > >= == != or in, "
             "and join with &, for example (a > 1) & (a < 5)"
         )
     left, right = _compile(node.left, book), _compile(node.comparators[0], book)
@@ -379,22 +381,22 @@ def compared(code: str, op: ast.cmpop, left: Value, right: Value) -> Truth:
         return _membership(code, left, right, isinstance(op, ast.In))
     if isinstance(left, Category) or isinstance(right, Category):
         return _level_comparison(code, op, left, right)
-    for day, other in ((left, right), (right, left)):
-        if isinstance(day, Real) and day.date and isinstance(other, Constant):
-            _require_day(code, day, other)
+    for day, operand in ((left, right), (right, left)):
+        if isinstance(day, Real) and day.date and isinstance(operand, Constant):
+            _require_day(code, day, operand)
     a, b = as_real(in_days(left, right)), as_real(in_days(right, left))
-    return _told(code, _COMPARE[type(op)], a.evaluate, b.evaluate)
+    return _comparison_truth(code, _COMPARE[type(op)], a.evaluate, b.evaluate)
 
 
-def _require_day(code: str, day: Real, other: Constant) -> None:
-    if not isinstance(other.value, str):
+def _require_day(code: str, day: Real, operand: Constant) -> None:
+    if not isinstance(operand.value, str):
         raise FormulaError(
-            f"{code!r}: {day.code} is a date and is compared with one: write "
+            f"{code!r}: {day.code} is a date; compare it with a date: write "
             f'{day.code} >= "2010-01-01", or year({day.code}) >= 2010'
         )
 
 
-def _told(code: str, compare: Callable[..., Floats], *sides: Evaluate) -> Truth:
+def _comparison_truth(code: str, compare: Callable[..., Floats], *sides: Evaluate) -> Truth:
     """Return whether a comparison of numbers holds, nan where one of them is missing."""
 
     def holds(columns: Columns) -> Floats:
@@ -406,11 +408,11 @@ def _told(code: str, compare: Callable[..., Floats], *sides: Evaluate) -> Truth:
 
 
 def _level_comparison(code: str, op: ast.cmpop, left: Value, right: Value) -> Truth:
-    factor, other = (left, right) if isinstance(left, Category) else (right, left)
+    factor, level = (left, right) if isinstance(left, Category) else (right, left)
     assert isinstance(factor, Category)
-    if not isinstance(other, Constant):
+    if not isinstance(level, Constant):
         raise FormulaError(f"{code!r}: a category is compared with one of its levels")
-    wanted = factor.place(other, code)
+    level_code = factor.place(level, code)
     if not (factor.ordered or isinstance(op, ast.Eq | ast.NotEq)):
         raise FormulaError(
             f"{code!r}: the levels of {factor.code} have no declared order; compare with one of "
@@ -418,24 +420,26 @@ def _level_comparison(code: str, op: ast.cmpop, left: Value, right: Value) -> Tr
         )
     compare = _COMPARE[type(op)]
     if factor is left:
-        return _told(code, lambda codes: compare(codes, wanted), factor.evaluate)
-    return _told(code, lambda codes: compare(wanted, codes), factor.evaluate)
+        return _comparison_truth(code, lambda codes: compare(codes, level_code), factor.evaluate)
+    return _comparison_truth(code, lambda codes: compare(level_code, codes), factor.evaluate)
 
 
 def _membership(code: str, left: Value, right: Value, among: bool) -> Truth:
     """Return whether a value is one of a list, ``x in [1, 2]``."""
     if not isinstance(right, Constant):
         raise FormulaError(
-            f"{code!r}: what a value is looked for in is a list written in the formula, "
+            f"{code!r}: 'in' takes a list written in the formula, "
             'for example region in ["north", "east"]'
         )
     if isinstance(left, Category):
-        held = right.value if isinstance(right.value, tuple) else (right.value,)
-        wanted = [float(left.place(Constant(repr(one), one), code)) for one in held]
-        own: Truth | Category | Real = left
+        levels = right.value if isinstance(right.value, tuple) else (right.value,)
+        targets = [float(left.place(Constant(repr(level), level), code)) for level in levels]
+        operand: Truth | Category | Real = left
     else:
-        own = as_real(left)
-        listed = in_days(right, own)
-        assert isinstance(listed, Constant)
-        wanted = list(numbers(listed, code))
-    return _told(code, lambda values: np.isin(values, wanted) == among, own.evaluate)
+        operand = as_real(left)
+        constant = in_days(right, operand)
+        assert isinstance(constant, Constant)
+        targets = list(numbers(constant, code))
+    return _comparison_truth(
+        code, lambda values: np.isin(values, targets) == among, operand.evaluate
+    )

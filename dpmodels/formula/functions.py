@@ -32,7 +32,7 @@ from dpmodels.formula.values import (
     in_days,
     increasing,
     number,
-    whole,
+    whole_number,
 )
 from dpmodels.typing import Floats
 
@@ -75,18 +75,18 @@ def _cyclic(
     code: str, x: Real, part: Callable[[Floats], Floats], names: tuple[str, ...]
 ) -> Category:
     """Build a category of the parts that some day of the range has."""
-    # 12 months from any day on hold all months, and all days of the week.
+    # Any 12 months have all months and all days of the week.
     days = np.arange(x.lower, min(x.upper, x.lower + 366) + 1)
-    reached = np.unique(part(days)).astype(np.intp)
-    if len(reached) < 2:
+    indices = np.unique(part(days)).astype(np.intp)
+    if len(indices) < 2:
         raise FormulaError(
-            f"{code!r} is {names[reached[0]]} on each day of the declared range; leave it out"
+            f"{code!r} is {names[indices[0]]} on each day of the declared range; leave it out"
         )
     return Category(
         code,
-        tuple(names[one] for one in reached),
-        lambda columns: _part(x, columns, lambda found: np.searchsorted(reached, part(found))),
-        written=tuple(int(one) + 1 for one in reached),
+        tuple(names[index] for index in indices),
+        lambda columns: _part(x, columns, lambda days: np.searchsorted(indices, part(days))),
+        written=tuple(int(index) + 1 for index in indices),
         ordered=True,
     )
 
@@ -118,8 +118,8 @@ def _weekdays(days: Floats) -> Floats:
 Builder = Callable[[str, Sequence[Value], Mapping[str, Value]], Value]
 
 
-def held(x: Real) -> Real:
-    """Return ``x`` held inside its range: libraries do not round monotonically."""
+def clipped_real(x: Real) -> Real:
+    """Return ``x`` clipped to its range: libraries do not round monotonically."""
     return Real(
         x.code, x.lower, x.upper, lambda columns: np.clip(x.evaluate(columns), x.lower, x.upper)
     )
@@ -138,7 +138,7 @@ def _increasing_function(function: Callable[..., Floats], lowest: float, instead
             )
         with np.errstate(over="ignore"):
             lower, upper = float(function(x.lower)), float(function(x.upper))
-        return held(Real(code, lower, upper, lambda columns: function(x.evaluate(columns))))
+        return clipped_real(Real(code, lower, upper, lambda columns: function(x.evaluate(columns))))
 
     return build
 
@@ -157,13 +157,13 @@ def _bind(
     required: int,
 ) -> dict[str, Value]:
     """Match positional and named arguments with a signature."""
-    given = dict(zip(names, args, strict=False))
+    bound = dict(zip(names, args, strict=False))
     unknown = [name for name in options if name not in names]
-    twice = [name for name in options if name in given]
-    missing = [name for name in names[:required] if name not in given and name not in options]
-    if len(args) > len(names) or unknown or twice or missing:
+    repeated = [name for name in options if name in bound]
+    missing = [name for name in names[:required] if name not in bound and name not in options]
+    if len(args) > len(names) or unknown or repeated or missing:
         raise FormulaError(f"{code!r}: expected the arguments ({', '.join(names)})")
-    return {**given, **options}
+    return {**bound, **options}
 
 
 def _identity(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
@@ -201,36 +201,38 @@ def power(code: str, x: Real, exponent: float) -> Real:
         ends = [float(np.power(bound, exponent)) for bound in (x.lower, x.upper)]
     if exponent > 0 and x.lower < 0.0 < x.upper:
         ends.append(0.0)
-    return held(Real(code, min(ends), max(ends), lambda cols: np.power(x.evaluate(cols), exponent)))
+    return clipped_real(
+        Real(code, min(ends), max(ends), lambda cols: np.power(x.evaluate(cols), exponent))
+    )
 
 
 def positive(x: Real) -> str:
-    """Return the text of what to add a constant to, to keep ``x`` away from 0."""
+    """Return the text of a non-negative expression of ``x``, for advice to add a constant."""
     return f"abs({x.code})" if x.lower < 0 else x.code
 
 
 def _power_call(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
-    given = _bind(code, args, options, ("x", "p"), 2)
-    return power(code, as_real(given["x"]), number(given["p"], f"{code!r}: the exponent"))
+    arguments = _bind(code, args, options, ("x", "p"), 2)
+    return power(code, as_real(arguments["x"]), number(arguments["p"], f"{code!r}: the exponent"))
 
 
 def _clip(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
-    given = _bind(code, args, options, ("x", "lo", "hi"), 3)
-    x = as_real(given["x"])
-    low, high = (number(in_days(given[end], x), f"{code!r}: {end}") for end in ("lo", "hi"))
+    arguments = _bind(code, args, options, ("x", "lo", "hi"), 3)
+    x = as_real(arguments["x"])
+    low, high = (number(in_days(arguments[name], x), f"{code!r}: {name}") for name in ("lo", "hi"))
     if not low < high:
         raise FormulaError(f"{code!r}: lo must be smaller than hi")
-    ends = (min(max(x.lower, low), high), min(max(x.upper, low), high))
-    clipped = Real(code, *ends, lambda columns: np.clip(x.evaluate(columns), low, high))
+    bounds = (min(max(x.lower, low), high), min(max(x.upper, low), high))
+    clipped = Real(code, *bounds, lambda columns: np.clip(x.evaluate(columns), low, high))
     return replace(clipped, date=x.date, step=x.step) if x.date else clipped
 
 
 def _cut(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
-    given = _bind(code, args, options, ("x", "breaks"), 2)
-    x = as_real(given["x"])
-    breaks = np.array(increasing(in_days(given["breaks"], x), f"{code!r}: breaks", 3))
-    ends = [text_of_day(end) if x.date else _short(end) for end in breaks]
-    levels = tuple(f"({a}, {b}]" for a, b in itertools.pairwise(ends))
+    arguments = _bind(code, args, options, ("x", "breaks"), 2)
+    x = as_real(arguments["x"])
+    breaks = np.array(increasing(in_days(arguments["breaks"], x), f"{code!r}: breaks", 3))
+    edges = [text_of_day(edge) if x.date else _short(edge) for edge in breaks]
+    levels = tuple(f"({a}, {b}]" for a, b in itertools.pairwise(edges))
     levels = ("[" + levels[0][1:], *levels[1:])
     return Category(code, levels, in_bins(x, breaks))
 
@@ -243,9 +245,9 @@ def _short(number: float) -> str:
 
 def _polynomial(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
     """Legendre polynomials over the public range: orthogonal there, each in [-1, 1]."""
-    given = _bind(code, args, options, ("x", "degree"), 2)
-    x = as_real(given["x"])
-    degree = whole(given["degree"], f"{code!r}: degree", 1, 10)
+    arguments = _bind(code, args, options, ("x", "degree"), 2)
+    x = as_real(arguments["x"])
+    degree = whole_number(arguments["degree"], f"{code!r}: degree", 1, 10)
     middle, half = (x.upper + x.lower) / 2, ((x.upper - x.lower) / 2) or 1.0
     corners = np.array(list(itertools.product((-1.0, 1.0), repeat=degree)))
 
@@ -264,12 +266,12 @@ def _spline(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> V
                 f"{code!r}: {name}= is not available; knots at data quantiles would leak and the "
                 "boundary is the declared range. Write knots=, for example bs(x, knots=[30, 50])"
             )
-    given = _bind(code, args, options, ("x", "knots", "degree"), 2)
-    from scipy.interpolate import BSpline  # Dear to import
+    arguments = _bind(code, args, options, ("x", "knots", "degree"), 2)
+    from scipy.interpolate import BSpline  # Slow to import
 
-    x = as_real(given["x"])
-    inner = increasing(given["knots"], f"{code!r}: knots", 1)
-    degree = whole(given.get("degree", Constant("3", 3.0)), f"{code!r}: degree", 0, 10)
+    x = as_real(arguments["x"])
+    inner = increasing(arguments["knots"], f"{code!r}: knots", 1)
+    degree = whole_number(arguments.get("degree", Constant("3", 3.0)), f"{code!r}: degree", 0, 10)
     if not x.lower < inner[0] <= inner[-1] < x.upper:
         raise FormulaError(
             f"{code!r}: knots must lie strictly inside the range of {x.code}, "
@@ -290,9 +292,9 @@ def _spline(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> V
 
 
 def _ifelse(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
-    given = _bind(code, args, options, ("cond", "a", "b"), 3)
-    condition = as_truth(given["cond"])
-    a, b = as_real(given["a"]), as_real(given["b"])
+    arguments = _bind(code, args, options, ("cond", "a", "b"), 3)
+    condition = as_truth(arguments["cond"])
+    a, b = as_real(arguments["a"]), as_real(arguments["b"])
 
     def choose(columns: Columns) -> Floats:
         holds = condition.evaluate(columns)
@@ -324,13 +326,15 @@ def _wave(function: Callable[..., Floats], highest: float) -> Builder:
         x = as_real(_only(code, args, options))
         ends = [float(function(x.lower)), float(function(x.upper))]
         ends += [sign for sign, at in ((1.0, highest), (-1.0, highest + math.pi)) if _meets(x, at)]
-        return held(Real(code, min(ends), max(ends), lambda cols: function(x.evaluate(cols))))
+        return clipped_real(
+            Real(code, min(ends), max(ends), lambda cols: function(x.evaluate(cols)))
+        )
 
     return build
 
 
 def _meets(x: Real, at: float) -> bool:
-    """Whether a range may hold a point that lies whole turns from `at`; never wrongly no."""
+    """Whether a range may contain `at` plus multiples of 2π; errs towards True."""
     slack = 1e-12 * (1.0 + abs(x.lower) + abs(x.upper))
     first = math.ceil((x.lower - slack - at) / math.tau)
     return first * math.tau + at <= x.upper + slack
@@ -339,7 +343,9 @@ def _meets(x: Real, at: float) -> bool:
 def _is_missing(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
     value = _only(code, args, options)
     if isinstance(value, Constant | Basis):
-        raise FormulaError(f"{code!r}: {value.code!r} is not a variable or a number made of some")
+        raise FormulaError(
+            f"{code!r}: {value.code!r} is not a variable or an expression of variables"
+        )
     return Truth(code, lambda columns: np.isnan(value.evaluate(columns)).astype(np.float64))
 
 
@@ -397,29 +403,29 @@ INSTEAD: dict[str, str] = {
 }
 
 
-# Bins of whole numbers and of days: which they hold, and what they are called.
+# Bins of whole numbers and of days: their values and their names.
 
 
 def by_whole_numbers(number: Real) -> bool:
-    """Whether a number takes whole values alone; days are whole numbers."""
+    """Whether a number takes only whole values; days are whole numbers."""
     return number.step == 1.0 and number.lower == math.floor(number.lower)
 
 
-def equal_parts(number: Real, most: int) -> tuple[float, ...]:
-    """Return the ends of at most so many bins of equally many values; the last may have fewer.
+def equal_parts(number: Real, max_bins: int) -> tuple[float, ...]:
+    """Return the edges of at most `max_bins` bins of equally many values; the last may have fewer.
 
-    Ends lie half a step beside the values.
+    Edges lie half a step beside the values.
 
     >>> equal_parts(Real("k", 0.0, 6.0, lambda columns: columns["k"], step=1.0), 3)
     (-0.5, 2.5, 5.5, 6.5)
     """
     values = int(number.upper - number.lower) + 1
-    width = math.ceil(values / most)
+    width = math.ceil(values / max_bins)
     return (*(np.arange(0, values, width) + number.lower - 0.5).tolist(), number.upper + 0.5)
 
 
 def beside(ends: Sequence[float]) -> tuple[float, ...]:
-    """Return the ends, half a step beside whole numbers, of bins that are open below but the first.
+    """Return edges half a step beside whole numbers; all bins but the first are open below.
 
     >>> beside([0, 2, 5.5])
     (-0.5, 2.5, 5.5)
@@ -433,7 +439,7 @@ def held_ends(ends: Floats) -> tuple[Floats, Floats]:
 
 
 def whole_names(ends: Sequence[float], *, date: bool) -> tuple[str, ...]:
-    """Name bins by the whole numbers, or the days, that they hold.
+    """Name bins by their whole numbers or days.
 
     >>> whole_names([-0.5, 0.5, 3.5], date=False)
     ('0', '1 to 3')
@@ -444,27 +450,33 @@ def whole_names(ends: Sequence[float], *, date: bool) -> tuple[str, ...]:
 
 
 def interval_names(ends: Sequence[float]) -> tuple[str, ...]:
-    """Name bins by their ends, to a hundredth of the narrowest.
+    """Name bins by their edges, to a hundredth of the narrowest.
 
     >>> interval_names([0, 18, 40.5, 100])
     ('[0, 18]', '(18, 40.5]', '(40.5, 100]')
     """
     exact = np.array(ends)
-    place = math.floor(math.log10(float(np.diff(exact).min()))) - 2
-    # As far as powers of ten are exact rounding by them is.
-    own = np.round(exact, -place) if abs(place) <= 22 else [round(end, -place) for end in ends]
-    near = np.asarray(own) + 0.0
-    usual = (near == 0) | ((np.abs(near) >= 1e-4) & (np.abs(near) < 1e9))
+    decimal_exponent = math.floor(math.log10(float(np.diff(exact).min()))) - 2
+    # Rounding is exact as long as powers of ten are.
+    rounded = (
+        np.round(exact, -decimal_exponent)
+        if abs(decimal_exponent) <= 22
+        else [round(end, -decimal_exponent) for end in ends]
+    )
+    rounded_edges = np.asarray(rounded) + 0.0
+    is_plain = (rounded_edges == 0) | (
+        (np.abs(rounded_edges) >= 1e-4) & (np.abs(rounded_edges) < 1e9)
+    )
     texts = [
         repr(end).removesuffix(".0") if plain else repr(end)
-        for end, plain in zip(near.tolist(), usual.tolist(), strict=True)
+        for end, plain in zip(rounded_edges.tolist(), is_plain.tolist(), strict=True)
     ]
     names = [f"({low}, {high}]" for low, high in pairwise(texts)]
     return ("[" + names[0][1:], *names[1:])
 
 
 def in_bins(number: Real, breaks: Floats) -> Callable[[Columns], Floats]:
-    """Return what finds the bin of each row, nan outside; each but the first is open below."""
+    """Return a function for the bin of each row, nan outside; all but the first are open below."""
 
     def codes(columns: Columns) -> Floats:
         values = number.evaluate(columns)

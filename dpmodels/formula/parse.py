@@ -1,9 +1,8 @@
 """Formula text to terms: patsy's grammar, our own algebra with limits, R's ``.``.
 
-Only the grammar is patsy's: the text of a factor is never evaluated as Python, here or later.
+Only the grammar is patsy's. A factor is read as Python's syntax tree, for the variables it reads.
 
-A factor is read as Python's syntax tree, for the variables it reads. Nothing is evaluated here or
-anywhere else in the package.
+Nothing is evaluated as Python here or anywhere else in the package.
 """
 
 from __future__ import annotations
@@ -57,11 +56,11 @@ _IN: Final = re.compile(r"""("(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)|%\s*in\s*%""
 
 
 def _python_in(text: str) -> str:
-    return _IN.sub(lambda found: found[1] or " in ", text)
+    return _IN.sub(lambda match: match[1] or " in ", text)
 
 
 def _restore_names(tree: ast.expr, code: bytes) -> None:
-    """Undo that Python brings names to their NFKC form, in which different ones may be one."""
+    """Undo Python's NFKC normalisation of names, which may merge different ones."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             written = code[node.col_offset : node.end_col_offset].decode(errors="replace")
@@ -81,16 +80,16 @@ def variables_in(code: str) -> tuple[str, ...]:
 
 def names_in(node: ast.expr) -> list[str]:
     """Return the names an expression reads, left to right, with repetitions."""
-    names, waiting = [], [node]
-    while waiting:
-        node = waiting.pop()
+    names, stack = [], [node]
+    while stack:
+        node = stack.pop()
         quoted = quoted_name(node)
         if quoted is not None:
             names.append(quoted)
         elif isinstance(node, ast.Name):
             names.append(node.id)
         else:
-            waiting += reversed(_operands(node))
+            stack += reversed(_operands(node))
     return names
 
 
@@ -122,7 +121,7 @@ class Reading:
     """How one side of a formula is read.
 
     `dot` are the names that ``.`` stands for and `names` those among which wildcards choose;
-    `removed` collects the factors of terms that are taken off.
+    `removed` collects the factors of subtracted terms.
     """
 
     dot: tuple[str, ...]
@@ -150,9 +149,9 @@ MAX_ORDER = 8
 class ParsedFormula:
     """A formula's terms, response and predictors apart.
 
-    The text's white space is tidied, and it names no variable that no term has: it reads
-    the same where no others are declared. Terms stand in order of first mention, without the
-    intercept; `removed` are the factors of terms that were taken off again.
+    The text has normalised white space and names only variables of its terms: it reads the same if
+    no others are declared. Terms stand in order of first mention, without the intercept; `removed`
+    are the factors of subtracted terms.
     """
 
     text: str
@@ -170,41 +169,43 @@ def parse(text: str, names: Iterable[str]) -> ParsedFormula:
     check_size(text)
     tree = _tree(_python_in(" ".join(text.splitlines())))
     sides = tree.args
-    known = tuple(names)
-    left = Reading((), known)
+    all_names = tuple(names)
+    left = Reading((), all_names)
     response = _expand(sides[0], left, 0) if len(sides) == 2 else {}
     response.pop(INTERCEPT, None)
     if len(sides) == 2 and not response:
-        written = text.split("~")[0].strip()
+        left_text = text.split("~")[0].strip()
         raise FormulaError(
-            f"the left side of the formula, {shorten(written)!r}, names no variable; write "
+            f"the left side of the formula, {shorten(left_text)!r}, names no variable; write "
             "response ~ predictors, or ~ predictors"
         )
     used = _variables(response.values())
-    others = tuple(name for name in known if name not in used)
-    right = Reading(others, others)
+    right_names = tuple(name for name in all_names if name not in used)
+    right = Reading(right_names, right_names)
     predictors = _sum(sides[-1], right, 0, _terms(()))
     intercept = predictors.pop(INTERCEPT, None) is not None
     removed = tuple(dict.fromkeys(left.removed + right.removed))
-    both, tidy = (tuple(response.values()), tuple(predictors.values())), " ".join(text.split())
-    parsed = ParsedFormula(tidy, *both, intercept, removed)
-    left_over = _variables(parsed.response + parsed.predictors)
-    if not _variables((removed,)) - left_over:
+    terms, tidy = (tuple(response.values()), tuple(predictors.values())), " ".join(text.split())
+    parsed = ParsedFormula(tidy, *terms, intercept, removed)
+    remaining = _variables(parsed.response + parsed.predictors)
+    if not _variables((removed,)) - remaining:
         return parsed
-    return replace(parsed, text=_written(parsed, [name for name in others if name in left_over]))
+    return replace(
+        parsed, text=_formula_text(parsed, [name for name in right_names if name in remaining])
+    )
 
 
 def _variables(terms: Iterable[Term]) -> set[str]:
     return {name for term in terms for code in term for name in variables_in(code)}
 
 
-def _written(parsed: ParsedFormula, others: Sequence[str]) -> str:
-    """Write a formula by its terms; ``.`` for all `others`, that come first, of very many."""
+def _formula_text(parsed: ParsedFormula, right_names: Sequence[str]) -> str:
+    """Write a formula by its terms; ``.`` for all `right_names`, which come first, of very many."""
     terms = [":".join(term) for term in parsed.predictors]
     left = " + ".join(":".join(term) for term in parsed.response)
     if sum(map(len, terms)) + 3 * len(terms) + len(left) > MAX_LENGTH - 9:
-        every = [quote(name) for name in others]
-        terms = [".", *(term for term in terms if term not in every)]
+        quoted = [quote(name) for name in right_names]
+        terms = [".", *(term for term in terms if term not in quoted)]
     right = " + ".join(terms) or "1"
     return f"{left} ~ {right}{'' if parsed.intercept else ' - 1'}".strip()
 
@@ -222,7 +223,7 @@ def _tree(text: str) -> ParseNode:
 
 
 def check_size(text: str) -> None:
-    """Refuse what is no text, or too long or too deep to be a formula."""
+    """Refuse formulas that are not text, too long or too deep."""
     if not isinstance(text, str):
         raise FormulaError(f'formula is a {type(text).__name__}; write a string such as "~ a + b"')
     if len(text) > MAX_LENGTH:
@@ -270,13 +271,13 @@ def _sum(node: ParseNode, reading: Reading, depth: int, terms: Terms) -> Terms:
     for sign, operand in reversed(chain):
         adds = sign == "+"
         if operand.type in ("ZERO", "ONE"):
-            found, adds = _terms(()), adds == (operand.type == "ONE")
+            operand_terms, adds = _terms(()), adds == (operand.type == "ONE")
         elif adds and operand.type in ("+", "-"):
-            found = _sum(operand, reading, depth + 1, _intercept(terms))
+            operand_terms = _sum(operand, reading, depth + 1, _intercept(terms))
             terms.pop(INTERCEPT, None)
         else:
-            found = _expand(operand, reading, depth + 1)
-        for key, term in found.items():
+            operand_terms = _expand(operand, reading, depth + 1)
+        for key, term in operand_terms.items():
             if adds:
                 terms.setdefault(key, term)
             else:
@@ -287,17 +288,17 @@ def _sum(node: ParseNode, reading: Reading, depth: int, terms: Terms) -> Terms:
 
 
 def _remove(terms: Terms, key: frozenset[str], term: Term) -> None:
-    """Take a term off, or refuse where it is not there."""
+    """Subtract a term, or refuse if it is absent."""
     if key not in terms and key != INTERCEPT:
         raise FormulaError(
-            f"formula takes off {shorten(':'.join(term))!r}, which is not among the terms before "
+            f"formula subtracts {shorten(':'.join(term))!r}, which is not among the terms before "
             "it; leave it out. A number is subtracted inside I(), for example I(age - 50)"
         )
     terms.pop(key, None)
 
 
 def _intercept(terms: Terms) -> Terms:
-    """Return the intercept if it is among the terms, for a bracket to keep or take off."""
+    """Return the intercept if it is among the terms, for a bracket to keep or subtract."""
     return {key: term for key, term in terms.items() if key == INTERCEPT}
 
 
@@ -351,15 +352,15 @@ def _product(operator: str, left: Terms, right: Terms) -> Terms:
 
 def _power(node: ParseNode, reading: Reading, depth: int) -> Terms:
     base, exponent = node.args
-    written = exponent.origin.relevant_code()
-    if written not in map(str, range(1, MAX_ORDER + 1)):
+    exponent_text = exponent.origin.relevant_code()
+    if exponent_text not in map(str, range(1, MAX_ORDER + 1)):
         raise FormulaError(
-            f"'**' is followed by {shorten(written)!r}; expected a whole number from 1 to "
+            f"'**' is followed by {shorten(exponent_text)!r}; expected a whole number from 1 to "
             f"{MAX_ORDER} (interactions up to that order). A variable's power is I(x ** 2)"
         )
     terms = _expand(base, reading, depth + 1)
     result = terms
-    for _ in range(int(written) - 1):
+    for _ in range(int(exponent_text) - 1):
         result = _product("*", result, terms)
     return result
 
@@ -408,7 +409,7 @@ WILDCARDS: Final[Mapping[str, Callable[[str, str], bool]]] = {
 
 
 def wildcard(node: ast.expr, names: tuple[str, ...]) -> list[str] | None:
-    """Return those of the names that an expression stands for, None if it is no wildcard.
+    """Return the names that a wildcard matches, None for other expressions.
 
     >>> wildcard(ast.parse('starts_with("inc_")', mode="eval").body, ("inc_a", "age", "inc_b"))
     ['inc_a', 'inc_b']
@@ -418,15 +419,15 @@ def wildcard(node: ast.expr, names: tuple[str, ...]) -> list[str] | None:
             pass
         case _:
             return None
-    written = shorten(ast.unparse(node), 200)
+    call_text = shorten(ast.unparse(node), 200)
     match (*args, *words):
         case (ast.Constant(value=str() as text),) if text:
-            found = [name for name in names if WILDCARDS[choose](name, text)]
+            matches = [name for name in names if WILDCARDS[choose](name, text)]
         case _:
-            raise FormulaError(f"{written!r}: expected a text, such as {choose}('inc_')")
-    if not found:
+            raise FormulaError(f"{call_text!r}: expected a text, such as {choose}('inc_')")
+    if not matches:
         raise FormulaError(
-            f"{written!r} stands for no variable of the codebook that is left; its names are "
-            "compared letter by letter"
+            f"{call_text!r} matches no remaining variable of the codebook; upper and lower case "
+            "differ"
         )
-    return found
+    return matches

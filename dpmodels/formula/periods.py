@@ -27,16 +27,16 @@ _LISTED: Final = 6  # A choice: more are not listed in an error
 # 1970-01-01 was a Thursday, weeks begin on Mondays.
 _MONDAY: Final = -3
 _DECLARE: Final = (
-    'expected a variable that time goes by: dp.Date("2024-01-01", "2024-12-31"), dp.Integer(1, 52) '
-    'or dp.Categorical(["low", "high"], ordered=True)'
+    'expected a variable with an order in time: dp.Date("2024-01-01", "2024-12-31"), dp.Integer(1, '
+    '52) or dp.Categorical(["low", "high"], ordered=True)'
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Periods:
-    """Periods in their order, one after the other without gaps."""
+    """Consecutive periods in order."""
 
-    factor: Category  # Which of them a row is in; its levels are their names
+    factor: Category  # The period of a row; its levels are their names
     ends: Floats  # The first value of each, and what comes after the last
     of: Literal["days", "numbers", "levels"]  # What values are: days are since 1970-01-01
 
@@ -47,43 +47,47 @@ class Periods:
     def times(self) -> NDArray[Any]:
         """When each begins: a time of whole seconds, a number or a level."""
         if self.of == "days":
-            # pandas knows no days, and its nanoseconds are not enough for all years.
+            # pandas has no unit of days, and nanoseconds do not cover all years.
             return self.ends[:-1].astype("datetime64[D]").astype("datetime64[s]")
         if self.of == "numbers":
             return self.ends[:-1].astype(np.int64)
         return np.array(self.factor.levels, dtype=object)
 
-    def start(self, given: object) -> int:
+    def start(self, value: object) -> int:
         """Return the period that begins with a value; ArgumentError where none does."""
-        return self._place("start", given, self.ends[:-1])
+        return self._place("start", value, self.ends[:-1])
 
-    def stop(self, given: object) -> int:
+    def stop(self, value: object) -> int:
         """Return one more than the period that ends with a value, itself in it."""
-        return 1 + self._place("end", given, self.ends[1:] - 1)
+        return 1 + self._place("end", value, self.ends[1:] - 1)
 
-    def _place(self, word: str, given: object, values: Floats) -> int:
-        known: list[Any] = values.tolist()
+    def _place(self, argument: str, value: object, candidates: Floats) -> int:
+        boundaries: list[Any] = candidates.tolist()
         if self.of == "levels":
-            known = list(self.factor.levels)
-        plain = given.item() if isinstance(given, np.number) else given
-        own = day_of(given) if self.of == "days" else plain
-        if not isinstance(own, Level) or isinstance(own, bool) or own not in known:
+            boundaries = list(self.factor.levels)
+        plain = value.item() if isinstance(value, np.number) else value
+        boundary = day_of(value) if self.of == "days" else plain
+        if (
+            not isinstance(boundary, Level)
+            or isinstance(boundary, bool)
+            or boundary not in boundaries
+        ):
             text = text_of_day if self.of == "days" else "{:.0f}".format
-            some = [own if self.of == "levels" else text(own) for own in known]
-            listed = some if len(some) <= _LISTED else [*some[:2], "...", some[-1]]
-            ends = "begins" if word == "start" else "ends"
+            texts = [entry if self.of == "levels" else text(entry) for entry in boundaries]
+            listed = texts if len(texts) <= _LISTED else [*texts[:2], "...", texts[-1]]
+            verb = "begins" if argument == "start" else "ends"
             raise ArgumentError(
-                f"{word}={said(given)}: no period {ends} there; expected one of "
+                f"{argument}={said(value)}: no period {verb} there; expected one of "
                 f"{', '.join(map(str, listed))}"
             )
-        return known.index(own)
+        return boundaries.index(boundary)
 
 
 def periods(time: object, by: object, book: Mapping[str, Variable]) -> Periods:
-    """Return the periods of a variable, of so many values each or by the calendar.
+    """Return the periods of a variable, of `by` values each or by the calendar.
 
     CodebookError for a variable that is not declared, FormulaError for one without an order,
-    ArgumentError for other periods than there are. No row is seen.
+    ArgumentError for invalid periods. No row is read.
     """
     if not isinstance(time, str):
         raise ArgumentError(f"time={said(time)}: {_DECLARE}, by its name")
@@ -92,18 +96,18 @@ def periods(time: object, by: object, book: Mapping[str, Variable]) -> Periods:
         case Category(ordered=True, levels=levels, evaluate=evaluate):
             if by is not None:
                 raise ArgumentError(
-                    f"by={said(by)}: the levels of {shorten(time)!r} are the periods; expected none"
+                    f"by={said(by)}: the levels of {shorten(time)!r} are the periods; leave by= out"
                 )
             ends = np.arange(len(levels) + 1.0)
             return Periods(Category(value.code, levels, evaluate), ends, "levels")
         case Real() if by_whole_numbers(value):
             ends = _ends(value, by)
         case _:
-            raise FormulaError(f"time={shorten(time)!r} has no periods in an order: {_DECLARE}")
+            raise FormulaError(f"time={shorten(time)!r} has no order: {_DECLARE}")
     if len(ends) < 3:
         raise ArgumentError(
-            f"by={said(by)}: all of {shorten(time)!r} is one period, and nothing goes by; take "
-            "shorter ones, or count with dp_table"
+            f"by={said(by)}: {shorten(time)!r} has one period only; take shorter periods, or count "
+            "with dp_table"
         )
     name, dated = time, isinstance(book[time], Date)
 
@@ -123,9 +127,9 @@ def _ends(value: Real, by: object) -> Floats:
         return _calendar(value, by)
     if isinstance(by, int | np.integer) and not isinstance(by, bool) and by >= 1:
         return _stepped(value, value.lower, int(by))
-    words = ", ".join(map(repr, CALENDAR)) + ", or " if value.date else ""
+    units = ", ".join(map(repr, CALENDAR)) + ", or " if value.date else ""
     kind = "days" if value.date else "values"
-    raise ArgumentError(f"by={said(by)}: expected {words}a whole number of {kind} from 1 up")
+    raise ArgumentError(f"by={said(by)}: expected {units}a whole number of {kind} from 1 up")
 
 
 def _calendar(value: Real, by: str) -> Floats:
@@ -146,18 +150,18 @@ def _calendar(value: Real, by: str) -> Floats:
 
 
 def _stepped(value: Real, first: float, width: int) -> Floats:
-    many = (value.upper - first) // width + 1
-    if many > MAX_CELLS:
+    n_periods = (value.upper - first) // width + 1
+    if n_periods > MAX_CELLS:
         raise ArgumentError(
-            f"{shorten(value.code)!r} has {many:,.0f} periods; at most {MAX_CELLS:,} are counted: "
-            "declare narrower bounds, or take longer periods by="
+            f"{shorten(value.code)!r} has {n_periods:,.0f} periods; at most {MAX_CELLS:,} are "
+            "counted: declare narrower bounds, or take longer periods by="
         )
-    starts = np.arange(many) * width + first
+    starts = np.arange(n_periods) * width + first
     return np.append(np.maximum(starts, value.lower), value.upper + 1)
 
 
 def _names(ends: Floats, by: object, *, dated: bool) -> tuple[Level, ...]:
-    """Name periods: days by the first, months and years as ISO does, numbers by what they hold."""
+    """Name periods: days by the first, months and years as in ISO 8601, numbers by their values."""
     firsts = ends[:-1].tolist()
     if not dated:
         one_each = bool((np.diff(ends) == 1).all())

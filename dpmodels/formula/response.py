@@ -22,7 +22,8 @@ class TwoSided:
     """Both sides of a formula, coded from the codebook alone.
 
     The response is one column, the number, or for a category the indicators of all levels but the
-    first; `terms` may have none, and never the intercept. An `offset` is taken off the response.
+    first; `terms` may have none, and never the intercept. An `offset` is subtracted from the
+    response.
     """
 
     response: Design
@@ -33,9 +34,9 @@ class TwoSided:
     @property
     def joint(self) -> Design:
         """The columns of the terms, then that of the response, as one design."""
-        both = {**self.terms.codebook, **self.response.codebook}
+        variables = {**self.terms.codebook, **self.response.codebook}
         return of_blocks(
-            self.terms.formula, Codebook(both), self.terms.blocks + self.response.blocks
+            self.terms.formula, Codebook(variables), self.terms.blocks + self.response.blocks
         )
 
 
@@ -45,7 +46,7 @@ def two_sided(
     """Code a formula with a response.
 
     ``.`` stands for all variables of the codebook but those of the response and those `apart`, such
-    as weights. A category on the left has at `most` so many levels.
+    as weights. A category on the left has at most `most` levels.
 
     >>> import dpmodels as dp
     >>> cb = dp.codebook(income=(0, 250_000), age=(0, 100), sex=["F", "M"])
@@ -68,7 +69,7 @@ def two_sided(
         )
     if (code,) in parsed.predictors:
         raise FormulaError(
-            f"{shorten(code)!r} is the response and a term; take it off the right-hand side"
+            f"{shorten(code)!r} is the response and a term; remove it from the right-hand side"
         )
     _check_response(code, book, most)
     left = replace(parsed, predictors=parsed.response, intercept=True)
@@ -76,37 +77,37 @@ def two_sided(
 
 
 def _less_offset(parsed: ParsedFormula, book: Codebook) -> tuple[ParsedFormula, str]:
-    """Take offsets off the response: the slope of each is known to be 1."""
+    """Subtract offsets from the response: their slopes are 1."""
     offsets = [term for term in parsed.predictors if any(map(_offset, term))]
     if not offsets:
         return parsed, ""
     left = code = _response(parsed)
     for term in offsets:
-        known = _offset(term[0])
-        if known is None or len(term) > 1:
+        argument = _offset(term[0])
+        if argument is None or len(term) > 1:
             raise FormulaError(
                 f"{shorten(':'.join(term))!r}: an offset is a term of its own, offset(x)"
             )
-        as_real(compile_factor(known, book))
-        code = ast.unparse(ast.BinOp(syntax(code), ast.Sub(), syntax(known)))
+        as_real(compile_factor(argument, book))
+        code = ast.unparse(ast.BinOp(syntax(code), ast.Sub(), syntax(argument)))
     if not isinstance(compile_factor(left, book), Real):
         raise FormulaError(
-            f"{shorten(':'.join(offsets[0]))!r}: an offset goes with dp_lm and a response that is "
-            f"a number, and {shorten(left)!r} is none"
+            f"{shorten(':'.join(offsets[0]))!r}: an offset needs dp_lm and a numeric response, and "
+            f"{shorten(left)!r} is not a number"
         )
-    others = tuple(term for term in parsed.predictors if term not in offsets)
-    return replace(parsed, response=((code,),), predictors=others), ":".join(offsets[0])
+    predictors = tuple(term for term in parsed.predictors if term not in offsets)
+    return replace(parsed, response=((code,),), predictors=predictors), ":".join(offsets[0])
 
 
 def _offset(code: str) -> str | None:
-    """Return what stands in ``offset(...)``, None of other factors."""
+    """Return the argument of ``offset(...)``, None for other factors."""
     match syntax(code):
-        case ast.Call(func=ast.Name(id="offset"), args=[known], keywords=[]):
-            return ast.unparse(known)
+        case ast.Call(func=ast.Name(id="offset"), args=[argument], keywords=[]):
+            return ast.unparse(argument)
     return None
 
 
-def two_levels(both: TwoSided) -> TwoSided:
+def two_levels(coded_sides: TwoSided) -> TwoSided:
     """Read a response declared as a number from 0 to 1 as the levels 0 and 1.
 
     Rows with other values are incomplete then.
@@ -116,17 +117,17 @@ def two_levels(both: TwoSided) -> TwoSided:
     >>> both.response.names, two_levels(both).response.names
     (('y',), ('y[T.1]',))
     """
-    own = both.response
-    match own.blocks[0].factors[0]:
+    response = coded_sides.response
+    match response.blocks[0].factors[0]:
         case Real(variable=str() as name, lower=0.0, upper=1.0):
-            declared = own.codebook[name]
+            declared = response.codebook[name]
         case _:
-            return both
-    if not isinstance(declared, Numeric) or name in both.terms.codebook:
-        return both
+            return coded_sides
+    if not isinstance(declared, Numeric) or name in coded_sides.terms.codebook:
+        return coded_sides
     levels = Categorical((0, 1), declared.label, missing=declared.missing, ordered=True)
-    parsed = ParsedFormula(own.formula, (), ((quote(name),),), intercept=True)
-    return replace(both, response=one_side(parsed, Codebook({name: levels})))
+    parsed = ParsedFormula(response.formula, (), ((quote(name),),), intercept=True)
+    return replace(coded_sides, response=one_side(parsed, Codebook({name: levels})))
 
 
 def _response(parsed: ParsedFormula) -> str:
@@ -145,15 +146,17 @@ def _response(parsed: ParsedFormula) -> str:
     return parsed.response[0][0]
 
 
-def _check_response(code: str, book: Codebook, most: int) -> None:
+def _check_response(code: str, book: Codebook, max_levels: int) -> None:
     """Refuse a response that is neither a number nor a plain category."""
     match compile_factor(code, book):
-        case Category(levels=levels) if len(levels) > most:
-            fewer = "two" if most == 2 else f"{most} at most"
+        case Category(levels=levels) if len(levels) > max_levels:
+            fewer = "two" if max_levels == 2 else f"{max_levels} at most"
             raise FormulaError(
                 f"the response {shorten(code)!r} is a category of {len(levels)} levels; it must "
                 f"be a number or have {fewer}: compare it with one, {shorten(code)} == "
-                f"{levels[0]!r} ~ ..." + ', or write dp_glm with family="multinomial"' * (most == 2)
+                f"{levels[0]!r} ~ ..."
+                + ', or write dp_glm with family="multinomial"'
+                * (max_levels == 2)
             )
         case Category(contrast=contrast) if contrast is not None:
             raise FormulaError(
@@ -169,8 +172,8 @@ def _check_response(code: str, book: Codebook, most: int) -> None:
 def one_side(parsed: ParsedFormula, book: Codebook) -> Design:
     """Code the predictors; there may be none."""
     used = {name for term in parsed.predictors for code in term for name in variables_in(code)}
-    own = book.select(name for name in book if name in used)
-    return of_blocks(parsed.text, own, code_terms(parsed, book) if parsed.predictors else ())
+    variables = book.select(name for name in book if name in used)
+    return of_blocks(parsed.text, variables, code_terms(parsed, book) if parsed.predictors else ())
 
 
 def of_blocks(formula: str, book: Codebook, blocks: tuple[Block, ...]) -> Design:
@@ -225,14 +228,15 @@ def two_sets(formula: str, codebook: Codebook | None) -> TwoSets:
         )
     if not parsed.intercept:
         raise FormulaError(
-            f"formula {shorten(parsed.text)!r} takes the constant off, and columns are held about "
+            f"formula {shorten(parsed.text)!r} removes the constant, but columns are centred at "
             "their means: leave out '- 1' or '0 +'"
         )
     left = one_side(replace(parsed, predictors=parsed.response), book)
-    own = TwoSets(parsed.text, left, one_side(parsed, book))
-    both = sorted(set(own.left.names) & set(own.right.names))
-    if both:
+    result = TwoSets(parsed.text, left, one_side(parsed, book))
+    shared = sorted(set(result.left.names) & set(result.right.names))
+    if shared:
         raise FormulaError(
-            f"{shorten(both[0])!r} is on both sides of {shorten(parsed.text)!r}; take it off one"
+            f"{shorten(shared[0])!r} is on both sides of {shorten(parsed.text)!r}; remove it from "
+            "one"
         )
-    return own
+    return result

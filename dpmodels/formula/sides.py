@@ -1,4 +1,4 @@
-"""What a descriptive formula describes, and what rows are grouped by, however it is written."""
+"""Descriptive formulas: the variables that they describe, and the groups of rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Sides:
 
 
 def sides(formula: str, codebook: Codebook | None) -> Sides:
-    """Tell what a formula describes from what it groups by, and compile its factors.
+    """Separate what a formula describes from what it groups by, and compile its factors.
 
     >>> import dpmodels as dp
     >>> cb = dp.codebook(age=(0, 100), income=(0, 250_000), sex=["F", "M"])
@@ -70,36 +70,36 @@ def sides(formula: str, codebook: Codebook | None) -> Sides:
 def _parts(formula: str, book: Codebook) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
     """Return the terms that are described, and those that rows are grouped by."""
     check_size(formula)
-    places = marks(formula)
-    start = places.pop(0) + 1 if places and not formula[: places[0]].strip() else 0
-    if len(places) > 1:
+    separators = marks(formula)
+    start = separators.pop(0) + 1 if separators and not formula[: separators[0]].strip() else 0
+    if len(separators) > 1:
         raise FormulaError(
             f"formula {shorten(formula)!r} names groups in more than one place; write all of them "
-            "behind '~', 'y ~ a + b', or behind '|', '~ y | a + b'"
+            "after '~', 'y ~ a + b', or after '|', '~ y | a + b'"
         )
-    end = places[0] if places else len(formula)
+    end = separators[0] if separators else len(formula)
     before, behind = formula[start:end], formula[end + 1 :]
     # A dot stands for the variables that the left side leaves.
-    turned = formula[end : end + 1] == "|" or bool(behind and _DOT.match(before))
-    if turned and not behind.strip():
+    groups_are_response = formula[end : end + 1] == "|" or bool(behind and _DOT.match(before))
+    if groups_are_response and not behind.strip():
         raise FormulaError(
-            f"formula {shorten(formula)!r} names no group behind '|'; write '~ y | group', or "
+            f"formula {shorten(formula)!r} names no group after '|'; write '~ y | group', or "
             "'~ y' for all rows together"
         )
-    parsed = parse(f"{behind} ~ {before}" if turned else formula, book)
+    parsed = parse(f"{behind} ~ {before}" if groups_are_response else formula, book)
     check_removed(parsed, book)
     left, right = parsed.response, parsed.predictors
-    return (right, left) if turned or not left else (left, right)
+    return (right, left) if groups_are_response or not left else (left, right)
 
 
 def marks(formula: str) -> list[int]:
     """Return where ``~`` and ``|`` stand outside brackets and strings."""
-    depth, places = 0, []
-    for found in _MARK.finditer(formula):
-        depth += (found[0] in "([{") - (found[0] in ")]}")
-        if found[0] in "|~" and not depth:
-            places.append(found.start())
-    return places
+    depth, positions = 0, []
+    for match in _MARK.finditer(formula):
+        depth += (match[0] in "([{") - (match[0] in ")]}")
+        if match[0] in "|~" and not depth:
+            positions.append(match.start())
+    return positions
 
 
 def named(formula: str, names: Iterable[str]) -> tuple[str, tuple[str, ...]]:
@@ -112,14 +112,19 @@ def named(formula: str, names: Iterable[str]) -> tuple[str, tuple[str, ...]]:
     """
     parsed = parse(formula, names)
     codes = _codes(parsed.predictors)
-    found = tuple(name for code in codes for name in variables_in(code))
-    alone = [quote(name) for name in found] == list(codes)
-    if parsed.response or not codes or not alone or any(len(t) > 1 for t in parsed.predictors):
+    variables = tuple(name for code in codes for name in variables_in(code))
+    are_plain_names = [quote(name) for name in variables] == list(codes)
+    if (
+        parsed.response
+        or not codes
+        or not are_plain_names
+        or any(len(t) > 1 for t in parsed.predictors)
+    ):
         raise FormulaError(
-            f"formula {shorten(parsed.text)!r}: levels are found of columns, each by itself; write "
-            "their names alone, '~ a + b'"
+            f"formula {shorten(parsed.text)!r}: levels are released for single columns; write only "
+            "their names, '~ a + b'"
         )
-    return parsed.text, found
+    return parsed.text, variables
 
 
 def _codes(terms: Iterable[Term]) -> tuple[str, ...]:
@@ -127,21 +132,23 @@ def _codes(terms: Iterable[Term]) -> tuple[str, ...]:
 
 
 def _check(text: str, described: tuple[Varying, ...], groups: tuple[Varying, ...]) -> None:
-    """Refuse what is described and a group at once, and numbers where groups are meant."""
-    twice = {one.code for one in described} & {one.code for one in groups}
-    if twice:
+    """Refuse factors that are both described and groups, and numbers as groups."""
+    repeated = {value.code for value in described} & {value.code for value in groups}
+    if repeated:
         raise FormulaError(
-            f"formula {shorten(text)!r} has {min(twice)!r} on both sides: rows are either "
+            f"formula {shorten(text)!r} has {min(repeated)!r} on both sides: rows are either "
             "grouped by it or described; leave it out on one side"
         )
-    numbers = [one.code for one in groups if isinstance(one, Real)]
+    numbers = [value.code for value in groups if isinstance(value, Real)]
     if numbers and not described:
         raise FormulaError(
             f"formula {shorten(text)!r} groups rows by {shorten(numbers[0])!r}, which is a number "
             f"and has no levels; write cut({shorten(numbers[0])}, [0, 10, 20]), with public breaks"
         )
-    if numbers and not any(isinstance(one, Real) for one in described):
-        first, last = (shorten(" + ".join(one.code for one in own)) for own in (groups, described))
+    if numbers and not any(isinstance(value, Real) for value in described):
+        first, last = (
+            shorten(" + ".join(value.code for value in values)) for values in (groups, described)
+        )
         raise FormulaError(
             f"formula {shorten(text)!r} groups rows by {shorten(numbers[0])!r}, which is a number "
             f"and has no levels; what is described comes first: write '{first} ~ {last}' or "
@@ -150,12 +157,12 @@ def _check(text: str, described: tuple[Varying, ...], groups: tuple[Varying, ...
 
 
 def grouping(value: Varying) -> Category:
-    """Read a value as what rows are grouped by."""
+    """Read a value as a factor that groups rows."""
     return as_category(value, value.code)
 
 
 def measured(value: Varying) -> Real:
-    """Read a value as what is measured: a number, or the indicator of a second level.
+    """Read a value as a measured number: a number, or the indicator of a second level.
 
     A category of more than two levels, or of several columns, is refused.
     """
@@ -175,15 +182,15 @@ def measured(value: Varying) -> Real:
     raise FormulaError(f"{shorten(value.code)!r} has several columns; write one number")
 
 
-def one_measured(both: Sides, verb: str) -> tuple[Real, tuple[Category, ...]]:
+def one_measured(parsed: Sides, verb: str) -> tuple[Real, tuple[Category, ...]]:
     """Return the number a formula is about and the factors it is grouped by.
 
-    `verb` asks, for the message.
+    `verb` is the name for the message.
     """
-    if len(both.described) == 1:
-        return measured(both.described[0]), both.groups
+    if len(parsed.described) == 1:
+        return measured(parsed.described[0]), parsed.groups
     raise FormulaError(
-        f"formula {shorten(both.text)!r}: {verb} takes one variable, by groups or not; write "
+        f"formula {shorten(parsed.text)!r}: {verb} takes one variable, by groups or not; write "
         "'y ~ group', '~ y | group' or '~ y'. dp_summary describes several, 'a + b ~ group'"
     )
 
@@ -196,30 +203,30 @@ def positions(value: Real, columns: Columns) -> Floats:
     return np.asarray(np.clip((value.evaluate(columns) - value.lower) / width, 0.0, 1.0))
 
 
-# A subset: the rows of which a truth of the formula's closed language holds.
+# A subset: the rows for which a condition in the language of formulas holds.
 
 
 @dataclass(frozen=True)
 class Subset:
-    """Which rows count, by a row's own values; one of which that is not known does not."""
+    """Which rows count, by their own values; a row with a missing condition does not."""
 
     text: str
     codebook: Codebook  # Declarations of the variables in it
     evaluate: Evaluate = field(repr=False, compare=False)
 
     def holds(self, columns: Columns) -> NDArray[np.bool_]:
-        """Return of each row whether it counts."""
+        """Return whether each row counts."""
         return np.asarray(self.evaluate(columns) == 1.0)
 
 
 def subset(text: object, codebook: Codebook) -> Subset | None:
-    """Compile the word ``subset=`` of a verb; None where it is left out.
+    """Compile the argument ``subset=`` of a verb; None if it is left out.
 
-    FormulaError, CodebookError, ArgumentError where it is no truth of a row.
+    FormulaError, CodebookError or ArgumentError if it is not a condition on a row.
 
     >>> import dpmodels as dp
-    >>> own = subset("age >= 25", dp.codebook(age=(0, 100)))
-    >>> own.holds({"age": np.array([20.0, 30.0, np.nan])}).tolist()
+    >>> adults = subset("age >= 25", dp.codebook(age=(0, 100)))
+    >>> adults.holds({"age": np.array([20.0, 30.0, np.nan])}).tolist()
     [False, True, False]
     """
     if text is None:
@@ -239,6 +246,6 @@ def subset(text: object, codebook: Codebook) -> Subset | None:
             declared = book.select(name for name in book if name in used)
             return Subset(text.strip(), declared, value.evaluate)
     raise FormulaError(
-        f"subset={shorten(text)!r} is no condition on a row: write a comparison, such as "
+        f"subset={shorten(text)!r} is not a condition on a row: write a comparison, such as "
         'subset="age >= 25" or subset="region == \'north\'"'
     )

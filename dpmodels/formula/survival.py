@@ -1,4 +1,4 @@
-"""Times until an event: a left side ``Surv(time, event)``, and what there is a curve of each."""
+"""Times until an event: a left side ``Surv(time, event)``, and a curve for each group."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _WRITE = "write 'Surv(time, event) ~ group', or '~ 1' for one curve"
 class Survival:
     """Public facts of times until an event, by groups or not.
 
-    `event` tells how a row's time ended, by the two `ENDINGS`. Times above the declared range are
-    censored at its end, and so are times at the end where time goes by steps: values above are held
-    there as they are read.
+    `event` is how a row's time ended, one of the two `ENDINGS`. Times above the declared range are
+    censored at its end. So are times at the end if time has a step: larger values are clipped to
+    it.
     """
 
     text: str
@@ -43,19 +43,19 @@ class Survival:
 
     @property
     def sides(self) -> Sides:
-        """The same as what is described and what rows are grouped by."""
+        """The described factors and the groups."""
         return Sides(self.text, self.codebook, (self.time, self.event), self.groups)
 
     @property
     def grid(self) -> Real:
-        """The times at which an event is one: before the declared end where time goes by steps."""
+        """The times at which events count: before the declared end if time has a step."""
         return replace(self.time, upper=self.time.upper - self.time.step)
 
     def tally(self, breaks: object) -> tuple[Tally, tuple[float, ...]]:
         """Return the table of groups, endings and intervals of time, and the ends of the latter.
 
         The intervals cover the declared range: its ends are added where breaks do not reach them.
-        One more stands for the rows that were followed to the end of it without the event.
+        One more is for rows that were followed to the end without the event.
         """
         cut, ends = binned(self.grid, _covering(self.time, self.grid, breaks))
         if len(cut.levels) > MOST_INTERVALS:
@@ -75,7 +75,7 @@ class Survival:
         return replace(cut, levels=(*cut.levels, BEYOND), evaluate=when)
 
     def breaks(self, ends: tuple[float, ...]) -> Floats:
-        """Return what the table of a result with these ends has between its intervals."""
+        """Return the breaks between the intervals of a result with these ends."""
         return np.array(self.tally((self.time.lower, *ends))[1])
 
 
@@ -84,8 +84,8 @@ def survival(formula: str, codebook: Codebook | None) -> Survival:
 
     >>> import dpmodels as dp
     >>> cb = dp.codebook(days=dp.Integer(0, 90), died=["no", "yes"], arm=["a", "b"])
-    >>> own = survival("Surv(days, died) ~ arm", cb)
-    >>> own.time.code, own.event.code, [one.code for one in own.groups]
+    >>> spec = survival("Surv(days, died) ~ arm", cb)
+    >>> spec.time.code, spec.event.code, [group.code for group in spec.groups]
     ('days', 'died', ['arm'])
     """
     book = checked_codebook(codebook)
@@ -95,21 +95,21 @@ def survival(formula: str, codebook: Codebook | None) -> Survival:
     codes = tuple(dict.fromkeys(code for term in parsed.predictors for code in term))
     if not codes and not parsed.intercept:
         raise FormulaError(
-            f"formula {shorten(parsed.text)!r} does not say of whom a curve is; {_WRITE}"
+            f"formula {shorten(parsed.text)!r} has no group and no intercept; {_WRITE}"
         )
     when = _time(time, book)
     how = _ending(event, book, when)
     groups = tuple(grouping(compile_factor(code, book)) for code in codes)
     used = {name for code in (time, event, *codes) for name in variables_in(code)}
-    twice = {when.code, how.code} & {one.code for one in groups}
-    if twice or when.code == how.code:
-        named = min(twice) if twice else when.code
+    overlap = {when.code, how.code} & {group.code for group in groups}
+    if overlap or when.code == how.code:
+        repeated = min(overlap) if overlap else when.code
         raise FormulaError(
-            f"formula {shorten(parsed.text)!r} names {named!r} twice: the time, the event and the "
-            "groups are different variables; write each once"
+            f"formula {shorten(parsed.text)!r} names {repeated!r} twice: the time, the event and "
+            "the groups are different variables; write each once"
         )
-    own = book.select(name for name in book if name in used)
-    return Survival(" ".join(formula.split()), own, when, how, groups)
+    variables = book.select(name for name in book if name in used)
+    return Survival(" ".join(formula.split()), variables, when, how, groups)
 
 
 def _left(parsed: ParsedFormula) -> tuple[str, str]:
@@ -121,8 +121,8 @@ def _left(parsed: ParsedFormula) -> tuple[str, str]:
         case ast.Call(func=ast.Name(id="Surv")) as call:
             raise FormulaError(
                 f"{shorten(ast.unparse(call))!r}: Surv has two arguments, the time until the event "
-                f"or until a row was last seen, and whether it was the event; {_WRITE}. Times "
-                "between two ends, of late entry or of an interval, are not taken"
+                f"or until a row was last seen, and whether it was the event; {_WRITE}. Late entry "
+                "and interval censoring are not supported"
             )
     raise FormulaError(
         f"formula {shorten(parsed.text)!r}: the left side of dp_survfit is Surv(time, event); "
@@ -131,17 +131,17 @@ def _left(parsed: ParsedFormula) -> tuple[str, str]:
 
 
 def _time(code: str, book: Codebook) -> Real:
-    """Return the time, a declared number as it stands that is not negative."""
+    """Return the time, a variable without a transformation that is not negative."""
     value = compile_factor(code, book)
     if not isinstance(value, Real) or value.variable is None or value.date:
         raise FormulaError(
-            f"{shorten(code)!r} in Surv() is no declared number: the time since a row's own start "
-            "is a variable as it stands, such as days=dp.Integer(0, 3650); breaks= are in its unit"
+            f"{shorten(code)!r} in Surv() is not a declared number. Write the time since a row's "
+            "own start as a variable without a transformation, such as days=dp.Integer(0, 3650)"
         )
     if value.step and value.upper - value.lower < 3 * value.step:
         raise FormulaError(
-            f"{shorten(code)!r} in Surv() is declared with fewer than four values, which are no "
-            "time; declare it up to where rows were followed"
+            f"{shorten(code)!r} in Surv() is declared with fewer than four values; declare it up "
+            "to the end of the follow-up"
         )
     if value.lower < 0:
         raise FormulaError(
@@ -153,19 +153,19 @@ def _time(code: str, book: Codebook) -> Real:
 
 def _ending(code: str, book: Codebook, time: Real) -> Category:
     """Return whether a row's time ended by the event, within the declared range."""
-    happened, name = _happened(code, book), time.variable
+    happened, name = _event_indicator(code, book), time.variable
 
     above = np.greater_equal if time.step else np.greater
 
     def ending(columns: Columns) -> Floats:
-        known = happened(columns)
-        return np.where(above(columns[str(name)], time.upper) & (known == 1), 0.0, known)
+        outcome = happened(columns)
+        return np.where(above(columns[str(name)], time.upper) & (outcome == 1), 0.0, outcome)
 
     return Category(code, ENDINGS, ending)
 
 
-def _happened(code: str, book: Codebook) -> Evaluate:
-    """Return what evaluates to 1 where the event came, to 0 where not."""
+def _event_indicator(code: str, book: Codebook) -> Evaluate:
+    """Return a function that is 1 if the event occurred, else 0."""
     match compile_factor(code, book):
         case Truth(evaluate=evaluate):
             return evaluate
@@ -189,23 +189,23 @@ def _happened(code: str, book: Codebook) -> Evaluate:
 
 
 def _covering(time: Real, grid: Real, breaks: object) -> object:
-    """Add the ends of the grid to those that are written, where these do not reach them."""
+    """Extend breaks to the ends of the grid if they do not reach them."""
     if not several(breaks):
         return breaks
-    ends = [finite("breaks", one) for one in breaks]
-    if ends and not time.lower <= min(ends) <= max(ends) <= time.upper:
+    edges = [finite("breaks", edge) for edge in breaks]
+    if edges and not time.lower <= min(edges) <= max(edges) <= time.upper:
         raise ArgumentError(
-            f"breaks={shorten(repr(ends))}: {time.code!r} is declared from {time.lower:g} to "
+            f"breaks={shorten(repr(edges))}: {time.code!r} is declared from {time.lower:g} to "
             f"{time.upper:g}; write ends within that"
         )
-    first = [time.lower] if ends and ends[0] > time.lower else []
-    held = list(dict.fromkeys(min(end, grid.upper) for end in ends))
-    last = [grid.upper] if held and held[-1] < grid.upper else []
-    return [*first, *held, *last]
+    first = [time.lower] if edges and edges[0] > time.lower else []
+    clipped = list(dict.fromkeys(min(edge, grid.upper) for edge in edges))
+    last = [grid.upper] if clipped and clipped[-1] < grid.upper else []
+    return [*first, *clipped, *last]
 
 
 def one_value(time: Real, breaks: Floats) -> Floats:
-    """Tell which intervals hold one whole number, shape (intervals,): 1.0 or 0.0."""
+    """Return 1.0 for intervals of one whole number, else 0.0, shape (intervals,)."""
     return np.asarray((np.diff(breaks) == 1.0) & by_whole_numbers(time), dtype=float)
 
 

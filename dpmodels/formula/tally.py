@@ -1,4 +1,4 @@
-"""What rows are counted by: levels, breaks, margins, and a number's place in its range."""
+"""What rows are counted by: levels, breaks, margins, and a number's position in its range."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAX_CELLS = 1_000_000
 
 @dataclass(frozen=True)
 class Placed:
-    """Each row's flat cell, -1 if incomplete, and the measured number's place in [0, 1]."""
+    """Each row's flat cell, -1 if incomplete, and the measured number's position in [0, 1]."""
 
     cells: NDArray[np.intp]
     positions: Floats | None
@@ -43,26 +43,25 @@ class Placed:
 
 @dataclass(frozen=True)
 class Tally:
-    """A table that every row adds one to, in all.
+    """A table to which every row adds one in total.
 
-    A cell for each combination of the factors' levels, and in each the power sums of `measured` up
-    to `degree`, or counts alone where it is None. A table has at most so many parts of cells.
-    `clustered` tells of one that every person adds one to, whose rows may be in several cells or in
-    none: degree 2.
+    It has a cell for each combination of the factors' levels, with the power sums of `measured` up
+    to `degree`, or only counts if it is None; `max_cells` limits the parts of cells. If
+    `clustered`, every person adds one, whose rows may be in several cells or in none: degree 2.
     """
 
     factors: tuple[Category, ...]
     measured: Real | None = None
     degree: int = 0
     clustered: bool = False
-    most: int = MAX_CELLS
+    max_cells: int = MAX_CELLS
 
     def __post_init__(self) -> None:
-        if self.cells * self.parts > self.most:
+        if self.cells * self.parts > self.max_cells:
             names = " + ".join(factor.code for factor in self.factors)
             raise FormulaError(
                 f"{shorten(names)!r} has {self.cells:,} combinations of levels; at most "
-                f"{self.most // self.parts:,} are counted. Use fewer factors or levels"
+                f"{self.max_cells // self.parts:,} are counted. Use fewer factors or levels"
             )
 
     @property
@@ -100,44 +99,44 @@ class Tally:
     def place(self, columns: Columns) -> Placed:
         """Find the cell and the position of each row."""
         codes = [factor.evaluate(columns) for factor in self.factors]
-        where = None if self.measured is None else positions(self.measured, columns)
-        known = [*codes, *([] if where is None else [where])]
-        missing = reduce(np.logical_or, map(np.isnan, known))
+        fractions = None if self.measured is None else positions(self.measured, columns)
+        values = [*codes, *([] if fractions is None else [fractions])]
+        missing = reduce(np.logical_or, map(np.isnan, values))
         flat = np.zeros(len(missing), dtype=np.intp)
         for code, size in zip(codes, self.shape, strict=True):
             flat = flat * size + np.where(missing, 0.0, code).astype(np.intp)
         flat[missing] = -1
-        return Placed(flat, where)
+        return Placed(flat, fractions)
 
 
 # From ``breaks=`` to the bins of a number: how many, or their ends, as users write them.
 
 
 def binned(number: Real, breaks: object) -> tuple[Category, tuple[float, ...]]:
-    """Return the bins of a number as levels, and their ends; ArgumentError for what are none."""
-    ends = _ends(breaks, number)
-    names = interval_names(ends)
+    """Return the bins of a number as levels, and their ends; ArgumentError for invalid breaks."""
+    edges = _ends(breaks, number)
+    names = interval_names(edges)
     if by_whole_numbers(number):
-        ends = _whole_ends(breaks, ends, number)
-        names = whole_names(ends, date=number.date)
-    return Category(number.code, names, in_bins(number, np.array(ends))), ends
+        edges = _whole_ends(breaks, edges, number)
+        names = whole_names(edges, date=number.date)
+    return Category(number.code, names, in_bins(number, np.array(edges))), edges
 
 
-def _whole_ends(breaks: object, ends: tuple[float, ...], number: Real) -> tuple[float, ...]:
+def _whole_ends(breaks: object, edges: tuple[float, ...], number: Real) -> tuple[float, ...]:
     """Move ends between whole numbers, each of which is in one bin."""
     if isinstance(breaks, int | np.integer):
         return equal_parts(number, int(breaks))
-    moved = beside(ends)
-    if any(not low < high for low, high in pairwise(moved)):
+    shifted = beside(edges)
+    if any(not low < high for low, high in pairwise(shifted)):
         raise ArgumentError(
-            f"breaks={shorten(repr(list(ends)))}: {shorten(number.code)!r} goes by whole numbers, "
-            "and one of the bins holds none; write ends that are farther apart"
+            f"breaks={shorten(repr(list(edges)))}: {shorten(number.code)!r} is integer-valued, and "
+            "one bin contains no integer; write ends that are farther apart"
         )
-    return moved
+    return shifted
 
 
 def _ends(breaks: object, number: Real) -> tuple[float, ...]:
-    """Return the ends of the bins, or say what they are."""
+    """Return the ends of the bins, or say how to write them."""
     if isinstance(breaks, int | np.integer) and not isinstance(breaks, bool):
         if not 2 <= breaks <= MAX_CELLS:
             raise ArgumentError(
@@ -154,33 +153,33 @@ def _ends(breaks: object, number: Real) -> tuple[float, ...]:
             f"breaks={said(breaks)}: expected a number of bins or their ends, chosen without "
             "the rows; write breaks=20 or breaks=[0, 10, 20]"
         )
-    ends = tuple(_end(one, number) for one in breaks)
-    listed = shorten(repr(list(ends)))
-    if len(ends) < 3 or any(not low < high for low, high in pairwise(ends)):
+    edges = tuple(_end(edge, number) for edge in breaks)
+    listed = shorten(repr(list(edges)))
+    if len(edges) < 3 or any(not low < high for low, high in pairwise(edges)):
         raise ArgumentError(f"breaks={listed}: expected three ends or more, increasing")
-    if ends[0] < number.lower or ends[-1] > number.upper:
+    if edges[0] < number.lower or edges[-1] > number.upper:
         raise ArgumentError(
             f"breaks={listed}: they reach outside the declared range of {shorten(number.code)!r}, "
-            f"{_shown(number.lower, number)} to {_shown(number.upper, number)}; rows are clipped "
+            f"{_text(number.lower, number)} to {_text(number.upper, number)}; rows are clipped "
             "to that"
         )
-    return ends
+    return edges
 
 
-def _end(given: object, number: Real) -> float:
+def _end(edge: object, number: Real) -> float:
     """Return one end, of days as a day since 1970-01-01."""
     if not number.date:
-        return finite("breaks", given)
-    day = day_of(given)
+        return finite("breaks", edge)
+    day = day_of(edge)
     if math.isnan(day):
         raise ArgumentError(
-            f"breaks= holds {said(given)}: {shorten(number.code)!r} is a date; write days, such as "
-            f'"{_shown(number.lower, number)}", or a number of bins'
+            f"breaks= holds {said(edge)}: {shorten(number.code)!r} is a date; write days, such as "
+            f'"{_text(number.lower, number)}", or a number of bins'
         )
     return day
 
 
-def _shown(end: float, number: Real) -> str:
+def _text(end: float, number: Real) -> str:
     return text_of_day(end) if number.date else f"{end:.10g}"
 
 
@@ -189,7 +188,7 @@ def _shown(end: float, number: Real) -> str:
 
 @dataclass(frozen=True)
 class Margins:
-    """The factors of a formula in order of first mention, and its terms as their places."""
+    """The factors of a formula in order of first mention, and its terms as their positions."""
 
     text: str
     codebook: Codebook
@@ -203,12 +202,12 @@ class Margins:
 
 
 def margins(formula: str, codebook: Codebook | None) -> Margins:
-    """Compile the factors of a formula and tell which of them each margin is of.
+    """Compile the factors of a formula and the margins of its terms.
 
     >>> import dpmodels as dp
     >>> cb = dp.codebook(sex=["F", "M"], region=["n", "s", "w"], drug=["no", "yes"])
-    >>> asked = margins("~ sex*region + region:drug", cb)
-    >>> [factor.code for factor in asked.factors], asked.terms
+    >>> spec = margins("~ sex*region + region:drug", cb)
+    >>> [factor.code for factor in spec.factors], spec.terms
     (['sex', 'region', 'drug'], ((0,), (1,), (0, 1), (1, 2)))
     """
     book = checked_codebook(codebook)
@@ -217,42 +216,46 @@ def margins(formula: str, codebook: Codebook | None) -> Margins:
     text = shorten(parsed.text)
     if parsed.response:
         raise FormulaError(
-            f"formula {text!r} has a left side: a margin is of all its variables alike; write "
-            "'~ a*b' for the margins of a, of b and of both"
+            f"formula {text!r} has a left side, which margins do not have; write '~ a*b' for the "
+            "margins of a, of b and of both"
         )
     if not parsed.predictors:
         raise FormulaError(f"formula {text!r} names no variable to count; write '~ a*b + b:c'")
     codes = tuple(dict.fromkeys(code for term in parsed.predictors for code in term))
-    factors = tuple(_leveled(as_category(compile_factor(code, book), code)) for code in codes)
+    factors = tuple(
+        _require_levels(as_category(compile_factor(code, book), code)) for code in codes
+    )
     terms = tuple(tuple(sorted(map(codes.index, term))) for term in parsed.predictors)
     used = {name for code in codes for name in variables_in(code)}
-    found = Margins(parsed.text, book.select(name for name in book if name in used), factors, terms)
-    _check_size(found)
-    return found
+    result = Margins(
+        parsed.text, book.select(name for name in book if name in used), factors, terms
+    )
+    _check_size(result)
+    return result
 
 
-def _leveled(factor: Category) -> Category:
+def _require_levels(factor: Category) -> Category:
     if len(factor.levels) < 2:
         raise FormulaError(
-            f"{shorten(factor.code)!r} has one level, which tells nothing of a row; leave it out"
+            f"{shorten(factor.code)!r} has one level and no information; leave it out"
         )
     return factor
 
 
-def _check_size(own: Margins) -> None:
+def _check_size(spec: Margins) -> None:
     """Refuse margins of more cells than are counted at once."""
-    sizes = own.sizes
-    counts = [math.prod(sizes[i] for i in term) for term in own.terms]
-    most = max(counts)
-    if most > MAX_CELLS:
-        term = own.terms[counts.index(most)]
-        named = ":".join(own.factors[i].code for i in term)
+    sizes = spec.sizes
+    counts = [math.prod(sizes[i] for i in term) for term in spec.terms]
+    largest = max(counts)
+    if largest > MAX_CELLS:
+        term = spec.terms[counts.index(largest)]
+        names = ":".join(spec.factors[i].code for i in term)
         raise FormulaError(
-            f"{shorten(named)!r} has {most:,} cells, with one level a variable for what is "
-            f"missing; at most {MAX_CELLS:,} are counted. Write margins of fewer variables"
+            f"{shorten(names)!r} has {largest:,} cells, with one level of each variable for "
+            f"missing values; at most {MAX_CELLS:,} are counted. Write margins of fewer variables"
         )
     if sum(counts) > MAX_CELLS:
         raise FormulaError(
-            f"formula {shorten(own.text)!r} asks for {len(counts):,} margins of {sum(counts):,} "
+            f"formula {shorten(spec.text)!r} asks for {len(counts):,} margins of {sum(counts):,} "
             f"cells in all; at most {MAX_CELLS:,} are counted. Write fewer margins"
         )

@@ -1,4 +1,4 @@
-"""What an expression in a formula is: a real, a truth, a category, a basis or a constant.
+"""Values of expressions in a formula: a real, a truth, a category, a basis or a constant.
 
 Each value carries its public range and a row-wise evaluation. The range comes from the codebook by
 interval arithmetic; no evaluation ever looks at two rows together.
@@ -39,9 +39,9 @@ class Constant:
 class Real:
     """A number in a public interval; evaluates to shape (rows,).
 
-    ``variable`` names the column where the number is a variable as it stands, held in its bounds;
-    ``step`` is what it goes by from its lower bound, 0 where it takes any value; ``date`` tells
-    whether it is a day since 1970-01-01.
+    ``variable`` names the column if the number is a variable itself, clipped to its bounds;
+    ``step`` is the distance of its values from its lower bound on, 0 if it takes any value;
+    ``date`` says whether it is a day since 1970-01-01.
     """
 
     code: str
@@ -74,7 +74,7 @@ class Truth:
 class Category:
     """Public levels; evaluates to level codes 0, 1, ... or NaN, shape (rows,).
 
-    ``levels`` are as they are printed; ``written`` as they were declared, where they have labels.
+    ``levels`` are as printed; ``written`` as declared, if they have labels.
     ``contrast`` is a patsy contrast or None for the default (treatment).
     """
 
@@ -97,17 +97,17 @@ class Category:
             raise FormulaError(
                 f"{code!r}: {level.code} is not one of the declared levels {self.listed()}"
             )
-        own = declared if value in declared else self.levels
-        found = own.index(value)
-        texts = [list(map(str, known)) for known in (declared, self.levels)]
+        levels = declared if value in declared else self.levels
+        index = levels.index(value)
+        texts = [list(map(str, level_set)) for level_set in (declared, self.levels)]
         if isinstance(value, str) and any(
-            known.index(value) != found for known in texts if value in known
+            texts.index(value) != index for texts in texts if value in texts
         ):
             raise FormulaError(
                 f"{code!r}: {level.code} may be a level of {self.code} or the label of another; "
-                f"write a level that is no label, or another label, in the codebook"
+                "change the level or the label in the codebook"
             )
-        return found
+        return index
 
 
 @dataclass(frozen=True)
@@ -141,19 +141,23 @@ def as_real(value: Value) -> Real:
                 f"for example {value.code} == {value.levels[0]!r}, or enter it as a term"
             )
         case Basis():
-            raise FormulaError(f"{value.code!r} has several columns; it stands alone as a factor")
+            raise FormulaError(
+                f"{value.code!r} has several columns; use it only as a factor of its own"
+            )
     raise FormulaError(f"{value.code} is not a number")
 
 
-def as_truth(value: Value, more: str = "") -> Truth:
+def as_truth(value: Value, hint: str = "") -> Truth:
     """Read a value as a condition: comparisons are, and categories of False and True."""
     match value:
         case Truth():
             return value
-        case Category(levels=(False, True) as levels) if all(type(one) is bool for one in levels):
+        case Category(levels=(False, True) as levels) if all(
+            type(level) is bool for level in levels
+        ):
             return Truth(value.code, value.evaluate)
     raise FormulaError(
-        f"{value.code!r} in the formula is not a comparison; write for example x > 1{more}"
+        f"{value.code!r} in the formula is not a comparison; write for example x > 1{hint}"
     )
 
 
@@ -161,8 +165,8 @@ def in_days(value: Value, beside: Value) -> Value:
     """Read ISO text beside a date as the days that dates are."""
     if not (isinstance(value, Constant) and isinstance(beside, Real) and beside.date):
         return value
-    held = value.value if isinstance(value.value, tuple) else (value.value,)
-    days = tuple(day_of_text(one) if isinstance(one, str) else one for one in held)
+    entries = value.value if isinstance(value.value, tuple) else (value.value,)
+    days = tuple(day_of_text(entry) if isinstance(entry, str) else entry for entry in entries)
     if any(day != day for day in days):
         raise FormulaError(
             f"{value.code} beside {beside.code} is not a day; write it as '2001-12-31'"
@@ -177,32 +181,34 @@ def number(value: Value, what: str) -> float:
     raise FormulaError(f"{what} must be a number written in the formula, not {value.code!r}")
 
 
-def whole(value: Value, what: str, least: int, most: int) -> int:
+def whole_number(value: Value, what: str, minimum: int, maximum: int) -> int:
     """Read a constant whole number between two limits."""
-    given = number(value, what)
-    if not (math.isfinite(given) and given == int(given) and least <= given <= most):
+    constant = number(value, what)
+    if not (
+        math.isfinite(constant) and constant == int(constant) and minimum <= constant <= maximum
+    ):
         raise FormulaError(
-            f"{what} is {value.code}; expected a whole number from {least} to {most}"
+            f"{what} is {value.code}; expected a whole number from {minimum} to {maximum}"
         )
-    return int(given)
+    return int(constant)
 
 
 def numbers(value: Value, what: str) -> tuple[float, ...]:
     """Read a constant list of numbers."""
-    given = value.value if isinstance(value, Constant) else None
-    if isinstance(given, float):
-        given = (given,)
-    if not isinstance(given, tuple) or any(isinstance(one, str) for one in given):
+    constants = value.value if isinstance(value, Constant) else None
+    if isinstance(constants, float):
+        constants = (constants,)
+    if not isinstance(constants, tuple) or any(isinstance(constant, str) for constant in constants):
         raise FormulaError(
             f"{what} must be a list of numbers written in the formula, for example [20, 40, 60], "
             f"not {value.code!r}: numbers found in the data would leak"
         )
-    return tuple(float(one) for one in given)
+    return tuple(float(constant) for constant in constants)
 
 
-def increasing(value: Value, what: str, least: int) -> tuple[float, ...]:
+def increasing(value: Value, what: str, min_length: int) -> tuple[float, ...]:
     """Read a constant list of strictly increasing numbers."""
-    given = numbers(value, what)
-    if len(given) < least or any(a >= b for a, b in pairwise(given)):
-        raise FormulaError(f"{what} is {value.code}; expected at least {least}, increasing")
-    return given
+    constants = numbers(value, what)
+    if len(constants) < min_length or any(a >= b for a, b in pairwise(constants)):
+        raise FormulaError(f"{what} is {value.code}; expected at least {min_length}, increasing")
+    return constants

@@ -152,7 +152,7 @@ def plane_bins(
     (first, along), (second, across) = (
         binned(*number_and_breaks) for number_and_breaks in zip(numbers, pair, strict=True)
     )
-    tally = Tally((*formula_sides.groups, first, second), most=MOST_CELLS)
+    tally = Tally((*formula_sides.groups, first, second), max_cells=MOST_CELLS)
     return tally, (along, across), (numbers[0].code, numbers[1].code)
 
 

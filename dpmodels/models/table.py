@@ -237,7 +237,7 @@ def states_way(question: Question) -> Way[StatesResult]:
             raise FrameError("release.quilt: not that of the guarantee and so many times")
 
     book = formula_sides.codebook | {time: _wider(formula_sides.codebook, time)}
-    placed = Tally((over.factor, state), most=_MOST_CELLS)
+    placed = Tally((over.factor, state), max_cells=_MOST_CELLS)
     return Way(
         question,
         described_call(formula_sides, (tally,)),
@@ -270,7 +270,7 @@ def states_of(formula_sides: Sides) -> Tally:
             f"formula {shorten(formula_sides.text)!r}: a Pufferfish guarantee protects one "
             "variable, whose levels are the states of the chain; write '~ activity'"
         )
-    return Tally((grouping(formula_sides.described[0]),), most=MAX_CELLS)
+    return Tally((grouping(formula_sides.described[0]),), max_cells=MAX_CELLS)
 
 
 def _only(facts: SeriesFacts) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """Pictures: labelled arrays in, matplotlib axes out.
 
 matplotlib is imported when a picture is drawn, never before. No picture shows a
-row: scores do not leave the house.
+row or a score of a row.
 """
 
 from dpmodels.plots.bars import Panel, bars

@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Bins that are drawn each by itself, with a bar for its interval: a choice.
+# A choice: most bins that are drawn as bars with error bars.
 SEPARATE = 60
 
 
 class Panel(NamedTuple):
-    """One quantity of all things compared: `values` and `errors` of shape (things,).
+    """One quantity of all items compared: `values` and `errors` of shape (items,).
 
-    nan where there is none. On a logarithmic axis values of 0 are left out,
-    on either those below 0. Marks, of the same shape, are a second value of each.
+    nan if missing. Values below 0 are not drawn, nor is 0 on a logarithmic axis. `marks`, of the
+    same shape, are a second value each.
     """
 
     title: str
@@ -59,77 +59,85 @@ def bars(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> tuple[Axes, ...]:
-    """Draw panels of horizontal bars side by side, the first thing at the top, grey if `pale`."""
+    """Draw panels of horizontal bars side by side, the first item at the top, grey if `pale`."""
     for panel in panels:
         marks = panel.values if panel.marks is None else panel.marks
         for numbers in (panel.values, panel.errors, marks):
             if np.shape(numbers) != (len(labels),) or not labels:
                 raise ArgumentError(
                     f"panel {panel.title!r} has shape {np.shape(numbers)} for {len(labels)} "
-                    "labels: give one number a label"
+                    "labels: give one number for each label"
                 )
     if pale is not None and len(pale) != len(labels):
         raise ArgumentError(f"pale has {len(pale)} entries for {len(labels)} labels")
-    drawn = _axes(len(panels), len(labels), axes)
-    places = np.arange(len(labels), dtype=np.float64)
+    panel_axes = _axes(len(panels), len(labels), axes)
+    positions = np.arange(len(labels), dtype=np.float64)
     colours = [GREY if grey else BLUE for grey in (pale or [False] * len(labels))]
-    for ax, panel in zip(drawn, panels, strict=True):
-        _panel(ax, panel, places, colours)
-        ax.set_yticks(places, short_names(labels) if ax is drawn[0] else [""] * len(labels))
+    for ax, panel in zip(panel_axes, panels, strict=True):
+        _panel(ax, panel, positions, colours)
+        ax.set_yticks(positions, short_names(labels) if ax is panel_axes[0] else [""] * len(labels))
         for tick in ax.get_yticklabels():
             tick.set_parse_math(False)
-        finished(ax, stamp, caption, _told(panel, labels))
-    return drawn
+        finished(ax, stamp, caption, _panel_text(panel, labels))
+    return panel_axes
 
 
-def _axes(panels: int, things: int, axes: Sequence[Axes] | None) -> tuple[Axes, ...]:
+def _axes(n_panels: int, n_bars: int, axes: Sequence[Axes] | None) -> tuple[Axes, ...]:
     if axes is None:
-        first = axes_or_new(None, (4.2 * panels, 1.1 + 0.28 * things))
+        first = axes_or_new(None, (4.2 * n_panels, 1.1 + 0.28 * n_bars))
         figure = first.figure
         first.remove()
-        axes = np.atleast_1d(figure.subplots(1, panels)).tolist()
-    if len(axes) != panels:
-        raise ArgumentError(f"axes has {len(axes)} entries for {panels} panels: give one a panel")
+        axes = np.atleast_1d(figure.subplots(1, n_panels)).tolist()
+    if len(axes) != n_panels:
+        raise ArgumentError(
+            f"axes has {len(axes)} entries for {n_panels} panels: give one for each panel"
+        )
     return tuple(axes_or_new(ax, (0, 0)) for ax in axes)
 
 
-def _told(panel: Panel, labels: Sequence[str]) -> str:
-    values, errors = (np.asarray(one, dtype=np.float64) for one in (panel.values, panel.errors))
-    ends = map(between, values, values - errors, values + errors)
-    return f"Bars, {panel.title}: {listed(labels, ends)}"
+def _panel_text(panel: Panel, labels: Sequence[str]) -> str:
+    values, errors = (np.asarray(array, dtype=np.float64) for array in (panel.values, panel.errors))
+    intervals = map(between, values, values - errors, values + errors)
+    return f"Bars, {panel.title}: {listed(labels, intervals)}"
 
 
-def _panel(ax: Axes, panel: Panel, places: Floats, colours: list[str]) -> None:
+def _panel(ax: Axes, panel: Panel, positions: Floats, colours: list[str]) -> None:
     values = np.asarray(panel.values, dtype=np.float64)
     errors = np.nan_to_num(np.asarray(panel.errors, dtype=np.float64))
-    there = np.isfinite(values) & (values > 0 if panel.log else values >= 0)
+    drawable = np.isfinite(values) & (values > 0 if panel.log else values >= 0)
     if panel.log:
         ax.set_xscale("log")
-    start = _start(values[there], log=panel.log)
+    start = _start(values[drawable], log=panel.log)
     marks = np.asarray([] if panel.marks is None else panel.marks, dtype=np.float64)
-    most = np.concatenate([values[there] + errors[there], marks[np.isfinite(marks)]])
-    ax.set_xlim(start, _end(most, start, log=panel.log))
+    upper_ends = np.concatenate([values[drawable] + errors[drawable], marks[np.isfinite(marks)]])
+    ax.set_xlim(start, _end(upper_ends, start, log=panel.log))
     ax.plot(
-        marks, places[: len(marks)], "|", color=VERMILION, markersize=9, markeredgewidth=2, zorder=3
+        marks,
+        positions[: len(marks)],
+        "|",
+        color=VERMILION,
+        markersize=9,
+        markeredgewidth=2,
+        zorder=3,
     )
     ax.barh(
-        places[there],
-        values[there] - start,
+        positions[drawable],
+        values[drawable] - start,
         left=start,
         height=0.62,
-        color=[colour for colour, kept in zip(colours, there, strict=True) if kept],
+        color=[colour for colour, is_drawn in zip(colours, drawable, strict=True) if is_drawn],
     )
-    lower = np.minimum(errors, values - start)[there]
+    lower = np.minimum(errors, values - start)[drawable]
     ax.errorbar(
-        values[there],
-        places[there],
-        xerr=np.vstack([lower, errors[there]]),
+        values[drawable],
+        positions[drawable],
+        xerr=np.vstack([lower, errors[drawable]]),
         fmt="none",
         ecolor=INK,
         elinewidth=1.2,
         capsize=2.5,
     )
-    ax.set_ylim(len(places) - 0.4, -0.6)
+    ax.set_ylim(len(positions) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(panel.title, parse_math=False)
 
@@ -140,17 +148,17 @@ def _start(values: Floats, *, log: bool) -> float:
 
 
 def _end(values: Floats, start: float, *, log: bool) -> float:
-    most = float(np.max(values, initial=0.0))
-    return max(most, 3 * start) * 1.5 if log else max(1.05 * most, 1e-12)
+    largest = float(np.max(values, initial=0.0))
+    return max(largest, 3 * start) * 1.5 if log else max(1.05 * largest, 1e-12)
 
 
-def _as_bars(ax: Axes, breaks: Floats, heights: Floats, reach: Floats) -> None:
+def _as_bars(ax: Axes, breaks: Floats, heights: Floats, interval_lengths: Floats) -> None:
     widths = np.diff(breaks)
     ax.bar(breaks[:-1], heights, widths, align="edge", color=BLUE, edgecolor="white", linewidth=0.6)
     ax.errorbar(
         breaks[:-1] + widths / 2,
         heights,
-        yerr=reach,
+        yerr=interval_lengths,
         fmt="none",
         ecolor=INK,
         elinewidth=1.2,
@@ -158,8 +166,11 @@ def _as_bars(ax: Axes, breaks: Floats, heights: Floats, reach: Floats) -> None:
     )
 
 
-def _as_steps(ax: Axes, breaks: Floats, heights: Floats, reach: Floats) -> None:
-    low, high = (np.append(own, own[-1]) for own in (heights - reach[0], heights + reach[1]))
+def _as_steps(ax: Axes, breaks: Floats, heights: Floats, interval_lengths: Floats) -> None:
+    low, high = (
+        np.append(edges, edges[-1])
+        for edges in (heights - interval_lengths[0], heights + interval_lengths[1])
+    )
     ax.fill_between(breaks, low, high, step="post", color=GREY, alpha=0.5, linewidth=0)
     ax.stairs(heights, breaks, color=BLUE, linewidth=1.2)
 
@@ -175,9 +186,9 @@ def hist(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw bins from 0 with intervals `bars` (bins, 2); unequal ones in rows by unit of width.
+    """Draw a histogram with intervals `bars`, shape (bins, 2); unequal bins as rows by unit.
 
-    Many bins are drawn as steps before a band.
+    Many bins are drawn as steps with a band.
     """
     ax = axes_or_new(ax, (6.0, 3.6))
     from matplotlib.lines import Line2D
@@ -187,21 +198,21 @@ def hist(
     equal = np.allclose(widths, widths[0], rtol=1e-6)
     unit = np.ones_like(widths) if equal else widths
     heights = counts / unit
-    # A count held at 0 may lie outside the interval of the unbiased one.
-    reach = np.maximum(np.vstack([counts - bars[:, 0], bars[:, 1] - counts]), 0.0) / unit
-    many = len(counts) > SEPARATE
-    (_as_steps if many else _as_bars)(ax, breaks, heights, reach)
+    # A count clipped at 0 may lie outside the interval of the unbiased one.
+    interval_lengths = np.maximum(np.vstack([counts - bars[:, 0], bars[:, 1] - counts]), 0.0) / unit
+    is_dense = len(counts) > SEPARATE
+    (_as_steps if is_dense else _as_bars)(ax, breaks, heights, interval_lengths)
     ax.set_ylim(bottom=0)
     mark = Line2D([], [], color=INK, marker="|", linestyle="", label="noise interval")
-    legend_above(ax, [Patch(color=GREY, alpha=0.5, label="noise band") if many else mark])
+    legend_above(ax, [Patch(color=GREY, alpha=0.5, label="noise band") if is_dense else mark])
     few_ticks(ax)
     ax.set_xlabel(label, parse_math=False)
     ax.set_ylabel(counted if equal else f"{counted} by unit")
-    most = int(np.argmax(counts))
+    mode = int(np.argmax(counts))
     alt = (
         f"Histogram of {label} in {len(counts)} bins from {number(breaks[0])} to "
-        f"{number(breaks[-1])}. Most {counted} from {number(breaks[most])} to "
-        f"{number(breaks[most + 1])}: {between(counts[most], *bars[most])}"
+        f"{number(breaks[-1])}. Most {counted} from {number(breaks[mode])} to "
+        f"{number(breaks[mode + 1])}: {between(counts[mode], *bars[mode])}"
     )
     return finished(ax, stamp, caption, alt)
 
@@ -209,7 +220,7 @@ def hist(
 # Horizontal bars, the first at the top, with the intervals of their noise.
 
 # Bars that fit a picture: a choice.
-SHOWN = 40
+MOST_RANKED = 40
 
 
 def ranked(
@@ -219,49 +230,49 @@ def ranked(
     label: str,
     *,
     empty: str,
-    least: float | None = None,
+    lower_limit: float | None = None,
     title: str = "",
     ax: Axes | None = None,
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw a bar for each name, the first 40 of them, and what all of them are above.
+    """Draw bars for the first 40 names, and a line at `lower_limit`.
 
-    NotAvailable with the words `empty` where there is none.
+    NotAvailable with the message `empty` if there are no names.
     """
     if not len(names):
         raise NotAvailable(f"plot() is not available: {empty}")
-    shown = slice(SHOWN)
-    values, (low, high) = values[shown], (end[shown] for end in ends)
-    places = np.arange(len(values))
+    first_bars = slice(MOST_RANKED)
+    values, (low, high) = values[first_bars], (endpoint[first_bars] for endpoint in ends)
+    positions = np.arange(len(values))
     ax = axes_or_new(ax, (6.0, 1.2 + 0.26 * len(values)))
-    ax.barh(places, values, height=0.62, color=BLUE)
+    ax.barh(positions, values, height=0.62, color=BLUE)
     ax.errorbar(
         values,
-        places,
+        positions,
         xerr=np.maximum([values - low, high - values], 0.0),
         fmt="none",
         ecolor=INK,
         elinewidth=1.2,
         capsize=2.5,
     )
-    if least is not None:
-        ax.axvline(least, color=GREY, linewidth=1.2, linestyle="--")
-    ax.set_yticks(places, short_names(names[shown]))
+    if lower_limit is not None:
+        ax.axvline(lower_limit, color=GREY, linewidth=1.2, linestyle="--")
+    ax.set_yticks(positions, short_names(names[first_bars]))
     for tick in ax.get_yticklabels():
         tick.set_parse_math(False)
-    ax.set_ylim(len(places) - 0.4, -0.6)
+    ax.set_ylim(len(positions) - 0.4, -0.6)
     if (low >= 0).all():
         ax.set_xlim(left=0)
     ax.set_xlabel(label, parse_math=False)
     ax.set_title(title, fontsize="medium", loc="left", parse_math=False)
-    alt = f"Bars, {title or label}: {listed(names[shown], map(between, values, low, high))}"
+    alt = f"Bars, {title or label}: {listed(names[first_bars], map(between, values, low, high))}"
     return finished(ax, stamp, caption, alt)
 
 
-# Lines of several things against one number, and where it is now.
+# Lines of ratios against one parameter, with its current value.
 
-# So many lines are told apart by colour; the others are grey.
+# Colours of the first lines; the others are grey.
 _COLOURS: Final = (*SERIES[:2], INK, *SERIES[2:4], SERIES[5])
 _MARKS: Final = ("o", "s", "^", "D", "v", "P")
 
@@ -269,25 +280,25 @@ _MARKS: Final = ("o", "s", "^", "D", "v", "P")
 def ratios(
     lines: Mapping[str, Floats], at: float, labels: tuple[str, str], *, ax: Axes | None = None
 ) -> Axes:
-    """Draw lines of points, shape (points, 2), on scales of powers; `at` is marked."""
+    """Draw lines of points, shape (points, 2), on logarithmic axes; `at` is marked."""
     ax = axes_or_new(ax, (6.4, 3.8))
     from matplotlib.ticker import FormatStrFormatter, LogLocator, NullLocator
 
     ax.axvline(at, color=PALE, linewidth=6.0, zorder=0)
     ax.axhline(1.0, color=GREY, linewidth=0.8, zorder=1)
-    for each, (name, points) in enumerate(
+    for index, (name, points) in enumerate(
         zip(short_names(list(lines)), lines.values(), strict=True)
     ):
-        known = np.isfinite(points).all(axis=1)
-        colour = _COLOURS[each] if each < len(_COLOURS) else GREY
-        mark = _MARKS[each % len(_MARKS)]
+        finite = np.isfinite(points).all(axis=1)
+        colour = _COLOURS[index] if index < len(_COLOURS) else GREY
+        mark = _MARKS[index % len(_MARKS)]
         ax.plot(
-            *points[known].T, color=colour, linewidth=1.3, marker=mark, markersize=4, label=name
+            *points[finite].T, color=colour, linewidth=1.3, marker=mark, markersize=4, label=name
         )
     ax.set_xscale("log")
     ax.set_yscale("log")
-    places = np.unique(np.concatenate([points[:, 0] for points in lines.values()]))
-    ax.set_xticks(places, [f"{place:,.6g}" for place in places])
+    ticks = np.unique(np.concatenate([points[:, 0] for points in lines.values()]))
+    ax.set_xticks(ticks, [f"{tick:,.6g}" for tick in ticks])
     ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 5.0)))
     ax.yaxis.set_major_formatter(FormatStrFormatter("%g"))
     for axis in (ax.xaxis, ax.yaxis):
@@ -297,5 +308,7 @@ def ratios(
     legend = ax.legend(frameon=False, fontsize=FONT, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     for text in legend.get_texts():
         text.set_parse_math(False)
-    told = listed(list(lines), (number(points[-1, 1]) for points in lines.values()))
-    return finished(ax, alt=f"Lines, {labels[1]} by {labels[0]}. At the last of them: {told}")
+    last_values = listed(list(lines), (number(points[-1, 1]) for points in lines.values()))
+    return finished(
+        ax, alt=f"Lines, {labels[1]} by {labels[0]}. At the last of them: {last_values}"
+    )

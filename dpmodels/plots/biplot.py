@@ -72,57 +72,61 @@ def biplot(
         raise ArgumentError(
             f"sdev has shape {scales.shape} for {len(heads)} components: give one number each"
         )
-    under = positions(heads, tuple(marked))
+    below_floor = positions(heads, tuple(marked))
     tips = np.asarray(table, dtype=np.float64)[:, chosen] * scales[chosen]
-    drawn = np.flatnonzero(np.isfinite(tips).all(axis=1))
-    tips = tips[drawn]
+    finite = np.flatnonzero(np.isfinite(tips).all(axis=1))
+    tips = tips[finite]
     variables = short_names(labels(table, "variable"))
-    around = np.zeros((len(tips), 2, 2))
+    spreads = np.zeros((len(tips), 2, 2))
     if spread is not None:
-        around = np.asarray(spread, dtype=np.float64)[drawn]
-    limits = _limits(tips, np.sqrt(around[:, [0, 1], [0, 1]]))
+        spreads = np.asarray(spread, dtype=np.float64)[finite]
+    limits = _limits(tips, np.sqrt(spreads[:, [0, 1], [0, 1]]))
     width, height = np.diff(limits, axis=1)[:, 0]
     ax = axes_or_new(ax, (_WIDTH, 1.2 + (_WIDTH - 0.8) * height / width))
     ax.set(xlim=limits[0], ylim=limits[1])
     for axis, j in ((ax.xaxis, chosen[0]), (ax.yaxis, chosen[1])):
-        floor = " (below the noise floor)" if j in under else ""
+        floor = " (below the noise floor)" if j in below_floor else ""
         axis.set_label_text(heads[j] + floor, parse_math=False)
     ax.set_aspect("equal", adjustable="box")
     ax.axhline(0, color=PALE, linewidth=0.8, zorder=0)
     ax.axvline(0, color=PALE, linewidth=0.8, zorder=0)
-    _ellipses(ax, tips, around)
+    _ellipses(ax, tips, spreads)
     _arrows(ax, tips)
-    shown = [variables[i] for i in drawn]
-    left_out = _label(ax, tips, shown)
-    more = f"{left_out} of {len(shown)} names left out where they would overlap" * bool(left_out)
-    ax.set_title("\n".join(filter(None, (more, note))), fontsize=FONT - 1, color=MUTED, loc="left")
+    names = [variables[i] for i in finite]
+    left_out = _label(ax, tips, names)
+    omission_note = f"{left_out} of {len(names)} names left out where they would overlap" * bool(
+        left_out
+    )
+    ax.set_title(
+        "\n".join(filter(None, (omission_note, note))), fontsize=FONT - 1, color=MUTED, loc="left"
+    )
     points = [f"({number(x)}, {number(y)})" for x, y in tips]
-    alt = f"Biplot of {heads[chosen[0]]} and {heads[chosen[1]]}. Arrows: {listed(shown, points)}"
+    alt = f"Biplot of {heads[chosen[0]]} and {heads[chosen[1]]}. Arrows: {listed(names, points)}"
     return finished(ax, stamp, caption, alt)
 
 
-def _limits(tips: _Tips, around: _Tips) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Set the ends of both axes: origin, arrows, room for names; no side under half the other."""
-    low = (tips - around).min(axis=0, initial=0.0)
-    high = (tips + around).max(axis=0, initial=0.0)
+def _limits(tips: _Tips, radii: _Tips) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return both axis limits: origin, arrows, names; neither axis under half the other."""
+    low = (tips - radii).min(axis=0, initial=0.0)
+    high = (tips + radii).max(axis=0, initial=0.0)
     span = float(np.max(high - low)) or 1.0
     pad = 0.2 * span + np.maximum(0.25 * span - (high - low) / 2, 0.0)
     (left, bottom), (right, top) = low - pad, high + pad
     return (float(left), float(right)), (float(bottom), float(top))
 
 
-def _ellipses(ax: Axes, tips: _Tips, around: Floats) -> None:
-    """Draw what the noise leaves open of each tip."""
+def _ellipses(ax: Axes, tips: _Tips, spreads: Floats) -> None:
+    """Draw the ellipse of each tip's noise."""
     from matplotlib.patches import Ellipse
 
-    for tip, own in zip(tips, around, strict=True):
-        if own.any():
-            values, vectors = np.linalg.eigh(own)
+    for tip, spread in zip(tips, spreads, strict=True):
+        if spread.any():
+            values, vectors = np.linalg.eigh(spread)
             short, long = 2 * np.sqrt(np.maximum(values, 0.0))
             angle = float(np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1])))
-            drawn = Ellipse((float(tip[0]), float(tip[1])), long, short, angle=angle, zorder=1)
-            drawn.set(facecolor=BLUE, alpha=0.18, edgecolor=INK, linewidth=0.5)
-            ax.add_patch(drawn)
+            ellipse = Ellipse((float(tip[0]), float(tip[1])), long, short, angle=angle, zorder=1)
+            ellipse.set(facecolor=BLUE, alpha=0.18, edgecolor=INK, linewidth=0.5)
+            ax.add_patch(ellipse)
 
 
 def _arrows(ax: Axes, tips: _Tips) -> None:
@@ -133,27 +137,27 @@ def _arrows(ax: Axes, tips: _Tips) -> None:
 
 
 def _label(ax: Axes, tips: _Tips, names: Sequence[str]) -> int:
-    """Put each name near its tip where it covers no other; say how many names are left out."""
-    ax.figure.canvas.draw()  # the layout must stand before texts are measured
+    """Put each name near its tip without overlap; return how many names are left out."""
+    ax.figure.canvas.draw()  # the layout must be fixed before texts are measured
     heads = [_boxes(ax, tip, [1.0]) for tip in tips]
     shafts = [_boxes(ax, tip, _ALONG) for tip in tips]
-    written: list[Bbox] = []
+    name_boxes: list[Bbox] = []
     left_out = 0
     for i in np.argsort(-np.hypot(*tips.T), kind="stable"):
-        forbidden = written + [box for k, boxes in enumerate(heads) if k != i for box in boxes]
+        forbidden = name_boxes + [box for k, boxes in enumerate(heads) if k != i for box in boxes]
         crossed = [box for k, boxes in enumerate(shafts) if k != i for box in boxes]
         box = _write(ax, tips[i], names[i], (forbidden + crossed, forbidden))
         if box is None:
             left_out += 1
         else:
-            written.append(box)
+            name_boxes.append(box)
     return left_out
 
 
-def _write(ax: Axes, tip: _Tip, name: str, taken: Iterable[Sequence[Bbox]]) -> Bbox | None:
-    """Write a name at the first free place; its box, or None where none is.
+def _write(ax: Axes, tip: _Tip, name: str, obstacle_lists: Iterable[Sequence[Bbox]]) -> Bbox | None:
+    """Write a name at the first free position; return its box, or None.
 
-    ``taken`` lists what to keep clear of, the most wishful first.
+    ``obstacle_lists`` are the boxes to avoid, the strictest list first.
     """
     frame = ax.get_window_extent()
     text = ax.annotate(
@@ -166,7 +170,7 @@ def _write(ax: Axes, tip: _Tip, name: str, taken: Iterable[Sequence[Bbox]]) -> B
         parse_math=False,
         path_effects=halo(2.0),
     )
-    for obstacles in taken:
+    for obstacles in obstacle_lists:
         for x, y in _offsets(tip):
             text.set_position((x, y))
             text.set_horizontalalignment("left" if x > 1 else "right" if x < -1 else "center")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-# Intervals so many times as long as half of the others go on outside the picture: a choice.
+# A choice: intervals longer than this multiple of the median leave the picture.
 FAR: Final = 10.0
 _TALLEST: Final = 24.0  # inches
 _MARKS: Final = "os^DvP"
@@ -39,8 +39,7 @@ _LONGEST: Final = 40  # characters of a model's name in the legend
 class Intervals(NamedTuple):
     """Coefficients of one model: values (terms,), both intervals (terms, 2).
 
-    nan where the model has no such term; an interval that is not finite says that it is not
-    identified.
+    nan if the model lacks the term; an interval that is not finite means not identified.
     """
 
     name: str
@@ -65,20 +64,20 @@ def coefficients(
 ) -> Axes:
     """Draw points with noise intervals (wide) and confidence intervals (thin), first at the top.
 
-    With `ratio` exponentials of them, on a logarithmic axis about 1. They are held against a line
-    `at` a value, if there is one; `lost` is said of those without ends, `across` beside the names.
+    With `ratio`, exponentials on a logarithmic axis. A line marks the value `at`; `lost` is the
+    label of unidentified coefficients, `across` that of the axis of names.
     """
-    for own in models:
+    for model in models:
         if (
-            not own.values.shape
+            not model.values.shape
             == (len(labels),)
-            == own.noise.shape[:1]
-            == own.confidence.shape[:1]
+            == model.noise.shape[:1]
+            == model.confidence.shape[:1]
         ):
-            raise ArgumentError(f"{own.values.shape} coefficients for {len(labels)} labels")
-    one = len(models) == 1
-    step = 0.3 if one else 0.12 + 0.17 * len(models)
-    ax = axes_or_new(ax, (6.0, min(1.3 + step * len(labels), _TALLEST)))
+            raise ArgumentError(f"{model.values.shape} coefficients for {len(labels)} labels")
+    is_single = len(models) == 1
+    row_inches = 0.3 if is_single else 0.12 + 0.17 * len(models)
+    ax = axes_or_new(ax, (6.0, min(1.3 + row_inches * len(labels), _TALLEST)))
     left, right = _limits(models, at)
     if ratio:
         ax.set_xscale("log")
@@ -89,13 +88,13 @@ def coefficients(
     if at is not None:
         ax.axvline(np.exp(at) if ratio else at, color=GREY, linewidth=0.9, zorder=0.5)
     width = 0.8 / len(models)
-    for number, own in enumerate(models):
-        places: Floats = (
-            np.arange(len(labels), dtype=np.float64) + (number - (len(models) - 1) / 2) * width
+    for index, model in enumerate(models):
+        positions: Floats = (
+            np.arange(len(labels), dtype=np.float64) + (index - (len(models) - 1) / 2) * width
         )
-        _model(ax, own, places, number=None if one else number, ratio=ratio)
-        _say(ax, own, places, lost, one=one)
-    if not any(_known(own).any() for own in models):
+        _model(ax, model, positions, number=None if is_single else index, ratio=ratio)
+        _label_unidentified(ax, model, positions, lost, is_single=is_single)
+    if not any(_identified(model).any() for model in models):
         ax.set_xticks([])
     ax.set_ylim(len(labels) - 0.4, -0.6)
     row_names(ax, short_names(labels))
@@ -106,59 +105,72 @@ def coefficients(
     return finished(ax, stamp, caption, _alt(models, labels, title, ratio, lost))
 
 
-def _known(own: Intervals) -> np.ndarray:
-    return np.isfinite(own.values) & np.isfinite(own.noise).all(axis=1)
+def _identified(model: Intervals) -> np.ndarray:
+    return np.isfinite(model.values) & np.isfinite(model.noise).all(axis=1)
 
 
 def _ratios(logarithms: Floats) -> Floats:
-    """Return exponentials, of intervals without end too."""
+    """Return exponentials, finite also for infinite intervals."""
     return np.asarray(np.exp(np.clip(logarithms, -700, 700)))
 
 
 def _limits(models: Sequence[Intervals], at: float | None) -> tuple[float, float]:
-    """Set ends of the axis: all points, and intervals but those far longer than the others."""
-    drawn = [(own, _known(own)) for own in models]
+    """Return axis limits: all points, and all intervals but extremely long ones."""
+    models_and_masks = [(model, _identified(model)) for model in models]
     line = [] if at is None else [at]
-    points = np.concatenate([line, *(own.values[known] for own, known in drawn)])
-    away = np.concatenate(
+    points = np.concatenate(
+        [line, *(model.values[identified] for model, identified in models_and_masks)]
+    )
+    offsets = np.concatenate(
         [
-            np.hstack([own.noise, own.confidence])[known] - own.values[known, None]
-            for own, known in drawn
+            np.hstack([model.noise, model.confidence])[identified] - model.values[identified, None]
+            for model, identified in models_and_masks
         ]
     )
-    away[~np.isfinite(away)] = 0.0
-    longest = np.sort(np.abs(away).max(axis=1))
-    far = FAR * float(longest[len(away) // 2]) if len(away) else 0.0
-    far = max(far, float(longest[-1])) if len(away) and longest[-1] <= 2 * far else far
-    ends = points[len(line) :, None] + np.clip(away, -far, far)
-    drawn_at = np.append(points, ends)
-    low, high = (drawn_at.min(), drawn_at.max()) if drawn_at.size else (0.0, 1.0)
-    space = 0.05 * (high - low) or 1.0
-    return float(low - space), float(high + space)
+    offsets[~np.isfinite(offsets)] = 0.0
+    longest = np.sort(np.abs(offsets).max(axis=1))
+    longest_drawn = FAR * float(longest[len(offsets) // 2]) if len(offsets) else 0.0
+    longest_drawn = (
+        max(longest_drawn, float(longest[-1]))
+        if len(offsets) and longest[-1] <= 2 * longest_drawn
+        else longest_drawn
+    )
+    endpoints = points[len(line) :, None] + np.clip(offsets, -longest_drawn, longest_drawn)
+    coordinates = np.append(points, endpoints)
+    low, high = (coordinates.min(), coordinates.max()) if coordinates.size else (0.0, 1.0)
+    margin = 0.05 * (high - low) or 1.0
+    return float(low - margin), float(high + margin)
 
 
-def _model(ax: Axes, own: Intervals, places: Floats, *, number: int | None, ratio: bool) -> None:
-    """Draw one model at its places, by itself or with the colour and mark of its number."""
-    known = _known(own)
-    turned = _ratios if ratio else np.asarray
+def _model(
+    ax: Axes, model: Intervals, positions: Floats, *, number: int | None, ratio: bool
+) -> None:
+    """Draw one model at its positions, alone or with the colour and mark of its number."""
+    identified = _identified(model)
+    transform = _ratios if ratio else np.asarray
     colour = BLUE if number is None else SERIES[number % len(SERIES)]
     left, right = ax.get_xlim()
     thin, thick = (1.3, 6.0) if number is None else (1.0, 4.0)
     line = INK if number is None else colour
-    for ends, wide, shade in ((own.confidence, thin, line), (own.noise, thick, colour)):
-        there = known & np.isfinite(ends).all(axis=1)
-        low, up = np.clip(turned(ends[there]), left, right).T
-        drawn = ax.hlines(places[there], low, up, color=shade, linewidth=wide)
-        drawn.set(alpha=1.0 if wide == thin else 0.45, zorder=2.1 if wide == thin else 2.0)
-        if wide == thin:
-            _ends(ax, (low, up), places[there], shade)
-    if not known.any():
+    for interval, linewidth, shade in (
+        (model.confidence, thin, line),
+        (model.noise, thick, colour),
+    ):
+        closed = identified & np.isfinite(interval).all(axis=1)
+        low, up = np.clip(transform(interval[closed]), left, right).T
+        segments = ax.hlines(positions[closed], low, up, color=shade, linewidth=linewidth)
+        segments.set(
+            alpha=1.0 if linewidth == thin else 0.45, zorder=2.1 if linewidth == thin else 2.0
+        )
+        if linewidth == thin:
+            _ends(ax, (low, up), positions[closed], shade)
+    if not identified.any():
         return
     mark = "|" if number is None else _MARKS[number % len(_MARKS)]
     size, edge = (11, 1.8) if number is None else (5, 0.8)
     ax.plot(
-        turned(own.values[known]),
-        places[known],
+        transform(model.values[identified]),
+        positions[identified],
         mark,
         color=INK if number is None else colour,
         markersize=size,
@@ -168,24 +180,30 @@ def _model(ax: Axes, own: Intervals, places: Floats, *, number: int | None, rati
     )
 
 
-def _say(ax: Axes, own: Intervals, places: Floats, lost: str, *, one: bool) -> None:
-    """Write of which nothing is told; of a model beside others not of terms that it lacks."""
-    for place in places[~_known(own) & (one | ~np.isnan(own.values))]:
-        middle = (0.5, place)
-        said = ax.annotate(lost, middle, xycoords=("axes fraction", "data"), ha="center")
-        said.set(color=MUTED, fontsize=FONT - 2 * (not one), fontstyle="italic", va="center")
-        said.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1.0})
-        said.set_zorder(1.5)
+def _label_unidentified(
+    ax: Axes, model: Intervals, positions: Floats, lost: str, *, is_single: bool
+) -> None:
+    """Label unidentified coefficients; of several models not the terms that one lacks."""
+    for position in positions[~_identified(model) & (is_single | ~np.isnan(model.values))]:
+        middle = (0.5, position)
+        annotation = ax.annotate(lost, middle, xycoords=("axes fraction", "data"), ha="center")
+        annotation.set(
+            color=MUTED, fontsize=FONT - 2 * (not is_single), fontstyle="italic", va="center"
+        )
+        annotation.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1.0})
+        annotation.set_zorder(1.5)
 
 
-def _ends(ax: Axes, ends: tuple[Floats, Floats], places: Floats, colour: str) -> None:
-    """Close intervals by caps, or by an arrow where they go on outside."""
-    for own, edge, arrow in zip(ends, ax.get_xlim(), "<>", strict=True):
-        outside = own == edge
-        for there, mark in ((~outside, "|"), (outside, arrow)):
-            if there.any():
-                drawn = ax.plot(own[there], places[there], mark, color=colour, markersize=5)
-                drawn[0].set(clip_on=False, zorder=2)
+def _ends(ax: Axes, endpoints: tuple[Floats, Floats], positions: Floats, colour: str) -> None:
+    """Draw the caps of intervals, or arrows if they leave the picture."""
+    for coordinates, limit, arrow in zip(endpoints, ax.get_xlim(), "<>", strict=True):
+        outside = coordinates == limit
+        for mask, mark in ((~outside, "|"), (outside, arrow)):
+            if mask.any():
+                marks = ax.plot(
+                    coordinates[mask], positions[mask], mark, color=colour, markersize=5
+                )
+                marks[0].set(clip_on=False, zorder=2)
 
 
 def _ratio_ticks(ax: Axes, width: float) -> None:
@@ -200,48 +218,50 @@ def _ratio_ticks(ax: Axes, width: float) -> None:
 
 
 def _keys(models: Sequence[Intervals], level: float) -> list[Artist]:
-    """Return what the legend shows."""
+    """Return the entries of the legend."""
     from matplotlib.lines import Line2D
 
-    one = len(models) == 1
-    colour = BLUE if one else MUTED
+    is_single = len(models) == 1
+    colour = BLUE if is_single else MUTED
     marks = [
         Line2D([], [], color=colour, linewidth=6, alpha=0.45, label=f"{level:.0%} noise"),
     ]
-    if not _of_noise(models):
-        both = f"{level:.0%} noise and sampling"
-        marks.append(Line2D([], [], color=INK, linewidth=1.3, label=both))
-    if one:
+    if not _only_noise(models):
+        label = f"{level:.0%} noise and sampling"
+        marks.append(Line2D([], [], color=INK, linewidth=1.3, label=label))
+    if is_single:
         stroke = Line2D([], [], color=INK, marker="|", linestyle="", label="estimate")
         stroke.set(markersize=11, markeredgewidth=1.8)
         return [stroke, *marks]
-    names = short_names([own.name for own in models], _LONGEST)
-    for number, name in enumerate(names):
-        mark = Line2D([], [], marker=_MARKS[number % len(_MARKS)], linestyle="", label=name)
-        mark.set(color=SERIES[number % len(SERIES)], markersize=5)
-        marks.insert(number, mark)
+    names = short_names([model.name for model in models], _LONGEST)
+    for index, name in enumerate(names):
+        mark = Line2D([], [], marker=_MARKS[index % len(_MARKS)], linestyle="", label=name)
+        mark.set(color=SERIES[index % len(SERIES)], markersize=5)
+        marks.insert(index, mark)
     return [*marks]
 
 
-def _of_noise(models: Sequence[Intervals]) -> bool:
-    """Whether there are noise intervals alone."""
-    return all(np.isnan(own.confidence).all() for own in models)
+def _only_noise(models: Sequence[Intervals]) -> bool:
+    """Whether there are only noise intervals."""
+    return all(np.isnan(model.confidence).all() for model in models)
 
 
 def _alt(
     models: Sequence[Intervals], labels: Sequence[str], title: str, ratio: bool, lost: str
 ) -> str:
-    """Say what is drawn, with estimates and confidence intervals."""
-    turned = _ratios if ratio else np.asarray
-    parts, kind = [], "noise" if _of_noise(models) else "confidence"
-    for own in models:
-        known, there = _known(own), ~np.isnan(own.values) | (len(models) == 1)
-        ends_of = own.noise if kind == "noise" else own.confidence
-        told = [
-            between(*turned(np.array([value, *ends]))) if good else lost
-            for value, ends, good in zip(own.values, ends_of, known, strict=True)
+    """Describe the picture: estimates and confidence intervals."""
+    transform = _ratios if ratio else np.asarray
+    parts, kind = [], "noise" if _only_noise(models) else "confidence"
+    for model in models:
+        identified, present = _identified(model), ~np.isnan(model.values) | (len(models) == 1)
+        intervals = model.noise if kind == "noise" else model.confidence
+        texts = [
+            between(*transform(np.array([value, *interval]))) if is_identified else lost
+            for value, interval, is_identified in zip(
+                model.values, intervals, identified, strict=True
+            )
         ]
-        names = [name for name, here in zip(labels, there, strict=True) if here]
-        kept = [one for one, here in zip(told, there, strict=True) if here]
-        parts.append(f"{own.name}: {listed(names, kept)}".removeprefix(": "))
+        names = [name for name, is_present in zip(labels, present, strict=True) if is_present]
+        shown_texts = [text for text, is_present in zip(texts, present, strict=True) if is_present]
+        parts.append(f"{model.name}: {listed(names, shown_texts)}".removeprefix(": "))
     return f"{title}. Estimates and {kind} intervals: " + ". ".join(parts)

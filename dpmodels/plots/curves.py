@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
-# Lines are told apart by marks where they are grey.
+# Marks distinguish lines in greyscale.
 _MARKS = "os^DvP"
 
 
@@ -44,23 +44,23 @@ def curves(
     logarithmic: bool,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw lines of a label and places, power, power without noise and shares that are identified.
+    """Draw curves of a label and positions, power, power without noise, and fraction identified.
 
-    Open points stand where less than half of the releases have a standard error.
+    At open points less than half of the releases have a standard error.
     """
     ax = axes_or_new(ax, (6.4, 3.8))
-    for place, (label, line) in enumerate(lines):
-        places, power, plain, identified = line
-        colour = SERIES[place % len(SERIES)]
-        ax.plot(places, plain, color=colour, linewidth=1.0, linestyle=":", alpha=0.8)
-        mark = _MARKS[place % len(_MARKS)]
-        (drawn,) = ax.plot(places, power, color=colour, linewidth=1.5, label=label)
-        drawn.set(marker=mark, markevery=[], markersize=4.5)  # shown in the legend alone
+    for index, (label, line) in enumerate(lines):
+        positions, power, noiseless, identified = line
+        colour = SERIES[index % len(SERIES)]
+        ax.plot(positions, noiseless, color=colour, linewidth=1.0, linestyle=":", alpha=0.8)
+        mark = _MARKS[index % len(_MARKS)]
+        (handle,) = ax.plot(positions, power, color=colour, linewidth=1.5, label=label)
+        handle.set(marker=mark, markevery=[], markersize=4.5)  # shown in the legend alone
         seldom = identified < 0.5
-        for own, face in ((~seldom, colour), (seldom, "white")):
+        for mask, face in ((~seldom, colour), (seldom, "white")):
             ax.plot(
-                places[own],
-                power[own],
+                positions[mask],
+                power[mask],
                 linestyle="none",
                 marker=mark,
                 markersize=4.5,
@@ -74,8 +74,8 @@ def curves(
     ax.set_xlabel(across)
     ax.set_ylabel("power")
     ax.legend(frameon=False, fontsize=8)
-    told = listed([label for label, _ in lines], (number(line[1][-1]) for _, line in lines))
-    return finished(ax, alt=f"Power by {across}. At the last of them: {told}")
+    text = listed([label for label, _ in lines], (number(line[1][-1]) for _, line in lines))
+    return finished(ax, alt=f"Power by {across}. At the last of them: {text}")
 
 
 # A line over time with the band of its noise.
@@ -91,7 +91,7 @@ def band(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw values over times from 0, and between `ends`, shape (times, 2), a band."""
+    """Draw values over times from 0, with the band `ends`, shape (times, 2)."""
     ax = axes_or_new(ax, (6.4, 3.4))
     if times.dtype == object:
         times = times.astype(str)
@@ -102,14 +102,14 @@ def band(
     few_ticks(ax)
     ax.set_xlabel(labels[0], parse_math=False)
     ax.set_ylabel(labels[1], parse_math=False)
-    told = map(between, values, *ends.T)
-    alt = f"Line with its noise band: {labels[1]} by {labels[0]}: {listed(times.tolist(), told)}"
+    texts = map(between, values, *ends.T)
+    alt = f"Line with its noise band: {labels[1]} by {labels[0]}: {listed(times.tolist(), texts)}"
     return finished(ax, stamp, caption, alt)
 
 
 # A distribution function as steps, with bands for these rows and for the population.
 
-# Points that a line is drawn through: a choice, more than a picture has pixels.
+# A choice: points of a line, more than a picture has pixels.
 POINTS = 4_000
 
 
@@ -123,33 +123,38 @@ def distribution(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw shares up to the upper end of each bin, and bands, shape (4, bins), of two kinds.
+    """Draw shares up to the upper end of each bin, and two bands, shape (4, bins).
 
-    The first two rows are the ends for these rows, the last two those for the population. Between
-    breaks rows are taken to lie evenly.
+    The first two lines of `bands` are limits for these rows, the last two for the population. Rows
+    of a bin are taken as uniform.
     """
     ax = axes_or_new(ax, (6.0, 3.6))
-    shown = np.unique(np.linspace(0, len(breaks) - 1, POINTS).astype(int))
-    at = breaks[shown]
-    line, *ends = (np.append(0.0, own)[shown] for own in (shares, *bands))
-    ax.fill_between(at, ends[2], ends[3], color=PALE, linewidth=0, label="population")
-    ax.fill_between(at, ends[0], ends[1], color=GREY, alpha=0.6, linewidth=0, label="noise")
-    ax.plot(at, line, color=BLUE, linewidth=1.2)
+    points = np.unique(np.linspace(0, len(breaks) - 1, POINTS).astype(int))
+    breaks_shown = breaks[points]
+    line, *ends = (np.append(0.0, heights)[points] for heights in (shares, *bands))
+    ax.fill_between(breaks_shown, ends[2], ends[3], color=PALE, linewidth=0, label="population")
+    ax.fill_between(
+        breaks_shown, ends[0], ends[1], color=GREY, alpha=0.6, linewidth=0, label="noise"
+    )
+    ax.plot(breaks_shown, line, color=BLUE, linewidth=1.2)
     ax.set_ylim(-0.02, 1.02)
     few_ticks(ax)
     ax.set_xlabel(label, parse_math=False)
-    ax.set_ylabel("share of rows up to there")
+    ax.set_ylabel("cumulative share of rows")
     if not np.isnan(bands).all():
         ax.legend(frameon=False, fontsize=8, loc="lower right")
     quarters = (0.25, 0.5, 0.75)
-    reached = [at[min(np.searchsorted(line, one), len(at) - 1)] for one in quarters]
-    told = listed([f"{one:.0%} of rows up to" for one in quarters], map(number, reached))
-    return finished(ax, stamp, caption, f"Distribution function of {label} with bands: {told}")
+    quantiles = [
+        breaks_shown[min(np.searchsorted(line, quarter), len(breaks_shown) - 1)]
+        for quarter in quarters
+    ]
+    text = listed([f"{quarter:.0%} of rows up to" for quarter in quarters], map(number, quantiles))
+    return finished(ax, stamp, caption, f"Distribution function of {label} with bands: {text}")
 
 
 # Slopes by penalty.
 
-# A choice: lines that are named at their ends, those that reach furthest; others are grey.
+# A choice: the largest lines are coloured and named; others are grey.
 NAMED = 12
 
 
@@ -165,17 +170,21 @@ def paths(
     caption: str | None = None,
 ) -> Axes:
     """Draw slopes, shape (penalties, names), over penalties, and a line at the penalty `mark`."""
-    shown = penalties > 0
-    penalties, slopes = penalties[shown], slopes[shown]
+    positive = penalties > 0
+    penalties, slopes = penalties[positive], slopes[positive]
     ax = axes_or_new(ax, (6.8, 4.0))
     ax.set_xscale("log")
-    far = np.argsort(-np.abs(slopes).max(axis=0, initial=0.0), kind="stable")[:NAMED]
-    colours = {int(at): SERIES[i % len(SERIES)] for i, at in enumerate(far)}
+    largest = np.argsort(-np.abs(slopes).max(axis=0, initial=0.0), kind="stable")[:NAMED]
+    colours = {int(index): SERIES[i % len(SERIES)] for i, index in enumerate(largest)}
     ax.axhline(0, color=GREY, linewidth=0.8)
-    for at in range(len(names)):
-        style = "-" if at in colours and list(colours).index(at) < len(SERIES) else "--"
+    for index in range(len(names)):
+        style = "-" if index in colours and list(colours).index(index) < len(SERIES) else "--"
         ax.plot(
-            penalties, slopes[:, at], color=colours.get(at, GREY), linewidth=1.3, linestyle=style
+            penalties,
+            slopes[:, index],
+            color=colours.get(index, GREY),
+            linewidth=1.3,
+            linestyle=style,
         )
     if np.isfinite(mark) and mark > 0:
         ax.axvline(mark, color=INK, linewidth=1.0, linestyle=":")
@@ -192,29 +201,32 @@ def paths(
     ax.set_xlabel(labels[0], parse_math=False)
     ax.set_ylabel(labels[1], parse_math=False)
     if len(penalties):
-        _name(ax, [(names[at], float(slopes[-1, at]), own) for at, own in colours.items()])
-    ends = map(number, slopes[-1]) if len(penalties) else ("not drawn" for _ in names)
-    alt = f"Lines, {labels[1]} by penalty; at the least penalty: {listed(names, ends)}"
+        _name(
+            ax,
+            [(names[index], float(slopes[-1, index]), colour) for index, colour in colours.items()],
+        )
+    end_texts = map(number, slopes[-1]) if len(penalties) else ("not drawn" for _ in names)
+    alt = f"Lines, {labels[1]} by penalty; at the smallest penalty: {listed(names, end_texts)}"
     if np.isfinite(mark):
-        alt += f". Below a penalty of {number(mark)} slopes are not told from noise"
+        alt += f". Below a penalty of {number(mark)} slopes cannot be distinguished from noise"
     return finished(ax, stamp, caption, alt)
 
 
 def _name(ax: Axes, lines: list[tuple[str, float, str]]) -> None:
-    """Write names to the right of where lines end, apart from each other."""
+    """Write names at the right ends of lines, without overlap."""
     lines = sorted(lines, key=lambda line: line[1])
     low, high = ax.get_ylim()
     gap = 0.05 * (high - low)
-    places = [value for _, value, _ in lines]
-    for at in range(1, len(places)):
-        places[at] = max(places[at], places[at - 1] + gap)
-    over = max(places[-1] - high, 0.0)
-    for place, (name, (_, _, colour)) in zip(
-        places, zip(short_names([line[0] for line in lines]), lines, strict=True), strict=True
+    heights = [value for _, value, _ in lines]
+    for index in range(1, len(heights)):
+        heights[index] = max(heights[index], heights[index - 1] + gap)
+    excess = max(heights[-1] - high, 0.0)
+    for height, (name, (_, _, colour)) in zip(
+        heights, zip(short_names([line[0] for line in lines]), lines, strict=True), strict=True
     ):
         ax.annotate(
             name,
-            (1.0, place - over),
+            (1.0, height - excess),
             xycoords=("axes fraction", "data"),
             xytext=(4, 0),
             textcoords="offset points",
@@ -226,9 +238,9 @@ def _name(ax: Axes, lines: list[tuple[str, float, str]]) -> None:
         )
 
 
-# What tests may tell: rates of misses against rates of false alarms.
+# Trade-off curves: false-negative rates against false-positive rates.
 
-# Rates of false alarms at which curves are drawn: closer together where they are steep.
+# False-positive rates at which curves are drawn: denser where they are steep.
 RATES: Final[Floats] = np.concatenate(
     [[0.0], np.geomspace(1e-6, 0.02, 60), np.linspace(0.02, 1, 240)[1:]]
 )
@@ -237,7 +249,7 @@ _SIZE: Final = (4.8, 4.6)
 
 
 def square_of_rates(ax: Axes | None) -> tuple[Axes, Line2D]:
-    """Take axes, or make new ones, for error rates; draw the line of coin-flipping."""
+    """Return axes for error rates, with the line of coin-flipping."""
     ax = axes_or_new(ax, _SIZE)
     (coins,) = ax.plot([0, 1], [1, 0], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
     coins.set_label("coin-flipping")
@@ -264,8 +276,8 @@ def trade_offs(
 
     alpha, points = level
     colours = colormaps["cividis"](np.linspace(0.05, 0.8, len(curves)))
-    for at, (curve, label) in enumerate(zip(curves, labels, strict=True)):
-        point, colour, dashes = points[at], colours[at], _DASHES[at % len(_DASHES)]
+    for index, (curve, label) in enumerate(zip(curves, labels, strict=True)):
+        point, colour, dashes = points[index], colours[index], _DASHES[index % len(_DASHES)]
         ax.plot(RATES, curve, color=colour, linestyle=dashes, linewidth=1.6, label=label, zorder=2)
         ax.plot([alpha], [point], marker="o", markersize=4, color=colour, zorder=3, clip_on=False)
     ax.axvline(alpha, color=GREY, linewidth=0.6, zorder=0)
@@ -278,31 +290,32 @@ def trade_offs(
         labelspacing=0.3,
         borderaxespad=0,
     )
-    told = listed(labels, map(number, points))
+    text = listed(labels, map(number, points))
     alt = (
-        f"Trade-off curves. Least false-negative rate at a false-positive rate of {alpha:g}: {told}"
+        f"Trade-off curves. Smallest false-negative rate at a false-positive rate of {alpha:g}: "
+        f"{text}"
     )
     return finished(ax, stamp, caption, alt)
 
 
 # Survival curves with bands for these rows and for the population, and numbers at risk.
 
-# Okabe and Ito's, and lines that tell them apart in grey.
+# Colours of Okabe and Ito, and line styles that distinguish them in greyscale.
 COLOURS = (*SERIES[:4], SERIES[5], INK)
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
-# Numbers at risk that have room below.
+# A choice: numbers at risk that fit below.
 TICKS = 6
 
 
 class Drawn(NamedTuple):
-    """One curve: its name, and what is told at each time."""
+    """One curve: its name, and its columns over time."""
 
     name: str
     columns: Mapping[str, Floats]
 
 
 def survival_curves(
-    drawn: Sequence[Drawn],
+    curves: Sequence[Drawn],
     label: str,
     *,
     steps: bool,
@@ -311,18 +324,18 @@ def survival_curves(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw the share beyond each time, in `steps` or evenly between the times.
+    """Draw survival, in `steps` or linear between the times.
 
-    The darker band is of noise about these rows, the paler one for the population. A curve stops
-    where it is told no more.
+    The darker band is the noise of these rows, the paler one includes sampling. A curve stops at
+    its last released time.
     """
-    below = 0.22 * (len(drawn) + 1.5) * risk
-    ax = axes_or_new(ax, (6.4, 3.8 + below))
-    for place, own in enumerate(drawn):
-        colour, line = COLOURS[place % len(COLOURS)], LINES[place % len(LINES)]
-        times = np.append(0.0, own.columns["time"])
+    risk_inches = 0.22 * (len(curves) + 1.5) * risk
+    ax = axes_or_new(ax, (6.4, 3.8 + risk_inches))
+    for index, curve in enumerate(curves):
+        colour, line = COLOURS[index % len(COLOURS)], LINES[index % len(LINES)]
+        times = np.append(0.0, curve.columns["time"])
         level, *ends = (
-            np.append(1.0, own.columns[name])
+            np.append(1.0, curve.columns[name])
             for name in ("estimate", "noise_low", "noise_high", "conf_low", "conf_high")
         )
         for low, high, alpha in ((ends[2], ends[3], 0.14), (ends[0], ends[1], 0.32)):
@@ -342,7 +355,7 @@ def survival_curves(
             linestyle=line,
             linewidth=1.6,
             drawstyle="steps-post" if steps else "default",
-            label=(own.name or "all rows") + ": not told" * (len(times) == 1),
+            label=(curve.name or "all rows") + ": not reported" * (len(times) == 1),
         )
         ax.plot(times[-1:], level[-1:], "|", color=colour, markersize=9)
     ax.set_ylim(-0.02, 1.02)
@@ -350,67 +363,72 @@ def survival_curves(
     few_ticks(ax)
     ax.set_xlabel(label, parse_math=False)
     ax.set_ylabel("survival")
-    _legend(ax, drawn)
+    _legend(ax, curves)
     if risk:
-        _at_risk(ax, drawn, steps=steps)
-    told = [number(np.append(np.nan, own.columns["estimate"])[-1]) for own in drawn]
-    names = [own.name or "all rows" for own in drawn]
-    alt = f"Survival curves by {label} with bands. Survival at the last time: {listed(names, told)}"
+        _at_risk(ax, curves, steps=steps)
+    texts = [number(np.append(np.nan, curve.columns["estimate"])[-1]) for curve in curves]
+    names = [curve.name or "all rows" for curve in curves]
+    alt = (
+        f"Survival curves by {label} with bands. Survival at the last time: {listed(names, texts)}"
+    )
     return finished(ax, stamp, caption, alt)
 
 
-def _legend(ax: Axes, drawn: Sequence[Drawn]) -> None:
+def _legend(ax: Axes, curves: Sequence[Drawn]) -> None:
     """Name the curves, and both bands in the colour of the first."""
     from matplotlib.patches import Patch
 
     lines, names = ax.get_legend_handles_labels()
     lines += [Patch(color=GREY, alpha=alpha) for alpha in (0.75, 0.3)]
     names += ["noise", "noise and sampling"]
-    low = all(own.columns["estimate"][-1:].sum() > 0.5 for own in drawn)
-    legend = ax.legend(lines, names, frameon=False, fontsize=8, loc="lower left" if low else "best")
+    is_high_at_end = all(curve.columns["estimate"][-1:].sum() > 0.5 for curve in curves)
+    legend = ax.legend(
+        lines, names, frameon=False, fontsize=8, loc="lower left" if is_high_at_end else "best"
+    )
     for text in legend.get_texts():
         text.set_parse_math(False)
 
 
-def _at_risk(ax: Axes, drawn: Sequence[Drawn], *, steps: bool) -> None:
-    """Write how many rows are at risk below the times, a line a curve.
+def _at_risk(ax: Axes, curves: Sequence[Drawn], *, steps: bool) -> None:
+    """Write how many rows are at risk below the times, a line for each curve.
 
-    They are those of the interval that begins at a time or, where each holds one value, is it.
+    They are at risk in the interval that begins at a time, or at the time if intervals have one
+    value.
     """
-    known = [_risks(own, steps=steps) for own in drawn]
-    times = sorted(set().union(*known))
-    shown = times[:: -(-len(times) // TICKS)] if times else times
-    ax.set_xticks(shown)
+    n_risk_by_curve = [_risks(curve, steps=steps) for curve in curves]
+    times = sorted(set().union(*n_risk_by_curve))
+    ticks = times[:: -(-len(times) // TICKS)] if times else times
+    ax.set_xticks(ticks)
     across = ax.get_xaxis_transform()
-    below: dict[str, Any] = {
+    text_style: dict[str, Any] = {
         "textcoords": "offset points",
         "fontsize": FONT,
         "annotation_clip": False,
     }
-    ax.annotate("at risk", (0, 0), (0, -44), xycoords="axes fraction", color=INK, **below)
-    for place, own in enumerate(known):
-        colour, height = COLOURS[place % len(COLOURS)], -58 - 13 * place
-        for time in (one for one in shown if one in own):
+    ax.annotate("at risk", (0, 0), (0, -44), xycoords="axes fraction", color=INK, **text_style)
+    for index, n_risk in enumerate(n_risk_by_curve):
+        colour, height = COLOURS[index % len(COLOURS)], -58 - 13 * index
+        for time in (tick for tick in ticks if tick in n_risk):
             ax.annotate(
-                f"{own[time]:,}",
+                f"{n_risk[time]:,}",
                 (time, 0),
                 (0, height),
                 xycoords=across,
                 ha="center",
                 color=colour,
-                **below,
+                **text_style,
             )
 
 
-def _risks(own: Drawn, *, steps: bool) -> dict[float, int]:
-    ends = np.asarray(own.columns["time"], dtype=float)
+def _risks(curve: Drawn, *, steps: bool) -> dict[float, int]:
+    ends = np.asarray(curve.columns["time"], dtype=float)
     times = ends if steps else np.append(0.0, ends)[: len(ends)]
-    return dict(zip(times.tolist(), map(int, own.columns["n_risk"]), strict=True))
+    return dict(zip(times.tolist(), map(int, curve.columns["n_risk"]), strict=True))
 
 
-# Sorted p-values and the line that a step-up procedure holds them against.
+# Sorted p-values and the line that a step-up procedure compares them with.
 
-# The least p-value that is drawn where it is: a choice.
+# A choice: smaller p-values are drawn at this value.
 LEAST = 1e-16
 
 
@@ -429,10 +447,10 @@ def step_up(
     heights = -np.log10(np.maximum(p_values, LEAST))
     lines = -np.log10(cut_offs[: len(ranks)])
     looks = ((rejected, BLUE, BLUE, "rejected"), (~rejected, GREY, "white", "not rejected"))
-    for own, colour, face, label in looks:
-        if own.any():
-            (drawn,) = ax.plot(ranks[own], heights[own], "o", color=colour, label=label)
-            drawn.set(markersize=4.5, markerfacecolor=face)
+    for mask, colour, face, label in looks:
+        if mask.any():
+            (points,) = ax.plot(ranks[mask], heights[mask], "o", color=colour, label=label)
+            points.set(markersize=4.5, markerfacecolor=face)
     ax.plot(ranks, lines, color=VERMILION, linewidth=1.4, label="cut-off")
     ax.set_xlabel("rank of the p-value")
     ax.set_ylabel(r"$-\log_{10}$ p-value")

@@ -40,22 +40,22 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
 
 
-# Smaller parts of the largest size are as good as white: a choice.
+# A choice: cells below this fraction of the largest value look white.
 FAINT = 0.15
-MARKED = 4_000  # cells of which those below 0 are marked
-WRITTEN = 120  # cells that still have room for their values
+MARKED = 4_000  # most cells of which negative ones are marked
+WRITTEN = 120  # most cells that show their values
 _LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green, blue: ITU-R BT.709
 _SMALLEST = 5.5  # points of a readable name
 _MAP = "RdBu"  # red under 0, blue over it, as the bars
 
 
 def reach(numbers: Floats) -> float:
-    """Return the largest size of a finite number, 1 where there is none above 0."""
+    """Return the largest finite absolute value, or 1 if all are 0."""
     return float(np.max(np.abs(numbers[np.isfinite(numbers)]), initial=0.0)) or 1.0
 
 
 def two_decimals(value: float) -> str:
-    """Print a number below 1 in size; no -0.00."""
+    """Format a number of absolute value below 1, without -0.00."""
     return f"{round(value, 2) + 0.0:.2f}"
 
 
@@ -94,14 +94,17 @@ def cells(
 
 
 def _marked(ax: Axes, numbers: Floats, largest: float) -> bool:
-    """Mark cells clearly below 0 by a minus, as in grey they look like those above."""
+    """Mark clearly negative cells by a minus: in greyscale they look like positive ones."""
     if numbers.size > MARKED:
         return False
     inches = np.divide(box_inches(ax), numbers.shape[::-1])
     size = float(np.clip(30 * inches.min(), 2.0, 8.0))
     below = numbers < -FAINT * largest
-    for own, colour in ((numbers < -0.5 * largest, "white"), (numbers >= -0.5 * largest, INK)):
-        rows, columns = np.nonzero(own & below)
+    for shade_mask, colour in (
+        (numbers < -0.5 * largest, "white"),
+        (numbers >= -0.5 * largest, INK),
+    ):
+        rows, columns = np.nonzero(shade_mask & below)
         if rows.size:
             ax.plot(columns, rows, "_", color=colour, markersize=size, markeredgewidth=0.9)
     return bool(below.any())
@@ -117,8 +120,8 @@ def heads(ax: Axes, names: Sequence[str]) -> None:
 def upright_heads(ax: Axes, names: Sequence[str]) -> None:
     """Write names over the columns from bottom to top, smaller or thinned where many."""
     ticks, size = _fitting(len(names), 72 * box_inches(ax)[0])
-    shown = [names[j] for j in ticks]
-    ax.set_xticks(list(ticks), shown, rotation=90, fontsize=size, parse_math=False)
+    shown_names = [names[j] for j in ticks]
+    ax.set_xticks(list(ticks), shown_names, rotation=90, fontsize=size, parse_math=False)
 
 
 def row_names(ax: Axes, names: Sequence[str]) -> None:
@@ -156,24 +159,24 @@ def heat(
     largest = reach(numbers) if largest is None else largest
     few = numbers.size <= WRITTEN
     side = _CELL * len(names) if few else _SIDE
-    shown = short_names(names, most=28)
-    margin = 0.3 + 0.075 * max(map(len, shown))
+    short = short_names(names, max_length=28)
+    margin = 0.3 + 0.075 * max(map(len, short))
     ax = axes_or_new(ax, (margin + side + (0.1 if few else 1.0), margin + side))
     cells(ax, numbers, largest, label, two_decimals if largest <= 1 else _three_digits)
-    row_names(ax, shown)
-    upright_heads(ax, shown)
-    return finished(ax, stamp, caption, _told(numbers, names, label))
+    row_names(ax, short)
+    upright_heads(ax, short)
+    return finished(ax, stamp, caption, _matrix_text(numbers, names, label))
 
 
-def _told(numbers: Floats, names: Sequence[str], label: str) -> str:
-    """Say which entries off the diagonal are largest."""
+def _matrix_text(numbers: Floats, names: Sequence[str], label: str) -> str:
+    """Describe the largest entries off the diagonal."""
     first, second = np.triu_indices(len(names), 1)
     sizes = np.nan_to_num(np.abs(numbers[first, second]))
     largest = np.argsort(-sizes, kind="stable")[:MOST]
     pairs = [f"{names[first[k]]} and {names[second[k]]}" for k in largest]
     values = [number(numbers[first[k], second[k]]) for k in largest]
-    more = f". Largest: {listed(pairs, values)}" if pairs else ""
-    return f"{label} matrix of {len(names)} columns{more}"
+    largest_text = f". Largest: {listed(pairs, values)}" if pairs else ""
+    return f"{label} matrix of {len(names)} columns{largest_text}"
 
 
 def _labels(table: xr.DataArray) -> list[str]:
@@ -194,8 +197,8 @@ def _three_digits(value: float) -> str:
 
 # Loadings as a heat map, or as bars for one component.
 
-# Loadings of a component, and components, that words tell of: a choice.
-SAID = 5
+# A choice: loadings of a component, and components, in the description.
+MOST_DESCRIBED = 5
 
 
 def loadings(
@@ -212,38 +215,45 @@ def loadings(
     Those that are nan stay blank, which `note` explains.
     """
     table = ordered(table)
-    known = labels(table, "component")
-    chosen = list(range(len(known))) if components is None else positions(known, components)
+    component_names = labels(table, "component")
+    chosen = (
+        list(range(len(component_names)))
+        if components is None
+        else positions(component_names, components)
+    )
     numbers = np.asarray(table, dtype=np.float64)[:, chosen]
-    variables = short_names(labels(table, "variable"), most=28)
+    variables = short_names(labels(table, "variable"), max_length=28)
     rows, columns = numbers.shape
     width = 2.8 + min(0.62 * columns, 8.0) if columns > 1 else 5.0
     ax = axes_or_new(ax, (width, max(1.6, min(0.9 + 0.24 * rows, 12.0))))
     largest = reach(numbers)
     if columns == 1:
-        _bars(ax, numbers[:, 0], largest, known[chosen[0]])
+        _bars(ax, numbers[:, 0], largest, component_names[chosen[0]])
         ax.set_xlabel("\n".join(filter(None, (ax.get_xlabel(), note))), parse_math=False)
     else:
         cells(ax, numbers, largest, "Loading")
-        heads(ax, [known[j] for j in chosen])
+        heads(ax, [component_names[j] for j in chosen])
         ax.set_xlabel(note, fontsize=SMALL, color=MUTED, parse_math=False)
     row_names(ax, variables)
     return finished(
-        ax, stamp, caption, _loadings_told(numbers, labels(table, "variable"), known, chosen)
+        ax,
+        stamp,
+        caption,
+        _loadings_text(numbers, labels(table, "variable"), component_names, chosen),
     )
 
 
-def _loadings_told(
-    numbers: Floats, variables: Sequence[str], known: Sequence[str], chosen: Sequence[int]
+def _loadings_text(
+    numbers: Floats, variables: Sequence[str], component_names: Sequence[str], chosen: Sequence[int]
 ) -> str:
-    """Say the largest loadings of each component."""
+    """Describe the largest loadings of each component."""
     parts = []
-    for column, place in zip(numbers.T, chosen, strict=True):
-        order = np.argsort(-np.nan_to_num(np.abs(column)), kind="stable")[:SAID]
-        there = [i for i in order if np.isfinite(column[i])]
-        own = listed([variables[i] for i in there], (number(column[i]) for i in there))
-        parts.append(f"{known[place]}: {own or 'none'}")
-    return f"Loadings of {len(variables)} variables. Largest on {'. '.join(parts[:SAID])}"
+    for column, index in zip(numbers.T, chosen, strict=True):
+        order = np.argsort(-np.nan_to_num(np.abs(column)), kind="stable")[:MOST_DESCRIBED]
+        finite = [i for i in order if np.isfinite(column[i])]
+        text = listed([variables[i] for i in finite], (number(column[i]) for i in finite))
+        parts.append(f"{component_names[index]}: {text or 'none'}")
+    return f"Loadings of {len(variables)} variables. Largest on {'. '.join(parts[:MOST_DESCRIBED])}"
 
 
 def _bars(ax: Axes, values: Floats, largest: float, head: str) -> None:
@@ -257,7 +267,7 @@ def _bars(ax: Axes, values: Floats, largest: float, head: str) -> None:
     ax.set_xlabel(f"Loading on {head}", parse_math=False)
 
 
-# Quantiles of groups, a row each: marks on a line, with intervals where they were bought.
+# Quantiles of groups, a row each: marks on a line, with intervals where they were paid for.
 
 _MARKS: Final = ("<", "o", ">", "s", "^", "D", "v", "P")
 _TALLEST: Final = 24.0  # inches
@@ -281,23 +291,31 @@ def quantiles(
     ax = axes_or_new(ax, (6.0, min(1.4 + step * len(groups), _TALLEST)))
     from matplotlib.lines import Line2D
 
-    places = np.arange(len(groups), dtype=np.float64)
-    known = np.asarray(np.isfinite(values).all(axis=1))
-    ax.hlines(places, values.min(axis=1), values.max(axis=1), color=PALE, linewidth=7.0, zorder=1)
+    positions = np.arange(len(groups), dtype=np.float64)
+    available = np.asarray(np.isfinite(values).all(axis=1))
+    ax.hlines(
+        positions, values.min(axis=1), values.max(axis=1), color=PALE, linewidth=7.0, zorder=1
+    )
     keys: list[Line2D] = []
-    for at, prob in enumerate(probs):
-        away = 0.0 if level is None else (at - (len(probs) - 1) / 2) * 0.7 / len(probs)
-        low, high = ends[known, at].T
-        ax.hlines(places[known] + away, low, high, color=INK, linewidth=1.2, zorder=2)
-        look: dict[str, Any] = {"marker": _MARKS[at % len(_MARKS)], "color": BLUE, "linestyle": ""}
+    for index, prob in enumerate(probs):
+        offset = 0.0 if level is None else (index - (len(probs) - 1) / 2) * 0.7 / len(probs)
+        low, high = ends[available, index].T
+        ax.hlines(positions[available] + offset, low, high, color=INK, linewidth=1.2, zorder=2)
+        look: dict[str, Any] = {
+            "marker": _MARKS[index % len(_MARKS)],
+            "color": BLUE,
+            "linestyle": "",
+        }
         look |= {"markeredgecolor": "white", "markersize": 6.5}
-        if known.any():
-            ax.plot(values[known, at], places[known] + away, **look, zorder=3)
+        if available.any():
+            ax.plot(values[available, index], positions[available] + offset, **look, zorder=3)
         keys.append(Line2D([], [], label=f"{100 * prob:g}%", **look))
-    for place in places[~known]:
-        middle = (0.5, place)
-        told = ax.annotate("too few rows", middle, xycoords=("axes fraction", "data"), ha="center")
-        told.set(color=MUTED, fontsize=FONT, fontstyle="italic", va="center")
+    for position in positions[~available]:
+        middle = (0.5, position)
+        annotation = ax.annotate(
+            "too few rows", middle, xycoords=("axes fraction", "data"), ha="center"
+        )
+        annotation.set(color=MUTED, fontsize=FONT, fontstyle="italic", va="center")
     if level is not None:
         label = f"{level:.0%} noise and sampling"
         keys.append(Line2D([], [], color=INK, linewidth=1.2, label=label))
@@ -308,18 +326,20 @@ def quantiles(
     ax.set_xlabel(title, parse_math=False)
     ax.set_ylabel(across, parse_math=False)
     legend_above(ax, keys)
-    own = [
-        ", ".join(f"{100 * prob:g}% {number(one)}" for prob, one in zip(probs, row, strict=True))
-        if there
+    texts = [
+        ", ".join(
+            f"{100 * prob:g}% {number(value)}" for prob, value in zip(probs, row, strict=True)
+        )
+        if is_available
         else "too few rows"
-        for row, there in zip(values, known.tolist(), strict=True)
+        for row, is_available in zip(values, available.tolist(), strict=True)
     ]
-    return finished(ax, stamp, caption, f"Quantiles, {title}: {listed(groups, own)}")
+    return finished(ax, stamp, caption, f"Quantiles, {title}: {listed(groups, texts)}")
 
 
 # Shares by cell as bars, of one factor or of two beside each other, with two intervals each.
 
-# So many bars beside each other are told apart, by colour and, in grey, by their hatching.
+# Most bars beside each other: colour and, in greyscale, hatching distinguish them.
 SERIES_SHOWN: Final = len(SERIES)
 _HATCHES: Final = ("", "////", "....", "xxxx", "\\\\\\\\", "oo")
 
@@ -338,7 +358,7 @@ def shares(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw a bar for each of `values`, shape (rows, series), a group of them a row.
+    """Draw a bar for each of `values`, shape (rows, series), grouped by row.
 
     Noise intervals, shape (rows, series, 2), are wide and grey, confidence intervals thin; either
     may be nan.
@@ -348,24 +368,31 @@ def shares(
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    high, keys = 0.8 / count, []
-    for each in range(count):
-        places = np.arange(len(rows)) + (each - (count - 1) / 2) * high
-        colour, hatch = SERIES[each % len(SERIES)], _HATCHES[each % len(_HATCHES)]
+    bar_height, keys = 0.8 / count, []
+    for index in range(count):
+        positions = np.arange(len(rows)) + (index - (count - 1) / 2) * bar_height
+        colour, hatch = SERIES[index % len(SERIES)], _HATCHES[index % len(_HATCHES)]
         look: dict[str, Any] = {
             "facecolor": colour,
             "alpha": 0.55,
             "hatch": hatch,
             "edgecolor": "white",
         }
-        ax.barh(places, values[:, each], 0.92 * high, linewidth=0.0, zorder=1, **look)
-        for ends, wide, shade in ((noise, 4.5, GREY), (confidence, 1.2, INK)):
-            low, up = np.maximum(ends[:, each], 0.0).T
-            there = np.isfinite(low) & np.isfinite(up)
-            ax.hlines(places[there], low[there], up[there], color=shade, linewidth=wide, zorder=2)
-            for end in (low, up) if wide < 2 and there.any() else ():
-                ax.plot(end[there], places[there], "|", color=INK, markersize=5, zorder=2)
-        keys.append(Patch(label=short_names(series)[each], linewidth=0.0, **look))
+        ax.barh(positions, values[:, index], 0.92 * bar_height, linewidth=0.0, zorder=1, **look)
+        for ends, linewidth, shade in ((noise, 4.5, GREY), (confidence, 1.2, INK)):
+            low, up = np.maximum(ends[:, index], 0.0).T
+            finite = np.isfinite(low) & np.isfinite(up)
+            ax.hlines(
+                positions[finite],
+                low[finite],
+                up[finite],
+                color=shade,
+                linewidth=linewidth,
+                zorder=2,
+            )
+            for endpoint in (low, up) if linewidth < 2 and finite.any() else ():
+                ax.plot(endpoint[finite], positions[finite], "|", color=INK, markersize=5, zorder=2)
+        keys.append(Patch(label=short_names(series)[index], linewidth=0.0, **look))
     ax.set_ylim(len(rows) - 0.45, -0.55)
     ax.set_xlim(left=0.0)
     row_names(ax, short_names(rows))
@@ -376,19 +403,19 @@ def shares(
     if np.isfinite(noise).any():
         marks.append(Line2D([], [], color=GREY, linewidth=4.5, label=f"{level:.0%} noise"))
     if np.isfinite(confidence).any():
-        both = f"{level:.0%} noise and sampling"
-        marks.append(Line2D([], [], color=INK, linewidth=1.2, label=both))
+        label = f"{level:.0%} noise and sampling"
+        marks.append(Line2D([], [], color=INK, linewidth=1.2, label=label))
     if marks:
         legend_above(ax, marks)
-    names = [", ".join(filter(None, (row, own))) for row in rows for own in series]
+    names = [", ".join(filter(None, (row, name))) for row in rows for name in series]
     ends = np.where(np.isfinite(confidence), confidence, noise).reshape(-1, 2)
-    told = listed(names, map(between, values.ravel(), *ends.T))
-    return finished(ax, stamp, caption, f"Bars, {title}: {told}")
+    text = listed(names, map(between, values.ravel(), *ends.T))
+    return finished(ax, stamp, caption, f"Bars, {title}: {text}")
 
 
 # What a budget was spent on, one release after the other.
 
-# How charges of each kind look; hatched ones are told apart in grey.
+# Styles of charges by state; hatching distinguishes them in greyscale.
 LOOKS: Final[Mapping[str, dict[str, Any]]] = {
     "released": {"facecolor": BLUE, "edgecolor": "white"},
     "planned": {"facecolor": BLUE, "edgecolor": "white"},
@@ -402,7 +429,7 @@ _SPENDING_TALLEST: Final = 12.0  # inches
 def spending(
     ends: Floats,
     states: Sequence[str],
-    whole: float,
+    total: float,
     *,
     labels: Sequence[str],
     unit: str,
@@ -410,33 +437,33 @@ def spending(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw what was spent before and after each charge, shape (charges, 2), against the whole."""
+    """Draw the budget spent before and after each charge, shape (charges, 2), and its total."""
     ax = axes_or_new(ax, (6.4, min(1.4 + 0.28 * len(labels), _SPENDING_TALLEST)))
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    places = np.arange(len(labels), dtype=np.float64)
+    positions = np.arange(len(labels), dtype=np.float64)
     keys: list[Line2D | Patch] = []
     for state, look in LOOKS.items():
-        own = np.array([one == state for one in states], dtype=bool)
-        if own.any():
-            low, high = ends[own].T
-            ax.barh(places[own], high - low, left=low, height=0.66, linewidth=0.6, **look)
+        in_state = np.array([charge_state == state for charge_state in states], dtype=bool)
+        if in_state.any():
+            low, high = ends[in_state].T
+            ax.barh(positions[in_state], high - low, left=low, height=0.66, linewidth=0.6, **look)
             keys.append(Patch(label=state, **look))
-    ax.axvline(whole, color=INK, linewidth=1.4, linestyle=(0, (4, 2)))
+    ax.axvline(total, color=INK, linewidth=1.4, linestyle=(0, (4, 2)))
     keys.append(Line2D([], [], color=INK, linewidth=1.4, linestyle=(0, (4, 2)), label="budget"))
-    ax.set_xlim(0.0, 1.04 * max(whole, float(ends.max(initial=0.0))))
+    ax.set_xlim(0.0, 1.04 * max(total, float(ends.max(initial=0.0))))
     ax.set_ylim(max(len(labels), 1) - 0.4, -0.6)
-    row_names(ax, short_names(labels, most=28)) if labels else ax.set_yticks([])
+    row_names(ax, short_names(labels, max_length=28)) if labels else ax.set_yticks([])
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(f"{unit} spent, all together", parse_math=False)
     legend_above(ax, keys)
-    told = [f"{state}, {number(end)}" for state, end in zip(states, ends[:, 1], strict=True)]
-    alt = f"Bars, {unit} spent after each of {len(labels)} charges, of {number(whole)}"
-    return finished(ax, stamp, caption, ": ".join(filter(None, (alt, listed(labels, told)))))
+    texts = [f"{state}, {number(end)}" for state, end in zip(states, ends[:, 1], strict=True)]
+    alt = f"Bars, {unit} spent after each of {len(labels)} charges, of {number(total)}"
+    return finished(ax, stamp, caption, ": ".join(filter(None, (alt, listed(labels, texts)))))
 
 
-# Scales of noise against how often a chain stays.
+# Scales of noise against the probability that a chain stays.
 
 
 def scales(
@@ -460,28 +487,32 @@ def scales(
         low, high = within
         ax.axvspan(low - 0.002, high + 0.002, color=PALE, linewidth=0, zorder=0)
         middle = (low + high) / 2
-        told = ax.annotate("class", (middle, 0.02), xycoords=("data", "axes fraction"), ha="center")
-        told.set_fontsize(8)
+        annotation = ax.annotate(
+            "class", (middle, 0.02), xycoords=("data", "axes fraction"), ha="center"
+        )
+        annotation.set_fontsize(8)
     ax.plot(stays, values, color=BLUE, linewidth=1.6)
     for name, level in levels.items():
         ax.axhline(level, color=GREY, linewidth=1.0, linestyle="--")
-        _named(ax, name, level, INK, "right")
+        _level_label(ax, name, level, INK, "right")
     if mark is not None:
         ax.axhline(mark[1], color=VERMILION, linewidth=1.2)
-        _named(ax, *mark, VERMILION, "left")
+        _level_label(ax, *mark, VERMILION, "left")
     ax.set_yscale("log")
     ax.margins(x=0.01, y=0.12)
     ax.set_xlabel(labels[0], parse_math=False)
     ax.set_ylabel(labels[1], parse_math=False)
-    named = dict([*levels.items(), *([] if mark is None else [mark])])
-    alt = f"Line, {labels[1]} by {labels[0]}: {listed(list(named), map(number, named.values()))}"
+    lines = dict([*levels.items(), *([] if mark is None else [mark])])
+    alt = f"Line, {labels[1]} by {labels[0]}: {listed(list(lines), map(number, lines.values()))}"
     return finished(ax, stamp, caption, alt)
 
 
-def _named(ax: Axes, name: str, level: float, color: str, side: Literal["left", "right"]) -> None:
+def _level_label(
+    ax: Axes, name: str, level: float, color: str, side: Literal["left", "right"]
+) -> None:
     """Write a name above a level, at one side."""
-    at = (0.01 if side == "left" else 0.99, level)
-    told = ax.annotate(
-        name, at, (0, 3), ("axes fraction", "data"), "offset points", color=color, ha=side
+    anchor = (0.01 if side == "left" else 0.99, level)
+    annotation = ax.annotate(
+        name, anchor, (0, 3), ("axes fraction", "data"), "offset points", color=color, ha=side
     )
-    told.set_fontsize(8)
+    annotation.set_fontsize(8)

@@ -39,14 +39,14 @@ def divisions(
     places: Floats,
     labels: Sequence[str],
     best: int,
-    near: npt.NDArray[np.bool_],
+    near_best: npt.NDArray[np.bool_],
     across: str,
     up: str,
     ax: Axes | None = None,
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw mean scores (divisions,) with standard errors; filled where `near`, else hollow."""
+    """Draw mean scores (divisions,) with standard errors; filled where `near_best`."""
     ax = axes_or_new(ax, (6.4, 3.8))
     # Points few enough to be read over the stamp lie above it.
     order = np.argsort(places, kind="stable")
@@ -54,17 +54,17 @@ def divisions(
     ax.errorbar(
         places, score, yerr=se, fmt="none", ecolor=INK, elinewidth=1.2, capsize=2.5, zorder=4
     )
-    rest = np.arange(len(score)) != best
+    not_best = np.arange(len(score)) != best
     groups = (
-        ("best", ~rest, VERMILION, VERMILION),
-        ("not told apart from it", near & rest, BLUE, BLUE),
-        ("behind it", ~near & rest, "white", BLUE),
+        ("best", ~not_best, VERMILION, VERMILION),
+        ("not clearly worse", near_best & not_best, BLUE, BLUE),
+        ("worse", ~near_best & not_best, "white", BLUE),
     )
-    for label, own, face, edge in groups:
-        if own.any():
+    for label, mask, face, edge in groups:
+        if mask.any():
             ax.scatter(
-                places[own],
-                score[own],
+                places[mask],
+                score[mask],
                 s=42,
                 facecolor=face,
                 edgecolor=edge,
@@ -90,9 +90,9 @@ def divisions(
     return finished(ax, stamp, caption, f"{alt}. Best: {labels[best]}")
 
 
-# A range that was found beside the declared one, with the counts that told of it.
+# An estimated range beside the declared one, with its noisy counts.
 
-# Lengths of the found range that are shown to each side of it: a choice.
+# A choice: the margin on each side, as a multiple of the range's length.
 MARGIN = 0.6
 
 
@@ -100,7 +100,7 @@ def ranges(
     ends: Floats,
     counts: Floats,
     noise: float,
-    found: tuple[float, float],
+    estimated: tuple[float, float],
     declared: tuple[float, float],
     label: str,
     *,
@@ -108,17 +108,17 @@ def ranges(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw noisy counts of cells near a found range; below `noise` they may be noise alone."""
+    """Draw noisy counts of cells near an estimated range; below `noise` they may be only noise."""
     ax = axes_or_new(ax, (6.4, 3.6))
-    margin = MARGIN * (found[1] - found[0])
-    low, high = max(found[0] - margin, declared[0]), min(found[1] + margin, declared[1])
-    near = (ends[1:] > low) & (ends[:-1] < high)
-    starts, stops = np.maximum(ends[:-1], low)[near], np.minimum(ends[1:], high)[near]
-    shown = counts[near]
-    colours = np.where(shown > noise, BLUE, GREY)
+    margin = MARGIN * (estimated[1] - estimated[0])
+    low, high = max(estimated[0] - margin, declared[0]), min(estimated[1] + margin, declared[1])
+    in_view = (ends[1:] > low) & (ends[:-1] < high)
+    starts, stops = np.maximum(ends[:-1], low)[in_view], np.minimum(ends[1:], high)[in_view]
+    shown_counts = counts[in_view]
+    colours = np.where(shown_counts > noise, BLUE, GREY)
     ax.bar(
         starts,
-        shown,
+        shown_counts,
         stops - starts,
         align="edge",
         color=colours.tolist(),
@@ -126,19 +126,19 @@ def ranges(
         linewidth=0.4,
     )
     ax.axhspan(-noise, noise, color=GREY, alpha=0.2, linewidth=0, zorder=0)
-    for end in found:
+    for end in estimated:
         ax.axvline(end, color=VERMILION, linewidth=1.6)
-    space = 0.02 * (high - low)
-    ax.set_xlim(low - space, high + space)
+    padding = 0.02 * (high - low)
+    ax.set_xlim(low - padding, high + padding)
     ax.set_xlabel(label, parse_math=False)
     ax.set_ylabel("rows in each cell, noisy")
-    texts = [f"{one[0]:,.10g} to {one[1]:,.10g}" for one in (found, declared)]
+    texts = [f"{interval[0]:,.10g} to {interval[1]:,.10g}" for interval in (estimated, declared)]
     ax.set_title(f"found {texts[0]}; declared {texts[1]}", fontsize="medium", loc="left")
     alt = f"Noisy counts of {label} by cell, and two ranges: found {texts[0]}; declared {texts[1]}"
     return finished(ax, stamp, caption, alt)
 
 
-# Counts of a plane as colours, blank where noise alone may be.
+# A two-dimensional histogram in colours; cells that may be only noise are blank.
 
 _MAP = "viridis_r"  # few rows pale, many dark
 _SIDE = 6.2  # inches
@@ -154,17 +154,18 @@ def plane(
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
-    """Draw counts by cell between ends along both axes, the first to the right.
+    """Draw counts of cells with edges `ends`, the first variable along the horizontal axis.
 
-    `density` has the shape (first, second), and nan what stays blank. Colours are of a logarithmic
-    scale.
+    `density` has the shape (first, second), nan for blank cells. The colour scale is logarithmic.
     """
     ax = axes_or_new(ax, (_SIDE + 0.8, _SIDE))
     from matplotlib import colors
 
-    told = density[~np.isnan(density)]
-    least, most = (float(told.min()), float(told.max())) if told.size else (1.0, 1.0)
-    norm = colors.LogNorm(least, max(most, 1.01 * least))
+    released = density[~np.isnan(density)]
+    lowest, highest = (
+        (float(released.min()), float(released.max())) if released.size else (1.0, 1.0)
+    )
+    norm = colors.LogNorm(lowest, max(highest, 1.01 * lowest))
     mesh = ax.pcolormesh(ends[0], ends[1], density.T, cmap=_MAP, norm=norm, rasterized=True)
     bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.6, aspect=24)
     bar.outline.set_visible(False)
@@ -175,24 +176,28 @@ def plane(
     ax.set_xlim(ends[0][0], ends[0][-1])
     ax.set_ylim(ends[1][0], ends[1][-1])
     ax.set_title(
-        "blank: not told from noise", fontsize=FONT, color=INK, loc="left", parse_math=False
+        "blank: indistinguishable from noise",
+        fontsize=FONT,
+        color=INK,
+        loc="left",
+        parse_math=False,
     )
-    alt = f"Map of {counted} by {names[0]} and {names[1]}, {told.size:,} cells not blank"
-    if told.size:
-        alt += f", {number(told.min())} to {number(told.max())} {counted} by cell"
+    alt = f"Map of {counted} by {names[0]} and {names[1]}, {released.size:,} cells not blank"
+    if released.size:
+        alt += f", {number(released.min())} to {number(released.max())} {counted} by cell"
     return finished(ax, stamp, caption, alt)
 
 
-# What an answer costs, by how often it is a lie.
+# The eps of an answer, by the probability that it is a lie.
 
-# The largest loss that is drawn, unless a device has more.
+# The largest eps that is drawn, unless a device has more.
 HIGHEST = 5.0
 
 
 def response(lie: float, eps: float, levels: int, how: str, *, ax: Axes | None = None) -> Axes:
-    """Draw the least privacy loss of a device that lies so often, and one device.
+    """Draw the smallest eps for each probability of a lie, and one device.
 
-    Of `levels` answers the truth is identified while lies are rarer than ``(levels - 1)/levels``.
+    With `levels` answers the truth is identified if lies are rarer than ``(levels - 1)/levels``.
     """
     ax = axes_or_new(ax, (5.6, 3.6))
     top = max(HIGHEST, 1.2 * eps)
@@ -218,7 +223,7 @@ def response(lie: float, eps: float, levels: int, how: str, *, ax: Axes | None =
     return finished(ax, alt=alt)
 
 
-# Estimates with their intervals, whatever they are of: the picture of a result without its own.
+# Estimates with their intervals: the default picture of a result.
 
 _TALLEST = 24.0  # inches
 
@@ -240,14 +245,14 @@ def estimates(
     Without noise intervals there are points alone, and the axis says so.
     """
     if not np.isnan(noise).all():
-        own = Intervals("", values, noise, confidence)
+        model = Intervals("", values, noise, confidence)
         return coefficients(
-            [own], labels=labels, title=title, level=level, ax=ax, stamp=stamp, caption=caption
+            [model], labels=labels, title=title, level=level, ax=ax, stamp=stamp, caption=caption
         )
     ax = axes_or_new(ax, (6.0, min(1.3 + 0.3 * len(labels), _TALLEST)))
     ax.axvline(0.0, color=GREY, linewidth=0.9, zorder=0.5)
-    places = np.arange(len(labels))
-    ax.scatter(values, places, s=34, color=BLUE, zorder=3)
+    positions = np.arange(len(labels))
+    ax.scatter(values, positions, s=34, color=BLUE, zorder=3)
     ax.set_ylim(len(labels) - 0.4, -0.6)
     row_names(ax, short_names(labels))
     ax.tick_params(axis="y", length=0)

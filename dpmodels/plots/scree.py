@@ -59,17 +59,25 @@ def scree(
     ax = axes_or_new(ax, _SIZE)
     d = len(labels)
     small = d > 60
-    places = np.arange(1.0, d + 1)
-    under = heights < floor if floor is not None else np.zeros(d, dtype=bool)
-    ax.plot(places, heights, color=GREY, linewidth=0.8, zorder=2)
+    positions = np.arange(1.0, d + 1)
+    below_floor = heights < floor if floor is not None else np.zeros(d, dtype=bool)
+    ax.plot(positions, heights, color=GREY, linewidth=0.8, zorder=2)
     if ends is not None:
-        _intervals(ax, places, *ends, width=0.7 if small else 1.6)
+        _intervals(ax, positions, *ends, width=0.7 if small else 1.6)
     size = 8 if small else 30
-    over = ~under
-    ax.scatter(places[over], heights[over], size, color=BLUE, zorder=4, clip_on=False, label="over")
+    above_floor = ~below_floor
     ax.scatter(
-        places[under],
-        heights[under],
+        positions[above_floor],
+        heights[above_floor],
+        size,
+        color=BLUE,
+        zorder=4,
+        clip_on=False,
+        label="over",
+    )
+    ax.scatter(
+        positions[below_floor],
+        heights[below_floor],
         size,
         facecolors="white",
         edgecolors=GREY,
@@ -81,13 +89,13 @@ def scree(
     _limits(ax, heights, ends, floor)
     if floor is not None:
         _floor(ax, floor)
-    _legend(ax, intervals=ends is not None, under=bool(np.any(under)))
+    _legend(ax, intervals=ends is not None, under=bool(np.any(below_floor)))
     _names(ax, labels)
     ax.set_ylabel("Variance")
     low, high = ends or (np.full(d, np.nan),) * 2
-    told = listed(labels, map(between, heights, low, high))
-    under_it = "" if floor is None else f". Noise floor: {number(floor)}"
-    alt = f"Scree plot, variances of {d} components: {told}{under_it}"
+    text = listed(labels, map(between, heights, low, high))
+    floor_text = "" if floor is None else f". Noise floor: {number(floor)}"
+    alt = f"Scree plot, variances of {d} components: {text}{floor_text}"
     return finished(ax, stamp, caption, alt)
 
 
@@ -95,34 +103,37 @@ def _vector(name: str, values: npt.ArrayLike, length: int) -> Floats:
     vector = np.asarray(values, dtype=np.float64)
     if vector.shape != (length,) or length == 0:
         raise ArgumentError(
-            f"{name} has shape {vector.shape} for {length} labels: give one number a component"
+            f"{name} has shape {vector.shape} for {length} labels: give one number for each "
+            "component"
         )
     return vector
 
 
 def _intervals(
     ax: Axes,
-    places: Floats,
+    positions: Floats,
     lower: Floats,
     upper: Floats,
     width: float,
 ) -> None:
-    """Draw intervals over the points, wider than these, so that short ones are seen, too."""
-    there = np.isfinite(lower) & np.isfinite(upper)
-    ax.vlines(places[there], lower[there], upper[there], colors=INK, linewidth=width, zorder=5)
-    if places.size <= 60:
-        for ends in (lower, upper):
-            ax.scatter(places[there], ends[there], 120, marker="_", color=INK, zorder=5)
+    """Draw intervals over the points and wider than them, so that short ones are visible."""
+    finite = np.isfinite(lower) & np.isfinite(upper)
+    ax.vlines(
+        positions[finite], lower[finite], upper[finite], colors=INK, linewidth=width, zorder=5
+    )
+    if positions.size <= 60:
+        for endpoints in (lower, upper):
+            ax.scatter(positions[finite], endpoints[finite], 120, marker="_", color=INK, zorder=5)
 
 
 def _limits(
     ax: Axes, heights: Floats, ends: tuple[Floats, Floats] | None, floor: float | None
 ) -> None:
-    """From 0, or from the lowest value where that is negative, with room above."""
+    """From 0, or from the lowest negative value, with space above."""
     tops = [heights, np.array([0.0 if floor is None else floor])]
     tops += [] if ends is None else [ends[1]]
-    drawn = np.concatenate(tops)
-    top = float(np.max(drawn[np.isfinite(drawn)], initial=0.0))
+    heights_and_ends = np.concatenate(tops)
+    top = float(np.max(heights_and_ends[np.isfinite(heights_and_ends)], initial=0.0))
     bottom = float(np.min(heights[np.isfinite(heights)], initial=0.0))
     if bottom < 0:
         ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
@@ -150,7 +161,7 @@ def _floor(ax: Axes, floor: float) -> None:
 
 
 def _legend(ax: Axes, *, intervals: bool, under: bool) -> None:
-    """Name the marks that are there, above the axes, where nothing is drawn."""
+    """Draw the legend above the axes."""
     from matplotlib.lines import Line2D
 
     marks = []
@@ -175,8 +186,8 @@ def _legend(ax: Axes, *, intervals: bool, under: bool) -> None:
 
 
 def _names(ax: Axes, labels: Sequence[str]) -> None:
-    shown = short_names(labels, most=12)
-    longest = max(map(len, shown))
-    room = 72 * box_inches(ax)[0] / (0.55 * FONT * (longest + 1))
-    ticks = thinned(len(labels), room)
-    ax.set_xticks([i + 1 for i in ticks], [shown[i] for i in ticks], parse_math=False)
+    short = short_names(labels, max_length=12)
+    longest = max(map(len, short))
+    n_ticks = 72 * box_inches(ax)[0] / (0.55 * FONT * (longest + 1))
+    ticks = thinned(len(labels), n_ticks)
+    ax.set_xticks([i + 1 for i in ticks], [short[i] for i in ticks], parse_math=False)

@@ -1,4 +1,4 @@
-"""One quiet look for every picture: colours, axes, names, stamp, caption, and its words."""
+"""The style of all pictures: colours, axes, names, stamp, caption, alternative text."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from matplotlib.patheffects import AbstractPathEffect
 
 
-# Blue, vermilion and greys: told apart with every common colour blindness
+# Blue, vermilion and greys: distinguishable with every common colour blindness
 # (Okabe and Ito 2008, Color Universal Design).
 INK = "#333333"
 BLUE = "#0072B2"
 VERMILION = "#D55E00"
 GREY = "#8A8A8A"
 PALE = "#E4E4E4"
-MUTED = "#666666"  # for letters: 5.7 to 1 against white
+MUTED = "#666666"  # for text: contrast of 5.7 to 1 with white
 SERIES = (BLUE, VERMILION, "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 FONT = 9.0  # points
 SMALL = 8.0  # points of captions
 
-# What is read out instead of a picture, while the picture is there.
-_SAID: Final[WeakKeyDictionary[object, str]] = WeakKeyDictionary()
+# Alternative texts by axes.
+_DESCRIPTIONS: Final[WeakKeyDictionary[object, str]] = WeakKeyDictionary()
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
@@ -64,7 +64,7 @@ def quiet(ax: Axes) -> Axes:
 
 
 def few_ticks(ax: Axes) -> None:
-    """Leave room below the axes for numbers of six digits and for days."""
+    """Limit the ticks so that numbers of six digits and dates fit."""
     from matplotlib.dates import AutoDateLocator
     from matplotlib.ticker import MaxNLocator
 
@@ -76,12 +76,12 @@ def few_ticks(ax: Axes) -> None:
 
 
 def legend_above(ax: Axes, marks: Sequence[Artist]) -> None:
-    """Name marks above the axes, where nothing is drawn, in as many columns as fit."""
-    wide = [0.58 * FONT * len(str(mark.get_label())) + 42 for mark in marks]
-    place = ax.get_subplotspec()
-    share = len(place.colspan) / place.get_gridspec().ncols if place else 1.0
-    room = 72 * share * ax.figure.bbox.width / ax.figure.dpi
-    columns = len(marks) if sum(wide) < room else max(1, int(room / max(wide)))
+    """Draw a legend above the axes, in as many columns as fit."""
+    widths = [0.58 * FONT * len(str(mark.get_label())) + 42 for mark in marks]
+    cell = ax.get_subplotspec()
+    fraction = len(cell.colspan) / cell.get_gridspec().ncols if cell else 1.0
+    available = 72 * fraction * ax.figure.bbox.width / ax.figure.dpi
+    columns = len(marks) if sum(widths) < available else max(1, int(available / max(widths)))
     legend = ax.legend(
         handles=list(marks),
         loc="lower right",
@@ -140,19 +140,19 @@ def stamp_across(ax: Axes, stamp: str | None) -> Axes:
 
 
 def finished(ax: Axes, stamp: str | None = None, caption: str | None = None, alt: str = "") -> Axes:
-    """Stamp a picture, write its caption under it, keep the words that are read out instead.
+    """Stamp a picture, write its caption below it, store its alternative text.
 
-    The last step of every picture. Numbers among the words are released or public ones.
+    The last step of every picture. The text has only released or public numbers.
     """
     stamp_across(ax, stamp)
     if caption:
         _under(ax.figure, caption)
-    _SAID[ax] = ". ".join(part.strip(" .") for part in (stamp, alt, caption) if part) + "."
+    _DESCRIPTIONS[ax] = ". ".join(part.strip(" .") for part in (stamp, alt, caption) if part) + "."
     return ax
 
 
 def alt_text(ax: Axes) -> str:
-    """Return what is drawn in words, for those who do not see it: with its main numbers.
+    """Return the alternative text of a picture, with its main numbers.
 
     Parameters
     ----------
@@ -164,28 +164,28 @@ def alt_text(ax: Axes) -> str:
     ArgumentError
         If dpmodels did not draw them.
     """
-    said = _SAID.get(ax)
-    if said is None:
+    description = _DESCRIPTIONS.get(ax)
+    if description is None:
         raise ArgumentError("alt_text(): expected axes that a plot() of dpmodels returned")
-    return said
+    return description
 
 
 def _under(figure: Any, caption: str) -> None:
-    """Add a caption under all axes of a figure, once; make room where no layout does."""
-    own = fill(caption, int(72 * figure.bbox.width / figure.dpi / (0.54 * SMALL)))
-    there = figure.get_supxlabel()
-    if own in there:
+    """Add a caption under all axes of a figure, once; reserve space if no layout engine does."""
+    wrapped = fill(caption, int(72 * figure.bbox.width / figure.dpi / (0.54 * SMALL)))
+    existing = figure.get_supxlabel()
+    if wrapped in existing:
         return
-    text = f"{there}\n{own}" if there else own
+    text = f"{existing}\n{wrapped}" if existing else wrapped
     figure.supxlabel(text, x=0.01, ha="left", fontsize=SMALL, color=MUTED, parse_math=False)
     if figure.get_layout_engine() is None:
-        room = (1.3 * SMALL * (own.count("\n") + 1) + 3) * figure.dpi / 72 / figure.bbox.height
+        room = (1.3 * SMALL * (wrapped.count("\n") + 1) + 3) * figure.dpi / 72 / figure.bbox.height
         figure.subplots_adjust(bottom=min(figure.subplotpars.bottom + room, 0.6))
 
 
-# Numbers of a picture in a sentence, for those who do not see it.
+# Numbers in alternative texts.
 
-# Things that are told one by one: a choice, what can be listened to.
+# A choice: items that are listed one by one.
 MOST = 12
 
 
@@ -193,10 +193,10 @@ def number(value: Any) -> str:
     """Print a number in three digits.
 
     >>> number(0.12345), number(1234567.0), number(float("nan"))
-    ('0.123', '1,230,000', 'not told')
+    ('0.123', '1,230,000', 'not reported')
     """
     if np.isnan(value):
-        return "not told"
+        return "not reported"
     rounded = float(f"{float(value):.3g}")
     return f"{rounded:,.0f}" if 100 <= abs(rounded) < 1e15 else f"{rounded:g}"
 
@@ -211,15 +211,15 @@ def between(value: object, low: Any, high: Any) -> str:
     return f"{number(value)}{ends}"
 
 
-def listed(names: Sequence[object], told: Iterable[str]) -> str:
-    """Name things with what is told of each; of many the first ones.
+def listed(names: Sequence[object], texts: Iterable[str]) -> str:
+    """List names with their texts, only the first of many.
 
     >>> listed(["a", "b"], ["1", "2"])
     'a 1; b 2'
     """
-    parts = [f"{name} {own}" for name, own in zip(names, told, strict=True)]
-    more = [f"and {len(parts) - MOST} more"] if len(parts) > MOST else []
-    return "; ".join(parts[:MOST] + more)
+    parts = [f"{name} {text}" for name, text in zip(names, texts, strict=True)]
+    omitted = [f"and {len(parts) - MOST} more"] if len(parts) > MOST else []
+    return "; ".join(parts[:MOST] + omitted)
 
 
 # Names on pictures, short and distinct, and the labelled tables that they come from.
@@ -228,42 +228,46 @@ _DOTS = "..."
 _HEAD = 4  # first characters kept of names that differ in the middle
 
 
-def short_names(names: Sequence[str], most: int = 24) -> tuple[str, ...]:
+def short_names(names: Sequence[str], max_length: int = 24) -> tuple[str, ...]:
     """Names with the middle of long ones left out, still all distinct.
 
-    At most `most` characters, which are 16 at least. Those that would look alike
-    show where they differ, or end with their number among the look-alikes.
+    At most `max_length` characters, at least 16. Names that would be equal show where they differ,
+    or end with a number.
     """
-    whole = [" ".join(name.split()) for name in names]
-    short = [_without_middle(name, most) for name in whole]
-    for form in {one for one in short if short.count(one) > 1}:
-        places = [i for i, one in enumerate(short) if one == form]
-        for i, name in zip(places, _told_apart([whole[i] for i in places], most), strict=True):
+    full = [" ".join(name.split()) for name in names]
+    short = [_without_middle(name, max_length) for name in full]
+    for form in {short_name for short_name in short if short.count(short_name) > 1}:
+        positions = [i for i, short_name in enumerate(short) if short_name == form]
+        for i, name in zip(
+            positions, _distinguished([full[i] for i in positions], max_length), strict=True
+        ):
             short[i] = name
     return tuple(
-        f"{one[: most - 5]} #{short[:i].count(one) + 1}" if short.count(one) > 1 else one
-        for i, one in enumerate(short)
+        f"{short_name[: max_length - 5]} #{short[:i].count(short_name) + 1}"
+        if short.count(short_name) > 1
+        else short_name
+        for i, short_name in enumerate(short)
     )
 
 
-def thinned(count: int, room: float) -> range:
-    """Positions of the ticks to label, equally spaced, at most ``room`` of them."""
-    step = max(1, -(-count // max(1, int(room))))
+def thinned(count: int, capacity: float) -> range:
+    """Positions of the ticks to label, equally spaced, at most ``capacity`` of them."""
+    step = max(1, -(-count // max(1, int(capacity))))
     return range(0, count, step)
 
 
-def _without_middle(name: str, most: int) -> str:
-    if len(name) <= most:
+def _without_middle(name: str, max_length: int) -> str:
+    if len(name) <= max_length:
         return name
-    head = (most - len(_DOTS) + 1) // 2
-    return name[:head] + _DOTS + name[len(name) - (most - len(_DOTS) - head) :]
+    head = (max_length - len(_DOTS) + 1) // 2
+    return name[:head] + _DOTS + name[len(name) - (max_length - len(_DOTS) - head) :]
 
 
-def _told_apart(names: Sequence[str], most: int) -> list[str]:
+def _distinguished(names: Sequence[str], max_length: int) -> list[str]:
     """Show each name from the first character where they differ."""
     same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
     start = len(list(same))
-    stop = start + most - _HEAD - 2 * len(_DOTS)
+    stop = start + max_length - _HEAD - 2 * len(_DOTS)
     return [name[:_HEAD] + _DOTS + name[start:stop] + _DOTS for name in names]
 
 
@@ -289,13 +293,13 @@ def labels(table: xr.DataArray, dim: str) -> list[str]:
 
 def positions(labels: Sequence[str], chosen: Sequence[int | str]) -> list[int]:
     """Positions of components given by position (0 is the first) or by name."""
-    found = []
-    for one in chosen:
-        place = labels.index(one) if isinstance(one, str) and one in labels else one
-        if isinstance(place, str) or not -len(labels) <= place < len(labels):
+    indices = []
+    for name in chosen:
+        index = labels.index(name) if isinstance(name, str) and name in labels else name
+        if isinstance(index, str) or not -len(labels) <= index < len(labels):
             raise ArgumentError(
-                f"component {one!r} is not in the table: write a position below {len(labels)} "
+                f"component {name!r} is not in the table: write a position below {len(labels)} "
                 f"or one of {', '.join(labels[:6])}{', ...' if len(labels) > 6 else ''}"
             )
-        found.append(int(place) % len(labels))
-    return found
+        indices.append(int(index) % len(labels))
+    return indices

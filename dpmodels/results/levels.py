@@ -159,7 +159,7 @@ class LevelsResult(Result):
             (levels["noise_low"].to_numpy(), levels["noise_high"].to_numpy()),
             "rows, noisy; none below the dashed line is released",
             empty="no level was found; see found_with()",
-            least=self.release.most,
+            lower_limit=self.release.most,
             title=name,
             ax=ax,
             stamp=self.stamp,

@@ -395,7 +395,7 @@ class SplitResult(Printed):
             if has_two_stages
             else self.labels,
             best=int(self._first),
-            near=table["near"].to_numpy(),
+            near_best=table["near"].to_numpy(),
             across=f"share of {question.stages[0]}"
             if has_two_stages
             else " : ".join(question.stages),

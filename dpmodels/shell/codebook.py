@@ -1,4 +1,4 @@
-"""The command of codebooks: draft one, and hold one against a table's names and types."""
+"""The codebook command: draft a codebook, or check it against a table's names and types."""
 
 from __future__ import annotations
 
@@ -22,60 +22,62 @@ example:
   dpmodels codebook draft study.sav dictionary.csv -o cb.json
   dpmodels codebook check cb.json people.parquet
 
-A draft is read from what people declared (a dictionary as .csv or .xlsx, DDI as .xml, the labels
-of .sav, .dta and .sas7bdat, a schema as .json, names and types of .parquet), never from rows; what
-is not known is a "?" in the file, to be written over. A check compares names and types, and reads
-no row; its status is 1 where they do not fit.
+A draft is read from declarations (a dictionary as .csv or .xlsx, DDI as .xml, the labels
+of .sav, .dta and .sas7bdat, a schema as .json, names and types of .parquet), never from rows.
+Replace each "?" in the file, an unknown fact. A check compares names and types and reads no row;
+its exit status is 1 if they do not fit.
 """
 
 _HEAD = ("variable", "type", "declared", "column", "fits")
 
 
 def _add(parser: Parser) -> None:
-    """Add the words of both commands."""
+    """Add the options of both commands."""
     parser.epilog = _EXAMPLE
     commands = parser.add_subparsers(dest="step", metavar="draft|check", required=True)
     draft = commands.add_parser("draft", help="from data dictionaries, as JSON")
-    draft.add_argument("files", nargs="+", metavar="FILE", help="that must not disagree")
-    draft.add_argument("-o", "--out", metavar="FILE", help="the codebook to be, as JSON")
-    draft.add_argument("--force", action="store_true", help="write over it, where it is there")
+    draft.add_argument("files", nargs="+", metavar="FILE", help="data dictionaries that agree")
+    draft.add_argument("-o", "--out", metavar="FILE", help="the codebook to write, as JSON")
+    draft.add_argument("--force", action="store_true", help="overwrite an existing file")
     check = commands.add_parser("check", help="names and types of a table against a codebook")
-    check.add_argument("codebook", metavar="FILE", help="of a codebook or a draft, as JSON")
+    check.add_argument("codebook", metavar="FILE", help="a codebook or a draft, as JSON")
     check.add_argument("data", help="path of a .parquet or .csv file; no row is read")
 
 
-def _run(words: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     """Draft or check, print the table and return the exit status."""
-    return _draft(words) if words.step == "draft" else _check(words)
+    return _draft(options) if options.step == "draft" else _check(options)
 
 
-def _draft(words: argparse.Namespace) -> int:
+def _draft(options: argparse.Namespace) -> int:
     from dpmodels.dictionaries.door import read
 
-    if words.out is not None:
-        require_target(words.out, overwrite=words.force, never=words.files)
-    made = reduce(or_, map(read, words.files))
-    tell(made)
-    if words.out is not None:
-        made.save(words.out, overwrite=words.force)
+    if options.out is not None:
+        require_target(options.out, overwrite=options.force, never=options.files)
+    draft = reduce(or_, map(read, options.files))
+    tell(draft)
+    if options.out is not None:
+        draft.save(options.out, overwrite=options.force)
     return 0
 
 
-def _check(words: argparse.Namespace) -> int:
+def _check(options: argparse.Namespace) -> int:
     from dpmodels.dictionaries.door import read
     from dpmodels.frames import open_rows
 
-    source = open_rows(words.data)
-    held = {name: _held(name, own, source) for name, own in read(words.codebook).items()}
-    tell(as_text([row for row, _ in held.values()], _HEAD))
-    wrong = {name: why for name, (_, why) in held.items() if why}
-    for name, why in wrong.items():
+    source = open_rows(options.data)
+    checks = {
+        name: _check_variable(name, entry, source) for name, entry in read(options.codebook).items()
+    }
+    tell(as_text([row for row, _ in checks.values()], _HEAD))
+    problems = {name: why for name, (_, why) in checks.items() if why}
+    for name, why in problems.items():
         tell(f"{name}: {why}")
-    tell(f"{len(held) - len(wrong):,} of {len(held):,} variables fit; no row was read")
-    return 1 if wrong else 0
+    tell(f"{len(checks) - len(problems):,} of {len(checks):,} variables fit; no row was read")
+    return 1 if problems else 0
 
 
-def _held(name: str, own: Entry, source: RowSource) -> tuple[tuple[str, ...], str]:
+def _check_variable(name: str, entry: Entry, source: RowSource) -> tuple[tuple[str, ...], str]:
     """Return a variable's line in the table, and why it does not fit, empty where it does."""
     from dpmodels.dictionaries.entry import UNKNOWN
     from dpmodels.frames import require, require_declared
@@ -84,16 +86,16 @@ def _held(name: str, own: Entry, source: RowSource) -> tuple[tuple[str, ...], st
     try:
         require(source, (name,))
         column = source.kind(name).name or "any"
-        if own.is_complete:
-            require_declared(source, {name: own.variable(name)})
+        if entry.is_complete:
+            require_declared(source, {name: entry.variable(name)})
         else:
             why = f"its bounds or levels are not known; write them in place of {UNKNOWN!r}"
     except FrameError as error:
         why = str(error)
-    declared = (name, own.kind or UNKNOWN, own.describe(name))
+    declared = (name, entry.kind or UNKNOWN, entry.describe(name))
     return (*declared, column, "no" if why else "yes"), why
 
 
 CODEBOOK: Final = Command(
-    "Draft a codebook from data dictionaries, or hold one against a table", _add, _run
+    "Draft a codebook from data dictionaries, or check one against a table", _add, _run
 )

@@ -1,4 +1,4 @@
-"""A command: what it is for, its words, what it does; and a parser that learns them when asked."""
+"""A command with its summary, options and action, and a parser that adds options on demand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpmodels.errors import NotAvailable
 
 
 class Command(NamedTuple):
-    """One word of the command line behind ``dpmodels``."""
+    """One command of ``dpmodels``."""
 
     what: str  # In one line
     add: Callable[[Parser], None]
@@ -20,28 +20,28 @@ class Command(NamedTuple):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that takes no abbreviations, and whose words are added once they are needed."""
+    """A parser without abbreviations, whose options are added when they are needed."""
 
-    def __init__(self, *, add: Callable[[Parser], None] | None = None, **words: Any) -> None:
+    def __init__(self, *, add: Callable[[Parser], None] | None = None, **kwargs: Any) -> None:
         kind = argparse.RawDescriptionHelpFormatter
-        super().__init__(**{"formatter_class": kind, **words}, allow_abbrev=False)
+        super().__init__(**{"formatter_class": kind, **kwargs}, allow_abbrev=False)
         self._add, self._command = add, add is not None
 
-    def whole(self) -> Self:
-        """Return the parser with all of its words."""
+    def populate(self) -> Self:
+        """Return the parser with all of its options."""
         add, self._add = self._add, None
         if add is not None:
             add(self)
         return self
 
-    def parse_known_args(self, *given: Any, **words: Any) -> Any:
-        """Parse with all of the words; of a command, none may be left over."""
-        parsed, rest = super(Parser, self.whole()).parse_known_args(*given, **words)
+    def parse_known_args(self, *args: Any, **kwargs: Any) -> Any:
+        """Parse with all options; a command refuses unknown ones."""
+        parsed, rest = super(Parser, self.populate()).parse_known_args(*args, **kwargs)
         if rest and self._command:
-            known = [flag for action in self._actions for flag in action.option_strings]
-            near = [one for word in rest for one in get_close_matches(word, known, 1)]
-            more = f"; nearest: {', '.join(near)}" if near else ""
-            self.error(f"unrecognized arguments: {' '.join(rest)}{more}")
+            flags = [flag for action in self._actions for flag in action.option_strings]
+            matches = [match for word in rest for match in get_close_matches(word, flags, 1)]
+            hint = f"; nearest: {', '.join(matches)}" if matches else ""
+            self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
         return parsed, rest
 
 
@@ -51,13 +51,13 @@ SHELLS: Final = ("bash", "zsh", "tcsh")
 
 
 def completion(parser: Parser, shell: str) -> str:
-    """Return a script to be sourced; of every command the words are made for it."""
+    """Return a completion script; it adds the options of every command."""
     if find_spec("shtab") is None:
         raise NotAvailable("--print-completion needs shtab: pip install dpmodels[shell]")
     import shtab
 
-    for one in _all_of(parser):
-        for action in one._actions:
+    for command in _all_of(parser):
+        for action in command._actions:
             if action.metavar == "FILE":
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
     script: str = shtab.complete(parser, shell=shell)
@@ -65,10 +65,12 @@ def completion(parser: Parser, shell: str) -> str:
 
 
 def _all_of(parser: Parser) -> list[Parser]:
-    """Return a parser and those of its commands, with all of their words."""
-    own = parser.whole()
-    under = [one for action in own._actions for one in _commands(action.choices)]
-    return [own, *(part for one in under for part in _all_of(one))]
+    """Return a parser and those of its commands, with all options."""
+    populated = parser.populate()
+    subparsers = [
+        subparser for action in populated._actions for subparser in _commands(action.choices)
+    ]
+    return [populated, *(part for subparser in subparsers for part in _all_of(subparser))]
 
 
 def _commands(choices: object) -> list[Parser]:

@@ -16,36 +16,43 @@ from dpmodels.shell.outputs import add_outputs, require_outputs, tell, write_out
 from dpmodels.shell.plan import PLAN, RUN
 from dpmodels.shell.sites import COMBINE, SITE, SITE_KEY
 from dpmodels.shell.verbs import verbs
-from dpmodels.shell.words import add_privacy, add_words, asked, described, given, signature
+from dpmodels.shell.words import (
+    add_privacy,
+    add_words,
+    function_arguments,
+    parameter_docs,
+    signature,
+    table_arguments,
+)
 from dpmodels.writing import require_target
 
 # The command that audits the package, or its exhibits.
 
-WHAT: Final = "Attack every mechanism and every verb, and bound from below the privacy that is lost"
+WHAT: Final = "Attack every mechanism and every verb, and compute lower bounds on the privacy loss"
 
 
 def _audit_add(parser: Parser) -> None:
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--all", action="store_true", help="as many releases as bounds need, minutes; else seconds"
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument(
+        "--all", action="store_true", help="as many releases as bounds need: minutes, not seconds"
     )
-    which.add_argument(
+    mode.add_argument(
         "--exhibits",
         action="store_true",
-        help="recipes with known faults, which have to be flagged, each with its mended twin",
+        help="audit mechanisms with known faults, each with its corrected version",
     )
     add_outputs(parser, "table")
 
 
-def _audit_run(words: argparse.Namespace) -> int:
-    """Audit the package or the exhibits; status 1 if one is not as it should be."""
+def _audit_run(options: argparse.Namespace) -> int:
+    """Audit the package or the exhibits; status 1 if a result is not as expected."""
     from dpmodels.audit.run_all import run_all, run_exhibits
 
-    require_outputs(words)
-    made = run_exhibits() if words.exhibits else run_all(full=words.all)
-    tell(made.summary())
-    write_outputs(words, made.summary())
-    return 0 if made.expected else 1
+    require_outputs(options)
+    audit = run_exhibits() if options.exhibits else run_all(full=options.all)
+    tell(audit.summary())
+    write_outputs(options, audit.summary())
+    return 0 if audit.expected else 1
 
 
 AUDIT: Final = Command(WHAT, _audit_add, _audit_run)
@@ -63,52 +70,59 @@ example:
 
 def _ledger_add(parser: Parser) -> None:
     parser.epilog = _LEDGER_EXAMPLE
-    parser.add_argument("file", metavar="FILE", help="of the ledger; made if it is not there")
-    budget = parser.add_argument_group("what a new one holds; of another one it has to be the same")
+    parser.add_argument("file", metavar="FILE", help="the ledger; created if it does not exist")
+    budget = parser.add_argument_group(
+        "settings of a new ledger; an existing one must have the same"
+    )
     add_privacy(budget, dp.Ledger.open)
-    budget.add_argument("--pure", type=float, help="eps kept for releases without delta")
+    budget.add_argument("--pure", type=float, help="eps reserved for releases without delta")
     budget.add_argument("--rule", help="gaussian or zcdp; by default the first charge decides")
     parser.add_argument("--export", metavar="FILE", help="all lines with their hashes, as JSON")
     add_outputs(parser, "table")
 
 
-def _ledger_run(words: argparse.Namespace) -> int:
+def _ledger_run(options: argparse.Namespace) -> int:
     """Open a ledger, verify it and print its register."""
-    require_outputs(words, words.file)
-    if words.export is not None:
-        require_target(words.export, overwrite=words.force, never=[words.file])
-    said: dict[str, Any] = {"pure": words.pure, "rule": words.rule, **asked(words), **given(words)}
-    ledger = dp.Ledger.open(words.file, **said, new=True)
-    made = dp.ledger_report(ledger)
-    tell(made)
-    write_outputs(words, made)
-    if words.export is not None:
-        ledger.export(words.export, overwrite=words.force)
+    require_outputs(options, options.file)
+    if options.export is not None:
+        require_target(options.export, overwrite=options.force, never=[options.file])
+    kwargs: dict[str, Any] = {
+        "pure": options.pure,
+        "rule": options.rule,
+        **table_arguments(options),
+        **function_arguments(options),
+    }
+    ledger = dp.Ledger.open(options.file, **kwargs, new=True)
+    report = dp.ledger_report(ledger)
+    tell(report)
+    write_outputs(options, report)
+    if options.export is not None:
+        ledger.export(options.export, overwrite=options.force)
     return 0
 
 
 LEDGER: Final = Command(
-    "Open, verify and print the account of what one table's releases have cost",
+    "Open, verify and print the ledger of one table's releases",
     _ledger_add,
     _ledger_run,
 )
 
 
-# The command that says how the package is cited.
+# The command that prints the citation.
 
 
 def _add(parser: Parser) -> None:
     parser.epilog = "example:\n  dpmodels cite --format bibtex"
-    texts = described(inspect.getdoc(dp.citation) or "")
+    texts = parameter_docs(inspect.getdoc(dp.citation) or "")
     add_words(parser, signature(dp.citation).values(), texts)
 
 
-def _run(words: argparse.Namespace) -> int:
-    tell(dp.citation(**given(words)))
+def _run(options: argparse.Namespace) -> int:
+    tell(dp.citation(**function_arguments(options)))
     return 0
 
 
-CITE: Final = Command("Say how this version is cited", _add, _run)
+CITE: Final = Command("Print how to cite this version", _add, _run)
 
 
 OTHERS: Final[Mapping[str, Command]] = {
@@ -139,8 +153,8 @@ example:
 The codebook is a JSON file of public facts, never taken from the data:
   {"age": {"range": [0, 120]}, "wage": {"range": [0, 250000], "unit": "dollars"},
    "sex": {"levels": ["F", "M"]}}
-What a command takes: dpmodels lm --help. Exit status: 0; 1 where a check, plan or audit
-says no; 2 where something was wrong, which is said on stderr, and nothing was spent unless
+Options of a command: dpmodels lm --help. Exit status: 0; 1 if a check, plan or audit
+fails; 2 after an error, which is printed on stderr: nothing was spent unless
 the message says so.
 """
 
@@ -151,20 +165,22 @@ def commands() -> Mapping[str, Command]:
 
 
 def parser() -> Parser:
-    """Return the parser of the command line; each command adds its words when it is named."""
-    whole = Parser(
+    """Return the parser of the command line; each command adds its options when it is used."""
+    root = Parser(
         prog="dpmodels",
         usage="dpmodels COMMAND ...",
         description=_ABOUT,
         epilog=_EXAMPLE,
     )
-    whole.add_argument("--version", action="version", version=f"dpmodels {dp.__version__}")
-    whole.add_argument(
+    root.add_argument("--version", action="version", version=f"dpmodels {dp.__version__}")
+    root.add_argument(
         "--print-completion", choices=SHELLS, help="a script that completes words in this shell"
     )
-    own = whole.add_subparsers(
+    subparsers = root.add_subparsers(
         dest="command", metavar="COMMAND", title="verbs, then other commands", prog="dpmodels"
     )
     for name, command in commands().items():
-        own.add_parser(name, add=command.add, help=command.what, description=f"{command.what}.")
-    return whole
+        subparsers.add_parser(
+            name, add=command.add, help=command.what, description=f"{command.what}."
+        )
+    return root

@@ -32,43 +32,45 @@ _MOST_BYTES: Final = 2**30
 
 
 def _add(parser: Parser) -> None:
-    """Add the words of the command; those that are not given are left to the verb."""
+    """Add the options of the command; the verb has their defaults."""
     parser.epilog = _EXAMPLE
-    left = argparse.SUPPRESS
+    unset = argparse.SUPPRESS
     parser.add_argument("page", metavar="FILE", help="the page, as .html")
     parser.add_argument("--tables", metavar="FILE", help="public histograms, as .npz")
     parser.add_argument("--algorithms", nargs="+", metavar="NAME", help="by default all that fit")
-    parser.add_argument("--scale", nargs="+", type=float, default=left, help="numbers of rows")
-    parser.add_argument("--domain", nargs="+", type=int, default=left, help="numbers of cells")
-    parser.add_argument("--eps", nargs="+", type=float, default=left, help="budgets (default: 0.1)")
-    parser.add_argument("--delta", type=float, default=0.0, help="for mechanisms of dp_hist alone")
-    parser.add_argument("--error", default=left, help="prefix (default), ranges, random, identity")
-    parser.add_argument("--repeats", type=int, default=left, help="in each cell (default: 20)")
-    parser.add_argument("--seed", type=int, default=left, help="of the simulation (default: 0)")
+    parser.add_argument("--scale", nargs="+", type=float, default=unset, help="numbers of rows")
+    parser.add_argument("--domain", nargs="+", type=int, default=unset, help="numbers of cells")
+    parser.add_argument(
+        "--eps", nargs="+", type=float, default=unset, help="budgets (default: 0.1)"
+    )
+    parser.add_argument("--delta", type=float, default=0.0, help="only for mechanisms of dp_hist")
+    parser.add_argument("--error", default=unset, help="prefix (default), ranges, random, identity")
+    parser.add_argument("--repeats", type=int, default=unset, help="in each cell (default: 20)")
+    parser.add_argument("--seed", type=int, default=unset, help="of the simulation (default: 0)")
     add_outputs(parser, "table")
 
 
-def _run(words: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     """Compare, print the table, write the page and return the exit status."""
     from dpmodels.evaluation.shapes import standard
     from dpmodels.evaluation.verb import evaluate
 
-    read = [] if words.tables is None else [words.tables]
-    require_outputs(words, *read)
-    require_target(words.page, overwrite=words.force, never=read)
-    tables = standard(_CELLS) if words.tables is None else _tables(words.tables)
+    read = [] if options.tables is None else [options.tables]
+    require_outputs(options, *read)
+    require_target(options.page, overwrite=options.force, never=read)
+    tables = standard(_CELLS) if options.tables is None else _tables(options.tables)
     axes = max((table.ndim for table in tables.values()), default=1)
     names = ("scale", "domain", "eps", "error", "repeats", "seed")
-    given = {name: getattr(words, name) for name in names if hasattr(words, name)}
-    made = evaluate(_recipes(words.algorithms, axes, words.delta), tables, **given)
-    tell(made.summary())
-    made.page(words.page, overwrite=words.force)
-    write_outputs(words, made.summary())
+    kwargs = {name: getattr(options, name) for name in names if hasattr(options, name)}
+    comparison = evaluate(_recipes(options.algorithms, axes, options.delta), tables, **kwargs)
+    tell(comparison.summary())
+    comparison.page(options.page, overwrite=options.force)
+    write_outputs(options, comparison.summary())
     return 0
 
 
 def _recipes(names: list[str] | None, axes: int, delta: float) -> dict[str, object]:
-    """Return algorithms by name: mechanisms of dp_hist and published ones, for so many axes."""
+    """Return mechanisms of dp_hist and published algorithms by name, for a number of axes."""
     from dpmodels.evaluation.histograms import variables
     from dpmodels.mechanisms import COUNTS, ORDERED
     from dpmodels.models.hist import dp_hist
@@ -77,19 +79,21 @@ def _recipes(names: list[str] | None, axes: int, delta: float) -> dict[str, obje
     verb = partial(dp_hist, f"~ {' + '.join(variables(axes))}", delta=delta)
     mechanisms = {name: partial(verb, mechanism=name) for name in (*COUNTS, *ORDERED)}
     if names is None:
-        return {name: one for name, one in mechanisms.items() if _takes(one, axes)} | published
-    known = mechanisms | published
+        return {
+            name: recipe for name, recipe in mechanisms.items() if _takes(recipe, axes)
+        } | published
+    algorithms = mechanisms | published
     for name in names:
-        if name not in known:
+        if name not in algorithms:
             raise ArgumentError(
                 f"--algorithms {name} is not known for tables of {axes} axes: write some of "
-                f"{', '.join(known)}{absent}"
+                f"{', '.join(algorithms)}{absent}"
             )
-    return {name: known[name] for name in names}
+    return {name: algorithms[name] for name in names}
 
 
 def _published(axes: int) -> tuple[dict[str, Any], str]:
-    """Return published algorithms for so many axes, or none and why there are none."""
+    """Return published algorithms for a number of axes, or why they are missing."""
     from dpmodels.evaluation.published import published_algorithms
 
     try:
@@ -99,8 +103,8 @@ def _published(axes: int) -> tuple[dict[str, Any], str]:
     return dict(algorithms.LINE if axes == 1 else algorithms.PLANE), ""
 
 
-def _takes(asked: Callable[..., object], axes: int) -> bool:
-    """Tell whether a mechanism of dp_hist takes such tables and budgets, by a table of one row."""
+def _takes(recipe: Callable[..., object], axes: int) -> bool:
+    """Whether a mechanism of dp_hist accepts such tables and budgets, tried on one row."""
     from dpmodels.codebook import Codebook
     from dpmodels.evaluation.histograms import variables
     from dpmodels.noise import simulation
@@ -111,7 +115,7 @@ def _takes(asked: Callable[..., object], axes: int) -> bool:
     breaks = 2 if axes == 1 else (2,) * axes
     try:
         with simulation(seed=0):
-            asked({name: [0] for name in names}, codebook=book, eps=1.0, breaks=breaks)
+            recipe({name: [0] for name in names}, codebook=book, eps=1.0, breaks=breaks)
     except DPModelsError:
         return False
     return True
@@ -122,11 +126,11 @@ def _tables(path: str) -> Mapping[str, Any]:
     import numpy as np
 
     try:
-        with np.load(io.BytesIO(read_bytes(path, _MOST_BYTES)), allow_pickle=False) as held:
-            return {name: np.asarray(held[name]) for name in held.files}
+        with np.load(io.BytesIO(read_bytes(path, _MOST_BYTES)), allow_pickle=False) as archive:
+            return {name: np.asarray(archive[name]) for name in archive.files}
     except (FrameError, OSError, ValueError, AttributeError, TypeError, zipfile.BadZipFile):
         raise FrameError(
-            f"--tables {path!r} is no file of numpy arrays: write public histograms with "
+            f"--tables {path!r} is not a file of numpy arrays: write public histograms with "
             "numpy.savez(path, name=counts)"
         ) from None
 

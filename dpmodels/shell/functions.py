@@ -13,26 +13,26 @@ from dpmodels.shell.command import Command, Parser
 from dpmodels.shell.outputs import TABLES, add_outputs, require_outputs, tell, write_outputs
 from dpmodels.shell.words import (
     CODEBOOK,
-    SAID,
+    SHARED_HELP,
     add_privacy,
     add_words,
-    asked,
-    described,
-    given,
+    function_arguments,
+    parameter_docs,
     signature,
+    table_arguments,
 )
 
 _SAVED: Final = ".nc"
-# A page by itself, and the same as Markdown, which is printed where no file is asked for.
+# A separate page, and the same as Markdown, which is printed if no file is named.
 _PAGES: Final = ("html", "markdown")
 _FILES: Final = "saved results (.nc) or ledgers"
-_COUNTED: Final = "file of a ledger: a note tells what all its charges come to; nothing is charged"
+_COUNTED: Final = "file of a ledger: a note states the total of its charges; nothing is charged"
 
 
 class _Function(NamedTuple):
     what: str
     example: str
-    first: str  # What stands first in the call: a formula, files, or nothing
+    first: str  # The positional argument: a formula, files, or nothing
     formats: tuple[str, ...] = tuple(TABLES)
     printed: str = "table"
 
@@ -51,52 +51,58 @@ _FUNCTIONS: Final[Mapping[str, _Function]] = {
         "report",
     ),
     "power": _Function(
-        "Tell what an analysis will find, before anything is read or spent",
+        "Compute the power of an analysis, before anything is read or spent",
         'dpmodels power "wage ~ age" --codebook cb.json --eps 1 --delta 1e-6 --n 5000 --effect 0.1',
         "formula",
     ),
     "reading": _Function(
-        "Say what a guarantee lets anybody tell", "dpmodels reading --eps 0.1,1,5", ""
+        "Explain what a guarantee lets an observer infer", "dpmodels reading --eps 0.1,1,5", ""
     ),
 }
 
 
 def _add(name: str, parser: Parser) -> None:
-    """Add what stands first, then the function's words as options."""
-    function, own = _named(name), _FUNCTIONS[name]
-    words = signature(function)
-    shown = {"files": "FILE ... ", "formula": "FORMULA "}.get(own.first, "")
-    parser.usage = f"{parser.prog} {shown}[options]"
-    parser.epilog = f"example:\n  {own.example}\nAt length: python -m pydoc dpmodels.{name}"
-    if own.first == "files":
+    """Add the positional argument, then the function's parameters as options."""
+    function, spec = _function(name), _FUNCTIONS[name]
+    parameters = signature(function)
+    operands = {"files": "FILE ... ", "formula": "FORMULA "}.get(spec.first, "")
+    parser.usage = f"{parser.prog} {operands}[options]"
+    parser.epilog = (
+        f"example:\n  {spec.example}\nFull documentation: python -m pydoc dpmodels.{name}"
+    )
+    if spec.first == "files":
         parser.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
-        words.pop(next(iter(words)))
-        if words.pop("ledger", None):
+        parameters.pop(next(iter(parameters)))
+        if parameters.pop("ledger", None):
             parser.add_argument("--ledger", metavar="FILE", help=_COUNTED)
-    elif own.first:
-        parser.add_argument(own.first, metavar=own.first.upper(), help='such as "wage ~ age"')
-        words.pop(own.first)
-    if words.pop("codebook", None):
+    elif spec.first:
+        parser.add_argument(spec.first, metavar=spec.first.upper(), help='such as "wage ~ age"')
+        parameters.pop(spec.first)
+    if parameters.pop("codebook", None):
         parser.add_argument("--codebook", metavar="FILE", help=CODEBOOK)
-    if any(word in SAID for word in words):
+    if any(name in SHARED_HELP for name in parameters):
         add_privacy(parser.add_argument_group("privacy"), function)
-    many = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    rest = [one for word, one in words.items() if word not in SAID and one.kind not in many]
-    add_words(parser, rest, described(inspect.getdoc(function) or ""))
-    add_outputs(parser, own.printed, own.formats)
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    rest = [
+        parameter
+        for word, parameter in parameters.items()
+        if word not in SHARED_HELP and parameter.kind not in variadic
+    ]
+    add_words(parser, rest, parameter_docs(inspect.getdoc(function) or ""))
+    add_outputs(parser, spec.printed, spec.formats)
 
 
-def _run(name: str, words: argparse.Namespace) -> int:
-    own, files = _FUNCTIONS[name], getattr(words, "files", [])
-    require_outputs(words, *files)
-    first = {"files": [_items(files)], "": []}.get(own.first, [getattr(words, own.first, None)])
-    made = _named(name)(*first, **asked(words), **given(words))
-    if own.formats == _PAGES:
-        write_outputs(words, made)
-        tell(made if words.html or words.markdown else made.as_markdown())
+def _run(name: str, options: argparse.Namespace) -> int:
+    spec, files = _FUNCTIONS[name], getattr(options, "files", [])
+    require_outputs(options, *files)
+    first = {"files": [_items(files)], "": []}.get(spec.first, [getattr(options, spec.first, None)])
+    result = _function(name)(*first, **table_arguments(options), **function_arguments(options))
+    if spec.formats == _PAGES:
+        write_outputs(options, result)
+        tell(result if options.html or options.markdown else result.as_markdown())
     else:
-        tell(made.summary())
-        write_outputs(words, made.summary(), made)
+        tell(result.summary())
+        write_outputs(options, result.summary(), result)
     return 0
 
 
@@ -105,12 +111,12 @@ def _items(files: list[str]) -> list[object]:
     return [dp.load(file) if file.endswith(_SAVED) else dp.Ledger.open(file) for file in files]
 
 
-def _named(name: str) -> Callable[..., Any]:
+def _function(name: str) -> Callable[..., Any]:
     function: Callable[..., object] = getattr(dp, name)
     return function
 
 
 FUNCTIONS: Final[Mapping[str, Command]] = {
-    name: Command(own.what, partial(_add, name), partial(_run, name))
-    for name, own in _FUNCTIONS.items()
+    name: Command(spec.what, partial(_add, name), partial(_run, name))
+    for name, spec in _FUNCTIONS.items()
 }

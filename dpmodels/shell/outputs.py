@@ -28,7 +28,9 @@ DATA: Mapping[str, str] = {
     "csv": "the tidy table, as CSV",
     "save": "the result as netCDF, for dp.load",
 }
-FOUND: Mapping[str, str] = {"found": "the codebook with what was found, for --codebook"}
+FOUND: Mapping[str, str] = {
+    "found": "the codebook with the released bounds or levels, for --codebook"
+}
 
 
 def add_outputs(
@@ -36,45 +38,43 @@ def add_outputs(
 ) -> None:
     """Add the options that name files, in these formats; `printed` is what the command prints."""
     output = parser.add_argument_group(f"output, besides the printed {printed}")
-    told = {name: f"the {printed} {how}" for name, how in TABLES.items()}
-    for name, how in {**told, **DATA, **FOUND}.items():
+    tables = {name: f"the {printed} {how}" for name, how in TABLES.items()}
+    for name, how in {**tables, **DATA, **FOUND}.items():
         if name in formats:
             output.add_argument(f"--{name}", metavar="FILE", help=how)
-    output.add_argument(
-        "--force", action="store_true", help="write over these files, where they are there already"
-    )
+    output.add_argument("--force", action="store_true", help="overwrite these files if they exist")
 
 
-def require_outputs(words: argparse.Namespace, *read: str) -> None:
+def require_outputs(options: argparse.Namespace, *read: str) -> None:
     """Refuse files that cannot be written, before anything is read or charged.
 
-    Nothing is written over what the command reads, paths or patterns, whatever the user wrote.
+    Files that the command reads, by paths or patterns, are never overwritten.
     """
-    never = [path for given in read for path in (given, *glob(given, recursive=True))]
-    for name, target in _targets(words).items():
+    never = [path for pattern in read for path in (pattern, *glob(pattern, recursive=True))]
+    for name, target in _targets(options).items():
         try:
-            require_target(target, overwrite=words.force, never=never)
+            require_target(target, overwrite=options.force, never=never)
         except (ArgumentError, FrameError) as error:
-            more = ", or write --force" if "is there already; give" in str(error) else ""
-            raise ArgumentError(f"--{name} {error}{more}") from None
+            hint = ", or write --force" if "already exists; give" in str(error) else ""
+            raise ArgumentError(f"--{name} {error}{hint}") from None
         never.append(target)
 
 
-def write_outputs(words: argparse.Namespace, summary: Summary, fit: Any = None) -> None:
+def write_outputs(options: argparse.Namespace, summary: Summary, fit: Any = None) -> None:
     """Write all files that can be written; the `FrameError` names those that cannot."""
     failed = []
-    for name, target in _targets(words).items():
+    for name, target in _targets(options).items():
         try:
             if name == "save":
-                fit.save(target, overwrite=words.force)
+                fit.save(target, overwrite=options.force)
             elif name in FOUND:
-                fit.codebook.save(target, overwrite=words.force)
+                fit.codebook.save(target, overwrite=options.force)
             else:
-                write_whole(target, content(name, summary, fit), overwrite=words.force)
+                write_whole(target, content(name, summary, fit), overwrite=options.force)
         except DPModelsError as error:
             failed.append(f"--{name} {error}")
     if failed:
-        raise FrameError("; ".join(failed) + ". What was released is printed above")
+        raise FrameError("; ".join(failed) + ". The release is printed above")
 
 
 def content(name: str, summary: Summary, fit: object = None) -> bytes:
@@ -94,15 +94,15 @@ def content(name: str, summary: Summary, fit: object = None) -> bytes:
     return makers[name]().encode()
 
 
-def show(fit: Any, words: argparse.Namespace) -> int:
+def show(fit: Any, options: argparse.Namespace) -> int:
     """Print a result's report and write its files."""
     tell(fit.summary())
-    write_outputs(words, fit.summary(), fit)
+    write_outputs(options, fit.summary(), fit)
     return 0
 
 
 def tell(text: object) -> None:
-    """Print; where that fails, what was paid for can still be written to files."""
+    """Print; if that fails, the release can still be written to files."""
     try:
         print(text, flush=True)
     except OSError as error:
@@ -111,12 +111,12 @@ def tell(text: object) -> None:
             print(f"dpmodels: nothing was printed ({error.strerror})", file=sys.stderr)
 
 
-def _targets(words: argparse.Namespace) -> dict[str, str]:
-    given = {name: getattr(words, name, None) for name in (*TABLES, *DATA, *FOUND)}
-    return {name: target for name, target in given.items() if target is not None}
+def _targets(options: argparse.Namespace) -> dict[str, str]:
+    targets = {name: getattr(options, name, None) for name in (*TABLES, *DATA, *FOUND)}
+    return {name: target for name, target in targets.items() if target is not None}
 
 
-# What the command line does without a command: a private analysis of persons, printed.
+# The command line without a command prints a private analysis of persons.
 
 
 def main_job() -> int:

@@ -12,14 +12,14 @@ import pandas as pd
 from dpmodels.digest import digest
 from dpmodels.results.base import guarantee_words
 
-# With these, after white space and in full width too, a spreadsheet takes a cell for a formula.
+# A spreadsheet reads cells that begin with these, even after white space, as formulas.
 _FORMULA: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def as_json(fit: Any) -> str:
     """Return numbers, guarantee and digest as JSON, in which nan and infinity are null."""
     release = fit.release
-    held = {
+    values = {
         "result": type(fit).__name__,
         "formula": fit.call.formula,
         "guarantee": guarantee_words(release),
@@ -29,7 +29,7 @@ def as_json(fit: Any) -> str:
         "glance": _records(fit.glance())[0],
         "tidy": _records(fit.tidy()),
     }
-    return json.dumps(held, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def as_csv(fit: Any) -> str:
@@ -47,18 +47,19 @@ def _inert(cell: object) -> object:
 
 def _records(frame: pd.DataFrame) -> list[dict[str, object]]:
     return [
-        {str(name): _value(own) for name, own in row.items()} for row in frame.to_dict("records")
+        {str(name): _value(value) for name, value in row.items()}
+        for row in frame.to_dict("records")
     ]
 
 
-def _value(own: object) -> object:
-    if own is pd.NA:
+def _value(value: object) -> object:
+    if value is pd.NA:
         return None
-    if own is None or isinstance(own, str | bool):
-        return own
-    if isinstance(own, Real):
-        number = int(own) if isinstance(own, Integral) else float(own)
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, Real):
+        number = int(value) if isinstance(value, Integral) else float(value)
         return number if math.isfinite(number) else None
-    if hasattr(own, "item"):  # numpy's truth values
-        return own.item()
-    return str(own)
+    if hasattr(value, "item"):  # numpy's truth values
+        return value.item()
+    return str(value)

@@ -15,55 +15,57 @@ if TYPE_CHECKING:
 
 def _add(parser: Parser) -> None:
     parser.epilog = EXAMPLE
-    parser.add_argument("study", metavar="FILE", help="of the study, as TOML")
-    guess = parser.add_argument_group("what it will tell, by a guess of the rows")
-    guess.add_argument("--n", type=int, help="number of rows: errors are simulated, budget divided")
+    parser.add_argument("study", metavar="FILE", help="the study, as TOML")
+    guess = parser.add_argument_group("expected errors, from simulated rows")
+    guess.add_argument(
+        "--n", type=int, help="number of rows: errors are simulated, the budget is divided"
+    )
     guess.add_argument("--shape", default="normal", help="normal (default), skewed, ...")
     add_outputs(parser, "table")
 
 
-def _run(words: argparse.Namespace) -> int:
-    """Print prices and, of guessed rows, what releases will tell; status 1 if not all fit."""
-    from dpmodels.shell.record import done
-    from dpmodels.shell.studied import in_order, priced_of
+def _run(options: argparse.Namespace) -> int:
+    """Print prices and simulated errors; status 1 if the budget does not pay for all."""
+    from dpmodels.shell.record import finished_releases
+    from dpmodels.shell.studied import in_order, price_releases
     from dpmodels.shell.study import read_study
 
-    require_outputs(words, words.study)
-    study = read_study(words.study)
-    session = study.tried()
-    priced = priced_of(session, in_order(study, done(study, session, ())[1]))
+    require_outputs(options, options.study)
+    study = read_study(options.study)
+    session = study.preview_session()
+    priced = price_releases(session, in_order(study, finished_releases(study, session, ())[1]))
     tell(priced.summary())
-    told = priced if words.n is None else _foretold(study, session, words)
-    if told is not priced:
-        tell(told.summary())
-    write_outputs(words, told.summary(), told)
+    report = priced if options.n is None else _simulated_plan(study, session, options)
+    if report is not priced:
+        tell(report.summary())
+    write_outputs(options, report.summary(), report)
     return 0 if priced.fits else 1
 
 
-def _foretold(study: Study, session: dp.session, words: argparse.Namespace) -> Any:
+def _simulated_plan(study: Study, session: dp.session, options: argparse.Namespace) -> Any:
     from dpmodels.sessions.shares import whole_of
 
-    named = ("adjacency", "person", "rows", "subset")
+    setting_names = ("adjacency", "person", "rows", "subset")
     return dp.plan(
-        {asked.name: asked.call for asked in study.releases},
+        {release.name: release.call for release in study.releases},
         codebook=session.codebook,
-        n=words.n,
-        shape=words.shape,
+        n=options.n,
+        shape=options.shape,
         budget=whole_of(session.ledger),
-        **{name: study.said[name] for name in named if name in study.said},
+        **{name: study.settings[name] for name in setting_names if name in study.settings},
     )
 
 
-PLAN: Final = Command("Price a study, and foretell its errors; nothing is spent", _add, _run)
+PLAN: Final = Command("Price a study and simulate its errors; nothing is spent", _add, _run)
 
 
-# The command that makes a whole study of one file.
+# The command that runs a study from one file.
 
 EXAMPLE: Final = """\
 example, study.toml:
   [study]
   title = "Wages"
-  data = "people.csv"            # paths begin at this file's folder
+  data = "people.csv"            # relative to this file's folder
   codebook = "cb.json"
   eps = 2.0                      # of all releases together; or rho
   delta = 1e-6
@@ -73,47 +75,45 @@ example, study.toml:
   name = "wages"
   verb = "mean"
   formula = "wage ~ sex"
-  eps = 0.5                      # or share = "1/4" of what is left
+  eps = 0.5                      # or share = "1/4" of the rest
 
-  [[release]]                    # those that say no budget share what the others leave
+  [[release]]                    # releases without a budget share the rest
   name = "model"
   verb = "lm"
   formula = "wage ~ age + sex"
   vcov = "HC"
 
-  [[table]]                      # results side by side, with words of dp.etable
+  [[table]]                      # results side by side, with options of dp.etable
   name = "models"
   of = ["model"]
 
-  [disclosure]                   # words of dp.disclosure
+  [disclosure]                   # options of dp.disclosure
   purpose = "Annual report"
 
   dpmodels plan study.toml       # what it would cost; nothing is read or charged
   dpmodels run study.toml
 
-More of [study]: author, adjacency, person, rows, subset, csv. Everything is checked before the
-first charge. Run once more, it asks nothing that was released already.
+Other keys of [study]: author, adjacency, person, rows, subset, csv. Everything is checked before
+the first charge. A second run repeats no release.
 """
 
 
 def _run_add(parser: Parser) -> None:
     parser.epilog = EXAMPLE
-    parser.add_argument("study", metavar="FILE", help="of the study, as TOML")
+    parser.add_argument("study", metavar="FILE", help="the study, as TOML")
     parser.add_argument(
         "--again",
         nargs="+",
         default=(),
         metavar="NAME",
-        help="releases to be paid for once more, written over what came before",
+        help="releases to pay for again; they replace the earlier ones",
     )
 
 
-def _run_run(words: argparse.Namespace) -> int:
+def _run_run(options: argparse.Namespace) -> int:
     from dpmodels.shell.studied import run_study
 
-    return run_study(words.study, words.again)
+    return run_study(options.study, options.again)
 
 
-RUN: Final = Command(
-    "Make a whole study of one file: tables, pictures, one ledger", _run_add, _run_run
-)
+RUN: Final = Command("Run a study from one file: tables, pictures, one ledger", _run_add, _run_run)

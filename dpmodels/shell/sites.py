@@ -1,4 +1,4 @@
-"""The commands of sites that are different organisations: keys, letters, and what they make."""
+"""Commands for sites that are different organisations: keys, letters, and their release."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError
 from dpmodels.shell.command import Command, Parser
 from dpmodels.shell.outputs import DATA, TABLES, add_outputs, require_outputs, show, tell
-from dpmodels.shell.words import Said, add_rows, add_word, asked, described, given, signature
+from dpmodels.shell.words import (
+    ParameterDoc,
+    add_rows,
+    add_word,
+    function_arguments,
+    parameter_docs,
+    signature,
+    table_arguments,
+)
 
 if TYPE_CHECKING:
     from dpmodels.sites import LetterProtocol
@@ -26,7 +34,7 @@ example, with three sites that trust nobody else with their rows:
       --ledger a.ledger
   dpmodels combine a.json b.json c.json --html report.html
 
-Sites B and C write the same but for their own names and files. The protocols full
+Sites B and C write the same with their own names and files. The protocols full
 and dpdispca need no keys: leave --key and --cards out. The ledger records that the
 key was used; with full and dpdispca it may be left out.
 """
@@ -42,9 +50,9 @@ def _add_key(parser: Parser) -> None:
     parser.add_argument("--out", required=True, metavar="FILE", help="the key; FILE.card beside it")
 
 
-def _run_key(words: argparse.Namespace) -> int:
-    card = dp.site_key(words.site, words.out)
-    tell(f"{words.out}: the key of site {words.site!r} for one release; show it to nobody")
+def _run_key(options: argparse.Namespace) -> int:
+    card = dp.site_key(options.site, options.out)
+    tell(f"{options.out}: the key of site {options.site!r} for one release; keep it secret")
     tell(f"{card}: its public card; send it to all other sites")
     return 0
 
@@ -58,13 +66,13 @@ def _add_site(parser: Parser) -> None:
     out = "a new file; it holds no rows"
     parser.add_argument("--out", required=True, metavar="FILE", help=out)
     joint = parser.add_argument_group(
-        "who releases together; --site, --key and --out are one's own"
+        "the joint release; --site, --key and --out differ between sites"
     )
     joint.add_argument("--site", required=True, help="this site's public name")
     joint.add_argument("--session", required=True, help="a name of this release, new each time")
     joint.add_argument("--protocol", required=True, help="full, dpdispca, cape or secure_sum")
-    joint.add_argument("--key", metavar="FILE", help="of site-key, for cape and secure_sum")
-    joint.add_argument("--cards", nargs="+", default=(), metavar="FILE", help="those of all sites")
+    joint.add_argument("--key", metavar="FILE", help="from site-key, for cape and secure_sum")
+    joint.add_argument("--cards", nargs="+", default=(), metavar="FILE", help="cards of all sites")
     for name, (kind, what) in _PROTOCOL_WORDS.items():
         joint.add_argument(f"--{name}", type=kind, default=argparse.SUPPRESS, help=what)
     model = parser.add_argument_group("model")
@@ -75,72 +83,76 @@ def _add_site(parser: Parser) -> None:
         add_word(model, word, text)
 
 
-def _verbs_words() -> Iterator[tuple[inspect.Parameter, Said]]:
-    """Give the words of all verbs that sites have, each once, with what is said of it."""
+def _verbs_words() -> Iterator[tuple[inspect.Parameter, ParameterDoc]]:
+    """Yield the parameters of all verbs for sites, each once, with its documentation."""
     from dpmodels.models.site_files import sent_verbs
 
-    seen = set()
+    names = set()
     for verb in sent_verbs().values():
         for word, parameter in signature(verb.function).items():
-            if word in verb.options and word not in seen:
-                seen.add(word)
-                yield parameter, described(inspect.getdoc(verb.function) or "")[word]
+            if word in verb.options and word not in names:
+                names.add(word)
+                yield parameter, parameter_docs(inspect.getdoc(verb.function) or "")[word]
 
 
-def _run_site(words: argparse.Namespace) -> int:
+def _run_site(options: argparse.Namespace) -> int:
     from dpmodels.declared import declared
 
-    own: dict[str, Any] = {**asked(words), **given(words)}
-    own["codebook"] = declared(words.codebook, words.data, None, words.formula)
-    written = dp.site_release(
-        words.formula,
-        words.data,
-        words.out,
-        site=words.site,
-        session=words.session,
-        protocol=_protocol(words),
-        verb=words.verb,
-        key=words.key,
-        cards=words.cards,
-        **own,
+    arguments: dict[str, Any] = {**table_arguments(options), **function_arguments(options)}
+    arguments["codebook"] = declared(options.codebook, options.data, None, options.formula)
+    path = dp.site_release(
+        options.formula,
+        options.data,
+        options.out,
+        site=options.site,
+        session=options.session,
+        protocol=_protocol(options),
+        verb=options.verb,
+        key=options.key,
+        cards=options.cards,
+        **arguments,
     )
     tell(
-        f"{written}: the part of site {words.site!r} of {words.session!r}, protocol "
-        f"{words.protocol}; send it to whoever combines"
+        f"{path}: the part of site {options.site!r} of {options.session!r}, protocol "
+        f"{options.protocol}; send it to the combining party"
     )
     return 0
 
 
-def _protocol(words: argparse.Namespace) -> str | LetterProtocol:
-    """Return a protocol with the words given for it, and an unknown name as it is."""
+def _protocol(options: argparse.Namespace) -> str | LetterProtocol:
+    """Return a protocol with its options, or an unknown name unchanged."""
     from dpmodels.sites import SENT
 
-    own = {name: getattr(words, name) for name in _PROTOCOL_WORDS if hasattr(words, name)}
-    if words.protocol not in SENT:
-        return str(words.protocol)
-    kind = SENT[words.protocol]
-    strange = [word for word in own if word not in kind.__dataclass_fields__]
-    if strange:
+    parameters = {
+        name: getattr(options, name) for name in _PROTOCOL_WORDS if hasattr(options, name)
+    }
+    if options.protocol not in SENT:
+        return str(options.protocol)
+    kind = SENT[options.protocol]
+    unknown = [word for word in parameters if word not in kind.__dataclass_fields__]
+    if unknown:
         raise ArgumentError(
-            f"--{strange[0]} is no word of protocol {words.protocol!r}; leave it out"
+            f"--{unknown[0]} is not an option of protocol {options.protocol!r}; leave it out"
         )
-    made: LetterProtocol = kind(**own)
-    return made
+    protocol: LetterProtocol = kind(**parameters)
+    return protocol
 
 
 def _add_combine(parser: Parser) -> None:
     parser.epilog = _EXAMPLE
-    parser.add_argument("files", nargs="+", metavar="FILE", help="of site, one of each site")
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="files of the command site, one of each site"
+    )
     add_outputs(parser, "report", (*TABLES, *DATA))
 
 
-def _run_combine(words: argparse.Namespace) -> int:
-    require_outputs(words, *words.files)
-    return show(dp.combine(words.files), words)
+def _run_combine(options: argparse.Namespace) -> int:
+    require_outputs(options, *options.files)
+    return show(dp.combine(options.files), options)
 
 
 SITE_KEY: Final = Command("Make a site's key for one joint release", _add_key, _run_key)
 SITE: Final = Command("Write a site's part of a joint release, for combine", _add_site, _run_site)
 COMBINE: Final = Command(
-    "Fit what sites have written, at no further cost", _add_combine, _run_combine
+    "Combine the files of all sites, at no further cost", _add_combine, _run_combine
 )

@@ -1,4 +1,4 @@
-"""A study made: all of it checked and priced, then each release once, saved before the next."""
+"""Run a study: check and price it, then make each release once and save it before the next."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, DPModelsError, FrameError, LedgerError
 from dpmodels.sessions.call import Call
 from dpmodels.shell.outputs import tell
-from dpmodels.shell.record import FILE, Record, asked_of, done
-from dpmodels.shell.study import Asked, Study, read_study
+from dpmodels.shell.record import FILE, Record, finished_releases, request_digest
+from dpmodels.shell.study import Study, StudyRelease, read_study
 from dpmodels.shell.written import planned_files, write_study
 from dpmodels.writing import require_target
 
@@ -23,62 +23,62 @@ _READ: Final = ("data", "codebook")
 
 
 def run_study(path: str, again: Collection[str]) -> int:
-    """Make a study; `again` names releases to be paid for once more."""
+    """Run a study; `again` names releases to pay for again."""
     study = read_study(path)
-    names = [asked.name for asked in study.releases]
-    strange = [name for name in again if name not in names]
-    if strange:
-        raise ArgumentError(f"--again {strange[0]}: expected one of {', '.join(names)}")
-    study.tried()
+    names = [release.name for release in study.releases]
+    unknown = [name for name in again if name not in names]
+    if unknown:
+        raise ArgumentError(f"--again {unknown[0]}: expected one of {', '.join(names)}")
+    study.preview_session()
     _require_folder(study)
-    with alone(study.out):
-        return _made(study, again)
+    with exclusive_folder(study.out):
+        return _execute(study, again)
 
 
-def _made(study: Study, again: Collection[str]) -> int:
-    """Ask for what is not there yet, and write all files."""
-    tried = study.tried()
-    charged = len(tried.ledger.entries)
-    record, fits = done(study, tried, again)
+def _execute(study: Study, again: Collection[str]) -> int:
+    """Make the missing releases and write all files."""
+    preview = study.preview_session()
+    charged = len(preview.ledger.entries)
+    record, fits = finished_releases(study, preview, again)
     record = _require_files(study, record)
     todo = in_order(study, fits)
     if todo:
-        priced = priced_of(tried, todo)
+        priced = price_releases(preview, todo)
         tell(priced.summary())
         require_fits(priced, todo)
     for name in fits:
-        tell(f"{name}: released already, not asked again")
+        tell(f"{name}: already released, not repeated")
     session = study.session(study.ledger)
-    _require_alone(session, charged)
-    fits |= _released(study, session, todo, record.write(), charged)
-    ordered = {asked.name: fits[asked.name] for asked in study.releases}
+    _require_uncharged(session, charged)
+    fits |= _ask_releases(study, session, todo, record.write(), charged)
+    ordered = {release.name: fits[release.name] for release in study.releases}
     files = write_study(study, ordered, session)
-    tell(f"{files[-1]}: all tables and pictures; beside it {len(files) - 1:,} files of them")
+    tell(f"{files[-1]}: all tables and pictures; {len(files) - 1:,} more files beside it")
     return 0
 
 
-def in_order(study: Study, fits: Mapping[str, object]) -> list[Asked]:
-    """Return what is to be asked: first what says its budget, then what shares the rest."""
-    left = [asked for asked in study.releases if asked.name not in fits]
-    return sorted(left, key=lambda asked: asked.call.silent)
+def in_order(study: Study, fits: Mapping[str, object]) -> list[StudyRelease]:
+    """Return the pending releases: those with a budget first, then those that share the rest."""
+    left = [release for release in study.releases if release.name not in fits]
+    return sorted(left, key=lambda release: release.call.silent)
 
 
-def priced_of(session: dp.session, todo: Sequence[Asked]) -> Any:
-    """Price what is to be asked; nothing is charged, and no row is read."""
-    silent = sum(asked.call.silent for asked in todo)
+def price_releases(session: dp.session, todo: Sequence[StudyRelease]) -> Any:
+    """Price the pending releases; charge nothing and read no row."""
+    silent = sum(release.call.silent for release in todo)
     if silent:
         session.split(silent)
-    calls = [asked.call for asked in todo]
+    calls = [release.call for release in todo]
     try:
         return session.plan(calls)
     except DPModelsError:
-        for place, asked in enumerate(todo):
-            _require_price(session, calls[: place + 1], asked.name)
+        for index, release in enumerate(todo):
+            _require_price(session, calls[: index + 1], release.name)
         raise
 
 
 def _require_price(session: dp.session, calls: list[Call], name: str) -> None:
-    """Refuse a call that has no price, by the name of its release."""
+    """Refuse a call that cannot be priced; the error names its release."""
     try:
         session.plan(calls)
     except DPModelsError as error:
@@ -86,9 +86,13 @@ def _require_price(session: dp.session, calls: list[Call], name: str) -> None:
         raise
 
 
-def require_fits(priced: Any, todo: Sequence[Asked]) -> None:
+def require_fits(priced: Any, todo: Sequence[StudyRelease]) -> None:
     """Refuse a study that its budget does not pay for."""
-    lacking = [asked.name for asked, one in zip(todo, priced.calls, strict=True) if not one.fits]
+    lacking = [
+        release.name
+        for release, priced_call in zip(todo, priced.calls, strict=True)
+        if not priced_call.fits
+    ]
     if lacking:
         raise BudgetError(
             f"the budget does not pay for {', '.join(lacking)}: lower the budgets of releases, or "
@@ -97,62 +101,62 @@ def require_fits(priced: Any, todo: Sequence[Asked]) -> None:
 
 
 def _require_folder(study: Study) -> None:
-    """Make the folder of what is written, where it can be made."""
+    """Create the output folder."""
     try:
         study.out.mkdir(exist_ok=True)
     except OSError as error:
         raise FrameError(
-            f"out = {str(study.out)!r} cannot be made ({type(error).__name__}): make the folder "
-            "that it lies in, or write another one"
+            f"out = {str(study.out)!r} cannot be created ({type(error).__name__}): create its "
+            "parent folder, or write another one"
         ) from None
 
 
 def _require_files(study: Study, record: Record) -> Record:
-    """Refuse files that cannot be written, or that another hand wrote; note those to be written."""
-    read = [str(study.path), *(study.said[name] for name in _READ if name in study.said)]
-    never = [path for given in read for path in (given, *glob(given, recursive=True))]
+    """Refuse files that cannot be written or that no study wrote; record the names of the rest."""
+    read = [str(study.path), *(study.settings[name] for name in _READ if name in study.settings)]
+    never = [path for pattern in read for path in (pattern, *glob(pattern, recursive=True))]
     files = tuple(planned_files(study))
     try:
         if not study.ledger.exists():
             require_target(study.ledger, never=never)
         for name in (FILE, *files):
-            own = name in (FILE, *record.files)
-            require_target(study.out / name, overwrite=own, never=[*never, study.ledger])
+            overwrite = name in (FILE, *record.files)
+            require_target(study.out / name, overwrite=overwrite, never=[*never, study.ledger])
     except FrameError as error:
         raise FrameError(f"{error}; or write another out = in [study]") from None
     return replace(record, files=tuple(dict.fromkeys((*record.files, *files))))
 
 
-def _require_alone(session: dp.session, charged: int) -> None:
-    """Refuse to go on where somebody else charges the ledger, who may be making the same study."""
+def _require_uncharged(session: dp.session, charged: int) -> None:
+    """Refuse to go on if another process charged the ledger; it may run the same study."""
     if len(session.ledger.entries) != charged:
         raise LedgerError(
-            f"{session.ledger.place} was charged by another process meanwhile: run the study once "
-            "more; what was released is in its folder, and is not asked again"
+            f"{session.ledger.place} was charged by another process meanwhile. Run the study "
+            "again: finished releases are in its folder and are not repeated"
         )
 
 
-def _released(
-    study: Study, session: dp.session, todo: Sequence[Asked], record: Record, charged: int
+def _ask_releases(
+    study: Study, session: dp.session, todo: Sequence[StudyRelease], record: Record, charged: int
 ) -> dict[str, object]:
-    """Ask for what is left, and save each result before the next is asked for."""
+    """Make the pending releases; save each result before the next."""
     fits: dict[str, object] = {}
-    silent = sum(asked.call.silent for asked in todo)
+    silent = sum(release.call.silent for release in todo)
     if silent:
         session.split(silent)
-    for asked in todo:
-        words = asked_of(study, asked, session.codebook)
-        _require_alone(session, charged)
-        fit = session.make(asked.call)
+    for release in todo:
+        request = request_digest(study, release, session.codebook)
+        _require_uncharged(session, charged)
+        fit = session.make(release.call)
         charged += 1
-        fit.save(study.out / f"{asked.name}.nc", overwrite=True)
-        record = record.with_release(asked, words, fit)
-        fits[asked.name] = fit
-        tell(f"{asked.name}: {session.ledger.describe()}")
+        fit.save(study.out / f"{release.name}.nc", overwrite=True)
+        record = record.with_release(release, request, fit)
+        fits[release.name] = fit
+        tell(f"{release.name}: {session.ledger.describe()}")
     return fits
 
 
-# One process at a time in a folder, where the system has locks for that.
+# One process at a time in a folder, if the system has file locks.
 
 try:
     import fcntl
@@ -161,22 +165,22 @@ except ImportError:  # Windows
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Keep other processes out of a folder; the lock ends with the process, however that ends."""
-    with ExitStack() as held:
+def exclusive_folder(folder: Path) -> Iterator[None]:
+    """Lock a folder against other processes; the lock ends with the process."""
+    with ExitStack() as stack:
         if fcntl is not None:
             with suppress(OSError):  # A file system without locks
-                _lock(folder, held)
+                _lock(folder, stack)
         yield
 
 
-def _lock(folder: Path, held: ExitStack) -> None:
+def _lock(folder: Path, stack: ExitStack) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
-    held.callback(os.close, descriptor)
+    stack.callback(os.close, descriptor)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise LedgerError(
-            f"another process makes a study in {str(folder)!r}: run this one when it has ended; "
-            "nothing was charged here"
+            f"another process runs a study in {str(folder)!r}: run this one when it has ended; "
+            "nothing was charged"
         ) from None

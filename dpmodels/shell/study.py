@@ -1,4 +1,4 @@
-"""A study in a file: what is asked of one table, held against what is known before it is asked."""
+"""A study file: the releases from one table, checked before any of them is made."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STUDY: Final[Mapping[str, object]] = {
     "person": str | bool,
     "rows": int | str,
 }
-# A release's own words besides those of its verb, and a table's besides those of dp.etable.
+# Keys of a release besides its verb's options, and of a table besides those of dp.etable.
 _RELEASE: Final = ("name", "verb", "formula", "rho", "plots")
 _TABLE: Final = ("name", "of")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -38,153 +38,157 @@ _TAKEN: Final = ("index", "study", "disclosure", "ledger")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One release of a study: its call, and what of the file it is made of."""
+class StudyRelease:
+    """One release of a study: its call, and its entry in the file."""
 
     name: str
     call: Call
     plots: bool
-    written: str  # The words as one line of JSON
+    json_text: str  # The entry as one line of JSON
 
     @property
-    def told(self) -> str:
+    def call_text(self) -> str:
         """The call as the file writes it."""
-        words = json.loads(self.written)
+        words = json.loads(self.json_text)
         verb, formula = words.pop("verb"), words.pop("formula")
         return ", ".join([f"{verb}({formula!r}", *(f"{a} = {b!r}" for a, b in words.items())]) + ")"
 
 
 @dataclass(frozen=True)
 class Table:
-    """Results side by side: the names of their releases, and words of dp.etable."""
+    """Results side by side: the names of their releases, and options of dp.etable."""
 
     name: str
     of: tuple[str, ...]
-    words: Mapping[str, Any]
+    kwargs: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Study:
-    """What a file asks of one table; nothing of it was opened."""
+    """The contents of a study file; no data were opened."""
 
     path: Path
-    said: Mapping[str, Any]  # Of the table, with paths beside the file
-    releases: tuple[Asked, ...]
+    settings: Mapping[str, Any]  # Section [study], with paths from the file's folder
+    releases: tuple[StudyRelease, ...]
     tables: tuple[Table, ...] = ()
     disclosure: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def out(self) -> Path:
-        """The folder of all that is written."""
-        return Path(self.said["out"])
+        """The output folder."""
+        return Path(self.settings["out"])
 
     @property
     def title(self) -> str:
-        """What pages are called."""
-        return str(self.said.get("title", self.path.stem))
+        """The title of the pages."""
+        return str(self.settings.get("title", self.path.stem))
 
     @property
     def ledger(self) -> Path:
         """The file of the one ledger."""
-        return Path(self.said.get("ledger", self.out / "study.ledger"))
+        return Path(self.settings.get("ledger", self.out / "study.ledger"))
 
     def session(self, ledger: Path | None) -> dp.session:
-        """Open the table with what is said of it; no row is read."""
-        named = ("codebook", "adjacency", "person", "rows", "subset", "csv", "eps", "delta")
-        own = {name: self.said[name] for name in named if name in self.said}
-        if "rho" in self.said:
-            own["budget"] = dp.ZCDP(self.said["rho"])
-        return dp.session(self.said["data"], ledger=ledger, **own)
+        """Open the table with these settings; no row is read."""
+        option_names = ("codebook", "adjacency", "person", "rows", "subset", "csv", "eps", "delta")
+        kwargs = {name: self.settings[name] for name in option_names if name in self.settings}
+        if "rho" in self.settings:
+            kwargs["budget"] = dp.ZCDP(self.settings["rho"])
+        return dp.session(self.settings["data"], ledger=ledger, **kwargs)
 
-    def tried(self) -> dp.session:
-        """Open the table with the ledger as far as there is one; nothing is made."""
+    def preview_session(self) -> dp.session:
+        """Open the table with its ledger if that exists; create nothing."""
         return self.session(self.ledger if self.ledger.exists() else None)
 
 
 def read_study(path: str) -> Study:
-    """Read a file; an error names its place and what is known there."""
+    """Read a file; an error names the section and what is allowed there."""
     try:
         plain = tomllib.loads(read_bytes(path, _MOST_BYTES).decode())
     except (FrameError, ValueError) as error:
-        raise FrameError(f"{path!r} is no study in TOML: {error}") from None
+        raise FrameError(f"{path!r} is not a study in TOML: {error}") from None
     require_known(plain, ("study", "release", "table", "disclosure"), "the file")
     for section, kind in (("study", dict), ("release", list)):
         if not isinstance(plain.get(section), kind) or not plain[section]:
-            shown = "[study]" if kind is dict else "[[release]]"
-            raise ArgumentError(f"{path!r} has no {shown}: write one, see dpmodels run --help")
-    said = _said(plain["study"], Path(path).absolute().parent)
-    releases = tuple(map(_release, _listed(plain, "release")))
-    _require_apart([one.name for one in releases], "release")
-    verbs = {one.name: one.call.verb for one in releases}
+            header = "[study]" if kind is dict else "[[release]]"
+            raise ArgumentError(f"{path!r} has no {header}: write one, see dpmodels run --help")
+    settings = _settings(plain["study"], Path(path).absolute().parent)
+    releases = tuple(map(_release, _sections(plain, "release")))
+    _require_unique([release.name for release in releases], "release")
+    verbs = {release.name: release.call.verb for release in releases}
     names = list(verbs)
-    tables = tuple(_table(own, verbs) for own in _listed(plain, "table"))
-    _require_apart([*names, *(one.name for one in tables)], "table")
-    disclosure = _disclosed(plain.get("disclosure", {}))
-    return Study(Path(path), said, releases, tables, disclosure)
+    tables = tuple(_table(entry, verbs) for entry in _sections(plain, "table"))
+    _require_unique([*names, *(table.name for table in tables)], "table")
+    disclosure = _disclosure_options(plain.get("disclosure", {}))
+    return Study(Path(path), settings, releases, tables, disclosure)
 
 
-def require_known(given: Collection[str], known: Collection[str], where: str) -> None:
-    """Refuse names that mean nothing, each with the nearest that does."""
-    for name in given:
-        if name not in known:
-            near = get_close_matches(name, list(known), 1)
-            more = f"did you mean {near[0]!r}? E" if near else "e"
+def require_known(names: Collection[str], options: Collection[str], where: str) -> None:
+    """Refuse unknown names; suggest the nearest known one."""
+    for name in names:
+        if name not in options:
+            matches = get_close_matches(name, list(options), 1)
+            hint = f"did you mean {matches[0]!r}? E" if matches else "e"
             raise ArgumentError(
-                f"{where}: {shorten(name)!r} is not known; {more}xpected {', '.join(known)}"
+                f"{where}: {shorten(name)!r} is not known; {hint}xpected {', '.join(options)}"
             )
 
 
-def _listed(plain: Mapping[str, object], section: str) -> list[dict[str, object]]:
-    held = plain.get(section, [])
-    if not isinstance(held, list) or not all(isinstance(own, dict) for own in held):
-        raise ArgumentError(f"[{section}]: write [[{section}]], once for each")
-    return held
+def _sections(plain: Mapping[str, object], section: str) -> list[dict[str, object]]:
+    entries = plain.get(section, [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise ArgumentError(f"[{section}]: write [[{section}]], one for each")
+    return entries
 
 
-def _said(plain: Mapping[str, object], beside: Path) -> dict[str, object]:
-    """Return what is said of the table, paths as they are from the file's folder."""
+def _settings(plain: Mapping[str, object], beside: Path) -> dict[str, object]:
+    """Return section [study], with paths from the file's folder."""
     require_known(plain, _STUDY, "[study]")
-    said = {name: conform(_STUDY[name], own, f"[study] {name}") for name, own in plain.items()}
+    settings = {
+        name: conform(_STUDY[name], value, f"[study] {name}") for name, value in plain.items()
+    }
     for name in ("data", "out"):
-        _require_held(said, name, "[study]")
-    if said.get("person") is True:
+        _require_key(settings, name, "[study]")
+    if settings.get("person") is True:
         raise ArgumentError('[study] person = true: write the column, person = "id", or false')
     for name in ("data", "codebook", "ledger", "out"):
-        if name in said:
-            said[name] = str(beside / said[name])
-    return said
+        if name in settings:
+            settings[name] = str(beside / settings[name])
+    return settings
 
 
-def _release(plain: Mapping[str, Any]) -> Asked:
-    """Return a release with its call; a verb's own errors come with its price."""
-    name = _named(plain, "release")
+def _release(plain: Mapping[str, Any]) -> StudyRelease:
+    """Return a release with its call; the verb checks its options when it is priced."""
+    name = _checked_name(plain, "release")
     where = f"release {name!r}"
     verb, formula = (_text(plain, key, where) for key in ("verb", "formula"))
-    with _told(where):
+    with _error_location(where):
         kind = dp.call(verb, "~ 1").verb
-    own = signature_of(kind).parameters
-    budgets = [word for word in own if word != "budget"]
+    parameters = signature_of(kind).parameters
+    budgets = [word for word in parameters if word != "budget"]
     require_known(plain, dict.fromkeys((*_RELEASE, *budgets)), where)
-    for word, one in own.items():
-        if one.kind is one.KEYWORD_ONLY and one.default is one.empty:
-            _require_held(plain, word, where)
-    held = {word: plain[word] for word in plain if word not in _RELEASE}
-    words = dict(_read(signature(kind), held))
+    for word, parameter in parameters.items():
+        if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty:
+            _require_key(plain, word, where)
+    arguments = {word: plain[word] for word in plain if word not in _RELEASE}
+    kwargs = dict(_read(signature(kind), arguments))
     if "rho" in plain:
-        words["budget"] = dp.ZCDP(plain["rho"])
-    if sum(word in words for word in AMOUNTS) > 1:
+        kwargs["budget"] = dp.ZCDP(plain["rho"])
+    if sum(word in kwargs for word in AMOUNTS) > 1:
         raise BudgetError(f"{where}: write one of eps, share and rho")
-    written = {word: held for word, held in plain.items() if word not in ("name", "plots")}
+    declaration = {word: value for word, value in plain.items() if word not in ("name", "plots")}
     plots = conform(bool, plain.get("plots", True), f"{where}: plots")
-    return Asked(name, dp.call(verb, formula, **words), plots, canonical(written))
+    return StudyRelease(name, dp.call(verb, formula, **kwargs), plots, canonical_json(declaration))
 
 
-def _read(own: Mapping[str, Any], held: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """Give words as verbs take them: TOML has no None, and days of a type of their own."""
-    for word, value in held.items():
-        one = own.get(word)
-        if one is not None and value == "none" and one.default is not None:
-            yield word, None if None in members(one.annotation) else value
+def _read(
+    parameters: Mapping[str, Any], arguments: Mapping[str, Any]
+) -> Iterator[tuple[str, object]]:
+    """Convert values of TOML to arguments: "none" to None where allowed, dates to text."""
+    for word, value in arguments.items():
+        parameter = parameters.get(word)
+        if parameter is not None and value == "none" and parameter.default is not None:
+            yield word, None if None in members(parameter.annotation) else value
         else:
             yield word, tuple(map(_day, value)) if isinstance(value, list) else _day(value)
 
@@ -194,35 +198,35 @@ def _day(value: Any) -> Any:
 
 
 def _table(plain: Mapping[str, object], verbs: Mapping[str, Any]) -> Table:
-    name = _named(plain, "table")
-    where, own = f"table {name!r}", known_words(dp.etable)
-    require_known(plain, (*_TABLE, *own), where)
+    name = _checked_name(plain, "table")
+    where, options = f"table {name!r}", keyword_names(dp.etable)
+    require_known(plain, (*_TABLE, *options), where)
     of = conform(tuple[str, ...], plain.get("of", list(verbs)), f"{where}: of")
     require_known(of, verbs, f"{where}: of")
-    words = {word: held for word, held in plain.items() if word not in _TABLE}
-    with _told(where):
+    kwargs = {word: value for word, value in plain.items() if word not in _TABLE}
+    with _error_location(where):
         if not of:
             raise ArgumentError("of: names no release; write one, or leave it out for all")
         for release in of:
             _require_column(release, verbs[release])
         looks = signature(look_of)
-        look_of(**{word: words.get(word, signature(dp.etable)[word].default) for word in looks})
-    return Table(name, of, words)
+        look_of(**{word: kwargs.get(word, signature(dp.etable)[word].default) for word in looks})
+    return Table(name, of, kwargs)
 
 
 def _require_column(name: str, verb: Callable[..., object]) -> None:
-    """Refuse a release whose result, whatever it will be, does not stand beside others."""
+    """Refuse a release whose result has no column in a table."""
     kinds = members(evaluated_signature(verb).return_annotation)
     if all(columns_of.dispatch(kind) is columns_of.dispatch(object) for kind in kinds):
         raise ArgumentError(
-            f"of: release {name!r} has no column to stand beside others; results that have are "
-            f"{ACCEPTED}: write of = [...] with their names"
+            f"of: the result of release {name!r} has no column in a table. Write of = [...] with "
+            f"names of {ACCEPTED}"
         )
 
 
 @contextmanager
-def _told(where: str) -> Iterator[None]:
-    """Have errors say where in the file they come from."""
+def _error_location(where: str) -> Iterator[None]:
+    """Prefix errors with their place in the file."""
     try:
         yield
     except DPModelsError as error:
@@ -230,53 +234,57 @@ def _told(where: str) -> Iterator[None]:
         raise
 
 
-def _disclosed(plain: Any) -> dict[str, object]:
-    """Return words of dp.disclosure, which are tried on a ledger without charges."""
+def _disclosure_options(plain: Any) -> dict[str, object]:
+    """Return options of dp.disclosure, tried on an empty ledger."""
     if not isinstance(plain, dict):
-        raise ArgumentError("[disclosure]: expected one section, and not a list")
-    require_known(plain, known_words(dp.disclosure), "[disclosure]")
-    words = {word: _day(held) for word, held in plain.items()}
-    with _told("[disclosure]"):
-        dp.disclosure(dp.Ledger(eps=1.0), **words)
-    return words
+        raise ArgumentError("[disclosure]: expected one section, not a list")
+    require_known(plain, keyword_names(dp.disclosure), "[disclosure]")
+    kwargs = {word: _day(value) for word, value in plain.items()}
+    with _error_location("[disclosure]"):
+        dp.disclosure(dp.Ledger(eps=1.0), **kwargs)
+    return kwargs
 
 
-def known_words(function: Callable[..., object]) -> list[str]:
-    """Return a function's words, less what stands first in it and what is no word of a file."""
-    own = signature(function).items()
-    return [name for name, one in own if one.kind == one.KEYWORD_ONLY and name != "ledger"]
+def keyword_names(function: Callable[..., object]) -> list[str]:
+    """Return the keyword-only parameters of a function that a study file may set."""
+    parameters = signature(function).items()
+    return [
+        name
+        for name, parameter in parameters
+        if parameter.kind == parameter.KEYWORD_ONLY and name != "ledger"
+    ]
 
 
-def canonical(plain: object) -> str:
-    """Return one line of JSON, the same for the same words."""
+def canonical_json(plain: object) -> str:
+    """Return one line of JSON, the same for equal values."""
     return json.dumps(plain, sort_keys=True, default=str)
 
 
-def _named(plain: Mapping[str, Any], section: str) -> str:
+def _checked_name(plain: Mapping[str, Any], section: str) -> str:
     name = _text(plain, "name", f"[[{section}]]")
     if not _NAME.fullmatch(name) or name.lower() in _TAKEN:
         raise ArgumentError(
-            f"[[{section}]] name = {shorten(name)!r}: expected letters, digits, - and _, as files "
-            f"are called so; none of {', '.join(_TAKEN)}"
+            f"[[{section}]] name = {shorten(name)!r}: expected a file name of letters, digits, - "
+            f"and _, other than {', '.join(_TAKEN)}"
         )
     return name
 
 
 def _text(plain: Mapping[str, object], key: str, where: str) -> str:
-    _require_held(plain, key, where)
+    _require_key(plain, key, where)
     text: str = conform(str, plain[key], f"{where}: {key}")
     return text
 
 
-def _require_held(plain: Collection[str], key: str, where: str) -> None:
-    """Refuse a section that lacks a word."""
+def _require_key(plain: Collection[str], key: str, where: str) -> None:
+    """Refuse a section that lacks a key."""
     if key not in plain:
         raise ArgumentError(f'{where} lacks {key!r}: write {key} = "..."')
 
 
-def _require_apart(names: list[str], section: str) -> None:
-    """Refuse two of a name, which would be one file."""
+def _require_unique(names: list[str], section: str) -> None:
+    """Refuse duplicate names, which would be one file."""
     lower = [name.lower() for name in names]
-    for place, name in enumerate(names):
-        if lower.index(name.lower()) < place:
-            raise ArgumentError(f"[[{section}]] name = {name!r} is there twice; give another")
+    for index, name in enumerate(names):
+        if lower.index(name.lower()) < index:
+            raise ArgumentError(f"[[{section}]] name = {name!r} occurs twice; give another")

@@ -1,4 +1,4 @@
-"""The verbs as commands: every name ``dp_*`` of the package, by its signature and its docstring."""
+"""Commands of the verbs ``dp_*``, from their signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from dpmodels.errors import ArgumentError, BudgetError, CodebookError
 from dpmodels.shell.command import Command, Parser
 from dpmodels.shell.outputs import DATA, FOUND, TABLES, add_outputs, require_outputs, show
 from dpmodels.shell.words import (
-    SAID,
+    SHARED_HELP,
     add_rows,
     add_words,
-    asked,
-    described,
     dest,
     evaluated_signature,
     example,
     files_read,
     first_sentence,
-    given,
+    function_arguments,
+    parameter_docs,
     read,
     signature,
+    table_arguments,
 )
 from dpmodels.verbs import VERBS, exported, verb_names
 
 _ROWS: Final = ("formula", "data", "answers", "codebook")
 # Rows at several sites have commands of their own.
-APART: Final = ("sites", "protocol")
+PYTHON_ONLY: Final = ("sites", "protocol")
 _CODEBOOK: Final = """\
 A codebook holds public facts, never taken from the data:
   {"age": {"range": [0, 120]}, "sex": {"levels": ["F", "M"]}}"""
 
 _HERE: Final = """
-In the shell: --codebook cb.json, a file that dpmodels codebook draft makes of a data dictionary."""
+In the shell: --codebook cb.json, a file that dpmodels codebook draft makes from a dictionary."""
 
 
 def verbs() -> dict[str, Command]:
-    """Return the commands of all verbs; none of them is imported for it."""
+    """Return the commands of all verbs; imports none of them."""
     return {name: Command(_what(name), partial(_add, name), _run) for name in verb_names()}
 
 
@@ -53,8 +53,10 @@ def _what(name: str) -> str:
     else:
         path = files("dpmodels").joinpath(f"models/{exported()[name]}.py")
         tree = ast.parse(path.read_text("utf-8"))
-        functions = (own for own in tree.body if isinstance(own, ast.FunctionDef))
-        doc = next(ast.get_docstring(own) for own in functions if own.name == f"dp_{name}")
+        functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+        doc = next(
+            ast.get_docstring(function) for function in functions if function.name == f"dp_{name}"
+        )
     return first_sentence((doc or "").partition("\n")[0])
 
 
@@ -67,46 +69,56 @@ def _function(name: str) -> Any:
 
 
 def _add(name: str, parser: Parser) -> None:
-    """Add the words of a verb, and tell in the help which are left to Python."""
+    """Add the options of a verb; its help lists those that only Python has."""
     verb = _function(name)
-    doc, own = inspect.getdoc(verb) or "", signature(verb)
+    doc, parameters = inspect.getdoc(verb) or "", signature(verb)
     parser.usage = f"{parser.prog} FORMULA FILE [options]"
-    told = described(doc)
-    add_rows(parser, verb, told["formula"].text)
+    docs = parameter_docs(doc)
+    add_rows(parser, verb, docs["formula"].text)
     model = parser.add_argument_group("model")
-    more = [word for key, word in own.items() if key not in (*_ROWS, *SAID, *APART)]
-    devices = [word for word in more if word.name == DEVICE]
-    left = add_words(model, [word for word in more if word.name != DEVICE], told)
+    model_parameters = [
+        word for key, word in parameters.items() if key not in (*_ROWS, *SHARED_HELP, *PYTHON_ONLY)
+    ]
+    devices = [word for word in model_parameters if word.name == DEVICE]
+    left = add_words(model, [word for word in model_parameters if word.name != DEVICE], docs)
     if devices:
         add_devices(model)
     finds = hasattr(evaluated_signature(verb).return_annotation, "codebook")
     add_outputs(parser, "report", (*TABLES, *DATA, *(FOUND if finds else ())))
-    shown = example(doc, f"dp_{name}", own) + f" --{DEVICE} {EXAMPLE}" * bool(devices)
-    lines = ["example:", f"  {parser.prog} {shown}"] if shown else []
-    left += tuple(word for word in APART if word in own)
-    lines += [f"From Python alone: {', '.join(left)}."] if left else []
-    parser.epilog = "\n".join([*lines, _CODEBOOK, f"At length: python -m pydoc dpmodels.dp_{name}"])
+    call_text = example(doc, f"dp_{name}", parameters) + f" --{DEVICE} {EXAMPLE}" * bool(devices)
+    lines = ["example:", f"  {parser.prog} {call_text}"] if call_text else []
+    left += tuple(word for word in PYTHON_ONLY if word in parameters)
+    lines += [f"Only in Python: {', '.join(left)}."] if left else []
+    parser.epilog = "\n".join(
+        [*lines, _CODEBOOK, f"Full documentation: python -m pydoc dpmodels.dp_{name}"]
+    )
 
 
-def _run(words: argparse.Namespace) -> int:
-    """Ask a verb and show what came; what is not given is left to the verb."""
-    verb = _function(words.command)
-    require_outputs(words, *files_read(words))
-    own = signature(verb)
-    if "eps" in own and "eps" not in given(words) and getattr(words, "rho", None) is None:
+def _run(options: argparse.Namespace) -> int:
+    """Run a verb and show its result."""
+    verb = _function(options.command)
+    require_outputs(options, *files_read(options))
+    parameters = signature(verb)
+    if (
+        "eps" in parameters
+        and "eps" not in function_arguments(options)
+        and getattr(options, "rho", None) is None
+    ):
         raise BudgetError(
             "no budget: write --eps 1 (0.1 is strict, 10 is loose), --eps 1 --delta 1e-6 with a "
             "delta well below 1 over the number of rows, or --rho 0.1"
         )
     try:
-        fit = verb(words.formula, words.data, **asked(words), **given(words))
+        fit = verb(
+            options.formula, options.data, **table_arguments(options), **function_arguments(options)
+        )
     except CodebookError as error:
-        error.args = (f"{error}{_HERE * (words.codebook is None)}",)
+        error.args = (f"{error}{_HERE * (options.codebook is None)}",)
         raise
-    return show(fit, words)
+    return show(fit, options)
 
 
-# Devices of randomised questions, as words of the shell.
+# Devices of randomised questions, as options.
 
 DEVICE: Final = "device"
 EXAMPLE: Final = "drug=no,yes:1.0"
@@ -116,8 +128,8 @@ _FORM: Final = "NAME=LEVEL,LEVEL:EPS"
 class _Devices(argparse.Action):
     """Makes the devices of all questions, each a randomized response."""
 
-    def __call__(self, parser: object, words: Any, texts: Any, option: object = None) -> None:
-        setattr(words, self.dest, dict(map(_device, texts)))
+    def __call__(self, parser: object, namespace: Any, texts: Any, option: object = None) -> None:
+        setattr(namespace, self.dest, dict(map(_device, texts)))
 
 
 def add_devices(group: Any) -> None:

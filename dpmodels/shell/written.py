@@ -16,7 +16,7 @@ from dpmodels.shell.outputs import content
 from dpmodels.shell.study import Study
 from dpmodels.writing import write_whole
 
-# Option of a verb's command, and the end of the file's name.
+# Output option of a command, and the file's extension.
 _OF_RELEASE: Final = {"text": "txt", "latex": "tex", "markdown": "md", "json": "json", "csv": "csv"}
 _OF_TABLE: Final = {"text": "txt", "latex": "tex", "markdown": "md"}
 _INDEX: Final = "index.html"
@@ -25,65 +25,71 @@ _SEVERAL: Final = 3  # Pictures of a result, at most
 
 
 def planned_files(study: Study) -> Iterator[str]:
-    """Give the names of all files but the ledger and the record."""
+    """Yield the names of all files but the ledger and the record."""
     yield from (_INDEX, *_DISCLOSURE)
-    for asked in study.releases:
-        yield f"{asked.name}.nc"
-        yield from (f"{asked.name}.{end}" for end in _OF_RELEASE.values())
-        yield from (_png(asked.name, place) for place in range(_SEVERAL * asked.plots))
+    for release in study.releases:
+        yield f"{release.name}.nc"
+        yield from (f"{release.name}.{extension}" for extension in _OF_RELEASE.values())
+        yield from (_png(release.name, index) for index in range(_SEVERAL * release.plots))
     for table in study.tables:
-        yield from (f"{table.name}.{end}" for end in _OF_TABLE.values())
+        yield from (f"{table.name}.{extension}" for extension in _OF_TABLE.values())
 
 
 def write_study(study: Study, fits: Mapping[str, Any], session: dp.session) -> list[Path]:
-    """Write all files and return their places, the page of all last."""
-    parts, places = [], list[Path]()
-    for asked in study.releases:
-        fit = fits[asked.name]
-        drawn = pictures(fit) if asked.plots else ()
-        files = _contents(asked.name, _OF_RELEASE, fit.summary(), fit)
-        files |= {_png(asked.name, place): png for place, (_, png) in enumerate(drawn)}
-        places += _write(study.out, files)
-        held = (f"{asked.name}.nc", *files)
-        parts.append(Part(asked.name, asked.told, fit.summary().as_html(), drawn, held))
+    """Write all files and return their paths, the index page last."""
+    parts, paths = [], list[Path]()
+    for release in study.releases:
+        fit = fits[release.name]
+        images = pictures(fit) if release.plots else ()
+        files = _contents(release.name, _OF_RELEASE, fit.summary(), fit)
+        files |= {_png(release.name, index): png for index, (_, png) in enumerate(images)}
+        paths += _write(study.out, files)
+        file_names = (f"{release.name}.nc", *files)
+        parts.append(
+            Part(release.name, release.call_text, fit.summary().as_html(), images, file_names)
+        )
     for table in study.tables:
         of = {name: fits[name] for name in table.of}
-        made = dp.etable(of, ledger=session.ledger, **table.words).summary()
-        files = _contents(table.name, _OF_TABLE, made)
-        places += _write(study.out, files)
-        parts.append(Part(table.name, "", made.as_html(), (), tuple(files)))
-    author = {"author": study.said["author"]} if "author" in study.said else {}
-    words = {"title": study.title, **author, **study.disclosure}
-    report = dp.disclosure([*fits.values(), session.ledger], **words)
-    both = (report.as_html().encode(), report.as_markdown().encode())
-    places += _write(study.out, dict(zip(_DISCLOSURE, both, strict=True)))
+        table_summary = dp.etable(of, ledger=session.ledger, **table.kwargs).summary()
+        files = _contents(table.name, _OF_TABLE, table_summary)
+        paths += _write(study.out, files)
+        parts.append(Part(table.name, "", table_summary.as_html(), (), tuple(files)))
+    author = {"author": study.settings["author"]} if "author" in study.settings else {}
+    kwargs = {"title": study.title, **author, **study.disclosure}
+    report = dp.disclosure([*fits.values(), session.ledger], **kwargs)
+    contents = (report.as_html().encode(), report.as_markdown().encode())
+    paths += _write(study.out, dict(zip(_DISCLOSURE, contents, strict=True)))
     register = dp.ledger_report(session.ledger).as_html()
     parts += [Part("ledger", "", register), Part("disclosure", "", "", (), _DISCLOSURE)]
-    whole = page(study.title, _facts(study, session), parts)
-    return [*places, *_write(study.out, {_INDEX: whole.encode()})]
+    html = page(study.title, _facts(study, session), parts)
+    return [*paths, *_write(study.out, {_INDEX: html.encode()})]
 
 
 def _contents(
-    name: str, ends: Mapping[str, str], summary: Summary, fit: Any = None
+    name: str, extensions: Mapping[str, str], summary: Summary, fit: Any = None
 ) -> dict[str, bytes]:
-    return {f"{name}.{end}": content(how, summary, fit) for how, end in ends.items()}
+    return {
+        f"{name}.{extension}": content(how, summary, fit) for how, extension in extensions.items()
+    }
 
 
-def _png(name: str, place: int) -> str:
-    return f"{name}-{place + 1}.png"
+def _png(name: str, index: int) -> str:
+    return f"{name}-{index + 1}.png"
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> Iterator[Path]:
-    for name, held in files.items():
-        write_whole(folder / name, held, overwrite=True)
+    for name, data in files.items():
+        write_whole(folder / name, data, overwrite=True)
         yield folder / name
 
 
 def _facts(study: Study, session: dp.session) -> dict[str, str]:
-    said = {name.capitalize(): study.said.get(name) for name in ("author", "subset", "person")}
+    settings = {
+        name.capitalize(): study.settings.get(name) for name in ("author", "subset", "person")
+    }
     notes = convergence_notes(session.ledger.register()["mechanism"])
     return {
-        **{name: str(own) for name, own in said.items() if own},
+        **{name: str(value) for name, value in settings.items() if value},
         "Guarantee": ". ".join((session.ledger.guarantee.describe(), *notes)),
         "Neighbours": session.ledger.adjacency.describe(),
         "Spent": session.ledger.describe(),
@@ -94,7 +100,7 @@ def _facts(study: Study, session: dp.session) -> dict[str, str]:
 
 
 class Part(NamedTuple):
-    """What a page shows under one name, with the files that hold it too."""
+    """One section of a page, with links to its files."""
 
     name: str
     about: str  # One line below the heading, empty for none
@@ -104,20 +110,22 @@ class Part(NamedTuple):
 
 
 def page(title: str, facts: Mapping[str, str], parts: Sequence[Part]) -> str:
-    """Return one document that holds all parts; nothing outside of the folder is linked."""
-    links = " · ".join(f'<a href="#{quote(own.name)}">{escaped(own.name)}</a>' for own in parts)
-    said = [f"<dt>{escaped(name)}</dt><dd>{escaped(own)}</dd>" for name, own in facts.items()]
-    head = [f"<h1>{escaped(title)}</h1>", "<dl>", *said, "</dl>", f"<nav>{links}</nav>"]
-    return document(title, "\n".join([*head, *(line for own in parts for line in _lines(own))]))
+    """Return one document of all parts; it links only files of the folder."""
+    links = " · ".join(f'<a href="#{quote(part.name)}">{escaped(part.name)}</a>' for part in parts)
+    definitions = [
+        f"<dt>{escaped(name)}</dt><dd>{escaped(text)}</dd>" for name, text in facts.items()
+    ]
+    head = [f"<h1>{escaped(title)}</h1>", "<dl>", *definitions, "</dl>", f"<nav>{links}</nav>"]
+    return document(title, "\n".join([*head, *(line for part in parts for line in _lines(part))]))
 
 
-def _lines(own: Part) -> Iterable[str]:
-    yield f'<section id="{quote(own.name)}"><h2>{escaped(own.name)}</h2>'
-    if own.about:
-        yield f"<p><code>{escaped(own.about)}</code></p>"
-    yield own.html
-    yield from (picture(text, png) for text, png in own.pictures)
-    if own.files:
-        named = " · ".join(f'<a href="{quote(file)}">{escaped(file)}</a>' for file in own.files)
-        yield f"<p>Files: {named}</p>"
+def _lines(part: Part) -> Iterable[str]:
+    yield f'<section id="{quote(part.name)}"><h2>{escaped(part.name)}</h2>'
+    if part.about:
+        yield f"<p><code>{escaped(part.about)}</code></p>"
+    yield part.html
+    yield from (picture(text, png) for text, png in part.pictures)
+    if part.files:
+        links = " · ".join(f'<a href="{quote(file)}">{escaped(file)}</a>' for file in part.files)
+        yield f"<p>Files: {links}</p>"
     yield "</section>"

@@ -1,7 +1,7 @@
-"""Many banks, one bridge: one release of rows that lie at several sites.
+"""One release of rows that lie at several sites.
 
 Sites hold disjoint rows of the same variables. Exact integer statistics add,
-so the law of a release does not depend on where its rows lie; what differs
+so the distribution of a release does not depend on where its rows lie; what differs
 between protocols is who sees what on the way, and so who has to be trusted.
 
 *Neighbours.* Which site holds a row is fixed. Neighbours differ in one row of
@@ -14,8 +14,8 @@ site's costs, and is charged once.
 *Overlap.* A row that two sites hold counts twice and is protected less: under
 ``full`` and ``dpdispca`` its guarantee is that of two releases, under the others
 the sum moves twice as far. No protocol can detect this, since none shows rows.
-So it is with a person who has rows at two sites: at each of them as many count as
-one may have in all.
+The same holds for a person with rows at two sites: the limit of rows per person
+applies at each of them.
 
 ==========  ================  =======================  ==================  =======
 protocol    trusted           aggregator sees          sites that may      noise
@@ -36,20 +36,20 @@ secure_sum  sites follow the  the noisy sum alone      t of S, declared    S/(S 
             protocol
 ==========  ================  =======================  ==================  =======
 
-*Colluders.* Whoever sees a result can take off the noise he added himself. So
+*Colluders.* Whoever sees a result can subtract the noise that they added. So
 the honest sites' noise alone has to suffice: with t colluders each site adds
 the planned variance over ``S - t``, and the sum has ``S/(S - t)`` times the
 planned one. A site that is only curious is a colluder with itself: ``t = 1``,
-the default, is the least for which the guarantee holds against the other sites
+the default, is the smallest for which the guarantee holds against the other sites
 too; ``t = 0`` gives the noise of a trusted aggregator and protects against an
-aggregator, or a reader, who is none of the sites. What noise the honest sites
+aggregator, or a reader, that is not a site. What noise the honest sites
 add together, and why that suffices though sums of discrete Gaussians are not
 discrete Gaussians, is proved in :mod:`dpmodels.sites.summing`.
 
-*Honest but curious.* All protocols assume that sites and aggregator do what
-they should and read all they get. A site that sends nonsense spoils the
+*Honest but curious.* All protocols assume that sites and aggregator follow
+the protocol and read all that they receive. A site that sends nonsense spoils the
 result and no one's privacy; a site that adds no noise is a colluder.
-Keys are taken to be the sites' own: who hands out keys must be known to them.
+Keys are assumed authentic: sites must know who hands them out.
 
 *What is not hidden.* That a site takes part, its name, the length of its
 message and, under ``replace``, its number of rows.

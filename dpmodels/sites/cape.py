@@ -5,7 +5,7 @@ Theorem
     pairs: of two sites with a secret the first adds, and the second takes off,
     one discrete Gaussian of scale ``r σ`` or more. The pairs form a ring of sites, each
     with the nearest ``⌈(t+1)/2⌉`` on either side, which stays connected when t
-    colluding sites tell all they know. What is left in the view of an
+    colluding sites reveal all they know. What is left in the view of an
     aggregator with the t sites is noise of the honest sites and of their
     pairs; :mod:`dpmodels.sites.summing` proves how much of the budget the pairs
     leak, ``(h - 1)/r²``, and ``g_s`` pays for it.
@@ -89,7 +89,7 @@ class Cape(MaskedSum):
     Parameters
     ----------
     colluders : int, default 1
-        Sites that may tell the aggregator, or each other, all they know; with
+        Sites that may share all they know with the aggregator or each other;
         0 as for :class:`SecureSum`.
 
     Examples
@@ -122,13 +122,13 @@ class Cape(MaskedSum):
     def partners(self, place: int, sites: int) -> tuple[int, ...]:
         """Return the places of the sites that a site shares noise with."""
         reach = min(math.ceil((self.colluders + 1) / 2), sites // 2)
-        near = {(place + step) % sites for step in range(-reach, reach + 1)}
-        return tuple(sorted(near - {place}))
+        neighbours = {(place + step) % sites for step in range(-reach, reach + 1)}
+        return tuple(sorted(neighbours - {place}))
 
     def ratio(self, plan: AnyPlan, sites: int) -> float:
         """Return the scale of correlated noise over the planned one."""
-        wanted = RATIO * math.sqrt(sites - self.colluders)
-        return min(wanted, LARGEST_SCALE / float(scales(plan).max()))
+        target = RATIO * math.sqrt(sites - self.colluders)
+        return min(target, LARGEST_SCALE / float(scales(plan).max()))
 
     def share(self, plan: AnyPlan, sites: int) -> float:
         """Return the scale of each site's own noise over the planned one.
@@ -162,13 +162,15 @@ class Cape(MaskedSum):
         entropy: Entropy,
     ) -> Words:
         """Return what a site sends; as of :class:`SecureSum`, with correlated noise for masks."""
-        near = self.partners(place, len(public))
-        pairs = {other: PairStream(pair_key(private, public[other], session)) for other in near}
+        partners = self.partners(place, len(public))
+        pairs = {
+            partner: PairStream(pair_key(private, public[partner], session)) for partner in partners
+        }
 
-        def mask(other: int) -> Words:
-            return to_words(self.pair_noise(plan, pairs[other], len(public)), words)
+        def mask(partner: int) -> Words:
+            return to_words(self.pair_noise(plan, pairs[partner], len(public)), words)
 
-        masks = pair_masks(place, near, mask)
+        masks = pair_masks(place, partners, mask)
         return masked(payload, plan, self.share(plan, len(public)), masks, words, entropy)
 
     def pair_noise(self, plan: AnyPlan, secret: PairStream, sites: int) -> Integers:

@@ -9,7 +9,7 @@ Sensitivity
     That of ``gauss``. Published examples of the protocol divide by ``N_s`` the
     change of a row more or fewer; where a row is replaced it is √2 times that.
 Noise
-    Of no known law: the sum of the leading parts is not linear in the noise.
+    Of unknown distribution: the sum of the leading parts is not linear in the noise.
 Source
     Imtiaz and Sarwate (2018), "Differentially private distributed principal
     component analysis", ICASSP. There all sites count alike, about 0.
@@ -101,12 +101,12 @@ class DPdisPCA(LetterProtocol):
                 "for dp.dp_pca and dp.dp_cov: write protocol='full' or 'secure_sum'"
             )
         checked_weights(self.weights, plan, self.trust.name)
-        least, most = plan.facts.components or plan.facts.columns, plan.facts.columns
-        whole = isinstance(self.R, int) and not isinstance(self.R, bool)
-        if self.R is not None and not (whole and least <= self.R <= most):
+        low, high = plan.facts.components or plan.facts.columns, plan.facts.columns
+        is_integer = isinstance(self.R, int) and not isinstance(self.R, bool)
+        if self.R is not None and not (is_integer and low <= self.R <= high):
             raise ArgumentError(
-                f"R={said(self.R)} of protocol 'dpdispca': expected a whole number from {least}, "
-                f"the components kept, to {most}, the columns"
+                f"R={said(self.R)} of protocol 'dpdispca': expected a whole number from {low}, "
+                f"the components kept, to {high}, the columns"
             )
 
     def release(
@@ -118,8 +118,8 @@ class DPdisPCA(LetterProtocol):
         entropy: Entropy,
     ) -> AnyRelease:
         """Release each site's leading part, and add."""
-        releases = [strategy.release(own, plan, entropy) for own in statistics]
-        roots = [self.root(one, plan) for one in releases]
+        releases = [strategy.release(statistic, plan, entropy) for statistic in statistics]
+        roots = [self.root(release, plan) for release in releases]
         return self.join(roots, releases, names, plan)
 
     def root(self, release: MomentsRelease, plan: Plan) -> Root:
@@ -127,10 +127,12 @@ class DPdisPCA(LetterProtocol):
 
         Eigenvalues below 0 are noise: their columns of the root are zero.
         """
-        kept = self._kept(plan)
-        spread = release.second - _of_mean(release.count, release.total)
-        values, vectors = np.linalg.eigh(spread)
-        leading = vectors[:, ::-1][:, :kept] * np.sqrt(np.maximum(values[::-1][:kept], 0.0))
+        n_columns = self._kept(plan)
+        second_moment = release.second - _of_mean(release.count, release.total)
+        values, vectors = np.linalg.eigh(second_moment)
+        leading = vectors[:, ::-1][:, :n_columns] * np.sqrt(
+            np.maximum(values[::-1][:n_columns], 0.0)
+        )
         return Root(release.count, release.total, leading)
 
     def view(self, strategy: Any, statistics: Statistics, plan: Plan, entropy: Entropy) -> Floats:
@@ -148,9 +150,9 @@ class DPdisPCA(LetterProtocol):
         entropy: Entropy,
     ) -> Floats:
         """Return the site's root, after its number of rows and their sum."""
-        own = self.root(strategy.release(statistic, plan, entropy), plan)
-        total = np.zeros(0) if own.total is None else own.total
-        return np.concatenate([[own.complete], total, own.root.ravel()])
+        root = self.root(strategy.release(statistic, plan, entropy), plan)
+        total = np.zeros(0) if root.total is None else root.total
+        return np.concatenate([[root.complete], total, root.root.ravel()])
 
     def shape(self, plan: Plan) -> tuple[str, tuple[int, ...]]:
         """Return that of these numbers."""
@@ -163,12 +165,12 @@ class DPdisPCA(LetterProtocol):
         """Add what the sites sent."""
         columns, silent = plan.facts.columns, np.zeros(len(scales(plan)), dtype=object)
         roots, terms = [], []
-        for name, own, count in zip(names, parts, rows, strict=True):
-            if not (np.abs(own) <= LONGEST).all():
+        for name, numbers, count in zip(names, parts, rows, strict=True):
+            if not (np.abs(numbers) <= LONGEST).all():
                 raise FrameError(f"site {name!r} sent numbers that are not finite")
-            first, last = own[1 : 1 + columns * plan.facts.centred], self._kept(plan) * columns
+            first, last = numbers[1 : 1 + columns * plan.facts.centred], self._kept(plan) * columns
             total = first if plan.facts.centred else None
-            roots.append(Root(float(own[0]), total, own[-last:].reshape(columns, -1)))
+            roots.append(Root(float(numbers[0]), total, numbers[-last:].reshape(columns, -1)))
             terms.append(unpack(strategy, silent, plan, count, 1.0))
         return self.join(roots, terms, names, plan)
 
@@ -177,12 +179,12 @@ class DPdisPCA(LetterProtocol):
 
     def join(self, roots: Any, terms: Any, names: Names, plan: Plan) -> AnyRelease:
         """Add ``P_s P_sᵀ``, and what was left out for the means, at no further cost."""
-        seconds = [one.root @ one.root.T + _of_mean(one.complete, one.total) for one in roots]
+        seconds = [root.root @ root.root.T + _of_mean(root.complete, root.total) for root in roots]
         sent = [
-            replace(own, count=one.complete, total=one.total, second=second)
-            for one, own, second in zip(roots, terms, seconds, strict=True)
+            replace(release, count=root.complete, total=root.total, second=second)
+            for root, release, second in zip(roots, terms, seconds, strict=True)
         ]
-        rows = [0 if own.rows is None else own.rows for own in sent]
+        rows = [0 if release.rows is None else release.rows for release in sent]
         total = weighted(sent, site_weights(self.weights, rows))
         assert isinstance(total, MomentsRelease)
         noise = MomentNoise(total.noise.count, total.noise.mean, math.nan, math.nan)
@@ -198,5 +200,5 @@ def _of_mean(count: float, total: Floats | None) -> Floats | float:
     """
     if total is None:
         return 0.0
-    divided: Floats = np.outer(total, total) / max(count, float(np.linalg.norm(total)), 1.0)
-    return divided
+    contribution: Floats = np.outer(total, total) / max(count, float(np.linalg.norm(total)), 1.0)
+    return contribution

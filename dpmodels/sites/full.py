@@ -76,9 +76,10 @@ class Full(LetterProtocol):
         entropy: Entropy,
     ) -> AnyRelease:
         """Release each site's, and add."""
-        payloads = [pack(own, plan) for own in statistics]
+        payloads = [pack(statistic, plan) for statistic in statistics]
         releases = [
-            unpack(strategy, self.send(own, plan, entropy), plan, own.rows, 1.0) for own in payloads
+            unpack(strategy, self.send(payload, plan, entropy), plan, payload.rows, 1.0)
+            for payload in payloads
         ]
         return self.join(releases, names, plan)
 
@@ -106,7 +107,7 @@ class Full(LetterProtocol):
         return to_words(self.send(pack(statistic, plan), plan, entropy), WORDS)
 
     def shape(self, plan: AnyPlan) -> tuple[str, tuple[int, ...]]:
-        """Return that of the integers in words."""
+        """Return the shape of the integers as words."""
         return "words", (WORDS, len(scales(plan)))
 
     def whole(
@@ -114,11 +115,11 @@ class Full(LetterProtocol):
     ) -> AnyRelease:
         """Add what the sites sent."""
         pairs = zip(map(from_words, parts), rows, strict=True)
-        releases = [unpack(strategy, one, plan, count, 1.0) for one, count in pairs]
+        releases = [unpack(strategy, noisy, plan, count, 1.0) for noisy, count in pairs]
         return self.join(releases, names, plan)
 
     def join(self, releases: Any, names: Names, plan: Any) -> AnyRelease:
         """Add what the sites released, at no further cost."""
-        own = [0 if one.rows is None else one.rows for one in releases]
-        total = weighted(releases, site_weights(self.weights, own))
+        counts = [0 if release.rows is None else release.rows for release in releases]
+        total = weighted(releases, site_weights(self.weights, counts))
         return shared_by(total, self.trust, names, len(scales(plan)))

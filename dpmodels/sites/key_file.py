@@ -58,7 +58,7 @@ def site_key(site: str, path: str | PathLike[str]) -> Path:
     path : path
         Where the private key is written, for this site alone; it is used up by
         the release. The public card goes beside it, with ``.card`` added, and
-        to all other sites, by a way on which it cannot be exchanged.
+        to all other sites, by a channel on which it cannot be replaced.
 
     Returns
     -------
@@ -83,14 +83,14 @@ def site_key(site: str, path: str | PathLike[str]) -> Path:
     if not isinstance(site, str) or not site:
         raise ArgumentError("site=: expected the site's name, a text that is not empty")
     require_text(site, "site")
-    place = Path(path)
-    card = place.with_name(place.name + ".card")
-    for own in (place, card, used_record(place)):
-        require_target(own)
+    key_path = Path(path)
+    card = key_path.with_name(key_path.name + ".card")
+    for target in (key_path, card, used_record(key_path)):
+        require_target(target)
     private = X25519PrivateKey.generate()
     write_card(card, site, public_bytes(private).hex())
     try:
-        _write_key(place, site, private.private_bytes_raw().hex())
+        _write_key(key_path, site, private.private_bytes_raw().hex())
     except FrameError:
         discard(card)
         raise
@@ -99,8 +99,8 @@ def site_key(site: str, path: str | PathLike[str]) -> Path:
 
 def write_card(path: Path, site: str, public: str) -> None:
     """Write a site's public card, `public` being 64 hexadecimal digits."""
-    own = {"format": CARD, "site": site, "public": public}
-    write_whole(path, json.dumps(own).encode())
+    card = {"format": CARD, "site": site, "public": public}
+    write_whole(path, json.dumps(card).encode())
 
 
 def take_seat(key: str | PathLike[str], site: str, cards: Sequence[str | PathLike[str]]) -> Seat:
@@ -116,33 +116,35 @@ def take_seat(key: str | PathLike[str], site: str, cards: Sequence[str | PathLik
             "make a new one with dp.site_key and send its card to the other sites"
         )
     try:
-        own = conform({"format": str, "site": str, "private": _digits}, plain, "")
+        fields = conform({"format": str, "site": str, "private": _digits}, plain, "")
     except FrameError as error:
         raise FrameError(f"{str(key)!r} lacks a part of a key ({error})") from None
-    private = X25519PrivateKey.from_private_bytes(bytes.fromhex(own["private"]))
-    known = {site: public_bytes(private)}
+    private = X25519PrivateKey.from_private_bytes(bytes.fromhex(fields["private"]))
+    public_keys = {site: public_bytes(private)}
     for card in cards:
-        named, public = _read_card(card)
-        if known.setdefault(named, public) != public:
-            raise FrameError(f"{str(card)!r} is of site {named!r}, of which another key is known")
-        # Of a key with which no secret can be made it is said here, before anything is charged.
+        card_site, public = _read_card(card)
+        if public_keys.setdefault(card_site, public) != public:
+            raise FrameError(
+                f"{str(card)!r} is of site {card_site!r}, for which another key was given"
+            )
+        # Refuse an unusable key here, before anything is charged.
         pair_key(private, public, b"")
-    if len(set(known.values())) < len(known):
+    if len(set(public_keys.values())) < len(public_keys):
         raise FrameError("two sites have the same key: each makes its own with dp.site_key")
-    names = tuple(sorted(known))
-    return Seat(names, tuple(known[name] for name in names), names.index(site), private)
+    names = tuple(sorted(public_keys))
+    return Seat(names, tuple(public_keys[name] for name in names), names.index(site), private)
 
 
 def used_record(key: str | PathLike[str]) -> Path:
-    """Return where it is recorded what a key was used for: beside the key, by its true name."""
-    place = Path(os.path.realpath(key))
-    return place.with_name(place.name + ".used")
+    """Return the path of the record of a key's use, beside the key itself, links resolved."""
+    key_path = Path(os.path.realpath(key))
+    return key_path.with_name(key_path.name + ".used")
 
 
 def use_up(key: str | PathLike[str], used: Used) -> None:
-    """Claim a key for one letter; of several processes one is let through.
+    """Claim a key for one letter; of several processes one succeeds.
 
-    The record is the claim: it is there whole, or not at all, and never replaced.
+    The record is the claim: it is complete or absent, and never replaced.
     """
     plain = {"format": USED, **asdict(used)}
     try:
@@ -152,35 +154,35 @@ def use_up(key: str | PathLike[str], used: Used) -> None:
 
 
 def wipe(key: str | PathLike[str], site: str) -> None:
-    """Take the secret out of the file of a key that is used up."""
+    """Remove the secret from the file of a used key."""
     _write_key(Path(os.path.realpath(key)), site, None)
 
 
 def read_used(key: str | PathLike[str]) -> Used | None:
-    """Return what a key was used for; None where it was not, or that is not known."""
+    """Return what a key was used for; None if it was not, or without a readable record."""
     try:
-        own = conform({"format": str, **fields_of(Used)}, _read(used_record(key), USED), "")
+        fields = conform({"format": str, **fields_of(Used)}, _read(used_record(key), USED), "")
     except FrameError:
         return None
-    return Used(**{name: own[name] for name in fields_of(Used)})
+    return Used(**{name: fields[name] for name in fields_of(Used)})
 
 
 def _write_key(place: Path, site: str, private: str | None) -> None:
-    own = {"format": KEY, "site": site} | ({} if private is None else {"private": private})
-    write_whole(place, json.dumps(own).encode(), overwrite=private is None, private=True)
+    fields = {"format": KEY, "site": site} | ({} if private is None else {"private": private})
+    write_whole(place, json.dumps(fields).encode(), overwrite=private is None, private=True)
 
 
 def _read_card(path: str | PathLike[str]) -> tuple[str, bytes]:
     plain = _read(path, CARD)
     try:
-        own = conform({"format": str, "site": str, "public": _digits}, plain, "")
-        if not own["site"]:
+        fields = conform({"format": str, "site": str, "public": _digits}, plain, "")
+        if not fields["site"]:
             raise FrameError("no name")
     except FrameError as error:
         raise FrameError(
             f"{str(path)!r} lacks a part of a card ({error}); ask for it again"
         ) from None
-    return own["site"], bytes.fromhex(own["public"])
+    return fields["site"], bytes.fromhex(fields["public"])
 
 
 def _digits(plain: object) -> str:
@@ -202,7 +204,7 @@ def _read(path: str | PathLike[str], written: str) -> dict[str, object]:
     return plain
 
 
-# Secrets of sites: of pairs, with the random words that both make of them, and in shares.
+# Secrets of sites: of pairs, with the random words that both derive from them, and in shares.
 #
 # References
 # ----------
@@ -245,7 +247,7 @@ def public_bytes(private: X25519PrivateKey) -> bytes:
     return private.public_key().public_bytes_raw()
 
 
-def pair_key(private: X25519PrivateKey, other: bytes, session: bytes) -> bytes:
+def pair_key(private: X25519PrivateKey, public: bytes, session: bytes) -> bytes:
     """Agree with another site on a secret of 32 bytes: X25519 (RFC 7748), then HKDF (RFC 5869).
 
     Another session, which is what both release, gives another secret.
@@ -255,11 +257,11 @@ def pair_key(private: X25519PrivateKey, other: bytes, session: bytes) -> bytes:
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
     try:
-        secret = private.exchange(X25519PublicKey.from_public_bytes(other))
+        secret = private.exchange(X25519PublicKey.from_public_bytes(public))
     except ValueError:
         raise FrameError("the public key of a site is not an X25519 key of 32 bytes") from None
-    both = b"".join(sorted((public_bytes(private), other)))
-    return HKDF(SHA256(), 32, salt=session, info=DOMAIN + both).derive(secret)
+    public_pair = b"".join(sorted((public_bytes(private), public)))
+    return HKDF(SHA256(), 32, salt=session, info=DOMAIN + public_pair).derive(secret)
 
 
 class KeyShare(NamedTuple):
@@ -291,18 +293,20 @@ def split_secret(secret: bytes, shares: int, needed: int) -> tuple[KeyShare, ...
 
 
 def join_secret(parts: Sequence[KeyShare], needed: int) -> bytes:
-    """Give a secret back."""
-    own = {part.place: part for part in parts}
-    if len(own) < needed:
-        raise ArgumentError(f"{len(own)} shares of different holders are there, {needed} needed")
-    chosen = list(own.values())[:needed]
+    """Reconstruct a secret from its shares."""
+    by_place = {part.place: part for part in parts}
+    if len(by_place) < needed:
+        raise ArgumentError(
+            f"{len(by_place)} shares of different holders were given, {needed} are needed"
+        )
+    used_shares = list(by_place.values())[:needed]
     secret = 0
-    for part in chosen:
+    for part in used_shares:
         weight = part.value
-        for other in chosen:
-            if other.place != part.place:
-                weight = weight * other.place % PRIME
-                weight = weight * pow(other.place - part.place, -1, PRIME) % PRIME
+        for other_share in used_shares:
+            if other_share.place != part.place:
+                weight = weight * other_share.place % PRIME
+                weight = weight * pow(other_share.place - part.place, -1, PRIME) % PRIME
         secret = (secret + weight) % PRIME
     if secret >= 2 ** (8 * SECRET_BYTES):
         raise ArgumentError("the shares are not of one secret")

@@ -1,9 +1,9 @@
-"""The letter in which a site sends its part of a joint release, and what all letters make.
+"""The letter in which a site sends its part of a joint release, and the release of all letters.
 
 A letter is a file of JSON: the terms that all sites agree on, what this site sends (released or
-masked values, no rows), and a SHA-256 digest of both. The digest shows damage and careless change.
-It is not a signature: who can write files can write the digest too, so files must come by a way
-that the combining party trusts.
+masked values, no rows), and a SHA-256 digest of both. The digest shows damage and accidental
+changes. It is not a signature: whoever writes files can write the digest too, so files must come by
+a channel that the combining party trusts.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from dpmodels.writing import discard, publish, require_target, stage
 
 FORMAT = "dpmodels.site/1"
 _DTYPES = {"floats": "<f8", "words": "<u8"}
-MOST_BYTES = 2**30  # A choice: moments of some 10,000 columns, in words and base64
-# What all sites agree on before one has read a row.
+MOST_BYTES = 2**30  # A choice: moments of some 10,000 columns, as words and base64
+# What all sites agree on before any row is read.
 STATED: Mapping[str, Shape] = {
     **QUESTION,
     "protocol": dict[str, str | int | float | None],
@@ -87,7 +87,7 @@ def digest(plain: object) -> str:
 
 
 def key_claim(terms: Mapping[str, Any], site: str) -> tuple[str, str]:
-    """Return what a ledger lets be used once: the key that a letter's terms name."""
+    """Return the claim that a ledger admits once: the key that a letter's terms name."""
     return "key", str(terms["keys"][site])
 
 
@@ -103,8 +103,10 @@ def seal(letter: Letter) -> Sealed:
     plain = asdict(letter)
     plain["values"] = base64.b64encode(letter.values).decode()
     plain["codebook_sha256"] = digest(letter.terms["codebook"])
-    own = digest({"format": FORMAT, **plain})
-    return Sealed(json.dumps({"format": FORMAT, **plain, "sha256": own}, indent=1).encode(), own)
+    sha256 = digest({"format": FORMAT, **plain})
+    return Sealed(
+        json.dumps({"format": FORMAT, **plain, "sha256": sha256}, indent=1).encode(), sha256
+    )
 
 
 def read_letter(path: str | PathLike[str]) -> Letter:
@@ -120,8 +122,8 @@ def read_letter(path: str | PathLike[str]) -> Letter:
             "was not written by dp.site_release"
         ) from None
     if plain["format"] != FORMAT:
-        found = shorten(ascii(plain["format"]))
-        raise FrameError(f"{name} has the format {found}; expected {FORMAT!r}")
+        found_format = shorten(ascii(plain["format"]))
+        raise FrameError(f"{name} has the format {found_format}; expected {FORMAT!r}")
     if plain.pop("sha256") != digest(plain):
         raise FrameError(f"{name} was changed after it was written: its digest does not fit")
     try:
@@ -131,39 +133,39 @@ def read_letter(path: str | PathLike[str]) -> Letter:
 
 
 def _letter(plain: dict[str, Any]) -> Letter:
-    own = conform(_SHAPE, plain, "")
+    fields = conform(_SHAPE, plain, "")
     terms = plain["terms"]
-    if own.pop("codebook_sha256") != digest(terms["codebook"]):
+    if fields.pop("codebook_sha256") != digest(terms["codebook"]):
         raise FrameError("codebook_sha256: not the digest of the codebook")
     public = adjacency(terms["adjacency"]).n_public
-    if (own["rows"] is not None) != public or not 0 <= (own["rows"] or 0) <= 2**53:
+    if (fields["rows"] is not None) != public or not 0 <= (fields["rows"] or 0) <= 2**53:
         raise FrameError(f"rows: not a number of rows as under {terms['adjacency']!r}")
     try:
-        values = base64.b64decode(own["values"], validate=True)
+        values = base64.b64decode(fields["values"], validate=True)
     except ValueError:
         raise FrameError("values: expected base64") from None
-    del own["format"]
-    return Letter(**{**own, "terms": terms, "values": values})
+    del fields["format"]
+    return Letter(**{**fields, "terms": terms, "values": values})
 
 
 def require_same_terms(letters: Sequence[Letter], names: Sequence[str]) -> None:
     """Refuse files that are not of one release, and a site that comes twice."""
-    first, seen = letters[0], {letters[0].site: names[0]}
+    first, files = letters[0], {letters[0].site: names[0]}
     for letter, name in zip(letters[1:], names[1:], strict=True):
-        found = difference(first.terms, letter.terms)
-        if found:
+        reason = difference(first.terms, letter.terms)
+        if reason:
             raise FrameError(
-                f"{name!r} is not of the release that {names[0]!r} is of: {found}; all sites write "
-                "the same formula, codebook, words and session"
+                f"{name!r} is not of the same release as {names[0]!r}: {reason}; all sites write "
+                "the same formula, codebook, options and session"
             )
         if letter.simulated != first.simulated:
             raise FrameError(f"one of {name!r} and {names[0]!r} is of a simulation")
-        if letter.site in seen:
+        if letter.site in files:
             raise FrameError(
-                f"{name!r} and {seen[letter.site]!r} are both of site {letter.site!r}: a site is "
+                f"{name!r} and {files[letter.site]!r} are both of site {letter.site!r}: a site is "
                 "counted once; leave one out"
             )
-        seen[letter.site] = name
+        files[letter.site] = name
 
 
 def write_part(
@@ -202,14 +204,14 @@ def join_parts(
     basis: str,
 ) -> object:
     """Make the release of the letters of all sites, at no further cost."""
-    if any(own.terms["basis"] != basis for own in letters):
+    if any(letter.terms["basis"] != basis for letter in letters):
         raise FrameError(
             "the sites wrote integers on another lattice than these terms give: they used "
             "another version of dpmodels"
         )
-    names = tuple(own.site for own in letters)
-    rows = [0 if own.rows is None else own.rows for own in letters]
-    parts = [_values(own, *protocol.shape(plan)) for own in letters]
+    names = tuple(letter.site for letter in letters)
+    rows = [0 if letter.rows is None else letter.rows for letter in letters]
+    parts = [_values(letter, *protocol.shape(plan)) for letter in letters]
     release: Any = protocol.whole(strategy, parts, names, rows, plan)
     shared = replace(release.shared, size=len(letters[0].values))
     return replace(release, simulated=letters[0].simulated, shared=shared)
@@ -228,13 +230,13 @@ def _values(letter: Letter, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
     return values.astype(np.float64 if kind == "floats" else np.uint64).reshape(shape)
 
 
-# A letter and its key: the letter is on the disk before the key is used up, visible only after.
+# A letter and its key: the letter is on disk before the key is used up, visible only after.
 #
 # Whenever the process dies, there is a key that was not used and no letter; or a
 # used key, its record, and the letter under a temporary name, which
 # :func:`finish` makes visible; or a used key and a letter.
 
-_AGAIN = "the same call again gives it its name, and neither reads a row nor charges anything"
+_AGAIN = "repeat the same call, which renames it, reads no row and charges nothing"
 _RENAME = "rename it"
 
 _PARTIAL = re.compile(r"\.[0-9a-f]{32}\.partial")
@@ -254,9 +256,9 @@ def require_places(path: AnyPath, key: AnyPath | None) -> None:
 def post(letter: Letter, path: AnyPath, key: AnyPath | None, charged: Charge = NOTHING) -> None:
     """Write a letter, use up the key that masks it, and record its digest.
 
-    FrameError if it cannot be written or the key not be claimed: no letter is left then, and the
-    charge is given back. LedgerError if it cannot be recorded: it is not visible then. What is left
-    to do for a letter of a used key, :func:`finish` does later.
+    FrameError if it cannot be written or the key cannot be claimed: then no letter is left and the
+    charge is void. LedgerError if it cannot be recorded: then it is not visible. :func:`finish`
+    completes the letter of a used key later.
     """
     sealed = seal(letter)
     place = Path(path)
@@ -289,7 +291,7 @@ def finish(
     terms: Mapping[str, object],
     ledger: Ledger | None = None,
 ) -> bool:
-    """Make the letter visible for which a key was used up, if that is all that is lacking."""
+    """Make the letter of a used key visible, if only that is missing."""
     used, place = read_used(key), Path(path)
     if used is None or (used.site, used.letter) != (site, place.name):
         return False
@@ -300,12 +302,16 @@ def finish(
     sealed = seal(letter)
     if sealed.sha256 != used.sha256:
         return False
-    own = {name: value for name, value in letter.terms.items() if name not in ("keys", "basis")}
-    found = difference(own, {name: value for name, value in terms.items() if name != "keys"})
-    if found:
+    used_terms = {
+        name: value for name, value in letter.terms.items() if name not in ("keys", "basis")
+    }
+    reason = difference(
+        used_terms, {name: value for name, value in terms.items() if name != "keys"}
+    )
+    if reason:
         raise FrameError(
-            f"the key {str(key)!r} was used for a letter that waits to be made visible, with "
-            f"other terms: {found}; write the same, or make a new key with dp.site_key"
+            f"the key {str(key)!r} was used for an unfinished letter with other terms: {reason}; "
+            "write the same, or make a new key with dp.site_key"
         )
     wipe(key, site)
     if ledger is not None:
@@ -313,7 +319,7 @@ def finish(
         for entry in ledger.unfinished():
             if claim in entry.claims:
                 ledger.released(entry, used.sha256)
-    # Where files have one name each, an empty one may have kept it free.
+    # On file systems without links, an empty file may have reserved the name.
     _show(partial, place, sealed.content, _AGAIN, overwrite=_holds(place, b""))
     return True
 
@@ -321,7 +327,7 @@ def finish(
 def _show(
     partial: Path, place: Path, content: bytes, instead: str, *, overwrite: bool = False
 ) -> None:
-    """Give a letter its name, which another process may have done meanwhile."""
+    """Give a letter its name; another process may have done so meanwhile."""
     try:
         publish(partial, place, overwrite=overwrite)
     except FrameError as error:

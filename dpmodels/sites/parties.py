@@ -1,4 +1,4 @@
-"""Who holds the rows: one table, or sites with a protocol between them."""
+"""The holders of rows: one table, or sites with a protocol between them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from dpmodels.sites.protocol import SiteProtocol
 from dpmodels.statistics import Statistic
 
 Bound = TypeVar("Bound")
-# A choice: names of more sites fit no table that is printed.
+# A choice: names of more sites do not fit a printed table.
 MOST_SITES: Final = 10_000
 
 
 class Witness:
-    """Is told of each step of a crossing and changes none; it can only stop one, by raising."""
+    """Observes each step of a release; it can stop one by raising, and change none."""
 
     def planned(self, strategy: object, private: Sequence[object], plan: object) -> None:
         """See what is about to be released: nothing has been read."""
@@ -72,37 +72,37 @@ class Parties:
 
     def bind(self, binding: Callable[[object], Bound]) -> tuple[Bound, ...]:
         """Bind a formula to the rows of each, and say which site an error is of."""
-        bound, seen, tables = [], dict[Hashable, str](), Tables(kept=True)
-        for name, own in zip(self.names, self.data, strict=True):
+        bound, names_by_file, tables = [], dict[Hashable, str](), Tables(kept=True)
+        for name, rows in zip(self.names, self.data, strict=True):
             try:
-                require_once(named_files(own), seen)
-                bound.append(binding(own))
+                require_once(named_files(rows), names_by_file)
+                bound.append(binding(rows))
                 if len(self.names) > 1:
-                    for item in own if isinstance(own, list | tuple) else [own]:
+                    for item in rows if isinstance(rows, list | tuple) else [rows]:
                         tables.require_new(item, f"a table of site {name!r}")
             except FrameError as error:
                 raise FrameError(f"site {name!r}: {error}" if name else str(error)) from None
         return tuple(bound)
 
     def mechanism(
-        self, asked: object, gaussian: str, question: Question, *, lawful: bool
+        self, requested: object, gaussian: str, question: Question, *, lawful: bool
     ) -> tuple[object, str]:
-        """Return the mechanism asked for, or what ``"auto"`` is where sites add the noise."""
+        """Return the requested mechanism, or what ``"auto"`` is if sites add the noise."""
         if self.protocol is None:
-            return asked, ""
+            return requested, ""
         name, verb = self.protocol.trust.name, f"dp_{question.verb}"
         if lawful and not self.protocol.lawful:
             raise ArgumentError(
-                f"protocol={name!r} releases the leading part of moments, from which no "
-                "regression and no interval can be made: write protocol='full' or 'secure_sum', or "
-                "use dp.dp_pca or dp.dp_cov"
+                f"protocol={name!r} releases the leading part of moments, from which no regression "
+                "and no interval can be computed: write protocol='full' or 'secure_sum', or use "
+                "dp.dp_pca or dp.dp_cov"
             )
         if not self.protocol.passes_noise:
-            return asked, ""
+            return requested, ""
         if not gaussian:
             raise ArgumentError(
                 f"protocol={name!r}: sites add Gaussian noise to one sum of integers, and no "
-                f"mechanism of {verb} is that: write protocol='pooled', where one trusted "
+                f"mechanism of {verb} does that: write protocol='pooled', where one trusted "
                 "aggregator takes any mechanism"
             )
         if isinstance(question.guarantee, PureDP):
@@ -111,8 +111,8 @@ class Parties:
                 f"{question.guarantee.describe()}: {WRITE_DELTA}, or budget=dp.ZCDP(rho), or "
                 "protocol='pooled', where one trusted aggregator takes any mechanism"
             )
-        if not (isinstance(asked, str) and asked == "auto"):
-            return asked, ""
+        if not (isinstance(requested, str) and requested == "auto"):
+            return requested, ""
         return gaussian, f"under protocol {name} the sites add Gaussian noise themselves."
 
     def check(self, strategy: AnyStrategy, plan: Any) -> None:
@@ -125,8 +125,8 @@ class Parties:
     ) -> AnyRelease:
         """Release the exact statistics, one a holder; called once, after the charge."""
         if self.protocol is None:
-            (own,) = statistics
-            return strategy.release(own, plan, source())
+            (statistic,) = statistics
+            return strategy.release(statistic, plan, source())
         return self.protocol.release(strategy, statistics, self.names, plan, source())
 
 
@@ -136,15 +136,15 @@ def parties(data: object) -> Parties:
 
 
 def together(counts: Iterable[int | None], places: int = 1) -> int | None:
-    """Return the number of rows of all, None where one is not known.
+    """Return the number of all rows, None if one number is unknown.
 
-    Where neighbours differ in several, their `places`, it is what the noise is that of: so many
-    rows of which neighbours differ in one.
+    If neighbours differ in `places` rows, it is the number of rows with the same noise whose
+    neighbours differ in one.
     """
-    known = list(counts)
-    if None in known:
+    counts_read = list(counts)
+    if None in counts_read:
         return None
-    return sum(count for count in known if count is not None) // places
+    return sum(count for count in counts_read if count is not None) // places
 
 
 def gathered(
@@ -177,9 +177,9 @@ def gathered(
     if not all(isinstance(name, str) and name for name in names):
         raise ArgumentError("sites=: expected a name of each site, a text that is not empty")
     if protocol is None:
-        known = ", ".join(map(repr, table))
+        options = ", ".join(map(repr, table))
         raise ArgumentError(
-            f"sites= needs protocol=, which says who is trusted: write one of {known}"
+            f"sites= needs protocol=, which says who is trusted: write one of {options}"
         )
     chosen = named_protocol(protocol, table)
     seated = chosen.seats(names)
@@ -187,7 +187,7 @@ def gathered(
 
 
 def with_csv(tables: Sequence[object], csv: object) -> tuple[object, ...]:
-    """Return tables of which the CSV files are read as the call, or dp.options, says."""
+    """Return tables whose CSV files are read as the call, or dp.options, declares."""
     mode = options_chosen().csv if csv is None else csv_mode(csv)
     if mode is None:
         return tuple(tables)
@@ -199,10 +199,10 @@ def with_csv(tables: Sequence[object], csv: object) -> tuple[object, ...]:
 
 
 def named_protocol(protocol: object, table: Mapping[str, type[SiteProtocol]]) -> Any:
-    """Return the protocol of a table that a name or an instance stands for."""
+    """Return the protocol that a name or an instance selects."""
     if isinstance(protocol, tuple(table.values())):
         return protocol
     if not isinstance(protocol, str) or protocol not in table:
-        known = ", ".join(map(repr, table))
-        raise ArgumentError(f"protocol={said(protocol)} is not known; expected one of {known}")
+        options = ", ".join(map(repr, table))
+        raise ArgumentError(f"protocol={said(protocol)} is not known; expected one of {options}")
     return table[protocol]()

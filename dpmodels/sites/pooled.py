@@ -79,8 +79,8 @@ class Local(SiteProtocol):
         if self.site is None:
             return names[:1]
         if not isinstance(self.site, str) or self.site not in names:
-            known = ", ".join(map(repr, names))
-            raise ArgumentError(f"Local(site={said(self.site)}): expected one of {known}")
+            options = ", ".join(map(repr, names))
+            raise ArgumentError(f"Local(site={said(self.site)}): expected one of {options}")
         return (self.site,)
 
     def release(

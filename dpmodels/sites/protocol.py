@@ -1,4 +1,4 @@
-"""What a protocol between sites is: a trust card, a check and one joint release."""
+"""Protocols between sites: who is trusted, a check and one joint release."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SiteProtocol(Protocol):
     trust: ClassVar[Trust]
     # Whether sites add noise themselves, so that it has to be Gaussian.
     passes_noise: ClassVar[bool] = False
-    # Whether the noise in what is released is of a known law.
+    # Whether the distribution of the released noise is known.
     lawful: ClassVar[bool] = True
 
     def seats(self, names: Names) -> Names:
@@ -200,20 +200,20 @@ def unpack(
     return hand_over(strategy.card, plan, noised_moments(matrix, plan, source(), law), rows)
 
 
-def draw(own: Floats, entropy: Entropy) -> Integers:
+def draw(noise_scales: Floats, entropy: Entropy) -> Integers:
     """Draw independent discrete Gaussians, each of its own scale."""
-    drawn = np.empty(own.size, dtype=np.int64)
-    for scale in np.unique(own).tolist():
-        chosen = own == scale
-        drawn[chosen] = discrete_gaussian(scale, int(chosen.sum()), entropy)
-    return drawn
+    noise = np.empty(noise_scales.size, dtype=np.int64)
+    for scale in np.unique(noise_scales).tolist():
+        chosen = noise_scales == scale
+        noise[chosen] = discrete_gaussian(scale, int(chosen.sum()), entropy)
+    return noise
 
 
 def _places(plan: Plan) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return lines and columns of the augmented moments that are released."""
     line, column = np.triu_indices(plan.lattice.columns + 1)
-    kept = (line > 0) | (column == 0) | ~np.isnan(plan.steps.mean)
-    return line[kept], column[kept]
+    is_released = (line > 0) | (column == 0) | ~np.isnan(plan.steps.mean)
+    return line[is_released], column[is_released]
 
 
 def _silent(scale: float, size: int, entropy: Entropy) -> Integers:
@@ -228,17 +228,17 @@ def shared_by(
     word: int = WORD,
     holds: str = "",
 ) -> AnyRelease:
-    """Say on a release how its sites took part."""
+    """Record on a release how its sites took part."""
     against = holds or trust.holds
     shared = Shared(trust.name, names, trust.sees, against, numbers, numbers * word)
     return replace(release, shared=shared)
 
 
 def coalition(colluders: int) -> str:
-    """Name those who may put together what they know."""
-    others = {0: "without any site's help", 1: "with one of the sites"}
-    helped = others.get(colluders, f"with up to {colluders} of the sites")
-    return f"the aggregator {helped}, all of whom follow the protocol"
+    """Name the parties that may combine what they know."""
+    helpers = {0: "without any site's help", 1: "with one of the sites"}
+    help_text = helpers.get(colluders, f"with up to {colluders} of the sites")
+    return f"the aggregator {help_text}, all of whom follow the protocol"
 
 
 def checked_weights(weights: object, plan: AnyPlan, protocol: str) -> None:
@@ -259,35 +259,37 @@ def checked_weights(weights: object, plan: AnyPlan, protocol: str) -> None:
 def site_weights(weights: str, rows: Sequence[int]) -> Floats:
     """Return what the sum of a site counts, ``N/(S N_s)`` where all sites count alike.
 
-    Of these S a site without rows is none.
+    Sites without rows are not counted in S.
 
     Examples
     --------
     >>> site_weights("sites", [30, 10, 0]).tolist()
     [0.6666666666666666, 2.0, 0.0]
     """
-    held = np.array(rows, dtype=np.float64)
-    if weights == "rows" or not held.any():
+    n_rows = np.array(rows, dtype=np.float64)
+    if weights == "rows" or not n_rows.any():
         return np.ones(len(rows))
-    return np.where(held > 0, held.sum() / ((held > 0).sum() * np.maximum(held, 1.0)), 0.0)
+    return np.where(n_rows > 0, n_rows.sum() / ((n_rows > 0).sum() * np.maximum(n_rows, 1.0)), 0.0)
 
 
 def weighted(releases: Sequence[Any], weights: Floats) -> Summed:
     """Add releases of disjoint rows; their independent noise adds up in squares."""
     first = releases[0]
     widening = float(np.sqrt((weights**2).sum()))
-    rows = None if first.rows is None else sum(one.rows for one in releases)
+    rows = None if first.rows is None else sum(release.rows for release in releases)
     pairs = list(zip(weights.tolist(), releases, strict=True))
     if isinstance(first, CountsRelease):
-        values = np.sum([w * one.values for w, one in pairs], axis=0)
+        values = np.sum([w * release.values for w, release in pairs], axis=0)
         return replace(first, values=values, noise_sd=first.noise_sd * widening, rows=rows)
     assert isinstance(first, MomentsRelease)
     noise = first.noise
     return replace(
         first,
-        count=sum(w * one.count for w, one in pairs),
-        total=None if first.total is None else np.sum([w * o.total for w, o in pairs], axis=0),
-        second=np.sum([w * one.second for w, one in pairs], axis=0),
+        count=sum(w * release.count for w, release in pairs),
+        total=None
+        if first.total is None
+        else np.sum([w * release.total for w, release in pairs], axis=0),
+        second=np.sum([w * release.second for w, release in pairs], axis=0),
         noise=MomentNoise(
             noise.count * widening,
             noise.mean * widening,

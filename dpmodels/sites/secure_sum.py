@@ -17,7 +17,7 @@ Drop-out
     refused. With ``dropouts=`` the sites share their private keys beforehand
     (Shamir), and any ``S - dropouts`` of them give up the key of one that did
     not answer. They must not do so for a site that did, nor for one whose
-    vector may still be on its way: its masks fall, and what is left is a share
+    vector may still be on its way: its masks are lost, and what is left is a share
     of the noise. A site that is given up must not answer later.
 Source
     Bonawitz et al. (2017), "Practical secure aggregation for privacy-preserving
@@ -84,8 +84,8 @@ class SecureSum(MaskedSum):
     Parameters
     ----------
     colluders : int, default 1
-        Sites that may tell the aggregator, or each other, all they know. With
-        0 the guarantee holds against an aggregator that no site tells its own
+        Sites that may share all they know with the aggregator or each other. With
+        0 the guarantee holds against an aggregator that knows no site's
         noise, but not against a site that sees the result.
     dropouts : int, default 0
         Sites that may fail to answer; the others' noise suffices without theirs.
@@ -189,7 +189,7 @@ class SecureSum(MaskedSum):
         absent: Sequence[int],
         shape: tuple[int, int],
     ) -> Words:
-        """Return what takes the place of the vector of a site that did not answer: its masks.
+        """Return the masks of a site that did not answer, in place of its vector.
 
         `shares` are those of its key, of the sites that answered, `absent` the places of all that
         did not, and `shape` that of the vectors. FrameError if more sites are absent than the noise
@@ -208,10 +208,10 @@ class SecureSum(MaskedSum):
         if public_bytes(private) != public[place]:
             raise FrameError("the shares do not give the key of the site that did not answer")
         # The pairs of two absent sites are in no vector that was sent.
-        found = np.zeros(shape, dtype=np.uint64)
+        mask_sum = np.zeros(shape, dtype=np.uint64)
         for mask in self._masks(place, private, public, session, shape, without=absent):
-            add(found, mask)
-        return found
+            add(mask_sum, mask)
+        return mask_sum
 
     def _masks(
         self,
@@ -222,9 +222,9 @@ class SecureSum(MaskedSum):
         shape: tuple[int, int],
         without: Sequence[int] = (),
     ) -> list[Words]:
-        def mask(other: int) -> Words:
-            stream = PairStream(pair_key(private, public[other], session))
+        def mask(partner: int) -> Words:
+            stream = PairStream(pair_key(private, public[partner], session))
             return stream.words(shape[0] * shape[1]).reshape(shape)
 
-        others = [one for one in range(len(public)) if one != place and one not in without]
-        return pair_masks(place, others, mask)
+        partners = [site for site in range(len(public)) if site != place and site not in without]
+        return pair_masks(place, partners, mask)

@@ -81,35 +81,35 @@ def from_words(reduced: Words) -> NDArray[Any]:
     return np.where(wide >= half, wide - 2 * half, wide)
 
 
-def add(total: Words, other: Words) -> None:
+def add(total: Words, addend: Words) -> None:
     """Add in place, modulo the modulus."""
     carry: Any = None
-    for line, own in zip(total, other, strict=True):
-        line += own
-        over = line < own
+    for total_word, addend_word in zip(total, addend, strict=True):
+        total_word += addend_word
+        overflow = total_word < addend_word
         if carry is not None:
-            line += carry
-            over |= line < carry
-        carry = over.astype(np.uint64)
+            total_word += carry
+            overflow |= total_word < carry
+        carry = overflow.astype(np.uint64)
 
 
 def negative(reduced: Words) -> Words:
     """Return what adds up to zero with a vector."""
-    turned = ~reduced
-    one = np.zeros_like(turned)
-    one[0] = 1
-    add(turned, one)
-    return turned
+    complement = ~reduced
+    unit_vector = np.zeros_like(complement)
+    unit_vector[0] = 1
+    add(complement, unit_vector)
+    return complement
 
 
-# The sum of the exact integers and so many deviations of its noise stay below half the modulus.
+# The exact sum and this number of standard deviations of its noise stay below half the modulus.
 # Noise beyond has probability exp(-512).
 ROOM_BITS = 63
 DEVIATIONS = 32
 
 
 def words_needed(plan: AnyPlan, rows: Sequence[int]) -> int:
-    """Return how many 64-bit words hold the sum, by public facts."""
+    """Return how many 64-bit words the sum needs, by public facts."""
     if not plan.facts.adjacency.n_public:
         return 2
     # All but one site may collude: then each adds the noise of one release, and half that again
@@ -119,19 +119,24 @@ def words_needed(plan: AnyPlan, rows: Sequence[int]) -> int:
 
 
 def masked(
-    payload: Payload, plan: AnyPlan, share: float, masks: Sequence[Words], words: int, own: Entropy
+    payload: Payload,
+    plan: AnyPlan,
+    noise_factor: float,
+    masks: Sequence[Words],
+    words: int,
+    entropy: Entropy,
 ) -> Words:
     """Add a site's noise and its masks to its integers: what it sends."""
-    noise = draw(scales(plan) * share, own)
+    noise = draw(scales(plan) * noise_factor, entropy)
     sent = to_words(payload.exact + noise.astype(object), words)
     for mask in masks:
         add(sent, mask)
     return sent
 
 
-def pair_masks(place: int, others: Sequence[int], mask: Callable[[int], Words]) -> list[Words]:
+def pair_masks(place: int, partners: Sequence[int], mask: Callable[[int], Words]) -> list[Words]:
     """Return a site's masks: of each pair the first adds what the second takes off."""
-    return [mask(other) if place < other else negative(mask(other)) for other in others]
+    return [mask(partner) if place < partner else negative(mask(partner)) for partner in partners]
 
 
 def sent_by_all(
@@ -140,14 +145,14 @@ def sent_by_all(
     """Run all sites in this process, with fresh keys."""
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-    payloads = [pack(own, plan) for own in statistics]
-    rows = [own.rows for own in payloads]
+    payloads = [pack(statistic, plan) for statistic in statistics]
+    rows = [payload.rows for payload in payloads]
     words = words_needed(plan, rows)
     keys = [X25519PrivateKey.generate() for _ in payloads]
     public = [public_bytes(key) for key in keys]
     sent = [
-        send(own, plan, place, key, public, b"", words, entropy)
-        for place, (own, key) in enumerate(zip(payloads, keys, strict=True))
+        send(payload, plan, place, key, public, b"", words, entropy)
+        for place, (payload, key) in enumerate(zip(payloads, keys, strict=True))
     ]
     return sent, rows
 
@@ -160,7 +165,7 @@ def summed(
     widening: float,
 ) -> Summed:
     """Make the release of what all sites sent."""
-    shapes = {one.shape for one in sent}
+    shapes = {vector.shape for vector in sent}
     if len(shapes) != 1:
         raise FrameError("the sites sent vectors of different lengths")
     noisy = from_words(_added(sent))
@@ -180,35 +185,35 @@ def coalition_view(
     """
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-    most = len(statistics)
-    payloads = [pack(one, plan) for one in statistics]
-    words = words_needed(plan, [one.rows for one in payloads])
+    n_sites = len(statistics)
+    payloads = [pack(statistic, plan) for statistic in statistics]
+    words = words_needed(plan, [payload.rows for payload in payloads])
     # Four words are the 32 bytes of a key.
-    keys = [X25519PrivateKey.from_private_bytes(entropy.words(4).tobytes()) for _ in range(most)]
-    public, honest = [public_bytes(key) for key in keys], most - protocol.colluders
-    seeds = [int(seed) for seed in entropy.words(most)]
+    keys = [X25519PrivateKey.from_private_bytes(entropy.words(4).tobytes()) for _ in range(n_sites)]
+    public, honest = [public_bytes(key) for key in keys], n_sites - protocol.colluders
+    seeds = [int(seed) for seed in entropy.words(n_sites)]
     sent = [
-        protocol.send(one, plan, place, keys[place], public, b"", words, seeded(seeds[place]))
-        for place, one in enumerate(payloads)
+        protocol.send(payload, plan, place, keys[place], public, b"", words, seeded(seeds[place]))
+        for place, payload in enumerate(payloads)
     ]
     total = from_words(_added(sent))
-    scale = scales(plan) * protocol.share(plan, most)
-    for place in range(honest, most):
+    scale = scales(plan) * protocol.share(plan, n_sites)
+    for place in range(honest, n_sites):
         total = total - payloads[place].exact - draw(scale, seeded(seeds[place])).astype(object)
-    seen = [total]
+    views = [total]
     for place in range(honest) if pair_noise else ():
         assert pair_noise is not None
-        for told in set(protocol.partners(place, most)) & set(range(honest, most)):
-            secret = PairStream(pair_key(keys[told], public[place], b""))
-            add(sent[place], negative(to_words(pair_noise(plan, secret, most), words)))
-        seen.append(from_words(sent[place]))
-    return np.concatenate(seen).astype(np.float64)
+        for colluder in set(protocol.partners(place, n_sites)) & set(range(honest, n_sites)):
+            secret = PairStream(pair_key(keys[colluder], public[place], b""))
+            add(sent[place], negative(to_words(pair_noise(plan, secret, n_sites), words)))
+        views.append(from_words(sent[place]))
+    return np.concatenate(views).astype(np.float64)
 
 
 def _added(sent: Sequence[Words]) -> Words:
     total = np.zeros_like(sent[0])
-    for one in sent:
-        add(total, one)
+    for vector in sent:
+        add(total, vector)
     return total
 
 
@@ -216,7 +221,7 @@ def _added(sent: Sequence[Words]) -> Words:
 
 
 class MaskedSum(LetterProtocol):
-    """Pairs of sites share secrets; what a site sends, and what all make of it, is its own."""
+    """Pairs of sites share secrets; subclasses define what is sent and how it is combined."""
 
     passes_noise: ClassVar[bool] = True
     keyed: ClassVar[bool] = True
@@ -260,7 +265,7 @@ class MaskedSum(LetterProtocol):
         session: bytes,
         entropy: Entropy,
     ) -> Words:
-        """Return what the site sends, in words for any number of rows."""
+        """Return what the site sends, as words for any number of rows."""
         assert seat is not None
         return self.send(
             pack(statistic, plan),
@@ -268,7 +273,7 @@ class MaskedSum(LetterProtocol):
         )
 
     def shape(self, plan: AnyPlan) -> tuple[str, tuple[int, ...]]:
-        """Return that of the integers in words."""
+        """Return the shape of the integers as words."""
         return "words", (WORDS, len(scales(plan)))
 
 
@@ -315,8 +320,8 @@ class MaskedSum(LetterProtocol):
 ROUND_UP = 1 + 1e-12
 
 
-def noise_share(honest: int, multiplier: float, own: Floats, leak: float = 0.0) -> float:
-    """Return the scale of a site's noise over the planned one, of scales `own` in lattice steps.
+def noise_share(honest: int, multiplier: float, step_scales: Floats, leak: float = 0.0) -> float:
+    """Return the scale of a site's noise over the planned one, of `step_scales` in lattice steps.
 
     `leak` is the part of the budget that masks leak, in [0, 1).
 
@@ -326,10 +331,13 @@ def noise_share(honest: int, multiplier: float, own: Floats, leak: float = 0.0) 
     >>> noise_share(4, 1.0, np.full(3, 2.0**40))
     0.5000000000005
     """
-    return max(least_factor(honest, multiplier, own, leak), SMALLEST_SCALE / float(own.min()))
+    return max(
+        least_factor(honest, multiplier, step_scales, leak),
+        SMALLEST_SCALE / float(step_scales.min()),
+    )
 
 
-def least_factor(honest: int, multiplier: float, own: Floats, leak: float = 0.0) -> float:
+def least_factor(honest: int, multiplier: float, step_scales: Floats, leak: float = 0.0) -> float:
     """Return the same for scales of any size, for zCDP.
 
     Examples
@@ -338,12 +346,12 @@ def least_factor(honest: int, multiplier: float, own: Floats, leak: float = 0.0)
     >>> least_factor(1, 1.0, np.ones(3))
     1.000000000001
     """
-    rounding = multiplier**2 * (honest**2 // 4) * float((own**-2.0).sum())
+    rounding = multiplier**2 * (honest**2 // 4) * float((step_scales**-2.0).sum())
     return math.sqrt((1 + rounding) / (honest * (1 - leak))) * ROUND_UP
 
 
 def honest_sites(sites: int, protocol: str, colluders: object, dropouts: object = 0) -> int:
-    """Return how many sites are left when some tell all they know, and some do not answer."""
+    """Return the number of sites that neither collude nor drop out."""
     left = sites
     for word, number in (("colluders", colluders), ("dropouts", dropouts)):
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:

@@ -136,7 +136,7 @@ def test_a_file_holds_all_of_it_and_becomes_a_codebook_by_hand(tmp_path):
     book = dp.codebook.load(tmp_path / "by_hand.json")
     assert book["age"] == dp.Integer(0, 110, "age at interview", "years", missing=[-9])
     assert dp.codebook.draft(tmp_path / "by_hand.json").codebook() == book
-    with pytest.raises(FrameError, match="is there already"):
+    with pytest.raises(FrameError, match="already exists"):
         DRAFT.save(tmp_path / "draft.json")
 
 

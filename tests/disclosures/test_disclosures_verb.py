@@ -190,7 +190,7 @@ def test_it_is_written_whole_or_not_at_all(study, tmp_path, monkeypatch):
     report.save(tmp_path / "a.md")
     assert (tmp_path / "a.html").read_text("utf-8") == report.as_html()
     assert (tmp_path / "a.md").read_text("utf-8") == report.as_markdown()
-    with pytest.raises(FrameError, match="is there already"):
+    with pytest.raises(FrameError, match="already exists"):
         report.save(tmp_path / "a.html")
     with pytest.raises(ArgumentError, match=r"ends in \.html or \.md"):
         report.save(tmp_path / "a.pdf")

@@ -65,9 +65,9 @@ def test_rows_without_a_time_or_outside_are_in_no_period():
     ("time", "by", "kind", "said"),
     [
         ("hour", None, UnknownVariable, "'hour' is not in the codebook"),
-        ("x", None, FormulaError, "no periods in an order"),
-        ("group", None, FormulaError, "no periods in an order"),
-        (None, None, ArgumentError, "expected a variable that time goes by"),
+        ("x", None, FormulaError, "has no order"),
+        ("group", None, FormulaError, "has no order"),
+        (None, None, ArgumentError, "expected a variable with an order in time"),
         ("long", None, ArgumentError, "3,652,059 periods; at most 1,000,000"),
         ("wide", None, ArgumentError, "10,000,001 periods"),
         ("n", 10, ArgumentError, "one period"),

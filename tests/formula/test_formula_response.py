@@ -94,8 +94,8 @@ def test_an_offset_is_taken_off_the_response():
         ("y ~ offset(nobody)", "'nobody'"),
         ("y ~ log(offset(w))", "stands by itself"),
         ("y ~ offset(w, x)", "stands by itself"),
-        ("s ~ offset(w)", "goes with dp_lm and a response that is a number, and 's' is none"),
-        ("y ~ x - offset(w)", "takes off 'offset"),
+        ("s ~ offset(w)", "needs dp_lm and a numeric response, and 's' is not a number"),
+        ("y ~ x - offset(w)", "subtracts 'offset"),
     ],
 )
 def test_offsets_that_are_none_are_refused(formula, said):

@@ -49,7 +49,7 @@ def test_every_form_says_what_is_described_and_what_groups(formula, described, g
         ("age ~ g | sex", "more than one place"),
         ("~ age | g | sex", "more than one place"),
         ("age ~ g ~ sex", "more than one place"),
-        ("~ age |", "names no group behind '|'"),
+        ("~ age |", "names no group after '|'"),
         (". ~ .", "'.', names no variable"),
         ("age + sex ~ sex", "'sex' on both sides"),
         (None, "is a NoneType"),

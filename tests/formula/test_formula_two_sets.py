@@ -23,7 +23,7 @@ def test_each_side_is_coded_by_itself_and_the_left_comes_first():
     [
         ("~ a + b", "expected columns on both sides"),
         ("a ~ 1", "expected columns on both sides"),
-        ("a ~ b - 1", "takes the constant off"),
+        ("a ~ b - 1", "removes the constant"),
         ("a + b ~ b + c", "'b' is on both sides"),
         ("a ~ nope", "nope"),
     ],

@@ -40,7 +40,7 @@ def test_a_wildcard_leaves_out_the_response_as_the_dot_does():
 
 @pytest.mark.parametrize("text", ["starts_with('x')", "contains('INC')", "ends_with('sex ')"])
 def test_a_wildcard_for_nothing_is_refused(text):
-    with pytest.raises(FormulaError, match="stands for no variable"):
+    with pytest.raises(FormulaError, match="matches no remaining variable"):
         design(f"~ age + {text}", BOOK)
 
 

@@ -212,7 +212,7 @@ def test_no_ledger_is_charged_and_an_answer_comes_again(monkeypatch, usual):
 @pytest.mark.parametrize(
     ("formula", "words", "error", "reason"),
     [
-        ("wage ~ x | region", {}, FormulaError, "groups behind"),
+        ("wage ~ x | region", {}, FormulaError, "groups after"),
         ("~ x", {"family": "binomial"}, ArgumentError, "goes with a response"),
         ("wage ~ x", {"family": "svm"}, ArgumentError, 'expected "gaussian"'),
         ("wage ~ x", {"ncomp": 1}, ArgumentError, "ncomp= goes with"),

@@ -296,7 +296,7 @@ def test_days_are_counted_from_any_kind_of_cell_and_drawn_as_dates():
 @pytest.mark.parametrize(
     ("formula", "breaks", "message"),
     [
-        ("~ k", [0, 3.2, 3.4, 15], "goes by whole numbers, and one of the bins holds none"),
+        ("~ k", [0, 3.2, 3.4, 15], "is integer-valued, and one bin contains no integer"),
         ("~ d", [0, 5, 10], 'is a date; write days, such as "2001-01-01"'),
         ("~ d", ["2001-01-01", "soon", "2002-01-01"], "is a date; write days"),
         ("~ d", ["1999-01-01", "2005-01-01", "2006-01-01"], "'d', 2001-01-01 to 2020-12-31"),

@@ -165,7 +165,7 @@ def test_a_saved_result_comes_back_the_same(tmp_path):
         ({"subset": "age > 3"}, ArgumentError, "subset='age > 3' does not apply"),
         ({"adjacency": "add-remove"}, ArgumentError, "adjacency='add-remove' does not apply"),
         ({"mechanism": "geometric"}, ArgumentError, "'quilt'"),
-        ({"time": "age"}, FormulaError, "no periods in an order"),
+        ({"time": "age"}, FormulaError, "has no order"),
         ({"time": "hour"}, CodebookError, "hour"),
         ({"codebook": dp.codebook(activity=LEVELS)}, CodebookError, "minute"),
         (

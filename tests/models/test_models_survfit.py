@@ -202,7 +202,7 @@ def test_pictures_have_a_curve_and_two_bands_a_group():
     fit = asked("Surv(week, died) ~ arm", subset="arm != 'c'", breaks=6)
     ax = fit.plot(risk=True)
     names = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert names == ["arm=a", "arm=b", "arm=c: not told", "noise", "noise and sampling"]
+    assert names == ["arm=a", "arm=b", "arm=c: not reported", "noise", "noise and sampling"]
     told = fit.at(fit.times, group="a")["estimate"].tolist()
     assert ax.lines[0].get_ydata().tolist() == [1.0, *told]
     assert len(ax.collections) == 6
@@ -221,7 +221,7 @@ def test_what_cannot_be_asked_is_refused_before_a_row_is_read():
     for formula, said in [
         ("week ~ arm", r"Surv\(time, event\)"),
         ("Surv(week, died, arm) ~ 1", "two arguments"),
-        ("Surv(log1p(week), died) ~ 1", "no declared number"),
+        ("Surv(log1p(week), died) ~ 1", "not a declared number"),
         ("Surv(week, week == 3) ~ week", "twice"),
     ]:
         ledger = dp.Ledger(10)

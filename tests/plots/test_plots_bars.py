@@ -70,7 +70,7 @@ def test_marks_stand_at_their_bars_within_the_axis(log):
     np.testing.assert_array_equal(marks.get_xdata(), panel.marks)
     assert ax.get_xlim()[1] > 0.9
     assert log or ax.get_xlim()[0] <= 0.1
-    with pytest.raises(ArgumentError, match="give one number a label"):
+    with pytest.raises(ArgumentError, match="give one number for each label"):
         bars([panel._replace(marks=[0.5])], labels=LABELS[:3])
 
 

@@ -7,8 +7,8 @@ from dpmodels.plots.style import short_names, thinned
 @settings(database=None, deadline=None)
 @given(st.lists(st.text("ab", max_size=40), unique=True, max_size=30))
 def test_short_names_are_short_and_distinct(names):
-    assert len(set(short_names(names, most=16))) == len(names)
-    assert max(map(len, short_names(names, most=16)), default=0) <= 16
+    assert len(set(short_names(names, max_length=16))) == len(names)
+    assert max(map(len, short_names(names, max_length=16)), default=0) <= 16
 
 
 @settings(database=None, deadline=None)
@@ -20,7 +20,7 @@ def test_thinned_ticks_fit_and_start_at_the_first(count, room):
 
 
 def test_a_long_name_loses_its_middle():
-    assert short_names(["C(region, Treatment)[T.south]", "age"], most=16) == (
+    assert short_names(["C(region, Treatment)[T.south]", "age"], max_length=16) == (
         "C(regio...south]",
         "age",
     )

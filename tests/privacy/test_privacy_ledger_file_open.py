@@ -24,7 +24,7 @@ def test_any_name_of_a_file(tmp_path, monkeypatch, name):
 
 @pytest.mark.parametrize("name", ["a\0b", ""])
 def test_what_names_no_file_is_refused(name):
-    with pytest.raises(ArgumentError, match="names no file"):
+    with pytest.raises(ArgumentError, match="not the name of a file"):
         Ledger.open(name, eps=1.0, new=True)
 
 

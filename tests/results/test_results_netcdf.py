@@ -85,7 +85,7 @@ def test_a_result_is_not_saved_over_another(tmp_path):
     fits = [dp.dp_mean("~ a", {"a": [0.1, 0.9]}, codebook=book, eps=eps) for eps in (1.0, 2.0)]
     path = tmp_path / "a.nc"
     fits[0].save(path)
-    with pytest.raises(FrameError, match="is there already"):
+    with pytest.raises(FrameError, match="already exists"):
         fits[1].save(path)
     assert dp.load(path).release.guarantee.eps == 1.0
     fits[1].save(path, overwrite=True)

@@ -249,7 +249,7 @@ def test_three_sites_combine_by_files(three, protocol, words_of_it, capsys):
     assert str(dp.load(saved).summary()) + "\n" == out
     for name, target in (("html", page), ("save", saved)):
         assert main(combine_words(three, f"--{name}", str(target))) == 2
-        assert "is there already" in capsys.readouterr().err
+        assert "already exists" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_other_verbs_of_sites(three, verb, formula, more, title, capsys):
         (["--protocol", "pooled"], "expected one of 'full'"),
         (["--protocol", "full"], "are not for protocol='full'"),
         (["--colluders", "3"], "has to be honest"),
-        (["--R", "2"], "--R is no word of protocol 'secure_sum'"),
+        (["--R", "2"], "--R is not an option of protocol 'secure_sum'"),
         (["--verb", "svm"], "verb='svm'"),
         (["--verb", "table", "--ncomp", "1"], "ncomp= is no word"),
         (["--key", "missing.key"], "missing.key"),
@@ -332,7 +332,7 @@ def test_nothing_that_was_written_is_written_over(three, capsys):
     (three / "old.key").rename(files[0])
     assert main(["site-key", "A", "--out", str(three / "nowhere" / "A.key")]) == 2
     errors = capsys.readouterr().err
-    assert errors.count("is there already") == 3
+    assert errors.count("already exists") == 3
     assert "its folder does not exist" in errors
     assert [file.read_bytes() for file in files] == before
 

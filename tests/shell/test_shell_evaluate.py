@@ -63,8 +63,8 @@ def test_without_the_source_tree_mechanisms_of_dp_hist_are_compared(tmp_path, mo
     ("more", "told"),
     [
         (["--algorithms", "best"], "--algorithms best is not known"),
-        (["--tables", "nowhere.npz"], "no file of numpy arrays"),
-        (["--tables", __file__], "no file of numpy arrays"),
+        (["--tables", "nowhere.npz"], "not a file of numpy arrays"),
+        (["--tables", __file__], "not a file of numpy arrays"),
         (["--error", "rmse"], "error='rmse'"),
         (["--scale", "0"], "scale=0"),
         (["--delta", "2", "--algorithms", "gaussian"], "delta"),

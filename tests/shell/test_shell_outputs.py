@@ -49,7 +49,7 @@ def test_a_file_is_written_over_only_by_force(job, capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert "--text" in err
-    assert "is there already" in err
+    assert "already exists" in err
     assert "--force" in err
     assert snapshot(job) == before
     assert main(words(job, "data.csv", "--text", str(target), "--force")) == 0

@@ -10,7 +10,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.__main__ import main
 from dpmodels.shell import studied
-from dpmodels.shell.studied import alone
+from dpmodels.shell.studied import exclusive_folder
 
 STUDY = {"title": "A <b>study</b>", "data": "data.csv", "codebook": "cb.json", "out": "report"}
 STUDY |= {"author": "A. Analyst", "eps": 2.0, "delta": 1e-6}
@@ -88,7 +88,7 @@ def test_a_study_run_again_spends_nothing_and_asks_what_is_new(job):
     assert job(release=[MEANS])[0] == 0
     first = (job.folder / "report" / "means.txt").read_bytes()
     status, printed, _ = job(release=[MEANS])
-    assert (status, "means: released already" in printed) == (0, True)
+    assert (status, "means: already released" in printed) == (0, True)
     assert job(release=[MEANS, MODEL])[0] == 0
     assert [one.label for one in ledger(job).entries] == ["dp_mean a ~ g", "dp_lm a ~ b"]
     assert (job.folder / "report" / "means.txt").read_bytes() == first
@@ -113,7 +113,7 @@ def test_what_was_paid_for_and_is_not_here_is_asked_again_only_by_name(job):
     assert job("--again", "means", release=[MEANS])[0] == 0
     assert len(ledger(job).entries) == 2
     (out / "means.nc").write_bytes(whole)
-    assert "is not one that the ledger knows" in job(release=[MEANS])[2]
+    assert "is not in the ledger" in job(release=[MEANS])[2]
     dp.codebook(a=(0, 2), b=(0, 1), g=["<i>x", "y"]).save(job.folder / "cb.json", overwrite=True)
     assert "another codebook" in job(release=[MEANS])[2]
 
@@ -140,32 +140,32 @@ def changed(section, **words):
         (changed("release", formula=3), "release 'model': formula: expected a text"),
         (changed("release", eps=1.9), "the budget does not pay for model"),
         (changed("release", eps=1.0, share=0.2), "write one of eps, share and rho"),
-        (changed("release", name="../up"), "expected letters, digits"),
-        (changed("release", name="Means"), "name = 'Means' is there twice"),
-        (changed("release", name="index"), "none of index"),
+        (changed("release", name="../up"), "expected a file name of letters, digits"),
+        (changed("release", name="Means"), "name = 'Means' occurs twice"),
+        (changed("release", name="index"), "other than index"),
         (changed("release", plots=1), "plots: expected true or false"),
         (changed("study", data="none.csv"), "none.csv"),
         (changed("study", eps=0), "eps"),
         (changed("study", person=True), "write the column"),
-        (changed("study", out="no/where"), "cannot be made"),
-        (changed("study", out="data.csv"), "cannot be made"),
+        (changed("study", out="no/where"), "cannot be created"),
+        (changed("study", out="data.csv"), "cannot be created"),
         (changed("study", ledger="data.csv"), "not a ledger"),
         (changed("study", ledger="no/where.ledger"), "its folder does not exist"),
         ({"table": [{"name": "t", "of": ["modle"]}]}, "did you mean 'model'?"),
         ({"table": [{"name": "t", "digts": 3}]}, "did you mean 'digits'?"),
-        ({"table": [{"name": "model"}]}, "is there twice"),
+        ({"table": [{"name": "model"}]}, "occurs twice"),
         ({"table": [{"name": "t", "level": 7}]}, "table 't': level=7: expected a number"),
         ({"table": [{"name": "t", "of": []}]}, "table 't': of: names no release"),
         (
             {"table": [{"name": "t"}], "release": [{**MEANS, "verb": "hist", "formula": "~ a"}]},
-            "table 't': of: release 'means' has no column to stand beside others",
+            "table 't': of: the result of release 'means' has no column in a table",
         ),
         ({"disclosure": {"title": 1}}, "[disclosure]: title=1: expected a text"),
         ({"disclosure": {"title": " "}}, "[disclosure]: title is empty"),
         (changed("release", verb="__class__"), "release 'model': call.__class__: expected a verb"),
         ({"disclosure": {"titel": "x"}}, "[disclosure]: 'titel' is not known; did you mean"),
         ({"releases": [MEANS]}, "'releases' is not known; did you mean 'release'?"),
-        ({"text": "[study\n"}, "is no study in TOML"),
+        ({"text": "[study\n"}, "is not a study in TOML"),
         ({"text": "[study]\ndata = 'a'\nout = 'b'"}, "has no [[release]]"),
     ],
 )
@@ -184,7 +184,7 @@ def test_files_of_another_hand_and_folders_that_take_none_are_told_before_the_ch
     out = job.folder / "report"
     out.mkdir()
     (out / "model.txt").write_text("mine")
-    assert "is there already" in job()[2]
+    assert "already exists" in job()[2]
     assert (out / "model.txt").read_text() == "mine"
     (out / "model.txt").unlink()
     (out / "model.csv").write_bytes((job.folder / "data.csv").read_bytes())
@@ -217,13 +217,13 @@ def test_a_ledger_that_somebody_else_charges_stops_a_study(job, monkeypatch):
 
 def test_what_is_charged_between_what_was_judged_and_what_is_asked_stops_a_study(job, monkeypatch):
     assert job(release=[MEANS])[0] == 0
-    own = studied.priced_of
+    own = studied.price_releases
 
     def meanwhile(*given):
         ledger(job).charge([], adjacency="replace")
         return own(*given)
 
-    monkeypatch.setattr(studied, "priced_of", meanwhile)
+    monkeypatch.setattr(studied, "price_releases", meanwhile)
     status, _, error = job()
     assert (status, "was charged by another process" in error) == (2, True)
     assert len(ledger(job).entries) == 2
@@ -231,9 +231,9 @@ def test_what_is_charged_between_what_was_judged_and_what_is_asked_stops_a_study
 
 def test_two_processes_make_no_study_in_one_folder(job):
     (job.folder / "report").mkdir()
-    with alone(job.folder / "report"):
+    with exclusive_folder(job.folder / "report"):
         status, _, error = job(release=[MEANS])
-    assert (status, "another process makes a study" in error) == (2, True)
+    assert (status, "another process runs a study" in error) == (2, True)
     assert not list((job.folder / "report").iterdir())
     assert job(release=[MEANS])[0] == 0
 

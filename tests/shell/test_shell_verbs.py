@@ -41,14 +41,14 @@ def words(verb, formula, *more, eps="1"):
 def own_parser(name):
     """A command's parser with its words."""
     (subparsers,) = (one for one in parser()._actions if one.dest == "command")
-    return subparsers.choices[name].whole()
+    return subparsers.choices[name].populate()
 
 
 @pytest.mark.parametrize("name", VERBS)
 def test_each_word_of_a_verb_is_an_option_or_told_to_be_left_out(name):
     made = own_parser(name)
     options = {action.dest for action in made._actions}
-    left = made.epilog.partition("From Python alone: ")[2].partition(".")[0].split(", ")
+    left = made.epilog.partition("Only in Python: ")[2].partition(".")[0].split(", ")
     for word in signature(VERBS[name]):
         assert (dest(word) in options or ELSEWHERE.get(word) in options) != (word in left), word
     assert all(action.help for action in made._actions)

@@ -169,7 +169,7 @@ def test_one_site_twice_is_refused(tmp_path):
         dp.combine([*files, files[0]])
     with pytest.raises(ArgumentError, match="list of files"):
         dp.combine([])
-    with pytest.raises(FrameError, match="there already"):
+    with pytest.raises(FrameError, match="already exists"):
         written(tmp_path, "full")
 
 
@@ -195,7 +195,7 @@ def test_a_key_is_for_one_release(tmp_path):
             "~ age", DATA["B"], tmp_path / "n.json", cards=cards, **{**words, "site": "B"}
         )
     assert "private" not in (tmp_path / "A.key").read_text("utf-8")
-    with pytest.raises(FrameError, match="there already"):
+    with pytest.raises(FrameError, match="already exists"):
         dp.site_key("A", tmp_path / "A.key")
 
 

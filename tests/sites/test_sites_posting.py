@@ -211,11 +211,11 @@ def test_the_same_call_finishes_without_rows_or_charge(asked, tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("where", "says"),
     [
-        ("A.key", "there already|also read or written"),
+        ("A.key", "already exists|also read or written"),
         ("A.key.used", "also read or written"),
         ("nowhere/a.json", "folder does not exist"),
         ("n" * 256, "too long"),
-        (".", "there already"),
+        (".", "already exists"),
     ],
 )
 def test_a_target_that_cannot_be_is_refused_before_a_row_or_a_charge(where, says, asked, tmp_path):
@@ -264,7 +264,7 @@ def test_a_name_that_is_taken_meanwhile_keeps_the_letter(asked, tmp_path, monkey
 
     monkeypatch.setattr(letter, "publish", late)
     with pytest.raises(
-        FrameError, match=r"there already.*kept as '\..*\.partial'.*same call again"
+        FrameError, match=r"already exists.*kept as '\..*\.partial'.*repeat the same call"
     ):
         dp.site_release("~ a", ROWS, place, **asked)
     monkeypatch.undo()

@@ -144,7 +144,7 @@ class Iterative:
         checked_share(self.share)
         if self.directions is not None:
             more = ", or None for as many as components are wanted"
-            directions = whole("directions", self.directions, 1, more=more)
+            directions = whole("directions", self.directions, 1, advice=more)
             object.__setattr__(self, "directions", directions)
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
