@@ -160,15 +160,16 @@ def radius_of_most(distances: Floats, within: Floats, sd: float) -> Floats:
     return np.where(reached.any(axis=1), distances[first], math.inf)
 
 
-def first_coordinates(mean: Floats, variance: Floats) -> ScoreCoordinates:
-    """Return coordinates of each column alone, from released means and variances.
+def first_coordinates(mean: Floats, covariance: Floats) -> ScoreCoordinates:
+    """Return coordinates from released means and a rough covariance, the response last.
 
-    Both have the shape (terms + 1,), the response last.
+    `covariance` is positive definite, and 0 between the response and the terms.
     """
-    spread = np.sqrt(variance)
     line = np.zeros(len(mean))
     line[0] = mean[-1]
-    return ScoreCoordinates(mean[:-1], np.diag(1 / spread[:-1]), line, float(spread[-1]))
+    values, axes = np.linalg.eigh(covariance[:-1, :-1])
+    whitening = (axes / np.sqrt(values)) @ axes.T
+    return ScoreCoordinates(mean[:-1], whitening, line, math.sqrt(float(covariance[-1, -1])))
 
 
 def rough_coordinates(own: ScoreCoordinates, seen: ScoreMoments) -> ScoreCoordinates:

@@ -143,8 +143,8 @@ class Scores:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Read and add noise, round by round."""
         passes = measured_as(Passes, statistic, "moments")
-        mean, variance, rows = _columns(passes, plan, entropy)
-        coordinates = first_coordinates(mean, variance)
+        mean, covariance, rows = _columns(passes, plan, entropy)
+        coordinates = first_coordinates(mean, covariance)
         radius, cut = radii(plan.facts.columns, plan.scales["whole"], rows)
         for name, learn in (("rough", rough_coordinates), ("better", better_coordinates)):
             noisy, _ = _moments(passes, coordinates, (radius, cut), name, plan, entropy)
@@ -184,12 +184,14 @@ class PublicColumns:
     middle: Floats  # Shape (columns,): of each range, in scaled units
     half: Floats  # Shape (columns,): of its length
     weight: Floats  # Shape (columns,): by which u and u² are multiplied
+    # Where each factor's columns begin, and what they are, in u, at each of its levels.
+    factors: tuple[tuple[int, Floats], ...]
 
 
 def public_columns(blocks: tuple[Block, ...], public: Scaling) -> PublicColumns:
     """Read off coded terms, the response last, what is public of their columns."""
     start, squared_radius = 0, 0.0
-    middles, halves, weights, entries = [], [], [], []
+    middles, halves, weights, entries, factors = [], [], [], [], []
     for at, block in enumerate(blocks):
         weight = RESPONSE_WEIGHT if at == len(blocks) - 1 else 1.0
         columns = slice(start, start + len(block.names))
@@ -199,6 +201,8 @@ def public_columns(blocks: tuple[Block, ...], public: Scaling) -> PublicColumns:
         points = (points - (low + high) / 2) / half
         categorical = all(isinstance(factor, Category) for factor in block.factors)
         about = points.mean(axis=0) if categorical else np.zeros(len(half))
+        if categorical and _independent(points):
+            factors.append((start, points))
         squared = float(((points - about) ** 2).sum(axis=1).max())
         for place in range(len(half)):
             entries.append((start + place, weight, 0.0, weight * about[place]))
@@ -222,11 +226,17 @@ def public_columns(blocks: tuple[Block, ...], public: Scaling) -> PublicColumns:
         square / unit**2 / radius,
         shift / radius,
     )
-    return PublicColumns(powers, radius, middle, half, np.concatenate(weights))
+    return PublicColumns(powers, radius, middle, half, np.concatenate(weights), tuple(factors))
+
+
+def _independent(points: Floats) -> bool:
+    """Whether shares of the levels follow from the means of their columns."""
+    levels, columns = points.shape
+    return levels == columns + 1 and np.linalg.matrix_rank(points[1:] - points[0]) == columns
 
 
 def _columns(passes: Passes, plan: Plan, entropy: Entropy) -> tuple[Floats, Floats, float]:
-    """Return means and variances of the scaled columns, shape (columns,), and a number of rows."""
+    """Return the means and a rough covariance of the scaled columns, and a number of rows."""
     public = public_columns(passes.blocks, passes.scaling)
     scale, unit = plan.scales["powers"], gaussian_count(plan.facts, 1.0)
     finer = choose_lattice(len(public.powers.column), scale)
@@ -243,7 +253,23 @@ def _columns(passes: Passes, plan: Plan, entropy: Entropy) -> tuple[Floats, Floa
     distance = _distances(passes, public.middle + public.half * mean, rows, plan, entropy)
     distance = np.maximum(distance / public.half, sd / public.weight)
     variance = np.where(hidden, np.minimum(distance**2, variance), variance)
-    return public.middle + public.half * mean, variance * public.half**2, rows
+    covariance = _with_factors(public, mean, np.diag(variance), sd)
+    scaled = covariance * np.outer(public.half, public.half)
+    return public.middle + public.half * mean, scaled, rows
+
+
+def _with_factors(public: PublicColumns, mean: Floats, covariance: Floats, sd: float) -> Floats:
+    """Put in what released shares of its levels say of the columns of each factor."""
+    for start, points in public.factors:
+        columns = slice(start, start + points.shape[1])
+        noise = sd / public.weight[start] / 2
+        equations = np.vstack([points.T, np.ones(len(points))])
+        share = np.linalg.solve(equations, np.append(mean[columns], 1.0))
+        share = np.maximum(share + noise / 2, noise)
+        share /= share.sum()
+        centred = points - share @ points
+        covariance[columns, columns] = (centred.T * share) @ centred
+    return covariance
 
 
 def _first_moments(
