@@ -71,20 +71,20 @@ def box_sums(
 
     An incomplete row has zeros. What is summed of a block are integers below 2**53.
     """
-    most = reach(lattice)
+    limit = reach(lattice)
 
     def of_block(block: Floats) -> Integers:
-        z = np.clip(block, -most, most)
+        z = np.clip(block, -limit, limit)
         z[0] = block[0] > 0
         return summed(z).astype(np.int64)
 
     total: NDArray[np.object_] = np.zeros((lines, lattice.columns + 1), dtype=object)
-    rows = 0
+    n_rows = 0
     for block, count in design.blocks(of_block, lattice, count_public=count_public):
         total = total + block
-        rows += count
+        n_rows += count
     facts = {**design.facts, "lattice": repr(lattice)}
-    return Statistic(name, total, rows, fingerprint(facts, count_public=count_public))
+    return Statistic(name, total, n_rows, fingerprint(facts, count_public=count_public))
 
 
 def centred_products(exact: NDArray[np.object_], centre: int) -> NDArray[np.generic]:
@@ -99,28 +99,28 @@ def centred_products(exact: NDArray[np.object_], centre: int) -> NDArray[np.gene
     return products
 
 
-def product_change(adjacency: Adjacency, most: int, centre: int) -> int:
+def product_change(adjacency: Adjacency, limit: int, centre: int) -> int:
     """Return how far one row moves each ``S_j``, and each ``|S_j|``, in the same parts.
 
-    With integers from ``-R`` to R (`most`) and c (`centre`) within them,
+    With integers from ``-R`` to R (`limit`) and c (`centre`) within them,
     ``|x (y - c)| <= R (R + |c|)``. That is all under ``add-remove``, and under ``replace`` against
     an incomplete row; between complete rows it is twice that, reached by y at the end away from c
     and x that goes from one end to the other. All columns together can move by so much each, some
     up and some down, so the interval that a row moves the vector in is twice as long.
     """
-    return (2 if adjacency.n_public else 1) * most * (FINE * most + abs(centre))
+    return (2 if adjacency.n_public else 1) * limit * (FINE * limit + abs(centre))
 
 
-def mean_change(adjacency: Adjacency, most: int, norm: int) -> float:
+def mean_change(adjacency: Adjacency, limit: int, norm: int) -> float:
     """Return the L1 or L2 sensitivity of ``(Σ y, R n)``, by which the mean of y is released.
 
     A row adds ``(y, R)`` or nothing: ``2 R`` in L1 and ``√2 R`` in L2 norm. Between complete rows
     n stays and ``Σ y`` moves by ``2 R`` at most.
     """
-    return 2.0 * most if adjacency.n_public or norm == 1 else math.sqrt(2) * most
+    return 2.0 * limit if adjacency.n_public or norm == 1 else math.sqrt(2) * limit
 
 
-def spread_change(adjacency: Adjacency, most: int, norm: int) -> float:
+def spread_change(adjacency: Adjacency, limit: int, norm: int) -> float:
     """Return the L1 or L2 sensitivity of ``(R² n, R Σ y, Σ y²)``, by which y is described.
 
     In units of R² a row adds ``(1, t, t²)`` or nothing: at most 3 in L1 and √3 in L2 norm. Between
@@ -129,8 +129,8 @@ def spread_change(adjacency: Adjacency, most: int, norm: int) -> float:
     opposite ends.
     """
     if norm == 1:
-        return 3.0 * most**2
-    return (2.0 if adjacency.n_public else math.sqrt(3)) * most**2
+        return 3.0 * limit**2
+    return (2.0 if adjacency.n_public else math.sqrt(3)) * limit**2
 
 
 def scatters(exact: NDArray[np.object_]) -> NDArray[np.object_]:
@@ -140,9 +140,11 @@ def scatters(exact: NDArray[np.object_]) -> NDArray[np.object_]:
     ``(x - x̄)² n/(n + 1) <= 4 R²``, so one row replaced moves it by a difference of two such
     numbers; and integers below numbers so far apart are no farther.
     """
-    rows = max(int(exact[SUMS, 0]), 1)
-    found: NDArray[np.object_] = (rows * exact[SQUARES, 1:-1] - exact[SUMS, 1:-1] ** 2) // rows
-    return found
+    n_rows = max(int(exact[SUMS, 0]), 1)
+    scatter: NDArray[np.object_] = (
+        n_rows * exact[SQUARES, 1:-1] - exact[SUMS, 1:-1] ** 2
+    ) // n_rows
+    return scatter
 
 
 # Exact products of all columns, and what columns have in common with residuals of a released fit.
@@ -176,20 +178,20 @@ class ReleasedFit:
         """The parts of a half-range that r can be away from ``-a``: those of y and of each x."""
         return PARTS + sum(map(abs, self.slopes))
 
-    def longest(self, most: int) -> int:
+    def longest(self, limit: int) -> int:
         """Return the largest ``|r|`` of any row of the box, in parts."""
-        return abs(self.centre) + self.stretch * most
+        return abs(self.centre) + self.stretch * limit
 
 
 def residual_products(exact: NDArray[np.object_], fit: ReleasedFit) -> NDArray[np.generic]:
     """Return ``S_j = Σ x_j r`` for each x, exactly, in parts."""
-    found: NDArray[np.object_] = PARTS * exact[-1, 1:-1] - fit.centre * exact[0, 1:-1]
+    residual_sums: NDArray[np.object_] = PARTS * exact[-1, 1:-1] - fit.centre * exact[0, 1:-1]
     for place, slope in zip(fit.places, fit.slopes, strict=True):
-        found = found - slope * exact[place + 1, 1:-1]
-    return found
+        residual_sums = residual_sums - slope * exact[place + 1, 1:-1]
+    return residual_sums
 
 
-def residual_change(adjacency: Adjacency, most: int, fit: ReleasedFit) -> int:
+def residual_change(adjacency: Adjacency, limit: int, fit: ReleasedFit) -> int:
     """Return how far one row moves each ``S_j``, and each ``|S_j|``, in parts.
 
     A row adds ``x_j r`` to it, or nothing where it is incomplete, and ``|x_j r| <= R Q`` with the
@@ -197,7 +199,7 @@ def residual_change(adjacency: Adjacency, most: int, fit: ReleasedFit) -> int:
     under ``add-remove``, and twice that under ``replace``. All columns together can move by so
     much each, some up and some down.
     """
-    return (2 if adjacency.n_public else 1) * most * fit.longest(most)
+    return (2 if adjacency.n_public else 1) * limit * fit.longest(limit)
 
 
 def residual_scatter(exact: NDArray[np.generic], fit: ReleasedFit, place: int) -> int:
@@ -206,12 +208,12 @@ def residual_scatter(exact: NDArray[np.generic], fit: ReleasedFit, place: int) -
     x is in an interval of half-length R, ``r / stretch`` too, whatever the row. So one row moves it
     by ``4 R²`` at most, as it does ``Σ (x - x̄)(y - ȳ)``, for either adjacency.
     """
-    rows = max(int(exact[0, 0]), 1)
-    own = rows * exact[place + 1] - exact[0, place + 1] * exact[0]
-    scatter = PARTS * own[-1]
-    for other, slope in zip(fit.places, fit.slopes, strict=True):
-        scatter -= slope * own[other + 1]
-    return int(scatter // (rows * fit.stretch))
+    n_rows = max(int(exact[0, 0]), 1)
+    centred = n_rows * exact[place + 1] - exact[0, place + 1] * exact[0]
+    scatter = PARTS * centred[-1]
+    for position, slope in zip(fit.places, fit.slopes, strict=True):
+        scatter -= slope * centred[position + 1]
+    return int(scatter // (n_rows * fit.stretch))
 
 
 # Logarithms of p-values of z-tests in steps of a grid, and how far one row moves them.
@@ -222,23 +224,23 @@ STEPS = 2**32
 _BITS = 160
 
 
-def log_levels(sums: NDArray[np.generic], scale: float, least: float, sides: int) -> Integers:
+def log_levels(sums: NDArray[np.generic], scale: float, p_min: float, sides: int) -> Integers:
     """Return ``log max(p, ν)`` in whole steps, where ``p = sides Φ̄(sum/scale)``.
 
-    `sums`, shape (tests,), are whole numbers, not below 0 for two `sides`; `least` is ν.
+    `sums`, shape (tests,), are whole numbers, not below 0 for two `sides`; `p_min` is ν.
     """
     import mpmath
 
-    found = []
+    levels = []
     with mpmath.workprec(_BITS):
-        root, floor = mpmath.sqrt(2) * scale, mpmath.mpf(least)
-        for own in sums.tolist():
-            p = mpmath.erfc(own / root) * sides / 2
-            found.append(int(mpmath.nint(STEPS * mpmath.log(max(p, floor)))))
-    return np.array(found, dtype=np.int64)
+        root, floor = mpmath.sqrt(2) * scale, mpmath.mpf(p_min)
+        for value in sums.tolist():
+            p = mpmath.erfc(value / root) * sides / 2
+            levels.append(int(mpmath.nint(STEPS * mpmath.log(max(p, floor)))))
+    return np.array(levels, dtype=np.int64)
 
 
-def log_change(change: int, scale: float, least: float, sides: int) -> int:
+def log_change(change: int, scale: float, p_min: float, sides: int) -> int:
     """Return how many steps a level moves at most where its sum moves by `change`.
 
     ``h(t) = -log Φ̄(t)`` is convex, as Φ̄ is log-concave, and rises. So of all t and t + d that of
@@ -251,9 +253,9 @@ def log_change(change: int, scale: float, least: float, sides: int) -> int:
     import mpmath
 
     with mpmath.workprec(_BITS):
-        root, floor = mpmath.sqrt(2), mpmath.mpf(least)
+        root, floor = mpmath.sqrt(2), mpmath.mpf(p_min)
         start = root * mpmath.erfinv(1 - 2 * floor / sides) - mpmath.mpf(change) / scale
         if sides == 2:
             start = max(start, mpmath.mpf(0))
-        moved = mpmath.log(mpmath.erfc(start / root) * sides / 2 / floor)
-        return int(mpmath.ceil(STEPS * moved)) + 1
+        log_ratio = mpmath.log(mpmath.erfc(start / root) * sides / 2 / floor)
+        return int(mpmath.ceil(STEPS * log_ratio)) + 1

@@ -59,8 +59,10 @@ class Passes(Statistic):
     def measured(self, measure: Callable[..., Statistic], *words: object) -> Statistic:
         """Measure an additive statistic on all the rows."""
         public = self._count_public
-        each = (measure(own, self._lattice, *words, count_public=public) for own in self._designs)
-        return reduce(add, each)
+        statistics = (
+            measure(design, self._lattice, *words, count_public=public) for design in self._designs
+        )
+        return reduce(add, statistics)
 
     def cross(self) -> tuple[NDArray[Any], int]:
         """Hand over the augmented moments of the rows as they are."""
@@ -77,40 +79,40 @@ class Passes(Statistic):
         The integer vector a row becomes has a norm of at most ``2**bits`` and is a function of T
         and that row alone.
         """
-        whole = turn(transform, self._lattice)
+        matrix = turn(transform, self._lattice)
         basis = self.fingerprint.also({"transform": digest_of(transform)})
-        return reduce(add, (self._moments(design, whole, basis) for design in self._designs))
+        return reduce(add, (self._moments(design, matrix, basis) for design in self._designs))
 
-    def _moments(self, design: PrivateDesign, whole: Turn, basis: Fingerprint) -> Statistic:
-        size, rows = self._lattice.columns + 1, 0
+    def _moments(self, design: PrivateDesign, matrix: Turn, basis: Fingerprint) -> Statistic:
+        size, n_rows = self._lattice.columns + 1, 0
         total: NDArray[Any] = np.zeros((size, size), dtype=np.int64)
 
         def product(block: Floats) -> Integers:
-            rows = turned(block, whole, self._lattice)
+            rows = turned(block, matrix, self._lattice)
             return np.asarray((rows @ rows.T).astype(np.int64))
 
         products = design.blocks(product, self._lattice, count_public=self._count_public)
         for exact, count in products:
-            rows += count
-            if rows * 4**self._lattice.bits >= FITS_INT64:
+            n_rows += count
+            if n_rows * 4**self._lattice.bits >= FITS_INT64:
                 total = total.astype(object)
             total = total + exact
-        return Statistic("moments of transformed rows", total.astype(object), rows, basis)
+        return Statistic("moments of transformed rows", total.astype(object), n_rows, basis)
 
 
-def turned(block: Floats, whole: Turn, lattice: Lattice) -> Floats:
+def turned(block: Floats, matrix: Turn, lattice: Lattice) -> Floats:
     """Transform integer rows and bring them back into the ball and onto the lattice."""
-    held = np.empty_like(block)
-    held[0] = block[0]
-    rows = held[1:]
-    whole.times(block[1:], out=rows)
+    clipped = np.empty_like(block)
+    clipped[0] = block[0]
+    rows = clipped[1:]
+    matrix.times(block[1:], out=rows)
     # Halved until the largest coordinate is below two radii, a row stays outside the ball
     # where it was, and its square does not overflow.
     _, halvings = np.frexp(np.abs(rows).max(axis=0, initial=0.0) / (2 * lattice.radius))
     np.ldexp(rows, -np.maximum(halvings, 0), out=rows)
     columns = np.ones(lattice.columns)
     to_lattice(rows, columns / lattice.steps, 0 * columns, lattice)
-    return held
+    return clipped
 
 
 # A matrix rounded to integers, so that its products with rows on the lattice are exact.
@@ -159,17 +161,17 @@ def column_counts(
     sensitivity is ``√(2 columns)`` when a row is replaced and ``√columns`` when it is added or
     removed.
     """
-    size, least = halvings + 1, max(halvings - 2 * lattice.bits, 0)
+    size, first_cell = halvings + 1, max(halvings - 2 * lattice.bits, 0)
     starts = size * np.arange(lattice.columns)[:, None]
 
     def counted(block: Floats) -> Integers:
         # A whole number is at most a power of 2 where half less is below it.
         _, powers = np.frexp(block[1:] ** 2 - 0.5)
         cells = np.maximum(powers + (halvings - 2 * lattice.bits), 0) + starts
-        found = np.bincount(cells.ravel(), minlength=starts.size * size)
-        found = found.reshape(starts.size, size)
-        found[:, least] -= np.count_nonzero(block[0] == 0)
-        return found
+        by_cell = np.bincount(cells.ravel(), minlength=starts.size * size)
+        by_cell = by_cell.reshape(starts.size, size)
+        by_cell[:, first_cell] -= np.count_nonzero(block[0] == 0)
+        return by_cell
 
     facts = {"halvings": str(halvings)}
     return _summed("rows by column", counted, design, lattice, facts, count_public)
@@ -191,12 +193,12 @@ def turned_counts(
     in one cell at most: the L2 sensitivity is √2 when a row is replaced, 1 when it is added or
     removed.
     """
-    ends, whole = np.array(limits, dtype=np.float64), turn(transform, lattice)
+    edges, matrix = np.array(limits, dtype=np.float64), turn(transform, lattice)
 
     def counted(block: Floats) -> Integers:
-        rows = turned(block, whole, lattice)[1:, block[0] > 0]
+        rows = turned(block, matrix, lattice)[1:, block[0] > 0]
         squares = np.einsum("ij,ij->j", rows, rows)
-        return np.bincount(np.searchsorted(ends, squares), minlength=len(ends) + 1)
+        return np.bincount(np.searchsorted(edges, squares), minlength=len(edges) + 1)
 
     facts = {"limits": str(limits), "transform": digest_of(transform)}
     return _summed("turned rows by length", counted, design, lattice, facts, count_public)
@@ -211,12 +213,12 @@ def _summed(
     count_public: bool,
 ) -> Statistic:
     total: NDArray[Any] = counted(np.zeros((lattice.columns + 1, 0))).astype(object)
-    rows = 0
-    for found, seen in design.blocks(counted, lattice, count_public=count_public):
-        total = total + found
-        rows += seen
+    n_rows = 0
+    for part, count in design.blocks(counted, lattice, count_public=count_public):
+        total = total + part
+        n_rows += count
     facts = {**design.facts, "lattice": repr(lattice), **words}
-    return Statistic(name, total, rows, fingerprint(facts, count_public=count_public))
+    return Statistic(name, total, n_rows, fingerprint(facts, count_public=count_public))
 
 
 # Squares of what all rows of a person add up to, exact, and held after the sum.
@@ -249,24 +251,24 @@ def person_squares(
     number of their rows. Rows of nobody add nothing.
     """
     totals: Integers = np.zeros((finer.columns, 0), dtype=np.int64)
-    rows = 0
+    n_rows = 0
 
-    def whole(block: Floats) -> Integers:
-        return _whole(vectors(block))
+    def integers(block: Floats) -> Integers:
+        return _to_integers(vectors(block))
 
-    for seen, part in design.by_person(whole, lattice, count_public=count_public):
+    for rounded, part in design.by_person(integers, lattice, count_public=count_public):
         assert part.persons is not None
         assert part.places is not None
-        rows += int(part.places.sum())
-        own = part.persons >= 0
-        persons = part.persons[own]
+        n_rows += int(part.places.sum())
+        is_person = part.persons >= 0
+        persons = part.persons[is_person]
         totals = _roomy(totals, int(persons.max(initial=-1)) + 1)
-        for total, line in zip(totals, seen[:, own] * part.places[own], strict=True):
+        for total, line in zip(totals, rounded[:, is_person] * part.places[is_person], strict=True):
             np.add.at(total, persons, line)
-    return _squares(totals, finer, places), rows
+    return _squares(totals, finer, places), n_rows
 
 
-def _whole(vectors: Floats) -> Integers:
+def _to_integers(vectors: Floats) -> Integers:
     """Round vectors to whole parts; what is no number is none."""
     with np.errstate(over="ignore"):
         return np.nan_to_num(np.rint(np.clip(vectors * PARTS, -MOST, MOST))).astype(np.int64)
@@ -282,12 +284,12 @@ def _roomy(totals: Integers, persons: int) -> Integers:
 
 def _squares(totals: Integers, finer: Lattice, places: int) -> NDArray[Any]:
     size, ones = finer.columns, np.ones(finer.columns)
-    found: NDArray[Any] = np.zeros((size, size), dtype=object)
+    squares: NDArray[Any] = np.zeros((size, size), dtype=object)
     for at in range(0, totals.shape[1], finer.block_rows):
-        held = totals[:, at : at + finer.block_rows] / (PARTS * places)
-        to_lattice(held, ones, 0 * ones, finer)
-        found = found + (held @ held.T).astype(np.int64)
-    return found
+        clipped = totals[:, at : at + finer.block_rows] / (PARTS * places)
+        to_lattice(clipped, ones, 0 * ones, finer)
+        squares = squares + (clipped @ clipped.T).astype(np.int64)
+    return squares
 
 
 # Exact squares of the scores of least squares, at released parameters.
@@ -318,20 +320,20 @@ def score_squares(
     partial sums below ``2**53`` in any order; a score is one correctly rounded product of two of
     them, and its norm is held on the integers that are added.
     """
-    seen, ones = _seen(score, lattice), np.ones(finer.columns)
+    scores_of, ones = _score_function(score, lattice), np.ones(finer.columns)
 
     def summed(block: Floats) -> Integers:
-        scores = seen(block)
+        scores = scores_of(block)
         to_lattice(scores, ones, 0 * ones, finer)
         return np.asarray((scores @ scores.T).astype(np.int64))
 
     total: NDArray[Any] = np.zeros((finer.columns, finer.columns), dtype=object)
-    rows = 0
+    n_rows = 0
     for part, count in design.blocks(summed, lattice, count_public=count_public):
         total = total + part
-        rows += count
+        n_rows += count
     basis = _basis(design, lattice, score, finer, count_public=count_public)
-    return Statistic("squares of scores", total, rows, basis)
+    return Statistic("squares of scores", total, n_rows, basis)
 
 
 def person_score_squares(
@@ -348,24 +350,26 @@ def person_score_squares(
     See :func:`score_squares` for the score of a row, and
     :func:`dpmodels.statistics.passes.person_squares`.
     """
-    seen = _seen(score, lattice)
-    total, rows = person_squares(design, lattice, seen, finer, places, count_public=count_public)
+    scores_of = _score_function(score, lattice)
+    total, n_rows = person_squares(
+        design, lattice, scores_of, finer, places, count_public=count_public
+    )
     basis = _basis(design, lattice, score, finer, count_public=count_public)
-    return Statistic("squares of persons' scores", total, rows, basis)
+    return Statistic("squares of persons' scores", total, n_rows, basis)
 
 
-def _seen(score: Score, lattice: Lattice) -> Callable[[Floats], Floats]:
+def _score_function(score: Score, lattice: Lattice) -> Callable[[Floats], Floats]:
     """Return what gives the scores of a block of rows, shape (parameters, rows)."""
     units = np.full(lattice.columns + 1, 1 / lattice.steps)
     units[0] = 1 / lattice.radius
-    whole = turn(np.vstack([score.regressors, score.residual]) * units, lattice)
-    within = turn(score.transform, lattice)
+    score_matrix = turn(np.vstack([score.regressors, score.residual]) * units, lattice)
+    transform = turn(score.transform, lattice)
 
-    def seen(block: Floats) -> Floats:
-        both = whole.times(turned(block, within, lattice))
-        return np.asarray(both[:-1] * both[-1])
+    def scores(block: Floats) -> Floats:
+        products = score_matrix.times(turned(block, transform, lattice))
+        return np.asarray(products[:-1] * products[-1])
 
-    return seen
+    return scores
 
 
 def _basis(

@@ -45,24 +45,25 @@ class Fingerprint:
         """Return the same with further facts at the end."""
         return Fingerprint((*self.facts, *words.items()))
 
-    def difference(self, other: Fingerprint) -> str:
+    def difference(self, second: Fingerprint) -> str:
         """Say what the first difference is; nothing where there is none."""
-        for (word, own), (others, theirs) in zip_longest(
-            self.facts, other.facts, fillvalue=("", "not stated")
+        for (name, value), (other_name, other_value) in zip_longest(
+            self.facts, second.facts, fillvalue=("", "not stated")
         ):
-            if word != others:
-                return f"one states {word or 'nothing more'}, the other {others or 'nothing more'}"
-            if own != theirs:
-                one, two = _told_apart(own, theirs)
-                return f"{word} is {one} for one and {two} for the other"
+            if name != other_name:
+                left, right = name or "nothing more", other_name or "nothing more"
+                return f"one states {left}, the other {right}"
+            if value != other_value:
+                left, right = _around_difference(value, other_value)
+                return f"{name} is {left} for one and {right} for the other"
         return ""
 
-    def require(self, other: Fingerprint) -> None:
+    def require(self, second: Fingerprint) -> None:
         """Refuse, with an ArgumentError that names it, the first difference of two."""
-        found = self.difference(other)
-        if found:
+        difference = self.difference(second)
+        if difference:
             raise ArgumentError(
-                f"the statistics do not belong together: {found}; measure both with the same "
+                f"the statistics do not belong together: {difference}; measure both with the same "
                 "formula, codebook and words"
             )
 
@@ -75,17 +76,17 @@ def fingerprint(facts: Mapping[str, str], *, count_public: bool) -> Fingerprint:
 
 def digest_of(numbers: NDArray[np.generic]) -> str:
     """Name an array of released values or public facts by its shape and SHA-256."""
-    whole = np.ascontiguousarray(numbers, dtype="<f8")
-    return f"{numbers.shape} {sha256(whole.tobytes()).hexdigest()}"
+    contiguous = np.ascontiguousarray(numbers, dtype="<f8")
+    return f"{numbers.shape} {sha256(contiguous.tobytes()).hexdigest()}"
 
 
-def _told_apart(one: str, two: str) -> tuple[str, str]:
+def _around_difference(left: str, right: str) -> tuple[str, str]:
     """Shorten two texts to what shows that they differ."""
-    if max(len(one), len(two)) <= WIDTH:
-        return one, two
-    unlike = next(at for at, (a, b) in enumerate(zip_longest(one, two)) if a != b)
+    if max(len(left), len(right)) <= WIDTH:
+        return left, right
+    unlike = next(at for at, (a, b) in enumerate(zip_longest(left, right)) if a != b)
     start = max(0, unlike - WIDTH // 4)
-    return shorten(one[start:], WIDTH), shorten(two[start:], WIDTH)
+    return shorten(left[start:], WIDTH), shorten(right[start:], WIDTH)
 
 
 UNSTATED = Fingerprint()
@@ -123,15 +124,15 @@ class Statistic:
         """Hand the exact integers and the row count to the mechanism that releases them."""
         return self._exact, self._rows
 
-    def _require(self, other: Statistic) -> None:
-        if type(self) is not type(other) or self.name != other.name:
+    def _require(self, second: Statistic) -> None:
+        if type(self) is not type(second) or self.name != second.name:
             raise ArgumentError(
-                f"{self.name} and {other.name} do not add: measure both with the same mechanism"
+                f"{self.name} and {second.name} do not add: measure both with the same mechanism"
             )
-        self.fingerprint.require(other.fingerprint)
-        if self._exact.shape != other._exact.shape:
+        self.fingerprint.require(second.fingerprint)
+        if self._exact.shape != second._exact.shape:
             raise ArgumentError(
-                f"{self.name} of shapes {self._exact.shape} and {other._exact.shape} do not add: "
+                f"{self.name} of shapes {self._exact.shape} and {second._exact.shape} do not add: "
                 "measure both with the same formula and codebook"
             )
 
@@ -151,30 +152,30 @@ def additive(
     to their partitions, and the integers and numbers of rows they give are added.
     """
 
-    def anywhere(private: Rows, /, *words: Words.args, **named: Words.kwargs) -> Statistic:
+    def anywhere(private: Rows, /, *args: Words.args, **kwargs: Words.kwargs) -> Statistic:
         if private.scattered is None:
-            return measure(private, *words, **named)
+            return measure(private, *args, **kwargs)
         recipe: Callable[[RowSource], Any] = private.recipe
-        nothing = measure(recipe(no_rows(private.variables)), *words, **named)
-        there = partial(_there, anywhere, recipe, words, named)
-        public = bool(named.get("count_public"))
-        exact, rows = private.scattered.summed(private.variables, there, count_public=public)
-        found = Statistic(nothing.name, exact.astype(object), rows, nothing.fingerprint)
-        return nothing + found
+        nothing = measure(recipe(no_rows(private.variables)), *args, **kwargs)
+        on_worker = partial(_measure_on_worker, anywhere, recipe, args, kwargs)
+        public = bool(kwargs.get("count_public"))
+        exact, n_rows = private.scattered.summed(private.variables, on_worker, count_public=public)
+        total = Statistic(nothing.name, exact.astype(object), n_rows, nothing.fingerprint)
+        return nothing + total
 
     # By the name of what it stands for it can be sent to workers.
     return update_wrapper(anywhere, measure)
 
 
-def _there(
+def _measure_on_worker(
     measure: Callable[..., Statistic],
     recipe: Callable[[RowSource], object],
-    words: tuple[object, ...],
-    named: dict[str, object],
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
     source: RowSource,
 ) -> Sums:
     """Bind rows where they lie and measure them."""
-    return measure(recipe(source), *words, **named).cross()
+    return measure(recipe(source), *args, **kwargs).cross()
 
 
 def measured_as(kind: type[Kind], statistic: Statistic, name: str) -> Kind:
