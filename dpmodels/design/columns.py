@@ -41,8 +41,8 @@ def as_written(codebook: Codebook, chunk: Mapping[str, NDArray[np.generic]]) -> 
         match declared:
             case Categorical(levels=levels, missing=missing):
                 codes = to_codes(chunk[name], levels + missing)
-                known = (codes >= 0) & (codes < len(levels))
-                columns[name] = np.where(known, codes, np.nan)
+                is_level = (codes >= 0) & (codes < len(levels))
+                columns[name] = np.where(is_level, codes, np.nan)
             case Date():
                 columns[name] = _known(chunk[name], to_days, declared.missing)
             case _:
@@ -126,26 +126,26 @@ def placed(
         return
     if rows == 0:
         return
-    ends = [*(np.flatnonzero(np.diff(places)) + 1).tolist(), rows]
-    for start, end in pairwise([0, *ends]):
+    edges = [*(np.flatnonzero(np.diff(places)) + 1).tolist(), rows]
+    for start, end in pairwise([0, *edges]):
         rounds, left = divmod(int(places[start]), folds * block)
         for times in [folds * block] * rounds + [left] * (left > 0):
             size = min(block, folds * block // times)
             for at in range(start, end, size):
-                own = slice(at, min(at + size, end))
-                yield own, own.stop - at, times
+                span = slice(at, min(at + size, end))
+                yield span, span.stop - at, times
 
 
 def multiplied(answer: Answer, times: int) -> Answer:
     """Return an answer that adds over rows as often as they count."""
     if times == 1 or answer is None:
         return answer
-    found: Any = answer
-    if isinstance(found, dict):
-        found = {key: multiplied(own, times) for key, own in found.items()}
-    elif isinstance(found, tuple):
-        own = (multiplied(one, times) for one in found)
-        found = type(found)(*own) if hasattr(found, "_fields") else tuple(own)
+    value: Any = answer
+    if isinstance(value, dict):
+        value = {key: multiplied(part, times) for key, part in value.items()}
+    elif isinstance(value, tuple):
+        parts = (multiplied(part, times) for part in value)
+        value = type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     else:
-        found = found * times
-    return cast("Answer", found)
+        value = value * times
+    return cast("Answer", value)

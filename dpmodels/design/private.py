@@ -102,8 +102,8 @@ class PrivateDesign(BoundRows):
         def counted(part: Part) -> list[tuple[Answer, int]]:
             augmented = self._augmented(part, lattice)
             return [
-                (multiplied(function(augmented[:, own]), times), times * size)
-                for own, size, times in placed(part.places, part.rows, lattice.block_rows, FOLDS)
+                (multiplied(function(augmented[:, span]), times), times * size)
+                for span, size, times in placed(part.places, part.rows, lattice.block_rows, FOLDS)
             ]
 
         for results in self._mapped(counted, lattice, count_public):
@@ -166,8 +166,8 @@ def private_design(
     FormulaError, CodebookError, ArgumentError, FrameError from the formula, the codebook, the
     arguments and the column names.
     """
-    own = unbound_design(formula, codebook, scale=scale, center=center, row_norm=row_norm)
-    return own.bind(data)
+    unbound = unbound_design(formula, codebook, scale=scale, center=center, row_norm=row_norm)
+    return unbound.bind(data)
 
 
 def unbound_design(
@@ -242,8 +242,10 @@ class Scaling:
 
     def facts(self, names: tuple[str, ...]) -> dict[str, str]:
         """State how coded columns are brought into the ball, as texts that can be compared."""
-        ends = zip(names, self.centre.tolist(), self.scale.tolist(), strict=True)
-        columns = {f"scaling of {name!r}": f"(x - {at!r}) / {by!r}" for name, at, by in ends}
+        columns_scaling = zip(names, self.centre.tolist(), self.scale.tolist(), strict=True)
+        columns = {
+            f"scaling of {name!r}": f"(x - {at!r}) / {by!r}" for name, at, by in columns_scaling
+        }
         return {**columns, "row_norm": "unit" if self.unit else repr(float(self.row_norm))}
 
 
@@ -265,10 +267,10 @@ def scaling(
     divisor = np.ones_like(half) if scale is None else np.where(half > NARROWEST, half, 1.0)
     centre, squares, start = np.zeros_like(half), 0.0, 0
     for block in design.blocks:
-        own = slice(start, start + len(block.names))
-        centre[own], radius = _nearest(block, divisor[own], center and not unit)
+        columns = slice(start, start + len(block.names))
+        centre[columns], radius = _nearest(block, divisor[columns], center and not unit)
         squares += radius * radius
-        start = own.stop
+        start = columns.stop
     if unit:
         return Scaling(centre, divisor, 1.0, 1.0, unit=True)
     # The outermost rounding of a square root and a sum of squares.
@@ -285,7 +287,10 @@ def _nearest(block: Block, divisor: Floats, free: bool) -> tuple[Floats, float]:
         candidates += [(points.max(axis=0) + points.min(axis=0)) / 2]
         candidates += [points.mean(axis=0), outer.mean(axis=0)]
     with np.errstate(over="ignore"):
-        radii = [float(np.sqrt(((points - one) ** 2).sum(axis=1)).max()) for one in candidates]
+        radii = [
+            float(np.sqrt(((points - candidate) ** 2).sum(axis=1)).max())
+            for candidate in candidates
+        ]
     best = int(np.argmin(radii))
     return candidates[best] * divisor, radii[best]
 

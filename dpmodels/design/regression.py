@@ -48,8 +48,8 @@ class WeightedDesign(PrivateDesign):
     @property
     def recipe(self) -> Callable[[RowSource], PrivateDesign]:
         """How to bind other rows alike, their weight included."""
-        own = (self.public, self.scaling, self._rows.recipe, self._weight, self._declared)
-        return partial(_bound, *own)
+        args = (self.public, self.scaling, self._rows.recipe, self._weight, self._declared)
+        return partial(_bound, *args)
 
     @property
     def facts(self) -> dict[str, str]:
@@ -67,9 +67,9 @@ class WeightedDesign(PrivateDesign):
         rows *= share
         ones = np.ones_like(factor)
         complete = to_lattice(rows, ones, 0 * ones, lattice)
-        least = np.ceil(lengths(rows))
+        row_lengths = np.ceil(lengths(rows))
         share = np.where(complete, share, 0.0)
-        augmented[0] = np.maximum(np.rint(share * lattice.radius), least)
+        augmented[0] = np.maximum(np.rint(share * lattice.radius), row_lengths)
 
 
 def private_regression(
@@ -87,12 +87,12 @@ def private_regression(
     FormulaError, CodebookError, ArgumentError, FrameError
         From the formula, the codebook, the arguments and the column names.
     """
-    both = two_sided(formula, codebook, apart=() if weights is None else (str(weights),))
-    return joint_design(both, codebook, weights=weights, **words).bind(data)
+    regression = two_sided(formula, codebook, apart=() if weights is None else (str(weights),))
+    return joint_design(regression, codebook, weights=weights, **words).bind(data)
 
 
 def joint_design(
-    both: TwoSided,
+    regression: TwoSided,
     codebook: Codebook,
     *,
     scale: str | None = "range",
@@ -105,7 +105,7 @@ def joint_design(
 
     Parameters
     ----------
-    both : TwoSided
+    regression : TwoSided
         The formula; names of the design are those of its terms, then that of the response.
     codebook : Codebook
         Public bounds and levels.
@@ -133,21 +133,21 @@ def joint_design(
             "keep whole, or None; rows divided by their norm have other coefficients"
         )
     declared = None if weights is None else _declared(weights, checked_codebook(codebook))
-    scaled = _joint_scaling(both, scale, row_norm, center, emphasis)
-    public = both.joint
+    scaled = _joint_scaling(regression, scale, row_norm, center, emphasis)
+    public = regression.joint
     if weights is None or declared is None:
         return PrivateDesign(public, scaled, rows_of(Terms(public.codebook)))
     public = replace(public, codebook=public.codebook | {weights: declared})
     return WeightedDesign(public, scaled, rows_of(Terms(public.codebook)), weights, declared)
 
 
-def box_design(both: TwoSided) -> PrivateDesign:
+def box_design(regression: TwoSided) -> PrivateDesign:
     """Return the design of no rows whose columns are each from -1 to 1, and none is shrunk.
 
     A column is counted from the middle of its public range, in half-ranges; the response is last.
     CodebookError if a column has one value only.
     """
-    public = both.joint
+    public = regression.joint
     half = (public.upper - public.lower) / 2
     for name, width in zip(public.names, half.tolist(), strict=True):
         if not width > NARROWEST:
@@ -157,8 +157,8 @@ def box_design(both: TwoSided) -> PrivateDesign:
             )
     longest = math.sqrt(len(half)) * (1 + 1e-12)
     centre = (public.lower + public.upper) / 2
-    own = Scaling(centre, half, longest, longest)
-    return PrivateDesign(public, own, rows_of(Terms(public.codebook)))
+    box_scaling = Scaling(centre, half, longest, longest)
+    return PrivateDesign(public, box_scaling, rows_of(Terms(public.codebook)))
 
 
 def _bound(
@@ -187,16 +187,18 @@ def _declared(weights: object, book: Codebook) -> Numeric:
 
 
 def _joint_scaling(
-    both: TwoSided, scale: str | None, row_norm: float | None, center: bool, emphasis: float
+    regression: TwoSided, scale: str | None, row_norm: float | None, center: bool, emphasis: float
 ) -> Scaling:
     """Scale both sides each for itself; the ball holds any row of the one with any of the other."""
-    right = scaling(both.terms, scale=scale, center=center, row_norm=row_norm)
-    left = scaling(both.response, scale=scale, center=center, row_norm=None)
-    lengths = (right.row_norm, right.worst_case) if both.terms.names else (0.0, 0.0)
-    own, worst = (math.hypot(one, emphasis * left.row_norm) * (1 + 1e-12) for one in lengths)
+    right = scaling(regression.terms, scale=scale, center=center, row_norm=row_norm)
+    left = scaling(regression.response, scale=scale, center=center, row_norm=None)
+    lengths = (right.row_norm, right.worst_case) if regression.terms.names else (0.0, 0.0)
+    radius, worst = (
+        math.hypot(length, emphasis * left.row_norm) * (1 + 1e-12) for length in lengths
+    )
     return Scaling(
         np.concatenate([right.centre, left.centre]),
         np.concatenate([right.scale, left.scale / emphasis]),
-        own,
+        radius,
         worst,
     )

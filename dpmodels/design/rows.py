@@ -53,12 +53,12 @@ class Part(NamedTuple):
 
     def cut(self, at: int, rows: int) -> Part:
         """Return so many of them from a place on."""
-        here = slice(at, at + rows)
+        span = slice(at, at + rows)
         return Part(
-            {name: own[here] for name, own in self.columns.items()},
-            None if self.counted is None else self.counted[here],
-            None if self.places is None else self.places[here],
-            None if self.persons is None else self.persons[here],
+            {name: column[span] for name, column in self.columns.items()},
+            None if self.counted is None else self.counted[span],
+            None if self.places is None else self.places[span],
+            None if self.persons is None else self.persons[span],
         )
 
 
@@ -69,25 +69,25 @@ class Terms:
     codebook: Codebook  # All that is read but the person
     subset: Subset | None = None
     neighbours: Adjacency = ONE_ROW
-    named: tuple[str, ...] = ()  # Columns that are read as names of levels nobody declared
+    undeclared: tuple[str, ...] = ()  # Columns that are read as names of levels nobody declared
     missing_ids: tuple[str, ...] = ()  # Canonical ids that stand for no person
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The columns that are read."""
         person = self.neighbours.person
-        more = () if person is None else (person,)
-        return tuple(dict.fromkeys((*self.codebook, *self.named, *more)))
+        person_column = () if person is None else (person,)
+        return tuple(dict.fromkeys((*self.codebook, *self.undeclared, *person_column)))
 
     @property
     def facts(self) -> dict[str, str]:
         """What is said of rows beside their formula, as texts that can be compared."""
-        said = {} if self.subset is None else {"subset": self.subset.text}
-        own = self.neighbours
-        if own.person is None:
-            return said
+        facts = {} if self.subset is None else {"subset": self.subset.text}
+        neighbours = self.neighbours
+        if neighbours.person is None:
+            return facts
         missing = {"missing ids": repr(self.missing_ids)} if self.missing_ids else {}
-        return {**said, "person": own.text, **missing}
+        return {**facts, "person": neighbours.text, **missing}
 
 
 def levels_of(name: str) -> str:
@@ -99,10 +99,10 @@ def asked_of(
     terms: Terms, neighbours: Adjacency, subset: Subset | None, missing_ids: tuple[str, ...] = ()
 ) -> Terms:
     """Return the terms of rows of which those of a subset count, each its person's."""
-    more = {} if subset is None else dict(subset.codebook)
+    subset_variables = {} if subset is None else dict(subset.codebook)
     return replace(
         terms,
-        codebook=Codebook({**terms.codebook, **more}),
+        codebook=Codebook({**terms.codebook, **subset_variables}),
         subset=subset,
         neighbours=neighbours,
         missing_ids=missing_ids,
@@ -143,20 +143,20 @@ class Rows:
 
         FrameError from the data and their column names.
         """
-        source, own = open_rows(data), self.terms.neighbours
+        source, neighbours = open_rows(data), self.terms.neighbours
         require_declared(source, self.terms.codebook)
-        require_levels(source, self.terms.named)
-        if own.person is not None:
-            _require_persons(source, own.person)
-        secret = bytes(SECRET_BYTES) if own.person is None else _drawn()
-        found = Rows(source, self.terms, secret)
-        if own.rows == "mean" and not (found.rereadable or found.scattered is not None):
+        require_levels(source, self.terms.undeclared)
+        if neighbours.person is not None:
+            _require_persons(source, neighbours.person)
+        secret = bytes(SECRET_BYTES) if neighbours.person is None else _drawn()
+        bound = Rows(source, self.terms, secret)
+        if neighbours.rows == "mean" and not (bound.rereadable or bound.scattered is not None):
             raise FrameError(
                 'rows="mean" reads the rows twice, as it has to know how many a person has, and '
                 "an iterable of tables can be read once: give one DataFrame, write the tables to "
                 "one Parquet file and give its path, or write rows=4 for a person's first four"
             )
-        return found
+        return bound
 
     def sides(self, heads: int, entropy: Entropy) -> tuple[Rows, Rows]:
         """Part rows that can be read again by fresh coins: ``heads`` of 256 go to the first.
@@ -166,10 +166,10 @@ class Rows:
         coins, persons = Coins(heads, entropy), None
         if self.terms.neighbours.person is not None:
             persons = self._known()
-        first, other = (self.standing(self._times) for _ in range(2))
-        first._persons = other._persons = persons
-        first._side, other._side = Side(coins, first=True), Side(coins, first=False)
-        return first, other
+        first, second = (self.standing(self._times) for _ in range(2))
+        first._persons = second._persons = persons
+        first._side, second._side = Side(coins, first=True), Side(coins, first=False)
+        return first, second
 
     def standing(self, times: int) -> Rows:
         """Return the same rows, each as often as `times`; they are nobody's."""
@@ -200,13 +200,13 @@ class Rows:
         Of persons it is the number of places they have, for which their column is read; it is None
         where their number is private.
         """
-        own = self.terms.neighbours
-        if own.person is None:
-            rows = self._source.nrows
-            return None if rows is None else rows * self._times
-        if not (own.n_public and self.rereadable):
+        neighbours = self.terms.neighbours
+        if neighbours.person is None:
+            n_rows = self._source.nrows
+            return None if n_rows is None else n_rows * self._times
+        if not (neighbours.n_public and self.rereadable):
             return None
-        return self._known().number * own.places
+        return self._known().number * neighbours.places
 
     def parts(self, *, count_public: bool) -> Iterator[Part]:
         """Read the rows once; `count_public` says whether progress may show how many there are.
@@ -236,57 +236,61 @@ class Rows:
 
     def _of_persons(self) -> Iterator[Part]:
         """Read rows of persons; those of nobody and those that do not count are left out."""
-        terms, own = self.terms, self.terms.neighbours
-        known = self._known() if self.rereadable else None
-        persons, taken = known or self._new(), 0
+        terms, neighbours = self.terms, self.terms.neighbours
+        known_persons = self._known() if self.rereadable else None
+        persons, n_taken = known_persons or self._new(), 0
         for chunk in self._read(terms, None):
-            cells = chunk[cast("str", own.person)]
-            those = (persons.first if known is None else persons.taken)(cells, self._counted(chunk))
-            columns = _columns(terms, {name: own[those.rows] for name, own in chunk.items()})
+            cells = chunk[cast("str", neighbours.person)]
+            those = (persons.first if known_persons is None else persons.taken)(
+                cells, self._counted(chunk)
+            )
+            columns = _columns(terms, {name: column[those.rows] for name, column in chunk.items()})
             part = Part(columns, None, those.places, those.persons)
-            taken += part.taken
+            n_taken += part.taken
             yield part
-        if known is not None:
-            known.require_same()
-        if own.n_public:
+        if known_persons is not None:
+            known_persons.require_same()
+        if neighbours.n_public:
             missing = {name: np.full(1, np.nan) for name in terms.codebook}
-            missing |= {levels_of(name): np.full(1, None) for name in terms.named}
-            left = persons.number * own.places - taken
+            missing |= {levels_of(name): np.full(1, None) for name in terms.undeclared}
+            left = persons.number * neighbours.places - n_taken
             yield Part(missing, np.zeros(1, dtype=bool), np.array([left]), np.array([-1]))
 
-    def _read(self, terms: Terms, shown: int | None) -> Iterator[Chunk]:
+    def _read(self, terms: Terms, total: int | None) -> Iterator[Chunk]:
         """Read columns, and whose the rows are where it is asked."""
         chunks = self._source.chunks(terms.variables, read_rows(len(self.terms.variables)))
-        return progress(chunks, total=shown, label="reading rows")
+        return progress(chunks, total=total, label="reading rows")
 
     def _counted(self, chunk: Chunk) -> NDArray[np.bool_]:
         """Return which rows the subset holds of, all where there is none."""
-        own = self.terms.subset
-        if own is None:
+        subset = self.terms.subset
+        if subset is None:
             return np.ones(len(next(iter(chunk.values()))), dtype=bool)
-        return own.holds(converted(own.codebook, chunk))
+        return subset.holds(converted(subset.codebook, chunk))
 
     def _known(self) -> Persons:
         """Return how many rows each person has, counted once."""
         if self._persons is None:
-            self._persons, own = self._new(), self.terms.subset
-            book = Codebook() if own is None else own.codebook
-            for chunk in self._read(replace(self.terms, codebook=book, named=()), None):
+            self._persons, subset = self._new(), self.terms.subset
+            book = Codebook() if subset is None else subset.codebook
+            for chunk in self._read(replace(self.terms, codebook=book, undeclared=()), None):
                 cells = chunk[cast("str", self.terms.neighbours.person)]
                 self._persons.count(cells, self._counted(chunk))
         self._persons.again()
         return self._persons
 
     def _new(self) -> Persons:
-        own = self.terms.neighbours
+        neighbours = self.terms.neighbours
         missing = self.terms.missing_ids
-        return Persons(own.places, self._secret, even=own.rows == "mean", missing=missing)
+        return Persons(
+            neighbours.places, self._secret, even=neighbours.rows == "mean", missing=missing
+        )
 
 
 def _columns(terms: Terms, chunk: Chunk) -> dict[str, NDArray[Any]]:
     """Turn cells into numbers, and into names of levels that nobody declared."""
-    named = {levels_of(name): level_names(chunk[name]) for name in terms.named}
-    return {**converted(terms.codebook, chunk), **named}
+    levels = {levels_of(name): level_names(chunk[name]) for name in terms.undeclared}
+    return {**converted(terms.codebook, chunk), **levels}
 
 
 def _drawn() -> bytes:
@@ -339,8 +343,8 @@ class BoundRows(ABC):
 
         Rows of the other side are there, and do not count.
         """
-        first, other = self._rows.sides(heads, entropy)
-        return self.of(first), self.of(other)
+        first, second = self._rows.sides(heads, entropy)
+        return self.of(first), self.of(second)
 
     def standing(self, times: int) -> Self:
         """Return the same rows, each as often as `times`: a table of as many is not made."""
@@ -405,10 +409,10 @@ class Coins:
 
     def of(self, places: NDArray[Any]) -> NDArray[np.bool_]:
         """Return how the coins of places, numbers from 0, fell."""
-        more = int(places.max(initial=-1)) + 1 - len(self._thrown)
-        if more > 0:
+        n_missing = int(places.max(initial=-1)) + 1 - len(self._thrown)
+        if n_missing > 0:
             # As many again as there are, so that few throws are of few coins.
-            words = self._entropy.words(max(more, len(self._thrown)) // 8 + 1)
+            words = self._entropy.words(max(n_missing, len(self._thrown)) // 8 + 1)
             self._thrown = np.concatenate([self._thrown, words.view(np.uint8)])
         return np.asarray(self._thrown[places] < self._heads)
 
@@ -425,5 +429,5 @@ class Side(NamedTuple):
         """Return which of so many rows from a place on stand here, of those that count."""
         # Nobody has the number -1, and does not count.
         places = np.arange(at, at + rows) if persons is None else np.maximum(persons, 0)
-        here = self.coins.of(places) == self.first
-        return here if counted is None else np.asarray(here & counted)
+        on_side = self.coins.of(places) == self.first
+        return on_side if counted is None else np.asarray(on_side & counted)
