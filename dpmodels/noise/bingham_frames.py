@@ -111,8 +111,8 @@ def sequential_bingham(concentration: Floats, k: int, entropy: Entropy) -> Float
         for _ in range(_checked_count(k, len(rest))):
             direction = bingham_vector(rest, entropy)
             columns.append(basis @ direction)
-            others = _complement(direction)
-            rest, basis = others.T @ rest @ others, basis @ others
+            complement = _complement(direction)
+            rest, basis = complement.T @ rest @ complement, basis @ complement
     return _straightened(np.stack(columns, axis=1))
 
 
@@ -312,12 +312,12 @@ def bingham_coordinates(values: Floats, draws: int, entropy: Entropy) -> Floats:
     # The acceptance is about 0.86 / sqrt(d) at its lowest.
     batch = 2 * draws * (isqrt(values.size) + 1)
     batch = max(1, min(batch, _LARGEST_BATCH // values.size))
-    kept: list[Floats] = []
+    batches: list[Floats] = []
     missing = draws
     while missing > 0:
-        kept.append(accepted(deficits, spread, batch, entropy))
-        missing -= len(kept[-1])
-    return np.concatenate(kept)[:draws]
+        batches.append(accepted(deficits, spread, batch, entropy))
+        missing -= len(batches[-1])
+    return np.concatenate(batches)[:draws]
 
 
 def accepted(deficits: Floats, spread: float, proposals: int, entropy: Entropy) -> Floats:
@@ -338,8 +338,8 @@ def accepted(deficits: Floats, spread: float, proposals: int, entropy: Entropy) 
     losses = cloud**2 @ deficits
     log_ratio = (dimension - spread) / 2 - losses
     log_ratio += dimension / 2 * np.log((spread + 2 * losses) / dimension)
-    kept: Floats = cloud[np.log(uniforms(proposals, entropy)) < log_ratio]
-    return kept
+    directions: Floats = cloud[np.log(uniforms(proposals, entropy)) < log_ratio]
+    return directions
 
 
 def envelope_spread(deficits: Floats) -> float:

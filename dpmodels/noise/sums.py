@@ -79,8 +79,8 @@ def _standardised(
         return math.sqrt(variance), ()
     # Rounded, so that groups of nearly equal terms share one inversion.
     shares = np.round(squares / variance, 4)
-    kept, times = np.unique(shares[shares > SMALL], return_counts=True)
-    return math.sqrt(variance), tuple(zip(kept.tolist(), times.tolist(), strict=True))
+    large_shares, times = np.unique(shares[shares > SMALL], return_counts=True)
+    return math.sqrt(variance), tuple(zip(large_shares.tolist(), times.tolist(), strict=True))
 
 
 def _characteristic(parts: Parts, t: Floats) -> Floats:
@@ -114,6 +114,6 @@ def _quantile(parts: Parts, level: float) -> float:
 
     if not parts:
         return float(ndtri((1 + level) / 2))
-    wanted = (1 - level) / 2
-    most = 1.0 - math.log(1 - level)
-    return float(brentq(lambda x: _tail(parts, x) - wanted, 0.0, 4 * most, xtol=1e-6))
+    tail_probability = (1 - level) / 2
+    bound = 1.0 - math.log(1 - level)
+    return float(brentq(lambda x: _tail(parts, x) - tail_probability, 0.0, 4 * bound, xtol=1e-6))
