@@ -89,12 +89,12 @@ def lattice_for(lattice: Lattice, steps: MomentNoise, sigma: float, smallest: fl
     `sigma` is in units of the squared unit length, `steps` and `smallest` in lattice steps.
     BudgetError if `sigma` leaves no useful lattice.
     """
-    other = choose_lattice(lattice.columns, sigma)
-    if other.bits >= lattice.bits:
+    coarse = choose_lattice(lattice.columns, sigma)
+    if coarse.bits >= lattice.bits:
         return Scaled(lattice, steps)
-    shrink = (other.radius / lattice.radius) ** 2
+    shrink = (coarse.radius / lattice.radius) ** 2
     # A nan stays nan: max keeps its first.
-    return Scaled(other, MomentNoise(*(max(step * shrink, smallest) for step in astuple(steps))))
+    return Scaled(coarse, MomentNoise(*(max(step * shrink, smallest) for step in astuple(steps))))
 
 
 def laplace_multipliers(
@@ -161,8 +161,8 @@ def noised_rows(
 ) -> tuple[Floats, float]:
     """Return noisy numbers of rows, and the scale of their noise, in rows; least of many steps."""
     units = row_units(scale)
-    drawn = max(scale, law.smallest / units)
-    return add_noise(exact * units, drawn * units, entropy, law) / units, drawn
+    noise_scale = max(scale, law.smallest / units)
+    return add_noise(exact * units, noise_scale * units, entropy, law) / units, noise_scale
 
 
 def noised_symmetric(
@@ -305,8 +305,8 @@ def noisy_mean(
 def shrunk(mean: Floats, sd: float) -> Floats:
     """Return James and Stein's estimate, in the ball: lost in noise, the mean is the old centre."""
     square = float(mean @ mean)
-    held = mean * max(1 - len(mean) * sd**2 / square, 0.0) if square > 0 else mean
-    return held / max(1.0, float(np.linalg.norm(held)))
+    shrunken = mean * max(1 - len(mean) * sd**2 / square, 0.0) if square > 0 else mean
+    return shrunken / max(1.0, float(np.linalg.norm(shrunken)))
 
 
 # Released numbers of rows by length, and the radius of a ball that follows from them.
@@ -338,9 +338,9 @@ class Lengths(NamedTuple):
         """The last cell in which rows are told from noise, -1 where there is none."""
         last, ends = -1, np.append(0.0, np.cumsum(self.counts))
         for width in WIDTHS:
-            told = np.flatnonzero(ends[width:] - ends[:-width] > self.faint * math.sqrt(width))
-            if told.size and told[-1] > last:
-                last = int(told[-1]) + width - 1
+            detected = np.flatnonzero(ends[width:] - ends[:-width] > self.faint * math.sqrt(width))
+            if detected.size and detected[-1] > last:
+                last = int(detected[-1]) + width - 1
         return last
 
     @property
@@ -355,10 +355,10 @@ class Lengths(NamedTuple):
 
         `noise` is that of the sum for a radius of 1. The largest radius where no row is told of.
         """
-        told = self.told
-        if not told.any():
+        detected = self.told
+        if not detected.any():
             return float(self.radii[-1])
-        cut = np.maximum(self.radii - self.radii[:, None], 0.0) @ told
+        cut = np.maximum(self.radii - self.radii[:, None], 0.0) @ detected
         return float(self.radii[np.argmin(np.hypot(noise * self.radii, cut))])
 
     def squares(self, part: float = 1.0) -> Floats:
@@ -403,8 +403,8 @@ def noised_eigenvalues(
     `exact`, shape (columns + 1, columns + 1), is as from :func:`dpmodels.statistics.moments`.
     """
     values = np.linalg.eigvalsh(exact[1:, 1:].astype(np.float64))[::-1]
-    whole = np.array([round(value) for value in values.tolist()], dtype=object)
-    released = add_noise(whole, plan.scales[EIGENVALUES], entropy, law)
+    integers = np.array([round(value) for value in values.tolist()], dtype=object)
+    released = add_noise(integers, plan.scales[EIGENVALUES], entropy, law)
     return np.sort(released)[::-1] / plan.lattice.steps**2
 
 

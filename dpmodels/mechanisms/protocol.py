@@ -109,13 +109,13 @@ def best_variances(facts: MarginFacts) -> dict[Term, float]:
 
 def _shares(facts: MarginFacts) -> dict[Term, float]:
     """Return what the variance of each component adds to that of all cells, v_A."""
-    found = dict.fromkeys(components(facts.terms), 0.0)
+    totals = dict.fromkeys(components(facts.terms), 0.0)
     for term in facts.terms:
         size = cells(term, facts.sizes)
         for part in subsets(term):
             rest = size / cells(part, facts.sizes)
-            found[part] += size * unlike(part, facts.sizes) / rest**2
-    return found
+            totals[part] += size * unlike(part, facts.sizes) / rest**2
+    return totals
 
 
 def squared_sensitivity(facts: MarginFacts, variances: Mapping[Term, float]) -> float:
@@ -131,10 +131,10 @@ def squared_sensitivity(facts: MarginFacts, variances: Mapping[Term, float]) -> 
     if not facts.adjacency.n_public:
         return alone
     used = sorted({i for part in weights for i in part})
-    least = _least(weights, facts.sizes) if len(used) <= MOST_TRIED else math.inf
+    smallest = _least(weights, facts.sizes) if len(used) <= MOST_TRIED else math.inf
     if len(used) > MOST_TRIED:
-        least = _bound(weights, facts.sizes) - SLACK * math.fsum(weights.values())
-    return 2 * (alone - least)
+        smallest = _bound(weights, facts.sizes) - SLACK * math.fsum(weights.values())
+    return 2 * (alone - smallest)
 
 
 def _least(weights: Mapping[Term, float], sizes: tuple[int, ...]) -> float:
@@ -149,8 +149,8 @@ def _least(weights: Mapping[Term, float], sizes: tuple[int, ...]) -> float:
         table[tuple(int(i in part) for i in used)] = weight
     for axis, i in enumerate(used):
         without, within = np.moveaxis(table, axis, 0)
-        both = [without + (1 - 1 / sizes[i]) * within, without - within / sizes[i]]
-        table = np.stack(both, axis=axis)
+        slices = [without + (1 - 1 / sizes[i]) * within, without - within / sizes[i]]
+        table = np.stack(slices, axis=axis)
     return float(table.min())
 
 
@@ -170,11 +170,11 @@ def _bound(weights: Mapping[Term, float], sizes: tuple[int, ...]) -> float:
         if len(part) == 1:
             slope[at[part[0]]] += weight
         elif len(part) == 2:
-            one, two = at[part[0]], at[part[1]]
-            matrix[one, two] = matrix[two, one] = weight
+            row, column = at[part[0]], at[part[1]]
+            matrix[row, column] = matrix[column, row] = weight
         else:
-            most = max(inverse[at[i]] / (1 - inverse[at[i]]) for i in part)
-            rest -= weight * unlike(part, sizes) * most
+            ratio = max(inverse[at[i]] / (1 - inverse[at[i]]) for i in part)
+            rest -= weight * unlike(part, sizes) * ratio
     added = max(-float(np.linalg.eigvalsh(matrix)[0]), 0.0) * (1 + SLACK)
     convex = matrix + added * np.eye(len(used))
     slope = slope - added * (1 - 2 * inverse) / 2
@@ -191,9 +191,9 @@ def _descended(matrix: Floats, slope: Floats, low: Floats, high: Floats) -> Floa
     step = 1 / max(float(np.linalg.eigvalsh(matrix)[-1]), 1e-300)
     point = ahead = (low + high) / 2
     for count in range(1, STEPS):
-        moved = np.clip(ahead - step * (matrix @ ahead + slope), low, high)
-        ahead = moved + (count - 1) / (count + 2) * (moved - point)
-        point = moved
+        following = np.clip(ahead - step * (matrix @ ahead + slope), low, high)
+        ahead = following + (count - 1) / (count + 2) * (following - point)
+        point = following
     return np.asarray(point)
 
 
@@ -248,8 +248,8 @@ def bounded_loss(facts: RegressionFacts, name: str) -> Loss:
 def passes(design: PrivateDesign, facts: RegressionFacts) -> Gradients:
     """Take a design's rows for several passes. FrameError if the rows can be read only once."""
     design.require_passes()
-    own, public = facts.predictors, facts.adjacency.n_public
-    return Gradients((design,), own, facts.loss, own.lattice, count_public=public)
+    predictors, public = facts.predictors, facts.adjacency.n_public
+    return Gradients((design,), predictors, facts.loss, predictors.lattice, count_public=public)
 
 
 def as_gradients(statistic: Statistic) -> Gradients:
@@ -319,7 +319,7 @@ class CountPlan:
     guarantee: Guarantee  # What was asked and will hold
     events: tuple[Event, ...]  # What the ledger is charged
     facts: CountFacts  # What the plan was made for
-    whole: int  # Units of one row
+    units_per_row: int  # Units of one row
     scale: float  # Of the noise in each count, in units
     noise_sd: float  # Its standard deviation, in rows
     first: CountPlan | None = None  # Of an earlier round of the same release
@@ -343,10 +343,10 @@ def counts_released(
     """Add integer noise to exact counts; the number of rows goes along where it is public."""
     noisy: NDArray[np.object_] = exact + noise.astype(object)
     return CountsRelease(
-        values=noisy.astype(np.float64) / plan.whole,
+        values=noisy.astype(np.float64) / plan.units_per_row,
         law=law,
         noise_sd=plan.noise_sd,
-        step=1 / plan.whole,
+        step=1 / plan.units_per_row,
         **release_terms(card, plan, rows),
     )
 
@@ -447,14 +447,14 @@ class Ranked(NamedTuple):
     """Scores of all candidates, whole numbers, the best the largest.
 
     All that a neighbour changes them by lies in an interval of length `width`, which begins or
-    ends at 0 where they are `monotone`, and else is symmetric. `least` is a threshold, if there is
-    one; a score is so many `unit`.
+    ends at 0 where they are `monotone`, and else is symmetric. `threshold` is None where there is
+    none; a score is so many `unit`.
     """
 
     scores: NDArray[Any]
     width: int
     monotone: bool
-    least: int | None = None
+    threshold: int | None = None
     unit: float = 1.0
     about: Any = None  # What was released on the way to the scores
     # Where names change the scores of what is left: the next, once a candidate is named.

@@ -201,7 +201,7 @@ def _auto(
     sds = {
         name: moved * plan.products * LAWS[plan.law].sd
         for name, drawn in (("peeling", True), ("moments", False))
-        for plan in (calibrated(facts, guarantee, drawn=drawn),)
+        for plan in (calibrated(facts, guarantee, with_draws=drawn),)
     }
     rows = together([own.nrows for own in private], 1) if facts.adjacency.n_public else None
     if rows and sds["moments"] <= QUIET * math.sqrt(rows):

@@ -90,7 +90,7 @@ class Factorisation:
             )
         sensitivity = math.sqrt(squared_move(cells[0], groups, replaced=facts.adjacency.n_public))
         plan = gaussian_sums(facts, guarantee, sensitivity / UNIT)
-        if plan.whole < UNIT:
+        if plan.units_per_row < UNIT:
             raise BudgetError(
                 f"the budget asks for noise of {plan.noise_sd:.2g} rows in each sum, beyond what "
                 "is meaningful; give a larger eps, delta or rho"
@@ -118,13 +118,13 @@ def squared_move(cells: int, groups: int, *, replaced: bool) -> int:
     (True, 2.0)
     """
     # Sums of products of so many integers up to 2**20 are exact in float64.
-    own = coefficients(cells).astype(np.float64)
-    squares = np.cumsum(own**2)
+    root = coefficients(cells).astype(np.float64)
+    squares = np.cumsum(root**2)
     longest = int(squares[-1])
     if not replaced:
         return longest
     if groups > 1:
         return 2 * longest
-    shared = np.correlate(own, own, "full")[cells:]
-    moved = squares[-1] + squares[-2::-1] - 2 * shared
-    return max(int(np.max(moved, initial=0.0)), longest + UNIT**2)
+    shared = np.correlate(root, root, "full")[cells:]
+    squared_moves = squares[-1] + squares[-2::-1] - 2 * shared
+    return max(int(np.max(squared_moves, initial=0.0)), longest + UNIT**2)

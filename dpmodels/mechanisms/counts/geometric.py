@@ -46,7 +46,7 @@ class Geometric:
     >>> from dpmodels.mechanisms.protocol import CountFacts
     >>> from dpmodels.privacy import PureDP, adjacency
     >>> plan = Geometric().plan(CountFacts(1, 7, False, adjacency("replace")), PureDP(1.0))
-    >>> round(plan.scale, 6), plan.whole
+    >>> round(plan.scale, 6), plan.units_per_row
     (2.0, 1)
     """
 
@@ -65,7 +65,7 @@ class Geometric:
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
         """Compute the exact counts."""
-        return counts(private, plan.whole, count_public=plan.facts.adjacency.n_public)
+        return counts(private, plan.units_per_row, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the exact counts."""
@@ -125,7 +125,7 @@ class Gaussian:
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
         """Compute the exact counts."""
-        return counts(private, plan.whole, count_public=plan.facts.adjacency.n_public)
+        return counts(private, plan.units_per_row, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the exact counts."""

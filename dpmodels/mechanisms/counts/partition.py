@@ -71,7 +71,7 @@ class LevelPlan:
     events: tuple[Event, ...]
     facts: LevelFacts
     scale: float  # Of the noise, in rows, before it is held
-    most: int  # k: what no noise exceeds, and what a noisy count has to
+    threshold: int  # k: what no noise exceeds, and what a noisy count has to
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Partition:
     --------
     >>> from dpmodels.privacy import adjacency
     >>> plan = Partition().plan(LevelFacts(1, adjacency("add-remove")), ApproxDP(1.0, 1e-6))
-    >>> round(plan.scale, 6), plan.most
+    >>> round(plan.scale, 6), plan.threshold
     (1.0, 14)
     """
 
@@ -125,17 +125,17 @@ class Partition:
         """Add noise to every count, and release the levels whose noisy count is large enough."""
         exact, rows = statistic.cross()
         levels, values = [], []
-        for own in exact:
-            names = np.array(sorted(own), dtype=object)
-            counts = np.array([own[name] for name in names], dtype=np.int64)
-            noisy = counts + truncated_laplace(plan.scale, plan.most, len(names), entropy)
-            kept = noisy > plan.most
-            levels.append(tuple(names[kept].tolist()))
-            values.append(noisy[kept].astype(np.float64))
+        for counter in exact:
+            names = np.array(sorted(counter), dtype=object)
+            counts = np.array([counter[name] for name in names], dtype=np.int64)
+            noisy = counts + truncated_laplace(plan.scale, plan.threshold, len(names), entropy)
+            is_released = noisy > plan.threshold
+            levels.append(tuple(names[is_released].tolist()))
+            values.append(noisy[is_released].astype(np.float64))
         return LevelsRelease(
             values=np.concatenate(values),
             levels=tuple(levels),
             scale=plan.scale,
-            most=plan.most,
+            most=plan.threshold,
             **release_terms(self.card, plan, rows),
         )

@@ -130,14 +130,14 @@ class RandomizedResponse:
         """Let every row answer."""
         exact, rows = statistic.cross()
         cells = len(exact)
-        asked = partial(truthful, Fraction(plan.eps), cells)
+        truth_share = partial(truthful, Fraction(plan.eps), cells)
         law = (Fraction(1, cells),) * cells
         ends = np.cumsum(exact.astype(np.int64))
         answered = np.zeros(cells, dtype=np.int64)
         for start in range(0, int(ends[-1]), BATCH):
             places = np.arange(start, min(start + BATCH, int(ends[-1])))
             truths = np.searchsorted(ends, places, side="right")
-            answered += np.bincount(responses(truths, asked, law, entropy), minlength=cells)
+            answered += np.bincount(responses(truths, truth_share, law, entropy), minlength=cells)
         channel = Channel(truth_of(plan.eps, cells), (1 / cells,) * cells, plan.eps, "k-ary")
         return AnswersRelease(
             values=answered[None, :].astype(np.float64),

@@ -101,26 +101,30 @@ class Rounds:
         cells = calibrated(replace(facts, divided=False), _share(guarantee, RANGE_SHARE))
         if one_mean(facts) and calibrated is laplace_plan:
             calibrated = paired_plan
-        own = calibrated(facts, _share(guarantee, 1 - RANGE_SHARE))
-        events = (*cells.events, *own.events)
-        return replace(own, guarantee=guarantee, events=events, first=cells)
+        parts_plan = calibrated(facts, _share(guarantee, 1 - RANGE_SHARE))
+        events = (*cells.events, *parts_plan.events)
+        return replace(parts_plan, guarantee=guarantee, events=events, first=cells)
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> CellPasses:
         """Make ready to read the rows, once for each round."""
         public = plan.facts.adjacency.n_public
-        return CellPasses((private,), plan.whole, count_public=public)
+        return CellPasses((private,), plan.units_per_row, count_public=public)
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Find a range, then release the parts of the rows held in it."""
         statistic = measured_as(CellPasses, statistic, "counts")
-        found = _found(statistic, plan, entropy)
-        held = statistic if found is None else statistic.held(found.lower, found.upper)
-        exact, rows = held.cross()
+        clip_range = _release_range(statistic, plan, entropy)
+        passes = (
+            statistic if clip_range is None else statistic.held(clip_range.lower, clip_range.upper)
+        )
+        exact, rows = passes.cross()
         noised = noised_mean if _paired(plan) else noised_counts
         release = noised(self.card, plan, exact, rows, entropy)
-        if found is None:
+        if clip_range is None:
             return release
-        where = HeldIn(found.lower, found.upper, found.outside, found.outside_sd)
+        where = HeldIn(
+            clip_range.lower, clip_range.upper, clip_range.outside, clip_range.outside_sd
+        )
         return replace(release, held=where)
 
 
@@ -143,14 +147,14 @@ def _paired(plan: CountPlan) -> bool:
     return one_mean(plan.facts) and law_of(plan) == "laplace"
 
 
-def _found(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> FoundRange | None:
+def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> FoundRange | None:
     """Release the numbers of rows by cell, and return the range they tell of."""
     number, first = statistic.measured, plan.first
     if first is None or not number.lower < number.upper:
         return None
     ends = range_cells(number.lower, number.upper)
     exact, rows = statistic.counted(place_counts, ends).cross()
-    cells = noised_counts(Rounds.card, first, exact * first.whole, rows, entropy)
+    cells = noised_counts(Rounds.card, first, exact * first.units_per_row, rows, entropy)
     noise = CellNoise(cells.law, first.noise_sd)
     # Of the sum of places about the middle: half of one noise variable, or the difference of two.
     price = plan.noise_sd / (2 if _paired(plan) else math.sqrt(2))

@@ -109,15 +109,15 @@ class Runs:
         ArgumentError if the cells are not those of one number. BudgetError if the noise is beyond
         what is meaningful.
         """
-        own = replace(facts, tables=len(_levels(facts)))
+        level_facts = replace(facts, tables=len(_levels(facts)))
         plans: list[CountPlan] = []
         if isinstance(guarantee, PureDP | ApproxDP):
             pure = PureDP(guarantee.eps)
-            plans.append(replace(laplace_plan(own, pure), events=(PureEvent(pure.eps),)))
+            plans.append(replace(laplace_plan(level_facts, pure), events=(PureEvent(pure.eps),)))
         if isinstance(guarantee, ApproxDP | ZCDP):
-            plans.append(gaussian_plan(own, guarantee))
-        least = min(plans, key=lambda plan: plan.noise_sd)
-        return replace(least, facts=facts, guarantee=guarantee)
+            plans.append(gaussian_plan(level_facts, guarantee))
+        quietest = min(plans, key=lambda plan: plan.noise_sd)
+        return replace(quietest, facts=facts, guarantee=guarantee)
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
         """Compute the exact counts of the cells."""
@@ -140,7 +140,7 @@ class Runs:
             shape=plan.facts.shape,
             law=law,
             noise_sd=plan.noise_sd,
-            step=1 / plan.whole,
+            step=1 / plan.units_per_row,
             **release_terms(self.card, plan, rows),
         )
 
@@ -167,7 +167,7 @@ def _counted(halves: Halves, cells: NDArray[Any], plan: CountPlan, entropy: Entr
         group, node = np.divmod(nodes, 1 << level)
         widths = halves.widths[level][node]
         starts = group * halves.cells + halves.firsts[level][node]
-        nodes, starts, single = (own[widths > 0] for own in (nodes, starts, widths == 1))
+        nodes, starts, single = (array[widths > 0] for array in (nodes, starts, widths == 1))
         exact = sums[level].ravel()[nodes]
         values, _ = noised_units(plan, exact, entropy)
         steps.append(Step(level, starts, values, plan.noise_sd))
@@ -191,7 +191,7 @@ def _costing(plan: CountPlan, levels: int) -> CountPlan:
     """Return the noise of one count that costs as much as those of so many levels."""
     if law_of(plan) == "gaussian":
         scale = max(plan.scale / math.sqrt(levels), SMALLEST_SCALE)
-        return replace(plan, scale=scale, noise_sd=scale / plan.whole)
+        return replace(plan, scale=scale, noise_sd=scale / plan.units_per_row)
     scale = max(plan.scale / levels, LEAST_SCALE)
-    noise_sd = math.sqrt(discrete_laplace_variance(scale)) / plan.whole
+    noise_sd = math.sqrt(discrete_laplace_variance(scale)) / plan.units_per_row
     return replace(plan, scale=scale, noise_sd=noise_sd)

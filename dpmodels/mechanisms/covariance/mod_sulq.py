@@ -93,12 +93,12 @@ class ModSulq:
                 "and delta: write eps=1.0, delta=1e-6, or mechanism='gauss'."
             )
         fine = gaussian_scales(facts, gaussian_multiplier(guarantee))
-        least = fine.steps.diagonal / fine.lattice.radius**2
+        exact_sigma = fine.steps.diagonal / fine.lattice.radius**2
         # One part in 10^12 covers the rounding of every product here.
-        sigma = max(published_scale(facts.columns, guarantee) * ROUND_UP, least)
+        sigma = max(published_scale(facts.columns, guarantee) * ROUND_UP, exact_sigma)
         lattice, riders = lattice_for(*fine, sigma, SMALLEST_SCALE)
-        own = max(sigma * lattice.radius**2, SMALLEST_SCALE)
-        steps = replace(riders, diagonal=own, off=own)
+        scale = max(sigma * lattice.radius**2, SMALLEST_SCALE)
+        steps = replace(riders, diagonal=scale, off=scale)
         event = GaussianEvent(_joint(facts, lattice, steps))
         return Plan(guarantee, (event,), lattice, facts, steps)
 

@@ -105,8 +105,8 @@ class Exponential:
 
         BudgetError if the noise is beyond what is meaningful.
         """
-        wanted = len(facts.probs)
-        share = (1 - COUNT_SHARE) / wanted
+        n_quantiles = len(facts.probs)
+        share = (1 - COUNT_SHARE) / n_quantiles
         paid = _paid_as(guarantee, share)
         eps = _bounded_eps(paid, share)
         multiplier = 1 / _pure_eps(paid, COUNT_SHARE)
@@ -116,7 +116,7 @@ class Exponential:
                 f"the budget asks for noise of {scale:.2g} rows in the number of rows, beyond what "
                 "is meaningful; give a larger eps or rho"
             )
-        events: tuple[Event, ...] = (BoundedRangeEvent(eps, wanted), LaplaceEvent(multiplier))
+        events: tuple[Event, ...] = (BoundedRangeEvent(eps, n_quantiles), LaplaceEvent(multiplier))
         middle = tuple(eps / loss_range(facts, p) * ROUND_DOWN for p in facts.probs)
         return QuantilePlan(guarantee, events, facts, middle, max(scale, LEAST_SCALE))
 
@@ -135,14 +135,14 @@ class Exponential:
         noisy = (table.sum(axis=1) + noise.astype(object)).astype(np.float64)
         count_sd = math.sqrt(discrete_laplace_variance(plan.count_scale))
         values = np.full((facts.groups, len(facts.probs), 3), math.nan)
-        drawn = np.full(values.shape[:2], math.nan)
-        for group, held in enumerate(noisy.tolist()):
-            if held > max(TOLD * count_sd, 1.0):
+        drawn_probs = np.full(values.shape[:2], math.nan)
+        for group, count in enumerate(noisy.tolist()):
+            if count > max(TOLD * count_sd, 1.0):
                 ranks = np.concatenate([[0], np.cumsum(table[group].astype(np.int64))])
-                values[group, :, 0], drawn[group] = _group(ranks, plan, held, entropy)
+                values[group, :, 0], drawn_probs[group] = _group(ranks, plan, count, entropy)
         return QuantilesRelease(
             values=values,
-            drawn=drawn,
+            drawn=drawn_probs,
             counts=noisy,
             count_sd=np.full(facts.groups, count_sd),
             rank_sd=np.tile(math.sqrt(2) / np.array(plan.middle), (facts.groups, 1)),
@@ -209,22 +209,24 @@ def _group(
 ) -> tuple[Floats, Floats]:
     """Draw the quantiles of one group, and say at which shares of its rows."""
     facts = plan.facts
-    places, drawn = (np.full(len(facts.probs), math.nan) for _ in range(2))
+    places, drawn_probs = (np.full(len(facts.probs), math.nan) for _ in range(2))
     for i, prob in enumerate(facts.probs):
-        drawn[i] = Drawing(prob, facts.grid.cells, rows).middle(plan.middle[i])
-        if not math.isnan(drawn[i]):
-            cell = draw_cell(ranks, _wanted(prob, float(drawn[i])), plan.middle[i], entropy)
+        drawn_probs[i] = Drawing(prob, facts.grid.cells, rows).middle(plan.middle[i])
+        if not math.isnan(drawn_probs[i]):
+            cell = draw_cell(
+                ranks, _drawn_fraction(prob, float(drawn_probs[i])), plan.middle[i], entropy
+            )
             at = np.array([cell])
             places[i] = facts.grid.within(at, at + 1, np.array([0.5]))[0]
-    return places, drawn
+    return places, drawn_probs
 
 
-def _wanted(prob: float, drawn: float) -> Fraction:
+def _drawn_fraction(prob: float, drawn_prob: float) -> Fraction:
     """Return the share asked for, or the one nearer 1/2 in its stead, no farther than it."""
-    if drawn == prob:
+    if drawn_prob == prob:
         return Fraction(repr(prob))
-    towards = math.ceil if drawn < 0.5 else math.floor
-    return Fraction(towards(drawn * RANK_STEPS), RANK_STEPS)
+    towards = math.ceil if drawn_prob < 0.5 else math.floor
+    return Fraction(towards(drawn_prob * RANK_STEPS), RANK_STEPS)
 
 
 # Draws by rank errors, and at which ranks, so that noise leaves quantiles among the rows.
@@ -282,5 +284,5 @@ def rank_errors(ranks: NDArray[np.generic], prob: Fraction) -> NDArray[np.generi
     rows = int(ranks[-1])
     wide = rows * prob.denominator < MACHINE
     scaled = (ranks if wide else ranks.astype(object)) * prob.denominator
-    wanted = prob.numerator * rows
-    return np.asarray(np.maximum(np.maximum(scaled[:-1] - wanted, wanted - scaled[1:]), 0))
+    target = prob.numerator * rows
+    return np.asarray(np.maximum(np.maximum(scaled[:-1] - target, target - scaled[1:]), 0))

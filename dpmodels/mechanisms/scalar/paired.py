@@ -72,7 +72,7 @@ class Paired:
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
         """Compute the exact parts."""
-        return counts(private, plan.whole, count_public=plan.facts.adjacency.n_public)
+        return counts(private, plan.units_per_row, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the sum and the counts."""

@@ -89,9 +89,9 @@ class ScreenAdapt:
                 "delta=1e-6 too, or write mechanism='peeling'"
             )
         if isinstance(guarantee, ApproxDP):
-            own = screen_plan(facts, ZCDP(rho_of(guarantee)), drawn=True)
-            return replace(own, guarantee=guarantee)
-        return screen_plan(facts, guarantee, drawn=True)
+            zcdp_plan = screen_plan(facts, ZCDP(rho_of(guarantee)), with_draws=True)
+            return replace(zcdp_plan, guarantee=guarantee)
+        return screen_plan(facts, guarantee, with_draws=True)
 
     def measure(self, design: PrivateDesign, plan: ScreenPlan) -> Statistic:
         """Sum columns and their products with the response."""

@@ -61,7 +61,7 @@ class ScreenMoments:
 
     def plan(self, facts: ScreenFacts, guarantee: Guarantee) -> ScreenPlan:
         """Calibrate the noise to a guarantee; BudgetError where it is beyond meaning."""
-        return screen_plan(facts, guarantee, drawn=False)
+        return screen_plan(facts, guarantee, with_draws=False)
 
     def measure(self, design: PrivateDesign, plan: ScreenPlan) -> Statistic:
         """Sum columns and their products with the response."""

@@ -96,10 +96,10 @@ class NoisyCounts:
         assert noise is not None
         ranked = facts.score.ranked(exact, facts, plan.bought, entropy)
         noisy, _ = noised_units(noise, ranked.scores, entropy)
-        places = np.argsort(-noisy, kind="stable")[: facts.most]
-        if ranked.least is not None:
-            places = places[noisy[places] >= ranked.least]
-        scale = noise.scale / noise.whole
+        places = np.argsort(-noisy, kind="stable")[: facts.max_chosen]
+        if ranked.threshold is not None:
+            places = places[noisy[places] >= ranked.threshold]
+        scale = noise.scale / noise.units_per_row
         return selected(self.card, plan, exact, rows, ranked, places, scale, entropy)
 
 
@@ -110,14 +110,14 @@ def _planned(
     gaussian = law is gaussian_plan
     total = guarantee if gaussian or isinstance(guarantee, ZCDP) else PureDP(guarantee.eps)
     valued = score.valued_with(facts)
-    whole = CountFacts(1, score.size, False, facts.adjacency)
+    all_facts = CountFacts(1, score.size, False, facts.adjacency)
     if valued is None:
-        noise = law(whole, total)
+        noise = law(all_facts, total)
         return SelectionPlan(guarantee, noise.events, facts, 0.0, BoughtCounts(None), noise)
     ranking, values = divide(total, (1 - facts.share, facts.share), (gaussian, gaussian))
-    noise, own = law(whole, ranking), law(valued, values)
-    events = (*noise.events, *own.events)
-    return SelectionPlan(guarantee, events, facts, 0.0, BoughtCounts(own), noise)
+    noise, value_noise = law(all_facts, ranking), law(valued, values)
+    events = (*noise.events, *value_noise.events)
+    return SelectionPlan(guarantee, events, facts, 0.0, BoughtCounts(value_noise), noise)
 
 
 def reach(plan: SelectionPlan) -> float:
@@ -125,4 +125,4 @@ def reach(plan: SelectionPlan) -> float:
     noise = plan.noise
     assert noise is not None
     law = GAUSSIAN if law_of(noise) == "gaussian" else LAPLACE
-    return noise.scale / noise.whole * law.beyond(1 / (2 * plan.facts.score.size))
+    return noise.scale / noise.units_per_row * law.beyond(1 / (2 * plan.facts.score.size))
