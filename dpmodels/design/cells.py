@@ -55,9 +55,9 @@ class PrivateCells(BoundRows):
         """Refuse rows that can be read only once, before one is read: a FrameError."""
         if not self.rereadable:
             raise FrameError(
-                "the mechanism reads the rows several times, and a Dask DataFrame or an iterable "
-                "of tables is read once: write mechanism='geometric' or 'gaussian' where the verb "
-                "takes them, or write the rows to one Parquet file and give its path"
+                "this mechanism reads the data several times, but a Dask DataFrame or an iterable "
+                "of tables is read only once; write mechanism='geometric' or 'gaussian' if the "
+                "verb takes them, or pass the path of a Parquet file"
             )
 
     def held(self, lower: float, upper: float) -> PrivateCells:

@@ -74,16 +74,14 @@ class PrivateDesign(BoundRows):
         """
         if self.scattered is not None:
             raise FrameError(
-                "the mechanism reads the rows several times, and those of a Dask DataFrame are "
-                'added up once: choose a mechanism that reads them once, such as "gauss" in dp_pca '
-                'and dp_cov or "moments" in dp_lm, or write the rows with data.to_parquet("rows") '
-                'and give the folder "rows"'
+                "this mechanism reads the data several times, but a Dask DataFrame is read only "
+                'once; choose "gauss" in dp_pca and dp_cov or "moments" in dp_lm, or save the rows '
+                'with data.to_parquet("rows") and pass the folder "rows"'
             )
         if not self.rereadable:
             raise FrameError(
-                "the mechanism reads the rows several times, and an iterable of tables can be "
-                "read once: give one DataFrame, or write the tables to one Parquet file and give "
-                "its path"
+                "this mechanism reads the data several times, but an iterable of tables can be "
+                "read only once; pass one DataFrame or the path of a Parquet file"
             )
 
     def blocks(
@@ -300,7 +298,7 @@ def _radius(row_norm: object, worst: float) -> float:
     if not SHORTEST <= radius <= LONGEST:
         raise ArgumentError(
             f"row_norm={said(row_norm)}: expected a number from {SHORTEST:g} to {LONGEST:g}, "
-            'the longest scaled row to keep whole, "unit" to divide each row by its norm, or None '
-            f"for the codebook's worst case, {worst:.4g}, where that lies in between"
+            'the longest scaled row that is not clipped; or "unit", to divide each row by its '
+            f"norm; or None, if the codebook's worst case, {worst:.4g}, is in that range"
         )
     return radius

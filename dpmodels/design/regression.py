@@ -129,8 +129,8 @@ def joint_design(
     word("scale", scale, ("range", None))
     if isinstance(row_norm, str):
         raise ArgumentError(
-            f"row_norm={said(row_norm)}: expected a number, the longest scaled row of the terms to "
-            "keep whole, or None; rows divided by their norm have other coefficients"
+            f"row_norm={said(row_norm)}: expected a number, the longest scaled row of the terms "
+            "that is not clipped, or None; dividing rows by their norm changes the coefficients"
         )
     declared = None if weights is None else _declared(weights, checked_codebook(codebook))
     scaled = _joint_scaling(regression, scale, row_norm, center, emphasis)
@@ -152,8 +152,8 @@ def box_design(regression: TwoSided) -> PrivateDesign:
     for name, width in zip(public.names, half.tolist(), strict=True):
         if not width > NARROWEST:
             raise CodebookError(
-                f"{shorten(name)!r} has one value within what is declared, and goes with nothing; "
-                "declare wider bounds or two levels, or leave it out"
+                f"{shorten(name)!r} has one value within its declared bounds, so it has no "
+                "association; declare wider bounds or two levels, or leave it out"
             )
     longest = math.sqrt(len(half)) * (1 + 1e-12)
     centre = (public.lower + public.upper) / 2
@@ -181,7 +181,7 @@ def _declared(weights: object, book: Codebook) -> Numeric:
     if isinstance(declared, Numeric) and declared.lower >= 0:
         return declared
     raise CodebookError(
-        f"weights={weights!r} is declared as {declared.describe()}; weights are numbers from 0 up: "
+        f"weights={weights!r} is declared as {declared.describe()}; weights must not be negative: "
         f"declare {weights}=(0, upper)"
     )
 

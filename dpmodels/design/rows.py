@@ -152,9 +152,9 @@ class Rows:
         bound = Rows(source, self.terms, secret)
         if neighbours.rows == "mean" and not (bound.rereadable or bound.scattered is not None):
             raise FrameError(
-                'rows="mean" reads the rows twice, as it has to know how many a person has, and '
-                "an iterable of tables can be read once: give one DataFrame, write the tables to "
-                "one Parquet file and give its path, or write rows=4 for a person's first four"
+                'rows="mean" reads the data twice, to count the rows of each person, but an '
+                "iterable of tables can be read only once; pass one DataFrame or the path of a "
+                "Parquet file, or write rows=4 for the first four rows of a person"
             )
         return bound
 
@@ -304,8 +304,8 @@ def _require_persons(source: RowSource, person: str) -> None:
     kind = source.kind(person)
     if kind.holds < Holds.WHOLE:
         raise FrameError(
-            f"column {person!r} is of type {kind.name}, and person={person!r} expects numbers or "
-            "text that say whose a row is: make text of it, such as data[name].astype(str)"
+            f"column {person!r} is of type {kind.name}, but person={person!r} needs ids that are "
+            "numbers or text; convert it, such as data[name].astype(str)"
         )
 
 
@@ -405,7 +405,7 @@ class Coins:
         return "<Coins, not shown>"
 
     def __reduce__(self) -> NoReturn:
-        raise PrivacyError("coins that part rows cannot be pickled or copied")
+        raise PrivacyError("coins that split rows cannot be pickled or copied")
 
     def of(self, places: NDArray[Any]) -> NDArray[np.bool_]:
         """Return how the coins of places, numbers from 0, fell."""

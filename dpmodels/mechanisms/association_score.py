@@ -369,8 +369,8 @@ class GainScore:
         """
         if facts.threshold is not None:
             raise ArgumentError(
-                f"threshold={facts.threshold:g} does not go with score='gain', whose columns are "
-                "ranked anew after each name: write k=, or score='correlation'"
+                f"threshold={facts.threshold:g} cannot be combined with score='gain', which ranks "
+                "the columns again after each choice; write k= or score='correlation'"
             )
         moments = bought_moments(self.size, self.limit, facts, paid, eps, GAIN_SHARES)
         fits = bought_noise(paid(FIT_SHARE), facts.max_chosen)

@@ -234,13 +234,13 @@ def bounded_loss(facts: RegressionFacts, name: str) -> Loss:
     """Return the loss, whose gradients are bounded, or say what to use instead."""
     if isinstance(facts.loss, Poisson):
         raise ArgumentError(
-            f'mechanism="{name}" needs a loss whose gradients are bounded, which that of '
-            'family="poisson" is not; write mechanism="gradients"'
+            f'mechanism="{name}" needs a loss with bounded gradients, which family="poisson" '
+            'does not have; write mechanism="gradients"'
         )
     if isinstance(facts.loss, Multinomial):
         raise ArgumentError(
-            f'mechanism="{name}" is proved for one linear predictor, and family="multinomial" has '
-            'one for each level; write mechanism="gradients"'
+            f'mechanism="{name}" is for one linear predictor, but family="multinomial" has one '
+            'for each level; write mechanism="gradients"'
         )
     return facts.loss
 

@@ -72,8 +72,8 @@ def require_number(name: str, facts: SelectionFacts) -> None:
     """Refuse a threshold where a number of candidates is drawn."""
     if facts.threshold is not None:
         raise ArgumentError(
-            f"mechanism={name!r} draws a number of candidates, whatever their scores: write k= and "
-            "no threshold=, or mechanism='auto'"
+            f"mechanism={name!r} draws a fixed number of candidates; write k= instead of "
+            "threshold=, or mechanism='auto'"
         )
 
 

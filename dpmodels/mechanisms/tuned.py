@@ -174,9 +174,7 @@ class Tuned:
         try:
             fits = self._planned(facts, part)
         except BudgetError as error:
-            raise BudgetError(
-                f"tune: a trial has {part.describe()}, and for that {error}"
-            ) from None
+            raise BudgetError(f"tune: a trial has {part.describe()}, but {error}") from None
         events = _together(fits)
         match guarantee:
             case ZCDP():

@@ -111,12 +111,12 @@ def register(mechanism: Kind) -> Kind:
     name: str = instance.name
     if type(instance) is not mechanism:
         class_name = type(instance).__name__
-        raise ArgumentError(f"mechanism= is of type {class_name}; expected the class, {class_name}")
+        raise ArgumentError(f"mechanism= is an instance; expected the class, {class_name}")
     refuse_retired("name=", name)
     package = vars(sys.modules["dpmodels.mechanisms"]).items()
     tables = [table for key, table in package if key.isupper() and isinstance(table, dict)]
     if name == "auto" or any(name in table for table in tables):
-        raise ArgumentError(f"name={name!r} is the name of a mechanism of the package; use another")
+        raise ArgumentError(f"name={name!r} is the name of a built-in mechanism; use another")
     registered = _REGISTERED.get(name, mechanism)
     if (registered.__module__, registered.__qualname__) != (
         mechanism.__module__,
@@ -187,8 +187,8 @@ def require_mechanism(mechanism: object) -> Any:
         instance = kind() if isinstance(mechanism, type) and not fault else mechanism
     except Exception as error:
         fault = fault or (
-            f"{kind.__name__}() raised {type(error).__name__}: it needs plan(self, facts, "
-            "guarantee), release(self, moments, sd, draw) and defaults of its options"
+            f"{kind.__name__}() raised {type(error).__name__}; define plan(self, facts, "
+            "guarantee), release(self, moments, sd, draw) and a default for every option"
         )
     if fault:
         raise ArgumentError(f"{kind.__name__}: {fault}")
@@ -207,7 +207,7 @@ def _class_fault(kind: Any) -> str:
         return f"law={said(law)}: expected the law of its noise, 'gaussian' or 'laplace'"
     if claims:
         return (
-            "a user-supplied mechanism cannot state its own guarantee or numerics, such as "
+            "a user-supplied mechanism cannot declare its own guarantee or numerics, such as "
             f"'exact'; leave out {claims[0]}"
         )
     return ""
@@ -340,13 +340,17 @@ class UserSupplied:
         try:
             noisy = np.array(self.mechanism.release(exact.copy(), sd, draw), dtype=np.float64)
             fits = noisy.shape == exact.shape and bool(np.isfinite(noisy).all())
-            failed = "" if fits and (noisy == noisy.T).all() else "returned no symmetric matrix"
+            failed = (
+                ""
+                if fits and (noisy == noisy.T).all()
+                else "did not return a finite symmetric matrix"
+            )
         except Exception:
             noisy = exact
         if failed:  # Raised outside of the handler, so that the error has no context
             raise MechanismError(
                 f"mechanism {self.mechanism.name!r}: release() {failed}; run "
-                "dp.mechanisms.check() on it, with made-up rows"
+                "dp.mechanisms.check() on it, with simulated rows"
             )
         return noisy
 

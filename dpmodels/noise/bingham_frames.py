@@ -362,11 +362,11 @@ def checked_matrix(concentration: Floats) -> Floats:
     matrix = np.asarray(concentration, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ArgumentError(
-            f"concentration has the shape {matrix.shape}; give a square matrix, (d, d)."
+            f"concentration has the shape {matrix.shape}; expected a square matrix, (d, d)."
         )
     if not np.isfinite(matrix).all():
         raise ArgumentError(
-            "concentration holds something that is not a finite number; bound the statistic and "
+            "concentration has an entry that is not a finite number; bound the statistic and "
             "the budget it is multiplied by."
         )
     return matrix

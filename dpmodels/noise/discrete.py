@@ -129,8 +129,7 @@ def _checked(name: str, value: object, highest: float) -> float:
     if not _LOWEST <= number <= highest:
         raise ArgumentError(
             f"{name}={said(value)}: expected a number from 2^{math.log2(_LOWEST):.0f} to "
-            f"2^{math.log2(highest):.0f} lattice steps; change the lattice step so that it "
-            f"lies there"
+            f"2^{math.log2(highest):.0f} lattice steps; change the lattice step"
         )
     return number
 

@@ -64,7 +64,7 @@ class Fingerprint:
         if difference:
             raise ArgumentError(
                 f"the statistics do not belong together: {difference}; measure both with the same "
-                "formula, codebook and words"
+                "formula, codebook and options"
             )
 
 
@@ -127,12 +127,12 @@ class Statistic:
     def _require(self, second: Statistic) -> None:
         if type(self) is not type(second) or self.name != second.name:
             raise ArgumentError(
-                f"{self.name} and {second.name} do not add: measure both with the same mechanism"
+                f"{self.name} and {second.name} do not add; measure both with the same mechanism"
             )
         self.fingerprint.require(second.fingerprint)
         if self._exact.shape != second._exact.shape:
             raise ArgumentError(
-                f"{self.name} of shapes {self._exact.shape} and {second._exact.shape} do not add: "
+                f"{self.name} of shapes {self._exact.shape} and {second._exact.shape} do not add; "
                 "measure both with the same formula and codebook"
             )
 
@@ -181,5 +181,5 @@ def _measure_on_worker(
 def measured_as(kind: type[Kind], statistic: Statistic, name: str) -> Kind:
     """Return a statistic that reads rows several times; ArgumentError for any other one."""
     if not isinstance(statistic, kind):
-        raise ArgumentError(f"statistic= is one of {name}; expected what measure() returned")
+        raise ArgumentError(f"statistic= holds {name}; expected what measure() returned")
     return statistic

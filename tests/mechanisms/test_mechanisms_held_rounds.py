@@ -217,7 +217,7 @@ def test_what_rounds_cannot_do_is_refused():
     with pytest.raises(FrameError, match="once"):
         dp.dp_mean("~ y", iter([skewed(9)]), **words)
     for verb, formula in ((dp.dp_table, "~ g"), (dp.dp_summary, "~ y + g")):
-        with pytest.raises(ArgumentError, match="means and variances of one number"):
+        with pytest.raises(ArgumentError, match="means and variances of one variable"):
             verb(formula, skewed(9), **words)
     statistic, plan = measured(skewed(9))
     other = Geometric().measure(private_of(skewed(9)), Geometric().plan(facts(), PureDP(1.0)))

@@ -153,9 +153,9 @@ def test_a_failing_release_quotes_no_value(kind, verb, formula):
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        (type("Mine", (Equal,), {"name": "gauss"}), "the name of a mechanism of the package"),
-        (type("Mine", (Equal,), {"name": "geometric"}), "the name of a mechanism of the package"),
-        (type("Mine", (Equal,), {"name": "auto"}), "the name of a mechanism of the package"),
+        (type("Mine", (Equal,), {"name": "gauss"}), "the name of a built-in mechanism"),
+        (type("Mine", (Equal,), {"name": "geometric"}), "the name of a built-in mechanism"),
+        (type("Mine", (Equal,), {"name": "auto"}), "the name of a built-in mechanism"),
         (type("Mine", (Equal,), {"name": "wishart"}), "not offered.*retracted"),
         (type("Mine", (Equal,), {"name": "equal"}), "is taken by the registered class Equal"),
         (type("Mine", (Equal,), {"name": "my mechanism"}), "expected an identifier"),

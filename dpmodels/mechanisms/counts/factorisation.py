@@ -85,8 +85,8 @@ class Factorisation:
         groups, *cells = facts.shape
         if len(cells) != 1 or cells[0] > MOST_CELLS:
             raise ArgumentError(
-                f"mechanism='factorisation' is asked for cells of shape {tuple(cells)}: it takes "
-                f"up to {MOST_CELLS:,} cells in one order; write mechanism='tree', or wider cells"
+                f"mechanism='factorisation' takes up to {MOST_CELLS:,} cells in one order; write "
+                f"mechanism='tree', or wider cells, for cells of shape {tuple(cells)}"
             )
         sensitivity = math.sqrt(squared_move(cells[0], groups, replaced=facts.adjacency.n_public))
         plan = gaussian_sums(facts, guarantee, sensitivity / UNIT)

@@ -102,9 +102,9 @@ class Partition:
         """
         if not isinstance(guarantee, ApproxDP):
             raise BudgetError(
-                f"levels that nobody declared cannot be released with {guarantee.describe()}, as "
-                "one row may bring a level of its own: write delta=1e-6, well below 1/n, or "
-                "declare the levels"
+                f"undeclared levels cannot be released with {guarantee.describe()}, because a "
+                "level may occur in a single row; write delta=1e-6, well below 1/n, or declare "
+                "the levels"
             )
         changed = facts.variables * (2 if facts.adjacency.n_public else 1)
         eps, delta = guarantee.eps / changed, guarantee.delta / changed

@@ -100,7 +100,7 @@ class Ranges:
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CellsRelease:
         """Count in public cells, then in cells that are cut by what came out."""
         if not isinstance(statistic, CellPasses) or plan.first is None:
-            raise ArgumentError("statistic= is one of counts; expected what measure() returned")
+            raise ArgumentError("statistic= holds counts; expected what measure() returned")
         columns = [Column(number.lower, number.upper, number.step) for number in statistic.numbers]
         ends = [first_cells(column) for column in columns]
         first, rows = _counted(statistic, ends, plan.first, entropy)

@@ -94,8 +94,8 @@ class Rounds:
         """
         if facts.tables != 1 or not facts.divided:
             raise ArgumentError(
-                "mechanism='rounds' is for means and variances of one number, of dp_mean, dp_var "
-                "and dp_ttest; write mechanism='auto'"
+                "mechanism='rounds' is for means and variances of one variable (dp_mean, dp_var, "
+                "dp_ttest); write mechanism='auto'"
             )
         calibrated = gaussian_plan if isinstance(guarantee, ZCDP) else laplace_plan
         cells = calibrated(replace(facts, divided=False), _share(guarantee, RANGE_SHARE))

@@ -149,7 +149,7 @@ def _levels(facts: CountFacts) -> tuple[int, ...]:
     """Return the levels whose nodes are counted, the top one first."""
     if len(facts.shape) != 2:
         raise ArgumentError(
-            "mechanism='partition' is for the cells of one number, of dp_hist; write "
+            "mechanism='partition' is for the bins of one variable (dp_hist); write "
             "mechanism='auto'"
         )
     groups, cells = facts.shape

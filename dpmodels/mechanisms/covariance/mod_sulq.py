@@ -89,8 +89,8 @@ class ModSulq:
         """
         if not isinstance(guarantee, ApproxDP):
             raise BudgetError(
-                f"{guarantee.describe()} is asked of 'mod_sulq', whose noise is a function of eps "
-                "and delta: write eps=1.0, delta=1e-6, or mechanism='gauss'."
+                f"mechanism='mod_sulq' needs eps and delta, not {guarantee.describe()}; write "
+                "eps=1.0, delta=1e-6, or mechanism='gauss'"
             )
         fine = gaussian_scales(facts, gaussian_multiplier(guarantee))
         exact_sigma = fine.steps.diagonal / fine.lattice.radius**2

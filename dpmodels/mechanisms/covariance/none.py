@@ -86,9 +86,9 @@ class Unprivate:
 def _refuse_a_release() -> None:
     if not simulating():
         raise BudgetError(
-            "mechanism='none' adds no noise, so no budget holds: write "
+            "mechanism='none' adds no noise and keeps no guarantee; write "
             "`with dp.simulation(seed=1):` around the call if the rows are simulated or public, "
-            "else mechanism='gauss'."
+            "else mechanism='gauss'"
         )
 
 

@@ -128,9 +128,8 @@ class ScreenLogs:
         times, response = (scale * ROUND_UP for scale in min(scales))
         if times * (STEPS * -math.log(least_of(facts)) + 2) > WIDEST:
             raise BudgetError(
-                f"the budget asks for noise of {times:.2g} times what a row moves the logarithm of "
-                "a p-value by, beyond what is meaningful; give a larger eps, delta or rho, or a "
-                "smaller most"
+                f"the budget asks for noise of {times:.2g} times the sensitivity of a log p-value, "
+                "beyond what is meaningful; give a larger eps, delta or rho, or a smaller most"
             )
         draw = 2 / times
         events = (

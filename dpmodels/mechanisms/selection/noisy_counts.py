@@ -76,8 +76,8 @@ class NoisyCounts:
         score = facts.score
         if not isinstance(score, LevelScore):
             raise ArgumentError(
-                "mechanism='noisy_counts' is for levels, of which a row is in one: write '~ town', "
-                "or mechanism='peeling'"
+                "mechanism='noisy_counts' ranks the levels of one variable; write '~ town', or "
+                "mechanism='peeling'"
             )
         laws = [laplace_plan] if isinstance(guarantee, PureDP) else [laplace_plan, gaussian_plan]
         plans = [_planned(facts, guarantee, score, law) for law in laws]

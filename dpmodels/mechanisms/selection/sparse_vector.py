@@ -70,8 +70,8 @@ class SparseVector:
         """Divide the budget; ArgumentError without a threshold, BudgetError if it is too small."""
         if facts.threshold is None:
             raise ArgumentError(
-                "mechanism='sparse_vector' names what is above a threshold: write threshold= and "
-                "no k=, or mechanism='auto'"
+                "mechanism='sparse_vector' names the candidates above a threshold; write "
+                "threshold= instead of k=, or mechanism='auto'"
             )
         selection = drawing_plan(facts, guarantee, 1, PureEvent)
         if selection.eps < LEAST_EPS * facts.max_chosen:
