@@ -1,4 +1,4 @@
-"""Rows on their way into tables: which cell each falls in, block by block."""
+"""Rows to be counted in tables: the cell of each row, block by block."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class PrivateCells(BoundRows):
         raise PrivacyError("rows to be counted cannot be pickled or copied")
 
     def of(self, rows: Rows) -> Self:
-        """Return other rows on the same way."""
+        """Return the same request for other rows."""
         return type(self)(self.formula, self.tallies, rows)
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateCells]:
-        """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
+        """A function, made of public facts, that binds other rows in the same way."""
         return partial(_bound, self.formula, self.tallies, self._rows.recipe)
 
     def require_passes(self) -> None:
@@ -61,7 +61,7 @@ class PrivateCells(BoundRows):
             )
 
     def held(self, lower: float, upper: float) -> PrivateCells:
-        """Return the same rows, every measured number held in a released range instead."""
+        """Return the same rows, with every measured number clipped to a released range."""
         tallies = tuple(
             replace(
                 tally, measured=tally.measured and replace(tally.measured, lower=lower, upper=upper)
@@ -79,25 +79,25 @@ class PrivateCells(BoundRows):
 
     @property
     def facts(self) -> dict[str, str]:
-        """What is public of the rows and their tables, as texts that can be compared."""
+        """Public facts about the rows and their tables, as comparable texts."""
         declared = declared_facts(self.formula, self.codebook)
         return {**declared, **_table_facts(self.tallies), **self._rows.terms.facts}
 
     def blocks(
         self, function: Callable[[tuple[Placed, ...]], Answer], *, count_public: bool
     ) -> Iterator[tuple[Answer, int]]:
-        """Apply a function to where the rows fall, block by block.
+        """Apply a function to the placements of rows, block by block.
 
-        The function takes one :class:`Placed` a tally, of at most 8192 rows; what it returned and
-        how many rows it saw come back. `count_public` says whether progress may show how many
-        there are.
+        The function takes one :class:`Placed` per tally, of at most 8192 rows. Its results are
+        yielded with the number of rows. `count_public` says whether progress may show the number
+        of rows.
         """
         for part in self.parts(count_public=count_public):
             yield from in_blocks(part, self.tallies, function)
 
     @property
     def neighbours(self) -> Adjacency:
-        """Between which rows nobody can tell."""
+        """The relation of neighbouring tables."""
         return self._rows.terms.neighbours
 
     def parts(self, *, count_public: bool) -> Iterator[Part]:
@@ -111,7 +111,7 @@ def in_blocks(
     function: Callable[[tuple[Placed, ...]], Answer],
     max_rows: int = BLOCK_ROWS,
 ) -> Iterator[tuple[Answer, int]]:
-    """Apply a function to where some rows fall, at most so many of them at once."""
+    """Apply a function to the placements of rows, at most `max_rows` at once."""
     for span, size, times in placed(part.places, part.rows, max_rows, FOLDS):
         columns = {name: column[span] for name, column in part.columns.items()}
         counted = None if part.counted is None else part.counted[span]
@@ -122,7 +122,7 @@ def in_blocks(
 def in_cells(
     tally: Tally, columns: Mapping[str, Floats], counted: NDArray[np.bool_] | None
 ) -> Placed:
-    """Place rows, those that do not count as incomplete ones."""
+    """Place rows; rows that do not count are treated as incomplete."""
     placement = tally.place(columns)
     if counted is None:
         return placement
@@ -140,7 +140,7 @@ def private_cells(
 
 
 def unbound_cells(formula: str, codebook: Codebook, tallies: tuple[Tally, ...]) -> PrivateCells:
-    """Return the tables of no rows, to which those of any holder are bound."""
+    """Return the tables without rows, to which data can be bound."""
     return PrivateCells(formula, tallies, rows_of(Terms(codebook)))
 
 
@@ -151,7 +151,7 @@ def _bound(
 
 
 def _table_facts(tallies: tuple[Tally, ...]) -> dict[str, str]:
-    """State what rows are counted by."""
+    """Return the facts that identify tables."""
     facts = {}
     for number, tally in enumerate(tallies, start=1):
         factors = [f"{factor.code}: {list(factor.levels)!r}" for factor in tally.factors]
@@ -165,7 +165,7 @@ def _table_facts(tallies: tuple[Tally, ...]) -> dict[str, str]:
     return facts
 
 
-# Columns whose levels nobody declared, on their way to counts.
+# Columns whose levels are undeclared.
 
 # Rows of levels and of margins that are counted at a time: a choice.
 MANY_ROWS = 2**17
@@ -187,12 +187,12 @@ class PrivateLevels(BoundRows):
         raise PrivacyError("rows to be counted cannot be pickled or copied")
 
     def of(self, rows: Rows) -> Self:
-        """Return other rows on the same way."""
+        """Return the same request for other rows."""
         return type(self)(self.formula, rows)
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateLevels]:
-        """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
+        """A function, made of public facts, that binds other rows in the same way."""
         return partial(_levels_bound, self.formula, self._rows.recipe)
 
     @property
@@ -202,7 +202,7 @@ class PrivateLevels(BoundRows):
 
     @property
     def facts(self) -> dict[str, str]:
-        """What is public of the columns, as texts that can be compared."""
+        """Public facts about the columns, as comparable texts."""
         terms = self._rows.terms
         levels = {"levels of": repr(list(terms.undeclared))}
         return {**declared_facts(self.formula, terms.codebook), **levels, **terms.facts}
@@ -210,11 +210,11 @@ class PrivateLevels(BoundRows):
     def blocks(
         self, function: Callable[[tuple[NDArray[Any], ...]], Answer], *, count_public: bool
     ) -> Iterator[tuple[Answer, int]]:
-        """Apply a function to the levels that rows name, in the order of `names`, block by block.
+        """Apply a function to the levels of rows, in the order of `names`, block by block.
 
-        It takes an array of names a column, None where a row names none, of rows that count.
-        What it returned and how many rows it saw come back; `count_public` says whether progress
-        may show how many there are.
+        It takes an array of names per column, with None for missing, of rows that count. Its
+        results are yielded with the number of rows; `count_public` says whether progress may show
+        the number of rows.
         """
         for part in self._rows.parts(count_public=count_public):
             for span, size, times in placed(part.places, part.rows, MANY_ROWS, FOLDS):
@@ -225,7 +225,7 @@ class PrivateLevels(BoundRows):
 
 
 def unbound_levels(formula: str, variables: tuple[str, ...]) -> PrivateLevels:
-    """Return the columns of no rows, to which those of any holder are bound."""
+    """Return the columns without rows, to which data can be bound."""
     return PrivateLevels(formula, rows_of(Terms(Codebook(), undeclared=variables)))
 
 
@@ -235,7 +235,7 @@ def _levels_bound(
     return PrivateLevels(formula, rows(source))
 
 
-# Rows on their way into margins: the level of each variable, block by block.
+# Rows to be counted in margins: the level of each variable, block by block.
 
 Codes = NDArray[np.intp]
 
@@ -256,17 +256,17 @@ class PrivateMargins(BoundRows):
         raise PrivacyError("rows to be counted cannot be pickled or copied")
 
     def of(self, rows: Rows) -> Self:
-        """Return other rows on the same way."""
+        """Return the same request for other rows."""
         return type(self)(self.margins, rows)
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateMargins]:
-        """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
+        """A function, made of public facts, that binds other rows in the same way."""
         return partial(_margins_bound, self.margins, self._rows.recipe)
 
     @property
     def facts(self) -> dict[str, str]:
-        """What is public of the rows and their margins, as texts that can be compared."""
+        """Public facts about the rows and their margins, as comparable texts."""
         margins = self.margins
         declared = declared_facts(margins.text, self.codebook)
         levels = {
@@ -279,10 +279,10 @@ class PrivateMargins(BoundRows):
     ) -> Iterator[tuple[Answer, int]]:
         """Apply a function to the levels of rows, block by block.
 
-        It takes the place of each row's level, an array a variable; the place behind the last one
-        stands for what is missing or unlisted, and for all of a row that does not count. What it
-        returned and how many rows it saw come back; `count_public` says whether progress may show
-        how many there are.
+        It takes the code of each row's level, one array per variable; the code after the last level
+        means missing or unlisted, and is that of all variables of a row that does not count. Its
+        results are yielded with the number of rows; `count_public` says whether progress may show
+        the number of rows.
         """
         for part in self._rows.parts(count_public=count_public):
             for span, size, times in placed(part.places, part.rows, MANY_ROWS, FOLDS):
@@ -291,7 +291,7 @@ class PrivateMargins(BoundRows):
 
 
 def unbound_margins(margins: Margins) -> PrivateMargins:
-    """Return the margins of no rows, to which those of any holder are bound."""
+    """Return the margins without rows, to which data can be bound."""
     return PrivateMargins(margins, rows_of(Terms(margins.codebook)))
 
 

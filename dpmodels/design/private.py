@@ -25,14 +25,14 @@ from dpmodels.noise.lattice import Lattice, lengths, to_lattice
 from dpmodels.noise.threads import one_blas_thread
 from dpmodels.typing import Floats
 
-# Rows are coded for two blocks at a time: fewer array operations, which threads wait for.
+# Rows are coded for two blocks at a time, so that threads wait less.
 BLOCKS_A_TURN = 2
 
 Answer = TypeVar("Answer")
 
 
 class PrivateDesign(BoundRows):
-    """Rows on their way to a statistic; shows public facts only."""
+    """Rows bound to a design; its repr shows public facts only."""
 
     __slots__ = ("public", "scaling")
 
@@ -49,22 +49,22 @@ class PrivateDesign(BoundRows):
 
     @property
     def facts(self) -> dict[str, str]:
-        """What is public of the rows on the lattice, as texts that can be compared."""
+        """Public facts about the rows on the lattice, as comparable texts."""
         declared = declared_facts(self.public.formula, self.codebook)
         scaled = self.scaling.facts(self.public.names)
         return {**declared, **scaled, **self._rows.terms.facts}
 
     def of(self, rows: Rows) -> Self:
-        """Return other rows on the same way."""
+        """Return the same request for other rows."""
         return type(self)(self.public, self.scaling, rows)
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateDesign]:
-        """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
+        """A function, made of public facts, that binds other rows in the same way."""
         return partial(_bound, self.public, self.scaling, self._rows.recipe)
 
     def rescaled(self, scaling: Scaling) -> PrivateDesign:
-        """Return the same rows, brought into the ball by released values instead."""
+        """Return the same rows, scaled by released values instead."""
         return PrivateDesign(self.public, scaling, self._rows)
 
     def require_passes(self) -> None:
@@ -92,9 +92,9 @@ class PrivateDesign(BoundRows):
         The function takes integer rows, shape (columns + 1, rows) with at most
         ``lattice.block_rows`` rows. Line 0 is the lattice's radius where a row is complete, and 0,
         like all else in it, where it is not. A row's integers follow from it and public facts
-        alone. What it returned, as often as the rows count, and how many rows that makes come back
-        in any order: up to 64 times what a block adds, for which float64 has no room where that is
-        2**53. `count_public` says whether progress may show how many there are.
+        alone. Its results, multiplied by how often the rows count, are yielded in any order with
+        that number of rows: up to 64 times the sum of a block, so beyond 2**53. `count_public` says
+        whether progress may show the number of rows.
         """
 
         def counted(part: Part) -> list[tuple[Answer, int]]:
@@ -110,7 +110,7 @@ class PrivateDesign(BoundRows):
     def by_person(
         self, function: Callable[[Floats], Answer], lattice: Lattice, *, count_public: bool
     ) -> Iterator[tuple[Answer, Part]]:
-        """Apply a function to parts of the rows, each row once, and say whose they are.
+        """Apply a function to parts of the rows, each row once, and yield the parts too.
 
         The function takes rows as for :meth:`blocks`; the part has their persons, and the places
         that each row takes.
@@ -176,7 +176,7 @@ def unbound_design(
     center: bool = True,
     row_norm: float | str | None = None,
 ) -> PrivateDesign:
-    """Return the design of no rows, to which those of any holder are bound."""
+    """Return the design without rows, to which data can be bound."""
     return coded_design(design(formula, codebook), scale=scale, center=center, row_norm=row_norm)
 
 
@@ -187,7 +187,7 @@ def coded_design(
     center: bool = True,
     row_norm: float | str | None = None,
 ) -> PrivateDesign:
-    """Return the same of columns that are coded."""
+    """Return the same of coded columns."""
     scaled = scaling(public, scale=scale, center=center, row_norm=row_norm)
     return PrivateDesign(public, scaled, rows_of(Terms(public.codebook)))
 
@@ -200,7 +200,7 @@ def _bound(
 
 @contextmanager
 def _threads() -> Iterator[Callable[..., Iterator[Any]]]:
-    """Give a ``map`` on all cores; on one where other parts of the table take the others."""
+    """Return a ``map`` on all cores, or on one if other parts of the table use the others."""
     if one_of_many():
         yield map
         return
@@ -218,7 +218,7 @@ def _to_unit_length(rows: Floats) -> None:
     rows /= np.where(norms > 0, norms, 1.0)
 
 
-# Public centre, public scale and the radius of the ball that holds every row.
+# Public centre, public scale and radius of the ball that contains every row.
 
 SCALES = ("range", "sd", None)
 # Fourth powers of the radius, and rows divided by a column's scale, stay finite.
@@ -231,10 +231,10 @@ NARROWEST = 1e-150
 class Scaling:
     """How coded columns are brought into the ball: ``(x - centre) / scale``."""
 
-    # Shape (columns,): a public point; zeros when the second moment about the origin is asked.
+    # Shape (columns,): a public point; zeros for the second moment about the origin.
     centre: Floats
     scale: Floats  # Shape (columns,): positive public divisors, in each column's unit
-    row_norm: float  # Radius of the ball that every scaled row is held in
+    row_norm: float  # Radius of the ball that every scaled row is clipped to
     worst_case: float  # The radius that follows from the codebook alone
     unit: bool = False  # Whether every scaled row is divided by its own norm; the radius is 1
 
@@ -256,7 +256,7 @@ def scaling(
     None; with `center` each block of columns is moved to the public point from which its rows are
     nearest; `row_norm` is a smaller radius than the codebook's worst case, or "unit" to divide
     each scaled row by its own norm, about the origin of the columns. ArgumentError if ``scale``,
-    ``center`` or ``row_norm`` is none of these.
+    ``center`` or ``row_norm`` is invalid.
     """
     word("scale", scale, SCALES)
     truth("center", center)

@@ -47,13 +47,13 @@ class WeightedDesign(PrivateDesign):
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateDesign]:
-        """How to bind other rows alike, their weight included."""
+        """A function that binds other rows in the same way, their weight included."""
         args = (self.public, self.scaling, self._rows.recipe, self._weight, self._declared)
         return partial(_bound, *args)
 
     @property
     def facts(self) -> dict[str, str]:
-        """What is public of the rows on the lattice, their weight included."""
+        """Public facts about the rows on the lattice, their weight included."""
         return {**super().facts, "weights": repr(self._weight)}
 
     def _place(self, augmented: Floats, columns: Mapping[str, Floats], lattice: Lattice) -> None:
@@ -101,7 +101,7 @@ def joint_design(
     center: bool = True,
     emphasis: float = 1.0,
 ) -> PrivateDesign:
-    """Return the design of no rows, to which those of any holder are bound.
+    """Return the design without rows, to which data can be bound.
 
     Parameters
     ----------
@@ -112,11 +112,11 @@ def joint_design(
     scale : {"range", None}
         Divide columns by their public half-range, or not at all.
     row_norm : float, optional
-        The longest scaled row of the terms to keep whole; the response has room besides.
+        The longest scaled row of the terms that is not clipped; the response adds to it.
     weights : str, optional
-        A number of the codebook that is not negative: rows count in the proportion of it.
+        A non-negative number of the codebook; rows count in proportion to it.
     center : bool
-        Whether columns are moved to the public points they are nearest to.
+        Whether columns are centred at public points.
     emphasis : float
         Length of the longest scaled response: above 1, less of the noise falls on it and
         more on the terms.
@@ -142,7 +142,7 @@ def joint_design(
 
 
 def box_design(regression: TwoSided) -> PrivateDesign:
-    """Return the design of no rows whose columns are each from -1 to 1, and none is shrunk.
+    """Return the design without rows whose columns are each from -1 to 1; no row is clipped.
 
     A column is counted from the middle of its public range, in half-ranges; the response is last.
     CodebookError if a column has one value only.
@@ -189,7 +189,7 @@ def _declared(weights: object, book: Codebook) -> Numeric:
 def _joint_scaling(
     regression: TwoSided, scale: str | None, row_norm: float | None, center: bool, emphasis: float
 ) -> Scaling:
-    """Scale both sides each for itself; the ball holds any row of the one with any of the other."""
+    """Scale each side by itself; the ball contains every combination of their rows."""
     right = scaling(regression.terms, scale=scale, center=center, row_norm=row_norm)
     left = scaling(regression.response, scale=scale, center=center, row_norm=None)
     lengths = (right.row_norm, right.worst_case) if regression.terms.names else (0.0, 0.0)

@@ -1,11 +1,11 @@
-"""How columns go with one response, as what columns are ranked by.
+"""Scores that rank columns by their association with a response.
 
 Scores are ``|Σ x_j (y - c)| τ/max(σ_j, τ)`` about a noisy mean c of the response, with columns and
 response in units of their public half-ranges and σ_j a noisy standard deviation. Where it is above
 τ that is the correlation but for a factor that all columns have. One row moves a correlation most
-where σ_j is small, and all columns have the noise of the one that moves most; so those that keep to
-less than τ of their half-range are taken for spread as far, and rank lower than they would. τ is
-the least that noise allows, by what was released.
+where σ_j is small, and all columns have the noise of the one that moves most. So a σ_j below τ is
+replaced by τ, which lowers the rank of such columns. τ is the smallest value that the noise allows,
+by what was released.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ from dpmodels.typing import Floats
 OWN_SHARES = (0.1, 0.05, 0.1)
 # In lattice integers; beyond, noise is of no use and does not fit 64 bits.
 LARGEST_SCALE = 2.0**55
-# Noise in the ranking that is put up with for columns of little spread, as a correlation: a choice.
+# Noise in the ranking that is accepted for columns of small spread, as a correlation: a choice.
 FAINT = 0.1
 # Steps of the weights of columns.
 WEIGHTS = 2**16
-# A spread is told from none where its square exceeds so many of its noise sds.
-TOLD = 4.0
+# A spread is detected if its square exceeds this many of its noise sds.
+DETECTED = 4.0
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,12 @@ class BoughtMoments:
 
 @dataclass(frozen=True)
 class Spread:
-    """What was released of all columns: spreads are shares of half-ranges."""
+    """Released spreads of all columns, in half-ranges."""
 
     centre: int  # Mean of the response, in parts of lattice steps
     count: float  # Number of complete rows
     response: float  # Standard deviation of the response
-    floor: float  # What columns are spread by at least, or are taken for
+    floor: float  # Smallest spread that is used
     columns: Floats  # Standard deviations of all columns, or `floor`
 
     @property
@@ -125,8 +125,8 @@ class AssociationScore:
     ``|f| <= 4 R²``. Of two rows that replace each other f is largest where x and y are at ends of
     one sign, smallest where they are at ends of two: corners that share an end of x or of y, say
     x = R, where the difference is ``2 R (R - x̄) n/(n + 1)``, at most 4 R² too. For
-    ``Σ (x - x̄)²`` f is between 0 and 4 R². Integers below numbers so far apart are no farther. Of
-    k columns there are 2 k + 1 such numbers.
+    ``Σ (x - x̄)²`` f is between 0 and 4 R². Rounding down to integers does not increase that.
+    Of k columns there are 2 k + 1 such numbers.
     """
 
     size: int
@@ -268,12 +268,12 @@ def released_spreads(
     (square,) = add_noise(around[-1:], bought.response, entropy, law) / rows
     squares = add_noise(around[:-1], bought.spreads, entropy, law) / rows
     change = product_change(facts.adjacency, limit, centre)
-    square_floor = TOLD * law.sd * bought.response / rows
+    square_floor = DETECTED * law.sd * bought.response / rows
     response = math.sqrt(min(max(float(square), square_floor), 1.0))
     faint = bought.reach * change / (FINE * rows * response * FAINT)
     spreads, variance_floor = (
         np.sqrt(np.maximum(squares, 0.0)),
-        TOLD * law.sd * bought.spreads / rows,
+        DETECTED * law.sd * bought.spreads / rows,
     )
     spread_floor = min(max(math.sqrt(variance_floor), faint, float(spreads.min())), 1.0)
     return Spread(
@@ -282,7 +282,7 @@ def released_spreads(
 
 
 def spread_fields(about: Spread, limit: int, bought: BoughtMoments) -> dict[str, object]:
-    """Return what was released on the way to the names, as fields of a release."""
+    """Return the spreads and means as fields of a release."""
     return {
         "count": about.count,
         "centre": about.centre / (FINE * limit),
@@ -296,7 +296,7 @@ def norm_of_ones(numbers: int, *, gaussian: bool) -> float:
     return math.sqrt(numbers) if gaussian else float(numbers)
 
 
-# What a column adds to a fit of those named before, as what columns are ranked by.
+# Scores that rank columns by what they add to a fit of the columns named before.
 #
 # Matching pursuit (Mallat and Zhang 1993): the column named is that whose product with the
 # residuals is largest for its spread, which is the square root of what its coefficient takes off
@@ -430,7 +430,7 @@ class GainScore:
         scale = max(bought.multiplier * self._moved(facts, bought, longest), LEAST_SCALE)
         noisy, total, square = (add_noise(sums, scale, entropy, bought.law) / rows).tolist()
         mean = max(-limit, min(limit, total / longest))
-        square_floor = TOLD * bought.law.sd * scale / rows
+        square_floor = DETECTED * bought.law.sd * scale / rows
         spread = max(square - longest * mean**2 / limit, square_floor) / (longest * limit)
         left = STEEPEST - sum(map(abs, fit.slopes)) / PARTS
         steepest = min(about.spread.response / math.sqrt(spread), left)

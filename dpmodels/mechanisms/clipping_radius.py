@@ -1,4 +1,4 @@
-"""How far the rows reach: a clipping radius found privately, by the sparse vector technique."""
+"""A clipping radius, found privately by the sparse vector technique."""
 
 from __future__ import annotations
 

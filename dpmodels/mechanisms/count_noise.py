@@ -1,4 +1,4 @@
-"""The noise of counts, by law: what mechanisms of counts have in common."""
+"""Noise of counts, by law."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where most rows of a regression lie, and how often the outcome occurs: bought before a fit.
+"""Location of most rows of a regression, and frequency of the outcome, released before a fit.
 
 A column seldom fills its declared range: coefficients are fitted to the rows within a released
 radius of a released centre, in units of that radius, and from a constant that gives the outcome its
@@ -48,10 +48,10 @@ from dpmodels.typing import Floats
 SHARES = {"outcomes": 0.03, "sum": 0.03, "lengths": 0.04}
 # Rows: noise of so many is of no use.
 LARGEST = 2.0**30
-# A choice: radii are told apart by 19 %, and bounds may be a hundred times too wide.
+# A choice: radii are 19 % apart, and bounds may be a hundred times too wide.
 PER_OCTAVE, OCTAVES = 4, 7
-# Choices: the largest share of rows told from noise that is left out, and of rows at all, up to
-# twice the standard deviation of the noise.
+# Choices: the largest fraction of detected rows that is left out, and of all rows, within two
+# standard deviations of the noise.
 LEFT_OUT, AT_MOST = 0.02, 0.1
 # A choice: by how much the log odds of rows that are left out may differ from the model.
 MISFIT = 1.0
@@ -60,21 +60,21 @@ STEEPEST = 30.0
 
 
 class Near(NamedTuple):
-    """The rows that count."""
+    """The rows that are used."""
 
     predictors: Predictors
     ball: Ball | None  # None where all rows count, as they stand in the codebook's ball
 
 
 class Most(NamedTuple):
-    """What is known of most rows."""
+    """Released facts about most rows."""
 
     inner: Near
     start: Floats  # Shape (columns,): a constant that gives the outcome its frequency, and zeros
 
 
 def most_shares(facts: RegressionFacts, law: Law) -> dict[str, float]:
-    """Return the shares of the budget that a model of these terms has a use for."""
+    """Return the shares of the budget that a model of these terms needs."""
     predictors = facts.predictors
     is_used = {
         "outcomes": predictors.intercept,
@@ -183,7 +183,7 @@ class Lengths(NamedTuple):
 
     @property
     def detected(self) -> Floats:
-        """The counts that are told from noise, 0 for the others.
+        """The counts that are detected, 0 for the others.
 
         The largest of k normal variables seldom exceeds ``√(2 log k) + 1``.
         """
@@ -198,7 +198,7 @@ class Lengths(NamedTuple):
         return _beyond(self.counts) / rows, self.sd * np.sqrt(cells) / rows
 
     def chosen(self, noise: float, weight: float, terms: int) -> int | None:
-        """Return the place of a radius, None where too little is known of the rows.
+        """Return the index of a radius, None if too few rows are detected.
 
         The squared error of a slope is about ``(s² + m²) r²/I² + 1/I``, s the noise in a sum of
         gradients of rows no longer than r, I the curvature of those within r along one of their

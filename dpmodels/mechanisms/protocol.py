@@ -1,4 +1,4 @@
-"""What a mechanism is, and what it plans from: a card, a plan, a measure, one release."""
+"""Protocols of mechanisms, and the facts and plans they share."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ class MarginFacts:
     """Public facts a plan may use; none of them is learnt from a row."""
 
     sizes: tuple[int, ...]  # Levels of each variable, with one for what is missing or unlisted
-    terms: tuple[Term, ...]  # Margins that were asked for
+    terms: tuple[Term, ...]  # Requested margins
     adjacency: Adjacency
 
     @cached_property
     def components(self) -> tuple[Term, ...]:
-        """What the margins are made of; where it is public, the number of rows is none of it."""
+        """Components of the margins, without the number of rows if that is public."""
         return components(self.terms)[int(self.adjacency.n_public) :]
 
     @cached_property
@@ -80,7 +80,7 @@ class MarginFacts:
 class MarginPlan:
     """A calibrated release: everything but the data."""
 
-    guarantee: Guarantee  # What was asked and will hold
+    guarantee: Guarantee  # Guarantee of the release
     events: tuple[Event, ...]  # What the ledger is charged
     facts: MarginFacts  # What the plan was made for
     measured: tuple[Term, ...]  # What noise is added to
@@ -90,7 +90,7 @@ class MarginPlan:
 
 
 def all_cells(facts: MarginFacts, variances: Mapping[Term, float]) -> float:
-    """Return the sum of the noise variances of all cells of all margins that were asked for.
+    """Return the sum of the noise variances of all cells of all requested margins.
 
     `variances` are those of a cell of each component before it is centred.
     """
@@ -223,7 +223,7 @@ class RegressionFacts:
 class RegressionPlan:
     """A calibrated release: everything but the data."""
 
-    guarantee: Guarantee  # What was asked and will hold
+    guarantee: Guarantee  # Guarantee of the release
     events: tuple[Event, ...]  # What the ledger is charged
     facts: RegressionFacts  # What the plan was made for
     # Public numbers the release needs, by the mechanism's own names.
@@ -231,7 +231,7 @@ class RegressionPlan:
 
 
 def bounded_loss(facts: RegressionFacts, name: str) -> Loss:
-    """Return the loss, whose gradients are bounded, or say what to use instead."""
+    """Return the loss; ArgumentError if its gradients are not bounded."""
     if isinstance(facts.loss, Poisson):
         raise ArgumentError(
             f'mechanism="{name}" needs a loss with bounded gradients, which family="poisson" '
@@ -246,14 +246,14 @@ def bounded_loss(facts: RegressionFacts, name: str) -> Loss:
 
 
 def passes(design: PrivateDesign, facts: RegressionFacts) -> Gradients:
-    """Take a design's rows for several passes. FrameError if the rows can be read only once."""
+    """Bind a design's rows for several passes. FrameError if they can be read only once."""
     design.require_passes()
     predictors, public = facts.predictors, facts.adjacency.n_public
     return Gradients((design,), predictors, facts.loss, predictors.lattice, count_public=public)
 
 
 def as_gradients(statistic: Statistic) -> Gradients:
-    """Take a statistic for what :func:`passes` made."""
+    """Return a statistic as what :func:`passes` made."""
     assert isinstance(statistic, Gradients)
     return statistic
 
@@ -270,7 +270,7 @@ def hand_over(
     curvature: BoughtCurvature | None = None,
     ball: Ball | None = None,
 ) -> CoefficientsRelease:
-    """Make the release; the number of rows read goes along where it is public."""
+    """Make the release, with the number of rows read if that is public."""
     # Counting takes a pass over the rows.
     rows = as_gradients(statistic).rows if plan.facts.adjacency.n_public else 0
     return CoefficientsRelease(
@@ -316,7 +316,7 @@ class CountFacts:
 class CountPlan:
     """A calibrated release: everything but the data."""
 
-    guarantee: Guarantee  # What was asked and will hold
+    guarantee: Guarantee  # Guarantee of the release
     events: tuple[Event, ...]  # What the ledger is charged
     facts: CountFacts  # What the plan was made for
     units_per_row: int  # Units of one row
@@ -340,7 +340,7 @@ def units_of(scale: float) -> int:
 def counts_released(
     card: Card, plan: CountPlan, exact: NDArray[np.generic], noise: Integers, rows: int, law: str
 ) -> CountsRelease:
-    """Add integer noise to exact counts; the number of rows goes along where it is public."""
+    """Add integer noise to exact counts; includes the number of rows if that is public."""
     noisy: NDArray[np.object_] = exact + noise.astype(object)
     return CountsRelease(
         values=noisy.astype(np.float64) / plan.units_per_row,
@@ -370,7 +370,7 @@ class Facts:
 class Plan:
     """A calibrated release: everything but the data."""
 
-    guarantee: Guarantee  # What was asked and will hold
+    guarantee: Guarantee  # Guarantee of the release
     events: tuple[Event, ...]  # What the ledger is charged
     lattice: Lattice  # Where rows and noise live
     facts: Facts  # What the plan was made for
@@ -389,7 +389,7 @@ Released = TypeVar("Released", covariant=True)
 
 
 class Strategy(Protocol[Known, Planned, Rows, Released]):
-    """A way from public facts and rows to a release."""
+    """A mechanism, from public facts and rows to a release."""
 
     card: ClassVar[Card]
 
@@ -462,7 +462,7 @@ class Ranked(NamedTuple):
 
 
 class Score(Protocol):
-    """What candidates are ranked by, and what is told of those that are named."""
+    """Scores that rank candidates, and values that are released for those named."""
 
     @property
     def size(self) -> int:
@@ -529,11 +529,11 @@ QuantileMechanism = Strategy[QuantileFacts, Any, PrivateCells, QuantilesRelease]
 SelectionMechanism = Strategy[Any, Any, Any, SelectionRelease]
 
 
-# What a release says of how it was made, whatever its values are.
+# Fields that describe how a release was made.
 
 
 def release_terms(card: Card, plan: Any, rows: int) -> dict[str, Any]:
-    """Return the fields that all releases share; the number of rows goes along where public."""
+    """Return the fields that all releases share, with the number of rows if that is public."""
     adjacency = plan.facts.adjacency
     return {
         "rows": rows if adjacency.n_public else None,

@@ -149,10 +149,10 @@ def _whole_cells(ends: Floats) -> Ends:
     return np.unique(np.rint(ends)).astype(np.intp)
 
 
-# A number of rows is told from none where it exceeds so many of its noise sds; a quantile is
-# farther than so many noise sds of its rank from the ends of the rows. Choices.
-TOLD, INSIDE = 3.0, 2.0
-# What is stated of noise that is none for any purpose.
+# A count is detected if it exceeds this many of its noise sds; quantiles are this many noise sds of
+# their rank away from the extremes. Choices.
+DETECTED, INSIDE = 3.0, 2.0
+# Smallest noise sd that is stated.
 LEAST_SD = 1e-6
 
 
@@ -266,7 +266,7 @@ def quantiles_released(
         ends, noisy = counted(below, plan, max_rows, entropy)
         numbers[group], count_sds[group] = noisy.counts.sum(), noisy.total_sd
         rank_sds[group] = [noisy.rank_sd(prob) for prob in facts.probs]
-        if noisy.total > max(TOLD * noisy.total_sd, 1.0):
+        if noisy.total > max(DETECTED * noisy.total_sd, 1.0):
             values[group], drawn_probs[group] = _inverted(ends, noisy, facts)
     return QuantilesRelease(
         values=values,

@@ -82,7 +82,7 @@ from dpmodels.typing import Floats
 # a smaller part would cut more than it saves; sums of rows have fewer that are very long.
 LEAST, LONGER = 0.03, {"HC": 200.0, "cluster": 100.0}
 MOST = {GAUSSIAN: 0.1, LAPLACE: 0.3}
-# Of the largest eigenvalue of Ω: less cannot be told from 0.
+# Of the largest eigenvalue of Ω: less cannot be distinguished from 0.
 _RESOLVED = 1e-13
 SQUARES = "squares of scores"
 # A choice: what of the most that rows of a person may add to a variance is taken for ordinary.
@@ -106,7 +106,7 @@ class Sandwiched:
     intercept : bool
         Whether the model has a constant.
     layout : Layout or None
-        What is public of the products of columns, which the equations are held to.
+        Public facts about products of columns, which the equations satisfy.
     vcov : {"HC", "cluster"}
         Squares of the scores of rows, White's; or of persons, Liang's and Zeger's.
     share : float
@@ -115,7 +115,7 @@ class Sandwiched:
     Raises
     ------
     ArgumentError
-        If `share` or `vcov` is none of these.
+        If `share` or `vcov` is invalid.
     """
 
     base: CovarianceMechanism
@@ -150,7 +150,7 @@ class Sandwiched:
         return replace(base_plan, guarantee=guarantee, events=events, scales=scales)
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
-        """Make ready to read the rows, for the moments and once more."""
+        """Prepare to read the rows for the moments and once more."""
         return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
@@ -163,7 +163,7 @@ class Sandwiched:
         return facts.columns - 1 + self.intercept
 
     def _places(self, facts: Facts) -> int:
-        """Return how many rows one score is of; ArgumentError if it is of persons there are not."""
+        """Return the number of rows per score; ArgumentError if there are no persons."""
         if self.vcov == "HC":
             return 1
         if facts.adjacency.person is None:
@@ -240,7 +240,7 @@ def _radius(release: MomentsRelease, public: Scaling) -> float:
 
 
 def _clipped_passes(passes: Passes, ball: Ball | None) -> tuple[Passes, Floats]:
-    """Return passes over the rows where a release held them, and what is done to them there."""
+    """Return passes over the rows clipped as in a release, and the transform of them."""
     columns = np.eye(passes.scaling.centre.size)
     if ball is None:
         return passes, columns
@@ -263,7 +263,7 @@ def _covariances(equations: NormalEquations, theta: Floats) -> tuple[Floats, Flo
 
 
 def _farthest(score: Score) -> float:
-    """Return what no score of a row of the ball is longer than."""
+    """Return a bound on the length of the scores of rows of the ball."""
     spread = np.linalg.norm(score.regressors, 2) * np.linalg.norm(score.residual)
     return 2 * float(spread)
 

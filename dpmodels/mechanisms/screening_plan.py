@@ -59,7 +59,7 @@ class ScreenFacts:
     """Public facts a plan may use."""
 
     columns: int  # How many hypotheses there are
-    max_chosen: int  # How many of them are looked at, at most
+    max_chosen: int  # How many of them are examined, at most
     alternative: str  # "two-sided", "larger" or "smaller"
     adjacency: Adjacency
     level: float = 0.1  # Of the false discovery rate
@@ -82,7 +82,7 @@ class ScreenPlan:
 
     @property
     def chosen(self) -> int:
-        """How many columns are looked at."""
+        """How many columns are examined."""
         return self.facts.max_chosen if self.draw_eps else self.facts.columns
 
 

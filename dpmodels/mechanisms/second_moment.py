@@ -163,7 +163,7 @@ def checked_eigenvals(eigenvals: object) -> None:
 
 
 def checked_purchase(eigenvals: object, share: object) -> None:
-    """Refuse options that do not say whether, and for what share, the axes are bought."""
+    """Refuse invalid options for the purchase of axes."""
     checked_eigenvals(eigenvals)
     arguments.share("share", share, ", the eigenvalues' part of the budget; write share=0.2")
 

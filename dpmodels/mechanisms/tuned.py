@@ -20,7 +20,7 @@ Sensitivity
     A row's misses under all candidates, above the least of them, are held in [0, r] each
     (:meth:`dpmodels.statistics.gradient.Gradients.misses`), r by the trials alone: of the Brier
     score 8/27 of the largest distance of two linear predictors in the ball, or 1, so that
-    candidates that are alike are told apart by less noise. So totals move by at most r one against
+    similar candidates are compared with less noise. So totals move by at most r one against
     another, twice that where a row is replaced.
 Noise
     A candidate of total m is drawn with probability proportional to ``exp(-ε₀ m / r)``, half of ε₀
@@ -88,12 +88,12 @@ from dpmodels.typing import Floats
 FITTED = 192
 # Of the budget, for trials and draw: a choice. With less the draw is of noise.
 TRIED = 0.4
-# Room for the rounding of a few products.
+# Covers the rounding of a few products.
 ROOM = 1 - 1e-12
 # Of rounding in r: candidates' predictors and their scores in floating point.
 MORE = 2
 # A total that is worse by so many of the draw's units is drawn twenty times as seldom.
-TOLD = math.log(20.0)
+DISTINCT = math.log(20.0)
 
 
 class Trials(NamedTuple):
@@ -117,7 +117,7 @@ class TunedPlan:
 
 @dataclass(frozen=True)
 class Tuned:
-    """A fit by the candidate that foretells rows best which no candidate was tried on.
+    """A fit by the candidate that predicts held-out rows best.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class Tuned:
         return fits, (PureEvent(guarantee.eps),)
 
     def measure(self, design: PrivateDesign, plan: TunedPlan) -> Statistic:
-        """Take the rows for several passes; they are read as the release goes."""
+        """Bind the rows for several passes."""
         return passes(design, plan.facts)
 
     def release(
@@ -223,7 +223,7 @@ class Tuned:
             chosen=chosen,
             score=loss.score,
             held_out=1 - FITTED / FACES,
-            told_apart=TOLD / float(unit) / MISS,
+            told_apart=DISTINCT / float(unit) / MISS,
             share=TRIED,
         )
         return replace(release, guarantee=plan.guarantee, events=plan.events, tuning=tuning)
@@ -247,7 +247,7 @@ def in_codebook(release: CoefficientsRelease, public: Predictors, scaled: Scalin
 
 
 def spread(points: Floats, public: Predictors) -> float:
-    """Return how far apart the linear predictors of two candidates can be at a row of the ball.
+    """Bound the difference of two candidates' linear predictors at a row of the ball.
 
     `points` has the shape (candidates, columns).
     """

@@ -1,4 +1,4 @@
-"""Mechanisms of moments that users write: what they have to have, and how verbs run them.
+"""User-supplied mechanisms of moments: their requirements, and how verbs run them.
 
 Theorem
     Let ``σ = min(diagonal, √2 off)``. Independent Gaussian noise of the planned standard deviations
@@ -196,7 +196,7 @@ def require_mechanism(mechanism: object) -> Any:
 
 
 def _class_fault(kind: Any) -> str:
-    """Say what is wrong with what a class states, nothing where all is as expected."""
+    """Describe the fault of a class; empty for a valid class."""
     name, law = (getattr(kind, word, None) for word in ("name", "law"))
     claims = [word for word in ("card", "claim", "numerics") if hasattr(kind, word)]
     if not issubclass(kind, MomentMechanism):

@@ -321,7 +321,7 @@ def bingham_coordinates(values: Floats, draws: int, entropy: Entropy) -> Floats:
 
 
 def accepted(deficits: Floats, spread: float, proposals: int, entropy: Entropy) -> Floats:
-    """Make proposals and give those that are kept.
+    """Make proposals and return the accepted ones.
 
     The proposals are angular central Gaussian, N(0, Omega^-1) scaled to length 1 with Omega = I +
     2 Lambda / b, whose density is proportional to (x' Omega x)^(-d/2). The ratio of the densities

@@ -124,7 +124,7 @@ def _laplace(scale: float) -> Table:
 
 
 def _checked(name: str, value: object, highest: float) -> float:
-    """Give a scale as a float, or refuse what is no real number from 2^-7 to the highest."""
+    """Give a scale as a float; ArgumentError unless it is from 2^-7 to the highest."""
     number = real(value)
     if not _LOWEST <= number <= highest:
         raise ArgumentError(
@@ -134,9 +134,9 @@ def _checked(name: str, value: object, highest: float) -> float:
     return number
 
 
-# The discrete Laplace law held within a bound, sampled exactly, and its distribution.
+# The discrete Laplace law truncated at a bound, sampled exactly, and its distribution.
 
-# Bits that the mass at the bound is worked out to, and by how much it is taken for more.
+# Bits of the mass at the bound, and the factor that rounds it up.
 _BITS, _UP = 256, 1 + 2.0**-100
 
 

@@ -1,4 +1,4 @@
-"""Exact draws from finitely many things: by exp(-x), coins, randomised responses."""
+"""Exact draws from finite sets: exponential weights, coins, randomised responses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def draw_finite(levels: NDArray[np.generic], unit: Fraction, entropy: Entropy) -
     err, it decides; else exact enclosures of the exponentials and further bits do. The law is
     exact either way.
 
-    `levels`, shape (things,), are whole numbers of any size, at most ``2**20`` of them; `unit` is
+    `levels`, shape (n,), are whole numbers of any size, at most ``2**20`` of them; `unit` is
     above 0.
     """
     above = levels - levels.min()
@@ -112,7 +112,7 @@ def exp_coins(levels: NDArray[np.generic], unit: Fraction, entropy: Entropy) -> 
     Where a uniform number is farther from that in float64 than the two can err, it decides; else
     an exact enclosure and further bits do.
 
-    `levels`, shape (things,), are whole numbers from 0 of any size; `unit` is above 0.
+    `levels`, shape (n,), are whole numbers from 0 of any size; `unit` is above 0.
     """
     with np.errstate(over="ignore", under="ignore"):
         chances = np.exp(-(float(unit) * levels.astype(np.float64)))
@@ -130,7 +130,7 @@ def draw_flipped(
 ) -> NDArray[np.int64]:
     """Draw `count` different indices by permute-and-flip, each among those that are left.
 
-    Things take turns in a random order, and the first whose coin shows heads is drawn; that of the
+    Candidates take turns in a random order; the first whose coin shows heads is drawn. That of the
     lowest level always does. The order is independent of the coins, so the first of those that show
     heads is any of them with equal probability: all coins are tossed at once, and one is drawn.
 
@@ -219,9 +219,9 @@ def throws(law: Sequence[Fraction], size: int, entropy: Entropy) -> Integers:
 def responses(
     truths: Integers, truth_share: Threshold, law: Sequence[Fraction], entropy: Entropy
 ) -> Integers:
-    """Answer each with the truth where its coin asks for it, else as its die says.
+    """Answer with the truth if a coin shows heads, else with the throw of a die.
 
-    Both are thrown for everybody. A truth below 0 is none, and always answered by the die.
+    Both are thrown for every row. A negative truth is missing: the die always answers it.
     """
     is_truthful = coins(truth_share, len(truths), entropy)
     thrown = throws(law, len(truths), entropy)

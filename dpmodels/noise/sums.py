@@ -12,9 +12,9 @@ from dpmodels.typing import Floats
 
 # Nodes of the inversion: step and end, where the sum has variance 1. Choices.
 STEP, END = 0.15, 300.0
-# So many standard deviations away the inversion has no digits left.
+# This many standard deviations away the inversion has no correct digits.
 FAR = 15.0
-# Laplace terms of a smaller share of the variance are normal for what is printed.
+# Laplace terms with a smaller share of the variance are treated as normal.
 SMALL = 1e-3
 
 
@@ -45,8 +45,8 @@ def half_widths(
     """Return the same of many sums, by the sums of the squares and fourth powers of their weights.
 
     Laplace noise and the normal variable together are taken for the symmetric variance-gamma law
-    with their variance and their fourth moment. It is that of sums of equal Laplace terms; held
-    against the inversion for others, half widths at levels from .9 to .999 are within 2 %.
+    with their variance and their fourth moment. It is that of sums of equal Laplace terms; compared
+    with the inversion for others, half widths at levels from .9 to .999 are within 2 %.
     """
     noisy = squares * noise_sd**2
     variance = noisy + np.square(normal_sd)

@@ -1,7 +1,7 @@
-"""Exact sums by which columns are held against one response, and how far one row moves them.
+"""Exact sums of columns and of their products with a response, and their sensitivities.
 
-Rows lie in a box: each column in units of its own public half-range, whatever the others are, so
-that no column pays for their number.
+Rows lie in a box: each column is in units of its own public half-range, so that its noise does not
+grow with the number of columns.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint
 from dpmodels.typing import Floats, Integers
 
-# Bits of a half-range, up to one less: a choice. However many the columns, the noise has the same
-# room in 64 bits.
+# Bits of a half-range, up to one less: a choice. The noise fits 64 bits for any number of columns.
 BITS = 14
-# Parts of a lattice step that a centre is a multiple of: rounded to steps it would be away from the
-# mean by more than noise is, where rows are many.
+# A centre is rounded to this part of a lattice step: with many rows whole steps would be coarser
+# than the noise.
 FINE = 2**10
 # Lines of the exact integers: sums, sums of squares, sums of products with the response.
 SUMS, SQUARES, PRODUCTS = range(3)
@@ -35,7 +34,7 @@ def box_lattice(columns: int) -> Lattice:
 
 
 def reach(lattice: Lattice) -> int:
-    """Return how many integers a half-range has: a column's are at most so many from 0."""
+    """Return the number of integers in a half-range, the largest size of a coordinate."""
     return math.floor(lattice.steps / math.sqrt(lattice.columns))
 
 
@@ -44,7 +43,7 @@ def associations(design: PrivateDesign, lattice: Lattice, *, count_public: bool)
     """Sum rows ``z = (1, x, y)`` of a box, their squares and their products with y, exactly.
 
     The design is as of :func:`dpmodels.design.regression.box_design`: integers of a column are at
-    most `reach` from 0 and are held there once more.
+    most `reach` in size and are clipped there once more.
 
     The integers, shape (3, columns + 1), are ``Σ z``, ``Σ z²`` and ``Σ z y``: the first column has
     the number n of complete rows, n again and ``Σ y``; then come those of each x, last those of y.
@@ -67,9 +66,9 @@ def box_sums(
     *,
     count_public: bool,
 ) -> Statistic:
-    """Sum so many lines of numbers over blocks of rows ``z = (1, x, y)``, held in the box.
+    """Sum lines of numbers over blocks of rows ``z = (1, x, y)``, clipped to the box.
 
-    An incomplete row has zeros. What is summed of a block are integers below 2**53.
+    An incomplete row is zero. Sums over a block are integers below 2**53.
     """
     limit = reach(lattice)
 
@@ -137,8 +136,8 @@ def scatters(exact: NDArray[np.object_]) -> NDArray[np.object_]:
     """Return ``⌊Σ (x_j - x̄_j)²⌋`` for each x, exactly; 0 where there is no row.
 
     One row moves each by at most ``4 R²``. One more row raises the sum by
-    ``(x - x̄)² n/(n + 1) <= 4 R²``, so one row replaced moves it by a difference of two such
-    numbers; and integers below numbers so far apart are no farther.
+    ``(x - x̄)² n/(n + 1) <= 4 R²``, so replacing a row moves it by a difference of two such
+    numbers, and rounding down to integers does not increase that.
     """
     n_rows = max(int(exact[SUMS, 0]), 1)
     scatter: NDArray[np.object_] = (
@@ -147,11 +146,11 @@ def scatters(exact: NDArray[np.object_]) -> NDArray[np.object_]:
     return scatter
 
 
-# Exact products of all columns, and what columns have in common with residuals of a released fit.
+# Exact products of all columns, and of columns with residuals of a released fit.
 #
 # Rows lie in the box above.
 
-# Parts that coefficients are multiples of: rounded, they are off by less than noise is.
+# Coefficients are rounded to multiples of 1/PARTS, which is less than their noise.
 PARTS = 2**20
 
 

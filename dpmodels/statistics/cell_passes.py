@@ -1,4 +1,4 @@
-"""Rows that are counted again, their numbers held in released ranges or cut at released ends."""
+"""Repeated counts of rows, with values clipped to released ranges or binned at released edges."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpmodels.typing import Floats, Integers
 
 
 class CellPasses(Statistic):
-    """Exact counts of tables of a number each, one pass over the rows for each time.
+    """Exact counts of tables with one number each; every count is a pass over the rows.
 
     The rows are disjoint and can be read more than once.
     """
@@ -36,7 +36,7 @@ class CellPasses(Statistic):
         self._count_public = count_public
 
     def __add__(self, other: Statistic) -> Statistic:
-        """Join passes over disjoint rows; an ArgumentError names what is not bound alike."""
+        """Join passes over disjoint rows; an ArgumentError names the first difference."""
         if not isinstance(other, CellPasses):
             return NotImplemented
         self._require(other)
@@ -44,7 +44,7 @@ class CellPasses(Statistic):
 
     @property
     def numbers(self) -> tuple[Real, ...]:
-        """The number of each table, with the range it is held in."""
+        """The number of each table, with the range it is clipped to."""
         numbers = (tally.measured for tally in self._private[0].tallies)
         return tuple(number for number in numbers if number is not None)
 
@@ -60,11 +60,11 @@ class CellPasses(Statistic):
         return self._private[0].tallies[0].degree
 
     def held(self, lower: float, upper: float) -> CellPasses:
-        """Return passes over the same rows, their number held in a range of released ends."""
+        """Return passes over the same rows, with the number clipped to a released range."""
         return self._of(tuple(private.held(lower, upper) for private in self._private))
 
     def cut(self, edges: tuple[Floats, ...]) -> CellPasses:
-        """Return passes over the same rows, in cells of released or public ends, by table."""
+        """Return passes over the same rows, in cells with released or public edges, by table."""
         return self._of(tuple(private.cut(edges) for private in self._private))
 
     def counted(self, measure: Callable[..., Statistic], *words: object) -> Statistic:
@@ -75,7 +75,7 @@ class CellPasses(Statistic):
         )
 
     def cross(self) -> tuple[NDArray[np.object_], int]:
-        """Hand over the parts of the rows by cell."""
+        """Return the parts of the rows by cell."""
         return self.counted(counts, self._units_per_row).cross()
 
     def _of(self, private: tuple[PrivateCells, ...]) -> CellPasses:
@@ -87,12 +87,12 @@ class CellPasses(Statistic):
 
 @additive
 def place_counts(private: PrivateCells, edges: Floats, *, count_public: bool) -> Statistic:
-    """Count complete rows of one table by the cell that their number lies in, all groups as one.
+    """Count complete rows of one table by the cell of their number, over all groups.
 
-    `ends`, shape (cells + 1,), are in the number's unit and rise from its lower bound to its upper
-    one. Cell k is of numbers above ``ends[k]`` and up to ``ends[k + 1]``, the first with its lower
-    end. A complete row adds 1 to one cell and an incomplete one nothing, so the L1 sensitivity is 2
-    when a row is replaced, 1 when it is added or removed; the L2 sensitivity √2 and 1.
+    `edges`, shape (cells + 1,), are in the number's unit and rise from its lower bound to its upper
+    one. Cell k is of numbers above ``edges[k]`` and up to ``edges[k + 1]``; the first includes its
+    lower edge. A complete row adds 1 to one cell, an incomplete one nothing: the L1 sensitivity is
+    2 when a row is replaced, 1 when it is added or removed; the L2 sensitivity √2 and 1.
     """
     cells = len(edges) - 1
     inner = (edges[1:-1] - edges[0]) / (edges[-1] - edges[0])

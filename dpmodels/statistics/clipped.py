@@ -74,7 +74,7 @@ def increment_sensitivity(adjacency: Adjacency, lattice: Lattice, step: int) -> 
 
     *One row.* With R the radius of the ball, y a row at the outer level, y' the same row at the
     inner one and ``q = 2**step``, it adds ``g = q² y yᵀ - y' y'ᵀ``. Where q y is in the ball,
-    ``y' = q y`` and g = 0. Where y was held at the surface already, ``y' = y`` and
+    ``y' = q y`` and g = 0. Where y was clipped to the surface already, ``y' = y`` and
     ``g = (q² - 1) y yᵀ``. Else ``y' = R y/‖y‖ + e``, where rounding towards zero gives
     ``|e_i| <= 1 + R 2**-39``, and with ``ŷ = y/‖y‖``
 
@@ -103,10 +103,10 @@ FITS_INT64 = 2**56
 
 
 class Band(NamedTuple):
-    """Which rows a sum of products is of."""
+    """The rows that a sum of products is over."""
 
     doublings: int  # How often the rows can be doubled inside the ball
-    at_surface: bool  # Whether the sum is of the rows brought to the ball's surface
+    at_surface: bool  # Whether the rows are clipped to the ball's surface
 
 
 @additive
@@ -115,7 +115,7 @@ def clipped_moments(
 ) -> Statistic:
     """Sum ``z zᵀ`` over the rows exactly, clipped at each of several radii.
 
-    Level t is of the rows magnified by ``2**t`` and held in the ball: ``z = (2**bits, 2**t x)``
+    Level t is of the rows magnified by ``2**t`` and clipped to the ball: ``z = (2**bits, 2**t x)``
     where that is inside, ``z = (2**bits, u)`` where it is not, with u the row brought to the
     ball's surface and rounded towards zero. Level t over ``4**t`` is the second moment of the rows
     clipped to ``2**-t`` of the ball.
@@ -155,13 +155,13 @@ def _products(block: Floats, lattice: Lattice, halvings: int) -> dict[Band, Inte
         rows = block[:, chosen]
         products[Band(band, at_surface=False)] = (rows @ rows.T).astype(np.int64)
         if band < halvings:
-            _hold(rows, norms[chosen], lattice)
+            _clip(rows, norms[chosen], lattice)
             products[Band(band, at_surface=True)] = (rows @ rows.T).astype(np.int64)
     return products
 
 
-def _hold(rows: Floats, norms: Floats, lattice: Lattice) -> None:
-    """Bring integer rows to the ball's surface from inside, in place."""
+def _clip(rows: Floats, norms: Floats, lattice: Lattice) -> None:
+    """Clip integer rows to the ball, in place, rounding towards zero."""
     np.multiply(rows[1:], lattice.radius * (1 - 2.0**-40) / np.sqrt(norms), out=rows[1:])
     np.trunc(rows, out=rows)
     outside = ~(np.einsum("ij,ij->j", rows[1:], rows[1:]) <= lattice.radius**2)

@@ -28,13 +28,13 @@ from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint
 from dpmodels.typing import Floats, Integers
 
-# Whole rows are counted in integers, however many at once: a choice.
+# Rows per block where no row is divided: a choice.
 WHOLE_ROWS = 2**20
 
 
 @additive
 def counts(private: PrivateCells, units_per_row: int, *, count_public: bool) -> Statistic:
-    """Count the rows of every table in units of which a row has so many.
+    """Count the rows of every table, in units of a row.
 
     The integers are one table after another: for each cell its ``degree + 1`` parts, then the
     incomplete rows. Every row adds `units_per_row` units, at most ``2**40``, to each table. The
@@ -103,7 +103,7 @@ class RowCounts:
 
 
 def _of_persons(sums: PersonSums, units: int, everything: int) -> NDArray[Any]:
-    """Return the parts of persons, and what is left of all units for what is incomplete."""
+    """Return the parts of persons, then the remaining units, which are of incomplete rows."""
     parts = sums.parts(units).ravel()
     return np.append(parts, everything - sum(parts.tolist()))
 
@@ -130,18 +130,18 @@ def count_sensitivity(adjacency: Adjacency, tables: int, norm: int) -> float:
     To each table a row adds parts that are not negative and have the sum 1, so an L1 norm of 1 and
     an L2 norm of at most 1. That is all under ``add-remove``. Under ``replace`` a row may leave
     one declared group and enter another: the difference of two such vectors has L1 norm at most 2
-    and, as no product of parts is negative, L2 norm at most √2; both are reached. Groups are no
-    reason to pay less.
+    and, as no product of parts is negative, L2 norm at most √2; both are reached. Groups do
+    not reduce it.
     """
     changed = tables * (2 if adjacency.n_public else 1)
     return float(changed) if norm == 1 else math.sqrt(changed)
 
 
 def shares(positions: Floats, degree: int, units_per_row: int) -> Floats:
-    """Divide every row between the parts of its cell, by where its number lies.
+    """Divide every row between the Bernstein parts of its cell by its position in the range.
 
-    `positions`, shape (rows,), are places in the public range, from 0 to 1; whole numbers of units
-    come back, shape (degree + 1, rows), of which each row has `units_per_row`, at most ``2**40``.
+    `positions`, shape (rows,), are positions in the public range, from 0 to 1. Returns integers,
+    shape (degree + 1, rows), that sum to `units_per_row`, at most ``2**40``, for each row.
 
     Part i is ``C(d, i) t**i (1 - t)**(d - i)``, rounded down to a unit; the last part is what
     remains. So a row's parts have an L1 norm of exactly `units_per_row`, and an L2
@@ -163,17 +163,16 @@ def shares(positions: Floats, degree: int, units_per_row: int) -> Floats:
     return parts
 
 
-# Exact numbers of rows by levels that nobody declared.
+# Exact numbers of rows by undeclared level.
 
 
 @additive
 def counted_levels(private: PrivateLevels, *, count_public: bool) -> Statistic:
-    """Count the rows of each variable by the level that their cell names.
+    """Count the rows of each variable by level.
 
-    One counter a variable, shape (variables,), which add as numbers do; a level that no row names
-    is in none. A row adds 1 to at most one level of each variable: a row more or fewer changes one
-    count of each by 1, a row replaced at most two. A level takes some 250 bytes of memory, and
-    there are at most as many as rows.
+    One counter per variable, shape (variables,), with the levels that occur. A row adds 1 to at
+    most one level of each variable. So adding or removing a row changes one count per variable by
+    1, and replacing a row changes at most two. A level takes about 250 bytes of memory.
     """
     total: NDArray[np.object_] = _columns([Counter() for _ in private.names])
     n_rows = 0
@@ -201,11 +200,10 @@ def _columns(counters: list[Counter[str]]) -> NDArray[Any]:
 
 @additive
 def margin_counts(private: PrivateMargins, *, count_public: bool) -> Statistic:
-    """Count the rows of all margins that are in no other, in one pass.
+    """Count the rows of all largest margins, in one pass.
 
-    The integers are one margin after another, each with a level more of every variable, for what is
-    missing or unlisted: every row adds 1 to one cell of each, and each adds up to the number of
-    rows.
+    The integers are one margin after another. Every variable has one more level, for missing or
+    unlisted values, so every row adds 1 to one cell of each margin.
     """
     sizes = private.margins.sizes
     terms = largest(private.margins.terms)
@@ -232,12 +230,11 @@ def _margins_counted(term: Term, codes: list[Codes], sizes: tuple[int, ...]) -> 
 
 @additive
 def state_counts(private: PrivateCells, *, count_public: bool = True) -> Statistic:
-    """Count states over all persons and times, last the times without a state.
+    """Count states over all persons and times; the last count is of times without a state.
 
-    The table has a factor of times and one of states. The state of a person at a time is that of
-    the first complete row of both: further rows are left out, and rows at other times. So one
-    state that is changed moves the counts by 2 altogether, whatever rows there are, and all counts
-    add up to as many places as persons have times.
+    The table has a factor of times and one of states. A person's state at a time is that of the
+    first complete row for both; other rows are ignored. So changing one state moves the counts by
+    2 in L1 norm, and all counts sum to the number of persons times the number of times.
     """
     (tally,) = private.tallies
     steps, states = tally.shape
@@ -263,7 +260,7 @@ def state_counts(private: PrivateCells, *, count_public: bool = True) -> Statist
 
 
 def _grown(recorded: NDArray[np.bool_], n_persons: int) -> NDArray[np.bool_]:
-    """Make room for persons, twice as much as asked for."""
+    """Extend the array to hold twice as many persons as needed."""
     n_extra = max(2 * n_persons - len(recorded), 0) if n_persons > len(recorded) else 0
     return (
         np.concatenate([recorded, np.zeros((n_extra, recorded.shape[1]), dtype=bool)])
@@ -272,7 +269,7 @@ def _grown(recorded: NDArray[np.bool_], n_persons: int) -> NDArray[np.bool_]:
     )
 
 
-# Parts of persons: each one's rows together make what one row makes of a table.
+# Parts of persons: the rows of a person together add to a table what one row adds.
 #
 # Of a person let C be the share of its weight that its rows in a cell have, and t the mean of their
 # numbers; the shares of all cells have a sum of at most 1. The parts of the cell are C times
@@ -291,15 +288,15 @@ def _grown(recorded: NDArray[np.bool_], n_persons: int) -> NDArray[np.bool_]:
 
 # Steps of a number's place in its range: sums of 2**31 of them fit.
 STEPS: Final = 2**30
-# Halves of parts, of which float64 adds so many exactly.
+# Bits of half a part: float64 adds halves exactly.
 _HALF: Final = 32
 _BLOCK: Final = 2**20
 
 
 class PersonSums:
-    """Numbers of rows, and sums of their numbers, by person and cell of one table.
+    """Numbers of rows and sums of their values, by person and cell of one table.
 
-    Exact, and the same for any order of the rows. Nothing of it is shown.
+    Exact, the same for any order of the rows, and never shown.
     """
 
     __slots__ = ("_keys", "_neighbours", "_rows", "_steps", "_tally")
@@ -317,8 +314,8 @@ class PersonSums:
     def add(self, part: Part) -> None:
         """Add the complete rows that take places.
 
-        Where all rows of a person count, each has the same share of its weight; of a person with
-        more rows than places those that take one.
+        If all rows of a person count, each has the same share of its weight; else only the rows
+        that take a place count.
         """
         assert part.persons is not None
         assert part.places is not None
@@ -330,7 +327,7 @@ class PersonSums:
         np.add.at(self._steps, at, np.rint(placed.positions[complete] * STEPS).astype(np.int64))
 
     def _numbers(self, persons: Integers, cells: NDArray[np.intp]) -> Integers:
-        """Return where persons' sums in cells are, and make room for them."""
+        """Return the indices of persons' sums in cells, and extend the arrays."""
         at, room = persons, int(persons.max(initial=-1)) + 1
         if self._tally.cells > 1:
             keys = (persons * self._tally.cells + cells).view(np.uint64)
@@ -342,7 +339,7 @@ class PersonSums:
         return at
 
     def parts(self, units: int) -> NDArray[Any]:
-        """Return the sums over persons, of whom each has so many units, shape (cells, parts).
+        """Return the sums over persons, shape (cells, parts); each person has `units` units.
 
         Python integers; `units` is at most ``2**56``.
         """
@@ -374,7 +371,7 @@ class PersonSums:
         return np.stack([_summed(cells, part, self._tally.cells) for part in parts], axis=1)
 
     def _shared_by(self, persons: Integers, rows: Integers) -> Integers:
-        """Return by how many rows each person's weight is shared, at least its complete ones."""
+        """Return the number of rows that share each person's weight."""
         total = np.bincount(persons, rows).astype(np.int64)
         if not self._neighbours.counts_persons:
             total = np.maximum(total, self._neighbours.places)
@@ -382,21 +379,18 @@ class PersonSums:
 
 
 def by_person(tally: Tally, neighbours: Adjacency) -> bool:
-    """Whether the rows of a person make one of a table: means of numbers, where persons are known.
-
-    Variances are of rows, and counts too.
-    """
+    """Whether the rows of a person are combined into one: for means, if persons are known."""
     return neighbours.person is not None and tally.measured is not None and tally.degree == 2
 
 
 def _share(units: Integers, rows: Integers, n_sharing: Integers) -> Integers:
-    """Return ``units * rows / whole``, rounded down, where the product may be too large."""
+    """Return ``units * rows / n_sharing``, rounded down, without overflow."""
     quotient, remainder = np.divmod(units, n_sharing)
     return np.asarray(quotient * rows + remainder * rows // n_sharing)
 
 
 def _divided(positions: Floats, degree: int, units: Integers) -> Integers:
-    """Divide units by Bernstein parts, shape (degree + 1, rows): none is lost or made."""
+    """Divide units by Bernstein parts, shape (degree + 1, rows), and keep their sum."""
     left, parts = units.copy(), []
     for i in range(degree):
         share = comb(degree, i) * positions**i * (1.0 - positions) ** (degree - i)

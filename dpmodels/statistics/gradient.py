@@ -24,7 +24,7 @@ from dpmodels.statistics.protocol import Loss
 from dpmodels.statistics.statistic import Fingerprint, Statistic, digest_of, fingerprint
 from dpmodels.typing import Floats
 
-# Of a miss of 1: fine beside what chance makes of one row.
+# Units of a miss of 1: finer than the sampling error of one row.
 MISS = 2**20
 
 
@@ -38,7 +38,7 @@ class Slopes(NamedTuple):
 
 
 class Gradients(Statistic):
-    """What rows ``(z, y)`` say of a parameter; read once for each question.
+    """Statistics of rows ``(z, y)`` at a parameter; each reads the rows once.
 
     The designs are disjoint joint rows (x, y) on the lattice, which can be read more than once.
     """
@@ -64,14 +64,14 @@ class Gradients(Statistic):
         self._count_public = count_public
 
     def __add__(self, other: Statistic) -> Statistic:
-        """Join the gradients of disjoint rows; an ArgumentError names what is not the same."""
+        """Join the gradients of disjoint rows; an ArgumentError names the first difference."""
         if not isinstance(other, Gradients):
             return NotImplemented
         self._require(other)
         return self._of(self._designs + other._designs)
 
     def cross(self) -> tuple[NDArray[np.object_], int]:
-        """Hand over the exact gradient at zero."""
+        """Return the exact gradient at zero."""
         columns = self.columns
         return self.gradient(np.zeros(columns), Lattice(MAX_BITS, columns)).cross()
 
@@ -97,9 +97,9 @@ class Gradients(Statistic):
         return Gradients(self._designs, predictors, self._loss, self._lattice, count_public=public)
 
     def sides(self, heads: int, entropy: Entropy) -> tuple[Gradients, Gradients]:
-        """Part the rows by fresh coins: a share of ``heads/256`` is in the first, the rest not.
+        """Split the rows at random: each is in the first part with probability ``heads/256``.
 
-        Rows of the other side count as incomplete ones.
+        Rows of the other part count as incomplete.
         """
         first, second = zip(
             *(design.sides(heads, entropy) for design in self._designs), strict=True
@@ -128,7 +128,7 @@ class Gradients(Statistic):
     def lengths(self, radii: Floats) -> Statistic:
         """Count complete rows by their distance from the predictors' centre.
 
-        `radii`, shape (cells,), grow, in shares of the ball's; a row beyond all is in no cell.
+        `radii`, shape (cells,), increase, in units of the ball's; rows beyond all are not counted.
         """
         edges = (radii * self._lattice.steps) ** 2
 
@@ -172,12 +172,12 @@ class Gradients(Statistic):
         return self._sum("gradient", summed, (self.columns,), basis)
 
     def misses(self, parameters: Floats, cap: int) -> Statistic:
-        """Sum how much worse each of several parameters foretells the rows than the row's best.
+        """Sum the excess miss of each of several parameters over the row's best.
 
         `parameters`, shape (candidates, columns), are as for :meth:`gradient`; `cap`, above 0, is
         a function of them and of public facts. A row adds integers from 0 to `cap`, in units of
-        :data:`MISS`, an incomplete one zeros: the least of its misses is taken off all of them,
-        and what is left is held at `cap`.
+        :data:`MISS`, an incomplete one zeros: its smallest miss is subtracted from all of them,
+        and the rest is clipped at `cap`.
         """
         loss = self._loss
         assert not isinstance(loss, Poisson | Multinomial)
@@ -263,8 +263,8 @@ class Gradients(Statistic):
     def slopes(self, parameter: Floats, loss: Loss) -> Slopes:
         """Return a sum of losses in floating point, for a minimiser inside a mechanism.
 
-        How often it is asked depends on the rows, so progress counts none. Sums are rounded, and
-        the parameter is not; by how much is for the caller to cover.
+        How often it is called depends on the rows, so progress is not shown. The caller has to
+        account for rounding in the sums.
         """
 
         def summed(block: Floats) -> Slopes:
@@ -312,7 +312,7 @@ class Gradients(Statistic):
         return sum(count for _, count in self._each(lambda _: None))
 
     def _pull(self, linear: Floats, block: Floats) -> Floats:
-        """Return how hard each row pulls the predictors up, shape (lines, rows), 1 at most."""
+        """Return minus each row's slope in the predictors, shape (lines, rows), 1 at most."""
         if isinstance(self._loss, Multinomial):
             return self._loss.pull(linear, self._predictors.chosen(block))
         if isinstance(self._loss, Poisson):

@@ -153,9 +153,9 @@ class Huber:
 
 @dataclass(frozen=True)
 class Poisson:
-    """Residuals of a Poisson regression with log link, held within a public bound.
+    """Residuals of a Poisson regression with log link, clipped to a public bound.
 
-    Its gradients have no bound of their own, so only gradients that are clipped can be released;
+    Its gradients are unbounded, so only clipped gradients can be released;
     ``residual/clip`` times z is one in the unit ball.
     """
 

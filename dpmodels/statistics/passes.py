@@ -1,4 +1,4 @@
-"""Rows that are read again and again, each time transformed by what was released."""
+"""Passes over rows that are transformed by released values first."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Passes(Statistic):
         self._count_public = count_public
 
     def __add__(self, other: Statistic) -> Statistic:
-        """Join passes over disjoint rows; an ArgumentError names what is not bound alike."""
+        """Join passes over disjoint rows; an ArgumentError names the first difference."""
         if not isinstance(other, Passes):
             return NotImplemented
         self._require(other)
@@ -65,14 +65,14 @@ class Passes(Statistic):
         return reduce(add, statistics)
 
     def cross(self) -> tuple[NDArray[Any], int]:
-        """Hand over the augmented moments of the rows as they are."""
+        """Return the augmented moments of the rows without a transform."""
         return self.within(np.eye(self._lattice.columns)).cross()
 
     def within(self, transform: Floats) -> Statistic:
         """Sum ``z zᵀ`` over the rows exactly, with ``z = (2**bits, T x)`` on the lattice.
 
         T, shape (columns, columns), is finite and a function of released values and public facts.
-        The rows ``T x`` are each held in the unit ball; an incomplete one adds zero everywhere.
+        The rows ``T x`` are each clipped to the unit ball; an incomplete row adds zero.
 
         T is rounded to integers (:func:`dpmodels.statistics.passes.turn`), so that the products
         with integer rows are exact in any order; all that follows is done to each row by itself.
@@ -101,7 +101,7 @@ class Passes(Statistic):
 
 
 def turned(block: Floats, matrix: Turn, lattice: Lattice) -> Floats:
-    """Transform integer rows and bring them back into the ball and onto the lattice."""
+    """Transform integer rows, then clip and round them to the lattice."""
     clipped = np.empty_like(block)
     clipped[0] = block[0]
     rows = clipped[1:]
@@ -119,7 +119,7 @@ def turned(block: Floats, matrix: Turn, lattice: Lattice) -> Floats:
 
 
 class Turn(NamedTuple):
-    """A matrix of integers whose line i stands for itself times ``2**-powers[i]``."""
+    """An integer matrix whose line i is scaled by ``2**-powers[i]``."""
 
     integers: Floats  # Shape (lines, columns): whole numbers
     powers: NDArray[np.intp]  # Shape (lines, 1): of two
@@ -131,7 +131,7 @@ class Turn(NamedTuple):
 
 
 def turn(transform: Floats, lattice: Lattice) -> Turn:
-    """Round a matrix to integers, in units of its own for each line.
+    """Round a matrix to integers, with a power of 2 as the unit of each line.
 
     `transform`, shape (lines, columns), is finite and a function of released values and public
     facts.
@@ -186,7 +186,7 @@ def turned_counts(
     *,
     count_public: bool,
 ) -> Statistic:
-    """Count complete rows x by the length of ``T x``, held in the unit ball.
+    """Count complete rows x by the length of ``T x``, clipped to the unit ball.
 
     T, shape (columns, columns), is finite and a function of released values and public facts. The
     integer vector that a row becomes is that of :meth:`dpmodels.statistics.Passes.within`, so it is
@@ -221,10 +221,10 @@ def _summed(
     return Statistic(name, total, n_rows, fingerprint(facts, count_public=count_public))
 
 
-# Squares of what all rows of a person add up to, exact, and held after the sum.
+# Exact squares of the sums over the rows of a person, clipped after the sum.
 
-# Parts of the unit length that a row is rounded to, and the most of them in a coordinate: so many
-# for each of a person's places fit 64-bit integers.
+# Rounding steps per unit length, and the largest coordinate in steps: sums over all places of a
+# person fit 64-bit integers.
 PARTS: Final = 2.0**24
 MOST: Final = 2.0**61 / MOST_ROWS
 
@@ -241,14 +241,14 @@ def person_squares(
     """Sum ``v vᵀ`` over persons, v the sum of vectors of its rows over its places.
 
     `vectors` gives those of a block of rows, shape (``finer.columns``, rows), each a function of
-    released values and that row alone. Exact integers and the number of places that rows take come
-    back.
+    released values and that row alone. Returns exact integers and the number of places that the
+    rows take.
 
     Each vector is rounded to integers, which add in any order, as often as its row takes a place;
-    only the sum is held in the unit ball, on the lattice `finer`. So a person adds the square of
+    only the sum is clipped to the unit ball, on the lattice `finer`. So a person adds the square of
     one integer vector of norm at most ``finer.radius``, a function of its rows and the places that
     they take: persons who are exchanged move the sum as two rows of the unit ball do, whatever the
-    number of their rows. Rows of nobody add nothing.
+    number of their rows. Rows without a person add nothing.
     """
     totals: Integers = np.zeros((finer.columns, 0), dtype=np.int64)
     n_rows = 0
@@ -269,13 +269,13 @@ def person_squares(
 
 
 def _to_integers(vectors: Floats) -> Integers:
-    """Round vectors to whole parts; what is no number is none."""
+    """Round vectors to integer steps; nan becomes 0."""
     with np.errstate(over="ignore"):
         return np.nan_to_num(np.rint(np.clip(vectors * PARTS, -MOST, MOST))).astype(np.int64)
 
 
 def _roomy(totals: Integers, persons: int) -> Integers:
-    """Return totals of so many persons or more."""
+    """Extend totals to at least so many persons."""
     lacking = persons - totals.shape[1]
     if lacking <= 0:
         return totals
@@ -298,7 +298,7 @@ def _squares(totals: Integers, finer: Lattice, places: int) -> NDArray[Any]:
 class Score(NamedTuple):
     """The score ``(F a)(g · a)`` of a row ``a = (1, T x)`` of the unit ball.
 
-    All are finite and functions of released values and public facts; T x is held in the ball.
+    All are finite and functions of released values and public facts; T x is clipped to the ball.
     """
 
     regressors: Floats  # F, shape (parameters, columns + 1)
@@ -359,7 +359,7 @@ def person_score_squares(
 
 
 def _score_function(score: Score, lattice: Lattice) -> Callable[[Floats], Floats]:
-    """Return what gives the scores of a block of rows, shape (parameters, rows)."""
+    """Return the function that computes the scores of a block, shape (parameters, rows)."""
     units = np.full(lattice.columns + 1, 1 / lattice.steps)
     units[0] = 1 / lattice.radius
     score_matrix = turn(np.vstack([score.regressors, score.residual]) * units, lattice)

@@ -17,7 +17,7 @@ CONSTANT = 0.5
 
 
 class LinearRows(NamedTuple):
-    """What a block of rows is for a linear predictor."""
+    """Rows z of a block, and their linear predictors."""
 
     z: Floats  # Shape (columns, rows): each at most 1 long; zeros where incomplete
     linear: Floats  # Shape (lines, rows): its products with the lines of a parameter

@@ -1,6 +1,6 @@
-"""A statistic: an exact answer that has not been released, and to what, in public words.
+"""Statistics: exact answers that are not released, with public facts that identify them.
 
-One that adds over disjoint rows is measured wherever the rows lie.
+Statistics that add over disjoint rows can be measured on the partitions of a cluster.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Fingerprint:
         return Fingerprint((*self.facts, *words.items()))
 
     def difference(self, second: Fingerprint) -> str:
-        """Say what the first difference is; nothing where there is none."""
+        """Describe the first difference; empty for equal facts."""
         for (name, value), (other_name, other_value) in zip_longest(
             self.facts, second.facts, fillvalue=("", "not stated")
         ):
@@ -59,7 +59,7 @@ class Fingerprint:
         return ""
 
     def require(self, second: Fingerprint) -> None:
-        """Refuse, with an ArgumentError that names it, the first difference of two."""
+        """Raise an ArgumentError that names the first difference of two."""
         difference = self.difference(second)
         if difference:
             raise ArgumentError(
@@ -69,7 +69,7 @@ class Fingerprint:
 
 
 def fingerprint(facts: Mapping[str, str], *, count_public: bool) -> Fingerprint:
-    """Take down facts in their order, and who is a neighbour."""
+    """Return the fingerprint of facts, in their order, and of the adjacency."""
     relation = Adjacency("replace" if count_public else "add-remove")
     return Fingerprint(tuple(facts.items())).also({"adjacency": relation.describe()})
 
@@ -145,11 +145,11 @@ Kind = TypeVar("Kind", bound="Statistic")
 def additive(
     measure: Callable[Concatenate[Rows, Words], Statistic],
 ) -> Callable[Concatenate[Rows, Words], Statistic]:
-    """Let a statistic be measured on the partitions of rows that lie elsewhere.
+    """Let a statistic be measured on the partitions of a Dask DataFrame.
 
-    `measure` takes rows and public words and gives integers that add over disjoint rows. For those
-    of a Dask DataFrame it is sent to the workers with a recipe made of public facts; they bind it
-    to their partitions, and the integers and numbers of rows they give are added.
+    `measure` takes rows and public options and returns integers that add over disjoint rows. It is
+    sent to the workers with a recipe made of public facts. Each worker binds its partition, and the
+    integers and numbers of rows are added.
     """
 
     def anywhere(private: Rows, /, *args: Words.args, **kwargs: Words.kwargs) -> Statistic:
@@ -163,7 +163,7 @@ def additive(
         total = Statistic(nothing.name, exact.astype(object), n_rows, nothing.fingerprint)
         return nothing + total
 
-    # By the name of what it stands for it can be sent to workers.
+    # Under the name of `measure` it can be pickled for workers.
     return update_wrapper(anywhere, measure)
 
 
@@ -174,7 +174,7 @@ def _measure_on_worker(
     kwargs: dict[str, object],
     source: RowSource,
 ) -> Sums:
-    """Bind rows where they lie and measure them."""
+    """Bind the rows of a worker and measure them."""
     return measure(recipe(source), *args, **kwargs).cross()
 
 

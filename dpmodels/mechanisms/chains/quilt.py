@@ -9,7 +9,7 @@ Theorem
     of the series alone, and one state moves them by 2 in L1 norm or not at all; with the noise
     below the law changes by at most exp(m/σ) where m states do. The quilt theorem of
     :mod:`dpmodels.privacy.quilts` has the rest, other persons being among what is independent of
-    the near states. As what is missing says nothing of states, its law is the same given either
+    the near states. As missingness is independent of the states, its law is the same given either
     state, and means over it keep the bound.
 Sensitivity
     2 in L1 norm for one state: the state of a person at a time is that of the first complete row of

@@ -8,7 +8,7 @@ Theorem
 Sensitivity
     Of all counts together: L1 norm h, 2h where a row is replaced; L2 norm √h, √(2h)
     (:func:`dpmodels.statistics.counts.count_sensitivity`). All are reached. The number of all rows
-    is no block: where it is public nothing is paid for it.
+    is not among them: it costs nothing where it is public.
 Noise
     Independent on every block, and on the number of incomplete rows: discrete Laplace for a pure
     budget, else of the two laws that which leaves sums over rectangles less variance. The side of
@@ -42,7 +42,7 @@ from dpmodels.released import Card, SumsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 
-# More blocks along an axis than the cells there may be are none.
+# No axis has more cells.
 WIDEST = 2**24
 
 

@@ -1,4 +1,4 @@
-"""Levels that nobody declared, with noisy counts of those that have enough rows.
+"""Undeclared levels, with noisy counts of those that have enough rows.
 
 Theorem
     Every level that a row names is counted, noise of the discrete Laplace law held within ±k is
@@ -70,8 +70,8 @@ class LevelPlan:
     guarantee: Guarantee
     events: tuple[Event, ...]
     facts: LevelFacts
-    scale: float  # Of the noise, in rows, before it is held
-    threshold: int  # k: what no noise exceeds, and what a noisy count has to
+    scale: float  # Of the noise, in rows, before it is truncated
+    threshold: int  # k: noise is truncated at it, and released noisy counts exceed it
 
 
 @dataclass(frozen=True)

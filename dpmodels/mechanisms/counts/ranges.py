@@ -15,7 +15,7 @@ Noise
     Laplace, or discrete Gaussian under zCDP, and at (ε, δ) where that is less.
 Numerics
     exact: integer statistics, integer noise of exact law, then a division. Cells are floats made
-    of public facts and released numbers. What range is told of them is
+    of public facts and released numbers. Ranges are computed from them by
     :mod:`dpmodels.postprocess.spreads`.
 Source
     This package; learning a range from a noisy histogram of geometric cells is of Karwa, Vadhan
@@ -50,7 +50,7 @@ from dpmodels.statistics import Statistic
 from dpmodels.statistics.cell_passes import CellPasses
 from dpmodels.typing import Floats
 
-# Of the budget, for either round: a choice. The second one has the say on where rows end.
+# Of the budget, for each round: a choice. The second one decides on the range.
 SHARES = (0.4, 0.6)
 
 

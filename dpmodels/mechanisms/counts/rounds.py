@@ -1,4 +1,4 @@
-"""Parts of rows whose number is held in a range that was found first.
+"""Means and variances of values clipped to a range that is found first.
 
 Theorem
     Two rounds: numbers of rows by public cell of the measured number, then the parts of
@@ -58,13 +58,13 @@ from dpmodels.statistics.statistic import measured_as
 
 # Of the budget, for the range: a choice. Where nothing is gained, Laplace noise is 18 % larger.
 RANGE_SHARE = 0.15
-# From noise of this share of the rows up, too few cells would be told: a choice.
+# With more noise than this fraction of the rows, too few cells are detected: a choice.
 FAINT = 0.01
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """A range that most rows are in first, then means or variances of the rows held in it.
+    """A range that covers most rows, then means or variances of the rows clipped to it.
 
     Made for bounds that are too wide. Reads the rows twice.
 
@@ -106,12 +106,12 @@ class Rounds:
         return replace(parts_plan, guarantee=guarantee, events=events, first=cells)
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> CellPasses:
-        """Make ready to read the rows, once for each round."""
+        """Prepare to read the rows once for each round."""
         public = plan.facts.adjacency.n_public
         return CellPasses((private,), plan.units_per_row, count_public=public)
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
-        """Find a range, then release the parts of the rows held in it."""
+        """Find a range, then release the parts of the rows clipped to it."""
         statistic = measured_as(CellPasses, statistic, "counts")
         clip_range = _release_range(statistic, plan, entropy)
         passes = (
@@ -129,7 +129,7 @@ class Rounds:
 
 
 def pays(facts: CountFacts, guarantee: Guarantee, rows: int) -> bool:
-    """Whether so many rows tell a range from the noise of the first round."""
+    """Whether there are enough rows to find a range despite the noise of the first round."""
     first = Rounds().plan(facts, guarantee).first
     return first is not None and first.noise_sd <= FAINT * rows
 
@@ -148,7 +148,7 @@ def _paired(plan: CountPlan) -> bool:
 
 
 def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> FoundRange | None:
-    """Release the numbers of rows by cell, and return the range they tell of."""
+    """Release the numbers of rows by cell, and return the range that follows."""
     number, first = statistic.measured, plan.first
     if first is None or not number.lower < number.upper:
         return None

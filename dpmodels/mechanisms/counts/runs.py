@@ -3,7 +3,7 @@
 Theorem
     The cells of a group are halved and halved again; h levels of these nodes are *counted*. From
     the top down a node gets a noisy count of cost c, which is 1/h of the budget. If that is too
-    small for its parts to be told apart, or the node is a single cell, the node is *closed*: it
+    small for its parts to be distinguished, or the node is a single cell, the node is *closed*: it
     gets a second noisy count, of cost ``r c`` for the r counted levels below it, and nothing below
     it is counted. The incomplete rows get one count of cost ``h c``. So each row, whatever comes
     out, is in counts of cost ``h c`` together, and the release is ε-differentially private for
@@ -12,7 +12,7 @@ Theorem
 Proof
     Let counts be made one after the other, each given those before it, which decide whether and
     how it is made; both neighbours decide alike on the same outcomes, and a count without the row
-    has the same law for both. By what is said above the costs of those with the row sum to ``h c``
+    has the same law for both. By the rules above the costs of those with the row sum to ``h c``
     for any outcomes. Let ``c = 1/b`` for noise of scale b: the densities of one such count are
     within ``exp(±c)``, those of all within ``exp(±h c)``. Let ``c = 1/(2 σ²)`` for Gaussian noise
     of standard deviation σ: the mean of ``exp((α - 1) loss - (α - 1) α cost)`` over what one count

@@ -195,7 +195,7 @@ class Adaptive:
 
 
 def largest_rho(guarantee: Guarantee, events: Callable[[float], tuple[Event, ...]]) -> float:
-    """Return a rho, as large as can be, whose events satisfy a guarantee.
+    """Return the largest rho whose events satisfy a guarantee.
 
     `events` takes rho and returns events of `total_rho` rho, which cost more where rho is larger.
     BudgetError for a pure guarantee, which Gaussian noise does not give.
@@ -272,7 +272,7 @@ def sizes(plan: Plan, law: Law = GAUSSIAN, *, half: bool = False) -> Sizes:
 
 
 def denoised_error(plan: Plan, trace: float, radius: float, law: Law = GAUSSIAN) -> float:
-    """Return about what the Frobenius error of a denoised release is at a clipping radius.
+    """Return the approximate Frobenius error of a denoised release at a clipping radius.
 
     Eigenvalues below the noise's edge e are lost, those above keep noise of its order: a multiple
     of ``√(e Σ λ)`` at most; the multiple is about 1/4 on simulated spectra. Nor is it more than
@@ -283,7 +283,7 @@ def denoised_error(plan: Plan, trace: float, radius: float, law: Law = GAUSSIAN)
 
 
 def separate_error(plan: Plan, trace: float, radius: float, law: Law = GAUSSIAN) -> float:
-    """Return about what the error is of eigenvalues and eigenvectors bought apart.
+    """Return the approximate error of eigenvalues and eigenvectors released separately.
 
     Source: Dong, W., Liang, Y. and Yi, K. (2022). "Differentially private covariance revisited."
     NeurIPS 35. The constant before the first term is that of the authors' experiments.

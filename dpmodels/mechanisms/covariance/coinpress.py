@@ -173,7 +173,7 @@ class CoinPress:
         )
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
-        """Make ready to read the rows, once for each round."""
+        """Prepare to read the rows once for each round."""
         return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:

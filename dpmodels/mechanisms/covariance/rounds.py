@@ -26,7 +26,7 @@ Source
     (2020), "CoinPress", NeurIPS; choosing a radius by released lengths of Amin, Dick, Kulesza,
     Munoz, Vassilvitskii (2019), "Differentially private covariance estimation", NeurIPS. The
     radius weighs the noise, which falls with it, against the squares of the rows that it cuts off,
-    as far as the released lengths tell of them. The noise of the last round has a known law in
+    as estimated from the released lengths. The noise of the last round has a known law in
     known coordinates, so the moments are read as those of ``gauss`` are; they are of the rows held
     in the ball, and the share of those that were longer is released too.
 """
@@ -145,11 +145,11 @@ class Rounds:
         return Plan(guarantee, events, lattice, facts, steps, scales)
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
-        """Make ready to read the rows, once for each round."""
+        """Prepare to read the rows once for each round."""
         return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
-        """Read and add noise, round by round; rows of one length are not held in another ball."""
+        """Read and add noise, round by round; rows of unit length keep their ball."""
         inner = locate(measured_as(Passes, statistic, "moments"), plan, entropy)
         if inner.lengths is not None and not plan.facts.centred:
             gain = increments_gain(inner.lengths, plan)
@@ -237,11 +237,11 @@ class RoundsPure:
         return Plan(guarantee, events, lattice, facts, steps, scales)
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
-        """Make ready to read the rows, once for each round."""
+        """Prepare to read the rows once for each round."""
         return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
-        """Read and add noise, round by round; rows of one length are not held in another ball."""
+        """Read and add noise, round by round; rows of unit length keep their ball."""
         inner = locate(measured_as(Passes, statistic, "moments"), plan, entropy, LAPLACE)
         return _moments_within(self.card, inner, plan, entropy, LAPLACE)
 
@@ -255,7 +255,7 @@ def _moments_within(
     return hand_over(card, plan, noisy, rows, ball=inner.ball)
 
 
-# Whether increments between radii would serve better than moments in one ball.
+# Whether increments between radii have less error than moments in one ball.
 
 
 class Gain(NamedTuple):
@@ -266,7 +266,7 @@ class Gain(NamedTuple):
 
 
 def increments_gain(lengths: Lengths, plan: Plan) -> Gain:
-    """Compare both at the radius that is best for each, as far as released lengths tell."""
+    """Compare both at the radius that is best for each, by the released lengths."""
     noise, levels = matrix_noise(plan), shells(plan.facts.columns)
     squares = [lengths.squares(2.0**-level) for level in levels]
     parts = [*(outer - inner for outer, inner in pairwise(squares)), squares[-1]]
@@ -293,16 +293,16 @@ MOMENTS = "moments"
 SCATTERED = 0.5
 # The error of a denoised matrix is a quarter to a half of what its noise could be, on simulated
 # rows: a radius is chosen by the half, since rows that are cut off are lost for good.
-TYPICAL, DEAR = 0.25, 0.5
+TYPICAL, CAUTIOUS = 0.25, 0.5
 
 
 class RowsInBall(NamedTuple):
-    """Rows held where the turns say."""
+    """Rows clipped to the ball that the turns found."""
 
     passes: Passes
-    public: Passes  # Held where the codebook says
+    public: Passes  # Clipped to the codebook's ball
     ball: Ball | None  # None where it is the codebook's
-    lengths: Lengths | None  # The last ones; None where rows are all of one
+    lengths: Lengths | None  # The last ones; None for rows of unit length
 
     def at(self, radius: float) -> RowsInBall:
         """Return the same with another radius, about the same centre."""
@@ -321,8 +321,8 @@ def shares(
     """Divide a budget: of each turn to the sum of the rows and to their lengths, then to moments.
 
     The last lengths have at least the share `weight`/(`weight` + f), with f the Frobenius norm of
-    unit noise in the moments: few columns have little noise, against which numbers of rows that
-    are not told of count more. Without a mean there is one turn, of lengths alone.
+    unit noise in the moments: with few columns the noise is small, and undetected rows weigh
+    more. Without a mean there is one turn, of lengths alone.
     """
     *first, (of_sum, of_lengths) = turns
     norm = math.sqrt(facts.columns * (facts.columns + 1) / 2)
@@ -355,9 +355,9 @@ def turn_scales(
 
 
 def locate(statistic: Passes, plan: Plan, entropy: Entropy, law: Law = GAUSSIAN) -> RowsInBall:
-    """Move the ball to the mean of the rows and draw it in, turn by turn.
+    """Move the ball to the mean of the rows and shrink it, turn by turn.
 
-    Rows of one length are not held in another ball, nor are rows in a ball that is no smaller.
+    Rows of unit length keep their ball, and a ball that is not smaller is not used.
     """
     public, turns = statistic.scaling, sum("lengths" in name for name in plan.scales)
     if public.unit:
@@ -371,7 +371,7 @@ def locate(statistic: Passes, plan: Plan, entropy: Entropy, law: Law = GAUSSIAN)
             size = law.sd * math.sqrt(plan.facts.columns)
             radius = lengths.radius(plan.scales[f"sum {turn + 1}"] * size)
         else:
-            radius = float(lengths.radii[np.argmin(moments_error(lengths, plan, DEAR, law))])
+            radius = float(lengths.radii[np.argmin(moments_error(lengths, plan, CAUTIOUS, law))])
         passes = _within(passes, radius)
     return RowsInBall(passes, statistic, None, lengths).at(radius)
 
@@ -383,7 +383,7 @@ class MatrixNoise(NamedTuple):
     edge: float  # Of the eigenvalues, about
 
     def error(self, times: Floats, trace: Floats, part: float) -> Floats:
-        """Return about what the error is of a denoised matrix with so many times the noise.
+        """Return the approximate error of a denoised matrix with so many times the noise.
 
         Eigenvalues below the noise's edge are lost, those above keep noise of its order: a `part`
         of ``√(edge · trace)``, and no more than the noise.
@@ -401,9 +401,9 @@ def matrix_noise(plan: Plan, law: Law = GAUSSIAN) -> MatrixNoise:
 
 
 def moments_error(lengths: Lengths, plan: Plan, part: float, law: Law = GAUSSIAN) -> Floats:
-    """Return about what the error of the denoised second moment is at each radius.
+    """Return the approximate error of the denoised second moment at each radius.
 
-    The largest radius is told best where no row is told of.
+    If no count is detected, the largest radius has the least.
     """
     squares = lengths.squares()
     if not squares.any():

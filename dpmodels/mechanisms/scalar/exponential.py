@@ -12,8 +12,8 @@ Sensitivity
     function of the cell in an interval of length ``r = max(1, 2p, 2 - 2p)``. A row replaced inside
     a group moves u by -1, 0 or 1, an interval of length 2; one that leaves a group and enters
     another moves two of them, 2r. So c = ε/r under ``add-remove``, however many groups; under
-    ``replace`` ε/2 without groups, ε/(2r) with: for the median groups are free of charge. A p that
-    goes by the released counts lies nearer 1/2 than the one asked, where r is no wider.
+    ``replace`` ε/2 without groups, ε/(2r) with: for the median groups are free of charge. A p
+    adjusted by the released counts is nearer 1/2, where r is at most as wide.
 Noise
     Rank errors have two tails of e^-c a row where rows are in all cells, longer ones where cells
     without rows are many, so that there are no intervals. Ranks that noise could take out of the
@@ -59,7 +59,7 @@ from dpmodels.typing import Floats
 
 # Of the budget: the counts. A choice.
 COUNT_SHARE = 0.05
-# Ranks that go by counts are rounded to this part of the rows: a choice, finer than any noise.
+# Adjusted ranks are rounded to this fraction of the rows: a choice, finer than any noise.
 RANK_STEPS = 2**30
 # Halvings in the search for the rho that an (eps, delta) guarantee amounts to.
 HALVINGS = 40
@@ -137,7 +137,7 @@ class Exponential:
         values = np.full((facts.groups, len(facts.probs), 3), math.nan)
         drawn_probs = np.full(values.shape[:2], math.nan)
         for group, count in enumerate(noisy.tolist()):
-            if count > max(TOLD * count_sd, 1.0):
+            if count > max(DETECTED * count_sd, 1.0):
                 ranks = np.concatenate([[0], np.cumsum(table[group].astype(np.int64))])
                 values[group, :, 0], drawn_probs[group] = _group(ranks, plan, count, entropy)
         return QuantilesRelease(
@@ -207,7 +207,7 @@ def _pure_eps(guarantee: Guarantee, share: float) -> float:
 def _group(
     ranks: NDArray[np.generic], plan: QuantilePlan, rows: float, entropy: Entropy
 ) -> tuple[Floats, Floats]:
-    """Draw the quantiles of one group, and say at which shares of its rows."""
+    """Draw the quantiles of one group; return them with the probabilities they are drawn at."""
     facts = plan.facts
     places, drawn_probs = (np.full(len(facts.probs), math.nan) for _ in range(2))
     for i, prob in enumerate(facts.probs):
@@ -222,7 +222,7 @@ def _group(
 
 
 def _drawn_fraction(prob: float, drawn_prob: float) -> Fraction:
-    """Return the share asked for, or the one nearer 1/2 in its stead, no farther than it."""
+    """Return the requested probability, or the adjusted one rounded towards 1/2."""
     if drawn_prob == prob:
         return Fraction(repr(prob))
     towards = math.ceil if drawn_prob < 0.5 else math.floor
@@ -233,8 +233,8 @@ def _drawn_fraction(prob: float, drawn_prob: float) -> Fraction:
 
 # Products of ranks below are machine integers.
 MACHINE = 2**62
-# A number of rows is told from none where it exceeds so many of its noise sds: a choice.
-TOLD = 4.0
+# A count is detected if it exceeds this many of its noise sds: a choice.
+DETECTED = 4.0
 # Weight of the empty range in cells at the quantile, at most: where a rank is moved to, since
 # rows are in many cells as a rule; and where there is a quantile at all, were they in one. Choices.
 NEAR, MISSED = 16.0, 0.05
@@ -260,7 +260,7 @@ class Drawing:
         return (max(math.log(self.grid / weight), 0.0) / concentration + 0.5) / self.rows
 
     def middle(self, concentration: float) -> float:
-        """Return the share of the rows to draw the quantile at; nan where rows are too few."""
+        """Return the probability to draw the quantile at; nan if there are too few rows."""
         if self.reach(concentration, MISSED) > 0.5:
             return math.nan
         reach = self.reach(concentration, NEAR)

@@ -3,7 +3,7 @@
 Theorem
     Given the released response, m' rounds compose. In each, the column of the least level plus
     fresh noise is drawn, which is 2/u-differentially private for noise of scale u times what a row
-    moves a level by; and its level is told with noise of its own, which is 1/u-differentially
+    moves a level by; and its level is released with separate noise, which is 1/u-differentially
     private. So all are 3 m'/u-differentially private, and 5 m'/(2 u²)-zCDP. An (ε, δ) guarantee is
     met by the one or the other, whichever has less noise: these constants are ours, and so are
     those of the ledger.
@@ -178,7 +178,7 @@ class ScreenLogs:
 
 
 def least_of(facts: ScreenFacts) -> float:
-    """Return ν, below which p-values are not told apart."""
+    """Return ν, below which p-values are not distinguished."""
     return facts.level / (2 * facts.columns)
 
 

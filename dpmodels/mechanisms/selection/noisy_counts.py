@@ -1,4 +1,4 @@
-"""Noise on the counts of all levels, of which the names of the largest are told.
+"""Noise on the counts of all levels; only the names of the largest are released.
 
 Theorem
     The noisy counts of all levels are private as those of `geometric` and `gaussian` are, and the
@@ -11,8 +11,8 @@ Sensitivity
     budget alone, where several are named.
 Noise
     Independent discrete Laplace noise on every count, or discrete Gaussian where so many counts
-    have less in the farthest of them. The counts are used to rank levels, or to hold them
-    against a threshold, and are not told: the largest of them are too large.
+    have less in the farthest of them. The counts rank the levels or are compared with a
+    threshold. They are not released, as the largest are biased upwards.
 Numerics
     exact: integer counts, integer noise of exact law, then comparisons.
 Source
@@ -72,7 +72,7 @@ class NoisyCounts:
     )
 
     def plan(self, facts: SelectionFacts, guarantee: Guarantee) -> SelectionPlan:
-        """Calibrate the noise of all counts; ArgumentError where scores are no counts of levels."""
+        """Calibrate the noise of all counts; ArgumentError unless scores are counts of levels."""
         score = facts.score
         if not isinstance(score, LevelScore):
             raise ArgumentError(

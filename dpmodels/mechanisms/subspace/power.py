@@ -73,7 +73,7 @@ class Power:
     Raises
     ------
     ArgumentError
-        If one of them is none of these.
+        If an option is invalid.
 
     Examples
     --------

@@ -87,7 +87,7 @@ class PPCA:
     Raises
     ------
     ArgumentError
-        If one of them is none of these.
+        If an option is invalid.
 
     Notes
     -----
