@@ -224,8 +224,8 @@ def auto_counts(
         noise, place = min(noises), noises.index(min(noises))
         best, second = strategies[place], strategies[1 - place].card.name
         reason = (
-            f"its noise in a count has an sd of {two_digits(unit_rows * noise)}; that of {second} would "
-            f"have {two_digits(unit_rows * noises[1 - place])}."
+            f"its noise in a count has an sd of {two_digits(unit_rows * noise)}; that of {second} "
+            f"would have {two_digits(unit_rows * noises[1 - place])}."
         )
     # Of the sum of t - 1/2: half of one noise variable, or of the difference of two.
     unpaired_sd = noise / math.sqrt(2)
