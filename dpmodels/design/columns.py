@@ -111,7 +111,7 @@ FOLDS: Final = 64
 
 
 def placed(
-    places: NDArray[Any] | None, rows: int, block: int, folds: int = 1
+    places: NDArray[Any] | None, n_rows: int, block: int, folds: int = 1
 ) -> Iterator[tuple[slice, int, int]]:
     """Yield blocks of rows, the number of rows in each, and how often they count.
 
@@ -120,12 +120,12 @@ def placed(
     at most ``folds * block`` as often as they count. A row with more places comes repeatedly.
     """
     if places is None:
-        for at in range(0, rows, block):
-            yield slice(at, at + block), min(block, rows - at), 1
+        for at in range(0, n_rows, block):
+            yield slice(at, at + block), min(block, n_rows - at), 1
         return
-    if rows == 0:
+    if n_rows == 0:
         return
-    edges = [*(np.flatnonzero(np.diff(places)) + 1).tolist(), rows]
+    edges = [*(np.flatnonzero(np.diff(places)) + 1).tolist(), n_rows]
     for start, end in pairwise([0, *edges]):
         rounds, left = divmod(int(places[start]), folds * block)
         for times in [folds * block] * rounds + [left] * (left > 0):

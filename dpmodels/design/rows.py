@@ -51,9 +51,9 @@ class Part(NamedTuple):
         """Number of places that the rows take."""
         return self.rows if self.places is None else int(self.places.sum())
 
-    def cut(self, at: int, rows: int) -> Part:
+    def cut(self, at: int, n_rows: int) -> Part:
         """Return the rows from a position on."""
-        span = slice(at, at + rows)
+        span = slice(at, at + n_rows)
         return Part(
             {name: column[span] for name, column in self.columns.items()},
             None if self.counted is None else self.counted[span],
@@ -424,10 +424,10 @@ class Side(NamedTuple):
     first: bool  # Which of the two
 
     def counted(
-        self, at: int, rows: int, persons: NDArray[Any] | None, counted: NDArray[np.bool_] | None
+        self, at: int, n_rows: int, persons: NDArray[Any] | None, counted: NDArray[np.bool_] | None
     ) -> NDArray[np.bool_]:
         """Return a mask of the counted rows of this part, from a position on."""
         # Rows without a person have the number -1 and do not count.
-        places = np.arange(at, at + rows) if persons is None else np.maximum(persons, 0)
+        places = np.arange(at, at + n_rows) if persons is None else np.maximum(persons, 0)
         on_side = self.coins.of(places) == self.first
         return on_side if counted is None else np.asarray(on_side & counted)

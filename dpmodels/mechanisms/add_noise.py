@@ -223,7 +223,7 @@ def hand_over(
     card: Card,
     plan: Plan,
     noisy: NoisyMoments,
-    rows: int,
+    n_rows: int,
     estimate: Floats | None = None,
     ball: Ball | None = None,
 ) -> MomentsRelease:
@@ -235,7 +235,7 @@ def hand_over(
         noise=noisy.noise,
         estimate=estimate,
         ball=ball,
-        **release_terms(card, plan, rows),
+        **release_terms(card, plan, n_rows),
     )
 
 
@@ -366,8 +366,8 @@ class Lengths(NamedTuple):
 
     def beyond(self, radius: float) -> tuple[float, float]:
         """Return the share of the rows that are longer than one of the radii, and its noise."""
-        rows, longer = max(float(self.counts.sum()), 1.0), self.radii > radius
-        return float(self.counts[longer].sum()) / rows, self.sd * math.sqrt(longer.sum()) / rows
+        n_rows, longer = max(float(self.counts.sum()), 1.0), self.radii > radius
+        return float(self.counts[longer].sum()) / n_rows, self.sd * math.sqrt(longer.sum()) / n_rows
 
 
 # Eigenvalues released separately from the eigenvectors, their matrix, and bounds on their sum.
@@ -418,9 +418,9 @@ def recombined(values: Floats, second: Floats, cap: float | None) -> Floats:
     return recompose(psd_values(values, cap), vectors)
 
 
-def trace_cap(facts: Facts, rows: int) -> float | None:
+def trace_cap(facts: Facts, n_rows: int) -> float | None:
     """Return the number of rows read, at least 1, where it is public, else None.
 
     Each row of the unit ball adds at most 1 to the trace.
     """
-    return float(max(rows, 1)) if facts.adjacency.n_public else None
+    return float(max(n_rows, 1)) if facts.adjacency.n_public else None

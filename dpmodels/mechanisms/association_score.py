@@ -100,7 +100,7 @@ class Spread:
     columns: Floats  # Standard deviations of all columns, or `floor`
 
     @property
-    def rows(self) -> float:
+    def n_rows(self) -> float:
         """The number of complete rows, taken for one at least."""
         return max(self.count, 1.0)
 
@@ -166,7 +166,7 @@ class AssociationScore:
         products = np.abs(centred_products(exact, about.centre))
         scores: NDArray[np.object_] = products * about.weights // WEIGHTS
         change = product_change(adjacency, limit, about.centre)
-        unit, count = FINE * limit**2 * about.rows * about.response * about.floor, about.rows
+        unit, count = FINE * limit**2 * about.n_rows * about.response * about.floor, about.n_rows
         unlike = 1.0 if self.kind == "correlation" else math.sqrt(count / adjacency.places)
         above = None if facts.threshold is None else math.ceil(facts.threshold * unit / unlike)
         return Ranked(scores, 2 * change, False, above, unit / count, about)
@@ -185,10 +185,10 @@ class AssociationScore:
             return fields
         columns = np.concatenate([[0], places + 1, [-1, -1]])
         selected = exact[:, columns]
-        rows = max(int(selected[SUMS, 0]), 1)
+        n_rows = max(int(selected[SUMS, 0]), 1)
         products = (
-            rows * selected[PRODUCTS, 1:-2] - selected[SUMS, 1:-2] * selected[SUMS, -1]
-        ) // rows
+            n_rows * selected[PRODUCTS, 1:-2] - selected[SUMS, 1:-2] * selected[SUMS, -1]
+        ) // n_rows
         moments: NDArray[Any] = np.concatenate([products, scatters(selected)])
         noisy = add_noise(moments, bought.moments, entropy, bought.law) / unit
         return {
@@ -263,17 +263,17 @@ def released_spreads(
     total, reached = add_noise(sums, bought.centre, entropy, law).tolist()
     count = max(reached / limit, 1.0)
     centre = round(FINE * max(-limit, min(limit, total / count)))
-    rows = limit**2 * count
+    scaled_count = limit**2 * count
     around = scatters(np.concatenate([exact, exact[:, -1:]], axis=1))
-    (square,) = add_noise(around[-1:], bought.response, entropy, law) / rows
-    squares = add_noise(around[:-1], bought.spreads, entropy, law) / rows
+    (square,) = add_noise(around[-1:], bought.response, entropy, law) / scaled_count
+    squares = add_noise(around[:-1], bought.spreads, entropy, law) / scaled_count
     change = product_change(facts.adjacency, limit, centre)
-    square_floor = DETECTED * law.sd * bought.response / rows
+    square_floor = DETECTED * law.sd * bought.response / scaled_count
     response = math.sqrt(min(max(float(square), square_floor), 1.0))
-    faint = bought.reach * change / (FINE * rows * response * FAINT)
+    faint = bought.reach * change / (FINE * scaled_count * response * FAINT)
     spreads, variance_floor = (
         np.sqrt(np.maximum(squares, 0.0)),
-        DETECTED * law.sd * bought.spreads / rows,
+        DETECTED * law.sd * bought.spreads / scaled_count,
     )
     spread_floor = min(max(math.sqrt(variance_floor), faint, float(spreads.min())), 1.0)
     return Spread(
@@ -420,7 +420,7 @@ class GainScore:
         place: int,
     ) -> Ranked:
         """Release the coefficient of what was named; rank the others by what is left."""
-        fit, limit, rows = about.fits[-1], self.limit, about.spread.rows
+        fit, limit, n_rows = about.fits[-1], self.limit, about.spread.n_rows
         longest = -(-fit.longest(limit) // PARTS)
         product = int(residual_products(exact, fit)[place]) // PARTS
         total, square = exact[0, place + 1], exact[place + 1, place + 1]
@@ -428,9 +428,9 @@ class GainScore:
             [product, longest * total, longest * square // limit], dtype=object
         )
         scale = max(bought.multiplier * self._moved(facts, bought, longest), LEAST_SCALE)
-        noisy, total, square = (add_noise(sums, scale, entropy, bought.law) / rows).tolist()
+        noisy, total, square = (add_noise(sums, scale, entropy, bought.law) / n_rows).tolist()
         mean = max(-limit, min(limit, total / longest))
-        square_floor = DETECTED * bought.law.sd * scale / rows
+        square_floor = DETECTED * bought.law.sd * scale / n_rows
         spread = max(square - longest * mean**2 / limit, square_floor) / (longest * limit)
         left = STEEPEST - sum(map(abs, fit.slopes)) / PARTS
         steepest = min(about.spread.response / math.sqrt(spread), left)

@@ -132,11 +132,11 @@ ENOUGH, ENOUGH_PURE = 8, 32
 
 
 def auto_moments(
-    facts: Facts, guarantee: Guarantee, rows: int | None, available: frozenset[str]
+    facts: Facts, guarantee: Guarantee, n_rows: int | None, available: frozenset[str]
 ) -> tuple[str, str]:
     """Return the name of a mechanism of the table and the reason, as it is printed.
 
-    `rows` is None where their number is private or not known yet, `available` the names that the
+    `n_rows` is None where it is private or not known yet, `available` the names that the
     verb and the data take.
     """
     pure = isinstance(guarantee, PureDP)
@@ -145,21 +145,21 @@ def auto_moments(
     if facts.unit:
         if (
             isinstance(guarantee, PureDP)
-            and rows
+            and n_rows
             and "ppca" in available
             and _wanted(facts) < facts.columns
         ):
-            return _directions(facts, guarantee.eps, rows, plain)
+            return _directions(facts, guarantee.eps, n_rows, plain)
         return plain, "rows of one length leave no radius to be found."
     if name not in available:
         return plain, "it reads the rows once, and has the least to lose where they are short."
     noise_sd = noise_of_lengths(RoundsPure() if pure else Rounds(), facts, guarantee)
     printed_sd = noise_sd * _of_one(facts.adjacency)
     counts_text = f"numbers of rows by length with a noise sd of {two_digits(printed_sd)}"
-    if rows is None:
+    if n_rows is None:
         return name, f"it finds the centre and the radius of the rows first, by {counts_text}."
-    rows_text = _many(rows, facts.adjacency)
-    if rows < (ENOUGH_PURE if pure else ENOUGH) * noise_sd:
+    rows_text = _many(n_rows, facts.adjacency)
+    if n_rows < (ENOUGH_PURE if pure else ENOUGH) * noise_sd:
         return plain, f"{rows_text} is too few to find a radius of the rows by {counts_text}."
     return (
         name,
@@ -167,12 +167,12 @@ def auto_moments(
     )
 
 
-def _many(rows: int, neighbours: Adjacency) -> str:
+def _many(n_rows: int, neighbours: Adjacency) -> str:
     """Say how many rows there are, or persons, or as many as may be one person's."""
     if neighbours.person is not None:
-        return f"n = {rows:,} persons"
+        return f"n = {n_rows:,} persons"
     of = f" times {neighbours.places} rows" if neighbours.places > 1 else ""
-    return f"n = {rows:,}{of}"
+    return f"n = {n_rows:,}{of}"
 
 
 def _of_one(neighbours: Adjacency) -> int:
@@ -187,32 +187,32 @@ def noise_of_lengths(strategy: Rounds | RoundsPure, facts: Facts, guarantee: Gua
     return last * (math.sqrt(2) if isinstance(strategy, RoundsPure) else 1.0)
 
 
-def _directions(facts: Facts, eps: float, rows: int, plain: str) -> tuple[str, str]:
+def _directions(facts: Facts, eps: float, n_rows: int, plain: str) -> tuple[str, str]:
     """Choose between directions and a matrix for rows of the unit sphere."""
     weights = absolute_weights(facts.adjacency, facts.columns, centred=facts.centred)
     scale = absolute_sensitivity(facts.adjacency, facts.columns, weights) / eps
-    matrix = noise_loss(facts, math.sqrt(2) * scale / rows)
-    frame_loss = directions_loss(facts, rows * eps / scatter_range(facts))
+    matrix = noise_loss(facts, math.sqrt(2) * scale / n_rows)
+    frame_loss = directions_loss(facts, n_rows * eps / scatter_range(facts))
     name, second = ("ppca", plain) if 1 - frame_loss > BETTER * (1 - matrix) else (plain, "ppca")
     lost = {"ppca": frame_loss, plain: matrix}
     return name, (
-        f"at {_many(rows, facts.adjacency)} it is predicted to lose {_percent(lost[name])} of the "
-        f"captured energy, {second} {_percent(lost[second])}."
+        f"at {_many(n_rows, facts.adjacency)} it is predicted to lose {_percent(lost[name])} of "
+        f"the captured energy, {second} {_percent(lost[second])}."
     )
 
 
 def auto_counts(
-    facts: CountFacts, guarantee: Guarantee, rows: int | None = None
+    facts: CountFacts, guarantee: Guarantee, n_rows: int | None = None
 ) -> tuple[str, str]:
     """Return the name of a mechanism for counts, or for one mean, and the reason.
 
-    `rows` is None where the range that a number lies in is not to be found: where it is no number,
+    `n_rows` is None where no range is to be found: where the variable is not a number,
     where rows are read once, or where how many there are is private or not known beforehand.
     """
-    if rows is not None and pays(facts, guarantee, rows):
+    if n_rows is not None and pays(facts, guarantee, n_rows):
         return "rounds", (
-            f"for {100 * RANGE_SHARE:.0f}% of the budget {_many(rows, facts.adjacency)} tells what "
-            "range rows are in, and noise is in proportion to that."
+            f"for {100 * RANGE_SHARE:.0f}% of the budget {_many(n_rows, facts.adjacency)} tells "
+            "what range rows are in, and noise is in proportion to that."
         )
     unit_rows = _of_one(facts.adjacency)
     strategies: tuple[CountMechanism, ...] = (Geometric(), Gaussian())

@@ -148,9 +148,9 @@ def accumulated(
     statistic: Statistic, plan: Plan, entropy: Entropy, rule: str | None = "auto"
 ) -> Accumulated:
     """Release count, sum and increments of clipped moments with the noise of a plan."""
-    exact, rows = statistic.cross()
+    exact, n_rows = statistic.cross()
     count, total = noised_count(exact[0], plan, entropy)
     noisy = noised_shells(exact, 0, plan, entropy)
     second = sum((part.matrix for part in noisy[1:]), noisy[0].matrix)
-    estimate = accumulate(noisy, rule, trace_cap(plan.facts, rows))
-    return Accumulated(NoisyMoments(count, total, second, noise_of(plan)), estimate, rows)
+    estimate = accumulate(noisy, rule, trace_cap(plan.facts, n_rows))
+    return Accumulated(NoisyMoments(count, total, second, noise_of(plan)), estimate, n_rows)

@@ -36,9 +36,9 @@ def gaussian_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:
 def gaussian_sums(facts: CountFacts, guarantee: Guarantee, sensitivity: float) -> CountPlan:
     """Calibrate discrete Gaussian noise in sums of an L2 sensitivity, in rows."""
     multiplier = gaussian_multiplier(guarantee)
-    rows = multiplier * sensitivity * ROUND_UP
-    units_per_row = units_of(rows)
-    scale = max(rows * units_per_row, SMALLEST_SCALE)
+    scale_in_rows = multiplier * sensitivity * ROUND_UP
+    units_per_row = units_of(scale_in_rows)
+    scale = max(scale_in_rows * units_per_row, SMALLEST_SCALE)
     events = (GaussianEvent(multiplier),)
     return CountPlan(guarantee, events, facts, units_per_row, scale, scale / units_per_row)
 
@@ -47,10 +47,10 @@ def laplace_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:
     """Calibrate discrete Laplace noise in every count."""
     changed = round(count_sensitivity(facts.adjacency, facts.tables, 1))
     multiplier = laplace_multipliers(guarantee, (1.0,) * changed)[0]
-    rows = multiplier * ROUND_UP
-    finest = units_of(rows)
+    scale_in_rows = multiplier * ROUND_UP
+    finest = units_of(scale_in_rows)
     units_per_row = finest if facts.divided else 1
-    scale = max(rows * units_per_row, LEAST_SCALE)
+    scale = max(scale_in_rows * units_per_row, LEAST_SCALE)
     noise_sd = math.sqrt(discrete_laplace_variance(scale)) / units_per_row
     events = (LaplaceEvent(multiplier, count=changed),)
     return CountPlan(guarantee, events, facts, units_per_row, scale, noise_sd)
@@ -76,9 +76,9 @@ def quieter_plan(
 def paired_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:
     """Calibrate discrete Laplace noise in the sum and the counts that one mean is made of."""
     (multiplier,) = laplace_multipliers(guarantee)
-    rows = multiplier * count_sensitivity(facts.adjacency, 1, 1) * ROUND_UP
-    units_per_row = units_of(rows)
-    scale = max(rows * units_per_row, LEAST_SCALE)
+    scale_in_rows = multiplier * count_sensitivity(facts.adjacency, 1, 1) * ROUND_UP
+    units_per_row = units_of(scale_in_rows)
+    scale = max(scale_in_rows * units_per_row, LEAST_SCALE)
     noise_sd = math.sqrt(discrete_laplace_variance(scale)) / units_per_row
     events = (LaplaceEvent(multiplier),)
     return CountPlan(guarantee, events, facts, units_per_row, scale, noise_sd)
@@ -113,7 +113,7 @@ def noised_sums(
     card: Card,
     plan: CountPlan,
     exact: NDArray[np.generic],
-    rows: int,
+    n_rows: int,
     entropy: Entropy,
     *,
     fanout: int = 2,
@@ -134,20 +134,20 @@ def noised_sums(
         law=law,
         noise_sd=plan.noise_sd,
         step=1 / plan.units_per_row,
-        **release_terms(card, plan, rows),
+        **release_terms(card, plan, n_rows),
     )
 
 
 def noised_counts(
-    card: Card, plan: CountPlan, exact: NDArray[np.generic], rows: int, entropy: Entropy
+    card: Card, plan: CountPlan, exact: NDArray[np.generic], n_rows: int, entropy: Entropy
 ) -> CountsRelease:
     """Add the planned noise to exact counts."""
     noise = _drawn(plan, exact.size, entropy)
-    return counts_released(card, plan, exact, noise, rows, law_of(plan))
+    return counts_released(card, plan, exact, noise, n_rows, law_of(plan))
 
 
 def noised_mean(
-    card: Card, plan: CountPlan, exact: NDArray[np.generic], rows: int, entropy: Entropy
+    card: Card, plan: CountPlan, exact: NDArray[np.generic], n_rows: int, entropy: Entropy
 ) -> CountsRelease:
     """Add the planned noise to the sum and the counts that one mean of all rows is made of.
 
@@ -155,8 +155,8 @@ def noised_mean(
     of rows leaves them.
     """
     summed = np.array([exact[2] - exact[0], exact[1], exact[3]], dtype=object)
-    release = noised_counts(card, plan, summed, rows, entropy)
+    release = noised_counts(card, plan, summed, n_rows, entropy)
     difference, middle, incomplete = release.values.tolist()
-    ends = rows - middle - incomplete
+    ends = n_rows - middle - incomplete
     parts = [(ends - difference) / 2, middle, (ends + difference) / 2, incomplete]
     return replace(release, values=np.array(parts), paired=True)

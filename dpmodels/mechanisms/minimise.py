@@ -82,13 +82,13 @@ def provable_rows(
     if each of its two parts is at most a quarter, ``2**-29`` or more.
     """
     tilt, shortest = (2 * columns + 2000) * scale + released_tilt, tolerance(scale, released_tilt)
-    rows = MOST_ROWS
-    while rows > 1:
-        size = 2 * (tilt + shortest) / ridge + math.sqrt(5.2 * rows / ridge)
-        if rows * 2.0**-103 * smoothness * columns**2 * size <= shortest / 4:
+    n_rows = MOST_ROWS
+    while n_rows > 1:
+        size = 2 * (tilt + shortest) / ridge + math.sqrt(5.2 * n_rows / ridge)
+        if n_rows * 2.0**-103 * smoothness * columns**2 * size <= shortest / 4:
             break
-        rows //= 2
-    return rows
+        n_rows //= 2
+    return n_rows
 
 
 def minimise(

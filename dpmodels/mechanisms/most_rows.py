@@ -193,9 +193,9 @@ class Lengths(NamedTuple):
     @property
     def beyond(self) -> tuple[Floats, Floats]:
         """Shares of the rows beyond each end, and their standard deviations."""
-        rows = max(float(self.detected.sum()), 1.0)
+        n_rows = max(float(self.detected.sum()), 1.0)
         cells = np.arange(len(self.ends))[::-1]
-        return _beyond(self.counts) / rows, self.sd * np.sqrt(cells) / rows
+        return _beyond(self.counts) / n_rows, self.sd * np.sqrt(cells) / n_rows
 
     def chosen(self, noise: float, weight: float, terms: int) -> int | None:
         """Return the index of a radius, None if too few rows are detected.
@@ -208,9 +208,11 @@ class Lengths(NamedTuple):
         middle = ends * 2.0 ** (-0.5 / PER_OCTAVE)
         curvature = weight * np.cumsum(detected * middle**2) / terms
         misfit = MISFIT * weight * _beyond(detected * ends) / ends
-        (beyond, sd), rows = self.beyond, max(float(detected.sum()), 1.0)
+        (beyond, sd), n_rows = self.beyond, max(float(detected.sum()), 1.0)
         is_admissible = (
-            (_beyond(detected) <= LEFT_OUT * rows) & (beyond + 2 * sd <= AT_MOST) & (curvature > 0)
+            (_beyond(detected) <= LEFT_OUT * n_rows)
+            & (beyond + 2 * sd <= AT_MOST)
+            & (curvature > 0)
         )
         if not is_admissible.any():
             return None

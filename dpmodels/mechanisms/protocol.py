@@ -272,7 +272,7 @@ def hand_over(
 ) -> CoefficientsRelease:
     """Make the release, with the number of rows read if that is public."""
     # Counting takes a pass over the rows.
-    rows = as_gradients(statistic).rows if plan.facts.adjacency.n_public else 0
+    n_rows = as_gradients(statistic).rows if plan.facts.adjacency.n_public else 0
     return CoefficientsRelease(
         coefficients=coefficients,
         ridge=plan.scales["ridge"],
@@ -281,7 +281,7 @@ def hand_over(
         coefficient_sd=coefficient_sd,
         curvature=curvature,
         ball=ball,
-        **release_terms(card, plan, rows),
+        **release_terms(card, plan, n_rows),
     )
 
 
@@ -338,7 +338,7 @@ def units_of(scale: float) -> int:
 
 
 def counts_released(
-    card: Card, plan: CountPlan, exact: NDArray[np.generic], noise: Integers, rows: int, law: str
+    card: Card, plan: CountPlan, exact: NDArray[np.generic], noise: Integers, n_rows: int, law: str
 ) -> CountsRelease:
     """Add integer noise to exact counts; includes the number of rows if that is public."""
     noisy: NDArray[np.object_] = exact + noise.astype(object)
@@ -347,7 +347,7 @@ def counts_released(
         law=law,
         noise_sd=plan.noise_sd,
         step=1 / plan.units_per_row,
-        **release_terms(card, plan, rows),
+        **release_terms(card, plan, n_rows),
     )
 
 
@@ -532,11 +532,11 @@ SelectionMechanism = Strategy[Any, Any, Any, SelectionRelease]
 # Fields that describe how a release was made.
 
 
-def release_terms(card: Card, plan: Any, rows: int) -> dict[str, Any]:
+def release_terms(card: Card, plan: Any, n_rows: int) -> dict[str, Any]:
     """Return the fields that all releases share, with the number of rows if that is public."""
     adjacency = plan.facts.adjacency
     return {
-        "rows": rows if adjacency.n_public else None,
+        "rows": n_rows if adjacency.n_public else None,
         "card": card,
         "guarantee": plan.guarantee,
         "adjacency": adjacency,

@@ -73,18 +73,18 @@ def even_ends(ends: Ends, noisy: NoisyCells, facts: QuantileFacts, last_sd: floa
     number: so there are the more the larger the counts are over the noise sd of the last round.
     """
     probs, mass = np.array(facts.probs), _mass(noisy)
-    rows, variance = float(mass.sum()), probs * (1 - probs)
-    if not rows > 0:
+    n_rows, variance = float(mass.sum()), probs * (1 - probs)
+    if not n_rows > 0:
         return equal_ends(int(ends[-1]), PIECES[0])
     reach = NOISE_REACH * np.array([noisy.rank_sd(prob) for prob in facts.probs]) + 0.5
     if facts.level is not None:
         z = float(ndtri((1 + facts.level) / 2)) + SLACK
-        reach += z * np.sqrt(noisy.effect * rows * variance + PIECES[1] * last_sd**2)
-    low, high = (probs * rows - reach).min(), (probs * rows + reach).max()
-    low, high = max(low, 0.0), min(high, rows)
+        reach += z * np.sqrt(noisy.effect * n_rows * variance + PIECES[1] * last_sd**2)
+    low, high = (probs * n_rows - reach).min(), (probs * n_rows + reach).max()
+    low, high = max(low, 0.0), min(high, n_rows)
     pieces = int(np.clip(EVEN * math.sqrt((high - low) / last_sd), *PIECES))
     middle, half = np.array([(low + high) / 2]), np.array([(high - low) / 2])
-    cuts = _cut(ends, mass, middle / rows, half, pieces)
+    cuts = _cut(ends, mass, middle / n_rows, half, pieces)
     return _whole_cells(np.concatenate([[0, ends[-1]], cuts]))
 
 
@@ -254,9 +254,9 @@ def quantiles_released(
     card: Card, statistic: Statistic, plan: RoundsPlan, entropy: Entropy, counted: Counted
 ) -> QuantilesRelease:
     """Count each group by rounds, and invert the last counts."""
-    exact, rows = statistic.cross()
+    exact, n_rows = statistic.cross()
     facts = plan.facts
-    max_rows = float(rows) if facts.adjacency.n_public else math.inf
+    max_rows = float(n_rows) if facts.adjacency.n_public else math.inf
     table = exact[:-1].reshape(facts.groups, -1)
     values = np.full((facts.groups, len(facts.probs), 3), math.nan)
     drawn_probs, rank_sds = (np.full(values.shape[:2], math.nan) for _ in range(2))
@@ -274,7 +274,7 @@ def quantiles_released(
         counts=numbers,
         count_sd=count_sds,
         rank_sd=rank_sds,
-        **release_terms(card, plan, rows),
+        **release_terms(card, plan, n_rows),
     )
 
 

@@ -230,19 +230,19 @@ def peeled(
     entropy: Entropy,
 ) -> ScreenedRelease:
     """Release the response, draw columns by the score of their products, and value those drawn."""
-    exact, rows = statistic.cross()
+    exact, n_rows = statistic.cross()
     response = noised_response(exact, plan, entropy)
     scores = score(centred_products(exact, response.centre))
     change = product_change(plan.facts.adjacency, reach(plan.lattice), response.centre)
     unit = Fraction(plan.draw_eps) / (2 * change)
     chosen = draw_ranked(-scores, unit, plan.chosen, entropy)
-    return valued(card, exact, rows, plan, response, chosen, entropy)
+    return valued(card, exact, n_rows, plan, response, chosen, entropy)
 
 
 def valued(
     card: Card,
     exact: NDArray[Any],
-    rows: int,
+    n_rows: int,
     plan: ScreenPlan,
     response: Response,
     chosen: NDArray[np.int64],
@@ -272,7 +272,7 @@ def valued(
         scatter_sd=law.sd * scatter / unit,
         response_sd=law.sd * _response_scale(plan) / unit,
         choice=plan.draw_eps,
-        **release_terms(card, plan, rows),
+        **release_terms(card, plan, n_rows),
     )
 
 

@@ -67,14 +67,14 @@ def second_moment(statistic: Statistic, lattice: Lattice, *, centred: bool) -> S
 
     About the mean it is zero without rows.
     """
-    exact, rows = statistic.cross()
+    exact, n_rows = statistic.cross()
     unit = int(lattice.radius)
     complete = int(exact[0, 0]) // unit**2
     second: NDArray[np.generic] = exact[1:, 1:]
     if centred:
         total = exact[0, 1:] // unit
         second = (complete * second - np.multiply.outer(total, total)) / max(complete, 1)
-    return Scatter(second.astype(np.float64) / lattice.radius**2, complete, rows)
+    return Scatter(second.astype(np.float64) / lattice.radius**2, complete, n_rows)
 
 
 def largest_row(facts: Facts) -> float:

@@ -145,7 +145,7 @@ def drawn(
     card: Card, plan: SelectionPlan, statistic: Statistic, draw: Draw, entropy: Entropy
 ) -> SelectionRelease:
     """Draw candidates by their scores, of which the best have the lowest levels."""
-    exact, rows = statistic.cross()
+    exact, n_rows = statistic.cross()
     facts = plan.facts
     ranked = facts.score.ranked(exact, facts, plan.bought, entropy)
     if ranked.after is None:
@@ -154,7 +154,7 @@ def drawn(
         scale = float(1 / unit) / ranked.unit
     else:
         ranked, places, scale = _drawn_in_turn(ranked, plan, draw, entropy)
-    return selected(card, plan, exact, rows, ranked, places, scale, entropy)
+    return selected(card, plan, exact, n_rows, ranked, places, scale, entropy)
 
 
 def _drawn_in_turn(
@@ -177,7 +177,7 @@ def selected(
     card: Card,
     plan: SelectionPlan,
     exact: NDArray[Any],
-    rows: int,
+    n_rows: int,
     ranked: Ranked,
     places: NDArray[np.int64],
     scale: float,
@@ -192,7 +192,7 @@ def selected(
         places=tuple(places.tolist()),
         scale=scale,
         **score.valued(exact, ranked, places, plan.bought, entropy),
-        **release_terms(card, plan, rows),
+        **release_terms(card, plan, n_rows),
     )
 
 

@@ -308,7 +308,7 @@ class UserSupplied:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Run the mechanism's release; MechanismError, with a fixed text, where it fails."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         radius, steps = plan.lattice.radius, plan.lattice.steps
         noisy = self.released((exact / radius**2).astype(np.float64), plan, entropy)
         unit = radius / steps
@@ -316,7 +316,7 @@ class UserSupplied:
         parts = NoisyMoments(
             float(noisy[0, 0]), total, noisy[1:, 1:] * unit**2, noise_of(plan, self.law)
         )
-        return hand_over(self.card, plan, parts, rows)
+        return hand_over(self.card, plan, parts, n_rows)
 
     def planned(self, plan: Plan) -> Floats:
         """Return the planned standard deviations of moments of rows of length 1 at most."""

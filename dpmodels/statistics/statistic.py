@@ -95,18 +95,18 @@ UNSTATED = Fingerprint()
 class Statistic:
     """Exact integers computed from rows; only a mechanism may read them.
 
-    `exact` are Python integers, so that no sum can overflow; `rows` were read, complete or not.
+    `exact` are Python integers, so that no sum can overflow; `n_rows` were read, complete or not.
     """
 
     __slots__ = ("_exact", "_rows", "fingerprint", "name")
 
     def __init__(
-        self, name: str, exact: NDArray[Any], rows: int, fingerprint: Fingerprint = UNSTATED
+        self, name: str, exact: NDArray[Any], n_rows: int, fingerprint: Fingerprint = UNSTATED
     ) -> None:
         self.name = name
         self.fingerprint = fingerprint
         self._exact = exact
-        self._rows = rows
+        self._rows = n_rows
 
     def __repr__(self) -> str:
         return f"<Statistic {self.name}, not released>"

@@ -112,7 +112,7 @@ class QuiltCounts:
 
     def release(self, statistic: Statistic, plan: QuiltPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the exact counts."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         noise = discrete_laplace(plan.scale, exact.size, entropy)
         return CountsRelease(
             values=(exact + noise.astype(object)).astype(np.float64),
@@ -120,5 +120,5 @@ class QuiltCounts:
             noise_sd=plan.noise_sd,
             step=1.0,
             quilt=plan.quilt,
-            **release_terms(self.card, plan, rows),
+            **release_terms(self.card, plan, n_rows),
         )

@@ -103,11 +103,11 @@ class Factorisation:
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> SumsRelease:
         """Add the planned noise to the sums of all cells."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         groups, cells = plan.facts.shape
         sums = SquareRoot(cells).sums(exact[:-1].reshape(groups, cells))
         numbers = np.append(sums.ravel(), exact[-1] * UNIT)
-        return noised_sums(self.card, plan, numbers, rows, entropy, unit=UNIT)
+        return noised_sums(self.card, plan, numbers, n_rows, entropy, unit=UNIT)
 
 
 @lru_cache(maxsize=16)

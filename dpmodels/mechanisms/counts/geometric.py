@@ -69,8 +69,8 @@ class Geometric:
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the exact counts."""
-        exact, rows = statistic.cross()
-        return noised_counts(self.card, plan, exact, rows, entropy)
+        exact, n_rows = statistic.cross()
+        return noised_counts(self.card, plan, exact, n_rows, entropy)
 
 
 @dataclass(frozen=True)
@@ -129,5 +129,5 @@ class Gaussian:
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the exact counts."""
-        exact, rows = statistic.cross()
-        return noised_counts(self.card, plan, exact, rows, entropy)
+        exact, n_rows = statistic.cross()
+        return noised_counts(self.card, plan, exact, n_rows, entropy)

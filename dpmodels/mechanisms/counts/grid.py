@@ -90,14 +90,14 @@ class Grid:
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> SumsRelease:
         """Add the planned noise to the counts of all blocks."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         shape = plan.facts.shape
         side = self.side_of(plan)
         blocks = plane(shape[1:], side)
         cells = exact[:-1].reshape(shape[0], -1).astype(np.int64)[:, blocks.order]
         nodes = np.concatenate(blocks.hierarchy.sums(cells), axis=-1).ravel()
         sums = np.append(nodes, int(exact[-1]))
-        return noised_sums(self.card, plan, sums, rows, entropy, fanout=side)
+        return noised_sums(self.card, plan, sums, n_rows, entropy, fanout=side)
 
     def side_of(self, plan: CountPlan) -> int:
         """Return the side of the blocks of a plan."""

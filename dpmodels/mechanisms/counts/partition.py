@@ -123,7 +123,7 @@ class Partition:
 
     def release(self, statistic: Statistic, plan: LevelPlan, entropy: Entropy) -> LevelsRelease:
         """Add noise to every count, and release the levels whose noisy count is large enough."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         levels, values = [], []
         for counter in exact:
             names = np.array(sorted(counter), dtype=object)
@@ -137,5 +137,5 @@ class Partition:
             levels=tuple(levels),
             scale=plan.scale,
             most=plan.threshold,
-            **release_terms(self.card, plan, rows),
+            **release_terms(self.card, plan, n_rows),
         )

@@ -127,7 +127,7 @@ class RandomizedResponse:
 
     def release(self, statistic: Statistic, plan: ResponsePlan, entropy: Entropy) -> AnswersRelease:
         """Let every row answer."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         cells = len(exact)
         truth_share = partial(truthful, Fraction(plan.eps), cells)
         law = (Fraction(1, cells),) * cells
@@ -143,5 +143,5 @@ class RandomizedResponse:
             weights=None,
             squares=None,
             channels=(channel,),
-            **release_terms(self.card, plan, rows),
+            **release_terms(self.card, plan, n_rows),
         )

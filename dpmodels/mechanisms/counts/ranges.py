@@ -103,23 +103,23 @@ class Ranges:
             raise ArgumentError("statistic= holds counts; expected what measure() returned")
         columns = [Column(number.lower, number.upper, number.step) for number in statistic.numbers]
         ends = [first_cells(column) for column in columns]
-        first, rows = _counted(statistic, ends, plan.first, entropy)
+        first, n_rows = _counted(statistic, ends, plan.first, entropy)
         counts_by_column = _by_column(first, ends)
         noise = CellNoise(law_of(plan), plan.first.noise_sd, SELDOM)
-        n_rows = float(rows) if plan.facts.adjacency.n_public else None
+        public_rows = float(n_rows) if plan.facts.adjacency.n_public else None
         finer = []
         for column, edges, counts in zip(columns, ends, counts_by_column, strict=True):
             cells = CellCounts(edges, counts[:-1], noise)
-            number = complete_rows(counts, n_rows)
+            number = complete_rows(counts, public_rows)
             finer.append(next_cells(cells, number, column, plan.noise_sd))
-        second, rows = _counted(statistic, finer, plan, entropy)
+        second, n_rows = _counted(statistic, finer, plan, entropy)
         return CellsRelease(
             values=np.concatenate([first, second]),
             ends=np.concatenate([*ends, *finer]),
             sizes=tuple(len(edges) - 1 for edges in (*ends, *finer)),
             law=law_of(plan),
             noise_sds=(plan.first.noise_sd, plan.noise_sd),
-            **release_terms(self.card, plan, rows),
+            **release_terms(self.card, plan, n_rows),
         )
 
 
@@ -127,8 +127,10 @@ def _counted(
     statistic: CellPasses, ends: list[Floats], plan: CountPlan, entropy: Entropy
 ) -> tuple[Floats, int]:
     """Release the numbers of rows in cells, and after those of each variable its incomplete."""
-    exact, rows = statistic.cut(tuple(ends)).cross()
-    return noised_counts(Ranges.card, plan, exact * plan.units_per_row, rows, entropy).values, rows
+    exact, n_rows = statistic.cut(tuple(ends)).cross()
+    return noised_counts(
+        Ranges.card, plan, exact * plan.units_per_row, n_rows, entropy
+    ).values, n_rows
 
 
 def _by_column(values: Floats, ends: list[Floats]) -> list[Floats]:

@@ -117,9 +117,9 @@ class Rounds:
         passes = (
             statistic if clip_range is None else statistic.held(clip_range.lower, clip_range.upper)
         )
-        exact, rows = passes.cross()
+        exact, n_rows = passes.cross()
         noised = noised_mean if _paired(plan) else noised_counts
-        release = noised(self.card, plan, exact, rows, entropy)
+        release = noised(self.card, plan, exact, n_rows, entropy)
         if clip_range is None:
             return release
         where = HeldIn(
@@ -128,10 +128,10 @@ class Rounds:
         return replace(release, held=where)
 
 
-def pays(facts: CountFacts, guarantee: Guarantee, rows: int) -> bool:
+def pays(facts: CountFacts, guarantee: Guarantee, n_rows: int) -> bool:
     """Whether there are enough rows to find a range despite the noise of the first round."""
     first = Rounds().plan(facts, guarantee).first
-    return first is not None and first.noise_sd <= FAINT * rows
+    return first is not None and first.noise_sd <= FAINT * n_rows
 
 
 def _share(guarantee: Guarantee, share: float) -> Guarantee:
@@ -153,8 +153,8 @@ def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> 
     if first is None or not number.lower < number.upper:
         return None
     ends = range_cells(number.lower, number.upper)
-    exact, rows = statistic.counted(place_counts, ends).cross()
-    cells = noised_counts(Rounds.card, first, exact * first.units_per_row, rows, entropy)
+    exact, n_rows = statistic.counted(place_counts, ends).cross()
+    cells = noised_counts(Rounds.card, first, exact * first.units_per_row, n_rows, entropy)
     noise = CellNoise(cells.law, first.noise_sd)
     # Of the sum of places about the middle: half of one noise variable, or the difference of two.
     price = plan.noise_sd / (2 if _paired(plan) else math.sqrt(2))

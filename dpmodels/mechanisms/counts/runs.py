@@ -125,7 +125,7 @@ class Runs:
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> RunsRelease:
         """Count runs of cells with noise, from long ones to those that the counts call for."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         groups, cells = plan.facts.shape
         last = _costing(plan, len(_levels(plan.facts)))
         incomplete, law = noised_units(last, exact[-1:], entropy)
@@ -141,7 +141,7 @@ class Runs:
             law=law,
             noise_sd=plan.noise_sd,
             step=1 / plan.units_per_row,
-            **release_terms(self.card, plan, rows),
+            **release_terms(self.card, plan, n_rows),
         )
 
 

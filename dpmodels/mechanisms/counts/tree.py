@@ -89,12 +89,12 @@ class Tree:
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> SumsRelease:
         """Add the planned noise to the counts of all nodes."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         hierarchy, fanout = self.above(plan)
         cells = exact[:-1].reshape(plan.facts.shape[0], -1)
         nodes = np.concatenate(hierarchy.sums(cells), axis=-1).ravel()
         sums = np.append(nodes, exact[-1])
-        return noised_sums(self.card, plan, sums, rows, entropy, fanout=fanout)
+        return noised_sums(self.card, plan, sums, n_rows, entropy, fanout=fanout)
 
     def _levels(self, facts: CountFacts, squared: bool) -> tuple[int, float]:
         cells, fanout = facts.shape[1], self._fanout(facts, squared=squared)

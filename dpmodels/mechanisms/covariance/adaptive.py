@@ -337,10 +337,10 @@ def released_inside(
     `inside` takes the clipped moments, the released trace and its public bound, and finds the
     radius; None is the published method, whose eigenvalues are computed in floating point.
     """
-    exact, rows = statistic.cross()
+    exact, n_rows = statistic.cross()
     count, total = noised_count(exact[0], plan, entropy, law)
     trace = noised_trace(exact[0], plan, entropy, law)
-    cap = trace_cap(plan.facts, rows)
+    cap = trace_cap(plan.facts, n_rows)
     if inside is None:
         card = replace(card, numerics="idealised")
         error = partial(better_error, plan, trace, law=law)
@@ -349,7 +349,7 @@ def released_inside(
     else:
         estimate = inside(exact, trace, cap)
     moments = NoisyMoments(count, total, estimate, noise_of(plan, law))
-    return hand_over(card, plan, moments, rows)
+    return hand_over(card, plan, moments, n_rows)
 
 
 @dataclass(frozen=True)

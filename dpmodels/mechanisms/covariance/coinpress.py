@@ -83,12 +83,12 @@ class Ellipsoid(NamedTuple):
         """Return where rows brought inward are clipped: where normal ones, and all, seldom are."""
         return min(normal_radius(len(self.inward)), float(np.linalg.norm(self.inward, 2)))
 
-    def tightened(self, last_round: Round, rows: float) -> Ellipsoid:
+    def tightened(self, last_round: Round, n_rows: float) -> Ellipsoid:
         """Return the ellipsoid of the second moment seen, and of what it may miss."""
         columns = len(last_round.moment)
-        values, vectors = np.linalg.eigh(last_round.moment / rows)
-        sampling = math.sqrt(columns / rows) + columns / (2 * rows)
-        noise = last_round.sd / rows * math.sqrt(2 * columns)
+        values, vectors = np.linalg.eigh(last_round.moment / n_rows)
+        sampling = math.sqrt(columns / n_rows) + columns / (2 * n_rows)
+        noise = last_round.sd / n_rows * math.sqrt(2 * columns)
         roots = np.sqrt(np.maximum(values, 0.0) + sampling + noise)
         inward = (vectors / roots) @ vectors.T @ self.inward
         return Ellipsoid(inward, self.outward @ (vectors * roots) @ vectors.T)
@@ -183,7 +183,7 @@ class CoinPress:
         ellipsoid = Ellipsoid(start / scale, start * scale)
         radius = ellipsoid.radius()
         sigma, *further = plan.scales.values()
-        exact, rows = statistic.within(ellipsoid.inward / radius).cross()
+        exact, n_rows = statistic.within(ellipsoid.inward / radius).cross()
         count, total = noised_count(exact, plan, entropy)
         stretch = radius * scale
         last_round = _noised_round(exact, sigma, radius, plan.lattice, entropy)
@@ -199,7 +199,7 @@ class CoinPress:
             ellipsoid.widened(last_round),
             MomentNoise(noise.count, noise.mean * stretch, math.nan, math.nan),
         )
-        return hand_over(self.card, plan, noisy, rows)
+        return hand_over(self.card, plan, noisy, n_rows)
 
 
 def normal_radius(columns: int) -> float:

@@ -182,16 +182,16 @@ class Iterative:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add noise to the eigenvalues, draw the directions and put both together."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         count, total = noised_count(exact, plan, entropy, LAPLACE)
         values = noised_eigenvalues(exact, plan, entropy, LAPLACE)
         energy = exact[1:, 1:].astype(np.float64) / plan.lattice.radius**2
         frame = sequential_bingham(
             plan.scales["concentration"] * energy, int(plan.scales["directions"]), entropy
         )
-        second = _recombined(values, frame, trace_cap(plan.facts, rows))
+        second = _recombined(values, frame, trace_cap(plan.facts, n_rows))
         noisy = NoisyMoments(count, total, second, noise_of(plan, LAPLACE))
-        return hand_over(self.card, plan, noisy, rows)
+        return hand_over(self.card, plan, noisy, n_rows)
 
 
 def _recombined(values: Floats, frame: Floats, cap: float | None) -> Floats:

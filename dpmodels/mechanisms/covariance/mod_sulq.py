@@ -108,8 +108,8 @@ class ModSulq:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to the exact moments."""
-        exact, rows = statistic.cross()
-        return hand_over(self.card, plan, noised_moments(exact, plan, entropy), rows)
+        exact, n_rows = statistic.cross()
+        return hand_over(self.card, plan, noised_moments(exact, plan, entropy), n_rows)
 
 
 def _joint(facts: Facts, lattice: Lattice, steps: MomentNoise) -> float:

@@ -162,8 +162,8 @@ class Rounds:
         exact = inner.passes.measured(clipped_moments, shells(plan.facts.columns)[-1])
         diagonal = plan.scales[DIAGONAL]
         steps = MomentNoise(plan.scales[COUNT], math.nan, diagonal, diagonal / math.sqrt(2))
-        noisy, estimate, rows = accumulated(exact, replace(plan, steps=steps), entropy)
-        return hand_over(self.card, plan, noisy, rows, estimate, inner.ball)
+        noisy, estimate, n_rows = accumulated(exact, replace(plan, steps=steps), entropy)
+        return hand_over(self.card, plan, noisy, n_rows, estimate, inner.ball)
 
 
 # Of the budget, as TURNS and LEAST: choices.
@@ -250,9 +250,9 @@ def _moments_within(
     card: Card, inner: RowsInBall, plan: Plan, entropy: Entropy, law: Law
 ) -> MomentsRelease:
     """Release the moments of the rows in the ball that was found."""
-    exact, rows = inner.passes.measured(moments).cross()
+    exact, n_rows = inner.passes.measured(moments).cross()
     noisy = noised_moments(exact, plan, entropy, law)
-    return hand_over(card, plan, noisy, rows, ball=inner.ball)
+    return hand_over(card, plan, noisy, n_rows, ball=inner.ball)
 
 
 # Whether increments between radii have less error than moments in one ball.

@@ -104,18 +104,18 @@ class Marginals:
 
     def release(self, statistic: Statistic, plan: MarginPlan, entropy: Entropy) -> MarginsRelease:
         """Add the planned noise to the exact counts, and fit all components to them."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         noisy = exact + discrete_laplace(plan.scales[0], exact.size, entropy).astype(object)
-        n_rows = rows if plan.facts.adjacency.n_public else None
+        public_rows = n_rows if plan.facts.adjacency.n_public else None
         return MarginsRelease(
-            values=_fitted(noisy.astype(np.float64), plan, n_rows),
+            values=_fitted(noisy.astype(np.float64), plan, public_rows),
             law="laplace",
             noise_sds=plan.noise_sds,
-            **release_terms(self.card, plan, rows),
+            **release_terms(self.card, plan, n_rows),
         )
 
 
-def _fitted(noisy: Floats, plan: MarginPlan, rows: int | None) -> Floats:
+def _fitted(noisy: Floats, plan: MarginPlan, n_rows: int | None) -> Floats:
     """Return the components of least squares, one after another."""
     sizes = plan.facts.sizes
     sds = dict(zip(plan.measured, plan.noise_sds, strict=True))
@@ -124,6 +124,6 @@ def _fitted(noisy: Floats, plan: MarginPlan, rows: int | None) -> Floats:
     for part, weights in precisions(sds, sizes).items():
         weighted = [weight * summed(tables[term], term, part) for term, weight in weights.items()]
         components[part] = centred(np.sum(weighted, axis=0)) / cells(part, sizes)
-    if rows is not None:
-        components[()] = np.array(float(rows))
+    if n_rows is not None:
+        components[()] = np.array(float(n_rows))
     return np.concatenate([np.ravel(component) for component in components.values()])

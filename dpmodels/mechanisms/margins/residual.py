@@ -102,10 +102,10 @@ class Residual:
 
     def release(self, statistic: Statistic, plan: MarginPlan, entropy: Entropy) -> MarginsRelease:
         """Release the components of the counts with the planned noise."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         facts = plan.facts
         tables: dict[Any, Any] = split(exact, facts.largest, facts.sizes)
-        components = [] if not facts.adjacency.n_public else [np.array([float(rows)])]
+        components = [] if not facts.adjacency.n_public else [np.array([float(n_rows)])]
         for part, unit, scale in zip(plan.measured, plan.units, plan.scales, strict=True):
             term = next(margin for margin in facts.largest if set(part) <= set(margin))
             counts = summed(tables[term], term, part)
@@ -116,7 +116,7 @@ class Residual:
             values=np.concatenate(components),
             law="gaussian",
             noise_sds=plan.noise_sds,
-            **release_terms(self.card, plan, rows),
+            **release_terms(self.card, plan, n_rows),
         )
 
 

@@ -128,7 +128,7 @@ class Exponential:
         self, statistic: Statistic, plan: QuantilePlan, entropy: Entropy
     ) -> QuantilesRelease:
         """Draw the quantiles."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         facts = plan.facts
         table = exact[:-1].reshape(facts.groups, -1)
         noise = discrete_laplace(plan.count_scale, facts.groups, entropy)
@@ -146,7 +146,7 @@ class Exponential:
             counts=noisy,
             count_sd=np.full(facts.groups, count_sd),
             rank_sd=np.tile(math.sqrt(2) / np.array(plan.middle), (facts.groups, 1)),
-            **release_terms(self.card, plan, rows),
+            **release_terms(self.card, plan, n_rows),
         )
 
 
@@ -205,13 +205,13 @@ def _pure_eps(guarantee: Guarantee, share: float) -> float:
 
 
 def _group(
-    ranks: NDArray[np.generic], plan: QuantilePlan, rows: float, entropy: Entropy
+    ranks: NDArray[np.generic], plan: QuantilePlan, n_rows: float, entropy: Entropy
 ) -> tuple[Floats, Floats]:
     """Draw the quantiles of one group; return them with the probabilities they are drawn at."""
     facts = plan.facts
     places, drawn_probs = (np.full(len(facts.probs), math.nan) for _ in range(2))
     for i, prob in enumerate(facts.probs):
-        drawn_probs[i] = Drawing(prob, facts.grid.cells, rows).middle(plan.middle[i])
+        drawn_probs[i] = Drawing(prob, facts.grid.cells, n_rows).middle(plan.middle[i])
         if not math.isnan(drawn_probs[i]):
             cell = draw_cell(
                 ranks, _drawn_fraction(prob, float(drawn_probs[i])), plan.middle[i], entropy
@@ -281,8 +281,8 @@ def draw_cell(
 
 def rank_errors(ranks: NDArray[np.generic], prob: Fraction) -> NDArray[np.generic]:
     """Return how far the wanted rank is from those of each cell, times the denominator of prob."""
-    rows = int(ranks[-1])
-    wide = rows * prob.denominator < MACHINE
+    n_rows = int(ranks[-1])
+    wide = n_rows * prob.denominator < MACHINE
     scaled = (ranks if wide else ranks.astype(object)) * prob.denominator
-    target = prob.numerator * rows
+    target = prob.numerator * n_rows
     return np.asarray(np.maximum(np.maximum(scaled[:-1] - target, target - scaled[1:]), 0))

@@ -76,5 +76,5 @@ class Paired:
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the sum and the counts."""
-        exact, rows = statistic.cross()
-        return noised_mean(self.card, plan, exact, rows, entropy)
+        exact, n_rows = statistic.cross()
+        return noised_mean(self.card, plan, exact, n_rows, entropy)

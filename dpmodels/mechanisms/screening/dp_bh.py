@@ -148,7 +148,7 @@ class ScreenLogs:
 
     def release(self, statistic: Statistic, plan: ScreenPlan, entropy: Entropy) -> PValuesRelease:
         """Release the response, draw columns by noisy p-values, and release those."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         response = noised_response(exact, plan, entropy)
         facts, limit = plan.facts, reach(plan.lattice)
         part, centre = FINE * limit**2, response.centre / (FINE * limit)
@@ -173,7 +173,7 @@ class ScreenLogs:
             response_sd=response_sd,
             scale=scale,
             choice=plan.draw_eps,
-            **release_terms(self.card, plan, rows),
+            **release_terms(self.card, plan, n_rows),
         )
 
 

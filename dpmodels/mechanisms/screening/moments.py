@@ -69,7 +69,7 @@ class ScreenMoments:
 
     def release(self, statistic: Statistic, plan: ScreenPlan, entropy: Entropy) -> ScreenedRelease:
         """Release the response, then the sums of all columns."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         response = noised_response(exact, plan, entropy)
         chosen = np.arange(plan.facts.columns)
-        return valued(self.card, exact, rows, plan, response, chosen, entropy)
+        return valued(self.card, exact, n_rows, plan, response, chosen, entropy)

@@ -91,7 +91,7 @@ class NoisyCounts:
         self, statistic: Statistic, plan: SelectionPlan, entropy: Entropy
     ) -> SelectionRelease:
         """Add noise to all counts, and name the largest of them."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         facts, noise = plan.facts, plan.noise
         assert noise is not None
         ranked = facts.score.ranked(exact, facts, plan.bought, entropy)
@@ -100,7 +100,7 @@ class NoisyCounts:
         if ranked.threshold is not None:
             places = places[noisy[places] >= ranked.threshold]
         scale = noise.scale / noise.units_per_row
-        return selected(self.card, plan, exact, rows, ranked, places, scale, entropy)
+        return selected(self.card, plan, exact, n_rows, ranked, places, scale, entropy)
 
 
 def _planned(

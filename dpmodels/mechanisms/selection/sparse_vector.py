@@ -90,7 +90,7 @@ class SparseVector:
         self, statistic: Statistic, plan: SelectionPlan, entropy: Entropy
     ) -> SelectionRelease:
         """Name the first candidates above the threshold."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         facts = plan.facts
         ranked = facts.score.ranked(exact, facts, plan.bought, entropy)
         change = ranked.width if ranked.monotone else ranked.width // 2
@@ -101,5 +101,5 @@ class SparseVector:
         noise = discrete_laplace(score_scale, len(ranked.scores), entropy).astype(object)
         places = np.flatnonzero(ranked.scores + noise >= threshold)[: facts.max_chosen]
         return selected(
-            self.card, plan, exact, rows, ranked, places, score_scale / ranked.unit, entropy
+            self.card, plan, exact, n_rows, ranked, places, score_scale / ranked.unit, entropy
         )
