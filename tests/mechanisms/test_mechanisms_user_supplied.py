@@ -164,8 +164,11 @@ def test_a_failing_release_quotes_no_value(kind, verb, formula):
         (type("Mine", (Equal,), {"law": "exact"}), "expected the law of its noise"),
         (type("Mine", (Equal,), {"name": "mine", "numerics": "exact"}), "leave out numerics"),
         (type("Mine", (Equal,), {"name": "mine", "card": Gauss.card}), "leave out card"),
-        (type("Mine", (Equal,), {"name": "mine", "__init__": lambda self, a: None}), "defaults"),
-        (type("Mine", (Equal,), {"name": "mine", "release": lambda self: 1}), "needs plan"),
+        (
+            type("Mine", (Equal,), {"name": "mine", "__init__": lambda self, a: None}),
+            "a default for every option",
+        ),
+        (type("Mine", (Equal,), {"name": "mine", "release": lambda self: 1}), "define plan"),
         (type("Mine", (), {"name": "mine", "law": "gaussian"}), "expected a subclass of"),
         (Equal(), "expected the class, Equal"),
         ("equal", "expected a subclass of"),
