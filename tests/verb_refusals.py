@@ -140,7 +140,7 @@ SELECT: Refusals = (
     *bad("values", ArgumentError, 0.0, 0.001, 0.95, 2, "yes", None),
     *bad("mechanism", ArgumentError, "exponential", "geometric"),
     (
-        "a fixed number of candidates",
+        "a fixed number of",
         {"k": None, "threshold": 0.5, "mechanism": "peeling"},
         ArgumentError,
     ),

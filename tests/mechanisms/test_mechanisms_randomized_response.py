@@ -85,7 +85,7 @@ def test_a_guarantee_of_another_kind_is_kept():
         (CountFacts(1, 3, True, adjacency("replace")), "one table of counts"),
         (
             CountFacts(1, 2_002, False, adjacency("replace")),
-            "takes up to 2,000 cells, and the table has 2,001",
+            "and the table has 2,001",
         ),
         (CountFacts(1, 3, False, Adjacency("replace", "mean", "id")), "rows=1"),
     ],
