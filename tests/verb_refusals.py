@@ -139,7 +139,11 @@ SELECT: Refusals = (
     *bad("score", ArgumentError, "counts", 3),
     *bad("values", ArgumentError, 0.0, 0.001, 0.95, 2, "yes", None),
     *bad("mechanism", ArgumentError, "exponential", "geometric"),
-    ("whatever their", {"k": None, "threshold": 0.5, "mechanism": "peeling"}, ArgumentError),
+    (
+        "a fixed number of",
+        {"k": None, "threshold": 0.5, "mechanism": "peeling"},
+        ArgumentError,
+    ),
 )
 SERIES: Refusals = (
     *bad("time", ArgumentError, 3, None, ["region"]),

@@ -220,7 +220,7 @@ def _in_scales(release: Any, plan: Any, sd: float) -> Floats:
     """Return independent numbers of a release in units of noise scales, where scale 1 has `sd`."""
     match release:
         case CountsRelease():
-            return np.asarray(release.values * plan.whole / plan.scale)
+            return np.asarray(release.values * plan.units_per_row / plan.scale)
         case MomentsRelease() if math.isfinite(release.noise.diagonal):
             noise, size = release.noise, len(release.second)
             off = release.second[np.triu_indices(size, 1)] / noise.off

@@ -1,4 +1,4 @@
-"""Rows on their way into tables: which cell each falls in, block by block."""
+"""Rows to be counted in tables: the cell of each row, block by block."""
 
 from __future__ import annotations
 
@@ -43,57 +43,61 @@ class PrivateCells(BoundRows):
         raise PrivacyError("rows to be counted cannot be pickled or copied")
 
     def of(self, rows: Rows) -> Self:
-        """Return other rows on the same way."""
+        """Return the same request for other rows."""
         return type(self)(self.formula, self.tallies, rows)
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateCells]:
-        """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
+        """A function, made of public facts, that binds other rows in the same way."""
         return partial(_bound, self.formula, self.tallies, self._rows.recipe)
 
     def require_passes(self) -> None:
         """Refuse rows that can be read only once, before one is read: a FrameError."""
         if not self.rereadable:
             raise FrameError(
-                "the mechanism reads the rows several times, and a Dask DataFrame or an iterable "
-                "of tables is read once: write mechanism='geometric' or 'gaussian' where the verb "
-                "takes them, or write the rows to one Parquet file and give its path"
+                "this mechanism reads the data several times, but a Dask DataFrame or an iterable "
+                "of tables is read only once; write mechanism='geometric' or 'gaussian' if the "
+                "verb takes them, or pass the path of a Parquet file"
             )
 
     def held(self, lower: float, upper: float) -> PrivateCells:
-        """Return the same rows, every measured number held in a released range instead."""
+        """Return the same rows, with every measured number clipped to a released range."""
         tallies = tuple(
-            replace(own, measured=own.measured and replace(own.measured, lower=lower, upper=upper))
-            for own in self.tallies
+            replace(
+                tally, measured=tally.measured and replace(tally.measured, lower=lower, upper=upper)
+            )
+            for tally in self.tallies
         )
         return PrivateCells(self.formula, tallies, self._rows)
 
-    def cut(self, ends: tuple[Floats, ...]) -> PrivateCells:
-        """Return the same rows, counted by which cell each number lies in; ends by table."""
-        tallies = tuple(own.cut(each) for own, each in zip(self.tallies, ends, strict=True))
+    def cut(self, edges_by_table: tuple[Floats, ...]) -> PrivateCells:
+        """Return the same rows, counted by which cell each number lies in; edges by table."""
+        tallies = tuple(
+            tally.cut(edges) for tally, edges in zip(self.tallies, edges_by_table, strict=True)
+        )
         return PrivateCells(self.formula, tallies, self._rows)
 
     @property
     def facts(self) -> dict[str, str]:
-        """What is public of the rows and their tables, as texts that can be compared."""
+        """Public facts about the rows and their tables, as comparable texts."""
         declared = declared_facts(self.formula, self.codebook)
         return {**declared, **_table_facts(self.tallies), **self._rows.terms.facts}
 
     def blocks(
         self, function: Callable[[tuple[Placed, ...]], Answer], *, count_public: bool
     ) -> Iterator[tuple[Answer, int]]:
-        """Apply a function to where the rows fall, block by block.
+        """Apply a function to the placements of rows, block by block.
 
-        The function takes one :class:`Placed` a tally, of at most 8192 rows; what it returned and
-        how many rows it saw come back. `count_public` says whether progress may show how many
-        there are.
+        The function takes one :class:`Placed` per tally, of at most 8192 rows. Its results are
+        yielded with the number of rows. `count_public` says whether progress may show the number
+        of rows.
         """
         for part in self.parts(count_public=count_public):
             yield from in_blocks(part, self.tallies, function)
 
     @property
     def neighbours(self) -> Adjacency:
-        """Between which rows nobody can tell."""
+        """The relation of neighbouring tables."""
         return self._rows.terms.neighbours
 
     def parts(self, *, count_public: bool) -> Iterator[Part]:
@@ -105,22 +109,24 @@ def in_blocks(
     part: Part,
     tallies: tuple[Tally, ...],
     function: Callable[[tuple[Placed, ...]], Answer],
-    most: int = BLOCK_ROWS,
+    max_rows: int = BLOCK_ROWS,
 ) -> Iterator[tuple[Answer, int]]:
-    """Apply a function to where some rows fall, at most so many of them at once."""
-    for own, size, times in placed(part.places, part.rows, most, FOLDS):
-        columns = {name: column[own] for name, column in part.columns.items()}
-        counted = None if part.counted is None else part.counted[own]
-        found = tuple(in_cells(tally, columns, counted) for tally in tallies)
-        yield multiplied(function(found), times), times * size
+    """Apply a function to the placements of rows, at most `max_rows` at once."""
+    for span, size, times in placed(part.places, part.rows, max_rows, FOLDS):
+        columns = {name: column[span] for name, column in part.columns.items()}
+        counted = None if part.counted is None else part.counted[span]
+        placements = tuple(in_cells(tally, columns, counted) for tally in tallies)
+        yield multiplied(function(placements), times), times * size
 
 
 def in_cells(
     tally: Tally, columns: Mapping[str, Floats], counted: NDArray[np.bool_] | None
 ) -> Placed:
-    """Place rows, those that do not count as incomplete ones."""
-    own = tally.place(columns)
-    return own if counted is None else replace(own, cells=np.where(counted, own.cells, -1))
+    """Place rows; rows that do not count are treated as incomplete."""
+    placement = tally.place(columns)
+    if counted is None:
+        return placement
+    return replace(placement, cells=np.where(counted, placement.cells, -1))
 
 
 def private_cells(
@@ -134,7 +140,7 @@ def private_cells(
 
 
 def unbound_cells(formula: str, codebook: Codebook, tallies: tuple[Tally, ...]) -> PrivateCells:
-    """Return the tables of no rows, to which those of any holder are bound."""
+    """Return the tables without rows, to which data can be bound."""
     return PrivateCells(formula, tallies, rows_of(Terms(codebook)))
 
 
@@ -145,19 +151,21 @@ def _bound(
 
 
 def _table_facts(tallies: tuple[Tally, ...]) -> dict[str, str]:
-    """State what rows are counted by."""
+    """Return the facts that identify tables."""
     facts = {}
     for number, tally in enumerate(tallies, start=1):
         factors = [f"{factor.code}: {list(factor.levels)!r}" for factor in tally.factors]
-        own = tally.measured
-        powers = [] if own is None else [f"{own.code} in {own.lower!r} to {own.upper!r}"]
+        measured = tally.measured
+        powers = []
+        if measured is not None:
+            powers.append(f"{measured.code} in {measured.lower!r} to {measured.upper!r}")
         powers += [f"powers to {tally.degree}"] if tally.degree else []
         powers += ["of persons in several cells"] if tally.clustered else []
         facts[f"table {number}"] = "; ".join([*factors, *powers])
     return facts
 
 
-# Columns whose levels nobody declared, on their way to counts.
+# Columns whose levels are undeclared.
 
 # Rows of levels and of margins that are counted at a time: a choice.
 MANY_ROWS = 2**17
@@ -179,46 +187,46 @@ class PrivateLevels(BoundRows):
         raise PrivacyError("rows to be counted cannot be pickled or copied")
 
     def of(self, rows: Rows) -> Self:
-        """Return other rows on the same way."""
+        """Return the same request for other rows."""
         return type(self)(self.formula, rows)
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateLevels]:
-        """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
+        """A function, made of public facts, that binds other rows in the same way."""
         return partial(_levels_bound, self.formula, self._rows.recipe)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns whose levels are counted."""
-        return self._rows.terms.named
+        return self._rows.terms.undeclared
 
     @property
     def facts(self) -> dict[str, str]:
-        """What is public of the columns, as texts that can be compared."""
+        """Public facts about the columns, as comparable texts."""
         terms = self._rows.terms
-        named = {"levels of": repr(list(terms.named))}
-        return {**declared_facts(self.formula, terms.codebook), **named, **terms.facts}
+        levels = {"levels of": repr(list(terms.undeclared))}
+        return {**declared_facts(self.formula, terms.codebook), **levels, **terms.facts}
 
     def blocks(
         self, function: Callable[[tuple[NDArray[Any], ...]], Answer], *, count_public: bool
     ) -> Iterator[tuple[Answer, int]]:
-        """Apply a function to the levels that rows name, in the order of `names`, block by block.
+        """Apply a function to the levels of rows, in the order of `names`, block by block.
 
-        It takes an array of names a column, None where a row names none, of rows that count.
-        What it returned and how many rows it saw come back; `count_public` says whether progress
-        may show how many there are.
+        It takes an array of names per column, with None for missing, of rows that count. Its
+        results are yielded with the number of rows; `count_public` says whether progress may show
+        the number of rows.
         """
         for part in self._rows.parts(count_public=count_public):
-            for own, size, times in placed(part.places, part.rows, MANY_ROWS, FOLDS):
-                columns = [part.columns[levels_of(name)][own] for name in self.names]
+            for span, size, times in placed(part.places, part.rows, MANY_ROWS, FOLDS):
+                columns = [part.columns[levels_of(name)][span] for name in self.names]
                 if part.counted is not None:
-                    columns = [column[part.counted[own]] for column in columns]
+                    columns = [column[part.counted[span]] for column in columns]
                 yield multiplied(function(tuple(columns)), times), times * size
 
 
 def unbound_levels(formula: str, variables: tuple[str, ...]) -> PrivateLevels:
-    """Return the columns of no rows, to which those of any holder are bound."""
-    return PrivateLevels(formula, rows_of(Terms(Codebook(), named=variables)))
+    """Return the columns without rows, to which data can be bound."""
+    return PrivateLevels(formula, rows_of(Terms(Codebook(), undeclared=variables)))
 
 
 def _levels_bound(
@@ -227,7 +235,7 @@ def _levels_bound(
     return PrivateLevels(formula, rows(source))
 
 
-# Rows on their way into margins: the level of each variable, block by block.
+# Rows to be counted in margins: the level of each variable, block by block.
 
 Codes = NDArray[np.intp]
 
@@ -235,66 +243,68 @@ Codes = NDArray[np.intp]
 class PrivateMargins(BoundRows):
     """Rows to be counted in margins; shows public facts only."""
 
-    __slots__ = ("asked",)
+    __slots__ = ("margins",)
 
-    def __init__(self, asked: Margins, rows: Rows) -> None:
-        self.asked = asked
+    def __init__(self, margins: Margins, rows: Rows) -> None:
+        self.margins = margins
         super().__init__(rows)
 
     def __repr__(self) -> str:
-        return f"<PrivateMargins {self.asked.text!r}, rows not shown>"
+        return f"<PrivateMargins {self.margins.text!r}, rows not shown>"
 
     def __reduce__(self) -> NoReturn:
         raise PrivacyError("rows to be counted cannot be pickled or copied")
 
     def of(self, rows: Rows) -> Self:
-        """Return other rows on the same way."""
-        return type(self)(self.asked, rows)
+        """Return the same request for other rows."""
+        return type(self)(self.margins, rows)
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateMargins]:
-        """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
-        return partial(_margins_bound, self.asked, self._rows.recipe)
+        """A function, made of public facts, that binds other rows in the same way."""
+        return partial(_margins_bound, self.margins, self._rows.recipe)
 
     @property
     def facts(self) -> dict[str, str]:
-        """What is public of the rows and their margins, as texts that can be compared."""
-        own = self.asked
-        declared = declared_facts(own.text, self.codebook)
-        levels = {f"levels of {one.code}": repr(list(one.levels)) for one in own.factors}
-        return {**declared, **levels, "margins": repr(own.terms), **self._rows.terms.facts}
+        """Public facts about the rows and their margins, as comparable texts."""
+        margins = self.margins
+        declared = declared_facts(margins.text, self.codebook)
+        levels = {
+            f"levels of {factor.code}": repr(list(factor.levels)) for factor in margins.factors
+        }
+        return {**declared, **levels, "margins": repr(margins.terms), **self._rows.terms.facts}
 
     def blocks(
         self, function: Callable[[list[Codes]], Answer], *, count_public: bool
     ) -> Iterator[tuple[Answer, int]]:
         """Apply a function to the levels of rows, block by block.
 
-        It takes the place of each row's level, an array a variable; the place behind the last one
-        stands for what is missing or unlisted, and for all of a row that does not count. What it
-        returned and how many rows it saw come back; `count_public` says whether progress may show
-        how many there are.
+        It takes the code of each row's level, one array per variable; the code after the last level
+        means missing or unlisted, and is that of all variables of a row that does not count. Its
+        results are yielded with the number of rows; `count_public` says whether progress may show
+        the number of rows.
         """
         for part in self._rows.parts(count_public=count_public):
-            for own, size, times in placed(part.places, part.rows, MANY_ROWS, FOLDS):
-                codes = [_codes(factor, part, own) for factor in self.asked.factors]
+            for span, size, times in placed(part.places, part.rows, MANY_ROWS, FOLDS):
+                codes = [_codes(factor, part, span) for factor in self.margins.factors]
                 yield multiplied(function(codes), times), times * size
 
 
-def unbound_margins(asked: Margins) -> PrivateMargins:
-    """Return the margins of no rows, to which those of any holder are bound."""
-    return PrivateMargins(asked, rows_of(Terms(asked.codebook)))
+def unbound_margins(margins: Margins) -> PrivateMargins:
+    """Return the margins without rows, to which data can be bound."""
+    return PrivateMargins(margins, rows_of(Terms(margins.codebook)))
 
 
-def _codes(factor: Category, part: Part, own: slice) -> Codes:
-    columns = {name: column[own] for name, column in part.columns.items()}
-    found = np.asarray(factor.evaluate(columns))
-    known = ~np.isnan(found)
+def _codes(factor: Category, part: Part, span: slice) -> Codes:
+    columns = {name: column[span] for name, column in part.columns.items()}
+    codes = np.asarray(factor.evaluate(columns))
+    is_counted = ~np.isnan(codes)
     if part.counted is not None:
-        known = known & part.counted[own]
-    return np.where(known, found, len(factor.levels)).astype(np.intp)
+        is_counted = is_counted & part.counted[span]
+    return np.where(is_counted, codes, len(factor.levels)).astype(np.intp)
 
 
 def _margins_bound(
-    asked: Margins, rows: Callable[[RowSource], Rows], source: RowSource
+    margins: Margins, rows: Callable[[RowSource], Rows], source: RowSource
 ) -> PrivateMargins:
-    return PrivateMargins(asked, rows(source))
+    return PrivateMargins(margins, rows(source))

@@ -35,14 +35,14 @@ def converted(codebook: Codebook, chunk: Mapping[str, NDArray[Any]]) -> Columns:
 
 
 def as_written(codebook: Codebook, chunk: Mapping[str, NDArray[np.generic]]) -> dict[str, Floats]:
-    """Do the same with numbers as they are, between the steps they are declared in."""
+    """Do the same without rounding numbers to their declared steps."""
     columns: dict[str, Floats] = {}
     for name, declared in codebook.items():
         match declared:
             case Categorical(levels=levels, missing=missing):
                 codes = to_codes(chunk[name], levels + missing)
-                known = (codes >= 0) & (codes < len(levels))
-                columns[name] = np.where(known, codes, np.nan)
+                is_level = (codes >= 0) & (codes < len(levels))
+                columns[name] = np.where(is_level, codes, np.nan)
             case Date():
                 columns[name] = _known(chunk[name], to_days, declared.missing)
             case _:
@@ -55,7 +55,7 @@ def _known(
     read: Callable[[NDArray[np.generic]], Floats],
     missing: tuple[Level, ...],
 ) -> Floats:
-    """Read cells as numbers, nan where they are read like a missing code."""
+    """Read cells as numbers, nan where they equal a missing code."""
     values = read(cells)
     if not missing:
         return values
@@ -63,7 +63,7 @@ def _known(
 
 
 def row_coder(design: Design) -> RowCoder:
-    """Return what codes public rows, shape (columns, rows), nan if incomplete."""
+    """Return the coder of public rows, shape (columns, rows), nan if incomplete."""
 
     def parts(data: object) -> Iterator[Columns]:
         source = open_rows(data)
@@ -85,7 +85,7 @@ def _table(data: object) -> pd.DataFrame:
 
 
 def declared_facts(formula: str, codebook: Codebook) -> dict[str, str]:
-    """State a formula and the declarations it uses; labels and units are no part of them."""
+    """Return a formula and the declarations it uses, without labels and units."""
     declared = {f"variable {name!r}": _stated(variable) for name, variable in codebook.items()}
     return {"formula": formula, **declared}
 
@@ -101,51 +101,50 @@ def _stated(variable: Variable) -> str:
     return f"{float(variable.lower)!r} to {float(variable.upper)!r}{step}{missing}"
 
 
-# Rows that take several places of a table: each counted as often as it takes one.
+# Rows that take several places of a table and count as often.
 
 Answer = TypeVar("Answer")
 
 
-# A choice: sums of a block, below 2**53, are below 2**59 as often as they count.
+# A choice: sums of a block are below 2**53, and below 2**59 as often as they count.
 FOLDS: Final = 64
 
 
 def placed(
-    places: NDArray[Any] | None, rows: int, block: int, folds: int = 1
+    places: NDArray[Any] | None, n_rows: int, block: int, folds: int = 1
 ) -> Iterator[tuple[slice, int, int]]:
-    """Return rows by blocks, how many there are in each, and how often they count.
+    """Yield blocks of rows, the number of rows in each, and how often they count.
 
-    `places`, shape (rows,), are whole numbers from 0. A block is of rows that stand together and
-    take as many, each of them in one block, and in none where that is 0. It has at most `block`
-    rows, which are at most ``folds * block`` as often as they count. Where one row stands for more
-    places, it comes again and again.
+    `places`, shape (rows,), are whole numbers from 0. A block is of adjacent rows that take
+    the same number of places; rows that take none are left out. It has at most `block` rows, and
+    at most ``folds * block`` as often as they count. A row with more places comes repeatedly.
     """
     if places is None:
-        for at in range(0, rows, block):
-            yield slice(at, at + block), min(block, rows - at), 1
+        for at in range(0, n_rows, block):
+            yield slice(at, at + block), min(block, n_rows - at), 1
         return
-    if rows == 0:
+    if n_rows == 0:
         return
-    ends = [*(np.flatnonzero(np.diff(places)) + 1).tolist(), rows]
-    for start, end in pairwise([0, *ends]):
+    edges = [*(np.flatnonzero(np.diff(places)) + 1).tolist(), n_rows]
+    for start, end in pairwise([0, *edges]):
         rounds, left = divmod(int(places[start]), folds * block)
         for times in [folds * block] * rounds + [left] * (left > 0):
             size = min(block, folds * block // times)
             for at in range(start, end, size):
-                own = slice(at, min(at + size, end))
-                yield own, own.stop - at, times
+                span = slice(at, min(at + size, end))
+                yield span, span.stop - at, times
 
 
 def multiplied(answer: Answer, times: int) -> Answer:
-    """Return an answer that adds over rows as often as they count."""
+    """Multiply an additive answer by how often its rows count."""
     if times == 1 or answer is None:
         return answer
-    found: Any = answer
-    if isinstance(found, dict):
-        found = {key: multiplied(own, times) for key, own in found.items()}
-    elif isinstance(found, tuple):
-        own = (multiplied(one, times) for one in found)
-        found = type(found)(*own) if hasattr(found, "_fields") else tuple(own)
+    value: Any = answer
+    if isinstance(value, dict):
+        value = {key: multiplied(part, times) for key, part in value.items()}
+    elif isinstance(value, tuple):
+        parts = (multiplied(part, times) for part in value)
+        value = type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     else:
-        found = found * times
-    return cast("Answer", found)
+        value = value * times
+    return cast("Answer", value)

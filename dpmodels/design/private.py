@@ -25,14 +25,14 @@ from dpmodels.noise.lattice import Lattice, lengths, to_lattice
 from dpmodels.noise.threads import one_blas_thread
 from dpmodels.typing import Floats
 
-# Rows are coded for two blocks at a time: fewer array operations, which threads wait for.
+# Rows are coded for two blocks at a time, so that threads wait less.
 BLOCKS_A_TURN = 2
 
 Answer = TypeVar("Answer")
 
 
 class PrivateDesign(BoundRows):
-    """Rows on their way to a statistic; shows public facts only."""
+    """Rows bound to a design; its repr shows public facts only."""
 
     __slots__ = ("public", "scaling")
 
@@ -49,22 +49,22 @@ class PrivateDesign(BoundRows):
 
     @property
     def facts(self) -> dict[str, str]:
-        """What is public of the rows on the lattice, as texts that can be compared."""
+        """Public facts about the rows on the lattice, as comparable texts."""
         declared = declared_facts(self.public.formula, self.codebook)
         scaled = self.scaling.facts(self.public.names)
         return {**declared, **scaled, **self._rows.terms.facts}
 
     def of(self, rows: Rows) -> Self:
-        """Return other rows on the same way."""
+        """Return the same request for other rows."""
         return type(self)(self.public, self.scaling, rows)
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateDesign]:
-        """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
+        """A function, made of public facts, that binds other rows in the same way."""
         return partial(_bound, self.public, self.scaling, self._rows.recipe)
 
     def rescaled(self, scaling: Scaling) -> PrivateDesign:
-        """Return the same rows, brought into the ball by released values instead."""
+        """Return the same rows, scaled by released values instead."""
         return PrivateDesign(self.public, scaling, self._rows)
 
     def require_passes(self) -> None:
@@ -74,16 +74,14 @@ class PrivateDesign(BoundRows):
         """
         if self.scattered is not None:
             raise FrameError(
-                "the mechanism reads the rows several times, and those of a Dask DataFrame are "
-                'added up once: choose a mechanism that reads them once, such as "gauss" in dp_pca '
-                'and dp_cov or "moments" in dp_lm, or write the rows with data.to_parquet("rows") '
-                'and give the folder "rows"'
+                "this mechanism reads the data several times, but a Dask DataFrame is read only "
+                'once; choose "gauss" in dp_pca and dp_cov or "moments" in dp_lm, or save the rows '
+                'with data.to_parquet("rows") and pass the folder "rows"'
             )
         if not self.rereadable:
             raise FrameError(
-                "the mechanism reads the rows several times, and an iterable of tables can be "
-                "read once: give one DataFrame, or write the tables to one Parquet file and give "
-                "its path"
+                "this mechanism reads the data several times, but an iterable of tables can be "
+                "read only once; pass one DataFrame or the path of a Parquet file"
             )
 
     def blocks(
@@ -94,16 +92,16 @@ class PrivateDesign(BoundRows):
         The function takes integer rows, shape (columns + 1, rows) with at most
         ``lattice.block_rows`` rows. Line 0 is the lattice's radius where a row is complete, and 0,
         like all else in it, where it is not. A row's integers follow from it and public facts
-        alone. What it returned, as often as the rows count, and how many rows that makes come back
-        in any order: up to 64 times what a block adds, for which float64 has no room where that is
-        2**53. `count_public` says whether progress may show how many there are.
+        alone. Its results, multiplied by how often the rows count, are yielded in any order with
+        that number of rows: up to 64 times the sum of a block, so beyond 2**53. `count_public` says
+        whether progress may show the number of rows.
         """
 
         def counted(part: Part) -> list[tuple[Answer, int]]:
             augmented = self._augmented(part, lattice)
             return [
-                (multiplied(function(augmented[:, own]), times), times * size)
-                for own, size, times in placed(part.places, part.rows, lattice.block_rows, FOLDS)
+                (multiplied(function(augmented[:, span]), times), times * size)
+                for span, size, times in placed(part.places, part.rows, lattice.block_rows, FOLDS)
             ]
 
         for results in self._mapped(counted, lattice, count_public):
@@ -112,7 +110,7 @@ class PrivateDesign(BoundRows):
     def by_person(
         self, function: Callable[[Floats], Answer], lattice: Lattice, *, count_public: bool
     ) -> Iterator[tuple[Answer, Part]]:
-        """Apply a function to parts of the rows, each row once, and say whose they are.
+        """Apply a function to parts of the rows, each row once, and yield the parts too.
 
         The function takes rows as for :meth:`blocks`; the part has their persons, and the places
         that each row takes.
@@ -166,8 +164,8 @@ def private_design(
     FormulaError, CodebookError, ArgumentError, FrameError from the formula, the codebook, the
     arguments and the column names.
     """
-    own = unbound_design(formula, codebook, scale=scale, center=center, row_norm=row_norm)
-    return own.bind(data)
+    unbound = unbound_design(formula, codebook, scale=scale, center=center, row_norm=row_norm)
+    return unbound.bind(data)
 
 
 def unbound_design(
@@ -178,7 +176,7 @@ def unbound_design(
     center: bool = True,
     row_norm: float | str | None = None,
 ) -> PrivateDesign:
-    """Return the design of no rows, to which those of any holder are bound."""
+    """Return the design without rows, to which data can be bound."""
     return coded_design(design(formula, codebook), scale=scale, center=center, row_norm=row_norm)
 
 
@@ -189,7 +187,7 @@ def coded_design(
     center: bool = True,
     row_norm: float | str | None = None,
 ) -> PrivateDesign:
-    """Return the same of columns that are coded."""
+    """Return the same of coded columns."""
     scaled = scaling(public, scale=scale, center=center, row_norm=row_norm)
     return PrivateDesign(public, scaled, rows_of(Terms(public.codebook)))
 
@@ -202,7 +200,7 @@ def _bound(
 
 @contextmanager
 def _threads() -> Iterator[Callable[..., Iterator[Any]]]:
-    """Give a ``map`` on all cores; on one where other parts of the table take the others."""
+    """Return a ``map`` on all cores, or on one if other parts of the table use the others."""
     if one_of_many():
         yield map
         return
@@ -220,7 +218,7 @@ def _to_unit_length(rows: Floats) -> None:
     rows /= np.where(norms > 0, norms, 1.0)
 
 
-# Public centre, public scale and the radius of the ball that holds every row.
+# Public centre, public scale and radius of the ball that contains every row.
 
 SCALES = ("range", "sd", None)
 # Fourth powers of the radius, and rows divided by a column's scale, stay finite.
@@ -233,17 +231,19 @@ NARROWEST = 1e-150
 class Scaling:
     """How coded columns are brought into the ball: ``(x - centre) / scale``."""
 
-    # Shape (columns,): a public point; zeros when the second moment about the origin is asked.
+    # Shape (columns,): a public point; zeros for the second moment about the origin.
     centre: Floats
     scale: Floats  # Shape (columns,): positive public divisors, in each column's unit
-    row_norm: float  # Radius of the ball that every scaled row is held in
+    row_norm: float  # Radius of the ball that every scaled row is clipped to
     worst_case: float  # The radius that follows from the codebook alone
     unit: bool = False  # Whether every scaled row is divided by its own norm; the radius is 1
 
     def facts(self, names: tuple[str, ...]) -> dict[str, str]:
         """State how coded columns are brought into the ball, as texts that can be compared."""
-        ends = zip(names, self.centre.tolist(), self.scale.tolist(), strict=True)
-        columns = {f"scaling of {name!r}": f"(x - {at!r}) / {by!r}" for name, at, by in ends}
+        columns_scaling = zip(names, self.centre.tolist(), self.scale.tolist(), strict=True)
+        columns = {
+            f"scaling of {name!r}": f"(x - {at!r}) / {by!r}" for name, at, by in columns_scaling
+        }
         return {**columns, "row_norm": "unit" if self.unit else repr(float(self.row_norm))}
 
 
@@ -256,7 +256,7 @@ def scaling(
     None; with `center` each block of columns is moved to the public point from which its rows are
     nearest; `row_norm` is a smaller radius than the codebook's worst case, or "unit" to divide
     each scaled row by its own norm, about the origin of the columns. ArgumentError if ``scale``,
-    ``center`` or ``row_norm`` is none of these.
+    ``center`` or ``row_norm`` is invalid.
     """
     word("scale", scale, SCALES)
     truth("center", center)
@@ -265,10 +265,10 @@ def scaling(
     divisor = np.ones_like(half) if scale is None else np.where(half > NARROWEST, half, 1.0)
     centre, squares, start = np.zeros_like(half), 0.0, 0
     for block in design.blocks:
-        own = slice(start, start + len(block.names))
-        centre[own], radius = _nearest(block, divisor[own], center and not unit)
+        columns = slice(start, start + len(block.names))
+        centre[columns], radius = _nearest(block, divisor[columns], center and not unit)
         squares += radius * radius
-        start = own.stop
+        start = columns.stop
     if unit:
         return Scaling(centre, divisor, 1.0, 1.0, unit=True)
     # The outermost rounding of a square root and a sum of squares.
@@ -285,7 +285,10 @@ def _nearest(block: Block, divisor: Floats, free: bool) -> tuple[Floats, float]:
         candidates += [(points.max(axis=0) + points.min(axis=0)) / 2]
         candidates += [points.mean(axis=0), outer.mean(axis=0)]
     with np.errstate(over="ignore"):
-        radii = [float(np.sqrt(((points - one) ** 2).sum(axis=1)).max()) for one in candidates]
+        radii = [
+            float(np.sqrt(((points - candidate) ** 2).sum(axis=1)).max())
+            for candidate in candidates
+        ]
     best = int(np.argmin(radii))
     return candidates[best] * divisor, radii[best]
 
@@ -295,7 +298,7 @@ def _radius(row_norm: object, worst: float) -> float:
     if not SHORTEST <= radius <= LONGEST:
         raise ArgumentError(
             f"row_norm={said(row_norm)}: expected a number from {SHORTEST:g} to {LONGEST:g}, "
-            'the longest scaled row to keep whole, "unit" to divide each row by its norm, or None '
-            f"for the codebook's worst case, {worst:.4g}, where that lies in between"
+            'the longest scaled row that is not clipped; or "unit", to divide each row by its '
+            f"norm; or None, if the codebook's worst case, {worst:.4g}, is in that range"
         )
     return radius

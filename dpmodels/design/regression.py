@@ -47,13 +47,13 @@ class WeightedDesign(PrivateDesign):
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateDesign]:
-        """How to bind other rows alike, their weight included."""
-        own = (self.public, self.scaling, self._rows.recipe, self._weight, self._declared)
-        return partial(_bound, *own)
+        """A function that binds other rows in the same way, their weight included."""
+        args = (self.public, self.scaling, self._rows.recipe, self._weight, self._declared)
+        return partial(_bound, *args)
 
     @property
     def facts(self) -> dict[str, str]:
-        """What is public of the rows on the lattice, their weight included."""
+        """Public facts about the rows on the lattice, their weight included."""
         return {**super().facts, "weights": repr(self._weight)}
 
     def _place(self, augmented: Floats, columns: Mapping[str, Floats], lattice: Lattice) -> None:
@@ -67,9 +67,9 @@ class WeightedDesign(PrivateDesign):
         rows *= share
         ones = np.ones_like(factor)
         complete = to_lattice(rows, ones, 0 * ones, lattice)
-        least = np.ceil(lengths(rows))
+        row_lengths = np.ceil(lengths(rows))
         share = np.where(complete, share, 0.0)
-        augmented[0] = np.maximum(np.rint(share * lattice.radius), least)
+        augmented[0] = np.maximum(np.rint(share * lattice.radius), row_lengths)
 
 
 def private_regression(
@@ -87,12 +87,12 @@ def private_regression(
     FormulaError, CodebookError, ArgumentError, FrameError
         From the formula, the codebook, the arguments and the column names.
     """
-    both = two_sided(formula, codebook, apart=() if weights is None else (str(weights),))
-    return joint_design(both, codebook, weights=weights, **words).bind(data)
+    regression = two_sided(formula, codebook, apart=() if weights is None else (str(weights),))
+    return joint_design(regression, codebook, weights=weights, **words).bind(data)
 
 
 def joint_design(
-    both: TwoSided,
+    regression: TwoSided,
     codebook: Codebook,
     *,
     scale: str | None = "range",
@@ -101,22 +101,22 @@ def joint_design(
     center: bool = True,
     emphasis: float = 1.0,
 ) -> PrivateDesign:
-    """Return the design of no rows, to which those of any holder are bound.
+    """Return the design without rows, to which data can be bound.
 
     Parameters
     ----------
-    both : TwoSided
+    regression : TwoSided
         The formula; names of the design are those of its terms, then that of the response.
     codebook : Codebook
         Public bounds and levels.
     scale : {"range", None}
         Divide columns by their public half-range, or not at all.
     row_norm : float, optional
-        The longest scaled row of the terms to keep whole; the response has room besides.
+        The longest scaled row of the terms that is not clipped; the response adds to it.
     weights : str, optional
-        A number of the codebook that is not negative: rows count in the proportion of it.
+        A non-negative number of the codebook; rows count in proportion to it.
     center : bool
-        Whether columns are moved to the public points they are nearest to.
+        Whether columns are centred at public points.
     emphasis : float
         Length of the longest scaled response: above 1, less of the noise falls on it and
         more on the terms.
@@ -129,36 +129,36 @@ def joint_design(
     word("scale", scale, ("range", None))
     if isinstance(row_norm, str):
         raise ArgumentError(
-            f"row_norm={said(row_norm)}: expected a number, the longest scaled row of the terms to "
-            "keep whole, or None; rows divided by their norm have other coefficients"
+            f"row_norm={said(row_norm)}: expected a number, the longest scaled row of the terms "
+            "that is not clipped, or None; dividing rows by their norm changes the coefficients"
         )
     declared = None if weights is None else _declared(weights, checked_codebook(codebook))
-    scaled = _joint_scaling(both, scale, row_norm, center, emphasis)
-    public = both.joint
+    scaled = _joint_scaling(regression, scale, row_norm, center, emphasis)
+    public = regression.joint
     if weights is None or declared is None:
         return PrivateDesign(public, scaled, rows_of(Terms(public.codebook)))
     public = replace(public, codebook=public.codebook | {weights: declared})
     return WeightedDesign(public, scaled, rows_of(Terms(public.codebook)), weights, declared)
 
 
-def box_design(both: TwoSided) -> PrivateDesign:
-    """Return the design of no rows whose columns are each from -1 to 1, and none is shrunk.
+def box_design(regression: TwoSided) -> PrivateDesign:
+    """Return the design without rows whose columns are each from -1 to 1; no row is clipped.
 
     A column is counted from the middle of its public range, in half-ranges; the response is last.
     CodebookError if a column has one value only.
     """
-    public = both.joint
+    public = regression.joint
     half = (public.upper - public.lower) / 2
     for name, width in zip(public.names, half.tolist(), strict=True):
         if not width > NARROWEST:
             raise CodebookError(
-                f"{shorten(name)!r} has one value within what is declared, and goes with nothing; "
-                "declare wider bounds or two levels, or leave it out"
+                f"{shorten(name)!r} has one value within its declared bounds, so it has no "
+                "association; declare wider bounds or two levels, or leave it out"
             )
     longest = math.sqrt(len(half)) * (1 + 1e-12)
     centre = (public.lower + public.upper) / 2
-    own = Scaling(centre, half, longest, longest)
-    return PrivateDesign(public, own, rows_of(Terms(public.codebook)))
+    box_scaling = Scaling(centre, half, longest, longest)
+    return PrivateDesign(public, box_scaling, rows_of(Terms(public.codebook)))
 
 
 def _bound(
@@ -181,22 +181,24 @@ def _declared(weights: object, book: Codebook) -> Numeric:
     if isinstance(declared, Numeric) and declared.lower >= 0:
         return declared
     raise CodebookError(
-        f"weights={weights!r} is declared as {declared.describe()}; weights are numbers from 0 up: "
+        f"weights={weights!r} is declared as {declared.describe()}; weights must not be negative: "
         f"declare {weights}=(0, upper)"
     )
 
 
 def _joint_scaling(
-    both: TwoSided, scale: str | None, row_norm: float | None, center: bool, emphasis: float
+    regression: TwoSided, scale: str | None, row_norm: float | None, center: bool, emphasis: float
 ) -> Scaling:
-    """Scale both sides each for itself; the ball holds any row of the one with any of the other."""
-    right = scaling(both.terms, scale=scale, center=center, row_norm=row_norm)
-    left = scaling(both.response, scale=scale, center=center, row_norm=None)
-    lengths = (right.row_norm, right.worst_case) if both.terms.names else (0.0, 0.0)
-    own, worst = (math.hypot(one, emphasis * left.row_norm) * (1 + 1e-12) for one in lengths)
+    """Scale each side by itself; the ball contains every combination of their rows."""
+    right = scaling(regression.terms, scale=scale, center=center, row_norm=row_norm)
+    left = scaling(regression.response, scale=scale, center=center, row_norm=None)
+    lengths = (right.row_norm, right.worst_case) if regression.terms.names else (0.0, 0.0)
+    radius, worst = (
+        math.hypot(length, emphasis * left.row_norm) * (1 + 1e-12) for length in lengths
+    )
     return Scaling(
         np.concatenate([right.centre, left.centre]),
         np.concatenate([right.scale, left.scale / emphasis]),
-        own,
+        radius,
         worst,
     )

@@ -1,4 +1,4 @@
-"""Rows on their way: what is read of them, which count, and whose they are."""
+"""Rows as they are read: their columns, which of them count, and their persons."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ ONE_ROW: Final = Adjacency("replace")
 
 
 class Part(NamedTuple):
-    """Some rows: their columns as numbers, which count, the places they take, and whose they are.
+    """A chunk of rows: numeric columns, which rows count, the places they take, and their persons.
 
-    `counted` is None where all count, `places` where each takes one, and `persons` where they are
-    nobody's; else persons have numbers from 0, and -1 is nobody. A row that does not count is as an
-    incomplete one.
+    `counted` is None if all count, `places` if each takes one, and `persons` without persons; else
+    persons are numbered from 0, and -1 means no person. A row that does not count is treated as
+    incomplete.
     """
 
     columns: Mapping[str, Floats]
@@ -43,66 +43,66 @@ class Part(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """Number of rows."""
         return len(next(iter(self.columns.values())))
 
     @property
     def taken(self) -> int:
-        """How many places they take in all."""
+        """Number of places that the rows take."""
         return self.rows if self.places is None else int(self.places.sum())
 
-    def cut(self, at: int, rows: int) -> Part:
-        """Return so many of them from a place on."""
-        here = slice(at, at + rows)
+    def cut(self, at: int, n_rows: int) -> Part:
+        """Return the rows from a position on."""
+        span = slice(at, at + n_rows)
         return Part(
-            {name: own[here] for name, own in self.columns.items()},
-            None if self.counted is None else self.counted[here],
-            None if self.places is None else self.places[here],
-            None if self.persons is None else self.persons[here],
+            {name: column[span] for name, column in self.columns.items()},
+            None if self.counted is None else self.counted[span],
+            None if self.places is None else self.places[span],
+            None if self.persons is None else self.persons[span],
         )
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What is public of the rows of a question."""
+    """Public facts about the rows of a request."""
 
-    codebook: Codebook  # All that is read but the person
+    codebook: Codebook  # All columns that are read, without the person
     subset: Subset | None = None
     neighbours: Adjacency = ONE_ROW
-    named: tuple[str, ...] = ()  # Columns that are read as names of levels nobody declared
-    missing_ids: tuple[str, ...] = ()  # Canonical ids that stand for no person
+    undeclared: tuple[str, ...] = ()  # Columns whose levels are undeclared
+    missing_ids: tuple[str, ...] = ()  # Canonical ids that mean no person
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The columns that are read."""
         person = self.neighbours.person
-        more = () if person is None else (person,)
-        return tuple(dict.fromkeys((*self.codebook, *self.named, *more)))
+        person_column = () if person is None else (person,)
+        return tuple(dict.fromkeys((*self.codebook, *self.undeclared, *person_column)))
 
     @property
     def facts(self) -> dict[str, str]:
-        """What is said of rows beside their formula, as texts that can be compared."""
-        said = {} if self.subset is None else {"subset": self.subset.text}
-        own = self.neighbours
-        if own.person is None:
-            return said
+        """Facts about the rows besides their formula, as comparable texts."""
+        facts = {} if self.subset is None else {"subset": self.subset.text}
+        neighbours = self.neighbours
+        if neighbours.person is None:
+            return facts
         missing = {"missing ids": repr(self.missing_ids)} if self.missing_ids else {}
-        return {**said, "person": own.text, **missing}
+        return {**facts, "person": neighbours.text, **missing}
 
 
 def levels_of(name: str) -> str:
-    """Return under what name a part has the levels that a column names."""
+    """Return the name under which a part has the undeclared levels of a column."""
     return f"levels of {name}"
 
 
 def asked_of(
     terms: Terms, neighbours: Adjacency, subset: Subset | None, missing_ids: tuple[str, ...] = ()
 ) -> Terms:
-    """Return the terms of rows of which those of a subset count, each its person's."""
-    more = {} if subset is None else dict(subset.codebook)
+    """Return the same terms with a subset and persons."""
+    subset_variables = {} if subset is None else dict(subset.codebook)
     return replace(
         terms,
-        codebook=Codebook({**terms.codebook, **more}),
+        codebook=Codebook({**terms.codebook, **subset_variables}),
         subset=subset,
         neighbours=neighbours,
         missing_ids=missing_ids,
@@ -110,12 +110,12 @@ def asked_of(
 
 
 def rows_of(terms: Terms) -> Rows:
-    """Return no rows, to whose terms those of any holder are bound."""
+    """Return empty rows with these terms, to which data can be bound."""
     return Rows(no_rows(terms.variables), terms, bytes(SECRET_BYTES))
 
 
 class Rows:
-    """Rows of one holder; shows nothing of them."""
+    """Rows of one data source; its repr shows none of them."""
 
     __slots__ = ("_persons", "_secret", "_side", "_source", "_times", "terms")
 
@@ -123,7 +123,7 @@ class Rows:
         self._source = source
         self.terms = terms
         self._secret = secret  # Draws among the rows of a person
-        self._times = times  # How often each row stands, where rows are nobody's
+        self._times = times  # How often each row counts, without persons
         self._persons: Persons | None = None
         self._side: Side | None = None
 
@@ -135,51 +135,51 @@ class Rows:
 
     @property
     def recipe(self) -> Callable[[RowSource], Rows]:
-        """How to ask the same of other rows; nothing of a row is in it."""
+        """A function that binds other rows in the same way; it holds no row."""
         return partial(Rows, terms=self.terms, secret=self._secret)
 
     def bound(self, data: object) -> Rows:
-        """Return a user's rows, of which none is read.
+        """Bind a user's data without reading a row.
 
         FrameError from the data and their column names.
         """
-        source, own = open_rows(data), self.terms.neighbours
+        source, neighbours = open_rows(data), self.terms.neighbours
         require_declared(source, self.terms.codebook)
-        require_levels(source, self.terms.named)
-        if own.person is not None:
-            _require_persons(source, own.person)
-        secret = bytes(SECRET_BYTES) if own.person is None else _drawn()
-        found = Rows(source, self.terms, secret)
-        if own.rows == "mean" and not (found.rereadable or found.scattered is not None):
+        require_levels(source, self.terms.undeclared)
+        if neighbours.person is not None:
+            _require_persons(source, neighbours.person)
+        secret = bytes(SECRET_BYTES) if neighbours.person is None else _new_secret()
+        bound = Rows(source, self.terms, secret)
+        if neighbours.rows == "mean" and not (bound.rereadable or bound.scattered is not None):
             raise FrameError(
-                'rows="mean" reads the rows twice, as it has to know how many a person has, and '
-                "an iterable of tables can be read once: give one DataFrame, write the tables to "
-                "one Parquet file and give its path, or write rows=4 for a person's first four"
+                'rows="mean" reads the data twice, to count the rows of each person, but an '
+                "iterable of tables can be read only once; pass one DataFrame or the path of a "
+                "Parquet file, or write rows=4 for the first four rows of a person"
             )
-        return found
+        return bound
 
     def sides(self, heads: int, entropy: Entropy) -> tuple[Rows, Rows]:
-        """Part rows that can be read again by fresh coins: ``heads`` of 256 go to the first.
+        """Split rereadable rows at random: each goes to the first part with chance ``heads/256``.
 
-        A row of the other side is there, and does not count. The rows of a person go together.
+        Rows of the other part do not count. The rows of a person stay together.
         """
         coins, persons = Coins(heads, entropy), None
         if self.terms.neighbours.person is not None:
             persons = self._known()
-        first, other = (self.standing(self._times) for _ in range(2))
-        first._persons = other._persons = persons
-        first._side, other._side = Side(coins, first=True), Side(coins, first=False)
-        return first, other
+        first, second = (self.standing(self._times) for _ in range(2))
+        first._persons = second._persons = persons
+        first._side, second._side = Side(coins, first=True), Side(coins, first=False)
+        return first, second
 
     def standing(self, times: int) -> Rows:
-        """Return the same rows, each as often as `times`; they are nobody's."""
+        """Return the same rows, each counted `times` times, without persons."""
         return Rows(self._source, self.terms, self._secret, times)
 
     @property
     def scattered(self) -> DaskRows | None:
-        """The rows where they lie with the workers of a cluster, None where they can be read.
+        """The rows of a Dask DataFrame, which stay with the workers; None for local rows.
 
-        Those of a person lie together.
+        The rows of a person are on one worker.
         """
         if not isinstance(self._source, DaskRows):
             return None
@@ -195,24 +195,24 @@ class Rows:
 
     @property
     def nrows(self) -> int | None:
-        """Number of rows, None where only reading them would tell; it may be private.
+        """Number of rows, None if the rows have to be read for it; it may be private.
 
-        Of persons it is the number of places they have, for which their column is read; it is None
-        where their number is private.
+        With persons it is the number of their places, for which their column is read, or None if
+        the number of persons is private.
         """
-        own = self.terms.neighbours
-        if own.person is None:
-            rows = self._source.nrows
-            return None if rows is None else rows * self._times
-        if not (own.n_public and self.rereadable):
+        neighbours = self.terms.neighbours
+        if neighbours.person is None:
+            n_rows = self._source.nrows
+            return None if n_rows is None else n_rows * self._times
+        if not (neighbours.n_public and self.rereadable):
             return None
-        return self._known().number * own.places
+        return self._known().number * neighbours.places
 
     def parts(self, *, count_public: bool) -> Iterator[Part]:
         """Read the rows once; `count_public` says whether progress may show how many there are.
 
-        Of persons whose number is public as many rows are told of as they have places: those that
-        their rows do not take come last, as rows that do not count.
+        If the number of persons is public, the places that their rows do not take come last, as
+        rows that do not count.
         """
         at = 0
         for part in self._parts(count_public=count_public):
@@ -235,81 +235,85 @@ class Rows:
             yield part._replace(places=often)
 
     def _of_persons(self) -> Iterator[Part]:
-        """Read rows of persons; those of nobody and those that do not count are left out."""
-        terms, own = self.terms, self.terms.neighbours
-        known = self._known() if self.rereadable else None
-        persons, taken = known or self._new(), 0
+        """Read rows of persons, without rows that have no person or do not count."""
+        terms, neighbours = self.terms, self.terms.neighbours
+        known_persons = self._known() if self.rereadable else None
+        persons, n_taken = known_persons or self._new(), 0
         for chunk in self._read(terms, None):
-            cells = chunk[cast("str", own.person)]
-            those = (persons.first if known is None else persons.taken)(cells, self._counted(chunk))
-            columns = _columns(terms, {name: own[those.rows] for name, own in chunk.items()})
+            cells = chunk[cast("str", neighbours.person)]
+            those = (persons.first if known_persons is None else persons.taken)(
+                cells, self._counted(chunk)
+            )
+            columns = _columns(terms, {name: column[those.rows] for name, column in chunk.items()})
             part = Part(columns, None, those.places, those.persons)
-            taken += part.taken
+            n_taken += part.taken
             yield part
-        if known is not None:
-            known.require_same()
-        if own.n_public:
+        if known_persons is not None:
+            known_persons.require_same()
+        if neighbours.n_public:
             missing = {name: np.full(1, np.nan) for name in terms.codebook}
-            missing |= {levels_of(name): np.full(1, None) for name in terms.named}
-            left = persons.number * own.places - taken
+            missing |= {levels_of(name): np.full(1, None) for name in terms.undeclared}
+            left = persons.number * neighbours.places - n_taken
             yield Part(missing, np.zeros(1, dtype=bool), np.array([left]), np.array([-1]))
 
-    def _read(self, terms: Terms, shown: int | None) -> Iterator[Chunk]:
-        """Read columns, and whose the rows are where it is asked."""
+    def _read(self, terms: Terms, total: int | None) -> Iterator[Chunk]:
+        """Read the columns, and that of persons if there is one."""
         chunks = self._source.chunks(terms.variables, read_rows(len(self.terms.variables)))
-        return progress(chunks, total=shown, label="reading rows")
+        return progress(chunks, total=total, label="reading rows")
 
     def _counted(self, chunk: Chunk) -> NDArray[np.bool_]:
-        """Return which rows the subset holds of, all where there is none."""
-        own = self.terms.subset
-        if own is None:
+        """Return a mask of the rows in the subset; all rows without one."""
+        subset = self.terms.subset
+        if subset is None:
             return np.ones(len(next(iter(chunk.values()))), dtype=bool)
-        return own.holds(converted(own.codebook, chunk))
+        return subset.holds(converted(subset.codebook, chunk))
 
     def _known(self) -> Persons:
         """Return how many rows each person has, counted once."""
         if self._persons is None:
-            self._persons, own = self._new(), self.terms.subset
-            book = Codebook() if own is None else own.codebook
-            for chunk in self._read(replace(self.terms, codebook=book, named=()), None):
+            self._persons, subset = self._new(), self.terms.subset
+            book = Codebook() if subset is None else subset.codebook
+            for chunk in self._read(replace(self.terms, codebook=book, undeclared=()), None):
                 cells = chunk[cast("str", self.terms.neighbours.person)]
                 self._persons.count(cells, self._counted(chunk))
         self._persons.again()
         return self._persons
 
     def _new(self) -> Persons:
-        own = self.terms.neighbours
+        neighbours = self.terms.neighbours
         missing = self.terms.missing_ids
-        return Persons(own.places, self._secret, even=own.rows == "mean", missing=missing)
+        return Persons(
+            neighbours.places, self._secret, even=neighbours.rows == "mean", missing=missing
+        )
 
 
 def _columns(terms: Terms, chunk: Chunk) -> dict[str, NDArray[Any]]:
-    """Turn cells into numbers, and into names of levels that nobody declared."""
-    named = {levels_of(name): level_names(chunk[name]) for name in terms.named}
-    return {**converted(terms.codebook, chunk), **named}
+    """Convert cells to numbers, and undeclared levels to names."""
+    levels = {levels_of(name): level_names(chunk[name]) for name in terms.undeclared}
+    return {**converted(terms.codebook, chunk), **levels}
 
 
-def _drawn() -> bytes:
-    """Draw a secret, the same again in a simulation."""
+def _new_secret() -> bytes:
+    """Draw a secret, repeatable inside a simulation."""
     return bytes(source().words(SECRET_BYTES // 8).tobytes())
 
 
 def _require_persons(source: RowSource, person: str) -> None:
-    """Refuse a table whose column of persons is missing, or by its type names nobody."""
+    """Refuse a table whose column of persons is missing or has no type of ids."""
     require(source, (person,))
     kind = source.kind(person)
     if kind.holds < Holds.WHOLE:
         raise FrameError(
-            f"column {person!r} is of type {kind.name}, and person={person!r} expects numbers or "
-            "text that say whose a row is: make text of it, such as data[name].astype(str)"
+            f"column {person!r} is of type {kind.name}, but person={person!r} needs ids that are "
+            "numbers or text; convert it, such as data[name].astype(str)"
         )
 
 
-# What all holders of rows share: rows bound to a public question.
+# Rows bound to a public request.
 
 
 class BoundRows(ABC):
-    """Rows and what is asked of them; a kind of it says what they become."""
+    """Rows bound to a request; subclasses say what the rows become."""
 
     __slots__ = ("_rows",)
 
@@ -318,14 +322,14 @@ class BoundRows(ABC):
 
     @abstractmethod
     def of(self, rows: Rows) -> Self:
-        """Return other rows on the same way."""
+        """Return the same request for other rows."""
 
     def among(self, terms: Callable[[Terms], Terms]) -> Self:
-        """Return the same of no rows, with other terms for those that are bound to it."""
+        """Return the same request without rows, with changed terms."""
         return self.of(rows_of(terms(self._rows.terms)))
 
     def bind(self, data: object) -> Self:
-        """Return a user's rows bound alike, of which none is read.
+        """Bind a user's data to the same request without reading a row.
 
         Raises
         ------
@@ -335,15 +339,15 @@ class BoundRows(ABC):
         return self.of(self._rows.bound(data))
 
     def sides(self, heads: int, entropy: Entropy) -> tuple[Self, Self]:
-        """Part the rows by fresh coins: a share of ``heads/256`` goes to the first side.
+        """Split the rows at random: each goes to the first part with chance ``heads/256``.
 
-        Rows of the other side are there, and do not count.
+        Rows of the other part do not count.
         """
-        first, other = self._rows.sides(heads, entropy)
-        return self.of(first), self.of(other)
+        first, second = self._rows.sides(heads, entropy)
+        return self.of(first), self.of(second)
 
     def standing(self, times: int) -> Self:
-        """Return the same rows, each as often as `times`: a table of as many is not made."""
+        """Return the same rows, each counted `times` times, without copying them."""
         return self.of(self._rows.standing(times))
 
     @property
@@ -358,12 +362,12 @@ class BoundRows(ABC):
 
     @property
     def scattered(self) -> DaskRows | None:
-        """The rows where they lie with the workers of a cluster, None where they can be read."""
+        """The rows of a Dask DataFrame, which stay with the workers; None for local rows."""
         return self._rows.scattered
 
     @property
     def nrows(self) -> int | None:
-        """Number of rows, None where only reading them would tell; it may be private."""
+        """Number of rows, None if the rows have to be read for it; it may be private."""
         return self._rows.nrows
 
     @property
@@ -372,22 +376,22 @@ class BoundRows(ABC):
         return self._rows.rereadable
 
 
-# Which rows stand on one side and which on the other: a coin for each place, or each person.
+# Random splits of rows: a coin for each position in the source, or for each person.
 #
 # A coin belongs to a position in the source, so a row must have the same position in every pass. A
 # source that can be read again sees to it: a file that was written or replaced since it was opened
 # is an error, and so is a table in memory whose number of rows changed; of persons, whose coins
 # follow their ids, a digest is compared. What can be read once is refused before the charge.
 
-# A byte decides: shares are whole numbers of them.
+# A coin is one byte, so chances are multiples of 1/256.
 FACES = 256
 
 
 class Coins:
-    """Coins of numbered places, thrown when a place first comes and kept from then on.
+    """Coins of numbered positions, thrown when a position first occurs and then kept.
 
-    Each falls on its first side with a chance of ``heads/256``, exactly, by itself and whatever the
-    rows are.
+    Each shows its first side with a chance of exactly ``heads/256``, independently of the other
+    coins and of the rows.
     """
 
     __slots__ = ("_entropy", "_heads", "_thrown")
@@ -401,29 +405,29 @@ class Coins:
         return "<Coins, not shown>"
 
     def __reduce__(self) -> NoReturn:
-        raise PrivacyError("coins that part rows cannot be pickled or copied")
+        raise PrivacyError("coins that split rows cannot be pickled or copied")
 
     def of(self, places: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return how the coins of places, numbers from 0, fell."""
-        more = int(places.max(initial=-1)) + 1 - len(self._thrown)
-        if more > 0:
+        """Return whether the coins at positions, from 0, show their first side."""
+        n_missing = int(places.max(initial=-1)) + 1 - len(self._thrown)
+        if n_missing > 0:
             # As many again as there are, so that few throws are of few coins.
-            words = self._entropy.words(max(more, len(self._thrown)) // 8 + 1)
+            words = self._entropy.words(max(n_missing, len(self._thrown)) // 8 + 1)
             self._thrown = np.concatenate([self._thrown, words.view(np.uint8)])
         return np.asarray(self._thrown[places] < self._heads)
 
 
 class Side(NamedTuple):
-    """One side of rows that coins part; those of a person fall together."""
+    """One part of rows that coins split; the rows of a person stay together."""
 
     coins: Coins
     first: bool  # Which of the two
 
     def counted(
-        self, at: int, rows: int, persons: NDArray[Any] | None, counted: NDArray[np.bool_] | None
+        self, at: int, n_rows: int, persons: NDArray[Any] | None, counted: NDArray[np.bool_] | None
     ) -> NDArray[np.bool_]:
-        """Return which of so many rows from a place on stand here, of those that count."""
-        # Nobody has the number -1, and does not count.
-        places = np.arange(at, at + rows) if persons is None else np.maximum(persons, 0)
-        here = self.coins.of(places) == self.first
-        return here if counted is None else np.asarray(here & counted)
+        """Return a mask of the counted rows of this part, from a position on."""
+        # Rows without a person have the number -1 and do not count.
+        places = np.arange(at, at + n_rows) if persons is None else np.maximum(persons, 0)
+        on_side = self.coins.of(places) == self.first
+        return on_side if counted is None else np.asarray(on_side & counted)

@@ -1,4 +1,4 @@
-"""Mechanisms: the only crossing from private to released; one strategy a file.
+"""Mechanisms: the only way from private to released values; one strategy per file.
 
 Tables name every mechanism of a family: those below, and ``REGRESSION``, ``COEFFICIENTS``,
 ``COUNTS``, ``CHAINS``, ``ORDERED``, ``PLANE``, ``MARGINS``, ``MEASURED``, ``RESPONSES``,

@@ -1,4 +1,4 @@
-"""Integer noise: its scales in augmented moments, the lattices that hold it, and its addition."""
+"""Integer noise: its scales in augmented moments, its lattices, and its addition."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ def lattice_for(lattice: Lattice, steps: MomentNoise, sigma: float, smallest: fl
     `sigma` is in units of the squared unit length, `steps` and `smallest` in lattice steps.
     BudgetError if `sigma` leaves no useful lattice.
     """
-    other = choose_lattice(lattice.columns, sigma)
-    if other.bits >= lattice.bits:
+    coarse = choose_lattice(lattice.columns, sigma)
+    if coarse.bits >= lattice.bits:
         return Scaled(lattice, steps)
-    shrink = (other.radius / lattice.radius) ** 2
+    shrink = (coarse.radius / lattice.radius) ** 2
     # A nan stays nan: max keeps its first.
-    return Scaled(other, MomentNoise(*(max(step * shrink, smallest) for step in astuple(steps))))
+    return Scaled(coarse, MomentNoise(*(max(step * shrink, smallest) for step in astuple(steps))))
 
 
 def laplace_multipliers(
@@ -152,17 +152,17 @@ def add_noise(
 
 
 def row_units(scale: float) -> int:
-    """Return how many units a row of a count is of, for noise of a scale in rows."""
+    """Return the units of a row in a count, for noise of a scale in rows."""
     return max(int(min(UNITS, MOST_STEPS / scale)), 1)
 
 
 def noised_rows(
     exact: NDArray[np.generic], scale: float, entropy: Entropy, law: Law = GAUSSIAN
 ) -> tuple[Floats, float]:
-    """Return noisy numbers of rows, and the scale of their noise, in rows; least of many steps."""
+    """Return noisy numbers of rows and the scale of their noise, in rows."""
     units = row_units(scale)
-    drawn = max(scale, law.smallest / units)
-    return add_noise(exact * units, drawn * units, entropy, law) / units, drawn
+    noise_scale = max(scale, law.smallest / units)
+    return add_noise(exact * units, noise_scale * units, entropy, law) / units, noise_scale
 
 
 def noised_symmetric(
@@ -223,11 +223,11 @@ def hand_over(
     card: Card,
     plan: Plan,
     noisy: NoisyMoments,
-    rows: int,
+    n_rows: int,
     estimate: Floats | None = None,
     ball: Ball | None = None,
 ) -> MomentsRelease:
-    """Make the release of noisy moments; the number of rows read goes along where public."""
+    """Make the release of noisy moments, with the number of rows read if that is public."""
     return MomentsRelease(
         count=noisy.count,
         total=noisy.total,
@@ -235,11 +235,11 @@ def hand_over(
         noise=noisy.noise,
         estimate=estimate,
         ball=ball,
-        **release_terms(card, plan, rows),
+        **release_terms(card, plan, n_rows),
     )
 
 
-# The number of complete rows and their sum, released apart from the second moment.
+# The number of complete rows and their sum, released separately from the second moment.
 
 # Of the budget, without and with the sum of the rows: choices.
 COUNT_SHARE = {False: 0.02, True: 0.15}
@@ -303,25 +303,24 @@ def noisy_mean(
 
 
 def shrunk(mean: Floats, sd: float) -> Floats:
-    """Return James and Stein's estimate, in the ball: lost in noise, the mean is the old centre."""
+    """Return the James-Stein estimate, clipped to the ball; pure noise gives the old centre."""
     square = float(mean @ mean)
-    held = mean * max(1 - len(mean) * sd**2 / square, 0.0) if square > 0 else mean
-    return held / max(1.0, float(np.linalg.norm(held)))
+    shrunken = mean * max(1 - len(mean) * sd**2 / square, 0.0) if square > 0 else mean
+    return shrunken / max(1.0, float(np.linalg.norm(shrunken)))
 
 
 # Released numbers of rows by length, and the radius of a ball that follows from them.
 
-# Radii are told apart by 19 %, and bounds may be thousands of times too wide: choices.
+# Radii are 19 % apart, and bounds may be thousands of times too wide: choices.
 PER_OCTAVE, OCTAVES = 4, 14
 FRACTIONS: Floats = 2.0 ** (-np.arange(PER_OCTAVE * OCTAVES, -1, -1) / PER_OCTAVE)
-# So many cells together are held against noise, a few rows being spread over many; and how often
-# noise alone may be taken for rows: choices.
+# Numbers of adjacent cells that are tested together for rows, and the false alarm rate: choices.
 WIDTHS = (1, 2, 4, 8)
 FALSE_ALARM = 1e-3
 
 
 def faintest(law: Law, scale: float) -> float:
-    """Return the number of rows that is told from noise in one cell."""
+    """Return the smallest count that is detected in one cell."""
     return scale * law.beyond(FALSE_ALARM / (len(WIDTHS) * FRACTIONS.size))
 
 
@@ -335,43 +334,43 @@ class Lengths(NamedTuple):
 
     @property
     def last(self) -> int:
-        """The last cell in which rows are told from noise, -1 where there is none."""
+        """The last cell with a detected count; -1 if no count is detected."""
         last, ends = -1, np.append(0.0, np.cumsum(self.counts))
         for width in WIDTHS:
-            told = np.flatnonzero(ends[width:] - ends[:-width] > self.faint * math.sqrt(width))
-            if told.size and told[-1] > last:
-                last = int(told[-1]) + width - 1
+            detected = np.flatnonzero(ends[width:] - ends[:-width] > self.faint * math.sqrt(width))
+            if detected.size and detected[-1] > last:
+                last = int(detected[-1]) + width - 1
         return last
 
     @property
     def told(self) -> Floats:
-        """Numbers of rows up to the last cell where there are any, none of them negative."""
+        """Non-negative counts up to the last cell with a detected count."""
         counts = np.where(np.arange(self.counts.size) <= self.last, self.counts, 0.0)
         longer = np.maximum.accumulate(np.append(0.0, np.cumsum(counts[::-1])))
         return np.diff(longer)[::-1]
 
     def radius(self, noise: float) -> float:
-        """Return where noise and what is cut off the sum of the rows are least.
+        """Return the radius with the least noise and clipping error in the sum of the rows.
 
-        `noise` is that of the sum for a radius of 1. The largest radius where no row is told of.
+        `noise` is that of the sum for a radius of 1. If no count is detected, the largest radius.
         """
-        told = self.told
-        if not told.any():
+        detected = self.told
+        if not detected.any():
             return float(self.radii[-1])
-        cut = np.maximum(self.radii - self.radii[:, None], 0.0) @ told
+        cut = np.maximum(self.radii - self.radii[:, None], 0.0) @ detected
         return float(self.radii[np.argmin(np.hypot(noise * self.radii, cut))])
 
     def squares(self, part: float = 1.0) -> Floats:
-        """Return for each radius the sum of the squared lengths of rows held within part of it."""
+        """Return for each radius the sum of squared lengths of rows clipped to a part of it."""
         return np.asarray(np.minimum(self.radii, part * self.radii[:, None]) ** 2 @ self.told)
 
     def beyond(self, radius: float) -> tuple[float, float]:
         """Return the share of the rows that are longer than one of the radii, and its noise."""
-        rows, longer = max(float(self.counts.sum()), 1.0), self.radii > radius
-        return float(self.counts[longer].sum()) / rows, self.sd * math.sqrt(longer.sum()) / rows
+        n_rows, longer = max(float(self.counts.sum()), 1.0), self.radii > radius
+        return float(self.counts[longer].sum()) / n_rows, self.sd * math.sqrt(longer.sum()) / n_rows
 
 
-# Eigenvalues released apart from the eigenvectors, the matrix of both, and bounds on their sum.
+# Eigenvalues released separately from the eigenvectors, their matrix, and bounds on their sum.
 
 EIGENVALUES = "eigenvalues"
 
@@ -403,8 +402,8 @@ def noised_eigenvalues(
     `exact`, shape (columns + 1, columns + 1), is as from :func:`dpmodels.statistics.moments`.
     """
     values = np.linalg.eigvalsh(exact[1:, 1:].astype(np.float64))[::-1]
-    whole = np.array([round(value) for value in values.tolist()], dtype=object)
-    released = add_noise(whole, plan.scales[EIGENVALUES], entropy, law)
+    integers = np.array([round(value) for value in values.tolist()], dtype=object)
+    released = add_noise(integers, plan.scales[EIGENVALUES], entropy, law)
     return np.sort(released)[::-1] / plan.lattice.steps**2
 
 
@@ -419,9 +418,9 @@ def recombined(values: Floats, second: Floats, cap: float | None) -> Floats:
     return recompose(psd_values(values, cap), vectors)
 
 
-def trace_cap(facts: Facts, rows: int) -> float | None:
+def trace_cap(facts: Facts, n_rows: int) -> float | None:
     """Return the number of rows read, at least 1, where it is public, else None.
 
     Each row of the unit ball adds at most 1 to the trace.
     """
-    return float(max(rows, 1)) if facts.adjacency.n_public else None
+    return float(max(n_rows, 1)) if facts.adjacency.n_public else None

@@ -1,11 +1,11 @@
-"""How columns go with one response, as what columns are ranked by.
+"""Scores that rank columns by their association with a response.
 
 Scores are ``|Σ x_j (y - c)| τ/max(σ_j, τ)`` about a noisy mean c of the response, with columns and
 response in units of their public half-ranges and σ_j a noisy standard deviation. Where it is above
 τ that is the correlation but for a factor that all columns have. One row moves a correlation most
-where σ_j is small, and all columns have the noise of the one that moves most; so those that keep to
-less than τ of their half-range are taken for spread as far, and rank lower than they would. τ is
-the least that noise allows, by what was released.
+where σ_j is small, and all columns have the noise of the one that moves most. So a σ_j below τ is
+replaced by τ, which lowers the rank of such columns. τ is the smallest value that the noise allows,
+by what was released.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ from dpmodels.typing import Floats
 OWN_SHARES = (0.1, 0.05, 0.1)
 # In lattice integers; beyond, noise is of no use and does not fit 64 bits.
 LARGEST_SCALE = 2.0**55
-# Noise in the ranking that is put up with for columns of little spread, as a correlation: a choice.
+# Noise in the ranking that is accepted for columns of small spread, as a correlation: a choice.
 FAINT = 0.1
 # Steps of the weights of columns.
 WEIGHTS = 2**16
-# A spread is told from none where its square exceeds so many of its noise sds.
-TOLD = 4.0
+# A spread is detected if its square exceeds this many of its noise sds.
+DETECTED = 4.0
 
 
 @dataclass(frozen=True)
@@ -91,23 +91,23 @@ class BoughtMoments:
 
 @dataclass(frozen=True)
 class Spread:
-    """What was released of all columns: spreads are shares of half-ranges."""
+    """Released spreads of all columns, in half-ranges."""
 
     centre: int  # Mean of the response, in parts of lattice steps
     count: float  # Number of complete rows
     response: float  # Standard deviation of the response
-    least: float  # What columns are spread by at least, or are taken for
-    columns: Floats  # Standard deviations of all columns, or `least`
+    floor: float  # Smallest spread that is used
+    columns: Floats  # Standard deviations of all columns, or `floor`
 
     @property
-    def rows(self) -> float:
+    def n_rows(self) -> float:
         """The number of complete rows, taken for one at least."""
         return max(self.count, 1.0)
 
     @property
     def weights(self) -> NDArray[Any]:
         """What products are multiplied by for the spread of their column, in `WEIGHTS`."""
-        return np.rint(WEIGHTS * self.least / self.columns).astype(np.int64).astype(object)
+        return np.rint(WEIGHTS * self.floor / self.columns).astype(np.int64).astype(object)
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,8 @@ class AssociationScore:
     ``|f| <= 4 R²``. Of two rows that replace each other f is largest where x and y are at ends of
     one sign, smallest where they are at ends of two: corners that share an end of x or of y, say
     x = R, where the difference is ``2 R (R - x̄) n/(n + 1)``, at most 4 R² too. For
-    ``Σ (x - x̄)²`` f is between 0 and 4 R². Integers below numbers so far apart are no farther. Of
-    k columns there are 2 k + 1 such numbers.
+    ``Σ (x - x̄)²`` f is between 0 and 4 R². Rounding down to integers does not increase that.
+    Of k columns there are 2 k + 1 such numbers.
     """
 
     size: int
@@ -140,18 +140,18 @@ class AssociationScore:
         return box_lattice(self.size + 1)
 
     @property
-    def most(self) -> int:
+    def limit(self) -> int:
         """The integers of a half-range."""
         return reach(self.lattice)
 
     def width(self, adjacency: Adjacency) -> float:
         """Return the length of the interval of a neighbour's changes, for a mean in the middle."""
-        middle = product_change(adjacency, self.most, 0) / (FINE * self.most**2)
+        middle = product_change(adjacency, self.limit, 0) / (FINE * self.limit**2)
         return 2 * middle
 
     def bought(self, facts: SelectionFacts, paid: Paid, eps: float) -> BoughtMoments:
         """Plan mean and spread of the response, spreads, and moments of what is named."""
-        return bought_moments(self.size, self.most, facts, paid, eps, OWN_SHARES)
+        return bought_moments(self.size, self.limit, facts, paid, eps, OWN_SHARES)
 
     def measure(self, private: PrivateDesign, facts: SelectionFacts) -> Statistic:
         """Sum the columns, their squares and their products with the response."""
@@ -161,13 +161,13 @@ class AssociationScore:
         self, exact: NDArray[Any], facts: SelectionFacts, bought: BoughtMoments, entropy: Entropy
     ) -> Ranked:
         """Release a mean of the response and spreads; return the weighted products by size."""
-        own, most = facts.adjacency, self.most
-        about = released_spreads(exact, most, facts, bought, entropy)
+        adjacency, limit = facts.adjacency, self.limit
+        about = released_spreads(exact, limit, facts, bought, entropy)
         products = np.abs(centred_products(exact, about.centre))
         scores: NDArray[np.object_] = products * about.weights // WEIGHTS
-        change = product_change(own, most, about.centre)
-        unit, count = FINE * most**2 * about.rows * about.response * about.least, about.rows
-        unlike = 1.0 if self.kind == "correlation" else math.sqrt(count / own.places)
+        change = product_change(adjacency, limit, about.centre)
+        unit, count = FINE * limit**2 * about.n_rows * about.response * about.floor, about.n_rows
+        unlike = 1.0 if self.kind == "correlation" else math.sqrt(count / adjacency.places)
         above = None if facts.threshold is None else math.ceil(facts.threshold * unit / unlike)
         return Ranked(scores, 2 * change, False, above, unit / count, about)
 
@@ -180,17 +180,19 @@ class AssociationScore:
         entropy: Entropy,
     ) -> dict[str, Any]:
         """Release moments of what was named, with noise of their own."""
-        unit, found = self.most**2, told_of(ranked.about, self.most, bought)
+        unit, fields = self.limit**2, spread_fields(ranked.about, self.limit, bought)
         if not bought.moments:
-            return found
+            return fields
         columns = np.concatenate([[0], places + 1, [-1, -1]])
-        own = exact[:, columns]
-        rows = max(int(own[SUMS, 0]), 1)
-        products = (rows * own[PRODUCTS, 1:-2] - own[SUMS, 1:-2] * own[SUMS, -1]) // rows
-        moments: NDArray[Any] = np.concatenate([products, scatters(own)])
+        selected = exact[:, columns]
+        n_rows = max(int(selected[SUMS, 0]), 1)
+        products = (
+            n_rows * selected[PRODUCTS, 1:-2] - selected[SUMS, 1:-2] * selected[SUMS, -1]
+        ) // n_rows
+        moments: NDArray[Any] = np.concatenate([products, scatters(selected)])
         noisy = add_noise(moments, bought.moments, entropy, bought.law) / unit
         return {
-            **found,
+            **fields,
             "values": noisy[: len(places)],
             "scatters": noisy[len(places) : -1],
             "response": float(noisy[-1]),
@@ -201,7 +203,7 @@ class AssociationScore:
 
 def bought_moments(
     size: int,
-    most: int,
+    limit: int,
     facts: SelectionFacts,
     paid: Paid,
     eps: float,
@@ -209,12 +211,15 @@ def bought_moments(
 ) -> BoughtMoments:
     """Plan mean and spread of the response, spreads, and moments of what is named.
 
-    `shares` of the budget are for the first three; integers are up to `most`, draws have `eps`.
+    `shares` of the budget are for the first three; integers are up to `limit`, draws have `eps`.
     """
     gaussian = not isinstance(paid(shares[0]), PureDP)
-    mean = mean_change(facts.adjacency, most, 2 if gaussian else 1)
-    numbers = (1, size, 2 * facts.most + 1)
-    changes = [mean, *(4.0 * most**2 * norm_of_ones(own, gaussian=gaussian) for own in numbers)]
+    mean = mean_change(facts.adjacency, limit, 2 if gaussian else 1)
+    numbers = (1, size, 2 * facts.max_chosen + 1)
+    changes = [
+        mean,
+        *(4.0 * limit**2 * norm_of_ones(count, gaussian=gaussian) for count in numbers),
+    ]
     scales, events = [0.0] * len(changes), list[LaplaceEvent | GaussianEvent]()
     for place, share in enumerate((*shares, facts.share)):
         if not share:
@@ -222,61 +227,66 @@ def bought_moments(
         events.append(bought_noise(paid(share), 1))
         scale = events[-1].multiplier * changes[place] * ROUND_UP
         scales[place] = max(scale, LEAST_SCALE)
-    require_meaningful(max(scales), most)
-    answers = 1 if facts.threshold is None else facts.most
+    require_meaningful(max(scales), limit)
+    answers = 1 if facts.threshold is None else facts.max_chosen
     centre, response, spreads, moments = scales
     reach = 2 * answers / eps * math.log(size)
     return BoughtMoments(centre, response, spreads, moments, tuple(events), reach)
 
 
-def bought_noise(own: Guarantee, releases: int) -> LaplaceEvent | GaussianEvent:
+def bought_noise(guarantee: Guarantee, releases: int) -> LaplaceEvent | GaussianEvent:
     """Return the noise of each of so many releases that have a guarantee together."""
-    if isinstance(own, PureDP):
-        return LaplaceEvent(releases * ROUND_UP / own.eps, releases)
-    return GaussianEvent(gaussian_multiplier(own) * math.sqrt(releases) * ROUND_UP, releases)
+    if isinstance(guarantee, PureDP):
+        return LaplaceEvent(releases * ROUND_UP / guarantee.eps, releases)
+    return GaussianEvent(gaussian_multiplier(guarantee) * math.sqrt(releases) * ROUND_UP, releases)
 
 
-def require_meaningful(scale: float, most: int) -> None:
+def require_meaningful(scale: float, limit: int) -> None:
     """Refuse noise of a scale that does not fit 64 bits."""
     if scale > LARGEST_SCALE:
         raise BudgetError(
-            f"the budget asks for noise of {scale / most**2:.2g} rows in a product, "
+            f"the budget asks for noise of {scale / limit**2:.2g} rows in a product, "
             "beyond what is meaningful; give a larger eps, delta or rho"
         )
 
 
 def released_spreads(
     exact: NDArray[np.generic],
-    most: int,
+    limit: int,
     facts: SelectionFacts,
     bought: BoughtMoments,
     entropy: Entropy,
 ) -> Spread:
     """Release the mean and the spread of the response, and the spreads of all columns."""
     law = bought.law
-    sums: NDArray[np.generic] = np.array([exact[SUMS, -1], most * exact[SUMS, 0]], dtype=object)
+    sums: NDArray[np.generic] = np.array([exact[SUMS, -1], limit * exact[SUMS, 0]], dtype=object)
     total, reached = add_noise(sums, bought.centre, entropy, law).tolist()
-    count = max(reached / most, 1.0)
-    centre = round(FINE * max(-most, min(most, total / count)))
-    rows = most**2 * count
+    count = max(reached / limit, 1.0)
+    centre = round(FINE * max(-limit, min(limit, total / count)))
+    scaled_count = limit**2 * count
     around = scatters(np.concatenate([exact, exact[:, -1:]], axis=1))
-    (square,) = add_noise(around[-1:], bought.response, entropy, law) / rows
-    squares = add_noise(around[:-1], bought.spreads, entropy, law) / rows
-    change = product_change(facts.adjacency, most, centre)
-    known = TOLD * law.sd * bought.response / rows
-    response = math.sqrt(min(max(float(square), known), 1.0))
-    faint = bought.reach * change / (FINE * rows * response * FAINT)
-    spreads, told = np.sqrt(np.maximum(squares, 0.0)), TOLD * law.sd * bought.spreads / rows
-    least = min(max(math.sqrt(told), faint, float(spreads.min())), 1.0)
-    return Spread(centre, reached / most, response, least, np.maximum(spreads, least))
+    (square,) = add_noise(around[-1:], bought.response, entropy, law) / scaled_count
+    squares = add_noise(around[:-1], bought.spreads, entropy, law) / scaled_count
+    change = product_change(facts.adjacency, limit, centre)
+    square_floor = DETECTED * law.sd * bought.response / scaled_count
+    response = math.sqrt(min(max(float(square), square_floor), 1.0))
+    faint = bought.reach * change / (FINE * scaled_count * response * FAINT)
+    spreads, variance_floor = (
+        np.sqrt(np.maximum(squares, 0.0)),
+        DETECTED * law.sd * bought.spreads / scaled_count,
+    )
+    spread_floor = min(max(math.sqrt(variance_floor), faint, float(spreads.min())), 1.0)
+    return Spread(
+        centre, reached / limit, response, spread_floor, np.maximum(spreads, spread_floor)
+    )
 
 
-def told_of(about: Spread, most: int, bought: BoughtMoments) -> dict[str, object]:
-    """Return what was released on the way to the names, as fields of a release."""
+def spread_fields(about: Spread, limit: int, bought: BoughtMoments) -> dict[str, object]:
+    """Return the spreads and means as fields of a release."""
     return {
         "count": about.count,
-        "centre": about.centre / (FINE * most),
-        "least": about.least,
+        "centre": about.centre / (FINE * limit),
+        "least": about.floor,
         "law": "gaussian" if bought.law is GAUSSIAN else "laplace",
     }
 
@@ -286,7 +296,7 @@ def norm_of_ones(numbers: int, *, gaussian: bool) -> float:
     return math.sqrt(numbers) if gaussian else float(numbers)
 
 
-# What a column adds to a fit of those named before, as what columns are ranked by.
+# Scores that rank columns by what they add to a fit of the columns named before.
 #
 # Matching pursuit (Mallat and Zhang 1993): the column named is that whose product with the
 # residuals is largest for its spread, which is the square root of what its coefficient takes off
@@ -344,13 +354,13 @@ class GainScore:
         return box_lattice(self.size + 1)
 
     @property
-    def most(self) -> int:
+    def limit(self) -> int:
         """The integers of a half-range."""
         return reach(self.lattice)
 
     def width(self, adjacency: Adjacency) -> float:
         """Return the length of the interval of a neighbour's changes, for the first name."""
-        return 2 * product_change(adjacency, self.most, 0) / (FINE * self.most**2)
+        return 2 * product_change(adjacency, self.limit, 0) / (FINE * self.limit**2)
 
     def bought(self, facts: SelectionFacts, paid: Paid, eps: float) -> BoughtFits:
         """Plan mean and spread of the response, spreads, coefficients, and moments.
@@ -359,16 +369,16 @@ class GainScore:
         """
         if facts.threshold is not None:
             raise ArgumentError(
-                f"threshold={facts.threshold:g} does not go with score='gain', whose columns are "
-                "ranked anew after each name: write k=, or score='correlation'"
+                f"threshold={facts.threshold:g} cannot be combined with score='gain', which ranks "
+                "the columns again after each choice; write k= or score='correlation'"
             )
-        own = bought_moments(self.size, self.most, facts, paid, eps, GAIN_SHARES)
-        fits = bought_noise(paid(FIT_SHARE), facts.most)
+        moments = bought_moments(self.size, self.limit, facts, paid, eps, GAIN_SHARES)
+        fits = bought_noise(paid(FIT_SHARE), facts.max_chosen)
         # The longest residual is of y, all coefficients, and as much again in the centre.
-        farthest = 2 * (1 + STEEPEST) * self.most
-        require_meaningful(fits.multiplier * self._moved(facts, own, farthest), self.most)
-        plain = (own.centre, own.response, own.spreads, own.moments)
-        return BoughtFits(*plain, (*own.events, fits), own.reach, fits.multiplier)
+        farthest = 2 * (1 + STEEPEST) * self.limit
+        require_meaningful(fits.multiplier * self._moved(facts, moments, farthest), self.limit)
+        plain = (moments.centre, moments.response, moments.spreads, moments.moments)
+        return BoughtFits(*plain, (*moments.events, fits), moments.reach, fits.multiplier)
 
     def measure(self, private: PrivateDesign, facts: SelectionFacts) -> Statistic:
         """Sum the products of all columns."""
@@ -379,7 +389,7 @@ class GainScore:
     ) -> Ranked:
         """Release a mean of the response and spreads; return the weighted products by size."""
         lines = np.stack([exact[0], exact.diagonal(), exact[-1]])
-        spread = released_spreads(lines, self.most, facts, bought, entropy)
+        spread = released_spreads(lines, self.limit, facts, bought, entropy)
         about = FittedSoFar(spread, (ReleasedFit(spread.centre * (PARTS // FINE)),))
         return self._ranked(exact, facts, bought, entropy, about)
 
@@ -395,8 +405,8 @@ class GainScore:
         scores: NDArray[np.object_] = (
             np.abs(residual_products(exact, fit)) * spread.weights // WEIGHTS
         )
-        width = 2 * residual_change(facts.adjacency, self.most, fit)
-        unit = PARTS * self.most**2 * spread.response * spread.least
+        width = 2 * residual_change(facts.adjacency, self.limit, fit)
+        unit = PARTS * self.limit**2 * spread.response * spread.floor
         after = partial(self._after, exact, facts, bought, entropy, about)
         return Ranked(scores, width, False, unit=unit, about=about, after=after)
 
@@ -410,21 +420,21 @@ class GainScore:
         place: int,
     ) -> Ranked:
         """Release the coefficient of what was named; rank the others by what is left."""
-        fit, most, rows = about.fits[-1], self.most, about.spread.rows
-        longest = -(-fit.longest(most) // PARTS)
+        fit, limit, n_rows = about.fits[-1], self.limit, about.spread.n_rows
+        longest = -(-fit.longest(limit) // PARTS)
         product = int(residual_products(exact, fit)[place]) // PARTS
         total, square = exact[0, place + 1], exact[place + 1, place + 1]
         sums: NDArray[np.generic] = np.array(
-            [product, longest * total, longest * square // most], dtype=object
+            [product, longest * total, longest * square // limit], dtype=object
         )
         scale = max(bought.multiplier * self._moved(facts, bought, longest), LEAST_SCALE)
-        noisy, total, square = (add_noise(sums, scale, entropy, bought.law) / rows).tolist()
-        mean = max(-most, min(most, total / longest))
-        told = TOLD * bought.law.sd * scale / rows
-        spread = max(square - longest * mean**2 / most, told) / (longest * most)
+        noisy, total, square = (add_noise(sums, scale, entropy, bought.law) / n_rows).tolist()
+        mean = max(-limit, min(limit, total / longest))
+        square_floor = DETECTED * bought.law.sd * scale / n_rows
+        spread = max(square - longest * mean**2 / limit, square_floor) / (longest * limit)
         left = STEEPEST - sum(map(abs, fit.slopes)) / PARTS
         steepest = min(about.spread.response / math.sqrt(spread), left)
-        slope = round(PARTS * max(-steepest, min(steepest, noisy / (most**2 * spread))))
+        slope = round(PARTS * max(-steepest, min(steepest, noisy / (limit**2 * spread))))
         centre = fit.centre - round(slope * mean)
         following = ReleasedFit(centre, (*fit.places, place), (*fit.slopes, slope))
         further = FittedSoFar(about.spread, (*about.fits, following))
@@ -432,7 +442,7 @@ class GainScore:
 
     def _moved(self, facts: SelectionFacts, bought: BoughtMoments, longest: int) -> float:
         """Return how far a row moves the sums of a coefficient, for a residual so long."""
-        alone = self.most * longest * norm_of_ones(3, gaussian=bought.law is GAUSSIAN)
+        alone = self.limit * longest * norm_of_ones(3, gaussian=bought.law is GAUSSIAN)
         return alone * (2 if facts.adjacency.n_public else 1)
 
     def valued(
@@ -444,23 +454,23 @@ class GainScore:
         entropy: Entropy,
     ) -> dict[str, Any]:
         """Release moments of what was named, with noise of their own."""
-        unit, (spread, fits) = self.most**2, ranked.about
+        unit, (spread, fits) = self.limit**2, ranked.about
         slopes = np.array(fits[-1].slopes) / PARTS
-        found = {**told_of(spread, self.most, bought), "slopes": slopes}
+        fields = {**spread_fields(spread, self.limit, bought), "slopes": slopes}
         if not bought.moments:
-            return found
+            return fields
         lines = np.stack([exact[0], exact.diagonal(), exact[-1]])
-        own = lines[:, np.concatenate([[0], places + 1, [-1, -1]])]
+        selected = lines[:, np.concatenate([[0], places + 1, [-1, -1]])]
         shared = [
             residual_scatter(exact, fit, place)
             for fit, place in zip(fits[:-1], places.tolist(), strict=True)
         ]
         moments: NDArray[np.generic] = np.concatenate(
-            [np.array(shared, dtype=object), scatters(own)]
+            [np.array(shared, dtype=object), scatters(selected)]
         )
         noisy = add_noise(moments, bought.moments, entropy, bought.law) / unit
         return {
-            **found,
+            **fields,
             "values": noisy[: len(places)],
             "scatters": noisy[len(places) : -1],
             "response": float(noisy[-1]),

@@ -99,15 +99,17 @@ def choose(
     name, reason = automatic() if mechanism == "auto" else (mechanism, "")
     if name not in table:
         refuse_retired("mechanism=", name)
-        names = ", ".join(repr(known) for known in ("auto", *table))
-        near = get_close_matches(mechanism.lower(), table, n=1)
-        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        names = ", ".join(repr(name) for name in ("auto", *table))
+        matches = get_close_matches(mechanism.lower(), table, n=1)
+        meant = f" (did you mean {matches[0]!r}?)" if matches else ""
         raise ArgumentError(
             f"mechanism={said(mechanism)} is not known here{meant}; expected one of {names}"
         )
     strategy: Any = table[name]
-    own = {field.name for field in fields(strategy)}
-    return Choice(strategy(**{word: options[word] for word in options if word in own}), reason)
+    option_names = {field.name for field in fields(strategy)}
+    return Choice(
+        strategy(**{word: options[word] for word in options if word in option_names}), reason
+    )
 
 
 def _checked(mechanism: object, example: type) -> Any:
@@ -130,44 +132,47 @@ ENOUGH, ENOUGH_PURE = 8, 32
 
 
 def auto_moments(
-    facts: Facts, guarantee: Guarantee, rows: int | None, known: frozenset[str]
+    facts: Facts, guarantee: Guarantee, n_rows: int | None, available: frozenset[str]
 ) -> tuple[str, str]:
     """Return the name of a mechanism of the table and the reason, as it is printed.
 
-    `rows` is None where their number is private or not known yet, `known` the names that the verb
-    and the data take.
+    `n_rows` is None where it is private or not known yet, `available` the names that the
+    verb and the data take.
     """
     pure = isinstance(guarantee, PureDP)
-    plain = "laplace" if pure and "laplace" in known else "gauss"
+    plain = "laplace" if pure and "laplace" in available else "gauss"
     name = "rounds_pure" if pure else "rounds"
     if facts.unit:
         if (
             isinstance(guarantee, PureDP)
-            and rows
-            and "ppca" in known
+            and n_rows
+            and "ppca" in available
             and _wanted(facts) < facts.columns
         ):
-            return _directions(facts, guarantee.eps, rows, plain)
+            return _directions(facts, guarantee.eps, n_rows, plain)
         return plain, "rows of one length leave no radius to be found."
-    if name not in known:
+    if name not in available:
         return plain, "it reads the rows once, and has the least to lose where they are short."
-    seen = noise_of_lengths(RoundsPure() if pure else Rounds(), facts, guarantee)
-    shown = seen * _of_one(facts.adjacency)
-    told = f"numbers of rows by length with a noise sd of {two_digits(shown)}"
-    if rows is None:
-        return name, f"it finds the centre and the radius of the rows first, by {told}."
-    many = _many(rows, facts.adjacency)
-    if rows < (ENOUGH_PURE if pure else ENOUGH) * seen:
-        return plain, f"{many} is too few to find a radius of the rows by {told}."
-    return name, f"at {many} it can find the centre and the radius of the rows, by {told}."
+    noise_sd = noise_of_lengths(RoundsPure() if pure else Rounds(), facts, guarantee)
+    printed_sd = noise_sd * _of_one(facts.adjacency)
+    counts_text = f"numbers of rows by length with a noise sd of {two_digits(printed_sd)}"
+    if n_rows is None:
+        return name, f"it finds the centre and the radius of the rows first, by {counts_text}."
+    rows_text = _many(n_rows, facts.adjacency)
+    if n_rows < (ENOUGH_PURE if pure else ENOUGH) * noise_sd:
+        return plain, f"{rows_text} is too few to find a radius of the rows by {counts_text}."
+    return (
+        name,
+        f"at {rows_text} it can find the centre and the radius of the rows, by {counts_text}.",
+    )
 
 
-def _many(rows: int, neighbours: Adjacency) -> str:
+def _many(n_rows: int, neighbours: Adjacency) -> str:
     """Say how many rows there are, or persons, or as many as may be one person's."""
     if neighbours.person is not None:
-        return f"n = {rows:,} persons"
+        return f"n = {n_rows:,} persons"
     of = f" times {neighbours.places} rows" if neighbours.places > 1 else ""
-    return f"n = {rows:,}{of}"
+    return f"n = {n_rows:,}{of}"
 
 
 def _of_one(neighbours: Adjacency) -> int:
@@ -182,54 +187,54 @@ def noise_of_lengths(strategy: Rounds | RoundsPure, facts: Facts, guarantee: Gua
     return last * (math.sqrt(2) if isinstance(strategy, RoundsPure) else 1.0)
 
 
-def _directions(facts: Facts, eps: float, rows: int, plain: str) -> tuple[str, str]:
+def _directions(facts: Facts, eps: float, n_rows: int, plain: str) -> tuple[str, str]:
     """Choose between directions and a matrix for rows of the unit sphere."""
     weights = absolute_weights(facts.adjacency, facts.columns, centred=facts.centred)
     scale = absolute_sensitivity(facts.adjacency, facts.columns, weights) / eps
-    matrix = noise_loss(facts, math.sqrt(2) * scale / rows)
-    own = directions_loss(facts, rows * eps / scatter_range(facts))
-    name, other = ("ppca", plain) if 1 - own > BETTER * (1 - matrix) else (plain, "ppca")
-    lost = {"ppca": own, plain: matrix}
+    matrix = noise_loss(facts, math.sqrt(2) * scale / n_rows)
+    frame_loss = directions_loss(facts, n_rows * eps / scatter_range(facts))
+    name, second = ("ppca", plain) if 1 - frame_loss > BETTER * (1 - matrix) else (plain, "ppca")
+    lost = {"ppca": frame_loss, plain: matrix}
     return name, (
-        f"at {_many(rows, facts.adjacency)} it is predicted to lose {_percent(lost[name])} of the "
-        f"captured energy, {other} {_percent(lost[other])}."
+        f"at {_many(n_rows, facts.adjacency)} it is predicted to lose {_percent(lost[name])} of "
+        f"the captured energy, {second} {_percent(lost[second])}."
     )
 
 
 def auto_counts(
-    facts: CountFacts, guarantee: Guarantee, rows: int | None = None
+    facts: CountFacts, guarantee: Guarantee, n_rows: int | None = None
 ) -> tuple[str, str]:
     """Return the name of a mechanism for counts, or for one mean, and the reason.
 
-    `rows` is None where the range that a number lies in is not to be found: where it is no number,
+    `n_rows` is None where no range is to be found: where the variable is not a number,
     where rows are read once, or where how many there are is private or not known beforehand.
     """
-    if rows is not None and pays(facts, guarantee, rows):
+    if n_rows is not None and pays(facts, guarantee, n_rows):
         return "rounds", (
-            f"for {100 * RANGE_SHARE:.0f}% of the budget {_many(rows, facts.adjacency)} tells what "
-            "range rows are in, and noise is in proportion to that."
+            f"for {100 * RANGE_SHARE:.0f}% of the budget {_many(n_rows, facts.adjacency)} tells "
+            "what range rows are in, and noise is in proportion to that."
         )
-    one = _of_one(facts.adjacency)
+    unit_rows = _of_one(facts.adjacency)
     strategies: tuple[CountMechanism, ...] = (Geometric(), Gaussian())
     if isinstance(guarantee, PureDP):
         best, reason = strategies[0], "it needs no delta."
         noise = best.plan(facts, guarantee).noise_sd
     else:
-        noises = [one.plan(facts, guarantee).noise_sd for one in strategies]
+        noises = [strategy.plan(facts, guarantee).noise_sd for strategy in strategies]
         noise, place = min(noises), noises.index(min(noises))
-        best, other = strategies[place], strategies[1 - place].card.name
+        best, second = strategies[place], strategies[1 - place].card.name
         reason = (
-            f"its noise in a count has an sd of {two_digits(one * noise)}; that of {other} would "
-            f"have {two_digits(one * noises[1 - place])}."
+            f"its noise in a count has an sd of {two_digits(unit_rows * noise)}; that of {second} "
+            f"would have {two_digits(unit_rows * noises[1 - place])}."
         )
     # Of the sum of t - 1/2: half of one noise variable, or of the difference of two.
-    apart = noise / math.sqrt(2)
-    paired = Paired().plan(facts, guarantee).noise_sd / 2 if one_mean(facts) else math.inf
-    if apart <= paired:
+    unpaired_sd = noise / math.sqrt(2)
+    paired_sd = Paired().plan(facts, guarantee).noise_sd / 2 if one_mean(facts) else math.inf
+    if unpaired_sd <= paired_sd:
         return best.card.name, reason
     return "paired", (
-        f"its noise in the sum has an sd of {two_digits(one * paired)} ranges; that of "
-        f"{best.card.name} would have {two_digits(one * apart)}."
+        f"its noise in the sum has an sd of {two_digits(unit_rows * paired_sd)} ranges; that of "
+        f"{best.card.name} would have {two_digits(unit_rows * unpaired_sd)}."
     )
 
 
@@ -237,20 +242,20 @@ def auto_margins(facts: MarginFacts, guarantee: Guarantee) -> tuple[str, str]:
     """Return the name of a mechanism for margins, and the reason."""
     if isinstance(guarantee, PureDP):
         return "marginals", "it needs no delta."
-    one, sizes = _of_one(facts.adjacency), facts.sizes
+    unit_rows, sizes = _of_one(facts.adjacency), facts.sizes
     spread = {}
     for name, strategy in MARGINS.items():
         plan = strategy().plan(facts, guarantee)
         sds = dict(zip(plan.measured, plan.noise_sds, strict=True))
-        variances = {own: sd**2 for own, sd in sds.items()}
+        variances = {term: sd**2 for term, sd in sds.items()}
         if name == "marginals":
             variances = fitted_variances(sds, sizes)
         cells = sum(math.prod(sizes[i] for i in term) for term in facts.terms)
-        spread[name] = one * math.sqrt(all_cells(facts, variances) / cells)
-    best, other = sorted(spread, key=lambda name: spread[name])
+        spread[name] = unit_rows * math.sqrt(all_cells(facts, variances) / cells)
+    best, second = sorted(spread, key=lambda name: spread[name])
     return best, (
-        f"its noise in a cell has an sd of {two_digits(spread[best])}; that of {other} would "
-        f"have {two_digits(spread[other])}."
+        f"its noise in a cell has an sd of {two_digits(spread[best])}; that of {second} would "
+        f"have {two_digits(spread[second])}."
     )
 
 
@@ -272,9 +277,9 @@ def noise_loss(facts: Facts, sd: float) -> float:
     ``sd²/g²``, which loses g times it; with ``sd²/(g² + columns sd²)`` the sum over all pairs has
     the right limit, the loss of random directions, for large noise too.
     """
-    gaps, kept = _gaps(facts)
+    gaps, captured = _gaps(facts)
     loss = float((gaps * sd**2 / (gaps**2 + facts.columns * sd**2)).sum())
-    return _corrected(loss, gaps) / kept
+    return _corrected(loss, gaps) / captured
 
 
 def directions_loss(facts: Facts, concentration: float) -> float:
@@ -286,14 +291,14 @@ def directions_loss(facts: Facts, concentration: float) -> float:
     ``1/(b + 2 concentration g)``, with b such that all squared cosines of a direction have the sum
     1. Newton's steps find b from below.
     """
-    gaps, kept = _gaps(facts)
+    gaps, captured = _gaps(facts)
     components = float(_wanted(facts))
     b = np.full((len(gaps), 1), components)
     for _ in range(12):
         cosines = 1 / (b + 2 * concentration * gaps)
         excess = components / b + cosines.sum(axis=1, keepdims=True) - 1
         b += excess / (components / b**2 + (cosines**2).sum(axis=1, keepdims=True))
-    return _corrected(float((gaps / (b + 2 * concentration * gaps)).sum()), gaps) / kept
+    return _corrected(float((gaps / (b + 2 * concentration * gaps)).sum()), gaps) / captured
 
 
 def _corrected(loss: float, gaps: Floats) -> float:
@@ -313,8 +318,8 @@ def _eigenvalues(facts: Facts) -> Floats:
 
 def _gaps(facts: Facts) -> tuple[Floats, float]:
     """Return gaps between eigenvalues kept and left out, and the sum of those kept."""
-    values, kept = _eigenvalues(facts), _wanted(facts)
-    return values[:kept, None] - values[None, kept:], float(values[:kept].sum())
+    values, n_kept = _eigenvalues(facts), _wanted(facts)
+    return values[:n_kept, None] - values[None, n_kept:], float(values[:n_kept].sum())
 
 
 # Which mechanism counts cells that stand in an order, by public facts alone.
@@ -349,19 +354,22 @@ def auto_ordered(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
     if cells <= FEW:
         return flat, plain
     first = _Predicted(noise**2 * range_counts(cells, cells), noise**2)
-    others = {"tree": _of_tree(facts, guarantee), "wavelet": _of_wavelets(facts, guarantee)}
+    candidates = {"tree": _of_tree(facts, guarantee), "wavelet": _of_wavelets(facts, guarantee)}
     if cells <= MOST_CELLS and not isinstance(guarantee, PureDP):
-        others["factorisation"] = _of_root(facts, guarantee)
-    name = min(others, key=lambda own: others[own].weighed)
-    best = others[name]
+        candidates["factorisation"] = _of_root(facts, guarantee)
+    name = min(candidates, key=lambda candidate: candidates[candidate].weighed)
+    best = candidates[name]
     if first.weighed <= best.weighed:
         return flat, plain
-    one = 1 if facts.adjacency.rows == "mean" else facts.adjacency.places
-    sds = (one * own**0.5 for own in (best.mean_range, first.mean_range, best.cell, first.cell))
-    shown = [two_digits(own) for own in sds]
+    unit_rows = 1 if facts.adjacency.rows == "mean" else facts.adjacency.places
+    sds = (
+        unit_rows * variance**0.5
+        for variance in (best.mean_range, first.mean_range, best.cell, first.cell)
+    )
+    texts = [two_digits(sd) for sd in sds]
     return name, (
         f"of {cells:,} bins it is sums that are read: of the mean range its noise has an sd of "
-        f"{shown[0]} rows, that of {flat} {shown[1]}; of a single bin {shown[2]}, not {shown[3]}."
+        f"{texts[0]} rows, that of {flat} {texts[1]}; of a single bin {texts[2]}, not {texts[3]}."
     )
 
 
@@ -370,18 +378,18 @@ def _of_tree(facts: CountFacts, guarantee: Guarantee) -> _Predicted:
     plan = tree.plan(facts, guarantee)
     hierarchy, fanout = tree.above(plan)
     noise = plan.noise_sd**2
-    own = 1 - 1 / fanout if hierarchy.starts else 1.0
-    return _Predicted(noise * range_counts(facts.shape[1], fanout), noise * own)
+    cell_factor = 1 - 1 / fanout if hierarchy.starts else 1.0
+    return _Predicted(noise * range_counts(facts.shape[1], fanout), noise * cell_factor)
 
 
 def _of_wavelets(facts: CountFacts, guarantee: Guarantee) -> _Predicted:
     noise = Wavelet().plan(facts, guarantee).noise_sd ** 2
-    return _Predicted(*(noise * own for own in mean_variances(facts.shape[1])))
+    return _Predicted(*(noise * variance for variance in mean_variances(facts.shape[1])))
 
 
 def _of_root(facts: CountFacts, guarantee: Guarantee) -> _Predicted:
     noise = Factorisation().plan(facts, guarantee).noise_sd ** 2
-    return _Predicted(*(noise * own for own in SquareRoot(facts.shape[1]).mean_variances))
+    return _Predicted(*(noise * variance for variance in SquareRoot(facts.shape[1]).mean_variances))
 
 
 # Which mechanism counts the cells of a plane, by public facts alone.
@@ -401,18 +409,20 @@ def auto_plane(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
     plan = grid.plan(facts, guarantee)
     side, noise = grid.side_of(plan), COUNTS[flat]().plan(facts, guarantee).noise_sd
     means = [
-        own * math.sqrt(rectangle_counts(sides, blocks))
-        for own, blocks in ((plan.noise_sd, side), (noise, max(sides)))
+        sd * math.sqrt(rectangle_counts(sides, blocks))
+        for sd, blocks in ((plan.noise_sd, side), (noise, max(sides)))
     ]
-    first, other = (mean**2 * own for mean, own in zip(means, (plan.noise_sd, noise), strict=True))
-    if math.prod(sides) <= FEW_CELLS or other <= first:
+    grid_product, flat_product = (
+        mean**2 * sd for mean, sd in zip(means, (plan.noise_sd, noise), strict=True)
+    )
+    if math.prod(sides) <= FEW_CELLS or flat_product <= grid_product:
         return flat, plain
-    one = 1 if facts.adjacency.rows == "mean" else facts.adjacency.places
-    shown = [two_digits(one * own) for own in (*means, plan.noise_sd, noise)]
+    unit_rows = 1 if facts.adjacency.rows == "mean" else facts.adjacency.places
+    texts = [two_digits(unit_rows * sd) for sd in (*means, plan.noise_sd, noise)]
     return "grid", (
         f"of {math.prod(sides):,} cells it is sums that are read: of the mean rectangle its noise "
-        f"has an sd of {shown[0]} rows, that of {flat} {shown[1]}; of a single cell about "
-        f"{shown[2]}, not {shown[3]}."
+        f"has an sd of {texts[0]} rows, that of {flat} {texts[1]}; of a single cell about "
+        f"{texts[2]}, not {texts[3]}."
     )
 
 
@@ -426,22 +436,22 @@ def auto_running(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
     cells = facts.shape[1]
     if cells > MOST_CELLS:
         return "tree", f"{cells:,} periods are more than the {MOST_CELLS:,} of factorisation."
-    one = 1 if facts.adjacency.rows == "mean" else facts.adjacency.places
-    found = {
-        "factorisation": one * _choose_running_of_root(facts, guarantee),
-        "tree": one * _choose_running_of_tree(facts, guarantee),
+    unit_rows = 1 if facts.adjacency.rows == "mean" else facts.adjacency.places
+    totals_sd = {
+        "factorisation": unit_rows * _choose_running_of_root(facts, guarantee),
+        "tree": unit_rows * _choose_running_of_tree(facts, guarantee),
     }
-    best, other = sorted(found, key=lambda name: found[name])
+    best, second = sorted(totals_sd, key=lambda name: totals_sd[name])
     return best, (
-        f"the noise of its running totals has a root mean square of {found[best]:.3g}; that of "
-        f"{other} would have {found[other]:.3g}."
+        f"the noise of its running totals has a root mean square of {totals_sd[best]:.3g}; that of "
+        f"{second} would have {totals_sd[second]:.3g}."
     )
 
 
 def _choose_running_of_root(facts: CountFacts, guarantee: Guarantee) -> float:
     root = SquareRoot(facts.shape[1])
-    whole = root.whole_variance(facts.shape[0])
-    variances = _told(facts, root.prefix_variances, root.with_last, whole)
+    total_variance = root.whole_variance(facts.shape[0])
+    variances = _given_n(facts, root.prefix_variances, root.with_last, total_variance)
     return Factorisation().plan(facts, guarantee).noise_sd * math.sqrt(variances.mean())
 
 
@@ -449,16 +459,18 @@ def _choose_running_of_tree(facts: CountFacts, guarantee: Guarantee) -> float:
     tree = Tree()
     plan = tree.plan(facts, guarantee)
     hierarchy, _ = tree.above(plan)
-    own, added = prefix_variances(hierarchy)
+    prefixes, added = prefix_variances(hierarchy)
     of_all = hierarchy.whole_variance
-    whole = facts.shape[0] * of_all + 1
-    variances = _told(facts, own**2 * of_all + added, own * of_all, whole)
+    total_variance = facts.shape[0] * of_all + 1
+    variances = _given_n(facts, prefixes**2 * of_all + added, prefixes * of_all, total_variance)
     return plan.noise_sd * math.sqrt(variances.mean())
 
 
-def _told(facts: CountFacts, variances: Floats, with_all: Floats, whole: float) -> Floats:
+def _given_n(
+    facts: CountFacts, variances: Floats, with_all: Floats, total_variance: float
+) -> Floats:
     """Take off what a public number of rows tells, by covariances with the released one."""
-    return variances - with_all**2 / whole if facts.adjacency.n_public else variances
+    return variances - with_all**2 / total_variance if facts.adjacency.n_public else variances
 
 
 # Which mechanism names candidates, by public facts alone: whose noise goes least far.
@@ -482,13 +494,13 @@ def auto_selection(facts: SelectionFacts, guarantee: Guarantee) -> tuple[str, st
         return "sparse_vector", "what is below the threshold costs nothing."
     width, size = facts.score.width(facts.adjacency), facts.score.size
     farthest = {
-        own.card.name: width / own.plan(facts, guarantee).eps * math.log(size)
-        for own in (PermuteAndFlip(), Peeling())
+        mechanism.card.name: width / mechanism.plan(facts, guarantee).eps * math.log(size)
+        for mechanism in (PermuteAndFlip(), Peeling())
     }
     if isinstance(facts.score, LevelScore):
         farthest[NoisyCounts.card.name] = reach(NoisyCounts().plan(facts, guarantee))
-    best, other, *_ = sorted(farthest, key=lambda name: farthest[name])
+    best, second, *_ = sorted(farthest, key=lambda name: farthest[name])
     return best, (
-        f"its noise in the ranking goes as far as {farthest[best]:.3g}; that of {other} would go "
-        f"as far as {farthest[other]:.3g}."
+        f"its noise in the ranking goes as far as {farthest[best]:.3g}; that of {second} would go "
+        f"as far as {farthest[second]:.3g}."
     )

@@ -1,4 +1,4 @@
-"""How far the rows reach: a clipping radius found privately, by the sparse vector technique."""
+"""A clipping radius, found privately by the sparse vector technique."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def first_above(
     numbers' sensitivity.
     """
     common = int(discrete_laplace(scales.threshold, 1, entropy)[0])
-    own = discrete_laplace(scales.number, len(numbers), entropy).tolist()
+    noises = discrete_laplace(scales.number, len(numbers), entropy).tolist()
     above = [
         number + noise >= threshold + common
-        for number, noise, threshold in zip(numbers, own, thresholds, strict=True)
+        for number, noise, threshold in zip(numbers, noises, thresholds, strict=True)
     ]
     return int(np.argmax([*above, True]))
 
@@ -80,10 +80,10 @@ def reach_scales(adjacency: Adjacency, eps: float, lattice: Lattice) -> dict[str
     The squared radius of the lattice is the sensitivity, see `lost`.
     """
     unit = lattice.radius**2
-    found = sparse_scales(eps, monotone=not adjacency.n_public)
+    scales = sparse_scales(eps, monotone=not adjacency.n_public)
     return {
-        THRESHOLD: max(found.threshold * unit, SMALLEST_LAPLACE),
-        NUMBER: max(found.number * unit, SMALLEST_LAPLACE),
+        THRESHOLD: max(scales.threshold * unit, SMALLEST_LAPLACE),
+        NUMBER: max(scales.number * unit, SMALLEST_LAPLACE),
     }
 
 

@@ -63,26 +63,26 @@ def shell_scales(facts: Facts, lattice: Lattice, multipliers: Sequence[float]) -
 
     `multipliers` are noise scales over the sensitivity, for each radius of `shells`.
     """
-    found = {}
-    for name, each, step in zip(
+    scales = {}
+    for name, multiplier, step in zip(
         INCREMENTS, multipliers, doublings(shells(facts.columns)), strict=True
     ):
         sensitivity = increment_sensitivity(facts.adjacency, lattice, step)
         # The noise off the diagonal, the smallest, is held to the least scale.
-        found[name] = max(each * ROUND_UP * sensitivity, math.sqrt(2) * SMALLEST_SCALE)
-    return found
+        scales[name] = max(multiplier * ROUND_UP * sensitivity, math.sqrt(2) * SMALLEST_SCALE)
+    return scales
 
 
-def shell_lattice(facts: Facts, multipliers: Sequence[float], *others: float) -> Lattice:
+def shell_lattice(facts: Facts, multipliers: Sequence[float], *extra_scales: float) -> Lattice:
     """Return a lattice on which all noise fits 64-bit integers.
 
-    `others` are scales of other noise, in units of the squared unit length. BudgetError if the
-    noise leaves no useful lattice.
+    `extra_scales` are of other noise, in units of the squared unit length. BudgetError if the noise
+    leaves no useful lattice.
     """
     finest = Lattice(MOST_BITS, facts.columns)
     widest = max(shell_scales(facts, finest, multipliers).values()) / trace_weight(facts.adjacency)
     # Twice the scale: more than rounding at the surface adds on a coarser lattice.
-    sigma = max(2 * widest / finest.radius**2, *others)
+    sigma = max(2 * widest / finest.radius**2, *extra_scales)
     return Lattice(min(choose_lattice(facts.columns, sigma).bits, MOST_BITS), facts.columns)
 
 
@@ -96,15 +96,15 @@ def noised_shells(
     """
     chosen = [outermost + level for level in shells(plan.facts.columns)]
     units = [4.0**level * plan.lattice.steps**2 for level in (*chosen[1:], chosen[-1])]
-    weight, found = trace_weight(plan.facts.adjacency), []
+    weight, released = trace_weight(plan.facts.adjacency), []
     for part, name, unit in zip(increments(exact, chosen), INCREMENTS, units, strict=True):
         sigma = plan.scales[name]
         off = sigma / math.sqrt(2)
         matrix = noised_symmetric(part, sigma, off, entropy) / unit
         trace: NDArray[np.generic] = np.array([sum(np.diagonal(part).tolist())], dtype=object)
         noisy = add_noise(trace, sigma / weight, entropy) / unit
-        found.append(Increment(matrix, float(noisy[0]), off / unit))
-    return found
+        released.append(Increment(matrix, float(noisy[0]), off / unit))
+    return released
 
 
 class ShellNoise(NamedTuple):
@@ -123,10 +123,10 @@ def shell_noise(facts: Facts, multiplier: float) -> ShellNoise:
     """
     first = COUNT_SHARE[facts.centred]
     shares = (first, *((1 - first) * share for share in SHARES))
-    counting, *own = split_gaussian(multiplier, shares)
+    counting, *shell_multipliers = split_gaussian(multiplier, shares)
     count = gaussian_count(facts, counting * ROUND_UP)
-    lattice = shell_lattice(facts, own, count.rows, np.nan_to_num(count.total))
-    scales = shell_scales(facts, lattice, own)
+    lattice = shell_lattice(facts, shell_multipliers, count.rows, np.nan_to_num(count.total))
+    scales = shell_scales(facts, lattice, shell_multipliers)
     levels = shells(facts.columns)
     diagonal = math.hypot(
         *(s / 4.0**at for s, at in zip(scales.values(), (*levels[1:], levels[-1]), strict=True))
@@ -148,9 +148,9 @@ def accumulated(
     statistic: Statistic, plan: Plan, entropy: Entropy, rule: str | None = "auto"
 ) -> Accumulated:
     """Release count, sum and increments of clipped moments with the noise of a plan."""
-    exact, rows = statistic.cross()
+    exact, n_rows = statistic.cross()
     count, total = noised_count(exact[0], plan, entropy)
     noisy = noised_shells(exact, 0, plan, entropy)
     second = sum((part.matrix for part in noisy[1:]), noisy[0].matrix)
-    estimate = accumulate(noisy, rule, trace_cap(plan.facts, rows))
-    return Accumulated(NoisyMoments(count, total, second, noise_of(plan)), estimate, rows)
+    estimate = accumulate(noisy, rule, trace_cap(plan.facts, n_rows))
+    return Accumulated(NoisyMoments(count, total, second, noise_of(plan)), estimate, n_rows)

@@ -1,4 +1,4 @@
-"""The noise of counts, by law: what mechanisms of counts have in common."""
+"""Noise of counts, by law."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ def gaussian_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:
 def gaussian_sums(facts: CountFacts, guarantee: Guarantee, sensitivity: float) -> CountPlan:
     """Calibrate discrete Gaussian noise in sums of an L2 sensitivity, in rows."""
     multiplier = gaussian_multiplier(guarantee)
-    rows = multiplier * sensitivity * ROUND_UP
-    whole = units_of(rows)
-    scale = max(rows * whole, SMALLEST_SCALE)
+    scale_in_rows = multiplier * sensitivity * ROUND_UP
+    units_per_row = units_of(scale_in_rows)
+    scale = max(scale_in_rows * units_per_row, SMALLEST_SCALE)
     events = (GaussianEvent(multiplier),)
-    return CountPlan(guarantee, events, facts, whole, scale, scale / whole)
+    return CountPlan(guarantee, events, facts, units_per_row, scale, scale / units_per_row)
 
 
 def laplace_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:
     """Calibrate discrete Laplace noise in every count."""
     changed = round(count_sensitivity(facts.adjacency, facts.tables, 1))
     multiplier = laplace_multipliers(guarantee, (1.0,) * changed)[0]
-    rows = multiplier * ROUND_UP
-    finest = units_of(rows)
-    whole = finest if facts.divided else 1
-    scale = max(rows * whole, LEAST_SCALE)
-    noise_sd = math.sqrt(discrete_laplace_variance(scale)) / whole
+    scale_in_rows = multiplier * ROUND_UP
+    finest = units_of(scale_in_rows)
+    units_per_row = finest if facts.divided else 1
+    scale = max(scale_in_rows * units_per_row, LEAST_SCALE)
+    noise_sd = math.sqrt(discrete_laplace_variance(scale)) / units_per_row
     events = (LaplaceEvent(multiplier, count=changed),)
-    return CountPlan(guarantee, events, facts, whole, scale, noise_sd)
+    return CountPlan(guarantee, events, facts, units_per_row, scale, noise_sd)
 
 
 def quieter_plan(
@@ -68,26 +68,26 @@ def quieter_plan(
     plans = []
     for law in laws:
         tables, summed = levels(law is laplace_plan)
-        own = replace(law(replace(facts, tables=tables), guarantee), facts=facts)
-        plans.append((own.noise_sd**2 * summed, own))
+        law_plan = replace(law(replace(facts, tables=tables), guarantee), facts=facts)
+        plans.append((law_plan.noise_sd**2 * summed, law_plan))
     return min(plans, key=lambda plan: plan[0])[1]
 
 
 def paired_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:
     """Calibrate discrete Laplace noise in the sum and the counts that one mean is made of."""
     (multiplier,) = laplace_multipliers(guarantee)
-    rows = multiplier * count_sensitivity(facts.adjacency, 1, 1) * ROUND_UP
-    whole = units_of(rows)
-    scale = max(rows * whole, LEAST_SCALE)
-    noise_sd = math.sqrt(discrete_laplace_variance(scale)) / whole
+    scale_in_rows = multiplier * count_sensitivity(facts.adjacency, 1, 1) * ROUND_UP
+    units_per_row = units_of(scale_in_rows)
+    scale = max(scale_in_rows * units_per_row, LEAST_SCALE)
+    noise_sd = math.sqrt(discrete_laplace_variance(scale)) / units_per_row
     events = (LaplaceEvent(multiplier),)
-    return CountPlan(guarantee, events, facts, whole, scale, noise_sd)
+    return CountPlan(guarantee, events, facts, units_per_row, scale, noise_sd)
 
 
 def one_mean(facts: CountFacts) -> bool:
     """Whether a release is that of one mean, and of a public number of rows."""
-    one = facts.tables == 1 and facts.parts == PARTS and facts.divided
-    return one and facts.adjacency.n_public
+    single_mean = facts.tables == 1 and facts.parts == PARTS and facts.divided
+    return single_mean and facts.adjacency.n_public
 
 
 def law_of(plan: CountPlan) -> str:
@@ -100,8 +100,8 @@ def noised_units(
 ) -> tuple[Floats, str]:
     """Add the planned noise to whole rows, and return them in rows again, with its law."""
     noise = _drawn(plan, exact.size, entropy)
-    noisy: NDArray[np.generic] = exact.astype(object) * plan.whole + noise.astype(object)
-    return noisy.astype(np.float64) / plan.whole, law_of(plan)
+    noisy: NDArray[np.generic] = exact.astype(object) * plan.units_per_row + noise.astype(object)
+    return noisy.astype(np.float64) / plan.units_per_row, law_of(plan)
 
 
 def _drawn(plan: CountPlan, size: int, entropy: Entropy) -> Integers:
@@ -113,7 +113,7 @@ def noised_sums(
     card: Card,
     plan: CountPlan,
     exact: NDArray[np.generic],
-    rows: int,
+    n_rows: int,
     entropy: Entropy,
     *,
     fanout: int = 2,
@@ -123,7 +123,9 @@ def noised_sums(
 
     A row has `unit` in them, a power of two that divides the plan's units.
     """
-    values, law = noised_units(replace(plan, whole=plan.whole // unit), exact, entropy)
+    values, law = noised_units(
+        replace(plan, units_per_row=plan.units_per_row // unit), exact, entropy
+    )
     return SumsRelease(
         values=values / unit,
         sums=card.name,
@@ -131,21 +133,21 @@ def noised_sums(
         fanout=fanout,
         law=law,
         noise_sd=plan.noise_sd,
-        step=1 / plan.whole,
-        **release_terms(card, plan, rows),
+        step=1 / plan.units_per_row,
+        **release_terms(card, plan, n_rows),
     )
 
 
 def noised_counts(
-    card: Card, plan: CountPlan, exact: NDArray[np.generic], rows: int, entropy: Entropy
+    card: Card, plan: CountPlan, exact: NDArray[np.generic], n_rows: int, entropy: Entropy
 ) -> CountsRelease:
     """Add the planned noise to exact counts."""
     noise = _drawn(plan, exact.size, entropy)
-    return counts_released(card, plan, exact, noise, rows, law_of(plan))
+    return counts_released(card, plan, exact, noise, n_rows, law_of(plan))
 
 
 def noised_mean(
-    card: Card, plan: CountPlan, exact: NDArray[np.generic], rows: int, entropy: Entropy
+    card: Card, plan: CountPlan, exact: NDArray[np.generic], n_rows: int, entropy: Entropy
 ) -> CountsRelease:
     """Add the planned noise to the sum and the counts that one mean of all rows is made of.
 
@@ -153,8 +155,8 @@ def noised_mean(
     of rows leaves them.
     """
     summed = np.array([exact[2] - exact[0], exact[1], exact[3]], dtype=object)
-    release = noised_counts(card, plan, summed, rows, entropy)
+    release = noised_counts(card, plan, summed, n_rows, entropy)
     difference, middle, incomplete = release.values.tolist()
-    ends = rows - middle - incomplete
+    ends = n_rows - middle - incomplete
     parts = [(ends - difference) / 2, middle, (ends + difference) / 2, incomplete]
     return replace(release, values=np.array(parts), paired=True)

@@ -46,16 +46,16 @@ FLOOR = 2.0**-50
 ROUGH = 2.0**10
 
 
-def tolerance(scale: float, known: float = 0.0) -> float:
+def tolerance(scale: float, released_tilt: float = 0.0) -> float:
     """Return the length of the gradient at which to stop, in units of one row's largest.
 
-    `scale` is of the tilt, `known` the most that released values add to it: the gradient is
+    `scale` is of the tilt, `released_tilt` the most that released values add to it: the gradient is
     exposed to the rounding of both.
     """
-    return SHORTEST * (1 + scale) + ROUNDED * known
+    return SHORTEST * (1 + scale) + ROUNDED * released_tilt
 
 
-def furthest(scale: float, ridge: float, known: float = 0.0) -> float:
+def furthest(scale: float, ridge: float, released_tilt: float = 0.0) -> float:
     """Return how far a computed minimum may be from the true one.
 
     The sum is as strongly convex as `ridge`, the weight of ``|θ|²/2``, at least.
@@ -64,11 +64,11 @@ def furthest(scale: float, ridge: float, known: float = 0.0) -> float:
     closer to the true one than half the tolerance, for as many rows as :func:`provable_rows` says:
     twice the tolerance covers both.
     """
-    return 2 * tolerance(scale, known) / ridge
+    return 2 * tolerance(scale, released_tilt) / ridge
 
 
 def provable_rows(
-    columns: int, smoothness: float, scale: float, ridge: float, known: float = 0.0
+    columns: int, smoothness: float, scale: float, ridge: float, released_tilt: float = 0.0
 ) -> int:
     """Return up to how many rows rounding in a gradient is below half of the tolerance.
 
@@ -81,14 +81,14 @@ def provable_rows(
     :meth:`dpmodels.statistics.gradient.Gradients.precise_slopes` is at most half of the tolerance
     if each of its two parts is at most a quarter, ``2**-29`` or more.
     """
-    tilt, shortest = (2 * columns + 2000) * scale + known, tolerance(scale, known)
-    rows = MOST_ROWS
-    while rows > 1:
-        size = 2 * (tilt + shortest) / ridge + math.sqrt(5.2 * rows / ridge)
-        if rows * 2.0**-103 * smoothness * columns**2 * size <= shortest / 4:
+    tilt, shortest = (2 * columns + 2000) * scale + released_tilt, tolerance(scale, released_tilt)
+    n_rows = MOST_ROWS
+    while n_rows > 1:
+        size = 2 * (tilt + shortest) / ridge + math.sqrt(5.2 * n_rows / ridge)
+        if n_rows * 2.0**-103 * smoothness * columns**2 * size <= shortest / 4:
             break
-        rows //= 2
-    return rows
+        n_rows //= 2
+    return n_rows
 
 
 def minimise(
@@ -97,13 +97,13 @@ def minimise(
     ridge: float,
     tilt: Floats,
     shortest: float,
-    most: int = MOST_ROWS,
+    max_rows: int = MOST_ROWS,
 ) -> Pair:
     """Return a point where the gradient is at most as long as declared, as an exact sum of two.
 
     `ridge` is the weight of ``|θ|²/2``, `tilt`, shape (columns,), the vector b of the linear term
-    ``⟨b, θ⟩``, `shortest` the length of the gradient at which to stop, `most` a public number of
-    rows up to which that is proved.
+    ``⟨b, θ⟩``, `shortest` the length of the gradient at which to stop, `max_rows` the public number
+    of rows up to which that is proved.
 
     Newton's method along the loss's path of easier losses; a step is halved until the sum has
     fallen by a thousandth of what its slope promises, or, where that is lost in rounding, until
@@ -117,7 +117,7 @@ def minimise(
     ``√(L/Λ) log(18 (L/Λ)² (g/t)²) + 2`` passes from one of length g in exact arithmetic, and about
     a nearer point where rounding keeps them from it. Nothing is returned before.
 
-    FrameError if there are more rows than `most`.
+    FrameError if there are more rows than `max_rows`.
 
     Source: Nesterov, Y. (2018). "Lectures on Convex Optimization." 2nd edition, Springer. Section
     2.2.
@@ -128,12 +128,12 @@ def minimise(
         at = partial(_at, rows, stage, ridge, tilt)
         point, _ = _newton(at, stage.smoothness, ridge, point, target, FLOOR)
     while True:
-        at = partial(_precisely, rows, loss, ridge, tilt, most, point)
-        offset, here = _newton(at, loss.smoothness, ridge, 0 * point, shortest)
-        if np.linalg.norm(here.gradient) > shortest:
-            steepest = loss.smoothness * here.energy + ridge
-            offset, here = _accelerated(at, steepest, ridge, offset, shortest)
-        if np.linalg.norm(here.gradient) <= shortest:
+        at = partial(_precisely, rows, loss, ridge, tilt, max_rows, point)
+        offset, current = _newton(at, loss.smoothness, ridge, 0 * point, shortest)
+        if np.linalg.norm(current.gradient) > shortest:
+            steepest = loss.smoothness * current.energy + ridge
+            offset, current = _accelerated(at, steepest, ridge, offset, shortest)
+        if np.linalg.norm(current.gradient) <= shortest:
             return two_sum(point, offset)
         point = point + offset
 
@@ -146,54 +146,54 @@ def _newton(
     shortest: float,
     floor: float = 0.0,
 ) -> tuple[Floats, Slopes]:
-    here, passes = at(point), 1
-    target = max(shortest, floor * here.energy)
-    while np.linalg.norm(here.gradient) > target and passes < MOST_PASSES:
-        step, share = np.asarray(-np.linalg.solve(here.curvature, here.gradient)), 1.0
-        there = at(point + step)
+    current, passes = at(point), 1
+    target = max(shortest, floor * current.energy)
+    while np.linalg.norm(current.gradient) > target and passes < MOST_PASSES:
+        step, share = np.asarray(-np.linalg.solve(current.curvature, current.gradient)), 1.0
+        trial = at(point + step)
         passes += 1
-        while not _better(there, here, share, step):
+        while not _better(trial, current, share, step):
             share /= 2
             if share < SHORTEST_STEP:
-                step, share = -here.gradient / (smoothness * here.energy + ridge), 1.0
-                there = at(point + step)
+                step, share = -current.gradient / (smoothness * current.energy + ridge), 1.0
+                trial = at(point + step)
                 break
-            there = at(point + share * step)
+            trial = at(point + share * step)
             passes += 1
-        point, here = point + share * step, there
-    return point, here
+        point, current = point + share * step, trial
+    return point, current
 
 
 def _accelerated(
     at: Callable[[Floats], Slopes], steepest: float, ridge: float, point: Floats, shortest: float
 ) -> tuple[Floats, Slopes]:
-    here = at(point)
-    condition, length = steepest / ridge, float(np.linalg.norm(here.gradient))
+    current = at(point)
+    condition, length = steepest / ridge, float(np.linalg.norm(current.gradient))
     passes = math.sqrt(condition) * 2 * math.log(math.sqrt(18) * condition * length / shortest + 1)
     root = math.sqrt(1 / condition)
     ahead = point
     for _ in range(math.ceil(passes) + 2):
-        if np.linalg.norm(here.gradient) <= shortest:
+        if np.linalg.norm(current.gradient) <= shortest:
             break
-        following = ahead - here.gradient / steepest
+        following = ahead - current.gradient / steepest
         ahead = following + (1 - root) / (1 + root) * (following - point)
-        point, here = following, at(ahead)
-    return ahead, here
+        point, current = following, at(ahead)
+    return ahead, current
 
 
-def _better(there: Slopes, here: Slopes, share: float, step: Floats) -> bool:
-    promised = -share * float(here.gradient @ step)
-    if promised > ROUNDING * (1 + abs(here.value)):
-        return there.value <= here.value - 1e-3 * promised
-    size = float(np.linalg.norm(here.gradient))
-    return float(np.linalg.norm(there.gradient)) <= (1 - share / 4) * size
+def _better(trial: Slopes, current: Slopes, share: float, step: Floats) -> bool:
+    promised = -share * float(current.gradient @ step)
+    if promised > ROUNDING * (1 + abs(current.value)):
+        return trial.value <= current.value - 1e-3 * promised
+    size = float(np.linalg.norm(current.gradient))
+    return float(np.linalg.norm(trial.gradient)) <= (1 - share / 4) * size
 
 
 def _at(rows: Gradients, loss: Loss, ridge: float, tilt: Floats, point: Floats) -> Slopes:
-    own = rows.slopes(point, loss)
-    value = own.value + float(ridge * point @ point / 2 + tilt @ point)
-    gradient = own.gradient + ridge * point + tilt
-    return Slopes(value, gradient, own.curvature + ridge * np.eye(len(point)), own.energy)
+    slopes = rows.slopes(point, loss)
+    value = slopes.value + float(ridge * point @ point / 2 + tilt @ point)
+    gradient = slopes.gradient + ridge * point + tilt
+    return Slopes(value, gradient, slopes.curvature + ridge * np.eye(len(point)), slopes.energy)
 
 
 def _precisely(
@@ -201,7 +201,7 @@ def _precisely(
     loss: Loss,
     ridge: float,
     tilt: Floats,
-    most: int,
+    max_rows: int,
     point: Floats,
     offset: Floats,
 ) -> Slopes:
@@ -210,12 +210,12 @@ def _precisely(
     weight = np.full_like(point, ridge)
     pulls = (*two_product(weight, parameter.high), *two_product(weight, parameter.low))
     slopes, count = rows.precise_slopes(parameter, loss, (tilt, *pulls))
-    if count > most:
+    if count > max_rows:
         raise FrameError(
             unfinished(
-                f"the table has more rows than the {most:,} up to which rounding in a sum of their "
-                'gradients is proved to be hidden: write mechanism="gradients", whose sums are '
-                "exact integers, or a larger ridge, or give fewer rows"
+                f"the table has more rows than the {max_rows:,} for which the rounding error of "
+                'the gradient is proved to be covered; write mechanism="gradients", whose sums '
+                "are exact integers, or a larger ridge, or give fewer rows"
             )
         )
     curvature = slopes.curvature + ridge * np.eye(len(point))
@@ -250,13 +250,13 @@ def mask(distance: float, columns: int, multiplier: float, law: Law) -> Mask:
     return Mask(step, scale)
 
 
-def masked(point: Pair, own: Mask, entropy: Entropy, law: Law) -> Floats:
+def masked(point: Pair, noise: Mask, entropy: Entropy, law: Law) -> Floats:
     """Round an exact point to the nearest of the mask's lattice and add its noise."""
     exact = (Fraction(high) + Fraction(low) for high, low in np.transpose(point).tolist())
-    whole: NDArray[np.generic] = np.array(
-        [round(x / Fraction(own.step)) for x in exact], dtype=object
+    multiples: NDArray[np.generic] = np.array(
+        [round(x / Fraction(noise.step)) for x in exact], dtype=object
     )
-    return add_noise(whole, own.scale, entropy, law) * own.step
+    return add_noise(multiples, noise.scale, entropy, law) * noise.step
 
 
 # Noise in a linear term that tilts a sum of losses before it is minimised, and how much.
@@ -326,15 +326,15 @@ def pure_scale(loss: Loss, eps: float, ridge: float, *, replaced: bool) -> float
 
     low, high = math.log(0.5 / eps), math.log(1e12 / eps)
     if excess(high) > 0:
-        least = _least(loss, eps)
+        smallest_ridge = _least(loss, eps)
         raise BudgetError(
             f"ridge={ridge:.4g} is too small for eps={eps:.4g}: the curvature of a row's loss "
-            f"would tell more than that whatever the noise; write more than {least:.3g}, or None"
+            f"costs more than eps at any noise; write ridge= above {smallest_ridge:.3g}, or None"
         )
-    found = math.exp(float(brentq(excess, low, high, xtol=1e-13))) * (1 + 1e-9)
-    while row_loss(loss, found, ridge) + replaced / found > eps:
-        found *= 1 + 1e-9
-    return found
+    smallest_scale = math.exp(float(brentq(excess, low, high, xtol=1e-13))) * (1 + 1e-9)
+    while row_loss(loss, smallest_scale, ridge) + replaced / smallest_scale > eps:
+        smallest_scale *= 1 + 1e-9
+    return smallest_scale
 
 
 def pure_ridge(loss: Loss, eps: float, columns: int, *, replaced: bool) -> float:
@@ -390,14 +390,14 @@ def tilted_curve(eps: Floats, scale: float, ridge: float) -> Floats:
     bent = eps < excess
     if not bent.any():
         return delta
-    own = eps[bent, None]
-    start = 2 * np.sqrt(excess * own) - 1 / ridge
+    bent_eps = eps[bent, None]
+    start = 2 * np.sqrt(excess * bent_eps) - 1 / ridge
     end = 1 / ridge - 1 / scale**2
     a = start + (end - start) * (_NODES + 1) / 2
     loss = (a + 1 / ridge) ** 2 / (4 * excess)
     density = np.exp(-((a * scale) ** 2) / 2) * (scale / math.sqrt(2 * math.pi))
-    inside = (-np.expm1(own - loss) * density) @ _WEIGHTS * (end - start)[:, 0] / 2
-    beyond = ndtr(-end * scale) - np.exp(own[:, 0]) * ndtr(-end * scale - 1 / scale)
+    inside = (-np.expm1(bent_eps - loss) * density) @ _WEIGHTS * (end - start)[:, 0] / 2
+    beyond = ndtr(-end * scale) - np.exp(bent_eps[:, 0]) * ndtr(-end * scale - 1 / scale)
     delta[bent] = inside + beyond
     return delta
 

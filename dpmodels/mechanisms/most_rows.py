@@ -1,4 +1,4 @@
-"""Where most rows of a regression lie, and how often the outcome occurs: bought before a fit.
+"""Location of most rows of a regression, and frequency of the outcome, released before a fit.
 
 A column seldom fills its declared range: coefficients are fitted to the rows within a released
 radius of a released centre, in units of that radius, and from a constant that gives the outcome its
@@ -48,10 +48,10 @@ from dpmodels.typing import Floats
 SHARES = {"outcomes": 0.03, "sum": 0.03, "lengths": 0.04}
 # Rows: noise of so many is of no use.
 LARGEST = 2.0**30
-# A choice: radii are told apart by 19 %, and bounds may be a hundred times too wide.
+# A choice: radii are 19 % apart, and bounds may be a hundred times too wide.
 PER_OCTAVE, OCTAVES = 4, 7
-# Choices: the largest share of rows told from noise that is left out, and of rows at all, up to
-# twice the standard deviation of the noise.
+# Choices: the largest fraction of detected rows that is left out, and of all rows, within two
+# standard deviations of the noise.
 LEFT_OUT, AT_MOST = 0.02, 0.1
 # A choice: by how much the log odds of rows that are left out may differ from the model.
 MISFIT = 1.0
@@ -60,28 +60,28 @@ STEEPEST = 30.0
 
 
 class Near(NamedTuple):
-    """The rows that count."""
+    """The rows that are used."""
 
     predictors: Predictors
     ball: Ball | None  # None where all rows count, as they stand in the codebook's ball
 
 
 class Most(NamedTuple):
-    """What is known of most rows."""
+    """Released facts about most rows."""
 
-    near: Near
+    inner: Near
     start: Floats  # Shape (columns,): a constant that gives the outcome its frequency, and zeros
 
 
 def most_shares(facts: RegressionFacts, law: Law) -> dict[str, float]:
-    """Return the shares of the budget that a model of these terms has a use for."""
-    own = facts.predictors
-    asked = {
-        "outcomes": own.intercept,
-        "sum": own.intercept and own.terms > 0 and law is GAUSSIAN,
-        "lengths": own.terms > 0 and law is GAUSSIAN,
+    """Return the shares of the budget that a model of these terms needs."""
+    predictors = facts.predictors
+    is_used = {
+        "outcomes": predictors.intercept,
+        "sum": predictors.intercept and predictors.terms > 0 and law is GAUSSIAN,
+        "lengths": predictors.terms > 0 and law is GAUSSIAN,
     }
-    return {name: share for name, share in SHARES.items() if asked[name]}
+    return {name: share for name, share in SHARES.items() if is_used[name]}
 
 
 def most_scales(
@@ -93,8 +93,11 @@ def most_scales(
     """
     replaced = facts.adjacency.n_public
     counted = 1.0 + replaced if law is LAPLACE else math.sqrt(1 + replaced)
-    moved = {"outcomes": counted, "sum": 1.0 + replaced, "lengths": counted}
-    scales = {name: own * moved[name] * ROUND_UP for name, own in multipliers.items()}
+    sensitivities = {"outcomes": counted, "sum": 1.0 + replaced, "lengths": counted}
+    scales = {
+        name: multiplier * sensitivities[name] * ROUND_UP
+        for name, multiplier in multipliers.items()
+    }
     if any(scale > LARGEST for scale in scales.values()):
         raise BudgetError(
             "the budget asks for more noise than is meaningful; give a larger eps, delta or rho"
@@ -104,8 +107,8 @@ def most_scales(
 
 def steepest(facts: RegressionFacts) -> float:
     """Return the largest constant that :func:`most_rows` starts from, in units of the ball."""
-    own = facts.predictors
-    return STEEPEST / own.constant if own.intercept else 0.0
+    predictors = facts.predictors
+    return STEEPEST / predictors.constant if predictors.intercept else 0.0
 
 
 def most_rows(
@@ -116,28 +119,30 @@ def most_rows(
     `scales` holds those of :func:`most_scales`, and under ``"sd"`` the noise of a sum of
     gradients, for which the radius is chosen.
     """
-    own, start = facts.predictors, np.zeros(facts.columns)
-    rate, count, centre = 0.5, math.inf, np.zeros(own.terms)
+    predictors, start = facts.predictors, np.zeros(facts.columns)
+    rate, count, centre = 0.5, math.inf, np.zeros(predictors.terms)
     if "outcomes" in scales:
         scale = scales["outcomes"]
-        whole = rows.outcomes().cross()[0] * UNITS
-        found = np.maximum(_noisy(whole, scale, entropy, law), 0.0)
-        count = max(float(found.sum()), 1.0)
-        rate = float((found[0] + scale) / (found.sum() + 2 * scale))
-        start[0] = min(max(math.log(rate / (1 - rate)), -STEEPEST), STEEPEST) / own.constant
+        outcome_units = rows.outcomes().cross()[0] * UNITS
+        outcomes = np.maximum(_noisy(outcome_units, scale, entropy, law), 0.0)
+        count = max(float(outcomes.sum()), 1.0)
+        rate = float((outcomes[0] + scale) / (outcomes.sum() + 2 * scale))
+        start[0] = min(max(math.log(rate / (1 - rate)), -STEEPEST), STEEPEST) / predictors.constant
     if "sum" in scales:
         finer = UNITS // int(rows.lattice.radius)
         total = _noisy(rows.sums().cross()[0] * finer, scales["sum"], entropy, law)
         centre = shrunk(total / count, scales["sum"] / count)
     if "lengths" not in scales:
-        return Most(Near(own, None), start)
+        return Most(Near(predictors, None), start)
     noise, weight = scales["sd"], rate * (1 - rate)
-    return Most(near_rows(rows, own, centre, scales["lengths"], noise, weight, entropy), start)
+    return Most(
+        near_rows(rows, predictors, centre, scales["lengths"], noise, weight, entropy), start
+    )
 
 
 def near_rows(
     rows: Gradients,
-    own: Predictors,
+    predictors: Predictors,
     centre: Floats,
     scale: float,
     noise: float,
@@ -151,22 +156,22 @@ def near_rows(
     `noise` that of a sum of gradients, `weight` the mean square of a row's pull. No radius below
     `shortest` is chosen.
     """
-    moved = own.within(centre, own.radius)
-    ends = _radii(own.radius + float(np.linalg.norm(centre)))
-    exact, _ = rows.within(moved).lengths(ends).cross()
-    found = Lengths(ends, _noisy(exact * UNITS, scale, entropy, GAUSSIAN), scale)
-    at = found.chosen(noise / own.share, weight, own.terms)
+    recentred = predictors.within(centre, predictors.radius)
+    ends = _radii(predictors.radius + float(np.linalg.norm(centre)))
+    exact, _ = rows.within(recentred).lengths(ends).cross()
+    lengths = Lengths(ends, _noisy(exact * UNITS, scale, entropy, GAUSSIAN), scale)
+    at = lengths.chosen(noise / predictors.share, weight, predictors.terms)
     if at is None:
-        return Near(own, None)
+        return Near(predictors, None)
     at = max(at, int(np.searchsorted(ends, shortest)))
-    if ends[at] >= own.radius:
-        return Near(own, None)
+    if ends[at] >= predictors.radius:
+        return Near(predictors, None)
     scaled, radius = rows.scaling, float(ends[at])
-    terms = slice(own.terms)
+    terms = slice(predictors.terms)
     place = scaled.centre[terms] + centre * scaled.row_norm * scaled.scale[terms]
-    beyond, sd = found.beyond
+    beyond, sd = lengths.beyond
     ball = Ball(place, radius * scaled.row_norm, float(beyond[at]), float(sd[at]))
-    return Near(own.within(centre, radius), ball)
+    return Near(predictors.within(centre, radius), ball)
 
 
 class Lengths(NamedTuple):
@@ -177,8 +182,8 @@ class Lengths(NamedTuple):
     sd: float
 
     @property
-    def told(self) -> Floats:
-        """The counts that are told from noise, 0 for the others.
+    def detected(self) -> Floats:
+        """The counts that are detected, 0 for the others.
 
         The largest of k normal variables seldom exceeds ``√(2 log k) + 1``.
         """
@@ -188,28 +193,32 @@ class Lengths(NamedTuple):
     @property
     def beyond(self) -> tuple[Floats, Floats]:
         """Shares of the rows beyond each end, and their standard deviations."""
-        rows = max(float(self.told.sum()), 1.0)
+        n_rows = max(float(self.detected.sum()), 1.0)
         cells = np.arange(len(self.ends))[::-1]
-        return _beyond(self.counts) / rows, self.sd * np.sqrt(cells) / rows
+        return _beyond(self.counts) / n_rows, self.sd * np.sqrt(cells) / n_rows
 
     def chosen(self, noise: float, weight: float, terms: int) -> int | None:
-        """Return the place of a radius, None where too little is known of the rows.
+        """Return the index of a radius, None if too few rows are detected.
 
         The squared error of a slope is about ``(s² + m²) r²/I² + 1/I``, s the noise in a sum of
         gradients of rows no longer than r, I the curvature of those within r along one of their
         directions, and m what the rows beyond might add where the model does not quite hold.
         """
-        ends, told = self.ends, self.told
+        ends, detected = self.ends, self.detected
         middle = ends * 2.0 ** (-0.5 / PER_OCTAVE)
-        curvature = weight * np.cumsum(told * middle**2) / terms
-        misfit = MISFIT * weight * _beyond(told * ends) / ends
-        (beyond, sd), rows = self.beyond, max(float(told.sum()), 1.0)
-        known = (_beyond(told) <= LEFT_OUT * rows) & (beyond + 2 * sd <= AT_MOST) & (curvature > 0)
-        if not known.any():
+        curvature = weight * np.cumsum(detected * middle**2) / terms
+        misfit = MISFIT * weight * _beyond(detected * ends) / ends
+        (beyond, sd), n_rows = self.beyond, max(float(detected.sum()), 1.0)
+        is_admissible = (
+            (_beyond(detected) <= LEFT_OUT * n_rows)
+            & (beyond + 2 * sd <= AT_MOST)
+            & (curvature > 0)
+        )
+        if not is_admissible.any():
             return None
-        inside = np.where(known, curvature, 1.0)
+        inside = np.where(is_admissible, curvature, 1.0)
         square = (np.hypot(noise, misfit) * ends / inside) ** 2 + 1 / inside
-        return int(np.argmin(np.where(known, square, math.inf)))
+        return int(np.argmin(np.where(is_admissible, square, math.inf)))
 
 
 def _noisy(exact: NDArray[np.generic], scale: float, entropy: Entropy, law: Law) -> Floats:
@@ -318,10 +327,12 @@ def both_matrices(
     part, places = _longest(facts).bread, facts.adjacency.places
     unit = facts.loss.smoothness * length / part
     bread = _released(rows.curvature, point, facts, scale * part, entropy, law, unit)
-    squares, own = rows.squares, 1
+    squares, n_places = rows.squares, 1
     if person is not None:
-        squares, own = partial(rows.person_squares, places=places), places
-    meat = _released(squares, point, facts, scale / own, entropy, law, (length * own) ** 2)
+        squares, n_places = partial(rows.person_squares, places=places), places
+    meat = _released(
+        squares, point, facts, scale / n_places, entropy, law, (length * n_places) ** 2
+    )
     return BoughtCurvature(bread[0], meat[0], bread[1], meat[1], person)
 
 
@@ -347,7 +358,9 @@ def _released(
     steps = scale * (1 + 4 * math.sqrt(facts.columns) / lattice.radius) * lattice.radius**2
     steps = max(steps, SMALLEST_SCALE)
     off = steps if law is LAPLACE else steps / math.sqrt(2)
-    own = unit / lattice.steps**2
+    per_step = unit / lattice.steps**2
     exact, _ = question(point, lattice).cross()
-    noisy = noised_symmetric(exact, steps, off, entropy, law) * own
-    return noisy, MomentNoise(math.nan, math.nan, law.sd * steps * own, law.sd * off * own)
+    noisy = noised_symmetric(exact, steps, off, entropy, law) * per_step
+    return noisy, MomentNoise(
+        math.nan, math.nan, law.sd * steps * per_step, law.sd * off * per_step
+    )

@@ -1,4 +1,4 @@
-"""What a mechanism is, and what it plans from: a card, a plan, a measure, one release."""
+"""Protocols of mechanisms, and the facts and plans they share."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ class MarginFacts:
     """Public facts a plan may use; none of them is learnt from a row."""
 
     sizes: tuple[int, ...]  # Levels of each variable, with one for what is missing or unlisted
-    terms: tuple[Term, ...]  # Margins that were asked for
+    terms: tuple[Term, ...]  # Requested margins
     adjacency: Adjacency
 
     @cached_property
     def components(self) -> tuple[Term, ...]:
-        """What the margins are made of; where it is public, the number of rows is none of it."""
+        """Components of the margins, without the number of rows if that is public."""
         return components(self.terms)[int(self.adjacency.n_public) :]
 
     @cached_property
@@ -80,7 +80,7 @@ class MarginFacts:
 class MarginPlan:
     """A calibrated release: everything but the data."""
 
-    guarantee: Guarantee  # What was asked and will hold
+    guarantee: Guarantee  # Guarantee of the release
     events: tuple[Event, ...]  # What the ledger is charged
     facts: MarginFacts  # What the plan was made for
     measured: tuple[Term, ...]  # What noise is added to
@@ -90,7 +90,7 @@ class MarginPlan:
 
 
 def all_cells(facts: MarginFacts, variances: Mapping[Term, float]) -> float:
-    """Return the sum of the noise variances of all cells of all margins that were asked for.
+    """Return the sum of the noise variances of all cells of all requested margins.
 
     `variances` are those of a cell of each component before it is centred.
     """
@@ -109,13 +109,13 @@ def best_variances(facts: MarginFacts) -> dict[Term, float]:
 
 def _shares(facts: MarginFacts) -> dict[Term, float]:
     """Return what the variance of each component adds to that of all cells, v_A."""
-    found = dict.fromkeys(components(facts.terms), 0.0)
+    totals = dict.fromkeys(components(facts.terms), 0.0)
     for term in facts.terms:
         size = cells(term, facts.sizes)
         for part in subsets(term):
             rest = size / cells(part, facts.sizes)
-            found[part] += size * unlike(part, facts.sizes) / rest**2
-    return found
+            totals[part] += size * unlike(part, facts.sizes) / rest**2
+    return totals
 
 
 def squared_sensitivity(facts: MarginFacts, variances: Mapping[Term, float]) -> float:
@@ -131,10 +131,10 @@ def squared_sensitivity(facts: MarginFacts, variances: Mapping[Term, float]) -> 
     if not facts.adjacency.n_public:
         return alone
     used = sorted({i for part in weights for i in part})
-    least = _least(weights, facts.sizes) if len(used) <= MOST_TRIED else math.inf
+    smallest = _least(weights, facts.sizes) if len(used) <= MOST_TRIED else math.inf
     if len(used) > MOST_TRIED:
-        least = _bound(weights, facts.sizes) - SLACK * math.fsum(weights.values())
-    return 2 * (alone - least)
+        smallest = _bound(weights, facts.sizes) - SLACK * math.fsum(weights.values())
+    return 2 * (alone - smallest)
 
 
 def _least(weights: Mapping[Term, float], sizes: tuple[int, ...]) -> float:
@@ -149,8 +149,8 @@ def _least(weights: Mapping[Term, float], sizes: tuple[int, ...]) -> float:
         table[tuple(int(i in part) for i in used)] = weight
     for axis, i in enumerate(used):
         without, within = np.moveaxis(table, axis, 0)
-        both = [without + (1 - 1 / sizes[i]) * within, without - within / sizes[i]]
-        table = np.stack(both, axis=axis)
+        slices = [without + (1 - 1 / sizes[i]) * within, without - within / sizes[i]]
+        table = np.stack(slices, axis=axis)
     return float(table.min())
 
 
@@ -170,11 +170,11 @@ def _bound(weights: Mapping[Term, float], sizes: tuple[int, ...]) -> float:
         if len(part) == 1:
             slope[at[part[0]]] += weight
         elif len(part) == 2:
-            one, two = at[part[0]], at[part[1]]
-            matrix[one, two] = matrix[two, one] = weight
+            row, column = at[part[0]], at[part[1]]
+            matrix[row, column] = matrix[column, row] = weight
         else:
-            most = max(inverse[at[i]] / (1 - inverse[at[i]]) for i in part)
-            rest -= weight * unlike(part, sizes) * most
+            ratio = max(inverse[at[i]] / (1 - inverse[at[i]]) for i in part)
+            rest -= weight * unlike(part, sizes) * ratio
     added = max(-float(np.linalg.eigvalsh(matrix)[0]), 0.0) * (1 + SLACK)
     convex = matrix + added * np.eye(len(used))
     slope = slope - added * (1 - 2 * inverse) / 2
@@ -191,9 +191,9 @@ def _descended(matrix: Floats, slope: Floats, low: Floats, high: Floats) -> Floa
     step = 1 / max(float(np.linalg.eigvalsh(matrix)[-1]), 1e-300)
     point = ahead = (low + high) / 2
     for count in range(1, STEPS):
-        moved = np.clip(ahead - step * (matrix @ ahead + slope), low, high)
-        ahead = moved + (count - 1) / (count + 2) * (moved - point)
-        point = moved
+        following = np.clip(ahead - step * (matrix @ ahead + slope), low, high)
+        ahead = following + (count - 1) / (count + 2) * (following - point)
+        point = following
     return np.asarray(point)
 
 
@@ -223,7 +223,7 @@ class RegressionFacts:
 class RegressionPlan:
     """A calibrated release: everything but the data."""
 
-    guarantee: Guarantee  # What was asked and will hold
+    guarantee: Guarantee  # Guarantee of the release
     events: tuple[Event, ...]  # What the ledger is charged
     facts: RegressionFacts  # What the plan was made for
     # Public numbers the release needs, by the mechanism's own names.
@@ -231,29 +231,29 @@ class RegressionPlan:
 
 
 def bounded_loss(facts: RegressionFacts, name: str) -> Loss:
-    """Return the loss, whose gradients are bounded, or say what to use instead."""
+    """Return the loss; ArgumentError if its gradients are not bounded."""
     if isinstance(facts.loss, Poisson):
         raise ArgumentError(
-            f'mechanism="{name}" needs a loss whose gradients are bounded, which that of '
-            'family="poisson" is not; write mechanism="gradients"'
+            f'mechanism="{name}" needs a loss with bounded gradients, which family="poisson" '
+            'does not have; write mechanism="gradients"'
         )
     if isinstance(facts.loss, Multinomial):
         raise ArgumentError(
-            f'mechanism="{name}" is proved for one linear predictor, and family="multinomial" has '
-            'one for each level; write mechanism="gradients"'
+            f'mechanism="{name}" is for one linear predictor, but family="multinomial" has one '
+            'for each level; write mechanism="gradients"'
         )
     return facts.loss
 
 
 def passes(design: PrivateDesign, facts: RegressionFacts) -> Gradients:
-    """Take a design's rows for several passes. FrameError if the rows can be read only once."""
+    """Bind a design's rows for several passes. FrameError if they can be read only once."""
     design.require_passes()
-    own, public = facts.predictors, facts.adjacency.n_public
-    return Gradients((design,), own, facts.loss, own.lattice, count_public=public)
+    predictors, public = facts.predictors, facts.adjacency.n_public
+    return Gradients((design,), predictors, facts.loss, predictors.lattice, count_public=public)
 
 
 def as_gradients(statistic: Statistic) -> Gradients:
-    """Take a statistic for what :func:`passes` made."""
+    """Return a statistic as what :func:`passes` made."""
     assert isinstance(statistic, Gradients)
     return statistic
 
@@ -270,9 +270,9 @@ def hand_over(
     curvature: BoughtCurvature | None = None,
     ball: Ball | None = None,
 ) -> CoefficientsRelease:
-    """Make the release; the number of rows read goes along where it is public."""
+    """Make the release, with the number of rows read if that is public."""
     # Counting takes a pass over the rows.
-    rows = as_gradients(statistic).rows if plan.facts.adjacency.n_public else 0
+    n_rows = as_gradients(statistic).rows if plan.facts.adjacency.n_public else 0
     return CoefficientsRelease(
         coefficients=coefficients,
         ridge=plan.scales["ridge"],
@@ -281,7 +281,7 @@ def hand_over(
         coefficient_sd=coefficient_sd,
         curvature=curvature,
         ball=ball,
-        **release_terms(card, plan, rows),
+        **release_terms(card, plan, n_rows),
     )
 
 
@@ -316,10 +316,10 @@ class CountFacts:
 class CountPlan:
     """A calibrated release: everything but the data."""
 
-    guarantee: Guarantee  # What was asked and will hold
+    guarantee: Guarantee  # Guarantee of the release
     events: tuple[Event, ...]  # What the ledger is charged
     facts: CountFacts  # What the plan was made for
-    whole: int  # Units of one row
+    units_per_row: int  # Units of one row
     scale: float  # Of the noise in each count, in units
     noise_sd: float  # Its standard deviation, in rows
     first: CountPlan | None = None  # Of an earlier round of the same release
@@ -338,16 +338,16 @@ def units_of(scale: float) -> int:
 
 
 def counts_released(
-    card: Card, plan: CountPlan, exact: NDArray[np.generic], noise: Integers, rows: int, law: str
+    card: Card, plan: CountPlan, exact: NDArray[np.generic], noise: Integers, n_rows: int, law: str
 ) -> CountsRelease:
-    """Add integer noise to exact counts; the number of rows goes along where it is public."""
+    """Add integer noise to exact counts; includes the number of rows if that is public."""
     noisy: NDArray[np.object_] = exact + noise.astype(object)
     return CountsRelease(
-        values=noisy.astype(np.float64) / plan.whole,
+        values=noisy.astype(np.float64) / plan.units_per_row,
         law=law,
         noise_sd=plan.noise_sd,
-        step=1 / plan.whole,
-        **release_terms(card, plan, rows),
+        step=1 / plan.units_per_row,
+        **release_terms(card, plan, n_rows),
     )
 
 
@@ -370,7 +370,7 @@ class Facts:
 class Plan:
     """A calibrated release: everything but the data."""
 
-    guarantee: Guarantee  # What was asked and will hold
+    guarantee: Guarantee  # Guarantee of the release
     events: tuple[Event, ...]  # What the ledger is charged
     lattice: Lattice  # Where rows and noise live
     facts: Facts  # What the plan was made for
@@ -389,7 +389,7 @@ Released = TypeVar("Released", covariant=True)
 
 
 class Strategy(Protocol[Known, Planned, Rows, Released]):
-    """A way from public facts and rows to a release."""
+    """A mechanism, from public facts and rows to a release."""
 
     card: ClassVar[Card]
 
@@ -447,14 +447,14 @@ class Ranked(NamedTuple):
     """Scores of all candidates, whole numbers, the best the largest.
 
     All that a neighbour changes them by lies in an interval of length `width`, which begins or
-    ends at 0 where they are `monotone`, and else is symmetric. `least` is a threshold, if there is
-    one; a score is so many `unit`.
+    ends at 0 where they are `monotone`, and else is symmetric. `threshold` is None where there is
+    none; a score is so many `unit`.
     """
 
     scores: NDArray[Any]
     width: int
     monotone: bool
-    least: int | None = None
+    threshold: int | None = None
     unit: float = 1.0
     about: Any = None  # What was released on the way to the scores
     # Where names change the scores of what is left: the next, once a candidate is named.
@@ -462,7 +462,7 @@ class Ranked(NamedTuple):
 
 
 class Score(Protocol):
-    """What candidates are ranked by, and what is told of those that are named."""
+    """Scores that rank candidates, and values that are released for those named."""
 
     @property
     def size(self) -> int:
@@ -529,14 +529,14 @@ QuantileMechanism = Strategy[QuantileFacts, Any, PrivateCells, QuantilesRelease]
 SelectionMechanism = Strategy[Any, Any, Any, SelectionRelease]
 
 
-# What a release says of how it was made, whatever its values are.
+# Fields that describe how a release was made.
 
 
-def release_terms(card: Card, plan: Any, rows: int) -> dict[str, Any]:
-    """Return the fields that all releases share; the number of rows goes along where public."""
+def release_terms(card: Card, plan: Any, n_rows: int) -> dict[str, Any]:
+    """Return the fields that all releases share, with the number of rows if that is public."""
     adjacency = plan.facts.adjacency
     return {
-        "rows": rows if adjacency.n_public else None,
+        "rows": n_rows if adjacency.n_public else None,
         "card": card,
         "guarantee": plan.guarantee,
         "adjacency": adjacency,

@@ -49,8 +49,8 @@ class Grid:
         """Return the cell of each place, nan where that is."""
         if self.pole is None:
             return np.asarray(np.rint(places * (self.size - 1)))
-        found = np.searchsorted(_ends(self.size, self.pole)[1:-1], places, side="right")
-        return np.where(np.isnan(places), np.nan, found)
+        cell = np.searchsorted(_ends(self.size, self.pole)[1:-1], places, side="right")
+        return np.where(np.isnan(places), np.nan, cell)
 
     def within(self, first: NDArray[np.intp], last: NDArray[np.intp], share: Floats) -> Floats:
         """Return the places that lie in shares of runs of cells, `last` excluded; steps if any."""

@@ -61,40 +61,40 @@ def first_ends(cells: int) -> Ends:
     return equal_ends(cells, FIRST_CELLS)
 
 
-def equal_ends(cells: int, most: int) -> Ends:
+def equal_ends(cells: int, max_cells: int) -> Ends:
     """Return the ends of at most so many equal runs of the grid's cells."""
-    return _whole(np.linspace(0, cells, min(cells, most) + 1))
+    return _whole_cells(np.linspace(0, cells, min(cells, max_cells) + 1))
 
 
-def even_ends(ends: Ends, found: NoisyCells, facts: QuantileFacts, last_sd: float) -> Ends:
+def even_ends(ends: Ends, noisy: NoisyCells, facts: QuantileFacts, last_sd: float) -> Ends:
     """Return the ends of cells of equal noisy counts, from the lowest quantile to the highest.
 
     The rank of a cell is off by its count at most, by noise in proportion to the root of their
     number: so there are the more the larger the counts are over the noise sd of the last round.
     """
-    probs, mass = np.array(facts.probs), _mass(found)
-    rows, variance = float(mass.sum()), probs * (1 - probs)
-    if not rows > 0:
+    probs, mass = np.array(facts.probs), _mass(noisy)
+    n_rows, variance = float(mass.sum()), probs * (1 - probs)
+    if not n_rows > 0:
         return equal_ends(int(ends[-1]), PIECES[0])
-    reach = NOISE_REACH * np.array([found.rank_sd(prob) for prob in facts.probs]) + 0.5
+    reach = NOISE_REACH * np.array([noisy.rank_sd(prob) for prob in facts.probs]) + 0.5
     if facts.level is not None:
         z = float(ndtri((1 + facts.level) / 2)) + SLACK
-        reach += z * np.sqrt(found.effect * rows * variance + PIECES[1] * last_sd**2)
-    low, high = (probs * rows - reach).min(), (probs * rows + reach).max()
-    low, high = max(low, 0.0), min(high, rows)
+        reach += z * np.sqrt(noisy.effect * n_rows * variance + PIECES[1] * last_sd**2)
+    low, high = (probs * n_rows - reach).min(), (probs * n_rows + reach).max()
+    low, high = max(low, 0.0), min(high, n_rows)
     pieces = int(np.clip(EVEN * math.sqrt((high - low) / last_sd), *PIECES))
     middle, half = np.array([(low + high) / 2]), np.array([(high - low) / 2])
-    cuts = _cut(ends, mass, middle / rows, half, pieces)
-    return _whole(np.concatenate([[0, ends[-1]], cuts]))
+    cuts = _cut(ends, mass, middle / n_rows, half, pieces)
+    return _whole_cells(np.concatenate([[0, ends[-1]], cuts]))
 
 
-def _mass(found: NoisyCells) -> Floats:
+def _mass(noisy: NoisyCells) -> Floats:
     """Return counts of cells that are not negative."""
-    return np.diff(rising(np.concatenate([[0.0], np.cumsum(found.counts)])))
+    return np.diff(rising(np.concatenate([[0.0], np.cumsum(noisy.counts)])))
 
 
 def next_ends(
-    ends: Ends, found: NoisyCells, facts: QuantileFacts, left: int, last_sd: float
+    ends: Ends, noisy: NoisyCells, facts: QuantileFacts, left: int, last_sd: float
 ) -> Ends:
     """Return the ends of the next round's cells.
 
@@ -103,22 +103,28 @@ def next_ends(
     count that one cell has, wherever in it, is cut evenly, empty cells are put together; what
     is heavy is kept apart from what is beside it, so that values that many rows share are found.
     """
-    probs, cells = np.array(facts.probs), len(found.counts)
-    near, around = (min(own[left] * len(probs), MOST_TOGETHER) for own in (NEAR, AROUND))
-    spare = SPARE * found.effect * found.total / last_sd**2
+    probs, cells = np.array(facts.probs), len(noisy.counts)
+    noise_pieces, interval_pieces = (
+        min(pieces_by_round[left] * len(probs), MOST_TOGETHER) for pieces_by_round in (NEAR, AROUND)
+    )
+    spare = SPARE * noisy.effect * noisy.total / last_sd**2
     if left == 1:
-        around = int(np.clip(spare, around, max(around, min(MOST * len(probs), MOST_TOGETHER))))
+        interval_pieces = int(
+            np.clip(
+                spare, interval_pieces, max(interval_pieces, min(MOST * len(probs), MOST_TOGETHER))
+            )
+        )
     variance = probs * (1 - probs)
-    now = found.noise_sd * np.sqrt(variance * cells + 1)
-    last = last_sd * np.sqrt(variance * (near + around) + 1)
-    mass = _mass(found)
+    now = noisy.noise_sd * np.sqrt(variance * cells + 1)
+    last = last_sd * np.sqrt(variance * (noise_pieces + interval_pieces) + 1)
+    mass = _mass(noisy)
     noise = NOISE_REACH * now + SLACK * last + 0.5
-    cuts = [_cut(ends, mass, probs, noise, near)]
+    cuts = [_cut(ends, mass, probs, noise, noise_pieces)]
     if facts.level is not None:
         z = float(ndtri((1 + facts.level) / 2)) + SLACK
-        spread = z * np.sqrt(found.effect * found.total * variance + last**2)
-        cuts.append(_cut(ends, mass, probs, noise + spread, around))
-    return _whole(np.concatenate([[0, ends[-1]], *cuts]))
+        spread = z * np.sqrt(noisy.effect * noisy.total * variance + last**2)
+        cuts.append(_cut(ends, mass, probs, noise + spread, interval_pieces))
+    return _whole_cells(np.concatenate([[0, ends[-1]], *cuts]))
 
 
 def _cut(ends: Ends, mass: Floats, probs: Floats, reach: Floats, pieces: int) -> Floats:
@@ -131,22 +137,22 @@ def _cut(ends: Ends, mass: Floats, probs: Floats, reach: Floats, pieces: int) ->
     last = np.searchsorted(below, high, side="left")
     cells = np.arange(len(mass))
     touched = ((cells >= first[:, None]) & (cells < last[:, None])).any(axis=0)
-    held = np.where(touched, mass, 0.0)
-    heavy = held * pieces >= HEAVY * held.sum()
+    touched_mass = np.where(touched, mass, 0.0)
+    heavy = touched_mass * pieces >= HEAVY * touched_mass.sum()
     borders = np.flatnonzero(np.diff(touched) | np.diff(heavy)) + 1
-    sums = np.concatenate([[0.0], np.cumsum(held)])
+    sums = np.concatenate([[0.0], np.cumsum(touched_mass)])
     at = np.linspace(0, sums[-1], pieces + 1)[1:-1]
     return np.concatenate([ends[borders], np.interp(at, sums, ends)])
 
 
-def _whole(ends: Floats) -> Ends:
+def _whole_cells(ends: Floats) -> Ends:
     return np.unique(np.rint(ends)).astype(np.intp)
 
 
-# A number of rows is told from none where it exceeds so many of its noise sds; a quantile is
-# farther than so many noise sds of its rank from the ends of the rows. Choices.
-TOLD, INSIDE = 3.0, 2.0
-# What is stated of noise that is none for any purpose.
+# A count is detected if it exceeds this many of its noise sds; quantiles are this many noise sds of
+# their rank away from the extremes. Choices.
+DETECTED, INSIDE = 3.0, 2.0
+# Smallest noise sd that is stated.
 LEAST_SD = 1e-6
 
 
@@ -173,7 +179,7 @@ class RoundsPlan:
         if self.law == "gaussian":
             return self.scales
         return tuple(
-            max(math.sqrt(discrete_laplace_variance(own)), LEAST_SD) for own in self.scales
+            max(math.sqrt(discrete_laplace_variance(scale)), LEAST_SD) for scale in self.scales
         )
 
 
@@ -195,9 +201,9 @@ def rounds_plan(
             f"the budget asks for noise of {max(scales):.2g} rows in each count, beyond what "
             "is meaningful; give a larger eps or rho"
         )
-    least = LEAST_SCALE if law == "laplace" else LEAST_SD
-    held = tuple(max(scale, least) for scale in scales)
-    return RoundsPlan(guarantee, events, facts, law, levels, held)
+    smallest = LEAST_SCALE if law == "laplace" else LEAST_SD
+    floored = tuple(max(scale, smallest) for scale in scales)
+    return RoundsPlan(guarantee, events, facts, law, levels, floored)
 
 
 def _priced(
@@ -209,15 +215,20 @@ def _priced(
     """Return the law of the noise, its scale in each round and what the rounds cost."""
     if isinstance(guarantee, ZCDP):
         multipliers = split_gaussian(gaussian_multiplier(guarantee), shares)
-        changed = (count_sensitivity(adjacency, own, 2) for own in levels)
-        scales = tuple(one * own * ROUND_UP for one, own in zip(changed, multipliers, strict=True))
+        changed = (count_sensitivity(adjacency, n_levels, 2) for n_levels in levels)
+        scales = tuple(
+            change * multiplier * ROUND_UP
+            for change, multiplier in zip(changed, multipliers, strict=True)
+        )
         return "gaussian", scales, tuple(map(GaussianEvent, multipliers))
-    times = [round(count_sensitivity(adjacency, own, 1)) for own in levels]
-    each = [share / own for share, own in zip(shares, levels, strict=True)]
-    paid = laplace_multipliers(guarantee, np.repeat(each, times).tolist())
+    times = [round(count_sensitivity(adjacency, n_levels, 1)) for n_levels in levels]
+    eps_shares = [share / n_levels for share, n_levels in zip(shares, levels, strict=True)]
+    paid = laplace_multipliers(guarantee, np.repeat(eps_shares, times).tolist())
     firsts = [paid[sum(times[:turn])] for turn in range(len(times))]
-    events = tuple(LaplaceEvent(own, count=n) for own, n in zip(firsts, times, strict=True))
-    return "laplace", tuple(own * ROUND_UP for own in firsts), events
+    events = tuple(
+        LaplaceEvent(multiplier, count=n) for multiplier, n in zip(firsts, times, strict=True)
+    )
+    return "laplace", tuple(multiplier * ROUND_UP for multiplier in firsts), events
 
 
 def noisy_cells(
@@ -225,7 +236,7 @@ def noisy_cells(
     hierarchy: Hierarchy,
     plan: RoundsPlan,
     turn: int,
-    most: float,
+    max_rows: float,
     entropy: Entropy,
 ) -> NoisyCells:
     """Add a round's noise to the counts of cells and of the nodes above them; make them agree."""
@@ -234,50 +245,52 @@ def noisy_cells(
     nodes = np.concatenate(hierarchy.sums(cells))
     noise = draw(plan.scales[turn] * units, len(nodes), entropy)
     noisy = (nodes.astype(object) * units + noise).astype(np.float64) / units
-    found = agreeing(hierarchy, split_levels(hierarchy, noisy, 1), 0.0, None).cells[0]
+    counts = agreeing(hierarchy, split_levels(hierarchy, noisy, 1), 0.0, None).cells[0]
     effect = plan.facts.adjacency.places
-    return NoisyCells(found, plan.law, plan.noise_sds[turn], most, effect, hierarchy)
+    return NoisyCells(counts, plan.law, plan.noise_sds[turn], max_rows, effect, hierarchy)
 
 
 def quantiles_released(
     card: Card, statistic: Statistic, plan: RoundsPlan, entropy: Entropy, counted: Counted
 ) -> QuantilesRelease:
     """Count each group by rounds, and invert the last counts."""
-    exact, rows = statistic.cross()
+    exact, n_rows = statistic.cross()
     facts = plan.facts
-    most = float(rows) if facts.adjacency.n_public else math.inf
+    max_rows = float(n_rows) if facts.adjacency.n_public else math.inf
     table = exact[:-1].reshape(facts.groups, -1)
     values = np.full((facts.groups, len(facts.probs), 3), math.nan)
-    drawn, rank_sds = (np.full(values.shape[:2], math.nan) for _ in range(2))
+    drawn_probs, rank_sds = (np.full(values.shape[:2], math.nan) for _ in range(2))
     numbers, count_sds = np.empty(facts.groups), np.empty(facts.groups)
-    for group, own in enumerate(table):
-        below = np.concatenate([[0], np.cumsum(own.astype(np.int64))])
-        ends, found = counted(below, plan, most, entropy)
-        numbers[group], count_sds[group] = found.counts.sum(), found.total_sd
-        rank_sds[group] = [found.rank_sd(prob) for prob in facts.probs]
-        if found.total > max(TOLD * found.total_sd, 1.0):
-            values[group], drawn[group] = _inverted(ends, found, facts)
+    for group, group_counts in enumerate(table):
+        below = np.concatenate([[0], np.cumsum(group_counts.astype(np.int64))])
+        ends, noisy = counted(below, plan, max_rows, entropy)
+        numbers[group], count_sds[group] = noisy.counts.sum(), noisy.total_sd
+        rank_sds[group] = [noisy.rank_sd(prob) for prob in facts.probs]
+        if noisy.total > max(DETECTED * noisy.total_sd, 1.0):
+            values[group], drawn_probs[group] = _inverted(ends, noisy, facts)
     return QuantilesRelease(
         values=values,
-        drawn=drawn,
+        drawn=drawn_probs,
         counts=numbers,
         count_sd=count_sds,
         rank_sd=rank_sds,
-        **release_terms(card, plan, rows),
+        **release_terms(card, plan, n_rows),
     )
 
 
-def _inverted(ends: Ends, found: NoisyCells, facts: QuantileFacts) -> tuple[Floats, Floats]:
+def _inverted(ends: Ends, noisy: NoisyCells, facts: QuantileFacts) -> tuple[Floats, Floats]:
     """Return the quantiles of one group and the ends of their intervals, and at which shares."""
-    reach = [(INSIDE * found.rank_sd(prob) + 0.5) / found.total for prob in facts.probs]
+    reach = [(INSIDE * noisy.rank_sd(prob) + 0.5) / noisy.total for prob in facts.probs]
     away = np.minimum(reach, 0.5)
-    drawn = np.clip(facts.probs, away, 1 - away)
-    values = np.full((len(drawn), 3), math.nan)
-    cells, shares = (np.array(one) for one in zip(*map(found.quantile, drawn), strict=True))
+    drawn_probs = np.clip(facts.probs, away, 1 - away)
+    values = np.full((len(drawn_probs), 3), math.nan)
+    cells, shares = (
+        np.array(array) for array in zip(*map(noisy.quantile, drawn_probs), strict=True)
+    )
     values[:, 0] = facts.grid.within(ends[cells], ends[cells + 1], shares)
     if facts.level is not None:
-        pairs = [found.interval(prob, facts.level) for prob in facts.probs]
+        pairs = [noisy.interval(prob, facts.level) for prob in facts.probs]
         first, last = np.array(pairs).T
         values[:, 1] = facts.grid.lower[ends[first]]
         values[:, 2] = facts.grid.upper[ends[last + 1] - 1]
-    return values, drawn
+    return values, drawn_probs

@@ -82,7 +82,7 @@ from dpmodels.typing import Floats
 # a smaller part would cut more than it saves; sums of rows have fewer that are very long.
 LEAST, LONGER = 0.03, {"HC": 200.0, "cluster": 100.0}
 MOST = {GAUSSIAN: 0.1, LAPLACE: 0.3}
-# Of the largest eigenvalue of Ω: less cannot be told from 0.
+# Of the largest eigenvalue of Ω: less cannot be distinguished from 0.
 _RESOLVED = 1e-13
 SQUARES = "squares of scores"
 # A choice: what of the most that rows of a person may add to a variance is taken for ordinary.
@@ -106,7 +106,7 @@ class Sandwiched:
     intercept : bool
         Whether the model has a constant.
     layout : Layout or None
-        What is public of the products of columns, which the equations are held to.
+        Public facts about products of columns, which the equations satisfy.
     vcov : {"HC", "cluster"}
         Squares of the scores of rows, White's; or of persons, Liang's and Zeger's.
     share : float
@@ -115,7 +115,7 @@ class Sandwiched:
     Raises
     ------
     ArgumentError
-        If `share` or `vcov` is none of these.
+        If `share` or `vcov` is invalid.
     """
 
     base: CovarianceMechanism
@@ -138,7 +138,7 @@ class Sandwiched:
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Divide the budget. BudgetError as of the base, or if no useful lattice is left."""
         rest, event = self._divided(facts, guarantee)
-        own = self.base.plan(facts, rest)
+        base_plan = self.base.plan(facts, rest)
         size, replaced = self._parameters(facts), facts.adjacency.n_public
         multiplier = event.multiplier / self._places(facts)
         if isinstance(event, LaplaceEvent):
@@ -146,11 +146,11 @@ class Sandwiched:
         else:
             scale = multiplier * math.sqrt(1 + replaced) * ROUND_UP
         _lattice(size, scale, event)
-        events, scales = (*own.events, event), {**own.scales, SQUARES: scale}
-        return replace(own, guarantee=guarantee, events=events, scales=scales)
+        events, scales = (*base_plan.events, event), {**base_plan.scales, SQUARES: scale}
+        return replace(base_plan, guarantee=guarantee, events=events, scales=scales)
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
-        """Make ready to read the rows, for the moments and once more."""
+        """Prepare to read the rows for the moments and once more."""
         return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
@@ -163,7 +163,7 @@ class Sandwiched:
         return facts.columns - 1 + self.intercept
 
     def _places(self, facts: Facts) -> int:
-        """Return how many rows one score is of; ArgumentError if it is of persons there are not."""
+        """Return the number of rows per score; ArgumentError if there are no persons."""
         if self.vcov == "HC":
             return 1
         if facts.adjacency.person is None:
@@ -181,8 +181,8 @@ class Sandwiched:
                 return ZCDP(guarantee.rho * shares[0]), event
             return PureDP(guarantee.eps * shares[0]), event
         # Rounding of the split is covered by a few parts in 10^15.
-        whole = gaussian_multiplier(guarantee) * (1 + 1e-14)
-        moments, squares = split_gaussian(whole, shares)
+        total_multiplier = gaussian_multiplier(guarantee) * (1 + 1e-14)
+        moments, squares = split_gaussian(total_multiplier, shares)
         return ZCDP(0.5 / moments**2), GaussianEvent(squares)
 
     def _squares(
@@ -193,27 +193,27 @@ class Sandwiched:
         law = LAPLACE if isinstance(event, LaplaceEvent) else GAUSSIAN
         # Off the diagonal Laplace noise is no quieter: along a direction it is at most √2 of that.
         widest = law.sd * (math.sqrt(2) if law is LAPLACE else 1.0)
-        held, transform = _held(passes, release.ball)
-        own, theta = self._solved(release, passes.scaling)
-        noise, sampling = _covariances(own, theta)
+        clipped, transform = _clipped_passes(passes, release.ball)
+        equations, theta = self._solved(release, passes.scaling)
+        noise, sampling = _covariances(equations, theta)
         sampling = sampling * places**ALIKE
         values, axes = np.linalg.eigh(noise + sampling)
         lengths = np.sqrt(np.maximum(values, max(_RESOLVED * values[-1], 1e-300)))
         units = np.full(len(transform) + 1, _radius(release, passes.scaling))
         units[0] = 1.0
-        regressors = ((axes / lengths).T @ own.regressors.T) * units
-        score = Score(regressors, own.residual(theta) * units, transform)
+        regressors = ((axes / lengths).T @ equations.regressors.T) * units
+        score = Score(regressors, equations.residual(theta) * units, transform)
         sampled = float(np.einsum("ij,ik,kj->", axes / lengths, sampling, axes / lengths))
-        most = MOST[law] * (1 + sampled / len(values))
-        mean = sampled / max(float(own.moments[0, 0]) / places, 1.0)
-        part = min(max(LONGER[self.vcov] * mean * widest * scale, LEAST), most)
+        max_part = MOST[law] * (1 + sampled / len(values))
+        mean = sampled / max(float(equations.moments[0, 0]) / places, 1.0)
+        part = min(max(LONGER[self.vcov] * mean * widest * scale, LEAST), max_part)
         longest = min(math.sqrt(part / (widest * scale)), places * _farthest(score))
         finer = _lattice(len(values), scale, event)
-        kept = score._replace(regressors=regressors * (places / longest))
+        scaled_score = score._replace(regressors=regressors * (places / longest))
         if self.vcov == "HC":
-            statistic = held.measured(score_squares, kept, finer)
+            statistic = clipped.measured(score_squares, scaled_score, finer)
         else:
-            statistic = held.measured(person_score_squares, kept, finer, places)
+            statistic = clipped.measured(person_score_squares, scaled_score, finer, places)
         exact, _ = statistic.cross()
         steps = max(scale * finer.radius**2, SMALLEST_SCALE)
         off = steps if law is LAPLACE else steps / math.sqrt(2)
@@ -226,44 +226,44 @@ class Sandwiched:
         """Return the equations as released, and the estimate that a result shows."""
         ball, row_norm = release.ball, _radius(release, public)
         centre = public.centre if ball is None else ball.centre
-        own = released_equations(
+        equations = released_equations(
             release,
             row_norm=row_norm,
             shift=None if self.intercept else centre / public.scale,
             layout=self.layout,
         )
-        return own, estimate(own, release, row_norm)
+        return equations, estimate(equations, release, row_norm)
 
 
 def _radius(release: MomentsRelease, public: Scaling) -> float:
     return public.row_norm if release.ball is None else release.ball.radius
 
 
-def _held(passes: Passes, ball: Ball | None) -> tuple[Passes, Floats]:
-    """Return passes over the rows where a release held them, and what is done to them there."""
+def _clipped_passes(passes: Passes, ball: Ball | None) -> tuple[Passes, Floats]:
+    """Return passes over the rows clipped as in a release, and the transform of them."""
     columns = np.eye(passes.scaling.centre.size)
     if ball is None:
         return passes, columns
     if ball.axes is None:
-        own = replace(passes.scaling, centre=ball.centre, row_norm=ball.radius)
-        return passes.rescaled(own), columns
+        scaling = replace(passes.scaling, centre=ball.centre, row_norm=ball.radius)
+        return passes.rescaled(scaling), columns
     return rows_within(passes, ball)
 
 
-def _covariances(own: NormalEquations, theta: Floats) -> tuple[Floats, Floats]:
+def _covariances(equations: NormalEquations, theta: Floats) -> tuple[Floats, Floats]:
     """Return that of noise and added rows in a score, and of sampling if variances were equal.
 
     Their sum is Ω.
     """
-    values, axes = np.linalg.eigh(own.gram)
+    values, axes = np.linalg.eigh(equations.gram)
     gram = (axes * np.maximum(values, 0.0)) @ axes.T
-    freedom = max(float(own.moments[0, 0]) - len(theta), 1.0)
-    variance = max(own.squares_left(theta)[0], 0.0) / freedom
-    return own.noise_in_score(theta) + own.pull, np.asarray(variance * gram)
+    freedom = max(float(equations.moments[0, 0]) - len(theta), 1.0)
+    variance = max(equations.squares_left(theta)[0], 0.0) / freedom
+    return equations.noise_in_score(theta) + equations.pull, np.asarray(variance * gram)
 
 
 def _farthest(score: Score) -> float:
-    """Return what no score of a row of the ball is longer than."""
+    """Return a bound on the length of the scores of rows of the ball."""
     spread = np.linalg.norm(score.regressors, 2) * np.linalg.norm(score.residual)
     return 2 * float(spread)
 

@@ -59,7 +59,7 @@ class ScreenFacts:
     """Public facts a plan may use."""
 
     columns: int  # How many hypotheses there are
-    most: int  # How many of them are looked at, at most
+    max_chosen: int  # How many of them are examined, at most
     alternative: str  # "two-sided", "larger" or "smaller"
     adjacency: Adjacency
     level: float = 0.1  # Of the false discovery rate
@@ -82,8 +82,8 @@ class ScreenPlan:
 
     @property
     def chosen(self) -> int:
-        """How many columns are looked at."""
-        return self.facts.most if self.draw_eps else self.facts.columns
+        """How many columns are examined."""
+        return self.facts.max_chosen if self.draw_eps else self.facts.columns
 
 
 class Shares(NamedTuple):
@@ -95,22 +95,22 @@ class Shares(NamedTuple):
     scatters: float
 
 
-def shares_of(chosen: int, *, drawn: bool) -> Shares:
+def shares_of(chosen: int, *, with_draws: bool) -> Shares:
     """Divide a budget.
 
     The error that all products share, of the response's mean, is one number, and they are `chosen`:
     with noise in proportion to its root their sum of variances is least.
     """
     parts = (RESPONSE_PART / math.sqrt(chosen), 1.0, SCATTER_PART)
-    left = (1 - CHOICE_SHARE if drawn else 1.0) / sum(parts)
-    return Shares(CHOICE_SHARE if drawn else 0.0, *(left * part for part in parts))
+    left = (1 - CHOICE_SHARE if with_draws else 1.0) / sum(parts)
+    return Shares(CHOICE_SHARE if with_draws else 0.0, *(left * part for part in parts))
 
 
-def screen_plan(facts: ScreenFacts, guarantee: Guarantee, *, drawn: bool) -> ScreenPlan:
+def screen_plan(facts: ScreenFacts, guarantee: Guarantee, *, with_draws: bool) -> ScreenPlan:
     """Calibrate the draws and the noise; BudgetError if the noise is beyond what is meaningful."""
-    plan = calibrated(facts, guarantee, drawn=drawn)
-    most = reach(plan.lattice)
-    widest = 4 * most**2 * max(FINE * plan.products, plan.scatters, plan.response)
+    plan = calibrated(facts, guarantee, with_draws=with_draws)
+    limit = reach(plan.lattice)
+    widest = 4 * limit**2 * max(FINE * plan.products, plan.scatters, plan.response)
     if widest > WIDEST:
         raise BudgetError(
             f"the budget asks for noise of {plan.products:.2g} rows in each sum, beyond what is "
@@ -119,21 +119,21 @@ def screen_plan(facts: ScreenFacts, guarantee: Guarantee, *, drawn: bool) -> Scr
     return plan
 
 
-def calibrated(facts: ScreenFacts, guarantee: Guarantee, *, drawn: bool) -> ScreenPlan:
+def calibrated(facts: ScreenFacts, guarantee: Guarantee, *, with_draws: bool) -> ScreenPlan:
     """Return the plan of a guarantee, however much noise it asks for.
 
     An (eps, delta) guarantee is met by the sum of all eps or by zCDP, whichever leaves less noise;
     by the exact trade-off of Gaussian noise where nothing is drawn.
     """
-    found = []
+    plans = []
     if isinstance(guarantee, PureDP | ApproxDP):
-        found.append(_by_eps(facts, guarantee, guarantee.eps, drawn=drawn))
+        plans.append(_by_eps(facts, guarantee, guarantee.eps, with_draws=with_draws))
     if isinstance(guarantee, ApproxDP):
-        rho = rho_of(guarantee) if drawn else 0.5 / gaussian_multiplier(guarantee) ** 2
-        found.append(_by_rho(facts, guarantee, rho, drawn=drawn))
+        rho = rho_of(guarantee) if with_draws else 0.5 / gaussian_multiplier(guarantee) ** 2
+        plans.append(_by_rho(facts, guarantee, rho, with_draws=with_draws))
     if isinstance(guarantee, ZCDP):
-        found.append(_by_rho(facts, guarantee, guarantee.rho, drawn=drawn))
-    return min(found, key=lambda own: own.products * LAWS[own.law].sd)
+        plans.append(_by_rho(facts, guarantee, guarantee.rho, with_draws=with_draws))
+    return min(plans, key=lambda plan: plan.products * LAWS[plan.law].sd)
 
 
 def rho_of(guarantee: ApproxDP) -> float:
@@ -141,36 +141,48 @@ def rho_of(guarantee: ApproxDP) -> float:
     return largest_rho(ApproxDP(guarantee.eps * ROOM, guarantee.delta))
 
 
-def _by_eps(facts: ScreenFacts, guarantee: Guarantee, eps: float, *, drawn: bool) -> ScreenPlan:
-    many = facts.most if drawn else facts.columns
-    own = shares_of(many, drawn=drawn)
+def _by_eps(
+    facts: ScreenFacts, guarantee: Guarantee, eps: float, *, with_draws: bool
+) -> ScreenPlan:
+    n_chosen = facts.max_chosen if with_draws else facts.columns
+    shares = shares_of(n_chosen, with_draws=with_draws)
     response, products, scatter = (
-        ROUND_UP * count / (share * eps)
-        for count, share in ((1, own.response), (many, own.products), (many, own.scatters))
+        ROUND_UP * count / (fraction * eps)
+        for count, fraction in (
+            (1, shares.response),
+            (n_chosen, shares.products),
+            (n_chosen, shares.scatters),
+        )
     )
     events: tuple[Event, ...] = (
         LaplaceEvent(response),
-        LaplaceEvent(products, many),
-        LaplaceEvent(scatter, many),
+        LaplaceEvent(products, n_chosen),
+        LaplaceEvent(scatter, n_chosen),
     )
-    draw = own.choice * eps / many * ROUND_DOWN
+    draw = shares.choice * eps / n_chosen * ROUND_DOWN
     scales = response, products, scatter
     return _plan(facts, guarantee, events, "laplace", draw, scales)
 
 
-def _by_rho(facts: ScreenFacts, guarantee: Guarantee, rho: float, *, drawn: bool) -> ScreenPlan:
-    many = facts.most if drawn else facts.columns
-    own = shares_of(many, drawn=drawn)
+def _by_rho(
+    facts: ScreenFacts, guarantee: Guarantee, rho: float, *, with_draws: bool
+) -> ScreenPlan:
+    n_chosen = facts.max_chosen if with_draws else facts.columns
+    shares = shares_of(n_chosen, with_draws=with_draws)
     response, products, scatter = (
-        ROUND_UP * math.sqrt(count / (2 * share * rho))
-        for count, share in ((1, own.response), (many, own.products), (many, own.scatters))
+        ROUND_UP * math.sqrt(count / (2 * fraction * rho))
+        for count, fraction in (
+            (1, shares.response),
+            (n_chosen, shares.products),
+            (n_chosen, shares.scatters),
+        )
     )
     events: tuple[Event, ...] = (
         GaussianEvent(response),
-        GaussianEvent(products, many),
-        GaussianEvent(scatter, many),
+        GaussianEvent(products, n_chosen),
+        GaussianEvent(scatter, n_chosen),
     )
-    draw = math.sqrt(8 * own.choice * rho / many) * ROUND_DOWN
+    draw = math.sqrt(8 * shares.choice * rho / n_chosen) * ROUND_DOWN
     scales = response, products, scatter
     return _plan(facts, guarantee, events, "gaussian", draw, scales)
 
@@ -183,9 +195,9 @@ def _plan(
     draw: float,
     scales: tuple[float, float, float],
 ) -> ScreenPlan:
-    many = (BoundedRangeEvent(draw, facts.most),) if draw else ()
+    draws = (BoundedRangeEvent(draw, facts.max_chosen),) if draw else ()
     lattice = box_lattice(facts.columns + 1)
-    return ScreenPlan(guarantee, (*many, *events), facts, lattice, law, draw, *scales)
+    return ScreenPlan(guarantee, (*draws, *events), facts, lattice, law, draw, *scales)
 
 
 class Response(NamedTuple):
@@ -199,15 +211,15 @@ class Response(NamedTuple):
 
 def noised_response(exact: NDArray[np.generic], plan: ScreenPlan, entropy: Entropy) -> Response:
     """Release the number of complete rows, the response's sum and its sum of squares."""
-    most, law = reach(plan.lattice), LAWS[plan.law]
+    limit, law = reach(plan.lattice), LAWS[plan.law]
     sums: NDArray[np.generic] = np.array(
-        [most**2 * exact[0, 0], most * exact[0, -1], exact[1, -1]], dtype=object
+        [limit**2 * exact[0, 0], limit * exact[0, -1], exact[1, -1]], dtype=object
     )
     noisy = add_noise(sums, _response_scale(plan), entropy, law)
-    count, total, squares = (noisy / most**2).tolist()
+    count, total, squares = (noisy / limit**2).tolist()
     mean = total / count if count > 0 else 0.0
-    whole = FINE * most
-    return Response(count, total, squares, round(min(max(mean, -1.0), 1.0) * whole))
+    half_range = FINE * limit
+    return Response(count, total, squares, round(min(max(mean, -1.0), 1.0) * half_range))
 
 
 def peeled(
@@ -218,35 +230,35 @@ def peeled(
     entropy: Entropy,
 ) -> ScreenedRelease:
     """Release the response, draw columns by the score of their products, and value those drawn."""
-    exact, rows = statistic.cross()
+    exact, n_rows = statistic.cross()
     response = noised_response(exact, plan, entropy)
     scores = score(centred_products(exact, response.centre))
-    moved = product_change(plan.facts.adjacency, reach(plan.lattice), response.centre)
-    unit = Fraction(plan.draw_eps) / (2 * moved)
+    change = product_change(plan.facts.adjacency, reach(plan.lattice), response.centre)
+    unit = Fraction(plan.draw_eps) / (2 * change)
     chosen = draw_ranked(-scores, unit, plan.chosen, entropy)
-    return valued(card, exact, rows, plan, response, chosen, entropy)
+    return valued(card, exact, n_rows, plan, response, chosen, entropy)
 
 
 def valued(
     card: Card,
     exact: NDArray[Any],
-    rows: int,
+    n_rows: int,
     plan: ScreenPlan,
     response: Response,
     chosen: NDArray[np.int64],
     entropy: Entropy,
 ) -> ScreenedRelease:
     """Release the products and the scatters of the chosen columns, with fresh noise."""
-    most, law, facts = reach(plan.lattice), LAWS[plan.law], plan.facts
-    change = product_change(facts.adjacency, most, response.centre)
+    limit, law, facts = reach(plan.lattice), LAWS[plan.law], plan.facts
+    change = product_change(facts.adjacency, limit, response.centre)
     products = _wide(plan.products * change, law.smallest)
-    scatter = _wide(plan.scatters * 4 * most**2, law.smallest)
-    each = centred_products(exact, response.centre)[chosen], scatters(exact)[chosen]
+    scatter = _wide(plan.scatters * 4 * limit**2, law.smallest)
+    exact_values = centred_products(exact, response.centre)[chosen], scatters(exact)[chosen]
     noisy = [
-        add_noise(own, scale, entropy, law)
-        for own, scale in zip(each, (products, scatter), strict=True)
+        add_noise(sums, scale, entropy, law)
+        for sums, scale in zip(exact_values, (products, scatter), strict=True)
     ]
-    unit = most**2
+    unit = limit**2
     return ScreenedRelease(
         chosen=chosen.astype(np.float64),
         products=noisy[0] / (FINE * unit),
@@ -254,13 +266,13 @@ def valued(
         count=response.complete,
         total=response.total,
         squares=response.squares,
-        centre=response.centre / (FINE * most),
+        centre=response.centre / (FINE * limit),
         law=plan.law,
         product_sd=law.sd * products / (FINE * unit),
         scatter_sd=law.sd * scatter / unit,
         response_sd=law.sd * _response_scale(plan) / unit,
         choice=plan.draw_eps,
-        **release_terms(card, plan, rows),
+        **release_terms(card, plan, n_rows),
     )
 
 

@@ -67,14 +67,14 @@ def second_moment(statistic: Statistic, lattice: Lattice, *, centred: bool) -> S
 
     About the mean it is zero without rows.
     """
-    exact, rows = statistic.cross()
+    exact, n_rows = statistic.cross()
     unit = int(lattice.radius)
     complete = int(exact[0, 0]) // unit**2
     second: NDArray[np.generic] = exact[1:, 1:]
     if centred:
         total = exact[0, 1:] // unit
         second = (complete * second - np.multiply.outer(total, total)) / max(complete, 1)
-    return Scatter(second.astype(np.float64) / lattice.radius**2, complete, rows)
+    return Scatter(second.astype(np.float64) / lattice.radius**2, complete, n_rows)
 
 
 def largest_row(facts: Facts) -> float:
@@ -128,18 +128,20 @@ def axes_sensitivity(facts: Facts, norm: int) -> float:
 
     Norm 1 is of the entries on and above the diagonal, 2 in isometric coordinates.
     """
-    size, most, between = wanted(facts), largest_row(facts), scatter_norm(facts)
-    alone = math.hypot(most, 1)
+    size, max_row, between = wanted(facts), largest_row(facts), scatter_norm(facts)
+    alone = math.hypot(max_row, 1)
     if norm == 1:
-        alone = most * (size + 1) / 2 + 1
+        alone = max_row * (size + 1) / 2 + 1
         between *= math.sqrt(size * (size + 3)) / 2
     return max(alone, between) if facts.adjacency.n_public else alone
 
 
-def axes_noise(facts: Facts, event: GaussianEvent | LaplaceEvent, other: float = 0.0) -> AxesNoise:
+def axes_noise(
+    facts: Facts, event: GaussianEvent | LaplaceEvent, extra_scale: float = 0.0
+) -> AxesNoise:
     """Return the noise that an event stands for.
 
-    `other` is a further scale that the lattice is to hold, in units of the ball.
+    `extra_scale` is a further scale that the lattice is to hold, in units of the ball.
 
     Rounding to the lattice moves two neighbours' entries apart by one step. BudgetError if the
     noise leaves no useful lattice.
@@ -148,7 +150,7 @@ def axes_noise(facts: Facts, event: GaussianEvent | LaplaceEvent, other: float =
     sensitivity = axes_sensitivity(facts, 1 if laplace else 2)
     rounding = size * (size + 1) / 2 if laplace else size
     # Laplace noise has the longer tail, and needs a few bits of room.
-    lattice = choose_lattice(facts.columns, max(8 * event.multiplier * sensitivity, other))
+    lattice = choose_lattice(facts.columns, max(8 * event.multiplier * sensitivity, extra_scale))
     steps = event.multiplier * (sensitivity * lattice.radius**2 + rounding) * ROUND_UP
     diagonal = max(steps, SMALLEST_SCALE)
     off = max(steps if laplace else steps / math.sqrt(2), SMALLEST_SCALE)
@@ -161,7 +163,7 @@ def checked_eigenvals(eigenvals: object) -> None:
 
 
 def checked_purchase(eigenvals: object, share: object) -> None:
-    """Refuse options that do not say whether, and for what share, the axes are bought."""
+    """Refuse invalid options for the purchase of axes."""
     checked_eigenvals(eigenvals)
     arguments.share("share", share, ", the eigenvalues' part of the budget; write share=0.2")
 
@@ -205,8 +207,8 @@ def _inside(exact: Scatter, frame: Floats, lattice: Lattice) -> NDArray[np.gener
     """Round count and scatter inside the space to integers, as moments are."""
     unit = lattice.radius**2
     compressed = frame.T @ exact.matrix @ frame
-    whole: NDArray[np.generic] = np.zeros((len(compressed) + 1,) * 2, dtype=object)
-    whole[0, 0] = exact.complete * int(unit)
+    integers: NDArray[np.generic] = np.zeros((len(compressed) + 1,) * 2, dtype=object)
+    integers[0, 0] = exact.complete * int(unit)
     rounded = [[round(value) for value in row] for row in (compressed * unit).tolist()]
-    whole[1:, 1:] = np.array(rounded, dtype=object)
-    return whole
+    integers[1:, 1:] = np.array(rounded, dtype=object)
+    return integers

@@ -50,7 +50,7 @@ class SelectionFacts:
     """Public facts a plan may use; none of them is learnt from a row."""
 
     score: Score  # What candidates are ranked by
-    most: int  # How many are named; at most so many where there is a threshold
+    max_chosen: int  # How many are named; at most so many where there is a threshold
     threshold: float | None  # In the unit of the scores
     share: float  # Of the budget, for values of what is named; 0 for none
     adjacency: Adjacency
@@ -72,29 +72,29 @@ def require_number(name: str, facts: SelectionFacts) -> None:
     """Refuse a threshold where a number of candidates is drawn."""
     if facts.threshold is not None:
         raise ArgumentError(
-            f"mechanism={name!r} draws a number of candidates, whatever their scores: write k= and "
-            "no threshold=, or mechanism='auto'"
+            f"mechanism={name!r} draws a fixed number of candidates; write k= instead of "
+            "threshold=, or mechanism='auto'"
         )
 
 
-def ways(guarantee: Guarantee, drawn: float) -> Iterator[tuple[PureDP | ZCDP, Paid]]:
+def ways(guarantee: Guarantee, draw_share: float) -> Iterator[tuple[PureDP | ZCDP, Paid]]:
     """Return how a guarantee may be paid: what a share of it leaves for draws, and for the rest.
 
     With a delta all of it by eps, all of it by zCDP, or the draws by their share of eps and the
     rest by Gaussian noise, which has the other share and the delta.
     """
     if not isinstance(guarantee, ApproxDP):
-        yield part(guarantee, drawn), partial(part, guarantee)
+        yield part(guarantee, draw_share), partial(part, guarantee)
         return
     pure, delta = PureDP(guarantee.eps), guarantee.delta
-    yield part(pure, drawn), partial(part, pure)
-    if drawn < 1:
-        rest = ApproxDP(guarantee.eps * (1 - drawn) * ROUND_DOWN, delta)
-        yield part(pure, drawn), partial(_gaussian_part, rest, 1 - drawn)
+    yield part(pure, draw_share), partial(part, pure)
+    if draw_share < 1:
+        rest = ApproxDP(guarantee.eps * (1 - draw_share) * ROUND_DOWN, delta)
+        yield part(pure, draw_share), partial(_gaussian_part, rest, 1 - draw_share)
     converted = guarantee.eps * (1 - CONVERSION) - CONVERSION
     if converted > 0:
-        own = ZCDP(largest_rho(ApproxDP(converted, delta)) * ROUND_DOWN)
-        yield part(own, drawn), partial(part, own)
+        budget = ZCDP(largest_rho(ApproxDP(converted, delta)) * ROUND_DOWN)
+        yield part(budget, draw_share), partial(part, budget)
 
 
 def part(budget: PureDP | ZCDP, share: float) -> PureDP | ZCDP:
@@ -104,13 +104,13 @@ def part(budget: PureDP | ZCDP, share: float) -> PureDP | ZCDP:
     return PureDP(budget.eps * share * ROUND_DOWN)
 
 
-def _gaussian_part(rest: ApproxDP, whole: float, share: float) -> ApproxDP:
+def _gaussian_part(rest: ApproxDP, total_share: float, share: float) -> ApproxDP:
     """Return what Gaussian noise of a share is guaranteed to give, among others of the rest.
 
     Of all that it gives, at a share of eps: at the whole delta a large one would leave eps at 0.
     """
-    multiplier = gaussian_multiplier(rest) / math.sqrt(share / whole) * ROUND_UP
-    eps = rest.eps * share / whole
+    multiplier = gaussian_multiplier(rest) / math.sqrt(share / total_share) * ROUND_UP
+    eps = rest.eps * share / total_share
     return ApproxDP(eps, gaussian_delta(eps, multiplier) * (1 - DELTA_ERROR))
 
 
@@ -124,14 +124,16 @@ def drawing_plan(
 
     Of the ways to pay, the one that leaves a draw most eps, then least noise in those numbers.
     """
-    made = []
+    plans = []
     for budget, paid in ways(guarantee, 1 - facts.share - facts.score.own_share):
-        each = part(budget, 1 / draws)
-        eps = each.eps if isinstance(each, PureDP) else _eps_of(each.rho, event)
+        draw_budget = part(budget, 1 / draws)
+        eps = (
+            draw_budget.eps if isinstance(draw_budget, PureDP) else _eps_of(draw_budget.rho, event)
+        )
         bought = facts.score.bought(facts, paid, eps)
         events = (event(eps, draws), *bought.events)
-        made.append(SelectionPlan(guarantee, events, facts, eps, bought))
-    return max(made, key=lambda plan: (plan.eps, -plan.bought.noise_sd))
+        plans.append(SelectionPlan(guarantee, events, facts, eps, bought))
+    return max(plans, key=lambda plan: (plan.eps, -plan.bought.noise_sd))
 
 
 def _eps_of(rho: float, event: type[PureEvent] | type[BoundedRangeEvent]) -> float:
@@ -143,16 +145,16 @@ def drawn(
     card: Card, plan: SelectionPlan, statistic: Statistic, draw: Draw, entropy: Entropy
 ) -> SelectionRelease:
     """Draw candidates by their scores, of which the best have the lowest levels."""
-    exact, rows = statistic.cross()
+    exact, n_rows = statistic.cross()
     facts = plan.facts
     ranked = facts.score.ranked(exact, facts, plan.bought, entropy)
     if ranked.after is None:
         unit = Fraction(plan.eps) / ranked.width
-        places = draw(-ranked.scores, unit, facts.most, entropy)
+        places = draw(-ranked.scores, unit, facts.max_chosen, entropy)
         scale = float(1 / unit) / ranked.unit
     else:
         ranked, places, scale = _drawn_in_turn(ranked, plan, draw, entropy)
-    return selected(card, plan, exact, rows, ranked, places, scale, entropy)
+    return selected(card, plan, exact, n_rows, ranked, places, scale, entropy)
 
 
 def _drawn_in_turn(
@@ -160,13 +162,13 @@ def _drawn_in_turn(
 ) -> tuple[Ranked, NDArray[np.int64], float]:
     """Draw one candidate, rank those that are left anew, and so on; the scale is the largest."""
     left, scale = np.arange(len(ranked.scores)), 0.0
-    places = np.empty(plan.facts.most, dtype=np.int64)
-    for turn in range(plan.facts.most):
+    places = np.empty(plan.facts.max_chosen, dtype=np.int64)
+    for turn in range(plan.facts.max_chosen):
         assert ranked.after is not None
         unit = Fraction(plan.eps) / ranked.width
-        (own,) = draw(-ranked.scores[left], unit, 1, entropy)
-        places[turn] = left[own]
-        left, scale = np.delete(left, own), max(scale, float(1 / unit) / ranked.unit)
+        (index,) = draw(-ranked.scores[left], unit, 1, entropy)
+        places[turn] = left[index]
+        left, scale = np.delete(left, index), max(scale, float(1 / unit) / ranked.unit)
         ranked = ranked.after(int(places[turn]))
     return ranked, places, scale
 
@@ -175,7 +177,7 @@ def selected(
     card: Card,
     plan: SelectionPlan,
     exact: NDArray[Any],
-    rows: int,
+    n_rows: int,
     ranked: Ranked,
     places: NDArray[np.int64],
     scale: float,
@@ -190,7 +192,7 @@ def selected(
         places=tuple(places.tolist()),
         scale=scale,
         **score.valued(exact, ranked, places, plan.bought, entropy),
-        **release_terms(card, plan, rows),
+        **release_terms(card, plan, n_rows),
     )
 
 
@@ -236,18 +238,18 @@ class LevelScore:
 
     def bought(self, facts: SelectionFacts, paid: Paid, eps: float) -> BoughtCounts:
         """Plan the counts of what is named, of their share of a budget."""
-        own = self.valued_with(facts)
-        if own is None:
+        count_facts = self.valued_with(facts)
+        if count_facts is None:
             return BoughtCounts(None)
         budget = paid(facts.share)
         if isinstance(budget, ApproxDP):
-            return BoughtCounts(gaussian_plan(own, budget))
-        return BoughtCounts(quieter_plan(own, budget, lambda _: (1, 1.0)))
+            return BoughtCounts(gaussian_plan(count_facts, budget))
+        return BoughtCounts(quieter_plan(count_facts, budget, lambda _: (1, 1.0)))
 
     def valued_with(self, facts: SelectionFacts) -> CountFacts | None:
         """Return what the noise of these counts is planned from; None where none are bought."""
-        own = Adjacency("add-remove") if facts.most == 1 else facts.adjacency
-        return CountFacts(1, facts.most, False, own) if facts.share else None
+        adjacency = Adjacency("add-remove") if facts.max_chosen == 1 else facts.adjacency
+        return CountFacts(1, facts.max_chosen, False, adjacency) if facts.share else None
 
     def measure(self, private: PrivateCells, facts: SelectionFacts) -> Statistic:
         """Count the rows of all cells."""
@@ -257,10 +259,10 @@ class LevelScore:
         self, exact: NDArray[Any], facts: SelectionFacts, bought: BoughtCounts, entropy: Entropy
     ) -> Ranked:
         """Return the counts, without the incomplete rows."""
-        own = facts.adjacency
-        unit = own.places if own.counts_persons else 1
-        least = None if facts.threshold is None else math.ceil(facts.threshold * unit)
-        return Ranked(exact[:-1], self.width(own), not own.n_public, least)
+        adjacency = facts.adjacency
+        unit = adjacency.places if adjacency.counts_persons else 1
+        threshold = None if facts.threshold is None else math.ceil(facts.threshold * unit)
+        return Ranked(exact[:-1], self.width(adjacency), not adjacency.n_public, threshold)
 
     def valued(
         self,
@@ -275,4 +277,9 @@ class LevelScore:
             return {}
         values, law = noised_units(bought.noise, exact[places], entropy)
         noise = bought.noise
-        return {"values": values, "law": law, "noise_sd": noise.noise_sd, "step": 1 / noise.whole}
+        return {
+            "values": values,
+            "law": law,
+            "noise_sd": noise.noise_sd,
+            "step": 1 / noise.units_per_row,
+        }

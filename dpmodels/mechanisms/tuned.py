@@ -20,7 +20,7 @@ Sensitivity
     A row's misses under all candidates, above the least of them, are held in [0, r] each
     (:meth:`dpmodels.statistics.gradient.Gradients.misses`), r by the trials alone: of the Brier
     score 8/27 of the largest distance of two linear predictors in the ball, or 1, so that
-    candidates that are alike are told apart by less noise. So totals move by at most r one against
+    similar candidates are compared with less noise. So totals move by at most r one against
     another, twice that where a row is replaced.
 Noise
     A candidate of total m is drawn with probability proportional to ``exp(-ε₀ m / r)``, half of ε₀
@@ -88,12 +88,12 @@ from dpmodels.typing import Floats
 FITTED = 192
 # Of the budget, for trials and draw: a choice. With less the draw is of noise.
 TRIED = 0.4
-# Room for the rounding of a few products.
+# Covers the rounding of a few products.
 ROOM = 1 - 1e-12
 # Of rounding in r: candidates' predictors and their scores in floating point.
 MORE = 2
 # A total that is worse by so many of the draw's units is drawn twenty times as seldom.
-TOLD = math.log(20.0)
+DISTINCT = math.log(20.0)
 
 
 class Trials(NamedTuple):
@@ -117,7 +117,7 @@ class TunedPlan:
 
 @dataclass(frozen=True)
 class Tuned:
-    """A fit by the candidate that foretells rows best which no candidate was tried on.
+    """A fit by the candidate that predicts held-out rows best.
 
     Parameters
     ----------
@@ -145,8 +145,8 @@ class Tuned:
     @cached_property
     def card(self) -> Card:
         """The candidates' own, and that one of several was chosen."""
-        own = self.candidates[0].card
-        return replace(own, name=f"{own.name}, tuned")
+        card = self.candidates[0].card
+        return replace(card, name=f"{card.name}, tuned")
 
     def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> TunedPlan:
         """Divide the budget between trials, with the draw, and the fit.
@@ -156,9 +156,9 @@ class Tuned:
         """
         bounded_loss(facts, self.card.name)
         if isinstance(guarantee, ApproxDP):
-            own = self._divided(facts, ZCDP(0.5 / gaussian_multiplier(guarantee) ** 2))
-            if all(isinstance(event, GaussianEvent) for event in own.events):
-                return replace(own, guarantee=guarantee)
+            zcdp_plan = self._divided(facts, ZCDP(0.5 / gaussian_multiplier(guarantee) ** 2))
+            if all(isinstance(event, GaussianEvent) for event in zcdp_plan.events):
+                return replace(zcdp_plan, guarantee=guarantee)
         return self._divided(facts, guarantee)
 
     def _divided(self, facts: RegressionFacts, guarantee: Guarantee) -> TunedPlan:
@@ -167,21 +167,19 @@ class Tuned:
         return TunedPlan(guarantee, (*trials.events, *events), facts, trials, fits)
 
     def _planned(self, facts: RegressionFacts, guarantee: Guarantee) -> tuple[RegressionPlan, ...]:
-        return tuple(own.plan(facts, guarantee) for own in self.candidates)
+        return tuple(candidate.plan(facts, guarantee) for candidate in self.candidates)
 
     def _trials(self, facts: RegressionFacts, guarantee: Guarantee) -> Trials:
         part = _part(guarantee, 1 / len(self.candidates))
         try:
             fits = self._planned(facts, part)
         except BudgetError as error:
-            raise BudgetError(
-                f"tune: a trial has {part.describe()}, and for that {error}"
-            ) from None
+            raise BudgetError(f"tune: a trial has {part.describe()}, but {error}") from None
         events = _together(fits)
         match guarantee:
             case ZCDP():
                 return Trials(fits, events, _range(events))
-            case ApproxDP(eps, delta) if any(isinstance(own, GaussianEvent) for own in events):
+            case ApproxDP(eps, delta) if any(isinstance(event, GaussianEvent) for event in events):
                 return Trials(fits, (ApproxEvent(eps, delta),), eps)
         return Trials(fits, (PureEvent(guarantee.eps),), guarantee.eps)
 
@@ -190,7 +188,7 @@ class Tuned:
     ) -> tuple[tuple[RegressionPlan, ...], tuple[Event, ...]]:
         """Plan the last fit for each candidate, and what it is charged whichever is drawn."""
         fits = self._planned(facts, guarantee)
-        if len({own.events for own in fits}) == 1:
+        if len({fit.events for fit in fits}) == 1:
             return fits, fits[0].events
         if isinstance(guarantee, ApproxDP):
             return fits, (ApproxEvent(guarantee.eps, guarantee.delta),)
@@ -200,7 +198,7 @@ class Tuned:
         return fits, (PureEvent(guarantee.eps),)
 
     def measure(self, design: PrivateDesign, plan: TunedPlan) -> Statistic:
-        """Take the rows for several passes; they are read as the release goes."""
+        """Bind the rows for several passes."""
         return passes(design, plan.facts)
 
     def release(
@@ -209,26 +207,26 @@ class Tuned:
         """Try all candidates, let the held-out rows draw one, and fit it to all rows."""
         facts, loss = plan.facts, bounded_loss(plan.facts, self.card.name)
         rows = as_gradients(statistic)
-        fitted, held = rows.sides(FITTED, entropy)
+        fitted, held_out = rows.sides(FITTED, entropy)
         tried = [
-            own.release(fitted, each, entropy)
-            for own, each in zip(self.candidates, plan.trials.fits, strict=True)
+            candidate.release(fitted, fit_plan, entropy)
+            for candidate, fit_plan in zip(self.candidates, plan.trials.fits, strict=True)
         ]
-        points = np.stack([in_codebook(own, facts.predictors, rows.scaling) for own in tried])
-        most = MORE + math.ceil(loss.apart(spread(points, facts.predictors)) * MISS)
-        totals, _ = held.misses(points, most).cross()
-        unit = Fraction(plan.trials.range) / ((1 + facts.adjacency.n_public) * most)
+        points = np.stack([in_codebook(trial, facts.predictors, rows.scaling) for trial in tried])
+        cap = MORE + math.ceil(loss.apart(spread(points, facts.predictors)) * MISS)
+        totals, _ = held_out.misses(points, cap).cross()
+        unit = Fraction(plan.trials.range) / ((1 + facts.adjacency.n_public) * cap)
         chosen = draw_finite(totals, unit, entropy)
-        own = self.candidates[chosen].release(rows, plan.fits[chosen], entropy)
+        release = self.candidates[chosen].release(rows, plan.fits[chosen], entropy)
         tuning = Tuning(
-            ridges=tuple(each.scales["ridge"] for each in plan.fits),
+            ridges=tuple(fit_plan.scales["ridge"] for fit_plan in plan.fits),
             chosen=chosen,
             score=loss.score,
             held_out=1 - FITTED / FACES,
-            told_apart=TOLD / float(unit) / MISS,
+            told_apart=DISTINCT / float(unit) / MISS,
             share=TRIED,
         )
-        return replace(own, guarantee=plan.guarantee, events=plan.events, tuning=tuning)
+        return replace(release, guarantee=plan.guarantee, events=plan.events, tuning=tuning)
 
 
 def in_codebook(release: CoefficientsRelease, public: Predictors, scaled: Scaling) -> Floats:
@@ -236,54 +234,54 @@ def in_codebook(release: CoefficientsRelease, public: Predictors, scaled: Scalin
 
     Those of a smaller ball that a release has found are of rows about its centre.
     """
-    ball, found = release.ball, release.coefficients.copy()
+    ball, coefficients = release.ball, release.coefficients.copy()
     if ball is None:
-        return found
-    own = int(public.intercept)
-    found[own:] *= public.radius * scaled.row_norm / ball.radius
-    if own:
+        return coefficients
+    first_term = int(public.intercept)
+    coefficients[first_term:] *= public.radius * scaled.row_norm / ball.radius
+    if first_term:
         centre = (ball.centre - scaled.centre[:-1]) / (scaled.row_norm * scaled.scale[:-1])
-        away = float(found[own:] @ centre) * public.share / public.radius
-        found[0] -= away / public.constant
-    return found
+        away = float(coefficients[first_term:] @ centre) * public.share / public.radius
+        coefficients[0] -= away / public.constant
+    return coefficients
 
 
 def spread(points: Floats, public: Predictors) -> float:
-    """Return how far apart the linear predictors of two candidates can be at a row of the ball.
+    """Bound the difference of two candidates' linear predictors at a row of the ball.
 
     `points` has the shape (candidates, columns).
     """
-    apart = points[:, None] - points[None]
-    own = int(public.intercept)
-    terms = np.linalg.norm(apart[..., own:], axis=-1) * public.share
-    constant = np.abs(apart[..., :own]).sum(axis=-1) * public.constant
+    differences = points[:, None] - points[None]
+    first_term = int(public.intercept)
+    terms = np.linalg.norm(differences[..., first_term:], axis=-1) * public.share
+    constant = np.abs(differences[..., :first_term]).sum(axis=-1) * public.constant
     return float((terms + constant).max())
 
 
 def _part(guarantee: Guarantee, part: float) -> Guarantee:
     """Return a part of a guarantee: parts of eps, delta and rho add up."""
-    own = part * ROOM
+    fraction = part * ROOM
     match guarantee:
         case PureDP(eps):
-            return PureDP(eps * own)
+            return PureDP(eps * fraction)
         case ZCDP(rho):
-            return ZCDP(rho * own)
-    return ApproxDP(guarantee.eps * own, guarantee.delta * own)
+            return ZCDP(rho * fraction)
+    return ApproxDP(guarantee.eps * fraction, guarantee.delta * fraction)
 
 
 def _together(fits: Sequence[RegressionPlan]) -> tuple[Event, ...]:
     """Return the events of all plans, each kind once."""
     counts: Counter[Event] = Counter()
-    for own in fits:
-        for event in own.events:
+    for fit in fits:
+        for event in fit.events:
             counts[replace(event, count=1)] += event.count
     return tuple(replace(event, count=count) for event, count in counts.items())
 
 
 def _range(events: Sequence[Event]) -> float:
     """Return the length of an interval of losses that costs no more than some of the events."""
-    normal = [own for own in events if isinstance(own, GaussianEvent)]
-    pure = [pure_eps(own) for own in events if isinstance(own, PureEvent | LaplaceEvent)]
-    multipliers = [own.multiplier for own in normal for _ in range(own.count)]
+    normal = [event for event in events if isinstance(event, GaussianEvent)]
+    pure = [pure_eps(event) for event in events if isinstance(event, PureEvent | LaplaceEvent)]
+    multipliers = [event.multiplier for event in normal for _ in range(event.count)]
     gaussian = gaussian_to_bounded_range(compose_gaussians(multipliers)) if normal else 0.0
     return max([gaussian, *pure])

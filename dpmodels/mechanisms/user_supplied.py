@@ -1,4 +1,4 @@
-"""Mechanisms of moments that users write: what they have to have, and how verbs run them.
+"""User-supplied mechanisms of moments: their requirements, and how verbs run them.
 
 Theorem
     Let ``σ = min(diagonal, √2 off)``. Independent Gaussian noise of the planned standard deviations
@@ -107,20 +107,23 @@ def register(mechanism: Kind) -> Kind:
     ...         sd = gaussian_multiplier(guarantee) * math.sqrt(8)
     ...         return dp.mechanisms.MomentNoise(count=sd, mean=sd, diagonal=sd, off=sd)
     """
-    own = require_mechanism(mechanism)
-    name: str = own.name
-    if type(own) is not mechanism:
-        given = type(own).__name__
-        raise ArgumentError(f"mechanism= is of type {given}; expected the class, {given}")
+    instance = require_mechanism(mechanism)
+    name: str = instance.name
+    if type(instance) is not mechanism:
+        class_name = type(instance).__name__
+        raise ArgumentError(f"mechanism= is an instance; expected the class, {class_name}")
     refuse_retired("name=", name)
     package = vars(sys.modules["dpmodels.mechanisms"]).items()
     tables = [table for key, table in package if key.isupper() and isinstance(table, dict)]
     if name == "auto" or any(name in table for table in tables):
-        raise ArgumentError(f"name={name!r} is the name of a mechanism of the package; use another")
-    known = _REGISTERED.get(name, mechanism)
-    if (known.__module__, known.__qualname__) != (mechanism.__module__, mechanism.__qualname__):
+        raise ArgumentError(f"name={name!r} is the name of a built-in mechanism; use another")
+    registered = _REGISTERED.get(name, mechanism)
+    if (registered.__module__, registered.__qualname__) != (
+        mechanism.__module__,
+        mechanism.__qualname__,
+    ):
         raise ArgumentError(
-            f"name={name!r} is taken by the registered class {known.__qualname__}; use another"
+            f"name={name!r} is taken by the registered class {registered.__qualname__}; use another"
         )
     _REGISTERED[name] = mechanism
     return mechanism
@@ -181,19 +184,19 @@ def require_mechanism(mechanism: object) -> Any:
     fault = _class_fault(kind)
     try:
         signature(kind.release).bind(None, "moments", "sd", "draw")
-        own = kind() if isinstance(mechanism, type) and not fault else mechanism
+        instance = kind() if isinstance(mechanism, type) and not fault else mechanism
     except Exception as error:
         fault = fault or (
-            f"{kind.__name__}() raised {type(error).__name__}: it needs plan(self, facts, "
-            "guarantee), release(self, moments, sd, draw) and defaults of its options"
+            f"{kind.__name__}() raised {type(error).__name__}; define plan(self, facts, "
+            "guarantee), release(self, moments, sd, draw) and a default for every option"
         )
     if fault:
         raise ArgumentError(f"{kind.__name__}: {fault}")
-    return own
+    return instance
 
 
 def _class_fault(kind: Any) -> str:
-    """Say what is wrong with what a class states, nothing where all is as expected."""
+    """Describe the fault of a class; empty for a valid class."""
     name, law = (getattr(kind, word, None) for word in ("name", "law"))
     claims = [word for word in ("card", "claim", "numerics") if hasattr(kind, word)]
     if not issubclass(kind, MomentMechanism):
@@ -204,7 +207,7 @@ def _class_fault(kind: Any) -> str:
         return f"law={said(law)}: expected the law of its noise, 'gaussian' or 'laplace'"
     if claims:
         return (
-            "a user-supplied mechanism cannot state its own guarantee or numerics, such as "
+            "a user-supplied mechanism cannot declare its own guarantee or numerics, such as "
             f"'exact'; leave out {claims[0]}"
         )
     return ""
@@ -214,10 +217,10 @@ def supplied(mechanism: object, table: Mapping[str, object]) -> UserSupplied | N
     """Return the strategy of a registered mechanism where a table is of moments, else None."""
     if isinstance(mechanism, UserSupplied) or not table.keys() & {"gauss", "adassp"}:
         return mechanism if isinstance(mechanism, UserSupplied) else None
-    named = _REGISTERED.get(mechanism) if isinstance(mechanism, str) else mechanism
-    kind = named if isinstance(named, type) else type(named)
+    candidate = _REGISTERED.get(mechanism) if isinstance(mechanism, str) else mechanism
+    kind = candidate if isinstance(candidate, type) else type(candidate)
     if kind in _REGISTERED.values():
-        return UserSupplied(require_mechanism(named))
+        return UserSupplied(require_mechanism(candidate))
     if issubclass(kind, MomentMechanism):
         raise ArgumentError(
             f"mechanism= is the class {kind.__name__}, which is not registered: write "
@@ -264,13 +267,13 @@ class UserSupplied:
     @property
     def card(self) -> Card:
         """What is printed of it, in the package's words."""
-        passed = _PASSED.get(type(self.mechanism)) == _checked_parts(self.mechanism)
+        is_checked = _PASSED.get(type(self.mechanism)) == _checked_parts(self.mechanism)
         return Card(
             name=self.mechanism.name,
             theorem="noise as planned satisfies the guarantee; that it is added is not proved",
             sensitivity="of the moments of (1, x), as for gauss or laplace",
             noise=f"{self.mechanism.law}, of standard deviations that the mechanism plans",
-            numerics=CHECKED if passed else NOT_CHECKED,
+            numerics=CHECKED if is_checked else NOT_CHECKED,
             source="user-supplied",
         )
 
@@ -305,7 +308,7 @@ class UserSupplied:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Run the mechanism's release; MechanismError, with a fixed text, where it fails."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         radius, steps = plan.lattice.radius, plan.lattice.steps
         noisy = self.released((exact / radius**2).astype(np.float64), plan, entropy)
         unit = radius / steps
@@ -313,7 +316,7 @@ class UserSupplied:
         parts = NoisyMoments(
             float(noisy[0, 0]), total, noisy[1:, 1:] * unit**2, noise_of(plan, self.law)
         )
-        return hand_over(self.card, plan, parts, rows)
+        return hand_over(self.card, plan, parts, n_rows)
 
     def planned(self, plan: Plan) -> Floats:
         """Return the planned standard deviations of moments of rows of length 1 at most."""
@@ -337,13 +340,17 @@ class UserSupplied:
         try:
             noisy = np.array(self.mechanism.release(exact.copy(), sd, draw), dtype=np.float64)
             fits = noisy.shape == exact.shape and bool(np.isfinite(noisy).all())
-            failed = "" if fits and (noisy == noisy.T).all() else "returned no symmetric matrix"
+            failed = (
+                ""
+                if fits and (noisy == noisy.T).all()
+                else "did not return a finite symmetric matrix"
+            )
         except Exception:
             noisy = exact
         if failed:  # Raised outside of the handler, so that the error has no context
             raise MechanismError(
                 f"mechanism {self.mechanism.name!r}: release() {failed}; run "
-                "dp.mechanisms.check() on it, with made-up rows"
+                "dp.mechanisms.check() on it, with simulated rows"
             )
         return noisy
 
@@ -353,8 +360,10 @@ class UserSupplied:
     def _scales(self, noise: object, *, centred: bool) -> tuple[float, ...]:
         """Return the scales of planned noise; no sum of rows is released unless it is wanted."""
         if not isinstance(noise, MomentNoise):
-            known = "dp.mechanisms.MomentNoise(count, mean, diagonal, off)"
-            raise ArgumentError(self._fault(f"returned {type(noise).__name__}; expected {known}"))
+            expected = "dp.mechanisms.MomentNoise(count, mean, diagonal, off)"
+            raise ArgumentError(
+                self._fault(f"returned {type(noise).__name__}; expected {expected}")
+            )
         sds = vars(noise) if centred else vars(noise) | {"mean": math.nan}
         for part, sd in sds.items():
             number = isinstance(sd, float | int | np.number)

@@ -198,7 +198,7 @@ def _auto(
     sds = {
         name: n_moved * plan.products * LAWS[plan.law].sd
         for name, peeled in (("peeling", True), ("moments", False))
-        for plan in (calibrated(facts, guarantee, drawn=peeled),)
+        for plan in (calibrated(facts, guarantee, with_draws=peeled),)
     }
     rows = together([source.nrows for source in private], 1) if facts.adjacency.n_public else None
     if rows and sds["moments"] <= QUIET * math.sqrt(rows):

@@ -181,7 +181,7 @@ def _way(
         partial(
             SelectResult,
             score=score,
-            asked=facts.most,
+            asked=facts.max_chosen,
             threshold=facts.threshold,
             share=facts.share,
         ),
@@ -195,7 +195,7 @@ def _way(
 def _require_selected(score: str, facts: SelectionFacts, release: SelectionRelease) -> None:
     """Refuse a release of another number of candidates, or without what its score releases."""
     number = len(release.places)
-    if number > facts.most or (facts.threshold is None and number != facts.most):
+    if number > facts.max_chosen or (facts.threshold is None and number != facts.max_chosen):
         raise FrameError("release.places: not as many as the request asks for")
     if score == COUNT:
         return

@@ -111,8 +111,8 @@ def sequential_bingham(concentration: Floats, k: int, entropy: Entropy) -> Float
         for _ in range(_checked_count(k, len(rest))):
             direction = bingham_vector(rest, entropy)
             columns.append(basis @ direction)
-            others = _complement(direction)
-            rest, basis = others.T @ rest @ others, basis @ others
+            complement = _complement(direction)
+            rest, basis = complement.T @ rest @ complement, basis @ complement
     return _straightened(np.stack(columns, axis=1))
 
 
@@ -312,16 +312,16 @@ def bingham_coordinates(values: Floats, draws: int, entropy: Entropy) -> Floats:
     # The acceptance is about 0.86 / sqrt(d) at its lowest.
     batch = 2 * draws * (isqrt(values.size) + 1)
     batch = max(1, min(batch, _LARGEST_BATCH // values.size))
-    kept: list[Floats] = []
+    batches: list[Floats] = []
     missing = draws
     while missing > 0:
-        kept.append(accepted(deficits, spread, batch, entropy))
-        missing -= len(kept[-1])
-    return np.concatenate(kept)[:draws]
+        batches.append(accepted(deficits, spread, batch, entropy))
+        missing -= len(batches[-1])
+    return np.concatenate(batches)[:draws]
 
 
 def accepted(deficits: Floats, spread: float, proposals: int, entropy: Entropy) -> Floats:
-    """Make proposals and give those that are kept.
+    """Make proposals and return the accepted ones.
 
     The proposals are angular central Gaussian, N(0, Omega^-1) scaled to length 1 with Omega = I +
     2 Lambda / b, whose density is proportional to (x' Omega x)^(-d/2). The ratio of the densities
@@ -338,8 +338,8 @@ def accepted(deficits: Floats, spread: float, proposals: int, entropy: Entropy) 
     losses = cloud**2 @ deficits
     log_ratio = (dimension - spread) / 2 - losses
     log_ratio += dimension / 2 * np.log((spread + 2 * losses) / dimension)
-    kept: Floats = cloud[np.log(uniforms(proposals, entropy)) < log_ratio]
-    return kept
+    directions: Floats = cloud[np.log(uniforms(proposals, entropy)) < log_ratio]
+    return directions
 
 
 def envelope_spread(deficits: Floats) -> float:
@@ -362,11 +362,11 @@ def checked_matrix(concentration: Floats) -> Floats:
     matrix = np.asarray(concentration, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ArgumentError(
-            f"concentration has the shape {matrix.shape}; give a square matrix, (d, d)."
+            f"concentration has the shape {matrix.shape}; expected a square matrix, (d, d)."
         )
     if not np.isfinite(matrix).all():
         raise ArgumentError(
-            "concentration holds something that is not a finite number; bound the statistic and "
+            "concentration has an entry that is not a finite number; bound the statistic and "
             "the budget it is multiplied by."
         )
     return matrix

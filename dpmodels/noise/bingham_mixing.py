@@ -81,7 +81,7 @@ def _effective(sequences: Floats) -> float:
         return float(sequences.size)
     correlation = 0.0
     for lag in range(1, draws - 1, 2):
-        pair = sum(1 - _variogram(sequences, lag + more) / (2 * total) for more in (0, 1))
+        pair = sum(1 - _variogram(sequences, lag + offset) / (2 * total) for offset in (0, 1))
         if pair < 0:
             break
         correlation += pair

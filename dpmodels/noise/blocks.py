@@ -129,9 +129,9 @@ def thresholds(envelope: Envelope, bits: int) -> tuple[tuple[int, int], ...]:
     below = list(accumulate(low << envelope.shift for low, _ in heights[:-1]))
     above = list(accumulate(high << envelope.shift for _, high in heights[:-1]))
     ratio_low, ratio_high = exp_enclosure(law.slope(envelope.cut), precision)
-    one = 1 << precision
-    tail_low = (heights[-1][0] << precision) // (one - ratio_low)
-    tail_high = ceil_divide(heights[-1][1] << precision, one - ratio_high)
+    unit = 1 << precision
+    tail_low = (heights[-1][0] << precision) // (unit - ratio_low)
+    tail_high = ceil_divide(heights[-1][1] << precision, unit - ratio_high)
     total_low, total_high = below[-1] + tail_low, above[-1] + tail_high
     return tuple(
         ((low << bits) // total_high, ceil_divide(high << bits, total_low))
@@ -186,8 +186,8 @@ class Table:
         block = self.guide[cells].astype(np.int64)
         crossed = np.flatnonzero(block == UNDECIDED)
         if crossed.size:
-            near = choose[crossed]
-            block[crossed] = _certain_block(self.floors, self.ceilings, near, near)
+            leading = choose[crossed]
+            block[crossed] = _certain_block(self.floors, self.ceilings, leading, leading)
         return block
 
 
@@ -220,9 +220,11 @@ def _certain_block(
     last: NDArray[np.integer],
 ) -> Integers:
     """Give the block of every uniform with leading bits from first to last, if it is one block."""
-    least = np.searchsorted(ceilings, first, side="right")
-    most = np.searchsorted(floors, last, side="right")
-    return np.where((least == most) & (least < floors.size), least, UNDECIDED).astype(np.int64)
+    first_block = np.searchsorted(ceilings, first, side="right")
+    last_block = np.searchsorted(floors, last, side="right")
+    return np.where(
+        (first_block == last_block) & (first_block < floors.size), first_block, UNDECIDED
+    ).astype(np.int64)
 
 
 def exact_proposal(
@@ -239,10 +241,10 @@ def exact_proposal(
         magnitude = tail_magnitude(envelope, entropy)
     else:
         offset = place & ((1 << envelope.shift) - 1)
-        kept = Uniform(accept, LEADING_BITS, entropy).below(
+        is_accepted = Uniform(accept, LEADING_BITS, entropy).below(
             partial(exp_enclosure, envelope.drop(block, offset))
         )
-        magnitude = (block << envelope.shift) + offset if kept else None
+        magnitude = (block << envelope.shift) + offset if is_accepted else None
     if magnitude is None or place >= 0:
         return magnitude
     return -magnitude or None
@@ -319,9 +321,9 @@ def draw(table: Table, size: int, entropy: Entropy, *, margin: float = MARGIN) -
     filled = 0
     while filled < size:
         count = min(_BATCH, int((size - filled) * _OVERSAMPLING) + 16)
-        kept = _propose(table, count, entropy, margin)[: size - filled]
-        draws[filled : filled + kept.size] = kept
-        filled += kept.size
+        accepted = _propose(table, count, entropy, margin)[: size - filled]
+        draws[filled : filled + accepted.size] = accepted
+        filled += accepted.size
     return draws
 
 

@@ -124,25 +124,24 @@ def _laplace(scale: float) -> Table:
 
 
 def _checked(name: str, value: object, highest: float) -> float:
-    """Give a scale as a float, or refuse what is no real number from 2^-7 to the highest."""
+    """Give a scale as a float; ArgumentError unless it is from 2^-7 to the highest."""
     number = real(value)
     if not _LOWEST <= number <= highest:
         raise ArgumentError(
             f"{name}={said(value)}: expected a number from 2^{math.log2(_LOWEST):.0f} to "
-            f"2^{math.log2(highest):.0f} lattice steps; change the lattice step so that it "
-            f"lies there"
+            f"2^{math.log2(highest):.0f} lattice steps; change the lattice step"
         )
     return number
 
 
-# The discrete Laplace law held within a bound, sampled exactly, and its distribution.
+# The discrete Laplace law truncated at a bound, sampled exactly, and its distribution.
 
-# Bits that the mass at the bound is worked out to, and by how much it is taken for more.
+# Bits of the mass at the bound, and the factor that rounds it up.
 _BITS, _UP = 256, 1 + 2.0**-100
 
 
-def truncated_laplace(scale: float, most: int, size: int, entropy: Entropy) -> Integers:
-    """Draw from P(x) proportional to exp(-|x|/scale), x an integer within `most`, exactly.
+def truncated_laplace(scale: float, bound: int, size: int, entropy: Entropy) -> Integers:
+    """Draw from P(x) proportional to exp(-|x|/scale), x an integer within `bound`, exactly.
 
     Where the bound is not below the scale, Laplace draws beyond it are drawn again; below it, a
     whole number uniform within the bound is accepted with probability ``exp(-|x|/scale)``. Either
@@ -153,25 +152,25 @@ def truncated_laplace(scale: float, most: int, size: int, entropy: Entropy) -> I
     >>> int(abs(truncated_laplace(10.0, 7, 1000, seeded(1))).max())
     7
     """
-    if most < scale:
-        return _of_uniform(Fraction(scale), most, size, entropy)
-    drawn = discrete_laplace(scale, size, entropy)
-    beyond = np.flatnonzero(np.abs(drawn) > most)
+    if bound < scale:
+        return _of_uniform(Fraction(scale), bound, size, entropy)
+    draws = discrete_laplace(scale, size, entropy)
+    beyond = np.flatnonzero(np.abs(draws) > bound)
     while beyond.size:
-        drawn[beyond] = discrete_laplace(scale, beyond.size, entropy)
-        beyond = beyond[np.abs(drawn[beyond]) > most]
-    return drawn
+        draws[beyond] = discrete_laplace(scale, beyond.size, entropy)
+        beyond = beyond[np.abs(draws[beyond]) > bound]
+    return draws
 
 
-def _of_uniform(scale: Fraction, most: int, size: int, entropy: Entropy) -> Integers:
-    drawn = np.empty(size, dtype=np.int64)
+def _of_uniform(scale: Fraction, bound: int, size: int, entropy: Entropy) -> Integers:
+    draws = np.empty(size, dtype=np.int64)
     waiting = np.arange(size)
     while waiting.size:
-        proposed = [uniform_integer(2 * most + 1, entropy) - most for _ in range(waiting.size)]
-        drawn[waiting] = proposed
-        accepted = exp_coins(np.abs(drawn[waiting]), 1 / scale, entropy)
+        proposed = [uniform_integer(2 * bound + 1, entropy) - bound for _ in range(waiting.size)]
+        draws[waiting] = proposed
+        accepted = exp_coins(np.abs(draws[waiting]), 1 / scale, entropy)
         waiting = waiting[~accepted]
-    return drawn
+    return draws
 
 
 def least_bound(scale: float, chance: float) -> int:
@@ -185,8 +184,8 @@ def least_bound(scale: float, chance: float) -> int:
 
     with mpmath.workprec(_BITS):
         q, share = mpmath.exp(-1 / _exactly(scale)), _exactly(chance)
-        least = mpmath.log((1 - q + 2 * q * share) / (share * (1 + q))) * _exactly(scale)
-        bound = max(int(mpmath.ceil(least)) - 1, 1)
+        threshold = mpmath.log((1 - q + 2 * q * share) / (share * (1 + q))) * _exactly(scale)
+        bound = max(int(mpmath.ceil(threshold)) - 1, 1)
         while (1 - q) * q**bound / (1 + q - 2 * q ** (bound + 1)) * _UP > share:
             bound += 1
         return bound
@@ -195,11 +194,11 @@ def least_bound(scale: float, chance: float) -> int:
 def _exactly(number: float) -> Any:
     import mpmath
 
-    own = Fraction(number)
-    return mpmath.mpf(own.numerator) / own.denominator
+    fraction = Fraction(number)
+    return mpmath.mpf(fraction.numerator) / fraction.denominator
 
 
-def below(x: Floats, scale: float, most: int) -> Floats:
+def below(x: Floats, scale: float, bound: int) -> Floats:
     """Return the probability of a draw of at most x, whole numbers.
 
     >>> import numpy as np
@@ -207,9 +206,9 @@ def below(x: Floats, scale: float, most: int) -> Floats:
     array([0.   , 0.067, 0.749, 1.   ])
     """
     ratio = math.exp(-1 / scale)
-    whole = 1 + ratio - 2 * ratio ** (most + 1)
-    held = np.clip(x, -most - 1, most)
+    mass = 1 + ratio - 2 * ratio ** (bound + 1)
+    clipped = np.clip(x, -bound - 1, bound)
     # Sums of q**k from |x| to the bound, of the smaller side.
-    size = np.where(held < 0, -held, held + 1)
-    tail = np.maximum(np.exp(-size / scale) - ratio ** (most + 1), 0.0) / whole
-    return np.where(held < 0, tail, 1 - tail)
+    size = np.where(clipped < 0, -clipped, clipped + 1)
+    tail = np.maximum(np.exp(-size / scale) - ratio ** (bound + 1), 0.0) / mass
+    return np.where(clipped < 0, tail, 1 - tail)

@@ -1,4 +1,4 @@
-"""Exact draws from finitely many things: by exp(-x), coins, randomised responses."""
+"""Exact draws from finite sets: exponential weights, coins, randomised responses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def draw_finite(levels: NDArray[np.generic], unit: Fraction, entropy: Entropy) -
     err, it decides; else exact enclosures of the exponentials and further bits do. The law is
     exact either way.
 
-    `levels`, shape (things,), are whole numbers of any size, at most ``2**20`` of them; `unit` is
+    `levels`, shape (n,), are whole numbers of any size, at most ``2**20`` of them; `unit` is
     above 0.
     """
     above = levels - levels.min()
@@ -52,22 +52,22 @@ def draw_finite(levels: NDArray[np.generic], unit: Fraction, entropy: Entropy) -
 
 def _decided(uniform: Uniform, values: list[int], times: list[int], unit: Fraction) -> int:
     """Find the first cumulative probability above a uniform number, by exact comparisons."""
-    known: dict[int, list[tuple[int, int]]] = {}
+    enclosures: dict[int, list[tuple[int, int]]] = {}
 
     def sums(bits: int) -> list[tuple[int, int]]:
-        if bits not in known:
+        if bits not in enclosures:
             low = high = 0
-            known[bits] = []
+            enclosures[bits] = []
             for value, count in zip(values, times, strict=True):
-                ends = exp_enclosure(unit * value, bits + _WORD)
-                low, high = low + count * ends[0], high + count * ends[1]
-                known[bits].append((low, high))
-        return known[bits]
+                bounds = exp_enclosure(unit * value, bits + _WORD)
+                low, high = low + count * bounds[0], high + count * bounds[1]
+                enclosures[bits].append((low, high))
+        return enclosures[bits]
 
     def share(place: int) -> Callable[[int], tuple[int, int]]:
         def enclosed(bits: int) -> tuple[int, int]:
-            (low, high), (least, most) = sums(bits)[place], sums(bits)[-1]
-            return (low << bits) // most, ceil_divide(high << bits, least)
+            (low, high), (total_low, total_high) = sums(bits)[place], sums(bits)[-1]
+            return (low << bits) // total_high, ceil_divide(high << bits, total_low)
 
         return enclosed
 
@@ -92,12 +92,12 @@ def draw_ranked(
     `levels` is as for `draw_finite`; `count`, from 1, is at most their number.
     """
     left = np.arange(len(levels))
-    drawn = np.empty(count, dtype=np.int64)
+    indices = np.empty(count, dtype=np.int64)
     for place in range(count):
-        own = draw_finite(levels[left], unit, entropy)
-        drawn[place] = left[own]
-        left = np.delete(left, own)
-    return drawn
+        choice = draw_finite(levels[left], unit, entropy)
+        indices[place] = left[choice]
+        left = np.delete(left, choice)
+    return indices
 
 
 # Coins that show heads with probability exp(-x), exactly, and draws by permute-and-flip.
@@ -112,7 +112,7 @@ def exp_coins(levels: NDArray[np.generic], unit: Fraction, entropy: Entropy) -> 
     Where a uniform number is farther from that in float64 than the two can err, it decides; else
     an exact enclosure and further bits do.
 
-    `levels`, shape (things,), are whole numbers from 0 of any size; `unit` is above 0.
+    `levels`, shape (n,), are whole numbers from 0 of any size; `unit` is above 0.
     """
     with np.errstate(over="ignore", under="ignore"):
         chances = np.exp(-(float(unit) * levels.astype(np.float64)))
@@ -130,7 +130,7 @@ def draw_flipped(
 ) -> NDArray[np.int64]:
     """Draw `count` different indices by permute-and-flip, each among those that are left.
 
-    Things take turns in a random order, and the first whose coin shows heads is drawn; that of the
+    Candidates take turns in a random order; the first whose coin shows heads is drawn. That of the
     lowest level always does. The order is independent of the coins, so the first of those that show
     heads is any of them with equal probability: all coins are tossed at once, and one is drawn.
 
@@ -138,14 +138,14 @@ def draw_flipped(
     at most their number.
     """
     left = np.arange(len(levels))
-    drawn = np.empty(count, dtype=np.int64)
+    indices = np.empty(count, dtype=np.int64)
     for place in range(count):
-        own = levels[left]
-        heads = np.flatnonzero(exp_coins(own - own.min(), unit, entropy))
+        remaining = levels[left]
+        heads = np.flatnonzero(exp_coins(remaining - remaining.min(), unit, entropy))
         chosen = heads[uniform_integer(len(heads), entropy)]
-        drawn[place] = left[chosen]
+        indices[place] = left[chosen]
         left = np.delete(left, chosen)
-    return drawn
+    return indices
 
 
 # Coins and dice of an exact law, many at once: what a randomised answer is drawn with.
@@ -173,56 +173,56 @@ def truthful(eps: Fraction, levels: int, bits: int) -> tuple[int, int]:
     """
     wide = bits + levels.bit_length() + _GUARD_BITS
     low, high = exp_enclosure(eps, wide)
-    one, others = 1 << wide, levels - 1
-    least = ((one - high) << bits) // (one + others * high)
-    return max(least, 0), ceil_divide((one - low) << bits, one + others * low)
+    unit, n_other = 1 << wide, levels - 1
+    lower = ((unit - high) << bits) // (unit + n_other * high)
+    return max(lower, 0), ceil_divide((unit - low) << bits, unit + n_other * low)
 
 
 def lying(eps: Fraction, bits: int) -> tuple[int, int]:
     """Enclose ``2^bits / (exp(eps) + 1)``, a lie of two levels: ``e / (1 + e)``, e = exp(-eps)."""
     wide = bits + _GUARD_BITS
     low, high = exp_enclosure(eps, wide)
-    one = 1 << wide
-    return (low << bits) // (one + low), ceil_divide(high << bits, one + high)
+    unit = 1 << wide
+    return (low << bits) // (unit + low), ceil_divide(high << bits, unit + high)
 
 
 def coins(share: Threshold, size: int, entropy: Entropy) -> NDArray[np.bool_]:
     """Throw coins that show True with a probability, exactly; shape (size,)."""
     words = entropy.words(size)
     low, high = share(_WORD)
-    shown = words < np.uint64(low)
-    undecided = ~shown if high >> _WORD else ~shown & (words < np.uint64(high))
+    heads = words < np.uint64(low)
+    undecided = ~heads if high >> _WORD else ~heads & (words < np.uint64(high))
     for place in np.flatnonzero(undecided).tolist():
-        shown[place] = Uniform(int(words[place]), _WORD, entropy).below(share)
-    return shown
+        heads[place] = Uniform(int(words[place]), _WORD, entropy).below(share)
+    return heads
 
 
 def throws(law: Sequence[Fraction], size: int, entropy: Entropy) -> Integers:
     """Throw dice with sides 0, 1, ... of rational probabilities, exactly; shape (size,)."""
     sums = list(accumulate(law))[:-1]
     floors, ceilings = (
-        np.array(ends, dtype=np.uint64)
-        for ends in zip(*(rational(one, _WORD) for one in sums), strict=True)
+        np.array(bounds, dtype=np.uint64)
+        for bounds in zip(*(rational(cumulative, _WORD) for cumulative in sums), strict=True)
     )
     words = entropy.words(size)
-    most = np.searchsorted(floors, words, side="right")
-    found = np.searchsorted(ceilings, words, side="right")
-    for place in np.flatnonzero(most > found).tolist():
+    last_faces = np.searchsorted(floors, words, side="right")
+    faces = np.searchsorted(ceilings, words, side="right")
+    for place in np.flatnonzero(last_faces > faces).tolist():
         uniform = Uniform(int(words[place]), _WORD, entropy)
-        while found[place] < most[place]:
-            if uniform.below(partial(rational, sums[found[place]])):
+        while faces[place] < last_faces[place]:
+            if uniform.below(partial(rational, sums[faces[place]])):
                 break
-            found[place] += 1
-    return found.astype(np.int64)
+            faces[place] += 1
+    return faces.astype(np.int64)
 
 
 def responses(
-    truths: Integers, asked: Threshold, law: Sequence[Fraction], entropy: Entropy
+    truths: Integers, truth_share: Threshold, law: Sequence[Fraction], entropy: Entropy
 ) -> Integers:
-    """Answer each with the truth where its coin asks for it, else as its die says.
+    """Answer with the truth if a coin shows heads, else with the throw of a die.
 
-    Both are thrown for everybody. A truth below 0 is none, and always answered by the die.
+    Both are thrown for every row. A negative truth is missing: the die always answers it.
     """
-    shown = coins(asked, len(truths), entropy)
+    is_truthful = coins(truth_share, len(truths), entropy)
     thrown = throws(law, len(truths), entropy)
-    return np.where(shown & (truths >= 0), truths, thrown)
+    return np.where(is_truthful & (truths >= 0), truths, thrown)

@@ -90,11 +90,11 @@ def to_lattice(
         rows[:, ~complete] = 0.0
     longer = norms > limit
     if longer.any():
-        held = rows[:, longer]
-        held *= lattice.radius * (1 - 2.0**-40) / lengths(held)
-        np.trunc(held, out=held)
-        held[:, ~(np.einsum("ij,ij->j", held, held) <= limit)] = 0.0
-        rows[:, longer] = held
+        clipped = rows[:, longer]
+        clipped *= lattice.radius * (1 - 2.0**-40) / lengths(clipped)
+        np.trunc(clipped, out=clipped)
+        clipped[:, ~(np.einsum("ij,ij->j", clipped, clipped) <= limit)] = 0.0
+        rows[:, longer] = clipped
     return complete
 
 

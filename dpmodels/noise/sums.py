@@ -12,9 +12,9 @@ from dpmodels.typing import Floats
 
 # Nodes of the inversion: step and end, where the sum has variance 1. Choices.
 STEP, END = 0.15, 300.0
-# So many standard deviations away the inversion has no digits left.
+# This many standard deviations away the inversion has no correct digits.
 FAR = 15.0
-# Laplace terms of a smaller share of the variance are normal for what is printed.
+# Laplace terms with a smaller share of the variance are treated as normal.
 SMALL = 1e-3
 
 
@@ -45,8 +45,8 @@ def half_widths(
     """Return the same of many sums, by the sums of the squares and fourth powers of their weights.
 
     Laplace noise and the normal variable together are taken for the symmetric variance-gamma law
-    with their variance and their fourth moment. It is that of sums of equal Laplace terms; held
-    against the inversion for others, half widths at levels from .9 to .999 are within 2 %.
+    with their variance and their fourth moment. It is that of sums of equal Laplace terms; compared
+    with the inversion for others, half widths at levels from .9 to .999 are within 2 %.
     """
     noisy = squares * noise_sd**2
     variance = noisy + np.square(normal_sd)
@@ -79,8 +79,8 @@ def _standardised(
         return math.sqrt(variance), ()
     # Rounded, so that groups of nearly equal terms share one inversion.
     shares = np.round(squares / variance, 4)
-    kept, times = np.unique(shares[shares > SMALL], return_counts=True)
-    return math.sqrt(variance), tuple(zip(kept.tolist(), times.tolist(), strict=True))
+    large_shares, times = np.unique(shares[shares > SMALL], return_counts=True)
+    return math.sqrt(variance), tuple(zip(large_shares.tolist(), times.tolist(), strict=True))
 
 
 def _characteristic(parts: Parts, t: Floats) -> Floats:
@@ -114,6 +114,6 @@ def _quantile(parts: Parts, level: float) -> float:
 
     if not parts:
         return float(ndtri((1 + level) / 2))
-    wanted = (1 - level) / 2
-    most = 1.0 - math.log(1 - level)
-    return float(brentq(lambda x: _tail(parts, x) - wanted, 0.0, 4 * most, xtol=1e-6))
+    tail_probability = (1 - level) / 2
+    bound = 1.0 - math.log(1 - level)
+    return float(brentq(lambda x: _tail(parts, x) - tail_probability, 0.0, 4 * bound, xtol=1e-6))

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 def one_blas_thread() -> AbstractContextManager[object]:
     """Hold BLAS to one thread inside a ``with`` statement."""
-    held: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
-    return held
+    limit: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
+    return limit
 
 
 @cache

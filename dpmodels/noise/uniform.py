@@ -90,8 +90,8 @@ def exp_enclosure(exponent: Fraction, bits: int) -> tuple[int, int]:
     for _ in range(halvings):
         low = low * low >> precision
         high = ceil_shift(high * high, precision)
-    one = 1 << precision + bits
-    return one // high, ceil_divide(one, low)
+    unit = 1 << precision + bits
+    return unit // high, ceil_divide(unit, low)
 
 
 def ceil_divide(numerator: int, denominator: int) -> int:

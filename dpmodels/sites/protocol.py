@@ -173,7 +173,7 @@ def multiplier(plan: AnyPlan) -> float:
 
 def unit(plan: AnyPlan) -> int:
     """Return the most that one row adds to a number that travels."""
-    return plan.whole if isinstance(plan, CountPlan) else 4**plan.lattice.bits
+    return plan.units_per_row if isinstance(plan, CountPlan) else 4**plan.lattice.bits
 
 
 def pack(statistic: Statistic, plan: AnyPlan) -> Payload:

@@ -1,7 +1,7 @@
-"""Exact sums by which columns are held against one response, and how far one row moves them.
+"""Exact sums of columns and of their products with a response, and their sensitivities.
 
-Rows lie in a box: each column in units of its own public half-range, whatever the others are, so
-that no column pays for their number.
+Rows lie in a box: each column is in units of its own public half-range, so that its noise does not
+grow with the number of columns.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint
 from dpmodels.typing import Floats, Integers
 
-# Bits of a half-range, up to one less: a choice. However many the columns, the noise has the same
-# room in 64 bits.
+# Bits of a half-range, up to one less: a choice. The noise fits 64 bits for any number of columns.
 BITS = 14
-# Parts of a lattice step that a centre is a multiple of: rounded to steps it would be away from the
-# mean by more than noise is, where rows are many.
+# A centre is rounded to this part of a lattice step: with many rows whole steps would be coarser
+# than the noise.
 FINE = 2**10
 # Lines of the exact integers: sums, sums of squares, sums of products with the response.
 SUMS, SQUARES, PRODUCTS = range(3)
@@ -35,7 +34,7 @@ def box_lattice(columns: int) -> Lattice:
 
 
 def reach(lattice: Lattice) -> int:
-    """Return how many integers a half-range has: a column's are at most so many from 0."""
+    """Return the number of integers in a half-range, the largest size of a coordinate."""
     return math.floor(lattice.steps / math.sqrt(lattice.columns))
 
 
@@ -44,7 +43,7 @@ def associations(design: PrivateDesign, lattice: Lattice, *, count_public: bool)
     """Sum rows ``z = (1, x, y)`` of a box, their squares and their products with y, exactly.
 
     The design is as of :func:`dpmodels.design.regression.box_design`: integers of a column are at
-    most `reach` from 0 and are held there once more.
+    most `reach` in size and are clipped there once more.
 
     The integers, shape (3, columns + 1), are ``Σ z``, ``Σ z²`` and ``Σ z y``: the first column has
     the number n of complete rows, n again and ``Σ y``; then come those of each x, last those of y.
@@ -67,24 +66,24 @@ def box_sums(
     *,
     count_public: bool,
 ) -> Statistic:
-    """Sum so many lines of numbers over blocks of rows ``z = (1, x, y)``, held in the box.
+    """Sum lines of numbers over blocks of rows ``z = (1, x, y)``, clipped to the box.
 
-    An incomplete row has zeros. What is summed of a block are integers below 2**53.
+    An incomplete row is zero. Sums over a block are integers below 2**53.
     """
-    most = reach(lattice)
+    limit = reach(lattice)
 
     def of_block(block: Floats) -> Integers:
-        z = np.clip(block, -most, most)
+        z = np.clip(block, -limit, limit)
         z[0] = block[0] > 0
         return summed(z).astype(np.int64)
 
     total: NDArray[np.object_] = np.zeros((lines, lattice.columns + 1), dtype=object)
-    rows = 0
+    n_rows = 0
     for block, count in design.blocks(of_block, lattice, count_public=count_public):
         total = total + block
-        rows += count
+        n_rows += count
     facts = {**design.facts, "lattice": repr(lattice)}
-    return Statistic(name, total, rows, fingerprint(facts, count_public=count_public))
+    return Statistic(name, total, n_rows, fingerprint(facts, count_public=count_public))
 
 
 def centred_products(exact: NDArray[np.object_], centre: int) -> NDArray[np.generic]:
@@ -99,28 +98,28 @@ def centred_products(exact: NDArray[np.object_], centre: int) -> NDArray[np.gene
     return products
 
 
-def product_change(adjacency: Adjacency, most: int, centre: int) -> int:
+def product_change(adjacency: Adjacency, limit: int, centre: int) -> int:
     """Return how far one row moves each ``S_j``, and each ``|S_j|``, in the same parts.
 
-    With integers from ``-R`` to R (`most`) and c (`centre`) within them,
+    With integers from ``-R`` to R (`limit`) and c (`centre`) within them,
     ``|x (y - c)| <= R (R + |c|)``. That is all under ``add-remove``, and under ``replace`` against
     an incomplete row; between complete rows it is twice that, reached by y at the end away from c
     and x that goes from one end to the other. All columns together can move by so much each, some
     up and some down, so the interval that a row moves the vector in is twice as long.
     """
-    return (2 if adjacency.n_public else 1) * most * (FINE * most + abs(centre))
+    return (2 if adjacency.n_public else 1) * limit * (FINE * limit + abs(centre))
 
 
-def mean_change(adjacency: Adjacency, most: int, norm: int) -> float:
+def mean_change(adjacency: Adjacency, limit: int, norm: int) -> float:
     """Return the L1 or L2 sensitivity of ``(Σ y, R n)``, by which the mean of y is released.
 
     A row adds ``(y, R)`` or nothing: ``2 R`` in L1 and ``√2 R`` in L2 norm. Between complete rows
     n stays and ``Σ y`` moves by ``2 R`` at most.
     """
-    return 2.0 * most if adjacency.n_public or norm == 1 else math.sqrt(2) * most
+    return 2.0 * limit if adjacency.n_public or norm == 1 else math.sqrt(2) * limit
 
 
-def spread_change(adjacency: Adjacency, most: int, norm: int) -> float:
+def spread_change(adjacency: Adjacency, limit: int, norm: int) -> float:
     """Return the L1 or L2 sensitivity of ``(R² n, R Σ y, Σ y²)``, by which y is described.
 
     In units of R² a row adds ``(1, t, t²)`` or nothing: at most 3 in L1 and √3 in L2 norm. Between
@@ -129,27 +128,29 @@ def spread_change(adjacency: Adjacency, most: int, norm: int) -> float:
     opposite ends.
     """
     if norm == 1:
-        return 3.0 * most**2
-    return (2.0 if adjacency.n_public else math.sqrt(3)) * most**2
+        return 3.0 * limit**2
+    return (2.0 if adjacency.n_public else math.sqrt(3)) * limit**2
 
 
 def scatters(exact: NDArray[np.object_]) -> NDArray[np.object_]:
     """Return ``⌊Σ (x_j - x̄_j)²⌋`` for each x, exactly; 0 where there is no row.
 
     One row moves each by at most ``4 R²``. One more row raises the sum by
-    ``(x - x̄)² n/(n + 1) <= 4 R²``, so one row replaced moves it by a difference of two such
-    numbers; and integers below numbers so far apart are no farther.
+    ``(x - x̄)² n/(n + 1) <= 4 R²``, so replacing a row moves it by a difference of two such
+    numbers, and rounding down to integers does not increase that.
     """
-    rows = max(int(exact[SUMS, 0]), 1)
-    found: NDArray[np.object_] = (rows * exact[SQUARES, 1:-1] - exact[SUMS, 1:-1] ** 2) // rows
-    return found
+    n_rows = max(int(exact[SUMS, 0]), 1)
+    scatter: NDArray[np.object_] = (
+        n_rows * exact[SQUARES, 1:-1] - exact[SUMS, 1:-1] ** 2
+    ) // n_rows
+    return scatter
 
 
-# Exact products of all columns, and what columns have in common with residuals of a released fit.
+# Exact products of all columns, and of columns with residuals of a released fit.
 #
 # Rows lie in the box above.
 
-# Parts that coefficients are multiples of: rounded, they are off by less than noise is.
+# Coefficients are rounded to multiples of 1/PARTS, which is less than their noise.
 PARTS = 2**20
 
 
@@ -176,20 +177,20 @@ class ReleasedFit:
         """The parts of a half-range that r can be away from ``-a``: those of y and of each x."""
         return PARTS + sum(map(abs, self.slopes))
 
-    def longest(self, most: int) -> int:
+    def longest(self, limit: int) -> int:
         """Return the largest ``|r|`` of any row of the box, in parts."""
-        return abs(self.centre) + self.stretch * most
+        return abs(self.centre) + self.stretch * limit
 
 
 def residual_products(exact: NDArray[np.object_], fit: ReleasedFit) -> NDArray[np.generic]:
     """Return ``S_j = Σ x_j r`` for each x, exactly, in parts."""
-    found: NDArray[np.object_] = PARTS * exact[-1, 1:-1] - fit.centre * exact[0, 1:-1]
+    residual_sums: NDArray[np.object_] = PARTS * exact[-1, 1:-1] - fit.centre * exact[0, 1:-1]
     for place, slope in zip(fit.places, fit.slopes, strict=True):
-        found = found - slope * exact[place + 1, 1:-1]
-    return found
+        residual_sums = residual_sums - slope * exact[place + 1, 1:-1]
+    return residual_sums
 
 
-def residual_change(adjacency: Adjacency, most: int, fit: ReleasedFit) -> int:
+def residual_change(adjacency: Adjacency, limit: int, fit: ReleasedFit) -> int:
     """Return how far one row moves each ``S_j``, and each ``|S_j|``, in parts.
 
     A row adds ``x_j r`` to it, or nothing where it is incomplete, and ``|x_j r| <= R Q`` with the
@@ -197,7 +198,7 @@ def residual_change(adjacency: Adjacency, most: int, fit: ReleasedFit) -> int:
     under ``add-remove``, and twice that under ``replace``. All columns together can move by so
     much each, some up and some down.
     """
-    return (2 if adjacency.n_public else 1) * most * fit.longest(most)
+    return (2 if adjacency.n_public else 1) * limit * fit.longest(limit)
 
 
 def residual_scatter(exact: NDArray[np.generic], fit: ReleasedFit, place: int) -> int:
@@ -206,12 +207,12 @@ def residual_scatter(exact: NDArray[np.generic], fit: ReleasedFit, place: int) -
     x is in an interval of half-length R, ``r / stretch`` too, whatever the row. So one row moves it
     by ``4 R²`` at most, as it does ``Σ (x - x̄)(y - ȳ)``, for either adjacency.
     """
-    rows = max(int(exact[0, 0]), 1)
-    own = rows * exact[place + 1] - exact[0, place + 1] * exact[0]
-    scatter = PARTS * own[-1]
-    for other, slope in zip(fit.places, fit.slopes, strict=True):
-        scatter -= slope * own[other + 1]
-    return int(scatter // (rows * fit.stretch))
+    n_rows = max(int(exact[0, 0]), 1)
+    centred = n_rows * exact[place + 1] - exact[0, place + 1] * exact[0]
+    scatter = PARTS * centred[-1]
+    for position, slope in zip(fit.places, fit.slopes, strict=True):
+        scatter -= slope * centred[position + 1]
+    return int(scatter // (n_rows * fit.stretch))
 
 
 # Logarithms of p-values of z-tests in steps of a grid, and how far one row moves them.
@@ -222,23 +223,23 @@ STEPS = 2**32
 _BITS = 160
 
 
-def log_levels(sums: NDArray[np.generic], scale: float, least: float, sides: int) -> Integers:
+def log_levels(sums: NDArray[np.generic], scale: float, p_min: float, sides: int) -> Integers:
     """Return ``log max(p, ν)`` in whole steps, where ``p = sides Φ̄(sum/scale)``.
 
-    `sums`, shape (tests,), are whole numbers, not below 0 for two `sides`; `least` is ν.
+    `sums`, shape (tests,), are whole numbers, not below 0 for two `sides`; `p_min` is ν.
     """
     import mpmath
 
-    found = []
+    levels = []
     with mpmath.workprec(_BITS):
-        root, floor = mpmath.sqrt(2) * scale, mpmath.mpf(least)
-        for own in sums.tolist():
-            p = mpmath.erfc(own / root) * sides / 2
-            found.append(int(mpmath.nint(STEPS * mpmath.log(max(p, floor)))))
-    return np.array(found, dtype=np.int64)
+        root, floor = mpmath.sqrt(2) * scale, mpmath.mpf(p_min)
+        for value in sums.tolist():
+            p = mpmath.erfc(value / root) * sides / 2
+            levels.append(int(mpmath.nint(STEPS * mpmath.log(max(p, floor)))))
+    return np.array(levels, dtype=np.int64)
 
 
-def log_change(change: int, scale: float, least: float, sides: int) -> int:
+def log_change(change: int, scale: float, p_min: float, sides: int) -> int:
     """Return how many steps a level moves at most where its sum moves by `change`.
 
     ``h(t) = -log Φ̄(t)`` is convex, as Φ̄ is log-concave, and rises. So of all t and t + d that of
@@ -251,9 +252,9 @@ def log_change(change: int, scale: float, least: float, sides: int) -> int:
     import mpmath
 
     with mpmath.workprec(_BITS):
-        root, floor = mpmath.sqrt(2), mpmath.mpf(least)
+        root, floor = mpmath.sqrt(2), mpmath.mpf(p_min)
         start = root * mpmath.erfinv(1 - 2 * floor / sides) - mpmath.mpf(change) / scale
         if sides == 2:
             start = max(start, mpmath.mpf(0))
-        moved = mpmath.log(mpmath.erfc(start / root) * sides / 2 / floor)
-        return int(mpmath.ceil(STEPS * moved)) + 1
+        log_ratio = mpmath.log(mpmath.erfc(start / root) * sides / 2 / floor)
+        return int(mpmath.ceil(STEPS * log_ratio)) + 1

@@ -1,4 +1,4 @@
-"""Rows that are counted again, their numbers held in released ranges or cut at released ends."""
+"""Repeated counts of rows, with values clipped to released ranges or binned at released edges."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from dpmodels.typing import Floats, Integers
 
 
 class CellPasses(Statistic):
-    """Exact counts of tables of a number each, one pass over the rows for each time.
+    """Exact counts of tables with one number each; every count is a pass over the rows.
 
     The rows are disjoint and can be read more than once.
     """
 
-    __slots__ = ("_count_public", "_private", "_whole")
+    __slots__ = ("_count_public", "_private", "_units_per_row")
 
     def __init__(
-        self, private: tuple[PrivateCells, ...], whole: int, *, count_public: bool
+        self, private: tuple[PrivateCells, ...], units_per_row: int, *, count_public: bool
     ) -> None:
-        facts = {**private[0].facts, "units of a row": str(whole)}
+        facts = {**private[0].facts, "units of a row": str(units_per_row)}
         basis = fingerprint(facts, count_public=count_public)
         super().__init__("passes over counted rows", np.zeros(0, dtype=object), 0, basis)
         self._private = private
-        self._whole = whole
+        self._units_per_row = units_per_row
         self._count_public = count_public
 
     def __add__(self, other: Statistic) -> Statistic:
-        """Join passes over disjoint rows; an ArgumentError names what is not bound alike."""
+        """Join passes over disjoint rows; an ArgumentError names the first difference."""
         if not isinstance(other, CellPasses):
             return NotImplemented
         self._require(other)
@@ -44,9 +44,9 @@ class CellPasses(Statistic):
 
     @property
     def numbers(self) -> tuple[Real, ...]:
-        """The number of each table, with the range it is held in."""
-        found = (tally.measured for tally in self._private[0].tallies)
-        return tuple(number for number in found if number is not None)
+        """The number of each table, with the range it is clipped to."""
+        numbers = (tally.measured for tally in self._private[0].tallies)
+        return tuple(number for number in numbers if number is not None)
 
     @property
     def measured(self) -> Real:
@@ -60,51 +60,53 @@ class CellPasses(Statistic):
         return self._private[0].tallies[0].degree
 
     def held(self, lower: float, upper: float) -> CellPasses:
-        """Return passes over the same rows, their number held in a range of released ends."""
-        return self._of(tuple(own.held(lower, upper) for own in self._private))
+        """Return passes over the same rows, with the number clipped to a released range."""
+        return self._of(tuple(private.held(lower, upper) for private in self._private))
 
-    def cut(self, ends: tuple[Floats, ...]) -> CellPasses:
-        """Return passes over the same rows, in cells of released or public ends, by table."""
-        return self._of(tuple(own.cut(ends) for own in self._private))
+    def cut(self, edges: tuple[Floats, ...]) -> CellPasses:
+        """Return passes over the same rows, in cells with released or public edges, by table."""
+        return self._of(tuple(private.cut(edges) for private in self._private))
 
     def counted(self, measure: Callable[..., Statistic], *words: object) -> Statistic:
         """Measure an additive statistic on all the rows."""
         public = self._count_public
-        return reduce(add, (measure(own, *words, count_public=public) for own in self._private))
+        return reduce(
+            add, (measure(private, *words, count_public=public) for private in self._private)
+        )
 
     def cross(self) -> tuple[NDArray[np.object_], int]:
-        """Hand over the parts of the rows by cell."""
-        return self.counted(counts, self._whole).cross()
+        """Return the parts of the rows by cell."""
+        return self.counted(counts, self._units_per_row).cross()
 
     def _of(self, private: tuple[PrivateCells, ...]) -> CellPasses:
-        return CellPasses(private, self._whole, count_public=self._count_public)
+        return CellPasses(private, self._units_per_row, count_public=self._count_public)
 
 
 # Exact numbers of rows by the place of their number in its public range.
 
 
 @additive
-def place_counts(private: PrivateCells, ends: Floats, *, count_public: bool) -> Statistic:
-    """Count complete rows of one table by the cell that their number lies in, all groups as one.
+def place_counts(private: PrivateCells, edges: Floats, *, count_public: bool) -> Statistic:
+    """Count complete rows of one table by the cell of their number, over all groups.
 
-    `ends`, shape (cells + 1,), are in the number's unit and rise from its lower bound to its upper
-    one. Cell k is of numbers above ``ends[k]`` and up to ``ends[k + 1]``, the first with its lower
-    end. A complete row adds 1 to one cell and an incomplete one nothing, so the L1 sensitivity is 2
-    when a row is replaced, 1 when it is added or removed; the L2 sensitivity √2 and 1.
+    `edges`, shape (cells + 1,), are in the number's unit and rise from its lower bound to its upper
+    one. Cell k is of numbers above ``edges[k]`` and up to ``edges[k + 1]``; the first includes its
+    lower edge. A complete row adds 1 to one cell, an incomplete one nothing: the L1 sensitivity is
+    2 when a row is replaced, 1 when it is added or removed; the L2 sensitivity √2 and 1.
     """
-    cells = len(ends) - 1
-    inner = (ends[1:-1] - ends[0]) / (ends[-1] - ends[0])
-    total, rows = np.zeros(cells, dtype=np.int64), 0
+    cells = len(edges) - 1
+    inner = (edges[1:-1] - edges[0]) / (edges[-1] - edges[0])
+    total, n_rows = np.zeros(cells, dtype=np.int64), 0
 
     def counted(placed: tuple[Placed, ...]) -> Integers:
-        (own,) = placed
-        assert own.positions is not None
-        at = np.searchsorted(inner, own.positions[own.cells >= 0])
+        (placement,) = placed
+        assert placement.positions is not None
+        at = np.searchsorted(inner, placement.positions[placement.cells >= 0])
         return np.bincount(at, minlength=cells)
 
-    for found, seen in private.blocks(counted, count_public=count_public):
-        total += found
-        rows += seen
-    facts = {**private.facts, "ends of cells": digest_of(ends)}
+    for part, count in private.blocks(counted, count_public=count_public):
+        total += part
+        n_rows += count
+    facts = {**private.facts, "ends of cells": digest_of(edges)}
     basis = fingerprint(facts, count_public=count_public)
-    return Statistic("rows by place", total.astype(object), rows, basis)
+    return Statistic("rows by place", total.astype(object), n_rows, basis)

@@ -29,7 +29,8 @@ def increments(levels: NDArray[np.generic], chosen: Sequence[int]) -> list[NDArr
     second = [levels[level, 1:, 1:] for level in chosen]
     steps = doublings(chosen)[:-1]
     outer = [
-        4**step * one - other for step, (one, other) in zip(steps, pairwise(second), strict=True)
+        4**step * large - small
+        for step, (large, small) in zip(steps, pairwise(second), strict=True)
     ]
     return [*outer, second[-1]]
 
@@ -73,7 +74,7 @@ def increment_sensitivity(adjacency: Adjacency, lattice: Lattice, step: int) -> 
 
     *One row.* With R the radius of the ball, y a row at the outer level, y' the same row at the
     inner one and ``q = 2**step``, it adds ``g = q² y yᵀ - y' y'ᵀ``. Where q y is in the ball,
-    ``y' = q y`` and g = 0. Where y was held at the surface already, ``y' = y`` and
+    ``y' = q y`` and g = 0. Where y was clipped to the surface already, ``y' = y`` and
     ``g = (q² - 1) y yᵀ``. Else ``y' = R y/‖y‖ + e``, where rounding towards zero gives
     ``|e_i| <= 1 + R 2**-39``, and with ``ŷ = y/‖y‖``
 
@@ -102,10 +103,10 @@ FITS_INT64 = 2**56
 
 
 class Band(NamedTuple):
-    """Which rows a sum of products is of."""
+    """The rows that a sum of products is over."""
 
     doublings: int  # How often the rows can be doubled inside the ball
-    held: bool  # Whether the sum is of the rows brought to the ball's surface
+    at_surface: bool  # Whether the rows are clipped to the ball's surface
 
 
 @additive
@@ -114,7 +115,7 @@ def clipped_moments(
 ) -> Statistic:
     """Sum ``z zᵀ`` over the rows exactly, clipped at each of several radii.
 
-    Level t is of the rows magnified by ``2**t`` and held in the ball: ``z = (2**bits, 2**t x)``
+    Level t is of the rows magnified by ``2**t`` and clipped to the ball: ``z = (2**bits, 2**t x)``
     where that is inside, ``z = (2**bits, u)`` where it is not, with u the row brought to the
     ball's surface and rounded towards zero. Level t over ``4**t`` is the second moment of the rows
     clipped to ``2**-t`` of the ball.
@@ -127,20 +128,20 @@ def clipped_moments(
     sums of products per band hold every level.
     """
     sums: dict[Band, NDArray[Any]] = {}
-    size, rows = lattice.columns + 1, 0
+    size, n_rows = lattice.columns + 1, 0
     kind: np.dtype[np.generic] = np.dtype(np.int64)
     for bands, count in design.blocks(
         lambda block: _products(block, lattice, halvings), lattice, count_public=count_public
     ):
-        rows += count
-        if rows * 4**lattice.bits >= FITS_INT64:
+        n_rows += count
+        if n_rows * 4**lattice.bits >= FITS_INT64:
             kind = np.dtype(object)
         for band, product in bands.items():
             exact: NDArray[Any] = product.astype(kind, copy=False)
             sums[band] = sums[band] + exact if band in sums else exact
     facts = {**design.facts, "lattice": repr(lattice), "halvings": str(halvings)}
     basis = fingerprint(facts, count_public=count_public)
-    return Statistic("clipped moments", _levels(sums, halvings, size, kind), rows, basis)
+    return Statistic("clipped moments", _levels(sums, halvings, size, kind), n_rows, basis)
 
 
 def _products(block: Floats, lattice: Lattice, halvings: int) -> dict[Band, Integers]:
@@ -148,19 +149,19 @@ def _products(block: Floats, lattice: Lattice, halvings: int) -> dict[Band, Inte
     norms = np.einsum("ij,ij->j", block[1:], block[1:])
     limits = lattice.radius**2 / 4.0 ** np.arange(1, halvings + 1)
     bands = (norms <= limits[:, None]).sum(axis=0)
-    found = {}
+    products = {}
     for band in np.unique(bands).tolist():
         chosen = bands == band
         rows = block[:, chosen]
-        found[Band(band, held=False)] = (rows @ rows.T).astype(np.int64)
+        products[Band(band, at_surface=False)] = (rows @ rows.T).astype(np.int64)
         if band < halvings:
-            _hold(rows, norms[chosen], lattice)
-            found[Band(band, held=True)] = (rows @ rows.T).astype(np.int64)
-    return found
+            _clip(rows, norms[chosen], lattice)
+            products[Band(band, at_surface=True)] = (rows @ rows.T).astype(np.int64)
+    return products
 
 
-def _hold(rows: Floats, norms: Floats, lattice: Lattice) -> None:
-    """Bring integer rows to the ball's surface from inside, in place."""
+def _clip(rows: Floats, norms: Floats, lattice: Lattice) -> None:
+    """Clip integer rows to the ball, in place, rounding towards zero."""
     np.multiply(rows[1:], lattice.radius * (1 - 2.0**-40) / np.sqrt(norms), out=rows[1:])
     np.trunc(rows, out=rows)
     outside = ~(np.einsum("ij,ij->j", rows[1:], rows[1:]) <= lattice.radius**2)
@@ -174,12 +175,12 @@ def _levels(
     levels: NDArray[Any] = np.zeros((halvings + 1, size, size), dtype=kind)
     inside, outside = levels[0].copy(), levels[0].copy()
     for band, exact in sums.items():
-        if not band.held:
+        if not band.at_surface:
             inside += exact
     for level in range(halvings + 1):
         levels[level] = inside * _magnified(level, size) + outside
-        inside -= sums.get(Band(level, held=False), 0)
-        outside += sums.get(Band(level, held=True), 0)
+        inside -= sums.get(Band(level, at_surface=False), 0)
+        outside += sums.get(Band(level, at_surface=True), 0)
     return levels
 
 

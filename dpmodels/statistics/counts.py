@@ -28,37 +28,41 @@ from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint
 from dpmodels.typing import Floats, Integers
 
-# Whole rows are counted in integers, however many at once: a choice.
+# Rows per block where no row is divided: a choice.
 WHOLE_ROWS = 2**20
 
 
 @additive
-def counts(private: PrivateCells, whole: int, *, count_public: bool) -> Statistic:
-    """Count the rows of every table in units of which a row has so many.
+def counts(private: PrivateCells, units_per_row: int, *, count_public: bool) -> Statistic:
+    """Count the rows of every table, in units of a row.
 
-    The integers are one table after another: for each cell its ``degree + 1`` parts, last the
-    incomplete rows. Every row adds `whole` units, at most ``2**40``, to each table; they are the
-    same for any chunking or order. For means of persons the rows of each are added up first, and
-    the person adds as many units as all its places have: see
-    :class:`PersonSums`.
+    The integers are one table after another: for each cell its ``degree + 1`` parts, then the
+    incomplete rows. Every row adds `units_per_row` units, at most ``2**40``, to each table. The
+    result is the same for any chunking or order. For means of persons the rows of each person are
+    added up first, and the person adds the units of all its places (:class:`PersonSums`).
     """
     neighbours = private.neighbours
-    gathered = [by_person(own, neighbours) for own in private.tallies]
-    pairs = list(zip(private.tallies, gathered, strict=True))
-    persons = [PersonSums(own, neighbours) for own, whose in pairs if whose]
-    plain = RowCounts(tuple(own for own, whose in pairs if not whose), whole)
-    rows = 0
+    flags = [by_person(tally, neighbours) for tally in private.tallies]
+    pairs = list(zip(private.tallies, flags, strict=True))
+    person_sums = [PersonSums(tally, neighbours) for tally, is_by_person in pairs if is_by_person]
+    row_counts = RowCounts(
+        tuple(tally for tally, is_by_person in pairs if not is_by_person), units_per_row
+    )
+    n_rows = 0
     for part in private.parts(count_public=count_public):
-        rows += part.taken
-        for sums in persons:
+        n_rows += part.taken
+        for sums in person_sums:
             sums.add(part)
-        plain.add(part)
-    by_rows = iter(plain.parts())
-    by_persons = (_of_persons(own, whole * neighbours.places, whole * rows) for own in persons)
-    parts = [next(by_persons if whose else by_rows) for whose in gathered]
-    facts = {**private.facts, "units of a row": str(whole)}
+        row_counts.add(part)
+    by_rows = iter(row_counts.parts())
+    by_persons = (
+        _of_persons(sums, units_per_row * neighbours.places, units_per_row * n_rows)
+        for sums in person_sums
+    )
+    parts = [next(by_persons if is_by_person else by_rows) for is_by_person in flags]
+    facts = {**private.facts, "units of a row": str(units_per_row)}
     basis = fingerprint(facts, count_public=count_public)
-    return Statistic("counts", np.concatenate(parts), rows, basis)
+    return Statistic("counts", np.concatenate(parts), n_rows, basis)
 
 
 class RowCounts:
@@ -67,12 +71,12 @@ class RowCounts:
     Exact integers: where no table divides its rows, whole rows are counted.
     """
 
-    __slots__ = ("_most", "_tallies", "_total", "_units", "_whole")
+    __slots__ = ("_block_rows", "_tallies", "_total", "_units", "_units_per_row")
 
-    def __init__(self, tallies: tuple[Tally, ...], whole: int) -> None:
+    def __init__(self, tallies: tuple[Tally, ...], units_per_row: int) -> None:
         divided = any(tally.degree for tally in tallies)
-        self._tallies, self._whole = tallies, whole
-        self._units, self._most = (whole, BLOCK_ROWS) if divided else (1, WHOLE_ROWS)
+        self._tallies, self._units_per_row = tallies, units_per_row
+        self._units, self._block_rows = (units_per_row, BLOCK_ROWS) if divided else (1, WHOLE_ROWS)
         self._total: NDArray[Any] = np.zeros(
             sum(tally.size for tally in tallies), dtype=object if divided else np.int64
         )
@@ -83,36 +87,38 @@ class RowCounts:
     def add(self, part: Part) -> None:
         """Add the rows of a part, block by block."""
         if self._tallies:
-            for block, _ in in_blocks(part, self._tallies, self._counted, self._most):
+            for block, _ in in_blocks(part, self._tallies, self._counted, self._block_rows):
                 self._total = self._total + block
 
     def _counted(self, placed: tuple[Placed, ...]) -> Integers:
-        each = zip(self._tallies, placed, strict=True)
-        return np.concatenate([_counted(tally, own, self._units) for tally, own in each])
+        pairs = zip(self._tallies, placed, strict=True)
+        return np.concatenate(
+            [_counted(tally, placement, self._units) for tally, placement in pairs]
+        )
 
     def parts(self) -> list[NDArray[Any]]:
         """Return the units of each table, one after another."""
-        total = self._total.astype(object) * (self._whole // self._units)
-        return np.split(total, np.cumsum([own.size for own in self._tallies]))
+        total = self._total.astype(object) * (self._units_per_row // self._units)
+        return np.split(total, np.cumsum([tally.size for tally in self._tallies]))
 
 
 def _of_persons(sums: PersonSums, units: int, everything: int) -> NDArray[Any]:
-    """Return the parts of persons, and what is left of all units for what is incomplete."""
+    """Return the parts of persons, then the remaining units, which are of incomplete rows."""
     parts = sums.parts(units).ravel()
     return np.append(parts, everything - sum(parts.tolist()))
 
 
-def _counted(tally: Tally, placed: Placed, whole: int) -> Integers:
+def _counted(tally: Tally, placed: Placed, units_per_row: int) -> Integers:
     """Count one block; every partial sum is an integer of at most 2**53."""
     complete = placed.cells >= 0
     cells = placed.cells[complete]
-    if not tally.degree and whole == 1:
+    if not tally.degree and units_per_row == 1:
         return np.append(np.bincount(cells, minlength=tally.cells), len(complete) - len(cells))
-    parts = np.full((1, len(cells)), float(whole))
+    parts = np.full((1, len(cells)), float(units_per_row))
     if placed.positions is not None:
-        parts = shares(placed.positions[complete], tally.degree, whole)
+        parts = shares(placed.positions[complete], tally.degree, units_per_row)
     sums = [np.bincount(cells, part, tally.cells) for part in parts]
-    incomplete = float(whole * (len(complete) - len(cells)))
+    incomplete = float(units_per_row * (len(complete) - len(cells)))
     return np.append(np.stack(sums, axis=1).ravel(), incomplete).astype(np.int64)
 
 
@@ -124,29 +130,29 @@ def count_sensitivity(adjacency: Adjacency, tables: int, norm: int) -> float:
     To each table a row adds parts that are not negative and have the sum 1, so an L1 norm of 1 and
     an L2 norm of at most 1. That is all under ``add-remove``. Under ``replace`` a row may leave
     one declared group and enter another: the difference of two such vectors has L1 norm at most 2
-    and, as no product of parts is negative, L2 norm at most √2; both are reached. Groups are no
-    reason to pay less.
+    and, as no product of parts is negative, L2 norm at most √2; both are reached. Groups do
+    not reduce it.
     """
     changed = tables * (2 if adjacency.n_public else 1)
     return float(changed) if norm == 1 else math.sqrt(changed)
 
 
-def shares(positions: Floats, degree: int, whole: int) -> Floats:
-    """Divide every row between the parts of its cell, by where its number lies.
+def shares(positions: Floats, degree: int, units_per_row: int) -> Floats:
+    """Divide every row between the Bernstein parts of its cell by its position in the range.
 
-    `positions`, shape (rows,), are places in the public range, from 0 to 1; whole numbers of units
-    come back, shape (degree + 1, rows), of which each row has `whole`, at most ``2**40``.
+    `positions`, shape (rows,), are positions in the public range, from 0 to 1. Returns integers,
+    shape (degree + 1, rows), that sum to `units_per_row`, at most ``2**40``, for each row.
 
     Part i is ``C(d, i) t**i (1 - t)**(d - i)``, rounded down to a unit; the last part is what
-    remains. So whatever the number, a row's parts have the L1 norm `whole` exactly, and the L2
-    norm is at most that. The sums of powers are linear in the parts, see
+    remains. So a row's parts have an L1 norm of exactly `units_per_row`, and an L2
+    norm of at most that. The sums of powers are linear in the parts, see
     :func:`dpmodels.inference.means.power_weights`.
     """
     parts = np.empty((degree + 1, len(positions)))
-    left = np.full(len(positions), float(whole))
+    left = np.full(len(positions), float(units_per_row))
     for i in range(degree):
         # Products alone: the same bits for a row in whatever block it stands.
-        part = np.full(len(positions), float(math.comb(degree, i) * whole))
+        part = np.full(len(positions), float(math.comb(degree, i) * units_per_row))
         for _ in range(i):
             part *= positions
         for _ in range(degree - i):
@@ -157,35 +163,36 @@ def shares(positions: Floats, degree: int, whole: int) -> Floats:
     return parts
 
 
-# Exact numbers of rows by levels that nobody declared.
+# Exact numbers of rows by undeclared level.
 
 
 @additive
 def counted_levels(private: PrivateLevels, *, count_public: bool) -> Statistic:
-    """Count the rows of each variable by the level that their cell names.
+    """Count the rows of each variable by level.
 
-    One counter a variable, shape (variables,), which add as numbers do; a level that no row names
-    is in none. A row adds 1 to at most one level of each variable: a row more or fewer changes one
-    count of each by 1, a row replaced at most two. A level takes some 250 bytes of memory, and
-    there are at most as many as rows.
+    One counter per variable, shape (variables,), with the levels that occur. A row adds 1 to at
+    most one level of each variable. So adding or removing a row changes one count per variable by
+    1, and replacing a row changes at most two. A level takes about 250 bytes of memory.
     """
     total: NDArray[np.object_] = _columns([Counter() for _ in private.names])
-    rows = 0
+    n_rows = 0
 
     def counted(columns: tuple[NDArray[Any], ...]) -> tuple[Counter[str], ...]:
-        return tuple(Counter(name for name in own.tolist() if name is not None) for own in columns)
+        return tuple(
+            Counter(name for name in column.tolist() if name is not None) for column in columns
+        )
 
-    for block, seen in private.blocks(counted, count_public=count_public):
-        for own, more in zip(total, block, strict=True):
-            own.update(more)
-        rows += seen
-    return Statistic("levels", total, rows, fingerprint(private.facts, count_public=count_public))
+    for block, count in private.blocks(counted, count_public=count_public):
+        for counter, block_counter in zip(total, block, strict=True):
+            counter.update(block_counter)
+        n_rows += count
+    return Statistic("levels", total, n_rows, fingerprint(private.facts, count_public=count_public))
 
 
 def _columns(counters: list[Counter[str]]) -> NDArray[Any]:
-    found = np.empty(len(counters), dtype=object)
-    found[:] = counters
-    return found
+    stacked = np.empty(len(counters), dtype=object)
+    stacked[:] = counters
+    return stacked
 
 
 # Exact numbers of rows in the cells of margins.
@@ -193,29 +200,28 @@ def _columns(counters: list[Counter[str]]) -> NDArray[Any]:
 
 @additive
 def margin_counts(private: PrivateMargins, *, count_public: bool) -> Statistic:
-    """Count the rows of all margins that are in no other, in one pass.
+    """Count the rows of all largest margins, in one pass.
 
-    The integers are one margin after another, each with a level more of every variable, for what is
-    missing or unlisted: every row adds 1 to one cell of each, and each adds up to the number of
-    rows.
+    The integers are one margin after another. Every variable has one more level, for missing or
+    unlisted values, so every row adds 1 to one cell of each margin.
     """
-    sizes = private.asked.sizes
-    terms = largest(private.asked.terms)
+    sizes = private.margins.sizes
+    terms = largest(private.margins.terms)
 
     def counted(codes: list[Codes]) -> Integers:
         return np.concatenate([_margins_counted(term, codes, sizes) for term in terms])
 
     total: Integers = np.zeros(sum(cells(term, sizes) for term in terms), dtype=np.int64)
-    rows = 0
-    for block, seen in private.blocks(counted, count_public=count_public):
+    n_rows = 0
+    for block, count in private.blocks(counted, count_public=count_public):
         total += block
-        rows += seen
+        n_rows += count
     basis = fingerprint(private.facts, count_public=count_public)
-    return Statistic("margins", total.astype(object), rows, basis)
+    return Statistic("margins", total.astype(object), n_rows, basis)
 
 
 def _margins_counted(term: Term, codes: list[Codes], sizes: tuple[int, ...]) -> Integers:
-    flat = reduce(lambda found, i: found * sizes[i] + codes[i], term[1:], codes[term[0]])
+    flat = reduce(lambda code, i: code * sizes[i] + codes[i], term[1:], codes[term[0]])
     return np.bincount(flat, minlength=cells(term, sizes))
 
 
@@ -224,43 +230,46 @@ def _margins_counted(term: Term, codes: list[Codes], sizes: tuple[int, ...]) -> 
 
 @additive
 def state_counts(private: PrivateCells, *, count_public: bool = True) -> Statistic:
-    """Count states over all persons and times, last the times without a state.
+    """Count states over all persons and times; the last count is of times without a state.
 
-    The table has a factor of times and one of states. The state of a person at a time is that of
-    the first complete row of both: further rows are left out, and rows at other times. So one
-    state that is changed moves the counts by 2 altogether, whatever rows there are, and all counts
-    add up to as many places as persons have times.
+    The table has a factor of times and one of states. A person's state at a time is that of the
+    first complete row for both; other rows are ignored. So changing one state moves the counts by
+    2 in L1 norm, and all counts sum to the number of persons times the number of times.
     """
     (tally,) = private.tallies
     steps, states = tally.shape
-    found: Integers = np.zeros(states, dtype=np.int64)
-    seen = np.zeros((0, steps), dtype=bool)
-    places = 0
+    by_state: Integers = np.zeros(states, dtype=np.int64)
+    recorded = np.zeros((0, steps), dtype=bool)
+    n_places = 0
     for part in private.parts(count_public=count_public):
-        places += part.taken
+        n_places += part.taken
         if part.persons is None:
             continue
         cells = in_cells(tally, part.columns, part.counted).cells
-        there = np.flatnonzero((cells >= 0) & (part.persons >= 0))
-        person, cell = np.asarray(part.persons)[there].astype(np.int64), cells[there]
-        seen = _grown(seen, int(person.max(initial=-1)) + 1)
+        complete = np.flatnonzero((cells >= 0) & (part.persons >= 0))
+        person, cell = np.asarray(part.persons)[complete].astype(np.int64), cells[complete]
+        recorded = _grown(recorded, int(person.max(initial=-1)) + 1)
         slots, first = np.unique(person * steps + cell // states, return_index=True)
-        new = ~seen.ravel()[slots]
-        seen.ravel()[slots[new]] = True
-        found += np.bincount(cell[first[new]] % states, minlength=states)
-    times = places // private.neighbours.places * steps
-    exact = np.append(found, times - found.sum()).astype(object)
+        new = ~recorded.ravel()[slots]
+        recorded.ravel()[slots[new]] = True
+        by_state += np.bincount(cell[first[new]] % states, minlength=states)
+    times = n_places // private.neighbours.places * steps
+    exact = np.append(by_state, times - by_state.sum()).astype(object)
     basis = fingerprint(private.facts, count_public=count_public)
     return Statistic("state counts", exact, times, basis)
 
 
-def _grown(seen: NDArray[np.bool_], persons: int) -> NDArray[np.bool_]:
-    """Make room for persons, twice as much as asked for."""
-    more = max(2 * persons - len(seen), 0) if persons > len(seen) else 0
-    return np.concatenate([seen, np.zeros((more, seen.shape[1]), dtype=bool)]) if more else seen
+def _grown(recorded: NDArray[np.bool_], n_persons: int) -> NDArray[np.bool_]:
+    """Extend the array to hold twice as many persons as needed."""
+    n_extra = max(2 * n_persons - len(recorded), 0) if n_persons > len(recorded) else 0
+    return (
+        np.concatenate([recorded, np.zeros((n_extra, recorded.shape[1]), dtype=bool)])
+        if n_extra
+        else recorded
+    )
 
 
-# Parts of persons: each one's rows together make what one row makes of a table.
+# Parts of persons: the rows of a person together add to a table what one row adds.
 #
 # Of a person let C be the share of its weight that its rows in a cell have, and t the mean of their
 # numbers; the shares of all cells have a sum of at most 1. The parts of the cell are C times
@@ -279,15 +288,15 @@ def _grown(seen: NDArray[np.bool_], persons: int) -> NDArray[np.bool_]:
 
 # Steps of a number's place in its range: sums of 2**31 of them fit.
 STEPS: Final = 2**30
-# Halves of parts, of which float64 adds so many exactly.
+# Bits of half a part: float64 adds halves exactly.
 _HALF: Final = 32
 _BLOCK: Final = 2**20
 
 
 class PersonSums:
-    """Numbers of rows, and sums of their numbers, by person and cell of one table.
+    """Numbers of rows and sums of their values, by person and cell of one table.
 
-    Exact, and the same for any order of the rows. Nothing of it is shown.
+    Exact, the same for any order of the rows, and never shown.
     """
 
     __slots__ = ("_keys", "_neighbours", "_rows", "_steps", "_tally")
@@ -305,62 +314,64 @@ class PersonSums:
     def add(self, part: Part) -> None:
         """Add the complete rows that take places.
 
-        Where all rows of a person count, each has the same share of its weight; of a person with
-        more rows than places those that take one.
+        If all rows of a person count, each has the same share of its weight; else only the rows
+        that take a place count.
         """
         assert part.persons is not None
         assert part.places is not None
         placed = in_cells(self._tally, part.columns, part.counted)
         assert placed.positions is not None
-        there = np.flatnonzero((placed.cells >= 0) & (part.persons >= 0) & (part.places > 0))
-        at = self._numbers(part.persons[there].astype(np.int64), placed.cells[there])
+        complete = np.flatnonzero((placed.cells >= 0) & (part.persons >= 0) & (part.places > 0))
+        at = self._numbers(part.persons[complete].astype(np.int64), placed.cells[complete])
         np.add.at(self._rows, at, 1)
-        np.add.at(self._steps, at, np.rint(placed.positions[there] * STEPS).astype(np.int64))
+        np.add.at(self._steps, at, np.rint(placed.positions[complete] * STEPS).astype(np.int64))
 
     def _numbers(self, persons: Integers, cells: NDArray[np.intp]) -> Integers:
-        """Return where persons' sums in cells are, and make room for them."""
+        """Return the indices of persons' sums in cells, and extend the arrays."""
         at, room = persons, int(persons.max(initial=-1)) + 1
         if self._tally.cells > 1:
             keys = (persons * self._tally.cells + cells).view(np.uint64)
             at, room = self._keys.numbers(keys, np.zeros_like(keys)), self._keys.room
         lacking = room - len(self._rows)
         if lacking > 0:
-            more = (0, max(lacking, len(self._rows)))
-            self._rows, self._steps = np.pad(self._rows, more), np.pad(self._steps, more)
+            padding = (0, max(lacking, len(self._rows)))
+            self._rows, self._steps = np.pad(self._rows, padding), np.pad(self._steps, padding)
         return at
 
     def parts(self, units: int) -> NDArray[Any]:
-        """Return the sums over persons, of whom each has so many units, shape (cells, parts).
+        """Return the sums over persons, shape (cells, parts); each person has `units` units.
 
         Python integers; `units` is at most ``2**56``.
         """
-        there = np.flatnonzero(self._rows)
-        keys = there
+        occupied = np.flatnonzero(self._rows)
+        keys = occupied
         if self._tally.cells > 1:
-            keys = self._keys.high[: len(there)].view(np.int64)
+            keys = self._keys.high[: len(occupied)].view(np.int64)
         persons, cells = np.divmod(keys, self._tally.cells)
-        rows, steps = self._rows[there], self._steps[there]
-        whole = self._shared_by(persons, rows)
+        rows, steps = self._rows[occupied], self._steps[occupied]
+        n_sharing = self._shared_by(persons, rows)
         total: NDArray[np.object_] = np.zeros((self._tally.cells, self._tally.parts), dtype=object)
-        for at in range(0, len(there), _BLOCK):
-            here = slice(at, at + _BLOCK)
-            total = total + self._block(rows[here], steps[here], whole[here], cells[here], units)
+        for at in range(0, len(occupied), _BLOCK):
+            block = slice(at, at + _BLOCK)
+            total = total + self._block(
+                rows[block], steps[block], n_sharing[block], cells[block], units
+            )
         return total
 
     def _block(
-        self, rows: Integers, steps: Integers, whole: Integers, cells: Integers, units: int
+        self, rows: Integers, steps: Integers, n_sharing: Integers, cells: Integers, units: int
     ) -> NDArray[np.generic]:
         """Return the sums over some persons and cells."""
-        own = _share(np.full(len(rows), units), rows, whole)
+        cell_units = _share(np.full(len(rows), units), rows, n_sharing)
         places = steps / (rows * float(STEPS))
-        together = _share(own, rows, whole)
-        found = _divided(places, 2, together)
+        together = _share(cell_units, rows, n_sharing)
+        parts = _divided(places, 2, together)
         if self._tally.clustered:
-            found = np.vstack([found, _divided(places, 1, own - together)])
-        return np.stack([_summed(cells, one, self._tally.cells) for one in found], axis=1)
+            parts = np.vstack([parts, _divided(places, 1, cell_units - together)])
+        return np.stack([_summed(cells, part, self._tally.cells) for part in parts], axis=1)
 
     def _shared_by(self, persons: Integers, rows: Integers) -> Integers:
-        """Return by how many rows each person's weight is shared, at least its complete ones."""
+        """Return the number of rows that share each person's weight."""
         total = np.bincount(persons, rows).astype(np.int64)
         if not self._neighbours.counts_persons:
             total = np.maximum(total, self._neighbours.places)
@@ -368,21 +379,18 @@ class PersonSums:
 
 
 def by_person(tally: Tally, neighbours: Adjacency) -> bool:
-    """Whether the rows of a person make one of a table: means of numbers, where persons are known.
-
-    Variances are of rows, and counts too.
-    """
+    """Whether the rows of a person are combined into one: for means, if persons are known."""
     return neighbours.person is not None and tally.measured is not None and tally.degree == 2
 
 
-def _share(units: Integers, rows: Integers, whole: Integers) -> Integers:
-    """Return ``units * rows / whole``, rounded down, where the product may be too large."""
-    each, more = np.divmod(units, whole)
-    return np.asarray(each * rows + more * rows // whole)
+def _share(units: Integers, rows: Integers, n_sharing: Integers) -> Integers:
+    """Return ``units * rows / n_sharing``, rounded down, without overflow."""
+    quotient, remainder = np.divmod(units, n_sharing)
+    return np.asarray(quotient * rows + remainder * rows // n_sharing)
 
 
 def _divided(positions: Floats, degree: int, units: Integers) -> Integers:
-    """Divide units by Bernstein parts, shape (degree + 1, rows): none is lost or made."""
+    """Divide units by Bernstein parts, shape (degree + 1, rows), and keep their sum."""
     left, parts = units.copy(), []
     for i in range(degree):
         share = comb(degree, i) * positions**i * (1.0 - positions) ** (degree - i)
@@ -394,5 +402,5 @@ def _divided(positions: Floats, degree: int, units: Integers) -> Integers:
 def _summed(cells: Integers, parts: Integers, size: int) -> NDArray[np.generic]:
     """Add parts by cell, of a block, as Python integers."""
     halves = parts >> _HALF, parts & (2**_HALF - 1)
-    high, low = (np.bincount(cells, own, size).astype(np.int64) for own in halves)
+    high, low = (np.bincount(cells, half, size).astype(np.int64) for half in halves)
     return np.asarray((high.astype(object) << _HALF) + low.astype(object))

@@ -44,18 +44,18 @@ class Pair(NamedTuple):
         return np.asarray(self.high + self.low)
 
 
-def two_sum(one: Floats, other: Floats) -> Pair:
+def two_sum(x: Floats, y: Floats) -> Pair:
     """Return a sum, rounded, and its rounding error."""
-    total = one + other
-    part = total - one
-    return Pair(total, (one - (total - part)) + (other - part))
+    total = x + y
+    part = total - x
+    return Pair(total, (x - (total - part)) + (y - part))
 
 
-def two_product(one: Floats, other: Floats) -> Pair:
+def two_product(x: Floats, y: Floats) -> Pair:
     """Return a product, rounded, and its rounding error; for sizes from 1e-140 to 1e140, or 0."""
-    product = one * other
-    high, low = _split(one)
-    upper, lower = _split(other)
+    product = x * y
+    high, low = _split(x)
+    upper, lower = _split(y)
     return Pair(product, ((high * upper - product) + high * lower + low * upper) + low * lower)
 
 
@@ -79,18 +79,18 @@ def exp(exponents: Pair) -> Pair:
     per_step, log_step, powers = _constants()
     steps = np.rint(exponents.high * per_step)
     first, lost = two_sum(exponents.high, -steps * log_step[0])
-    second, more = two_sum(first, -steps * log_step[1])
+    second, lost_second = two_sum(first, -steps * log_step[1])
     # |high + low| is at most log(2)/512, a little below 2**-9.5.
-    high, low = two_sum(second, lost + more + exponents.low - steps * log_step[2])
+    high, low = two_sum(second, lost + lost_second + exponents.low - steps * log_step[2])
     square, error = two_product(high, high)
     tail = high * square * _polynomial(high)
-    near, rest = two_sum(high, square / 2)
+    leading, rest = two_sum(high, square / 2)
     rest = rest + error / 2 + low + low * high + tail
     place = steps.astype(np.int64)
     table, fine = powers.high[place % _STEPS], powers.low[place % _STEPS]
-    product, error = two_product(table, near)
+    product, error = two_product(table, leading)
     value, lost = two_sum(table, product)
-    value, rest = two_sum(value, lost + error + fine + table * rest + fine * near)
+    value, rest = two_sum(value, lost + error + fine + table * rest + fine * leading)
     power = place // _STEPS
     return Pair(np.ldexp(value, power), np.ldexp(rest, power))
 
@@ -116,8 +116,8 @@ def row_sums(weights: Pair, rows: Floats) -> tuple[NDArray[np.generic], Floats, 
     coarse = (product + _ROUNDER) - _ROUNDER
     fine = (product - coarse).sum(axis=1)
     error += weights.low * rows
-    whole = (coarse.sum(axis=1) / COARSE).astype(np.int64).astype(object)
-    return whole, fine, error.sum(axis=1)
+    coarse_sum = (coarse.sum(axis=1) / COARSE).astype(np.int64).astype(object)
+    return coarse_sum, fine, error.sum(axis=1)
 
 
 def _split(number: Floats) -> Pair:
@@ -149,7 +149,7 @@ def _constants() -> tuple[float, tuple[float, float, float], Pair]:
         # Products of the first two with whole numbers up to 2**18 are exact.
         first, left = _parts(step, 40)
         second, left = _parts(left, 72)
-        powers = [Decimal(2) ** (Decimal(own) / _STEPS) for own in range(_STEPS)]
-        high = [float(own) for own in powers]
-        low = [float(own - Decimal(near)) for own, near in zip(powers, high, strict=True)]
+        powers = [Decimal(2) ** (Decimal(index) / _STEPS) for index in range(_STEPS)]
+        high = [float(power) for power in powers]
+        low = [float(power - Decimal(rounded)) for power, rounded in zip(powers, high, strict=True)]
         return float(1 / step), (first, second, float(left)), Pair(np.array(high), np.array(low))

@@ -24,7 +24,7 @@ from dpmodels.statistics.protocol import Loss
 from dpmodels.statistics.statistic import Fingerprint, Statistic, digest_of, fingerprint
 from dpmodels.typing import Floats
 
-# Of a miss of 1: fine beside what chance makes of one row.
+# Units of a miss of 1: finer than the sampling error of one row.
 MISS = 2**20
 
 
@@ -38,7 +38,7 @@ class Slopes(NamedTuple):
 
 
 class Gradients(Statistic):
-    """What rows ``(z, y)`` say of a parameter; read once for each question.
+    """Statistics of rows ``(z, y)`` at a parameter; each reads the rows once.
 
     The designs are disjoint joint rows (x, y) on the lattice, which can be read more than once.
     """
@@ -64,14 +64,14 @@ class Gradients(Statistic):
         self._count_public = count_public
 
     def __add__(self, other: Statistic) -> Statistic:
-        """Join the gradients of disjoint rows; an ArgumentError names what is not the same."""
+        """Join the gradients of disjoint rows; an ArgumentError names the first difference."""
         if not isinstance(other, Gradients):
             return NotImplemented
         self._require(other)
         return self._of(self._designs + other._designs)
 
     def cross(self) -> tuple[NDArray[np.object_], int]:
-        """Hand over the exact gradient at zero."""
+        """Return the exact gradient at zero."""
         columns = self.columns
         return self.gradient(np.zeros(columns), Lattice(MAX_BITS, columns)).cross()
 
@@ -97,12 +97,14 @@ class Gradients(Statistic):
         return Gradients(self._designs, predictors, self._loss, self._lattice, count_public=public)
 
     def sides(self, heads: int, entropy: Entropy) -> tuple[Gradients, Gradients]:
-        """Part the rows by fresh coins: a share of ``heads/256`` is in the first, the rest not.
+        """Split the rows at random: each is in the first part with probability ``heads/256``.
 
-        Rows of the other side count as incomplete ones.
+        Rows of the other part count as incomplete.
         """
-        first, other = zip(*(own.sides(heads, entropy) for own in self._designs), strict=True)
-        return self._of(first), self._of(other)
+        first, second = zip(
+            *(design.sides(heads, entropy) for design in self._designs), strict=True
+        )
+        return self._of(first), self._of(second)
 
     def _of(self, designs: tuple[PrivateDesign, ...]) -> Gradients:
         public = self._count_public
@@ -121,19 +123,19 @@ class Gradients(Statistic):
         """Sum the terms' integers, each row's at most ``lattice.radius`` long."""
         basis, size = self.fingerprint, self._predictors.terms
         summed = self._predictors.terms_of
-        return self._sum("sums of terms", lambda own: summed(own).sum(axis=1), (size,), basis)
+        return self._sum("sums of terms", lambda block: summed(block).sum(axis=1), (size,), basis)
 
     def lengths(self, radii: Floats) -> Statistic:
         """Count complete rows by their distance from the predictors' centre.
 
-        `radii`, shape (cells,), grow, in shares of the ball's; a row beyond all is in no cell.
+        `radii`, shape (cells,), increase, in units of the ball's; rows beyond all are not counted.
         """
-        ends = (radii * self._lattice.steps) ** 2
+        edges = (radii * self._lattice.steps) ** 2
 
         def counted(block: Floats) -> Floats:
             squares = self._predictors.away(block)[block[0] > 0]
-            found = np.bincount(np.searchsorted(ends, squares), minlength=len(ends) + 1)
-            return np.asarray(found[:-1])
+            by_cell = np.bincount(np.searchsorted(edges, squares), minlength=len(edges) + 1)
+            return np.asarray(by_cell[:-1])
 
         basis = self.fingerprint.also({"radii": digest_of(radii)})
         return self._sum("rows by length", counted, (len(radii),), basis)
@@ -155,13 +157,13 @@ class Gradients(Statistic):
         That vector is a function of the parameter and the row alone, so that neighbours differ in
         the vectors of one row, by at most ``lattice.radius``, or of two, by at most twice that,
         without a margin: what is summed over columns before it is rounded are integers
-        (:meth:`Predictors.seen`), the loss is computed by correctly rounded operations
+        (:meth:`Predictors.linear_rows`), the loss is computed by correctly rounded operations
         (:mod:`dpmodels.statistics.losses`), and the norm is held on the integers that are added
         (:func:`dpmodels.noise.lattice.to_lattice`).
         """
 
         def summed(block: Floats) -> Floats:
-            z, linear = self._predictors.seen(block, self._lattice, parameter)
+            z, linear = self._predictors.linear_rows(block, self._lattice, parameter)
             pulled = _times(-self._pull(linear, block), z)
             _round(pulled, lattice)
             return np.asarray(pulled.sum(axis=1))
@@ -169,25 +171,25 @@ class Gradients(Statistic):
         basis = self._at(parameter, lattice)
         return self._sum("gradient", summed, (self.columns,), basis)
 
-    def misses(self, parameters: Floats, most: int) -> Statistic:
-        """Sum how much worse each of several parameters foretells the rows than the row's best.
+    def misses(self, parameters: Floats, cap: int) -> Statistic:
+        """Sum the excess miss of each of several parameters over the row's best.
 
-        `parameters`, shape (candidates, columns), are as for :meth:`gradient`; `most`, above 0, is
-        a function of them and of public facts. A row adds integers from 0 to `most`, in units of
-        :data:`MISS`, an incomplete one zeros: the least of its misses is taken off all of them,
-        and what is left is held at `most`.
+        `parameters`, shape (candidates, columns), are as for :meth:`gradient`; `cap`, above 0, is
+        a function of them and of public facts. A row adds integers from 0 to `cap`, in units of
+        :data:`MISS`, an incomplete one zeros: its smallest miss is subtracted from all of them,
+        and the rest is clipped at `cap`.
         """
         loss = self._loss
         assert not isinstance(loss, Poisson | Multinomial)
 
         def summed(block: Floats) -> Floats:
             labels = self._predictors.labels(block)
-            seen = self._predictors.seen(block, self._lattice, parameters).linear
-            each = np.rint(loss.miss(labels * seen) * MISS)
-            above = np.minimum(each - each.min(axis=0), most)
+            linear = self._predictors.linear_rows(block, self._lattice, parameters).linear
+            misses = np.rint(loss.miss(labels * linear) * MISS)
+            above = np.minimum(misses - misses.min(axis=0), cap)
             return np.asarray((above * (labels != 0)).sum(axis=1))
 
-        basis = self._at(parameters, self._lattice).also({"held at": str(most)})
+        basis = self._at(parameters, self._lattice).also({"held at": str(cap)})
         return self._sum("misses", summed, (len(parameters),), basis)
 
     def curvature(self, parameter: Floats, lattice: Lattice) -> Statistic:
@@ -214,19 +216,21 @@ class Gradients(Statistic):
         """
 
         def pulled(block: Floats) -> Floats:
-            z, linear = self._predictors.seen(block, self._lattice, parameter)
+            z, linear = self._predictors.linear_rows(block, self._lattice, parameter)
             return _times(self._pull(linear, block), z)
 
         public, basis = self._count_public, self._at(parameter, lattice)
-        each = (
+        statistics = (
             Statistic(
                 "squared gradients of persons",
-                *person_squares(own, self._lattice, pulled, lattice, places, count_public=public),
+                *person_squares(
+                    design, self._lattice, pulled, lattice, places, count_public=public
+                ),
                 basis,
             )
-            for own in self._designs
+            for design in self._designs
         )
-        return reduce(add, each)
+        return reduce(add, statistics)
 
     def _products(
         self,
@@ -236,7 +240,7 @@ class Gradients(Statistic):
         weight: Callable[[Floats, Floats], Floats],
     ) -> Statistic:
         def summed(block: Floats) -> Floats:
-            z, linear = self._predictors.seen(block, self._lattice, parameter)
+            z, linear = self._predictors.linear_rows(block, self._lattice, parameter)
             return _squares(_times(weight(linear, block), z), lattice)
 
         size = self.columns
@@ -246,7 +250,7 @@ class Gradients(Statistic):
         levels, columns = loss.levels, self._predictors.columns
 
         def summed(block: Floats) -> NDArray[Any]:
-            z, linear = self._predictors.seen(block, self._lattice, parameter)
+            z, linear = self._predictors.linear_rows(block, self._lattice, parameter)
             chances = loss.chances(linear)
             total = -_squares(_times(chances, z), lattice).reshape((levels, columns) * 2)
             for level, root in enumerate(np.sqrt(chances)):
@@ -259,8 +263,8 @@ class Gradients(Statistic):
     def slopes(self, parameter: Floats, loss: Loss) -> Slopes:
         """Return a sum of losses in floating point, for a minimiser inside a mechanism.
 
-        How often it is asked depends on the rows, so progress counts none. Sums are rounded, and
-        the parameter is not; by how much is for the caller to cover.
+        How often it is called depends on the rows, so progress is not shown. The caller has to
+        account for rounding in the sums.
         """
 
         def summed(block: Floats) -> Slopes:
@@ -279,7 +283,7 @@ class Gradients(Statistic):
             value, energy = value + part.value, energy + part.energy
             curvature += part.curvature
             gradients.append(part.gradient)
-        gradient = np.array([math.fsum(own) for own in np.transpose(gradients)])
+        gradient = np.array([math.fsum(parts) for parts in np.transpose(gradients)])
         return Slopes(value, gradient, curvature, energy)
 
     def precise_slopes(
@@ -308,7 +312,7 @@ class Gradients(Statistic):
         return sum(count for _, count in self._each(lambda _: None))
 
     def _pull(self, linear: Floats, block: Floats) -> Floats:
-        """Return how hard each row pulls the predictors up, shape (lines, rows), 1 at most."""
+        """Return minus each row's slope in the predictors, shape (lines, rows), 1 at most."""
         if isinstance(self._loss, Multinomial):
             return self._loss.pull(linear, self._predictors.chosen(block))
         if isinstance(self._loss, Poisson):
@@ -327,8 +331,8 @@ class Gradients(Statistic):
         return np.sqrt(np.minimum(bend / self._loss.smoothness, 1.0))
 
     def _at(self, parameter: Floats, lattice: Lattice) -> Fingerprint:
-        asked = {"parameter": digest_of(parameter), "rounded to": repr(lattice)}
-        return self.fingerprint.also(asked)
+        facts = {"parameter": digest_of(parameter), "rounded to": repr(lattice)}
+        return self.fingerprint.also(facts)
 
     def _sum(
         self,
@@ -338,11 +342,11 @@ class Gradients(Statistic):
         basis: Fingerprint,
     ) -> Statistic:
         total: NDArray[np.object_] = np.zeros(shape, dtype=object)
-        rows = 0
+        n_rows = 0
         for part, count in self._each(lambda block: function(block).astype(np.int64)):
             total = total + part
-            rows += count
-        return Statistic(name, total, rows, basis)
+            n_rows += count
+        return Statistic(name, total, n_rows, basis)
 
     def _each(self, function: Callable[[Floats], object], *, counted: bool = True) -> Any:
         public = self._count_public and counted
@@ -353,7 +357,7 @@ class Gradients(Statistic):
 class _PreciseSums(NamedTuple):
     """Sums over a block of rows: the gradient in three parts, curvature, and squared lengths."""
 
-    whole: NDArray[Any]
+    coarse: NDArray[Any]
     fine: Floats
     error: Floats
     curvature: Floats
@@ -374,18 +378,20 @@ def precise_total(
     parts: Iterable[tuple[_PreciseSums, int]], linear: tuple[Floats, ...], columns: int
 ) -> tuple[Slopes, int]:
     """Add the sums of blocks, each with its number of rows, and vectors."""
-    whole: NDArray[np.object_] = np.zeros(columns, dtype=object)
-    curvature, energy, rows, added = np.zeros((columns, columns)), 0.0, 0, [*linear]
+    coarse: NDArray[np.object_] = np.zeros(columns, dtype=object)
+    curvature, energy, n_rows, added = np.zeros((columns, columns)), 0.0, 0, [*linear]
     for part, count in parts:
-        whole = whole + part.whole
+        coarse = coarse + part.coarse
         added += [part.fine, part.error]
         curvature += part.curvature
-        energy, rows = energy + part.energy, rows + count
-    high = whole.astype(np.float64)
-    low = np.array([int(own) - int(near) for own, near in zip(whole, high, strict=True)], float)
+        energy, n_rows = energy + part.energy, n_rows + count
+    high = coarse.astype(np.float64)
+    low = np.array(
+        [int(exact) - int(rounded) for exact, rounded in zip(coarse, high, strict=True)], float
+    )
     added += [high * double_double.COARSE, low * double_double.COARSE]
-    gradient = np.array([math.fsum(own) for own in np.transpose(added)])
-    return Slopes(math.inf, gradient, curvature, energy), rows
+    gradient = np.array([math.fsum(terms) for terms in np.transpose(added)])
+    return Slopes(math.inf, gradient, curvature, energy), n_rows
 
 
 def _times(weights: Floats, z: Floats) -> Floats:

@@ -64,9 +64,9 @@ class Logistic:
         within = np.abs(margins.high) < double_double.LARGEST
         high = np.clip(margins.high, -double_double.LARGEST, double_double.LARGEST)
         odds = double_double.exp(Pair(high, margins.low * within))
-        one = np.ones_like(high)
-        total, lost = double_double.two_sum(one, odds.high)
-        return double_double.divided(Pair(one, 0 * one), Pair(total, lost + odds.low))
+        ones = np.ones_like(high)
+        total, lost = double_double.two_sum(ones, odds.high)
+        return double_double.divided(Pair(ones, 0 * ones), Pair(total, lost + odds.low))
 
     def bend(self, margins: Floats) -> Floats:
         """Return the variance of the label."""
@@ -104,8 +104,8 @@ class Huber:
     score = "share of wrong labels"
 
     def __post_init__(self) -> None:
-        more = ", half the length of the round part of the loss; write width=0.5"
-        between("width", self.width, NARROWEST, 2 * WIDEST, more)
+        meaning = ", half the length of the round part of the loss; write width=0.5"
+        between("width", self.width, NARROWEST, 2 * WIDEST, meaning)
 
     @property
     def smoothness(self) -> float:
@@ -116,7 +116,7 @@ class Huber:
     def path(self) -> tuple[Loss, ...]:
         """Round parts from :data:`WIDEST`, where every row bends at first, halved down to it."""
         halvings = math.ceil(math.log2(WIDEST / self.width))
-        return (*(Huber(self.width * 2.0**more) for more in range(halvings, 0, -1)), self)
+        return (*(Huber(self.width * 2.0**halving) for halving in range(halvings, 0, -1)), self)
 
     def value(self, margins: Floats) -> Floats:
         """Return the loss, quadratic in the round part."""
@@ -129,11 +129,11 @@ class Huber:
 
     def precise_slope(self, margins: Pair) -> Pair:
         """Return the same with an error below 2**-77."""
-        one = np.ones_like(margins.high)
-        edge, lost = double_double.two_sum(one, self.width * one)
-        rest, more = double_double.two_sum(edge, -margins.high)
-        width = Pair(2 * self.width * one, 0 * one)
-        high, low = double_double.divided(Pair(rest, lost + more - margins.low), width)
+        ones = np.ones_like(margins.high)
+        edge, lost = double_double.two_sum(ones, self.width * ones)
+        rest, edge_error = double_double.two_sum(edge, -margins.high)
+        width = Pair(2 * self.width * ones, 0 * ones)
+        high, low = double_double.divided(Pair(rest, lost + edge_error - margins.low), width)
         above = (high > 1) | ((high == 1) & (low > 0))
         inside = ~above & (high > 0)
         return Pair(np.where(above, 1.0, high * inside), low * inside)
@@ -153,9 +153,9 @@ class Huber:
 
 @dataclass(frozen=True)
 class Poisson:
-    """Residuals of a Poisson regression with log link, held within a public bound.
+    """Residuals of a Poisson regression with log link, clipped to a public bound.
 
-    Its gradients have no bound of their own, so only gradients that are clipped can be released;
+    Its gradients are unbounded, so only clipped gradients can be released;
     ``residual/clip`` times z is one in the unit ball.
     """
 
@@ -181,8 +181,8 @@ class Poisson:
     def bend(self, linear: Floats, response: Floats) -> Floats:
         """Return how fast :meth:`pull` falls: 0 where it is clipped, at most smoothness."""
         expected = self._expected(linear)
-        held = np.abs(response - expected) >= self.clip
-        return np.where(held, 0.0, np.minimum(expected, self.upper) / self.clip)
+        is_clipped = np.abs(response - expected) >= self.clip
+        return np.where(is_clipped, 0.0, np.minimum(expected, self.upper) / self.clip)
 
     def _expected(self, linear: Floats) -> Floats:
         return exp(np.minimum(linear, math.log(self.upper) + 1.0))
@@ -198,15 +198,15 @@ def exp(exponents: Floats) -> Floats:
     is one correctly rounded sum or product of each number by itself, ``x = k log 2 + r``, a
     polynomial in r, and k added to the exponent's bits; nothing is left to choose.
     """
-    held = np.clip(exponents, -LARGEST, LARGEST)
-    whole = np.rint(held / math.log(2))
-    rest = held - whole * _HIGH
-    rest -= whole * _LOW
+    clipped = np.clip(exponents, -LARGEST, LARGEST)
+    multiples = np.rint(clipped / math.log(2))
+    rest = clipped - multiples * _HIGH
+    rest -= multiples * _LOW
     value = np.full_like(rest, _COEFFICIENTS[0])
     for coefficient in _COEFFICIENTS[1:]:
         value *= rest
         value += coefficient
-    bits = (whole.astype(np.int64) + _BIAS) << _MANTISSA
+    bits = (multiples.astype(np.int64) + _BIAS) << _MANTISSA
     return np.asarray(value * bits.view(np.float64))
 
 
@@ -242,8 +242,8 @@ class Multinomial:
         """
         weights = exp(linear - linear.max(axis=0))
         total = np.zeros(linear.shape[1])
-        for own in weights:
-            total += own
+        for weight in weights:
+            total += weight
         return np.asarray(weights / total)
 
     def pull(self, linear: Floats, chosen: Floats) -> Floats:

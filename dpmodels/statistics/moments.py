@@ -35,18 +35,18 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
     size = lattice.columns + 1
     total: NDArray[np.object_] = np.zeros((size, size), dtype=object)
     pending = np.zeros((size, size), dtype=np.int64)
-    rows = 0
+    n_rows = 0
     products = design.blocks(
         lambda z: (z @ z.T).astype(np.int64), lattice, count_public=count_public
     )
     for block, (product, count) in enumerate(products, start=1):
         pending += product.astype(np.int64, copy=False)
-        rows += count
+        n_rows += count
         if block % BLOCKS_PER_CARRY == 0:
             total = total + pending
             pending[:] = 0
     basis = fingerprint({**design.facts, "lattice": repr(lattice)}, count_public=count_public)
-    return Statistic("augmented moments", total + pending, rows, basis)
+    return Statistic("augmented moments", total + pending, n_rows, basis)
 
 
 @dataclass(frozen=True)
@@ -146,11 +146,11 @@ def _absolute_alone(columns: int, weights: MomentWeights) -> float:
 
 
 def _absolute_between(columns: int, mean: float) -> float:
-    most = min(columns / math.sqrt(2) + 1, math.sqrt(columns * (columns + 3) / 2))
-    most = most if columns > 1 else 1.0
+    constant = min(columns / math.sqrt(2) + 1, math.sqrt(columns * (columns + 3) / 2))
+    constant = constant if columns > 1 else 1.0
     linear = mean * math.sqrt(columns)
-    cosine = (math.sqrt(linear**2 + 8 * most**2) - linear) / (4 * most)
-    return 2 * math.sqrt(1 - cosine**2) * (linear + most * cosine)
+    cosine = (math.sqrt(linear**2 + 8 * constant**2) - linear) / (4 * constant)
+    return 2 * math.sqrt(1 - cosine**2) * (linear + constant * cosine)
 
 
 def eigenvalue_sensitivity(adjacency: Adjacency, norm: int) -> float:
@@ -182,20 +182,20 @@ def norm_counts(
     at most, so the L2 sensitivity is √2 when a row is replaced, 1 when it is
     added or removed; the L1 sensitivity 2 and 1.
     """
-    ends = np.array(limits, dtype=np.float64)
-    total, rows = np.zeros(len(limits) + 1, dtype=np.int64), 0
+    edges = np.array(limits, dtype=np.float64)
+    total, n_rows = np.zeros(len(limits) + 1, dtype=np.int64), 0
 
     def counted(block: Floats) -> Integers:
         # Integers below 2**53 add up exactly in any order.
         squares = np.einsum("ij,ij->j", block[1:], block[1:])[block[0] > 0]
-        return np.bincount(np.searchsorted(ends, squares), minlength=len(ends) + 1)
+        return np.bincount(np.searchsorted(edges, squares), minlength=len(edges) + 1)
 
-    for found, seen in design.blocks(counted, lattice, count_public=count_public):
-        total += found
-        rows += seen
+    for part, count in design.blocks(counted, lattice, count_public=count_public):
+        total += part
+        n_rows += count
     facts = {**design.facts, "lattice": repr(lattice), "limits": str(limits)}
     basis = fingerprint(facts, count_public=count_public)
-    return Statistic("rows by length", total.astype(object), rows, basis)
+    return Statistic("rows by length", total.astype(object), n_rows, basis)
 
 
 @additive
@@ -205,11 +205,11 @@ def row_sums(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> 
     Sensitivity: that of :func:`dpmodels.mechanisms.add_noise.gaussian_count`.
     """
     total: NDArray[np.object_] = np.zeros(lattice.columns + 1, dtype=object)
-    rows = 0
+    n_rows = 0
     sums = design.blocks(lambda z: z.sum(axis=1), lattice, count_public=count_public)
-    for found, seen in sums:
-        total = total + found.astype(np.int64)
-        rows += seen
+    for part, count in sums:
+        total = total + part.astype(np.int64)
+        n_rows += count
     facts = {**design.facts, "lattice": repr(lattice)}
     basis = fingerprint(facts, count_public=count_public)
-    return Statistic("sums of rows", total, rows, basis)
+    return Statistic("sums of rows", total, n_rows, basis)

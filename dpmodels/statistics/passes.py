@@ -1,4 +1,4 @@
-"""Rows that are read again and again, each time transformed by what was released."""
+"""Passes over rows that are transformed by released values first."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Passes(Statistic):
         self._count_public = count_public
 
     def __add__(self, other: Statistic) -> Statistic:
-        """Join passes over disjoint rows; an ArgumentError names what is not bound alike."""
+        """Join passes over disjoint rows; an ArgumentError names the first difference."""
         if not isinstance(other, Passes):
             return NotImplemented
         self._require(other)
@@ -65,65 +65,67 @@ class Passes(Statistic):
     def measured(self, measure: Callable[..., Statistic], *words: object) -> Statistic:
         """Measure an additive statistic on all the rows."""
         public = self._count_public
-        each = (measure(own, self._lattice, *words, count_public=public) for own in self._designs)
-        return reduce(add, each)
+        statistics = (
+            measure(design, self._lattice, *words, count_public=public) for design in self._designs
+        )
+        return reduce(add, statistics)
 
     def cross(self) -> tuple[NDArray[Any], int]:
-        """Hand over the augmented moments of the rows as they are."""
+        """Return the augmented moments of the rows without a transform."""
         return self.within(np.eye(self._lattice.columns)).cross()
 
     def within(self, transform: Floats) -> Statistic:
         """Sum ``z zᵀ`` over the rows exactly, with ``z = (2**bits, T x)`` on the lattice.
 
         T, shape (columns, columns), is finite and a function of released values and public facts.
-        The rows ``T x`` are each held in the unit ball; an incomplete one adds zero everywhere.
+        The rows ``T x`` are each clipped to the unit ball; an incomplete row adds zero.
 
         T is rounded to integers (:func:`dpmodels.statistics.passes.turn`), so that the products
         with integer rows are exact in any order; all that follows is done to each row by itself.
         The integer vector a row becomes has a norm of at most ``2**bits`` and is a function of T
         and that row alone.
         """
-        whole = turn(transform, self._lattice)
+        matrix = turn(transform, self._lattice)
         basis = self.fingerprint.also({"transform": digest_of(transform)})
-        return reduce(add, (self._moments(design, whole, basis) for design in self._designs))
+        return reduce(add, (self._moments(design, matrix, basis) for design in self._designs))
 
-    def _moments(self, design: PrivateDesign, whole: Turn, basis: Fingerprint) -> Statistic:
-        size, rows = self._lattice.columns + 1, 0
+    def _moments(self, design: PrivateDesign, matrix: Turn, basis: Fingerprint) -> Statistic:
+        size, n_rows = self._lattice.columns + 1, 0
         total: NDArray[Any] = np.zeros((size, size), dtype=np.int64)
 
         def product(block: Floats) -> Integers:
-            rows = turned(block, whole, self._lattice)
+            rows = turned(block, matrix, self._lattice)
             return np.asarray((rows @ rows.T).astype(np.int64))
 
         products = design.blocks(product, self._lattice, count_public=self._count_public)
         for exact, count in products:
-            rows += count
-            if rows * 4**self._lattice.bits >= FITS_INT64:
+            n_rows += count
+            if n_rows * 4**self._lattice.bits >= FITS_INT64:
                 total = total.astype(object)
             total = total + exact
-        return Statistic("moments of transformed rows", total.astype(object), rows, basis)
+        return Statistic("moments of transformed rows", total.astype(object), n_rows, basis)
 
 
-def turned(block: Floats, whole: Turn, lattice: Lattice) -> Floats:
-    """Transform integer rows and bring them back into the ball and onto the lattice."""
-    held = np.empty_like(block)
-    held[0] = block[0]
-    rows = held[1:]
-    whole.times(block[1:], out=rows)
+def turned(block: Floats, matrix: Turn, lattice: Lattice) -> Floats:
+    """Transform integer rows, then clip and round them to the lattice."""
+    clipped = np.empty_like(block)
+    clipped[0] = block[0]
+    rows = clipped[1:]
+    matrix.times(block[1:], out=rows)
     # Halved until the largest coordinate is below two radii, a row stays outside the ball
     # where it was, and its square does not overflow.
     _, halvings = np.frexp(np.abs(rows).max(axis=0, initial=0.0) / (2 * lattice.radius))
     np.ldexp(rows, -np.maximum(halvings, 0), out=rows)
     columns = np.ones(lattice.columns)
     to_lattice(rows, columns / lattice.steps, 0 * columns, lattice)
-    return held
+    return clipped
 
 
 # A matrix rounded to integers, so that its products with rows on the lattice are exact.
 
 
 class Turn(NamedTuple):
-    """A matrix of integers whose line i stands for itself times ``2**-powers[i]``."""
+    """An integer matrix whose line i is scaled by ``2**-powers[i]``."""
 
     integers: Floats  # Shape (lines, columns): whole numbers
     powers: NDArray[np.intp]  # Shape (lines, 1): of two
@@ -135,7 +137,7 @@ class Turn(NamedTuple):
 
 
 def turn(transform: Floats, lattice: Lattice) -> Turn:
-    """Round a matrix to integers, in units of its own for each line.
+    """Round a matrix to integers, with a power of 2 as the unit of each line.
 
     `transform`, shape (lines, columns), is finite and a function of released values and public
     facts.
@@ -165,17 +167,17 @@ def column_counts(
     sensitivity is ``√(2 columns)`` when a row is replaced and ``√columns`` when it is added or
     removed.
     """
-    size, least = halvings + 1, max(halvings - 2 * lattice.bits, 0)
+    size, first_cell = halvings + 1, max(halvings - 2 * lattice.bits, 0)
     starts = size * np.arange(lattice.columns)[:, None]
 
     def counted(block: Floats) -> Integers:
         # A whole number is at most a power of 2 where half less is below it.
         _, powers = np.frexp(block[1:] ** 2 - 0.5)
         cells = np.maximum(powers + (halvings - 2 * lattice.bits), 0) + starts
-        found = np.bincount(cells.ravel(), minlength=starts.size * size)
-        found = found.reshape(starts.size, size)
-        found[:, least] -= np.count_nonzero(block[0] == 0)
-        return found
+        by_cell = np.bincount(cells.ravel(), minlength=starts.size * size)
+        by_cell = by_cell.reshape(starts.size, size)
+        by_cell[:, first_cell] -= np.count_nonzero(block[0] == 0)
+        return by_cell
 
     facts = {"halvings": str(halvings)}
     return _summed("rows by column", counted, design, lattice, facts, count_public)
@@ -190,19 +192,19 @@ def turned_counts(
     *,
     count_public: bool,
 ) -> Statistic:
-    """Count complete rows x by the length of ``T x``, held in the unit ball.
+    """Count complete rows x by the length of ``T x``, clipped to the unit ball.
 
     T, shape (columns, columns), is finite and a function of released values and public facts. The
     integer vector that a row becomes is that of :meth:`dpmodels.statistics.Passes.within`, so it is
     in one cell at most: the L2 sensitivity is √2 when a row is replaced, 1 when it is added or
     removed.
     """
-    ends, whole = np.array(limits, dtype=np.float64), turn(transform, lattice)
+    edges, matrix = np.array(limits, dtype=np.float64), turn(transform, lattice)
 
     def counted(block: Floats) -> Integers:
-        rows = turned(block, whole, lattice)[1:, block[0] > 0]
+        rows = turned(block, matrix, lattice)[1:, block[0] > 0]
         squares = np.einsum("ij,ij->j", rows, rows)
-        return np.bincount(np.searchsorted(ends, squares), minlength=len(ends) + 1)
+        return np.bincount(np.searchsorted(edges, squares), minlength=len(edges) + 1)
 
     facts = {"limits": str(limits), "transform": digest_of(transform)}
     return _summed("turned rows by length", counted, design, lattice, facts, count_public)
@@ -217,18 +219,18 @@ def _summed(
     count_public: bool,
 ) -> Statistic:
     total: NDArray[Any] = counted(np.zeros((lattice.columns + 1, 0))).astype(object)
-    rows = 0
-    for found, seen in design.blocks(counted, lattice, count_public=count_public):
-        total = total + found
-        rows += seen
+    n_rows = 0
+    for part, count in design.blocks(counted, lattice, count_public=count_public):
+        total = total + part
+        n_rows += count
     facts = {**design.facts, "lattice": repr(lattice), **words}
-    return Statistic(name, total, rows, fingerprint(facts, count_public=count_public))
+    return Statistic(name, total, n_rows, fingerprint(facts, count_public=count_public))
 
 
-# Squares of what all rows of a person add up to, exact, and held after the sum.
+# Exact squares of the sums over the rows of a person, clipped after the sum.
 
-# Parts of the unit length that a row is rounded to, and the most of them in a coordinate: so many
-# for each of a person's places fit 64-bit integers.
+# Rounding steps per unit length, and the largest coordinate in steps: sums over all places of a
+# person fit 64-bit integers.
 PARTS: Final = 2.0**24
 MOST: Final = 2.0**61 / MOST_ROWS
 
@@ -245,41 +247,41 @@ def person_squares(
     """Sum ``v vᵀ`` over persons, v the sum of vectors of its rows over its places.
 
     `vectors` gives those of a block of rows, shape (``finer.columns``, rows), each a function of
-    released values and that row alone. Exact integers and the number of places that rows take come
-    back.
+    released values and that row alone. Returns exact integers and the number of places that the
+    rows take.
 
     Each vector is rounded to integers, which add in any order, as often as its row takes a place;
-    only the sum is held in the unit ball, on the lattice `finer`. So a person adds the square of
+    only the sum is clipped to the unit ball, on the lattice `finer`. So a person adds the square of
     one integer vector of norm at most ``finer.radius``, a function of its rows and the places that
     they take: persons who are exchanged move the sum as two rows of the unit ball do, whatever the
-    number of their rows. Rows of nobody add nothing.
+    number of their rows. Rows without a person add nothing.
     """
     totals: Integers = np.zeros((finer.columns, 0), dtype=np.int64)
-    rows = 0
+    n_rows = 0
 
-    def whole(block: Floats) -> Integers:
-        return _whole(vectors(block))
+    def integers(block: Floats) -> Integers:
+        return _to_integers(vectors(block))
 
-    for seen, part in design.by_person(whole, lattice, count_public=count_public):
+    for rounded, part in design.by_person(integers, lattice, count_public=count_public):
         assert part.persons is not None
         assert part.places is not None
-        rows += int(part.places.sum())
-        own = part.persons >= 0
-        persons = part.persons[own]
+        n_rows += int(part.places.sum())
+        is_person = part.persons >= 0
+        persons = part.persons[is_person]
         totals = _roomy(totals, int(persons.max(initial=-1)) + 1)
-        for total, line in zip(totals, seen[:, own] * part.places[own], strict=True):
+        for total, line in zip(totals, rounded[:, is_person] * part.places[is_person], strict=True):
             np.add.at(total, persons, line)
-    return _squares(totals, finer, places), rows
+    return _squares(totals, finer, places), n_rows
 
 
-def _whole(vectors: Floats) -> Integers:
-    """Round vectors to whole parts; what is no number is none."""
+def _to_integers(vectors: Floats) -> Integers:
+    """Round vectors to integer steps; nan becomes 0."""
     with np.errstate(over="ignore"):
         return np.nan_to_num(np.rint(np.clip(vectors * PARTS, -MOST, MOST))).astype(np.int64)
 
 
 def _roomy(totals: Integers, persons: int) -> Integers:
-    """Return totals of so many persons or more."""
+    """Extend totals to at least so many persons."""
     lacking = persons - totals.shape[1]
     if lacking <= 0:
         return totals
@@ -288,12 +290,12 @@ def _roomy(totals: Integers, persons: int) -> Integers:
 
 def _squares(totals: Integers, finer: Lattice, places: int) -> NDArray[Any]:
     size, ones = finer.columns, np.ones(finer.columns)
-    found: NDArray[Any] = np.zeros((size, size), dtype=object)
+    squares: NDArray[Any] = np.zeros((size, size), dtype=object)
     for at in range(0, totals.shape[1], finer.block_rows):
-        held = totals[:, at : at + finer.block_rows] / (PARTS * places)
-        to_lattice(held, ones, 0 * ones, finer)
-        found = found + (held @ held.T).astype(np.int64)
-    return found
+        clipped = totals[:, at : at + finer.block_rows] / (PARTS * places)
+        to_lattice(clipped, ones, 0 * ones, finer)
+        squares = squares + (clipped @ clipped.T).astype(np.int64)
+    return squares
 
 
 # Exact squares of the scores of least squares, at released parameters.
@@ -302,7 +304,7 @@ def _squares(totals: Integers, finer: Lattice, places: int) -> NDArray[Any]:
 class Score(NamedTuple):
     """The score ``(F a)(g · a)`` of a row ``a = (1, T x)`` of the unit ball.
 
-    All are finite and functions of released values and public facts; T x is held in the ball.
+    All are finite and functions of released values and public facts; T x is clipped to the ball.
     """
 
     regressors: Floats  # F, shape (parameters, columns + 1)
@@ -324,20 +326,20 @@ def score_squares(
     partial sums below ``2**53`` in any order; a score is one correctly rounded product of two of
     them, and its norm is held on the integers that are added.
     """
-    seen, ones = _seen(score, lattice), np.ones(finer.columns)
+    scores_of, ones = _score_function(score, lattice), np.ones(finer.columns)
 
     def summed(block: Floats) -> Integers:
-        scores = seen(block)
+        scores = scores_of(block)
         to_lattice(scores, ones, 0 * ones, finer)
         return np.asarray((scores @ scores.T).astype(np.int64))
 
     total: NDArray[Any] = np.zeros((finer.columns, finer.columns), dtype=object)
-    rows = 0
+    n_rows = 0
     for part, count in design.blocks(summed, lattice, count_public=count_public):
         total = total + part
-        rows += count
+        n_rows += count
     basis = _basis(design, lattice, score, finer, count_public=count_public)
-    return Statistic("squares of scores", total, rows, basis)
+    return Statistic("squares of scores", total, n_rows, basis)
 
 
 def person_score_squares(
@@ -354,24 +356,26 @@ def person_score_squares(
     See :func:`score_squares` for the score of a row, and
     :func:`dpmodels.statistics.passes.person_squares`.
     """
-    seen = _seen(score, lattice)
-    total, rows = person_squares(design, lattice, seen, finer, places, count_public=count_public)
+    scores_of = _score_function(score, lattice)
+    total, n_rows = person_squares(
+        design, lattice, scores_of, finer, places, count_public=count_public
+    )
     basis = _basis(design, lattice, score, finer, count_public=count_public)
-    return Statistic("squares of persons' scores", total, rows, basis)
+    return Statistic("squares of persons' scores", total, n_rows, basis)
 
 
-def _seen(score: Score, lattice: Lattice) -> Callable[[Floats], Floats]:
-    """Return what gives the scores of a block of rows, shape (parameters, rows)."""
+def _score_function(score: Score, lattice: Lattice) -> Callable[[Floats], Floats]:
+    """Return the function that computes the scores of a block, shape (parameters, rows)."""
     units = np.full(lattice.columns + 1, 1 / lattice.steps)
     units[0] = 1 / lattice.radius
-    whole = turn(np.vstack([score.regressors, score.residual]) * units, lattice)
-    within = turn(score.transform, lattice)
+    score_matrix = turn(np.vstack([score.regressors, score.residual]) * units, lattice)
+    transform = turn(score.transform, lattice)
 
-    def seen(block: Floats) -> Floats:
-        both = whole.times(turned(block, within, lattice))
-        return np.asarray(both[:-1] * both[-1])
+    def scores(block: Floats) -> Floats:
+        products = score_matrix.times(turned(block, transform, lattice))
+        return np.asarray(products[:-1] * products[-1])
 
-    return seen
+    return scores
 
 
 def _basis(

@@ -16,8 +16,8 @@ from dpmodels.typing import Floats
 CONSTANT = 0.5
 
 
-class Seen(NamedTuple):
-    """What a block of rows is for a linear predictor."""
+class LinearRows(NamedTuple):
+    """Rows z of a block, and their linear predictors."""
 
     z: Floats  # Shape (columns, rows): each at most 1 long; zeros where incomplete
     linear: Floats  # Shape (lines, rows): its products with the lines of a parameter
@@ -26,7 +26,7 @@ class Seen(NamedTuple):
 class Placed(NamedTuple):
     """A block of rows about the centre of its predictors."""
 
-    one: Floats  # Shape (rows,): the lattice's radius, or 0 where a row is left out
+    leading: Floats  # Shape (rows,): the lattice's radius, or 0 where a row is left out
     terms: Floats  # Shape (terms, rows): integers
     unit: Floats  # Shape (rows,): what they stand for in z
 
@@ -71,8 +71,8 @@ class Predictors:
 
         `centre`, shape (terms,), and `radius` are shares of the joint ball's radius.
         """
-        whole = np.rint(centre * self.lattice.steps)
-        return replace(self, centre=tuple(whole.tolist()), radius=radius)
+        integers = np.rint(centre * self.lattice.steps)
+        return replace(self, centre=tuple(integers.tolist()), radius=radius)
 
     @property
     def placed(self) -> Floats:
@@ -88,7 +88,7 @@ class Predictors:
         """Return z, shape (columns, rows), each at most 1 long; zeros where incomplete."""
         return self._rows(self._placed(block, lattice), lattice)
 
-    def seen(self, block: Floats, lattice: Lattice, parameter: Floats) -> Seen:
+    def linear_rows(self, block: Floats, lattice: Lattice, parameter: Floats) -> LinearRows:
         """Return z and its products with the lines of a parameter.
 
         `block`, shape (1 + terms + responses, rows), are integer rows (1, x, y); the parameter,
@@ -105,8 +105,8 @@ class Predictors:
         lines = parameter.reshape(-1, self.columns)
         linear = turn(lines[:, int(self.intercept) :], lattice).times(placed.terms) * placed.unit
         if self.intercept:
-            linear += placed.one * (self.constant / lattice.radius * lines[:, :1])
-        return Seen(self._rows(placed, lattice), linear)
+            linear += placed.leading * (self.constant / lattice.radius * lines[:, :1])
+        return LinearRows(self._rows(placed, lattice), linear)
 
     def away(self, block: Floats) -> Floats:
         """Return the squared distance of each row's terms from the centre, in lattice steps."""
@@ -120,22 +120,22 @@ class Predictors:
         Integers of a row beyond another ball are not read further; those within it are no longer
         than the lattice allows, and their sum of squares is exact.
         """
-        one, terms = block[0], self.terms_of(block)
+        leading, terms = block[0], self.terms_of(block)
         if not self.terms:
-            return Placed(one, terms, np.zeros(block.shape[1]))
+            return Placed(leading, terms, np.zeros(block.shape[1]))
         unit = self.share / (lattice.steps * self.radius)
         if not self.centre:
             squares = np.einsum("ij,ij->j", terms, terms)
             units = unit / np.maximum(np.sqrt(squares) * (unit / self.share), 1.0)
-            return Placed(one, terms, np.asarray(units))
-        kept = (one > 0) & (self.away(block) <= (lattice.steps * self.radius) ** 2)
-        moved = (terms - np.array(self.centre)[:, None]) * kept
-        return Placed(one * kept, moved, np.full(block.shape[1], unit))
+            return Placed(leading, terms, np.asarray(units))
+        is_inside = (leading > 0) & (self.away(block) <= (lattice.steps * self.radius) ** 2)
+        shifted = (terms - np.array(self.centre)[:, None]) * is_inside
+        return Placed(leading * is_inside, shifted, np.full(block.shape[1], unit))
 
     def _rows(self, placed: Placed, lattice: Lattice) -> Floats:
-        z = np.empty((self.columns, len(placed.one)))
+        z = np.empty((self.columns, len(placed.leading)))
         if self.intercept:
-            z[0] = placed.one * (self.constant / lattice.radius)
+            z[0] = placed.leading * (self.constant / lattice.radius)
         np.multiply(placed.terms, placed.unit, out=z[int(self.intercept) :])
         return z
 
@@ -148,8 +148,8 @@ class Predictors:
 
         A row that was shrunk has the signs it had: one of the responses is above 0 at most.
         """
-        others = np.where(block[-self.responses :] > 0, 1.0, 0.0)
-        return np.vstack([1.0 - others.max(axis=0), others])
+        indicators = np.where(block[-self.responses :] > 0, 1.0, 0.0)
+        return np.vstack([1.0 - indicators.max(axis=0), indicators])
 
     def labels(self, block: Floats) -> Floats:
         """Return +1 for the second level, else -1; 0 where the row is incomplete."""

@@ -1,4 +1,4 @@
-"""What a loss of the margin is."""
+"""The protocol of a loss of the margin."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Loss(Protocol):
         """What :meth:`miss` is called."""
 
     def miss(self, margins: Floats) -> Floats:
-        """Return how badly new rows are foretold, in [0, 1]; 0 is best."""
+        """Return the prediction error of each row, in [0, 1]; 0 is best."""
 
     def apart(self, spread: float) -> float:
-        """Return how far misses are apart at most where margins are by at most `spread`."""
+        """Bound the difference of misses at margins that differ by at most `spread`."""

@@ -1,6 +1,6 @@
-"""A statistic: an exact answer that has not been released, and to what, in public words.
+"""Statistics: exact answers that are not released, with public facts that identify them.
 
-One that adds over disjoint rows is measured wherever the rows lie.
+Statistics that add over disjoint rows can be measured on the partitions of a cluster.
 """
 
 from __future__ import annotations
@@ -45,47 +45,48 @@ class Fingerprint:
         """Return the same with further facts at the end."""
         return Fingerprint((*self.facts, *words.items()))
 
-    def difference(self, other: Fingerprint) -> str:
-        """Say what the first difference is; nothing where there is none."""
-        for (word, own), (others, theirs) in zip_longest(
-            self.facts, other.facts, fillvalue=("", "not stated")
+    def difference(self, second: Fingerprint) -> str:
+        """Describe the first difference; empty for equal facts."""
+        for (name, value), (other_name, other_value) in zip_longest(
+            self.facts, second.facts, fillvalue=("", "not stated")
         ):
-            if word != others:
-                return f"one states {word or 'nothing more'}, the other {others or 'nothing more'}"
-            if own != theirs:
-                one, two = _told_apart(own, theirs)
-                return f"{word} is {one} for one and {two} for the other"
+            if name != other_name:
+                left, right = name or "nothing more", other_name or "nothing more"
+                return f"one states {left}, the other {right}"
+            if value != other_value:
+                left, right = _around_difference(value, other_value)
+                return f"{name} is {left} for one and {right} for the other"
         return ""
 
-    def require(self, other: Fingerprint) -> None:
-        """Refuse, with an ArgumentError that names it, the first difference of two."""
-        found = self.difference(other)
-        if found:
+    def require(self, second: Fingerprint) -> None:
+        """Raise an ArgumentError that names the first difference of two."""
+        difference = self.difference(second)
+        if difference:
             raise ArgumentError(
-                f"the statistics do not belong together: {found}; measure both with the same "
-                "formula, codebook and words"
+                f"the statistics do not belong together: {difference}; measure both with the same "
+                "formula, codebook and options"
             )
 
 
 def fingerprint(facts: Mapping[str, str], *, count_public: bool) -> Fingerprint:
-    """Take down facts in their order, and who is a neighbour."""
+    """Return the fingerprint of facts, in their order, and of the adjacency."""
     relation = Adjacency("replace" if count_public else "add-remove")
     return Fingerprint(tuple(facts.items())).also({"adjacency": relation.describe()})
 
 
 def digest_of(numbers: NDArray[np.generic]) -> str:
     """Name an array of released values or public facts by its shape and SHA-256."""
-    whole = np.ascontiguousarray(numbers, dtype="<f8")
-    return f"{numbers.shape} {sha256(whole.tobytes()).hexdigest()}"
+    contiguous = np.ascontiguousarray(numbers, dtype="<f8")
+    return f"{numbers.shape} {sha256(contiguous.tobytes()).hexdigest()}"
 
 
-def _told_apart(one: str, two: str) -> tuple[str, str]:
+def _around_difference(left: str, right: str) -> tuple[str, str]:
     """Shorten two texts to what shows that they differ."""
-    if max(len(one), len(two)) <= WIDTH:
-        return one, two
-    unlike = next(at for at, (a, b) in enumerate(zip_longest(one, two)) if a != b)
+    if max(len(left), len(right)) <= WIDTH:
+        return left, right
+    unlike = next(at for at, (a, b) in enumerate(zip_longest(left, right)) if a != b)
     start = max(0, unlike - WIDTH // 4)
-    return shorten(one[start:], WIDTH), shorten(two[start:], WIDTH)
+    return shorten(left[start:], WIDTH), shorten(right[start:], WIDTH)
 
 
 UNSTATED = Fingerprint()
@@ -94,18 +95,18 @@ UNSTATED = Fingerprint()
 class Statistic:
     """Exact integers computed from rows; only a mechanism may read them.
 
-    `exact` are Python integers, so that no sum can overflow; `rows` were read, complete or not.
+    `exact` are Python integers, so that no sum can overflow; `n_rows` were read, complete or not.
     """
 
     __slots__ = ("_exact", "_rows", "fingerprint", "name")
 
     def __init__(
-        self, name: str, exact: NDArray[Any], rows: int, fingerprint: Fingerprint = UNSTATED
+        self, name: str, exact: NDArray[Any], n_rows: int, fingerprint: Fingerprint = UNSTATED
     ) -> None:
         self.name = name
         self.fingerprint = fingerprint
         self._exact = exact
-        self._rows = rows
+        self._rows = n_rows
 
     def __repr__(self) -> str:
         return f"<Statistic {self.name}, not released>"
@@ -123,15 +124,15 @@ class Statistic:
         """Hand the exact integers and the row count to the mechanism that releases them."""
         return self._exact, self._rows
 
-    def _require(self, other: Statistic) -> None:
-        if type(self) is not type(other) or self.name != other.name:
+    def _require(self, second: Statistic) -> None:
+        if type(self) is not type(second) or self.name != second.name:
             raise ArgumentError(
-                f"{self.name} and {other.name} do not add: measure both with the same mechanism"
+                f"{self.name} and {second.name} do not add; measure both with the same mechanism"
             )
-        self.fingerprint.require(other.fingerprint)
-        if self._exact.shape != other._exact.shape:
+        self.fingerprint.require(second.fingerprint)
+        if self._exact.shape != second._exact.shape:
             raise ArgumentError(
-                f"{self.name} of shapes {self._exact.shape} and {other._exact.shape} do not add: "
+                f"{self.name} of shapes {self._exact.shape} and {second._exact.shape} do not add; "
                 "measure both with the same formula and codebook"
             )
 
@@ -144,41 +145,41 @@ Kind = TypeVar("Kind", bound="Statistic")
 def additive(
     measure: Callable[Concatenate[Rows, Words], Statistic],
 ) -> Callable[Concatenate[Rows, Words], Statistic]:
-    """Let a statistic be measured on the partitions of rows that lie elsewhere.
+    """Let a statistic be measured on the partitions of a Dask DataFrame.
 
-    `measure` takes rows and public words and gives integers that add over disjoint rows. For those
-    of a Dask DataFrame it is sent to the workers with a recipe made of public facts; they bind it
-    to their partitions, and the integers and numbers of rows they give are added.
+    `measure` takes rows and public options and returns integers that add over disjoint rows. It is
+    sent to the workers with a recipe made of public facts. Each worker binds its partition, and the
+    integers and numbers of rows are added.
     """
 
-    def anywhere(private: Rows, /, *words: Words.args, **named: Words.kwargs) -> Statistic:
+    def anywhere(private: Rows, /, *args: Words.args, **kwargs: Words.kwargs) -> Statistic:
         if private.scattered is None:
-            return measure(private, *words, **named)
+            return measure(private, *args, **kwargs)
         recipe: Callable[[RowSource], Any] = private.recipe
-        nothing = measure(recipe(no_rows(private.variables)), *words, **named)
-        there = partial(_there, anywhere, recipe, words, named)
-        public = bool(named.get("count_public"))
-        exact, rows = private.scattered.summed(private.variables, there, count_public=public)
-        found = Statistic(nothing.name, exact.astype(object), rows, nothing.fingerprint)
-        return nothing + found
+        nothing = measure(recipe(no_rows(private.variables)), *args, **kwargs)
+        on_worker = partial(_measure_on_worker, anywhere, recipe, args, kwargs)
+        public = bool(kwargs.get("count_public"))
+        exact, n_rows = private.scattered.summed(private.variables, on_worker, count_public=public)
+        total = Statistic(nothing.name, exact.astype(object), n_rows, nothing.fingerprint)
+        return nothing + total
 
-    # By the name of what it stands for it can be sent to workers.
+    # Under the name of `measure` it can be pickled for workers.
     return update_wrapper(anywhere, measure)
 
 
-def _there(
+def _measure_on_worker(
     measure: Callable[..., Statistic],
     recipe: Callable[[RowSource], object],
-    words: tuple[object, ...],
-    named: dict[str, object],
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
     source: RowSource,
 ) -> Sums:
-    """Bind rows where they lie and measure them."""
-    return measure(recipe(source), *words, **named).cross()
+    """Bind the rows of a worker and measure them."""
+    return measure(recipe(source), *args, **kwargs).cross()
 
 
 def measured_as(kind: type[Kind], statistic: Statistic, name: str) -> Kind:
     """Return a statistic that reads rows several times; ArgumentError for any other one."""
     if not isinstance(statistic, kind):
-        raise ArgumentError(f"statistic= is one of {name}; expected what measure() returned")
+        raise ArgumentError(f"statistic= holds {name}; expected what measure() returned")
     return statistic

@@ -66,7 +66,7 @@ def test_a_mechanism_that_keeps_its_claim_passes(kind):
         (Alike, "not independent"),
         (OwnBits, "not of draw"),
         (Quotes, "raised an exception"),
-        (Lopsided, "no symmetric matrix"),
+        (Lopsided, "did not return a finite symmetric matrix"),
     ],
 )
 def test_a_mechanism_that_does_not_is_convicted_with_the_reason(kind, words):

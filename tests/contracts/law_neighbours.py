@@ -169,7 +169,7 @@ def _of_blocks(case: Case, left: Crossing, right: Crossing) -> float:
     blocks = plane(shape[1:], left.strategy.side_of(left.plan))
     nodes = []
     for own in (left, right):
-        exact = own.statistic.cross()[0].astype(float) * own.plan.whole
+        exact = own.statistic.cross()[0].astype(float) * own.plan.units_per_row
         cells = exact[:-1].reshape(shape[0], -1)[:, blocks.order]
         sums = np.concatenate(blocks.hierarchy.sums(cells), axis=-1).ravel()
         nodes.append(np.append(sums, exact[-1]))

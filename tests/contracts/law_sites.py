@@ -26,7 +26,7 @@ RELEASES = 4
 def integers(release: Any, plan: Any) -> np.ndarray:
     """What was released, in lattice steps or units: each independent number once."""
     if hasattr(release, "values"):
-        return np.asarray(release.values * plan.whole)
+        return np.asarray(release.values * plan.units_per_row)
     radius, steps = plan.lattice.radius, plan.lattice.steps
     total = [] if release.total is None else release.total * (radius * steps)
     upper = np.triu_indices(len(release.second))
@@ -49,7 +49,7 @@ def scales(plan: Any) -> np.ndarray:
 def stated(release: Any, plan: Any) -> np.ndarray:
     """The noise that a release states, of the same numbers."""
     if hasattr(release, "values"):
-        return np.full(len(release.values), release.noise_sd * plan.whole)
+        return np.full(len(release.values), release.noise_sd * plan.units_per_row)
     radius, steps, noise = plan.lattice.radius, plan.lattice.steps, release.noise
     line, column = np.triu_indices(len(release.second))
     total = [noise.mean * radius * steps] * (0 if release.total is None else len(release.total))

@@ -115,9 +115,9 @@ def of_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     own = case.crossing(case.formula, data, case.book)
     exact, plan = own.statistic.cross()[0].astype(float), own.plan
     released = releases_of(own, releases)
-    draws = np.array([one.values * plan.whole for one in released]) - exact
+    draws = np.array([one.values * plan.units_per_row for one in released]) - exact
     spread = stats.norm if released[0].law == "gaussian" else stats.laplace
-    stated = released[0].noise_sd * plan.whole
+    stated = released[0].noise_sd * plan.units_per_row
     # A discrete law of few steps is narrower than the continuous one.
     assert stated <= spread.std() * plan.scale * (1 + 1e-9)
     if released[0].law == "laplace":
@@ -147,7 +147,9 @@ def of_paired_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     own = case.crossing(case.formula, data, case.book)
     mixed = np.array([[-1.0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
     exact, plan = own.statistic.cross()[0].astype(float), own.plan
-    draws = np.array([one.values * plan.whole for one in releases_of(own, releases)]) - exact
+    draws = (
+        np.array([one.values * plan.units_per_row for one in releases_of(own, releases)]) - exact
+    )
     return {"counts": Noise("laplace", draws @ mixed.T / plan.scale)}
 
 
@@ -161,7 +163,7 @@ def of_held_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
             if one.held is None
             else own.statistic.held(one.held.lower, one.held.upper)
         )
-        draws.append(one.values * own.plan.whole - at.cross()[0].astype(float))
+        draws.append(one.values * own.plan.units_per_row - at.cross()[0].astype(float))
         law, mixed = one.law, np.array([[-1.0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
     noise = np.array(draws) / own.plan.scale
     return {"counts": Noise(law, noise @ mixed.T if one.paired else noise)}
@@ -178,7 +180,7 @@ def of_cells(case: Any, data: Any, releases: int) -> dict[str, Noise]:
         plans = {"first": own.plan.first, "second": own.plan}
         for (part, plan), at in zip(plans.items(), (slice(many), slice(many, None)), strict=True):
             exact = own.statistic.cut(tuple(ends[at])).cross()[0].astype(float)
-            noise = np.concatenate(values[at]) * plan.whole - exact * plan.whole
+            noise = np.concatenate(values[at]) * plan.units_per_row - exact * plan.units_per_row
             starts = np.cumsum([0, *map(len, ends[at][:-1])])
             draws[part].append(noise[np.concatenate([starts, starts + 1])])
     law, found = one.law, {}
@@ -244,12 +246,12 @@ def of_levels(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What is added to counts of levels that are always released."""
     crossing = case.crossing(case.formula, data, case.book)
     plan = crossing.plan
-    names, rows = ("a", "b", "c"), 3 * plan.most
+    names, rows = ("a", "b", "c"), 3 * plan.threshold
     exact = np.empty(plan.facts.variables, dtype=object)
     exact[:] = [Counter(dict.fromkeys(names, rows)) for _ in exact]
     own = crossing._replace(statistic=Statistic("levels", exact, rows))
     draws = np.array([one.values for one in releases_of(own, releases)]) - rows
-    under, upto = (below(draws - less, plan.scale, plan.most) for less in (1, 0))
+    under, upto = (below(draws - less, plan.scale, plan.threshold) for less in (1, 0))
     return {"counts": Noise("gaussian", _normal(under, upto - under))}
 
 

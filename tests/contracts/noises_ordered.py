@@ -29,8 +29,8 @@ def of_sums(case: Any, data: Any, releases: int) -> dict[str, Noise]:
         sums = np.concatenate(blocks.hierarchy.sums(turned), axis=1)
     else:
         sums = wavelets(cells[:-1].reshape(shape))
-    exact = np.append(sums.ravel(), cells[-1]).astype(float) * plan.whole
-    draws = np.array([one.values * plan.whole for one in released]) - exact
+    exact = np.append(sums.ravel(), cells[-1]).astype(float) * plan.units_per_row
+    draws = np.array([one.values * plan.units_per_row for one in released]) - exact
     if released[0].law == "laplace":
         return {"sums": Noise("gaussian", discrete_laplace(np.rint(draws), plan.scale))}
     return {"sums": Noise("gaussian", draws / plan.scale)}

@@ -12,8 +12,8 @@ def of_running_sums(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     own = case.crossing(case.formula, data, case.book)
     exact, draws = running_sums(own), []
     for one in releases_of(own, releases):
-        draws.append(one.values * own.plan.whole - exact)
-        assert one.noise_sd * own.plan.whole <= own.plan.scale * (1 + 1e-9)
+        draws.append(one.values * own.plan.units_per_row - exact)
+        assert one.noise_sd * own.plan.units_per_row <= own.plan.scale * (1 + 1e-9)
     return {"sums": Noise("gaussian", np.array(draws) / own.plan.scale)}
 
 
@@ -27,4 +27,4 @@ def running_sums(own: Any) -> np.ndarray:
     root = [math.comb(2 * k, k) / 4**k for k in range(cells.shape[1])]
     rounded = np.rint(2**20 * np.array(root)) / 2**20
     sums = [np.convolve(row, rounded)[: len(row)] for row in cells]
-    return np.append(np.concatenate(sums), exact[-1]) * own.plan.whole
+    return np.append(np.concatenate(sums), exact[-1]) * own.plan.units_per_row

@@ -11,7 +11,9 @@ def of_selected(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     own = case.crossing(case.formula, data, case.book)
     exact, plan = own.statistic.cross()[0].astype(float), own.plan.bought.noise
     released = releases_of(own, releases)
-    draws = np.array([one.values - exact[list(one.places)] for one in released]) * plan.whole
+    draws = (
+        np.array([one.values - exact[list(one.places)] for one in released]) * plan.units_per_row
+    )
     if released[0].law == "laplace":
         return {"values": Noise("gaussian", discrete_laplace(np.rint(draws), plan.scale))}
     return {"values": Noise("gaussian", draws / plan.scale)}

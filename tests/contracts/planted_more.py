@@ -8,7 +8,7 @@ import pytest
 
 from dpmodels.noise.lattice import lengths
 from dpmodels.statistics import gradient
-from dpmodels.statistics.predictors import Predictors, Seen
+from dpmodels.statistics.predictors import LinearRows, Predictors
 
 # The package's re-export hides the module of the same name.
 PRIVATE = import_module("dpmodels.design.private")
@@ -57,11 +57,11 @@ def a_predictor_is_a_product_of_floats(patch: pytest.MonkeyPatch) -> None:
 
     product = _but_the_last(lambda z, parameter: parameter @ z, one_by_one)
 
-    def seen(self, block, lattice, parameter):
+    def linear_rows(self, block, lattice, parameter):
         z = self.read(block, lattice)
-        return Seen(z, product(z, parameter)[None])
+        return LinearRows(z, product(z, parameter)[None])
 
-    patch.setattr(Predictors, "seen", seen)
+    patch.setattr(Predictors, "linear_rows", linear_rows)
 
 
 def lengths_are_added_in_any_order(patch: pytest.MonkeyPatch) -> None:

@@ -85,7 +85,7 @@ def a_level_of_clipped_rows_forgets_a_band(patch: pytest.MonkeyPatch) -> None:
     def forgetful(block, lattice, halvings):
         found = products(block, lattice, halvings)
         if block.shape[1] < 5:
-            found.pop(CLIPPED.Band(1, held=True), None)
+            found.pop(CLIPPED.Band(1, at_surface=True), None)
         return found
 
     patch.setattr(CLIPPED, "_products", forgetful)

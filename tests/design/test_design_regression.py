@@ -105,13 +105,13 @@ def test_full_weights_change_nothing():
 
 
 def test_what_is_refused_before_a_row():
-    with pytest.raises(CodebookError, match="weights are numbers from 0 up"):
+    with pytest.raises(CodebookError, match="weights must not be negative"):
         private_regression("y ~ g", table(), BOOK, weights="x")
     with pytest.raises(CodebookError, match="'v' is not in the codebook"):
         private_regression("y ~ g", table(), BOOK, weights="v")
     with pytest.raises(ArgumentError, match="name of a variable"):
         private_regression("y ~ g", table(), BOOK, weights=3)
-    with pytest.raises(ArgumentError, match="other coefficients"):
+    with pytest.raises(ArgumentError, match="changes the coefficients"):
         private_regression("y ~ g", table(), BOOK, row_norm="unit")
     with pytest.raises(ArgumentError, match='expected "range" or None'):
         private_regression("y ~ g", table(), BOOK, scale="sd")

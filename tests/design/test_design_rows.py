@@ -138,7 +138,7 @@ def test_rows_that_are_read_once_give_the_first_of_each_person():
 
 
 def test_rows_that_are_read_once_have_no_mean():
-    with pytest.raises(FrameError, match="rows=4 for a person's first four"):
+    with pytest.raises(FrameError, match="rows=4 for the first four rows of a person"):
         private_design("~ x", iter([TABLE]), BOOK).among(among("mean")).bind(iter([TABLE]))
 
 

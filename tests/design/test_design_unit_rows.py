@@ -65,5 +65,5 @@ def test_a_column_whose_range_leaves_out_zero_keeps_its_mean():
 
 @pytest.mark.parametrize("word", ["Unit", "", "1", "unit "])
 def test_another_word_is_refused(word):
-    with pytest.raises(ArgumentError, match='"unit" to divide each row by its norm'):
+    with pytest.raises(ArgumentError, match='"unit", to divide each row by its norm'):
         dp.dp_pca("~ a + b", {"a": [0.1], "b": [0.2]}, codebook=BOOK, row_norm=word, **HUGE)

@@ -37,7 +37,7 @@ def farthest(strategy, plan):
         patch.setattr(count_noise, "noised_units", _exact)
         first = _released(strategy, plan, base)
         moved = np.array([_released(strategy, plan, base + row) - first for row in rows])
-    units = plan.scale / plan.whole
+    units = plan.scale / plan.units_per_row
     sizes = np.abs(moved) / units
     return sizes.sum(axis=1).max(), np.sqrt((sizes**2).sum(axis=1)).max(), np.abs(moved).max()
 

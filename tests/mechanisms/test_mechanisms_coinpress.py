@@ -239,7 +239,7 @@ def test_rows_that_can_be_read_once_are_refused_in_time():
     assert CoinPress.passes == "many"
     data = iter([{"x0": [0.1]}])
     design = private_design("~ .", data, dp.codebook(x0=(-1, 1)))
-    with pytest.raises(FrameError, match="read once"):
+    with pytest.raises(FrameError, match="read only once"):
         design.require_passes()
 
 

@@ -38,13 +38,13 @@ def crossed(rows, relation):
         ranked = SCORE.ranked(exact, facts, SILENT, source())
         told = SCORE.valued(exact, ranked, np.arange(2), SILENT, source())
     moments = np.array([*told["values"], *told["scatters"], told["response"]])
-    return exact, ranked, np.rint(moments * SCORE.most**2)
+    return exact, ranked, np.rint(moments * SCORE.limit**2)
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_neighbours_move_scores_and_moments_no_farther_than_declared(relation):
     """Brute force: all rows beside up to three others at the ends of all ranges."""
-    facts, most = facts_of(relation), SCORE.most
+    facts, most = facts_of(relation), SCORE.limit
     farthest = np.zeros(5)
     for others in (c for k in (0, 1, 3) for c in combinations_with_replacement(ROWS[:8:3], k)):
         made = [crossed([*others, row], relation) for row in ROWS]
@@ -71,8 +71,8 @@ def test_the_range_of_the_scores_is_twice_what_a_row_moves_each(relation):
     rows = [(1, 1, 1), (-1, 1, 0), (1, 0.5, -1)] * 4
     _, ranked, _ = crossed(rows, relation)
     middle = adjacency(relation)
-    assert ranked.width == 2 * product_change(middle, SCORE.most, ranked.about.centre)
-    assert ranked.about.centre == pytest.approx(2**10 * SCORE.most / 3, rel=1e-3)
+    assert ranked.width == 2 * product_change(middle, SCORE.limit, ranked.about.centre)
+    assert ranked.about.centre == pytest.approx(2**10 * SCORE.limit / 3, rel=1e-3)
     assert not ranked.monotone
 
 

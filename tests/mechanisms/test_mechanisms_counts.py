@@ -50,14 +50,14 @@ def test_the_events_cost_what_was_granted_and_no_less(strategy, guarantee, table
 def test_scales_are_those_of_the_theorems(relation, changed):
     pure = Geometric().plan(facts(3, relation), PureDP(0.5))
     assert pure.scale == pytest.approx(3 * changed / 0.5)
-    assert pure.whole == 1
+    assert pure.units_per_row == 1
     concentrated = Geometric().plan(facts(3, relation), ZCDP(0.5))
     assert concentrated.scale == pytest.approx(math.sqrt(3 * changed / 1.0))
     normal = Gaussian().plan(facts(3, relation), ZCDP(0.5))
     assert normal.noise_sd == pytest.approx(math.sqrt(3 * changed / 1.0))
     divided = Geometric().plan(facts(3, relation, divided=True), PureDP(0.5))
-    assert divided.whole == 2**40
-    assert divided.scale / divided.whole == pytest.approx(pure.scale)
+    assert divided.units_per_row == 2**40
+    assert divided.scale / divided.units_per_row == pytest.approx(pure.scale)
 
 
 def losses(shift, scale):

@@ -11,7 +11,7 @@ from scipy import stats
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.quantile_facts import Grid
 from dpmodels.mechanisms.scalar.exponential import (
-    TOLD,
+    DETECTED,
     Drawing,
     Exponential,
     QuantileFacts,
@@ -222,7 +222,7 @@ def test_a_group_not_told_from_none_has_no_quantiles():
     assert np.isnan(release.values[0, :, 0]).all()
     assert np.isnan(release.drawn[0]).all()
     assert np.isfinite(release.values[1, :, 0]).all()
-    assert release.counts[0] < TOLD * release.count_sd[0]
+    assert release.counts[0] < DETECTED * release.count_sd[0]
     assert plan.count_scale == pytest.approx(2 / 0.05)
 
 

@@ -33,7 +33,7 @@ ROWS = [*product((-1, 1), repeat=3), (9, -9, 9), (0, 0, 0), (None, 1, 1)]
 RELATIONS = ("replace", "add-remove")
 FITS = [
     ReleasedFit(0),
-    ReleasedFit(-PARTS * SCORE.most // 3, (1,), (PARTS // 2,)),
+    ReleasedFit(-PARTS * SCORE.limit // 3, (1,), (PARTS // 2,)),
     ReleasedFit(PARTS * 5000 + 1, (0, 1), (-3 * PARTS - 1, 17)),
 ]
 
@@ -67,7 +67,7 @@ def _some(rows, number):
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_neighbours_move_a_round_no_further_than_declared_and_one_does(relation):
     """Brute force, given what was released: products, the sums of a coefficient, moments."""
-    own, most = adjacency(relation), SCORE.most
+    own, most = adjacency(relation), SCORE.limit
     farthest, moment = dict.fromkeys(range(3), 0.0), 0.0
     for one, other in neighbours(relation):
         for at, fit in enumerate(FITS):
@@ -98,7 +98,7 @@ def test_the_scores_of_each_round_have_the_width_of_its_residuals(relation):
         ranked = SCORE.ranked(exact, facts, plan.bought, source())
         for place in (1, 0, None):
             fit = ranked.about.fits[-1]
-            assert ranked.width == 2 * residual_change(facts.adjacency, SCORE.most, fit)
+            assert ranked.width == 2 * residual_change(facts.adjacency, SCORE.limit, fit)
             weights = ranked.about.spread.weights
             assert (weights <= 2**16).all()
             expected = np.abs(residual_products(exact, fit)) * weights // 2**16
@@ -129,7 +129,7 @@ def test_a_coefficient_has_the_noise_of_the_longest_residual(
     with dp.simulation(seed=1):
         ranked = SCORE.ranked(exact, facts, plan.bought, source())
         for place in (1, 0):
-            fit, most = ranked.about.fits[-1], SCORE.most
+            fit, most = ranked.about.fits[-1], SCORE.limit
             longest = -(-fit.longest(most) // PARTS)
             ranked = ranked.after(place)
             sums, scale = seen.pop()

@@ -57,7 +57,9 @@ def test_the_noise_is_that_of_what_is_paid(guarantee, sides, relation):
     side = Grid()._side(known, squared=laplace)
     levels = len(block_sizes(sides, side))
     changed = count_sensitivity(known.adjacency, levels, 1 if laplace else 2)
-    assert plan.scale / plan.whole >= changed * event.multiplier / (event.count if laplace else 1)
+    assert plan.scale / plan.units_per_row >= changed * event.multiplier / (
+        event.count if laplace else 1
+    )
 
 
 def test_gaussian_noise_has_smaller_blocks_than_laplace_noise():

@@ -69,7 +69,7 @@ def test_neighbours_are_no_farther_than_charged_in_either_round(guarantee, relat
         table = {"y": [row[0] for row in rows], "g": [row[1] for row in rows]}
         statistic, plan = measured(table, guarantee, relation, formula)
         ends = np.array([0.0, 1.0, 8.0, 2_500.0])
-        cells = statistic.counted(place_counts, ends).cross()[0] * plan.first.whole
+        cells = statistic.counted(place_counts, ends).cross()[0] * plan.first.units_per_row
         return cells, statistic.held(1.0, 1.5).cross()[0], plan
 
     base = [(0, "u"), (3, "v")]
@@ -217,7 +217,7 @@ def test_what_rounds_cannot_do_is_refused():
     with pytest.raises(FrameError, match="once"):
         dp.dp_mean("~ y", iter([skewed(9)]), **words)
     for verb, formula in ((dp.dp_table, "~ g"), (dp.dp_summary, "~ y + g")):
-        with pytest.raises(ArgumentError, match="means and variances of one number"):
+        with pytest.raises(ArgumentError, match="means and variances of one variable"):
             verb(formula, skewed(9), **words)
     statistic, plan = measured(skewed(9))
     other = Geometric().measure(private_of(skewed(9)), Geometric().plan(facts(), PureDP(1.0)))

@@ -85,7 +85,7 @@ def test_rows_within_count_whole_and_others_for_nothing():
     data = table(2000)
     data["a"][:2] = 99.0
     most, rows = learnt(data, QUIET | {"sd": 100.0})
-    ball, own = most.near.ball, most.near.predictors
+    ball, own = most.inner.ball, most.inner.predictors
     assert 5 <= ball.radius * 100 <= 20
     scaled = np.array([data["a"], data["b"]]) / np.array([[100.0], [150.0]])
     away = scaled - (ball.centre / np.array([100.0, 150.0]))[:, None]
@@ -111,19 +111,19 @@ def test_the_constant_gives_the_outcome_its_frequency():
         constant = bound(data)[1].predictors.constant
         assert expit(most.start[0] * constant) == pytest.approx(often, rel=1e-3)
         assert not most.start[1:].any()
-    assert most.near.ball is None
+    assert most.inner.ball is None
     assert not learnt(data, formula="y ~ a + b - 1")[0].start.any()
 
 
 def test_where_little_is_learnt_all_rows_count():
     noisy = dict.fromkeys(QUIET, 1e4)
     most, _ = learnt(table(200), noisy)
-    assert most.near.ball is None
+    assert most.inner.ball is None
     assert abs(most.start[0]) < 10
-    lost = most_rows(*bound(table(3)), noisy, seeded(5), GAUSSIAN).near
+    lost = most_rows(*bound(table(3)), noisy, seeded(5), GAUSSIAN).inner
     assert lost.ball is None
     full = {"a": [-100.0, 100.0] * 500, "b": [0.0, 300.0] * 500, "y": ["no", "yes"] * 500}
-    assert learnt(full)[0].near.ball is None
+    assert learnt(full)[0].inner.ball is None
 
 
 def test_the_noise_in_a_slope_is_that_of_the_rows_spread():

@@ -45,7 +45,7 @@ def test_no_neighbours_are_farther_apart_than_the_sensitivity():
     summed = {str(place): measured([*rest, place])[0] for place in PLACES}
     plan = measured(rest)[1]
     apart = [np.abs(one - other).sum() for one, other in product(summed.values(), repeat=2)]
-    assert max(apart) == 2 * plan.whole
+    assert max(apart) == 2 * plan.units_per_row
     (event,) = plan.events
     assert max(apart) / plan.scale <= 1 / event.multiplier
 
@@ -63,7 +63,7 @@ def test_a_plan_costs_what_is_granted(guarantee):
 def test_the_noise_is_that_of_the_plan_and_all_rows_add_up():
     """False alarms: each below 1e-8 by the chi-square law of 3000 squares' sum, nearly normal."""
     plan = Paired().plan(FACTS, PureDP(0.5))
-    exact = np.array([60, 20, 10, 10]) * plan.whole
+    exact = np.array([60, 20, 10, 10]) * plan.units_per_row
     entropy, times = seeded(3), 3000
     values = np.array(
         [
@@ -72,7 +72,7 @@ def test_the_noise_is_that_of_the_plan_and_all_rows_add_up():
         ]
     )
     assert values.sum(axis=1) == pytest.approx(np.full(times, 100.0), abs=1e-8)
-    noise = values - exact / plan.whole
+    noise = values - exact / plan.units_per_row
     own = np.stack([noise[:, 2] - noise[:, 0], noise[:, 1], noise[:, 3]])
     # A Laplace variable's square has a coefficient of variation of √5.
     room = 6 * math.sqrt(5 / times)

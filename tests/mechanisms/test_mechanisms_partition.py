@@ -36,11 +36,13 @@ def law(plan):
     """The probability of each noise, to 60 digits."""
     with mpmath.workdps(60):
         weights = [
-            mpmath.exp(-abs(z) / mpmath.mpf(plan.scale)) for z in range(-plan.most, plan.most + 1)
+            mpmath.exp(-abs(z) / mpmath.mpf(plan.scale))
+            for z in range(-plan.threshold, plan.threshold + 1)
         ]
         total = mpmath.fsum(weights)
         return {
-            z: w / total for z, w in zip(range(-plan.most, plan.most + 1), weights, strict=True)
+            z: w / total
+            for z, w in zip(range(-plan.threshold, plan.threshold + 1), weights, strict=True)
         }
 
 
@@ -51,7 +53,7 @@ def outcomes(count, plan, noise, extra=0):
     """
     if count == 0:
         return {None: mpmath.mpf(1)}
-    found = {count + z: p for z, p in noise.items() if count + z > plan.most + extra}
+    found = {count + z: p for z, p in noise.items() if count + z > plan.threshold + extra}
     return found | {None: 1 - mpmath.fsum(found.values())}
 
 
@@ -66,7 +68,9 @@ def test_neighbours_of_one_level_are_told_apart_no_more_than_declared(guarantee)
     """Brute force, a level that only one side has among them: delta is kept, and all but met."""
     plan = planned(guarantee, "add-remove")
     noise = law(plan)
-    counts = sorted({*range(4), plan.most, plan.most + 1, 2 * plan.most, 2 * plan.most + 3})
+    counts = sorted(
+        {*range(4), plan.threshold, plan.threshold + 1, 2 * plan.threshold, 2 * plan.threshold + 3}
+    )
     with mpmath.workdps(60):
         excess = [
             exceeds(outcomes(a, plan, noise), outcomes(b, plan, noise), guarantee.eps)
@@ -83,7 +87,7 @@ def test_neighbours_that_change_a_level_are_told_apart_no_more_than_declared():
     plan = planned(guarantee, "replace")
     noise = law(plan)
     with mpmath.workdps(40):
-        for a, b in product((1, 2, plan.most, 2 * plan.most + 1), (0, 1, plan.most)):
+        for a, b in product((1, 2, plan.threshold, 2 * plan.threshold + 1), (0, 1, plan.threshold)):
             sides = [
                 {
                     (n, m): p * q
@@ -108,7 +112,7 @@ def test_neighbours_by_a_group_of_rows_are_told_apart_no_more_than_declared(rela
     assert total_eps(charged, guarantee.delta) <= guarantee.eps * (1 + 1e-9)
     noise = law(plan)
     with mpmath.workdps(40):
-        for c in (0, 1, plan.most - 1, plan.most, 2 * plan.most + 1):
+        for c in (0, 1, plan.threshold - 1, plan.threshold, 2 * plan.threshold + 1):
             one, more = (outcomes(own, plan, noise) for own in (c, c + rows))
             assert exceeds(one, more, guarantee.eps) <= guarantee.delta
             assert exceeds(more, one, guarantee.eps) <= guarantee.delta
@@ -131,8 +135,8 @@ def test_the_threshold_is_the_least():
 
         least = next(most for most in range(1, 99) if mass(most) * (1 + 1e-8) <= delta)
         # Laplace scales are rounded up by a hair, and so may be the bound.
-        assert plan.most in (least, least + 1)
-        assert mass(plan.most) <= delta
+        assert plan.threshold in (least, least + 1)
+        assert mass(plan.threshold) <= delta
 
 
 @pytest.mark.parametrize("relation", BOTH)
@@ -148,7 +152,7 @@ def test_deltas_of_all_that_a_row_changes_add_up(relation):
 
 def test_noise_and_threshold_are_the_plans():
     plan = planned(ApproxDP(1.0, 1e-3), "add-remove")
-    rows = 3 * plan.most
+    rows = 3 * plan.threshold
     exact = np.empty(1, dtype=object)
     exact[0] = Counter({f"level {i}": rows for i in range(20_000)} | {"once": 1})
     with dp.simulation(seed=3):
@@ -156,11 +160,11 @@ def test_noise_and_threshold_are_the_plans():
     (levels,) = release.levels
     assert list(levels) == sorted(levels)
     noise = release.values - rows
-    assert np.abs(noise).max() == plan.most
+    assert np.abs(noise).max() == plan.threshold
     # The mass at either bound is known to 1/5 of itself from 20,000 draws: 40 draws, sd 6.3;
     # 5 sds and the discreteness of a count are exceeded less than once in a million.
-    at = (np.abs(noise) == plan.most).sum()
-    assert abs(at - 40_000 * float(law(plan)[plan.most])) < 40
+    at = (np.abs(noise) == plan.threshold).sum()
+    assert abs(at - 40_000 * float(law(plan)[plan.threshold])) < 40
 
 
 @pytest.mark.parametrize("guarantee", [PureDP(1.0), ZCDP(0.5)])

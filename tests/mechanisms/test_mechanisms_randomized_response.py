@@ -83,7 +83,10 @@ def test_a_guarantee_of_another_kind_is_kept():
         (CountFacts(1, 3, False, adjacency("add-remove")), "adjacency='replace'"),
         (CountFacts(2, 6, False, adjacency("replace")), "one table of counts"),
         (CountFacts(1, 3, True, adjacency("replace")), "one table of counts"),
-        (CountFacts(1, 2_002, False, adjacency("replace")), "2,001 cells"),
+        (
+            CountFacts(1, 2_002, False, adjacency("replace")),
+            "and the table has 2,001",
+        ),
         (CountFacts(1, 3, False, Adjacency("replace", "mean", "id")), "rows=1"),
     ],
 )

@@ -99,8 +99,8 @@ def test_columns_are_drawn_by_that_law_and_valued_whatever_was_drawn(monkeypatch
 
 def test_shares_are_of_one_budget():
     for chosen, drawn in ((1, True), (7, False), (1_000, True)):
-        assert sum(shares_of(chosen, drawn=drawn)) == pytest.approx(1, rel=1e-12)
-    assert shares_of(9, drawn=False).choice == 0
+        assert sum(shares_of(chosen, with_draws=drawn)) == pytest.approx(1, rel=1e-12)
+    assert shares_of(9, with_draws=False).choice == 0
 
 
 def test_the_law_with_less_noise_is_taken():
@@ -119,7 +119,7 @@ def test_the_law_with_less_noise_is_taken():
 @pytest.mark.parametrize("drawn", [False, True])
 def test_no_eps_is_exceeded_and_of_gaussian_noise_alone_none_is_left(eps, delta, drawn):
     facts = ScreenFacts(40, 10, "two-sided", adjacency("replace"))
-    spent = total_eps(screen_plan(facts, ApproxDP(eps, delta), drawn=drawn).events, delta)
+    spent = total_eps(screen_plan(facts, ApproxDP(eps, delta), with_draws=drawn).events, delta)
     assert (0.6 if drawn else 1 - 1e-6) * eps < spent <= eps
 
 
@@ -132,5 +132,5 @@ def test_all_columns_or_so_many():
 def test_noise_beyond_meaning_is_refused():
     facts = ScreenFacts(1_000, 5, "two-sided", adjacency("replace"))
     with pytest.raises(BudgetError, match="smaller most"):
-        screen_plan(facts, PureDP(1e-6), drawn=False)
+        screen_plan(facts, PureDP(1e-6), with_draws=False)
     assert ScreenMoments().plan(facts, PureDP(1e-1)).products > 1_000

@@ -141,7 +141,7 @@ def test_neighbours_counts_are_as_far_apart_as_their_noise_is_paid_for(relation)
     assert plan.noise.scale >= event.multiplier >= event.count
     gauss = NoisyCounts().plan(facts_of(relation, 2, size=10**6), ApproxDP(0.1, 1e-6))
     squares = max((np.abs(one - other)[:-1] ** 2).sum() for one, other in neighbours(relation, 3))
-    noise = gauss.noise.scale / gauss.noise.whole
+    noise = gauss.noise.scale / gauss.noise.units_per_row
     assert noise >= gauss.events[0].multiplier * math.sqrt(squares)
 
 

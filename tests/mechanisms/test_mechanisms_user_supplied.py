@@ -153,9 +153,9 @@ def test_a_failing_release_quotes_no_value(kind, verb, formula):
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        (type("Mine", (Equal,), {"name": "gauss"}), "the name of a mechanism of the package"),
-        (type("Mine", (Equal,), {"name": "geometric"}), "the name of a mechanism of the package"),
-        (type("Mine", (Equal,), {"name": "auto"}), "the name of a mechanism of the package"),
+        (type("Mine", (Equal,), {"name": "gauss"}), "the name of a built-in mechanism"),
+        (type("Mine", (Equal,), {"name": "geometric"}), "the name of a built-in mechanism"),
+        (type("Mine", (Equal,), {"name": "auto"}), "the name of a built-in mechanism"),
         (type("Mine", (Equal,), {"name": "wishart"}), "not offered.*retracted"),
         (type("Mine", (Equal,), {"name": "equal"}), "is taken by the registered class Equal"),
         (type("Mine", (Equal,), {"name": "my mechanism"}), "expected an identifier"),
@@ -164,8 +164,11 @@ def test_a_failing_release_quotes_no_value(kind, verb, formula):
         (type("Mine", (Equal,), {"law": "exact"}), "expected the law of its noise"),
         (type("Mine", (Equal,), {"name": "mine", "numerics": "exact"}), "leave out numerics"),
         (type("Mine", (Equal,), {"name": "mine", "card": Gauss.card}), "leave out card"),
-        (type("Mine", (Equal,), {"name": "mine", "__init__": lambda self, a: None}), "defaults"),
-        (type("Mine", (Equal,), {"name": "mine", "release": lambda self: 1}), "needs plan"),
+        (
+            type("Mine", (Equal,), {"name": "mine", "__init__": lambda self, a: None}),
+            "a default for every option",
+        ),
+        (type("Mine", (Equal,), {"name": "mine", "release": lambda self: 1}), "define plan"),
         (type("Mine", (), {"name": "mine", "law": "gaussian"}), "expected a subclass of"),
         (Equal(), "expected the class, Equal"),
         ("equal", "expected a subclass of"),

@@ -134,7 +134,7 @@ def test_integers_beyond_64_bits_are_pythons():
             lambda data: dp.dp_cov(
                 "~ age + wage", data, codebook=BOOK, budget=dp.ZCDP(1), mechanism="coinpress"
             ),
-            r'reads the rows several times.*"gauss".*to_parquet',
+            r'reads the data several times.*"gauss".*to_parquet',
         ),
         (lambda data: dp.dp_glm("sex ~ age", data, codebook=BOOK, eps=1.0), "several times"),
         (lambda data: open_rows(data).chunks(("age",), 9), "stay with its workers"),

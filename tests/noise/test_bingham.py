@@ -181,7 +181,7 @@ def test_few_eigenvectors_give_a_draw_in_their_span():
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (0, 0), (2, 2, 2)])
 def test_a_concentration_is_a_square_matrix(shape):
-    with pytest.raises(ArgumentError, match="give a square matrix"):
+    with pytest.raises(ArgumentError, match="expected a square matrix"):
         bingham_vector(np.zeros(shape), seeded(1))
 
 

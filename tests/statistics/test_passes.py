@@ -182,7 +182,7 @@ def test_an_iterable_is_refused_before_a_row_is_read():
             yield table(4)
 
     design = bound(tables())
-    with pytest.raises(FrameError, match="give one DataFrame"):
+    with pytest.raises(FrameError, match="pass one DataFrame"):
         design.require_passes()
     # The first table is asked for its names when the design is made.
     assert taken == [0]

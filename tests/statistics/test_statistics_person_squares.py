@@ -107,8 +107,8 @@ def test_rows_held_before_the_sum_and_not_after_it_show(monkeypatch):
     def unheld(rows, factor, shift, lattice):
         rows[:] = np.rint(rows * lattice.steps)
 
-    own = counted._whole
-    monkeypatch.setattr(counted, "_whole", held)
+    own = counted._to_integers
+    monkeypatch.setattr(counted, "_to_integers", held)
     assert furthest(8, "replace") <= np.sqrt(2)
     monkeypatch.setattr(counted, "to_lattice", unheld)
     assert furthest(8, "replace") > 10

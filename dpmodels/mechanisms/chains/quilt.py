@@ -9,7 +9,7 @@ Theorem
     of the series alone, and one state moves them by 2 in L1 norm or not at all; with the noise
     below the law changes by at most exp(m/σ) where m states do. The quilt theorem of
     :mod:`dpmodels.privacy.quilts` has the rest, other persons being among what is independent of
-    the near states. As what is missing says nothing of states, its law is the same given either
+    the near states. As missingness is independent of the states, its law is the same given either
     state, and means over it keep the bound.
 Sensitivity
     2 in L1 norm for one state: the state of a person at a time is that of the first complete row of
@@ -112,7 +112,7 @@ class QuiltCounts:
 
     def release(self, statistic: Statistic, plan: QuiltPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the exact counts."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         noise = discrete_laplace(plan.scale, exact.size, entropy)
         return CountsRelease(
             values=(exact + noise.astype(object)).astype(np.float64),
@@ -120,5 +120,5 @@ class QuiltCounts:
             noise_sd=plan.noise_sd,
             step=1.0,
             quilt=plan.quilt,
-            **release_terms(self.card, plan, rows),
+            **release_terms(self.card, plan, n_rows),
         )

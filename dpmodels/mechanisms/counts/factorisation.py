@@ -85,12 +85,12 @@ class Factorisation:
         groups, *cells = facts.shape
         if len(cells) != 1 or cells[0] > MOST_CELLS:
             raise ArgumentError(
-                f"mechanism='factorisation' is asked for cells of shape {tuple(cells)}: it takes "
-                f"up to {MOST_CELLS:,} cells in one order; write mechanism='tree', or wider cells"
+                f"mechanism='factorisation' takes up to {MOST_CELLS:,} cells in one order; write "
+                f"mechanism='tree', or wider cells, for cells of shape {tuple(cells)}"
             )
         sensitivity = math.sqrt(squared_move(cells[0], groups, replaced=facts.adjacency.n_public))
         plan = gaussian_sums(facts, guarantee, sensitivity / UNIT)
-        if plan.whole < UNIT:
+        if plan.units_per_row < UNIT:
             raise BudgetError(
                 f"the budget asks for noise of {plan.noise_sd:.2g} rows in each sum, beyond what "
                 "is meaningful; give a larger eps, delta or rho"
@@ -103,11 +103,11 @@ class Factorisation:
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> SumsRelease:
         """Add the planned noise to the sums of all cells."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         groups, cells = plan.facts.shape
         sums = SquareRoot(cells).sums(exact[:-1].reshape(groups, cells))
         numbers = np.append(sums.ravel(), exact[-1] * UNIT)
-        return noised_sums(self.card, plan, numbers, rows, entropy, unit=UNIT)
+        return noised_sums(self.card, plan, numbers, n_rows, entropy, unit=UNIT)
 
 
 @lru_cache(maxsize=16)
@@ -118,13 +118,13 @@ def squared_move(cells: int, groups: int, *, replaced: bool) -> int:
     (True, 2.0)
     """
     # Sums of products of so many integers up to 2**20 are exact in float64.
-    own = coefficients(cells).astype(np.float64)
-    squares = np.cumsum(own**2)
+    root = coefficients(cells).astype(np.float64)
+    squares = np.cumsum(root**2)
     longest = int(squares[-1])
     if not replaced:
         return longest
     if groups > 1:
         return 2 * longest
-    shared = np.correlate(own, own, "full")[cells:]
-    moved = squares[-1] + squares[-2::-1] - 2 * shared
-    return max(int(np.max(moved, initial=0.0)), longest + UNIT**2)
+    shared = np.correlate(root, root, "full")[cells:]
+    squared_moves = squares[-1] + squares[-2::-1] - 2 * shared
+    return max(int(np.max(squared_moves, initial=0.0)), longest + UNIT**2)

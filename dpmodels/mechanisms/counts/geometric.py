@@ -46,7 +46,7 @@ class Geometric:
     >>> from dpmodels.mechanisms.protocol import CountFacts
     >>> from dpmodels.privacy import PureDP, adjacency
     >>> plan = Geometric().plan(CountFacts(1, 7, False, adjacency("replace")), PureDP(1.0))
-    >>> round(plan.scale, 6), plan.whole
+    >>> round(plan.scale, 6), plan.units_per_row
     (2.0, 1)
     """
 
@@ -65,12 +65,12 @@ class Geometric:
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
         """Compute the exact counts."""
-        return counts(private, plan.whole, count_public=plan.facts.adjacency.n_public)
+        return counts(private, plan.units_per_row, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the exact counts."""
-        exact, rows = statistic.cross()
-        return noised_counts(self.card, plan, exact, rows, entropy)
+        exact, n_rows = statistic.cross()
+        return noised_counts(self.card, plan, exact, n_rows, entropy)
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,9 @@ class Gaussian:
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
         """Compute the exact counts."""
-        return counts(private, plan.whole, count_public=plan.facts.adjacency.n_public)
+        return counts(private, plan.units_per_row, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the exact counts."""
-        exact, rows = statistic.cross()
-        return noised_counts(self.card, plan, exact, rows, entropy)
+        exact, n_rows = statistic.cross()
+        return noised_counts(self.card, plan, exact, n_rows, entropy)

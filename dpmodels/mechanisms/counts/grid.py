@@ -8,7 +8,7 @@ Theorem
 Sensitivity
     Of all counts together: L1 norm h, 2h where a row is replaced; L2 norm √h, √(2h)
     (:func:`dpmodels.statistics.counts.count_sensitivity`). All are reached. The number of all rows
-    is no block: where it is public nothing is paid for it.
+    is not among them: it costs nothing where it is public.
 Noise
     Independent on every block, and on the number of incomplete rows: discrete Laplace for a pure
     budget, else of the two laws that which leaves sums over rectangles less variance. The side of
@@ -42,7 +42,7 @@ from dpmodels.released import Card, SumsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 
-# More blocks along an axis than the cells there may be are none.
+# No axis has more cells.
 WIDEST = 2**24
 
 
@@ -90,14 +90,14 @@ class Grid:
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> SumsRelease:
         """Add the planned noise to the counts of all blocks."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         shape = plan.facts.shape
         side = self.side_of(plan)
         blocks = plane(shape[1:], side)
         cells = exact[:-1].reshape(shape[0], -1).astype(np.int64)[:, blocks.order]
         nodes = np.concatenate(blocks.hierarchy.sums(cells), axis=-1).ravel()
         sums = np.append(nodes, int(exact[-1]))
-        return noised_sums(self.card, plan, sums, rows, entropy, fanout=side)
+        return noised_sums(self.card, plan, sums, n_rows, entropy, fanout=side)
 
     def side_of(self, plan: CountPlan) -> int:
         """Return the side of the blocks of a plan."""

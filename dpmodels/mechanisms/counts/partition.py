@@ -1,4 +1,4 @@
-"""Levels that nobody declared, with noisy counts of those that have enough rows.
+"""Undeclared levels, with noisy counts of those that have enough rows.
 
 Theorem
     Every level that a row names is counted, noise of the discrete Laplace law held within ±k is
@@ -70,8 +70,8 @@ class LevelPlan:
     guarantee: Guarantee
     events: tuple[Event, ...]
     facts: LevelFacts
-    scale: float  # Of the noise, in rows, before it is held
-    most: int  # k: what no noise exceeds, and what a noisy count has to
+    scale: float  # Of the noise, in rows, before it is truncated
+    threshold: int  # k: noise is truncated at it, and released noisy counts exceed it
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Partition:
     --------
     >>> from dpmodels.privacy import adjacency
     >>> plan = Partition().plan(LevelFacts(1, adjacency("add-remove")), ApproxDP(1.0, 1e-6))
-    >>> round(plan.scale, 6), plan.most
+    >>> round(plan.scale, 6), plan.threshold
     (1.0, 14)
     """
 
@@ -102,9 +102,9 @@ class Partition:
         """
         if not isinstance(guarantee, ApproxDP):
             raise BudgetError(
-                f"levels that nobody declared cannot be released with {guarantee.describe()}, as "
-                "one row may bring a level of its own: write delta=1e-6, well below 1/n, or "
-                "declare the levels"
+                f"undeclared levels cannot be released with {guarantee.describe()}, because a "
+                "level may occur in a single row; write delta=1e-6, well below 1/n, or declare "
+                "the levels"
             )
         changed = facts.variables * (2 if facts.adjacency.n_public else 1)
         eps, delta = guarantee.eps / changed, guarantee.delta / changed
@@ -123,19 +123,19 @@ class Partition:
 
     def release(self, statistic: Statistic, plan: LevelPlan, entropy: Entropy) -> LevelsRelease:
         """Add noise to every count, and release the levels whose noisy count is large enough."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         levels, values = [], []
-        for own in exact:
-            names = np.array(sorted(own), dtype=object)
-            counts = np.array([own[name] for name in names], dtype=np.int64)
-            noisy = counts + truncated_laplace(plan.scale, plan.most, len(names), entropy)
-            kept = noisy > plan.most
-            levels.append(tuple(names[kept].tolist()))
-            values.append(noisy[kept].astype(np.float64))
+        for counter in exact:
+            names = np.array(sorted(counter), dtype=object)
+            counts = np.array([counter[name] for name in names], dtype=np.int64)
+            noisy = counts + truncated_laplace(plan.scale, plan.threshold, len(names), entropy)
+            is_released = noisy > plan.threshold
+            levels.append(tuple(names[is_released].tolist()))
+            values.append(noisy[is_released].astype(np.float64))
         return LevelsRelease(
             values=np.concatenate(values),
             levels=tuple(levels),
             scale=plan.scale,
-            most=plan.most,
-            **release_terms(self.card, plan, rows),
+            most=plan.threshold,
+            **release_terms(self.card, plan, n_rows),
         )

@@ -95,13 +95,13 @@ class RandomizedResponse:
         """
         if not facts.adjacency.n_public:
             raise ArgumentError(
-                "mechanism='randomized_response': as many rows answer as there are, so their "
-                "number is public; write adjacency='replace'"
+                "mechanism='randomized_response' shows the number of rows, because every row "
+                "answers; write adjacency='replace'"
             )
         if facts.adjacency.counts_persons:
             raise ArgumentError(
-                "mechanism='randomized_response': every row answers for itself, and all rows of a "
-                "person share its eps; write rows=1 for one row a person, or mechanism='auto'"
+                "mechanism='randomized_response' protects each row by itself, but a person may "
+                "have several; write rows=1 for one row per person, or mechanism='auto'"
             )
         if facts.tables != 1 or facts.divided:
             raise ArgumentError(
@@ -109,16 +109,15 @@ class RandomizedResponse:
             )
         if facts.parts - 1 > MOST_CELLS:
             raise ArgumentError(
-                f"mechanism='randomized_response': the table has {facts.parts - 1:,} cells, and "
-                f"of more than {MOST_CELLS:,} answers tell next to nothing; use fewer factors or "
-                "levels, or mechanism='auto'"
+                f"mechanism='randomized_response' takes up to {MOST_CELLS:,} cells, and the table "
+                f"has {facts.parts - 1:,}; use fewer factors or levels, or mechanism='auto'"
             )
         pure = math.sqrt(2 * guarantee.rho) * ROOM if isinstance(guarantee, ZCDP) else guarantee.eps
         eps = min(pure, MOST_EPS)
         if eps < LEAST_EPS:
             raise BudgetError(
-                f"the budget leaves eps = {eps:.2g} for a row's answer, of which nothing can be "
-                "learnt; give a larger eps or rho, or write mechanism='auto'"
+                f"the budget leaves eps = {eps:.2g} for each row's answer, too little for any "
+                "estimate; give a larger eps or rho, or write mechanism='auto'"
             )
         return ResponsePlan(guarantee, (PureEvent(eps),), facts, eps)
 
@@ -128,21 +127,21 @@ class RandomizedResponse:
 
     def release(self, statistic: Statistic, plan: ResponsePlan, entropy: Entropy) -> AnswersRelease:
         """Let every row answer."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         cells = len(exact)
-        asked = partial(truthful, Fraction(plan.eps), cells)
+        truth_share = partial(truthful, Fraction(plan.eps), cells)
         law = (Fraction(1, cells),) * cells
         ends = np.cumsum(exact.astype(np.int64))
         answered = np.zeros(cells, dtype=np.int64)
         for start in range(0, int(ends[-1]), BATCH):
             places = np.arange(start, min(start + BATCH, int(ends[-1])))
             truths = np.searchsorted(ends, places, side="right")
-            answered += np.bincount(responses(truths, asked, law, entropy), minlength=cells)
+            answered += np.bincount(responses(truths, truth_share, law, entropy), minlength=cells)
         channel = Channel(truth_of(plan.eps, cells), (1 / cells,) * cells, plan.eps, "k-ary")
         return AnswersRelease(
             values=answered[None, :].astype(np.float64),
             weights=None,
             squares=None,
             channels=(channel,),
-            **release_terms(self.card, plan, rows),
+            **release_terms(self.card, plan, n_rows),
         )

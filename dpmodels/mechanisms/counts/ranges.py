@@ -15,7 +15,7 @@ Noise
     Laplace, or discrete Gaussian under zCDP, and at (ε, δ) where that is less.
 Numerics
     exact: integer statistics, integer noise of exact law, then a division. Cells are floats made
-    of public facts and released numbers. What range is told of them is
+    of public facts and released numbers. Ranges are computed from them by
     :mod:`dpmodels.postprocess.spreads`.
 Source
     This package; learning a range from a noisy histogram of geometric cells is of Karwa, Vadhan
@@ -50,7 +50,7 @@ from dpmodels.statistics import Statistic
 from dpmodels.statistics.cell_passes import CellPasses
 from dpmodels.typing import Floats
 
-# Of the budget, for either round: a choice. The second one has the say on where rows end.
+# Of the budget, for each round: a choice. The second one decides on the range.
 SHARES = (0.4, 0.6)
 
 
@@ -81,17 +81,17 @@ class Ranges:
         plans = []
         if not isinstance(guarantee, ApproxDP):
             law = laplace_plan if isinstance(guarantee, PureDP) else gaussian_plan
-            plans = [[law(facts, own) for own in divide(guarantee, SHARES, (False, False))]]
+            plans = [[law(facts, part) for part in divide(guarantee, SHARES, (False, False))]]
         else:
             pure = divide(PureDP(guarantee.eps), SHARES, (False, False))
             normal = divide(guarantee, SHARES, (True, True))
             plans = [
-                [laplace_plan(facts, own) for own in pure],
-                [gaussian_plan(facts, own) for own in normal],
+                [laplace_plan(facts, part) for part in pure],
+                [gaussian_plan(facts, part) for part in normal],
             ]
-        first, own = min(plans, key=lambda rounds: rounds[1].noise_sd)
-        events = (*first.events, *own.events)
-        return replace(own, guarantee=guarantee, events=events, first=first)
+        first, second = min(plans, key=lambda rounds: rounds[1].noise_sd)
+        events = (*first.events, *second.events)
+        return replace(second, guarantee=guarantee, events=events, first=first)
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> CellPasses:
         """Make ready to read the rows, once for each round."""
@@ -100,26 +100,26 @@ class Ranges:
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CellsRelease:
         """Count in public cells, then in cells that are cut by what came out."""
         if not isinstance(statistic, CellPasses) or plan.first is None:
-            raise ArgumentError("statistic= is one of counts; expected what measure() returned")
-        columns = [Column(own.lower, own.upper, own.step) for own in statistic.numbers]
+            raise ArgumentError("statistic= holds counts; expected what measure() returned")
+        columns = [Column(number.lower, number.upper, number.step) for number in statistic.numbers]
         ends = [first_cells(column) for column in columns]
-        first, rows = _counted(statistic, ends, plan.first, entropy)
-        told = _by_column(first, ends)
+        first, n_rows = _counted(statistic, ends, plan.first, entropy)
+        counts_by_column = _by_column(first, ends)
         noise = CellNoise(law_of(plan), plan.first.noise_sd, SELDOM)
-        known = float(rows) if plan.facts.adjacency.n_public else None
+        public_rows = float(n_rows) if plan.facts.adjacency.n_public else None
         finer = []
-        for column, own, counts in zip(columns, ends, told, strict=True):
-            cells = CellCounts(own, counts[:-1], noise)
-            number = complete_rows(counts, known)
+        for column, edges, counts in zip(columns, ends, counts_by_column, strict=True):
+            cells = CellCounts(edges, counts[:-1], noise)
+            number = complete_rows(counts, public_rows)
             finer.append(next_cells(cells, number, column, plan.noise_sd))
-        second, rows = _counted(statistic, finer, plan, entropy)
+        second, n_rows = _counted(statistic, finer, plan, entropy)
         return CellsRelease(
             values=np.concatenate([first, second]),
             ends=np.concatenate([*ends, *finer]),
-            sizes=tuple(len(own) - 1 for own in (*ends, *finer)),
+            sizes=tuple(len(edges) - 1 for edges in (*ends, *finer)),
             law=law_of(plan),
             noise_sds=(plan.first.noise_sd, plan.noise_sd),
-            **release_terms(self.card, plan, rows),
+            **release_terms(self.card, plan, n_rows),
         )
 
 
@@ -127,9 +127,11 @@ def _counted(
     statistic: CellPasses, ends: list[Floats], plan: CountPlan, entropy: Entropy
 ) -> tuple[Floats, int]:
     """Release the numbers of rows in cells, and after those of each variable its incomplete."""
-    exact, rows = statistic.cut(tuple(ends)).cross()
-    return noised_counts(Ranges.card, plan, exact * plan.whole, rows, entropy).values, rows
+    exact, n_rows = statistic.cut(tuple(ends)).cross()
+    return noised_counts(
+        Ranges.card, plan, exact * plan.units_per_row, n_rows, entropy
+    ).values, n_rows
 
 
 def _by_column(values: Floats, ends: list[Floats]) -> list[Floats]:
-    return np.split(values, np.cumsum([len(own) for own in ends])[:-1])
+    return np.split(values, np.cumsum([len(edges) for edges in ends])[:-1])

@@ -1,4 +1,4 @@
-"""Parts of rows whose number is held in a range that was found first.
+"""Means and variances of values clipped to a range that is found first.
 
 Theorem
     Two rounds: numbers of rows by public cell of the measured number, then the parts of
@@ -58,13 +58,13 @@ from dpmodels.statistics.statistic import measured_as
 
 # Of the budget, for the range: a choice. Where nothing is gained, Laplace noise is 18 % larger.
 RANGE_SHARE = 0.15
-# From noise of this share of the rows up, too few cells would be told: a choice.
+# With more noise than this fraction of the rows, too few cells are detected: a choice.
 FAINT = 0.01
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """A range that most rows are in first, then means or variances of the rows held in it.
+    """A range that covers most rows, then means or variances of the rows clipped to it.
 
     Made for bounds that are too wide. Reads the rows twice.
 
@@ -94,40 +94,44 @@ class Rounds:
         """
         if facts.tables != 1 or not facts.divided:
             raise ArgumentError(
-                "mechanism='rounds' is for means and variances of one number, of dp_mean, dp_var "
-                "and dp_ttest; write mechanism='auto'"
+                "mechanism='rounds' is for means and variances of one variable (dp_mean, dp_var, "
+                "dp_ttest); write mechanism='auto'"
             )
         calibrated = gaussian_plan if isinstance(guarantee, ZCDP) else laplace_plan
         cells = calibrated(replace(facts, divided=False), _share(guarantee, RANGE_SHARE))
         if one_mean(facts) and calibrated is laplace_plan:
             calibrated = paired_plan
-        own = calibrated(facts, _share(guarantee, 1 - RANGE_SHARE))
-        events = (*cells.events, *own.events)
-        return replace(own, guarantee=guarantee, events=events, first=cells)
+        parts_plan = calibrated(facts, _share(guarantee, 1 - RANGE_SHARE))
+        events = (*cells.events, *parts_plan.events)
+        return replace(parts_plan, guarantee=guarantee, events=events, first=cells)
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> CellPasses:
-        """Make ready to read the rows, once for each round."""
+        """Prepare to read the rows once for each round."""
         public = plan.facts.adjacency.n_public
-        return CellPasses((private,), plan.whole, count_public=public)
+        return CellPasses((private,), plan.units_per_row, count_public=public)
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
-        """Find a range, then release the parts of the rows held in it."""
+        """Find a range, then release the parts of the rows clipped to it."""
         statistic = measured_as(CellPasses, statistic, "counts")
-        found = _found(statistic, plan, entropy)
-        held = statistic if found is None else statistic.held(found.lower, found.upper)
-        exact, rows = held.cross()
+        clip_range = _release_range(statistic, plan, entropy)
+        passes = (
+            statistic if clip_range is None else statistic.held(clip_range.lower, clip_range.upper)
+        )
+        exact, n_rows = passes.cross()
         noised = noised_mean if _paired(plan) else noised_counts
-        release = noised(self.card, plan, exact, rows, entropy)
-        if found is None:
+        release = noised(self.card, plan, exact, n_rows, entropy)
+        if clip_range is None:
             return release
-        where = HeldIn(found.lower, found.upper, found.outside, found.outside_sd)
+        where = HeldIn(
+            clip_range.lower, clip_range.upper, clip_range.outside, clip_range.outside_sd
+        )
         return replace(release, held=where)
 
 
-def pays(facts: CountFacts, guarantee: Guarantee, rows: int) -> bool:
-    """Whether so many rows tell a range from the noise of the first round."""
+def pays(facts: CountFacts, guarantee: Guarantee, n_rows: int) -> bool:
+    """Whether there are enough rows to find a range despite the noise of the first round."""
     first = Rounds().plan(facts, guarantee).first
-    return first is not None and first.noise_sd <= FAINT * rows
+    return first is not None and first.noise_sd <= FAINT * n_rows
 
 
 def _share(guarantee: Guarantee, share: float) -> Guarantee:
@@ -143,14 +147,14 @@ def _paired(plan: CountPlan) -> bool:
     return one_mean(plan.facts) and law_of(plan) == "laplace"
 
 
-def _found(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> FoundRange | None:
-    """Release the numbers of rows by cell, and return the range they tell of."""
+def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> FoundRange | None:
+    """Release the numbers of rows by cell, and return the range that follows."""
     number, first = statistic.measured, plan.first
     if first is None or not number.lower < number.upper:
         return None
     ends = range_cells(number.lower, number.upper)
-    exact, rows = statistic.counted(place_counts, ends).cross()
-    cells = noised_counts(Rounds.card, first, exact * first.whole, rows, entropy)
+    exact, n_rows = statistic.counted(place_counts, ends).cross()
+    cells = noised_counts(Rounds.card, first, exact * first.units_per_row, n_rows, entropy)
     noise = CellNoise(cells.law, first.noise_sd)
     # Of the sum of places about the middle: half of one noise variable, or the difference of two.
     price = plan.noise_sd / (2 if _paired(plan) else math.sqrt(2))

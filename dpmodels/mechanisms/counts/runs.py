@@ -3,7 +3,7 @@
 Theorem
     The cells of a group are halved and halved again; h levels of these nodes are *counted*. From
     the top down a node gets a noisy count of cost c, which is 1/h of the budget. If that is too
-    small for its parts to be told apart, or the node is a single cell, the node is *closed*: it
+    small for its parts to be distinguished, or the node is a single cell, the node is *closed*: it
     gets a second noisy count, of cost ``r c`` for the r counted levels below it, and nothing below
     it is counted. The incomplete rows get one count of cost ``h c``. So each row, whatever comes
     out, is in counts of cost ``h c`` together, and the release is ε-differentially private for
@@ -12,7 +12,7 @@ Theorem
 Proof
     Let counts be made one after the other, each given those before it, which decide whether and
     how it is made; both neighbours decide alike on the same outcomes, and a count without the row
-    has the same law for both. By what is said above the costs of those with the row sum to ``h c``
+    has the same law for both. By the rules above the costs of those with the row sum to ``h c``
     for any outcomes. Let ``c = 1/b`` for noise of scale b: the densities of one such count are
     within ``exp(±c)``, those of all within ``exp(±h c)``. Let ``c = 1/(2 σ²)`` for Gaussian noise
     of standard deviation σ: the mean of ``exp((α - 1) loss - (α - 1) α cost)`` over what one count
@@ -109,15 +109,15 @@ class Runs:
         ArgumentError if the cells are not those of one number. BudgetError if the noise is beyond
         what is meaningful.
         """
-        own = replace(facts, tables=len(_levels(facts)))
+        level_facts = replace(facts, tables=len(_levels(facts)))
         plans: list[CountPlan] = []
         if isinstance(guarantee, PureDP | ApproxDP):
             pure = PureDP(guarantee.eps)
-            plans.append(replace(laplace_plan(own, pure), events=(PureEvent(pure.eps),)))
+            plans.append(replace(laplace_plan(level_facts, pure), events=(PureEvent(pure.eps),)))
         if isinstance(guarantee, ApproxDP | ZCDP):
-            plans.append(gaussian_plan(own, guarantee))
-        least = min(plans, key=lambda plan: plan.noise_sd)
-        return replace(least, facts=facts, guarantee=guarantee)
+            plans.append(gaussian_plan(level_facts, guarantee))
+        quietest = min(plans, key=lambda plan: plan.noise_sd)
+        return replace(quietest, facts=facts, guarantee=guarantee)
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
         """Compute the exact counts of the cells."""
@@ -125,7 +125,7 @@ class Runs:
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> RunsRelease:
         """Count runs of cells with noise, from long ones to those that the counts call for."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         groups, cells = plan.facts.shape
         last = _costing(plan, len(_levels(plan.facts)))
         incomplete, law = noised_units(last, exact[-1:], entropy)
@@ -140,8 +140,8 @@ class Runs:
             shape=plan.facts.shape,
             law=law,
             noise_sd=plan.noise_sd,
-            step=1 / plan.whole,
-            **release_terms(self.card, plan, rows),
+            step=1 / plan.units_per_row,
+            **release_terms(self.card, plan, n_rows),
         )
 
 
@@ -149,7 +149,7 @@ def _levels(facts: CountFacts) -> tuple[int, ...]:
     """Return the levels whose nodes are counted, the top one first."""
     if len(facts.shape) != 2:
         raise ArgumentError(
-            "mechanism='partition' is for the cells of one number, of dp_hist; write "
+            "mechanism='partition' is for the bins of one variable (dp_hist); write "
             "mechanism='auto'"
         )
     groups, cells = facts.shape
@@ -167,7 +167,7 @@ def _counted(halves: Halves, cells: NDArray[Any], plan: CountPlan, entropy: Entr
         group, node = np.divmod(nodes, 1 << level)
         widths = halves.widths[level][node]
         starts = group * halves.cells + halves.firsts[level][node]
-        nodes, starts, single = (own[widths > 0] for own in (nodes, starts, widths == 1))
+        nodes, starts, single = (array[widths > 0] for array in (nodes, starts, widths == 1))
         exact = sums[level].ravel()[nodes]
         values, _ = noised_units(plan, exact, entropy)
         steps.append(Step(level, starts, values, plan.noise_sd))
@@ -191,7 +191,7 @@ def _costing(plan: CountPlan, levels: int) -> CountPlan:
     """Return the noise of one count that costs as much as those of so many levels."""
     if law_of(plan) == "gaussian":
         scale = max(plan.scale / math.sqrt(levels), SMALLEST_SCALE)
-        return replace(plan, scale=scale, noise_sd=scale / plan.whole)
+        return replace(plan, scale=scale, noise_sd=scale / plan.units_per_row)
     scale = max(plan.scale / levels, LEAST_SCALE)
-    noise_sd = math.sqrt(discrete_laplace_variance(scale)) / plan.whole
+    noise_sd = math.sqrt(discrete_laplace_variance(scale)) / plan.units_per_row
     return replace(plan, scale=scale, noise_sd=noise_sd)

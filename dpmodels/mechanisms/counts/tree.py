@@ -9,7 +9,7 @@ Theorem
 Sensitivity
     Of all counts together: L1 norm h, 2h where a row is replaced; L2 norm √h, √(2h)
     (:func:`dpmodels.statistics.counts.count_sensitivity`). All are reached. The number of all rows
-    is no node: where it is public nothing is paid for it.
+    is not among them: it costs nothing where it is public.
 Noise
     Independent on every node, and on the number of incomplete rows: discrete Laplace for a pure
     budget, else of the two laws that which leaves sums over ranges less variance. A node has as
@@ -42,7 +42,7 @@ from dpmodels.released import Card, SumsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 
-# More children than the cells there may be are none.
+# No table has more cells.
 WIDEST = 2**24
 
 
@@ -89,12 +89,12 @@ class Tree:
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> SumsRelease:
         """Add the planned noise to the counts of all nodes."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         hierarchy, fanout = self.above(plan)
         cells = exact[:-1].reshape(plan.facts.shape[0], -1)
         nodes = np.concatenate(hierarchy.sums(cells), axis=-1).ravel()
         sums = np.append(nodes, exact[-1])
-        return noised_sums(self.card, plan, sums, rows, entropy, fanout=fanout)
+        return noised_sums(self.card, plan, sums, n_rows, entropy, fanout=fanout)
 
     def _levels(self, facts: CountFacts, squared: bool) -> tuple[int, float]:
         cells, fanout = facts.shape[1], self._fanout(facts, squared=squared)

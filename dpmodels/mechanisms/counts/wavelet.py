@@ -86,6 +86,6 @@ class Wavelet:
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> SumsRelease:
         """Add the planned noise to sums and differences."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         numbers = wavelets(exact[:-1].reshape(plan.facts.shape)).ravel()
-        return noised_sums(self.card, plan, np.append(numbers, exact[-1]), rows, entropy)
+        return noised_sums(self.card, plan, np.append(numbers, exact[-1]), n_rows, entropy)

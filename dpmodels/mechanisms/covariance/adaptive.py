@@ -152,8 +152,8 @@ class Adaptive:
         """
         denoise_values(np.zeros(1), 0.0, self.denoise)
         first = COUNT_SHARE[facts.centred]
-        own = PUBLISHED_SHARES if self.denoise is None else OWN_SHARES
-        of_trace, searching, of_matrix = ((1 - first) * share for share in own)
+        fractions = PUBLISHED_SHARES if self.denoise is None else OWN_SHARES
+        of_trace, searching, of_matrix = ((1 - first) * share for share in fractions)
 
         def events(rho: float) -> tuple[GaussianEvent, PureEvent]:
             gaussian = GaussianEvent(math.sqrt(0.5 / (rho * (1 - searching))))
@@ -164,8 +164,8 @@ class Adaptive:
         count = gaussian_count(facts, parts[0])
         widest = ROOM * max(sparse_scales(search.eps, monotone=not facts.adjacency.n_public))
         shelled = split_gaussian(parts[2], _shares(facts.columns))
-        others = (count.rows, np.nan_to_num(count.total), parts[1], widest)
-        lattice = shell_lattice(facts, shelled, *others)
+        extra_scales = (count.rows, np.nan_to_num(count.total), parts[1], widest)
+        lattice = shell_lattice(facts, shelled, *extra_scales)
         scales = reach_scales(facts.adjacency, search.eps, lattice)
         scales[TRACE] = max(parts[1] * lattice.radius**2, SMALLEST_SCALE)
         off = 1.0 if self.denoise is None else math.sqrt(0.5)
@@ -190,12 +190,12 @@ class Adaptive:
             noisy = noised_shells(exact, level, plan, entropy)
             return accumulate(noisy, self.denoise, likely_cap(trace, cap, level, plan))
 
-        own = None if self.denoise is None else inside
-        return released_inside(self.card, statistic, plan, entropy, own)
+        estimator = None if self.denoise is None else inside
+        return released_inside(self.card, statistic, plan, entropy, estimator)
 
 
 def largest_rho(guarantee: Guarantee, events: Callable[[float], tuple[Event, ...]]) -> float:
-    """Return a rho, as large as can be, whose events satisfy a guarantee.
+    """Return the largest rho whose events satisfy a guarantee.
 
     `events` takes rho and returns events of `total_rho` rho, which cost more where rho is larger.
     BudgetError for a pure guarantee, which Gaussian noise does not give.
@@ -272,7 +272,7 @@ def sizes(plan: Plan, law: Law = GAUSSIAN, *, half: bool = False) -> Sizes:
 
 
 def denoised_error(plan: Plan, trace: float, radius: float, law: Law = GAUSSIAN) -> float:
-    """Return about what the Frobenius error of a denoised release is at a clipping radius.
+    """Return the approximate Frobenius error of a denoised release at a clipping radius.
 
     Eigenvalues below the noise's edge e are lost, those above keep noise of its order: a multiple
     of ``√(e Σ λ)`` at most; the multiple is about 1/4 on simulated spectra. Nor is it more than
@@ -283,7 +283,7 @@ def denoised_error(plan: Plan, trace: float, radius: float, law: Law = GAUSSIAN)
 
 
 def separate_error(plan: Plan, trace: float, radius: float, law: Law = GAUSSIAN) -> float:
-    """Return about what the error is of eigenvalues and eigenvectors bought apart.
+    """Return the approximate error of eigenvalues and eigenvectors released separately.
 
     Source: Dong, W., Liang, Y. and Yi, K. (2022). "Differentially private covariance revisited."
     NeurIPS 35. The constant before the first term is that of the authors' experiments.
@@ -295,8 +295,8 @@ def separate_error(plan: Plan, trace: float, radius: float, law: Law = GAUSSIAN)
 
 def better_error(plan: Plan, trace: float, radius: float, law: Law = GAUSSIAN) -> float:
     """Return the smaller of the two errors."""
-    whole = radius**2 * sizes(plan, law).frobenius
-    return min(whole, separate_error(plan, trace, radius, law))
+    matrix_error = radius**2 * sizes(plan, law).frobenius
+    return min(matrix_error, separate_error(plan, trace, radius, law))
 
 
 def better_of_two(
@@ -314,14 +314,14 @@ def better_of_two(
     and cap are public, the cap in units of the ball.
     """
     radius, unit = 2.0**-level, 4.0**level * plan.lattice.steps**2
-    most = None if cap is None else cap * radius**2
+    psd_cap = None if cap is None else cap * radius**2
     second, scales = exact[1:, 1:], plan.scales
     if radius**2 * sizes(plan, law).frobenius <= separate_error(plan, trace, radius, law):
         noisy = noised_symmetric(second, scales[DIAGONAL], scales[OFF], entropy, law)
-        return nearest_psd(noisy / unit, most)
+        return nearest_psd(noisy / unit, psd_cap)
     noisy = noised_symmetric(second, scales[HALF_DIAGONAL], scales[HALF_OFF], entropy, law)
     values = noised_eigenvalues(exact, plan, entropy, law) * radius**2
-    return recombined(values, noisy, most)
+    return recombined(values, noisy, psd_cap)
 
 
 def released_inside(
@@ -337,10 +337,10 @@ def released_inside(
     `inside` takes the clipped moments, the released trace and its public bound, and finds the
     radius; None is the published method, whose eigenvalues are computed in floating point.
     """
-    exact, rows = statistic.cross()
+    exact, n_rows = statistic.cross()
     count, total = noised_count(exact[0], plan, entropy, law)
     trace = noised_trace(exact[0], plan, entropy, law)
-    cap = trace_cap(plan.facts, rows)
+    cap = trace_cap(plan.facts, n_rows)
     if inside is None:
         card = replace(card, numerics="idealised")
         error = partial(better_error, plan, trace, law=law)
@@ -349,7 +349,7 @@ def released_inside(
     else:
         estimate = inside(exact, trace, cap)
     moments = NoisyMoments(count, total, estimate, noise_of(plan, law))
-    return hand_over(card, plan, moments, rows)
+    return hand_over(card, plan, moments, n_rows)
 
 
 @dataclass(frozen=True)
@@ -411,18 +411,18 @@ class AdaptivePure:
         """
         denoise_values(np.zeros(1), 0.0, self.denoise)
         first = COUNT_SHARE[facts.centred]
-        own = PUBLISHED_SHARES if self.denoise is None else OWN_SHARES
-        shares = (first, *((1 - first) * share for share in own))
-        counting, of_trace, searching, whole = laplace_multipliers(guarantee, shares)
+        fractions = PUBLISHED_SHARES if self.denoise is None else OWN_SHARES
+        shares = (first, *((1 - first) * share for share in fractions))
+        counting, of_trace, searching, of_matrix = laplace_multipliers(guarantee, shares)
         count = laplace_count(facts, 1 / (counting * ROUND_UP))
-        lattice = _lattice(facts, count, of_trace, searching, whole)
+        lattice = _lattice(facts, count, of_trace, searching, of_matrix)
         scales = reach_scales(facts.adjacency, 1 / searching, lattice)
         scales[TRACE] = _steps(of_trace, lattice)
-        scales |= _adaptive_pure_matrix_scales(facts, lattice, whole)
+        scales |= _adaptive_pure_matrix_scales(facts, lattice, of_matrix)
         mean = _steps(count.total, lattice) if facts.centred else math.nan
         steps = MomentNoise(_steps(count.rows, lattice), mean, math.nan, math.nan)
         # Two halves of a pure budget are no Laplace release, but as private as one.
-        matrix = LaplaceEvent(whole) if self.denoise is not None else PureEvent(1 / whole)
+        matrix = LaplaceEvent(of_matrix) if self.denoise is not None else PureEvent(1 / of_matrix)
         first_parts = LaplaceEvent(counting), LaplaceEvent(of_trace), PureEvent(1 / searching)
         return Plan(guarantee, (*first_parts, matrix), lattice, facts, steps, scales)
 
@@ -439,11 +439,11 @@ class AdaptivePure:
             level = clipping_radius(exact, error, plan, entropy)
             unit, scale = 4.0**level * plan.lattice.steps**2, plan.scales[OFF]
             noisy = noised_symmetric(exact[level, 1:, 1:], scale, scale, entropy, LAPLACE) / unit
-            most = likely_cap(trace, cap, level, plan, LAPLACE)
-            return denoise(noisy, LAPLACE.sd * scale / unit, self.denoise, most)
+            trace_bound = likely_cap(trace, cap, level, plan, LAPLACE)
+            return denoise(noisy, LAPLACE.sd * scale / unit, self.denoise, trace_bound)
 
-        own = None if self.denoise is None else inside
-        return released_inside(self.card, statistic, plan, entropy, own, LAPLACE)
+        estimator = None if self.denoise is None else inside
+        return released_inside(self.card, statistic, plan, entropy, estimator, LAPLACE)
 
 
 def _steps(scale: float, lattice: Lattice) -> float:
@@ -456,19 +456,25 @@ def _alone(facts: Facts) -> float:
     return absolute_sensitivity(facts.adjacency, facts.columns, MomentWeights(0.0, 0.0))
 
 
-def _lattice(facts: Facts, count: CountNoise, trace: float, search: float, whole: float) -> Lattice:
+def _lattice(
+    facts: Facts, count: CountNoise, trace: float, search: float, matrix: float
+) -> Lattice:
     """Return a lattice on which all noise fits 64-bit integers."""
     searching = max(sparse_scales(1 / search, monotone=not facts.adjacency.n_public))
     total = float(np.nan_to_num(count.total))
-    widest = max(count.rows, total, trace, searching, 2 * whole * _alone(facts))
+    widest = max(count.rows, total, trace, searching, 2 * matrix * _alone(facts))
     bits = choose_lattice(facts.columns, ROOM * widest).bits
     return Lattice(min(bits, MOST_BITS), facts.columns)
 
 
-def _adaptive_pure_matrix_scales(facts: Facts, lattice: Lattice, whole: float) -> dict[str, float]:
+def _adaptive_pure_matrix_scales(
+    facts: Facts, lattice: Lattice, multiplier: float
+) -> dict[str, float]:
     """Return the noise of one release of a matrix, and of halves for it and its eigenvalues."""
-    full, half = (_steps(each * _alone(facts), lattice) for each in (whole, 2 * whole))
-    values = eigenvalue_scale(facts.adjacency, lattice, 2 * whole, 1, SMALLEST_LAPLACE)
+    full, half = (
+        _steps(factor * _alone(facts), lattice) for factor in (multiplier, 2 * multiplier)
+    )
+    values = eigenvalue_scale(facts.adjacency, lattice, 2 * multiplier, 1, SMALLEST_LAPLACE)
     return {
         DIAGONAL: full,
         OFF: full,

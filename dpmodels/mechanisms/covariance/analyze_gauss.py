@@ -72,5 +72,5 @@ class AnalyzeGauss:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to the exact moments."""
-        exact, rows = statistic.cross()
-        return hand_over(self.card, plan, noised_moments(exact, plan, entropy), rows)
+        exact, n_rows = statistic.cross()
+        return hand_over(self.card, plan, noised_moments(exact, plan, entropy), n_rows)

@@ -83,19 +83,19 @@ class Ellipsoid(NamedTuple):
         """Return where rows brought inward are clipped: where normal ones, and all, seldom are."""
         return min(normal_radius(len(self.inward)), float(np.linalg.norm(self.inward, 2)))
 
-    def tightened(self, seen: Round, rows: float) -> Ellipsoid:
+    def tightened(self, last_round: Round, n_rows: float) -> Ellipsoid:
         """Return the ellipsoid of the second moment seen, and of what it may miss."""
-        columns = len(seen.moment)
-        values, vectors = np.linalg.eigh(seen.moment / rows)
-        sampling = math.sqrt(columns / rows) + columns / (2 * rows)
-        noise = seen.sd / rows * math.sqrt(2 * columns)
+        columns = len(last_round.moment)
+        values, vectors = np.linalg.eigh(last_round.moment / n_rows)
+        sampling = math.sqrt(columns / n_rows) + columns / (2 * n_rows)
+        noise = last_round.sd / n_rows * math.sqrt(2 * columns)
         roots = np.sqrt(np.maximum(values, 0.0) + sampling + noise)
         inward = (vectors / roots) @ vectors.T @ self.inward
         return Ellipsoid(inward, self.outward @ (vectors * roots) @ vectors.T)
 
-    def widened(self, seen: Round) -> Floats:
+    def widened(self, last_round: Round) -> Floats:
         """Return the nearest positive semidefinite moment, in the rows' own coordinates."""
-        values, vectors = np.linalg.eigh(seen.moment)
+        values, vectors = np.linalg.eigh(last_round.moment)
         roots = self.outward @ (vectors * np.sqrt(np.maximum(values, 0.0)))
         return np.asarray(roots @ roots.T)
 
@@ -155,9 +155,9 @@ class CoinPress:
         BudgetError for a pure guarantee, which Gaussian noise does not give.
         """
         shares = [(1 - LAST) / max(self.rounds - 1, 1)] * (self.rounds - 1) + [LAST]
-        whole = gaussian_multiplier(guarantee) * ROUND_UP
+        total_multiplier = gaussian_multiplier(guarantee) * ROUND_UP
         # No round has less than the first, whose lattice therefore is coarse enough for all.
-        first, *further = split_gaussian(whole, shares)
+        first, *further = split_gaussian(total_multiplier, shares)
         lattice, steps = gaussian_scales(facts, first)
         alone = moment_sensitivity(facts.adjacency, MomentWeights(0.0, 0.0))
         unit = alone * lattice.radius**2 * ROUND_UP
@@ -173,7 +173,7 @@ class CoinPress:
         )
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
-        """Make ready to read the rows, once for each round."""
+        """Prepare to read the rows once for each round."""
         return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
@@ -183,23 +183,23 @@ class CoinPress:
         ellipsoid = Ellipsoid(start / scale, start * scale)
         radius = ellipsoid.radius()
         sigma, *further = plan.scales.values()
-        exact, rows = statistic.within(ellipsoid.inward / radius).cross()
+        exact, n_rows = statistic.within(ellipsoid.inward / radius).cross()
         count, total = noised_count(exact, plan, entropy)
         stretch = radius * scale
-        seen = _seen(exact, sigma, radius, plan.lattice, entropy)
+        last_round = _noised_round(exact, sigma, radius, plan.lattice, entropy)
         for sigma in further:
-            ellipsoid = ellipsoid.tightened(seen, max(count, 1.0))
+            ellipsoid = ellipsoid.tightened(last_round, max(count, 1.0))
             radius = ellipsoid.radius()
             exact, _ = statistic.within(ellipsoid.inward / radius).cross()
-            seen = _seen(exact, sigma, radius, plan.lattice, entropy)
+            last_round = _noised_round(exact, sigma, radius, plan.lattice, entropy)
         noise = noise_of(plan)
         noisy = NoisyMoments(
             count,
             None if total is None else total * stretch,
-            ellipsoid.widened(seen),
+            ellipsoid.widened(last_round),
             MomentNoise(noise.count, noise.mean * stretch, math.nan, math.nan),
         )
-        return hand_over(self.card, plan, noisy, rows)
+        return hand_over(self.card, plan, noisy, n_rows)
 
 
 def normal_radius(columns: int) -> float:
@@ -212,7 +212,7 @@ def normal_radius(columns: int) -> float:
     return math.sqrt(columns + 2 * math.sqrt(columns * tail) + 2 * tail)
 
 
-def _seen(
+def _noised_round(
     exact: NDArray[np.generic], sigma: float, radius: float, lattice: Lattice, entropy: Entropy
 ) -> Round:
     """Add noise to integers and bring them to the units of rows brought inward."""

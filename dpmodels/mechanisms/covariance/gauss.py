@@ -78,8 +78,8 @@ class Gauss:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to the exact moments."""
-        exact, rows = statistic.cross()
-        return hand_over(self.card, plan, noised_moments(exact, plan, entropy), rows)
+        exact, n_rows = statistic.cross()
+        return hand_over(self.card, plan, noised_moments(exact, plan, entropy), n_rows)
 
 
 @dataclass(frozen=True)
@@ -141,5 +141,5 @@ class Laplace:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to the exact moments."""
-        exact, rows = statistic.cross()
-        return hand_over(self.card, plan, noised_moments(exact, plan, entropy, LAPLACE), rows)
+        exact, n_rows = statistic.cross()
+        return hand_over(self.card, plan, noised_moments(exact, plan, entropy, LAPLACE), n_rows)

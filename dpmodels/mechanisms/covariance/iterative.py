@@ -95,10 +95,10 @@ class Costs(NamedTuple):
         """Return all three, so many times."""
         return Costs(*(factor * cost for cost in self))
 
-    def events(self, drawn: int) -> tuple[Event, ...]:
+    def events(self, n_drawn: int) -> tuple[Event, ...]:
         """Return what the ledger is charged where so many directions are paid for."""
         laplace = LaplaceEvent(1 / self.rows), LaplaceEvent(1 / self.values)
-        return (*laplace, BoundedRangeEvent(self.direction, count=drawn)) if drawn else laplace
+        return (*laplace, BoundedRangeEvent(self.direction, count=n_drawn)) if n_drawn else laplace
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,8 @@ class Iterative:
     def __post_init__(self) -> None:
         checked_share(self.share)
         if self.directions is not None:
-            more = ", or None for as many as components are wanted"
-            directions = whole("directions", self.directions, 1, advice=more)
+            hint = ", or None for as many as components are wanted"
+            directions = whole("directions", self.directions, 1, advice=hint)
             object.__setattr__(self, "directions", directions)
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
@@ -153,8 +153,8 @@ class Iterative:
         BudgetError if the noise leaves no useful lattice.
         """
         frame = min(self.directions or facts.components or facts.columns, facts.columns)
-        drawn = min(frame, facts.columns - 1)
-        costs = _divided(guarantee, facts, self.share, drawn)
+        n_drawn = min(frame, facts.columns - 1)
+        costs = _divided(guarantee, facts, self.share, n_drawn)
         count = laplace_count(facts, costs.rows)
         largest = eigenvalue_sensitivity(facts.adjacency, 1) / costs.values
         # fmax passes over a nan, of a sum that is not released.
@@ -174,7 +174,7 @@ class Iterative:
             "concentration": costs.direction / (2 if facts.adjacency.n_public else 1),
             "directions": frame,
         }
-        return Plan(guarantee, costs.events(drawn), lattice, facts, noise, scales)
+        return Plan(guarantee, costs.events(n_drawn), lattice, facts, noise, scales)
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
         """Compute the exact augmented moments."""
@@ -182,35 +182,35 @@ class Iterative:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add noise to the eigenvalues, draw the directions and put both together."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         count, total = noised_count(exact, plan, entropy, LAPLACE)
         values = noised_eigenvalues(exact, plan, entropy, LAPLACE)
         energy = exact[1:, 1:].astype(np.float64) / plan.lattice.radius**2
         frame = sequential_bingham(
             plan.scales["concentration"] * energy, int(plan.scales["directions"]), entropy
         )
-        second = _recombined(values, frame, trace_cap(plan.facts, rows))
+        second = _recombined(values, frame, trace_cap(plan.facts, n_rows))
         noisy = NoisyMoments(count, total, second, noise_of(plan, LAPLACE))
-        return hand_over(self.card, plan, noisy, rows)
+        return hand_over(self.card, plan, noisy, n_rows)
 
 
 def _recombined(values: Floats, frame: Floats, cap: float | None) -> Floats:
     """Give the first directions an eigenvalue each, and all others the mean of the rest."""
-    size, drawn = frame.shape
-    level = values[min(drawn, size - 1) :].mean()
-    own = psd_values(np.where(np.arange(size) < drawn, values, level), cap)
-    roots = frame * np.sqrt(own[:drawn])
+    size, n_drawn = frame.shape
+    level = values[min(n_drawn, size - 1) :].mean()
+    psd = psd_values(np.where(np.arange(size) < n_drawn, values, level), cap)
+    roots = frame * np.sqrt(psd[:n_drawn])
     # Without directions left over, what follows the sum is zero.
-    return np.asarray(roots @ roots.T + own[-1] * (np.eye(size) - frame @ frame.T))
+    return np.asarray(roots @ roots.T + psd[-1] * (np.eye(size) - frame @ frame.T))
 
 
-def _divided(guarantee: Guarantee, facts: Facts, share: float, drawn: int) -> Costs:
+def _divided(guarantee: Guarantee, facts: Facts, share: float, n_drawn: int) -> Costs:
     """Divide a guarantee; without directions to pay for, the eigenvalues have it all."""
     count = COUNT_AND_SUM if facts.centred else COUNT
-    values = (1 - count) * (share if drawn else 1.0)
-    each = (1 - count) * (1 - share) / max(drawn, 1)
-    pure = Costs(count, values, each)
-    concentrated = Costs(math.sqrt(2 * count), math.sqrt(2 * values), math.sqrt(8 * each))
+    values = (1 - count) * (share if n_drawn else 1.0)
+    direction = (1 - count) * (1 - share) / max(n_drawn, 1)
+    pure = Costs(count, values, direction)
+    concentrated = Costs(math.sqrt(2 * count), math.sqrt(2 * values), math.sqrt(8 * direction))
     if isinstance(guarantee, ZCDP):
         return concentrated.times(math.sqrt(guarantee.rho) * ROUND_DOWN)
     pure = pure.times(guarantee.eps * ROUND_DOWN)
@@ -218,13 +218,13 @@ def _divided(guarantee: Guarantee, facts: Facts, share: float, drawn: int) -> Co
         return pure
 
     def satisfied(costs: Costs) -> bool:
-        return total_eps(costs.events(drawn), guarantee.delta) <= guarantee.eps
+        return total_eps(costs.events(n_drawn), guarantee.delta) <= guarantee.eps
 
-    spent = concentrated.rows + concentrated.values + drawn * concentrated.direction
+    spent = concentrated.rows + concentrated.values + n_drawn * concentrated.direction
     start = concentrated.times(guarantee.eps / spent * ROUND_DOWN)
     return max(
         (_enlarged(costs, satisfied) for costs in (pure, start)),
-        key=lambda costs: costs.direction if drawn else costs.values,
+        key=lambda costs: costs.direction if n_drawn else costs.values,
     )
 
 

@@ -89,16 +89,16 @@ class ModSulq:
         """
         if not isinstance(guarantee, ApproxDP):
             raise BudgetError(
-                f"{guarantee.describe()} is asked of 'mod_sulq', whose noise is a function of eps "
-                "and delta: write eps=1.0, delta=1e-6, or mechanism='gauss'."
+                f"mechanism='mod_sulq' needs eps and delta, not {guarantee.describe()}; write "
+                "eps=1.0, delta=1e-6, or mechanism='gauss'"
             )
         fine = gaussian_scales(facts, gaussian_multiplier(guarantee))
-        least = fine.steps.diagonal / fine.lattice.radius**2
+        exact_sigma = fine.steps.diagonal / fine.lattice.radius**2
         # One part in 10^12 covers the rounding of every product here.
-        sigma = max(published_scale(facts.columns, guarantee) * ROUND_UP, least)
+        sigma = max(published_scale(facts.columns, guarantee) * ROUND_UP, exact_sigma)
         lattice, riders = lattice_for(*fine, sigma, SMALLEST_SCALE)
-        own = max(sigma * lattice.radius**2, SMALLEST_SCALE)
-        steps = replace(riders, diagonal=own, off=own)
+        scale = max(sigma * lattice.radius**2, SMALLEST_SCALE)
+        steps = replace(riders, diagonal=scale, off=scale)
         event = GaussianEvent(_joint(facts, lattice, steps))
         return Plan(guarantee, (event,), lattice, facts, steps)
 
@@ -108,8 +108,8 @@ class ModSulq:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to the exact moments."""
-        exact, rows = statistic.cross()
-        return hand_over(self.card, plan, noised_moments(exact, plan, entropy), rows)
+        exact, n_rows = statistic.cross()
+        return hand_over(self.card, plan, noised_moments(exact, plan, entropy), n_rows)
 
 
 def _joint(facts: Facts, lattice: Lattice, steps: MomentNoise) -> float:

@@ -75,20 +75,20 @@ class Unprivate:
         BudgetError outside ``dp.simulation``.
         """
         _refuse_a_release()
-        integers, rows = statistic.cross()
+        integers, n_rows = statistic.cross()
         exact, lattice = integers.astype(np.float64), plan.lattice
         total = exact[0, 1:] / (lattice.radius * lattice.steps) if plan.facts.centred else None
         second = exact[1:, 1:] / lattice.steps**2
         count = float(exact[0, 0] / lattice.radius**2)
-        return hand_over(self.card, plan, NoisyMoments(count, total, second, plan.steps), rows)
+        return hand_over(self.card, plan, NoisyMoments(count, total, second, plan.steps), n_rows)
 
 
 def _refuse_a_release() -> None:
     if not simulating():
         raise BudgetError(
-            "mechanism='none' adds no noise, so no budget holds: write "
+            "mechanism='none' adds no noise and keeps no guarantee; write "
             "`with dp.simulation(seed=1):` around the call if the rows are simulated or public, "
-            "else mechanism='gauss'."
+            "else mechanism='gauss'"
         )
 
 
@@ -139,9 +139,9 @@ class Zero:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Hand over zeros; no entropy is drawn."""
-        _, rows = statistic.cross()
+        _, n_rows = statistic.cross()
         columns, facts = plan.facts.columns, plan.facts
-        count = float(rows) if facts.adjacency.n_public else 0.0
+        count = float(n_rows) if facts.adjacency.n_public else 0.0
         total = np.zeros(columns) if facts.centred else None
         zeros = NoisyMoments(count, total, np.zeros((columns, columns)), SILENT)
-        return hand_over(self.card, plan, zeros, rows)
+        return hand_over(self.card, plan, zeros, n_rows)

@@ -68,7 +68,7 @@ class Projection:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise and project."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         noisy = noised_moments(exact, plan, entropy)
-        estimate = nearest_psd(noisy.second, trace_cap(plan.facts, rows))
-        return hand_over(self.card, plan, noisy, rows, estimate)
+        estimate = nearest_psd(noisy.second, trace_cap(plan.facts, n_rows))
+        return hand_over(self.card, plan, noisy, n_rows, estimate)

@@ -26,7 +26,7 @@ Source
     (2020), "CoinPress", NeurIPS; choosing a radius by released lengths of Amin, Dick, Kulesza,
     Munoz, Vassilvitskii (2019), "Differentially private covariance estimation", NeurIPS. The
     radius weighs the noise, which falls with it, against the squares of the rows that it cuts off,
-    as far as the released lengths tell of them. The noise of the last round has a known law in
+    as estimated from the released lengths. The noise of the last round has a known law in
     known coordinates, so the moments are read as those of ``gauss`` are; they are of the rows held
     in the ball, and the share of those that were longer is released too.
 """
@@ -123,41 +123,47 @@ class Rounds:
         BudgetError
             For a pure guarantee, which Gaussian noise does not give.
         """
-        wanted = shares(facts, TURNS, LEAST)
-        whole = gaussian_multiplier(guarantee) * ROUND_UP
-        multipliers = dict(zip(wanted, split_gaussian(whole, list(wanted.values())), strict=True))
-        last, moved = multipliers[MOMENTS], math.sqrt(2) if facts.adjacency.n_public else 1.0
-        scales = turn_scales(multipliers, moved, partial(gaussian_count, facts))
+        budget_shares = shares(facts, TURNS, LEAST)
+        total_multiplier = gaussian_multiplier(guarantee) * ROUND_UP
+        multipliers = dict(
+            zip(
+                budget_shares,
+                split_gaussian(total_multiplier, list(budget_shares.values())),
+                strict=True,
+            )
+        )
+        last, sensitivity = multipliers[MOMENTS], math.sqrt(2) if facts.adjacency.n_public else 1.0
+        scales = turn_scales(multipliers, sensitivity, partial(gaussian_count, facts))
         lattice, steps = gaussian_scales(facts, last)
         if not facts.centred:
-            coarse, increments, own_scales = shell_noise(facts, last)
+            coarse, increments, shell_scales = shell_noise(facts, last)
             shrink = (coarse.radius / lattice.radius) ** 2
             steps = MomentNoise(*(max(step * shrink, SMALLEST_SCALE) for step in astuple(steps)))
-            lattice, scales = coarse, scales | own_scales
+            lattice, scales = coarse, scales | shell_scales
             scales |= {COUNT: increments.count, DIAGONAL: increments.diagonal}
-        events = tuple(GaussianEvent(own) for own in multipliers.values())
+        events = tuple(GaussianEvent(multiplier) for multiplier in multipliers.values())
         return Plan(guarantee, events, lattice, facts, steps, scales)
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
-        """Make ready to read the rows, once for each round."""
+        """Prepare to read the rows once for each round."""
         return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
-        """Read and add noise, round by round; rows of one length are not held in another ball."""
-        seen = found(measured_as(Passes, statistic, "moments"), plan, entropy)
-        if seen.lengths is not None and not plan.facts.centred:
-            gain = increments_gain(seen.lengths, plan)
+        """Read and add noise, round by round; rows of unit length keep their ball."""
+        inner = locate(measured_as(Passes, statistic, "moments"), plan, entropy)
+        if inner.lengths is not None and not plan.facts.centred:
+            gain = increments_gain(inner.lengths, plan)
             if gain.ratio < WORTH:
-                return self._increments(seen.at(gain.radius), plan, entropy)
-        return _moments_within(self.card, seen, plan, entropy, GAUSSIAN)
+                return self._increments(inner.at(gain.radius), plan, entropy)
+        return _moments_within(self.card, inner, plan, entropy, GAUSSIAN)
 
-    def _increments(self, seen: Found, plan: Plan, entropy: Entropy) -> MomentsRelease:
+    def _increments(self, inner: RowsInBall, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Release increments within the ball instead of moments."""
-        exact = seen.held.measured(clipped_moments, shells(plan.facts.columns)[-1])
+        exact = inner.passes.measured(clipped_moments, shells(plan.facts.columns)[-1])
         diagonal = plan.scales[DIAGONAL]
-        own = MomentNoise(plan.scales[COUNT], math.nan, diagonal, diagonal / math.sqrt(2))
-        noisy, estimate, rows = accumulated(exact, replace(plan, steps=own), entropy)
-        return hand_over(self.card, plan, noisy, rows, estimate, seen.ball)
+        steps = MomentNoise(plan.scales[COUNT], math.nan, diagonal, diagonal / math.sqrt(2))
+        noisy, estimate, n_rows = accumulated(exact, replace(plan, steps=steps), entropy)
+        return hand_over(self.card, plan, noisy, n_rows, estimate, inner.ball)
 
 
 # Of the budget, as TURNS and LEAST: choices.
@@ -219,35 +225,37 @@ class RoundsPure:
 
         BudgetError if the noise leaves no useful lattice.
         """
-        wanted = shares(facts, TURNS_PURE, LEAST_PURE)
-        each = laplace_multipliers(guarantee, list(wanted.values()))
-        multipliers = dict(zip(wanted, each, strict=True))
-        moved = 2.0 if facts.adjacency.n_public else 1.0
-        scales = turn_scales(multipliers, moved, lambda own: laplace_count(facts, 1 / own))
+        budget_shares = shares(facts, TURNS_PURE, LEAST_PURE)
+        calibrated = laplace_multipliers(guarantee, list(budget_shares.values()))
+        multipliers = dict(zip(budget_shares, calibrated, strict=True))
+        sensitivity = 2.0 if facts.adjacency.n_public else 1.0
+        scales = turn_scales(
+            multipliers, sensitivity, lambda multiplier: laplace_count(facts, 1 / multiplier)
+        )
         lattice, steps = laplace_scales(facts, multipliers[MOMENTS])
-        events = tuple(LaplaceEvent(own) for own in multipliers.values())
+        events = tuple(LaplaceEvent(multiplier) for multiplier in multipliers.values())
         return Plan(guarantee, events, lattice, facts, steps, scales)
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
-        """Make ready to read the rows, once for each round."""
+        """Prepare to read the rows once for each round."""
         return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
-        """Read and add noise, round by round; rows of one length are not held in another ball."""
-        seen = found(measured_as(Passes, statistic, "moments"), plan, entropy, LAPLACE)
-        return _moments_within(self.card, seen, plan, entropy, LAPLACE)
+        """Read and add noise, round by round; rows of unit length keep their ball."""
+        inner = locate(measured_as(Passes, statistic, "moments"), plan, entropy, LAPLACE)
+        return _moments_within(self.card, inner, plan, entropy, LAPLACE)
 
 
 def _moments_within(
-    card: Card, seen: Found, plan: Plan, entropy: Entropy, law: Law
+    card: Card, inner: RowsInBall, plan: Plan, entropy: Entropy, law: Law
 ) -> MomentsRelease:
     """Release the moments of the rows in the ball that was found."""
-    exact, rows = seen.held.measured(moments).cross()
+    exact, n_rows = inner.passes.measured(moments).cross()
     noisy = noised_moments(exact, plan, entropy, law)
-    return hand_over(card, plan, noisy, rows, ball=seen.ball)
+    return hand_over(card, plan, noisy, n_rows, ball=inner.ball)
 
 
-# Whether increments between radii would serve better than moments in one ball.
+# Whether increments between radii have less error than moments in one ball.
 
 
 class Gain(NamedTuple):
@@ -257,24 +265,24 @@ class Gain(NamedTuple):
     radius: float
 
 
-def increments_gain(seen: Lengths, plan: Plan) -> Gain:
-    """Compare both at the radius that is best for each, as far as released lengths tell."""
+def increments_gain(lengths: Lengths, plan: Plan) -> Gain:
+    """Compare both at the radius that is best for each, by the released lengths."""
     noise, levels = matrix_noise(plan), shells(plan.facts.columns)
-    held = [seen.squares(2.0**-level) for level in levels]
-    parts = [*(outer - inner for outer, inner in pairwise(held)), held[-1]]
+    squares = [lengths.squares(2.0**-level) for level in levels]
+    parts = [*(outer - inner for outer, inner in pairwise(squares)), squares[-1]]
     rings = zip(INCREMENTS, (*levels[1:], levels[-1]), parts, strict=True)
     errors = [
         noise.error(
-            seen.radii**2 * plan.scales[name] / 4.0**level / plan.steps.diagonal, part, TYPICAL
+            lengths.radii**2 * plan.scales[name] / 4.0**level / plan.steps.diagonal, part, TYPICAL
         )
         for name, level, part in rings
     ]
-    one = moments_error(seen, plan, TYPICAL)
-    many = np.linalg.norm([*errors, held[0][-1] - held[0]], axis=0)
-    place = int(np.argmin(many))
-    if not held[0].any():
-        return Gain(1.0, float(seen.radii[-1]))
-    return Gain(float(many[place] / one.min()), float(seen.radii[place]))
+    moments_errors = moments_error(lengths, plan, TYPICAL)
+    increments_errors = np.linalg.norm([*errors, squares[0][-1] - squares[0]], axis=0)
+    place = int(np.argmin(increments_errors))
+    if not squares[0].any():
+        return Gain(1.0, float(lengths.radii[-1]))
+    return Gain(float(increments_errors[place] / moments_errors.min()), float(lengths.radii[place]))
 
 
 # Centre and radius of a ball that holds most rows, found in turns by noisy sums and counts.
@@ -285,87 +293,87 @@ MOMENTS = "moments"
 SCATTERED = 0.5
 # The error of a denoised matrix is a quarter to a half of what its noise could be, on simulated
 # rows: a radius is chosen by the half, since rows that are cut off are lost for good.
-TYPICAL, DEAR = 0.25, 0.5
+TYPICAL, CAUTIOUS = 0.25, 0.5
 
 
-class Found(NamedTuple):
-    """Rows held where the turns say."""
+class RowsInBall(NamedTuple):
+    """Rows clipped to the ball that the turns found."""
 
-    held: Passes
-    public: Passes  # Held where the codebook says
+    passes: Passes
+    public: Passes  # Clipped to the codebook's ball
     ball: Ball | None  # None where it is the codebook's
-    lengths: Lengths | None  # The last ones; None where rows are all of one
+    lengths: Lengths | None  # The last ones; None for rows of unit length
 
-    def at(self, radius: float) -> Found:
+    def at(self, radius: float) -> RowsInBall:
         """Return the same with another radius, about the same centre."""
         assert self.lengths is not None
-        held = _within(self.held, radius)
-        own = held.scaling
+        passes = _within(self.passes, radius)
+        scaling = passes.scaling
         if radius >= self.public.scaling.row_norm:
-            return self._replace(held=self.public, ball=None)
-        ball = Ball(own.centre, radius, *self.lengths.beyond(radius))
-        return self._replace(held=held, ball=ball)
+            return self._replace(passes=self.public, ball=None)
+        ball = Ball(scaling.centre, radius, *self.lengths.beyond(radius))
+        return self._replace(passes=passes, ball=ball)
 
 
 def shares(
-    facts: Facts, turns: tuple[tuple[float, float], ...], least: float
+    facts: Facts, turns: tuple[tuple[float, float], ...], weight: float
 ) -> Mapping[str, float]:
     """Divide a budget: of each turn to the sum of the rows and to their lengths, then to moments.
 
-    The last lengths have at least the share `least`/(`least` + f), with f the Frobenius norm of
-    unit noise in the moments: few columns have little noise, against which numbers of rows that
-    are not told of count more. Without a mean there is one turn, of lengths alone.
+    The last lengths have at least the share `weight`/(`weight` + f), with f the Frobenius norm of
+    unit noise in the moments: with few columns the noise is small, and undetected rows weigh
+    more. Without a mean there is one turn, of lengths alone.
     """
     *first, (of_sum, of_lengths) = turns
     norm = math.sqrt(facts.columns * (facts.columns + 1) / 2)
-    last = max(of_lengths, least / (least + norm))
+    last = max(of_lengths, weight / (weight + norm))
     if not facts.centred:
         return {"lengths 1": last, MOMENTS: 1 - last}
     parts = dict[str, float]()
-    for turn, (one, other) in enumerate((*first, (of_sum, last)), start=1):
-        parts |= {f"sum {turn}": one, f"lengths {turn}": other}
+    for turn, (sum_share, lengths_share) in enumerate((*first, (of_sum, last)), start=1):
+        parts |= {f"sum {turn}": sum_share, f"lengths {turn}": lengths_share}
     return {**parts, MOMENTS: 1 - math.fsum(parts.values())}
 
 
 def turn_scales(
-    multipliers: Mapping[str, float], moved: float, noise: Callable[[float], CountNoise]
+    multipliers: Mapping[str, float], sensitivity: float, noise: Callable[[float], CountNoise]
 ) -> dict[str, float]:
     """Return the scales of the noise in each turn's number of rows, their sum and their lengths.
 
-    One row moves numbers of rows by length by `moved`; `noise` is that of number and sum for a
-    multiplier.
+    `sensitivity` is that of the numbers of rows by length; `noise` gives the noise of count and sum
+    for a multiplier.
     """
     scales = dict[str, float]()
-    for name, own in multipliers.items():
+    for name, multiplier in multipliers.items():
         what, _, turn = name.partition(" ")
         if what == "lengths":
-            scales[name] = own * moved * ROUND_UP
+            scales[name] = multiplier * sensitivity * ROUND_UP
         elif what == "sum":
-            rows, total = noise(own)
-            scales |= {f"rows {turn}": rows * ROUND_UP, name: total * ROUND_UP}
+            count, total = noise(multiplier)
+            scales |= {f"rows {turn}": count * ROUND_UP, name: total * ROUND_UP}
     return scales
 
 
-def found(statistic: Passes, plan: Plan, entropy: Entropy, law: Law = GAUSSIAN) -> Found:
-    """Move the ball to the mean of the rows and draw it in, turn by turn.
+def locate(statistic: Passes, plan: Plan, entropy: Entropy, law: Law = GAUSSIAN) -> RowsInBall:
+    """Move the ball to the mean of the rows and shrink it, turn by turn.
 
-    Rows of one length are not held in another ball, nor are rows in a ball that is no smaller.
+    Rows of unit length keep their ball, and a ball that is not smaller is not used.
     """
     public, turns = statistic.scaling, sum("lengths" in name for name in plan.scales)
     if public.unit:
-        return Found(statistic, statistic, None, None)
-    held = statistic
+        return RowsInBall(statistic, statistic, None, None)
+    passes = statistic
     for turn in range(1, turns + 1):
         if f"sum {turn}" in plan.scales:
-            held = _about_the_mean(held, turn, plan, entropy, law)
-        seen = _lengths(held, public, turn, plan, entropy, law)
+            passes = _about_the_mean(passes, turn, plan, entropy, law)
+        lengths = _lengths(passes, public, turn, plan, entropy, law)
         if turn < turns:
             size = law.sd * math.sqrt(plan.facts.columns)
-            radius = seen.radius(plan.scales[f"sum {turn + 1}"] * size)
+            radius = lengths.radius(plan.scales[f"sum {turn + 1}"] * size)
         else:
-            radius = float(seen.radii[np.argmin(moments_error(seen, plan, DEAR, law))])
-        held = _within(held, radius)
-    return Found(held, statistic, None, seen).at(radius)
+            radius = float(lengths.radii[np.argmin(moments_error(lengths, plan, CAUTIOUS, law))])
+        passes = _within(passes, radius)
+    return RowsInBall(passes, statistic, None, lengths).at(radius)
 
 
 class MatrixNoise(NamedTuple):
@@ -375,7 +383,7 @@ class MatrixNoise(NamedTuple):
     edge: float  # Of the eigenvalues, about
 
     def error(self, times: Floats, trace: Floats, part: float) -> Floats:
-        """Return about what the error is of a denoised matrix with so many times the noise.
+        """Return the approximate error of a denoised matrix with so many times the noise.
 
         Eigenvalues below the noise's edge are lost, those above keep noise of its order: a `part`
         of ``√(edge · trace)``, and no more than the noise.
@@ -387,21 +395,21 @@ class MatrixNoise(NamedTuple):
 def matrix_noise(plan: Plan, law: Law = GAUSSIAN) -> MatrixNoise:
     """Return the size of the noise of a plan's steps."""
     columns, steps = plan.facts.columns, plan.steps
-    both = math.hypot(steps.diagonal, math.sqrt(columns - 1) * steps.off)
+    frobenius = math.hypot(steps.diagonal, math.sqrt(columns - 1) * steps.off)
     unit = law.sd * math.sqrt(columns) / plan.lattice.steps**2
-    return MatrixNoise(unit * both, 2 * unit * steps.off)
+    return MatrixNoise(unit * frobenius, 2 * unit * steps.off)
 
 
-def moments_error(seen: Lengths, plan: Plan, part: float, law: Law = GAUSSIAN) -> Floats:
-    """Return about what the error of the denoised second moment is at each radius.
+def moments_error(lengths: Lengths, plan: Plan, part: float, law: Law = GAUSSIAN) -> Floats:
+    """Return the approximate error of the denoised second moment at each radius.
 
-    The largest radius is told best where no row is told of.
+    If no count is detected, the largest radius has the least.
     """
-    squares = seen.squares()
+    squares = lengths.squares()
     if not squares.any():
-        return -seen.radii
+        return -lengths.radii
     cut = (squares[-1] - squares) * (SCATTERED if plan.facts.centred else 1.0)
-    error = matrix_noise(plan, law).error(seen.radii**2, squares, part)
+    error = matrix_noise(plan, law).error(lengths.radii**2, squares, part)
     return np.asarray(np.hypot(error, cut))
 
 
@@ -409,8 +417,10 @@ def _about_the_mean(passes: Passes, turn: int, plan: Plan, entropy: Entropy, law
     """Move the centre to the noisy mean of the rows in their ball, shrunk by what is noise."""
     noise = CountNoise(plan.scales[f"rows {turn}"], plan.scales[f"sum {turn}"])
     mean, _ = noisy_mean(passes, plan.lattice, noise, entropy, law)
-    held = passes.scaling
-    return passes.rescaled(replace(held, centre=held.centre + mean * held.row_norm * held.scale))
+    scaling = passes.scaling
+    return passes.rescaled(
+        replace(scaling, centre=scaling.centre + mean * scaling.row_norm * scaling.scale)
+    )
 
 
 def _lengths(

@@ -199,8 +199,8 @@ def _recombined_release(
     card: Card, statistic: Statistic, plan: Plan, entropy: Entropy, law: Law
 ) -> MomentsRelease:
     """Put noisy eigenvalues together with the eigenvectors of the noisy moments."""
-    exact, rows = statistic.cross()
+    exact, n_rows = statistic.cross()
     noisy = noised_moments(exact, plan, entropy, law)
     values = noised_eigenvalues(exact, plan, entropy, law)
-    estimate = recombined(values, noisy.second, trace_cap(plan.facts, rows))
-    return hand_over(card, plan, noisy, rows, estimate)
+    estimate = recombined(values, noisy.second, trace_cap(plan.facts, n_rows))
+    return hand_over(card, plan, noisy, n_rows, estimate)

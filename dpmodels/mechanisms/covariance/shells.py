@@ -92,5 +92,5 @@ class Shells:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to every increment, and sum them up."""
-        moments, estimate, rows = accumulated(statistic, plan, entropy, self.denoise)
-        return hand_over(self.card, plan, moments, rows, estimate)
+        moments, estimate, n_rows = accumulated(statistic, plan, entropy, self.denoise)
+        return hand_over(self.card, plan, moments, n_rows, estimate)

@@ -86,10 +86,16 @@ class Marginals:
         units_of(multiplier)
         scale = max(multiplier * ROUND_UP, LEAST_SCALE)
         sd = math.sqrt(discrete_laplace_variance(scale))
-        many = len(facts.largest)
+        n_margins = len(facts.largest)
         events = (LaplaceEvent(multiplier, count=changed),)
         return MarginPlan(
-            guarantee, events, facts, facts.largest, (1,) * many, (scale,) * many, (sd,) * many
+            guarantee,
+            events,
+            facts,
+            facts.largest,
+            (1,) * n_margins,
+            (scale,) * n_margins,
+            (sd,) * n_margins,
         )
 
     def measure(self, private: PrivateMargins, plan: MarginPlan) -> Statistic:
@@ -98,26 +104,26 @@ class Marginals:
 
     def release(self, statistic: Statistic, plan: MarginPlan, entropy: Entropy) -> MarginsRelease:
         """Add the planned noise to the exact counts, and fit all components to them."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         noisy = exact + discrete_laplace(plan.scales[0], exact.size, entropy).astype(object)
-        known = rows if plan.facts.adjacency.n_public else None
+        public_rows = n_rows if plan.facts.adjacency.n_public else None
         return MarginsRelease(
-            values=_fitted(noisy.astype(np.float64), plan, known),
+            values=_fitted(noisy.astype(np.float64), plan, public_rows),
             law="laplace",
             noise_sds=plan.noise_sds,
-            **release_terms(self.card, plan, rows),
+            **release_terms(self.card, plan, n_rows),
         )
 
 
-def _fitted(noisy: Floats, plan: MarginPlan, rows: int | None) -> Floats:
+def _fitted(noisy: Floats, plan: MarginPlan, n_rows: int | None) -> Floats:
     """Return the components of least squares, one after another."""
     sizes = plan.facts.sizes
     sds = dict(zip(plan.measured, plan.noise_sds, strict=True))
     tables = split(noisy, plan.measured, sizes)
-    found: dict[Term, Any] = {}
+    components: dict[Term, Any] = {}
     for part, weights in precisions(sds, sizes).items():
-        own = [weight * summed(tables[term], term, part) for term, weight in weights.items()]
-        found[part] = centred(np.sum(own, axis=0)) / cells(part, sizes)
-    if rows is not None:
-        found[()] = np.array(float(rows))
-    return np.concatenate([np.ravel(own) for own in found.values()])
+        weighted = [weight * summed(tables[term], term, part) for term, weight in weights.items()]
+        components[part] = centred(np.sum(weighted, axis=0)) / cells(part, sizes)
+    if n_rows is not None:
+        components[()] = np.array(float(n_rows))
+    return np.concatenate([np.ravel(component) for component in components.values()])

@@ -87,8 +87,10 @@ class Residual:
         """
         multiplier = gaussian_multiplier(guarantee)
         shape = best_variances(facts)
-        apart = squared_sensitivity(facts, shape)
-        sds = [multiplier * math.sqrt(apart * own) * ROUND_UP for own in shape.values()]
+        sensitivity = squared_sensitivity(facts, shape)
+        sds = [
+            multiplier * math.sqrt(sensitivity * variance) * ROUND_UP for variance in shape.values()
+        ]
         units = [_units(sd, cells(part, facts.sizes)) for part, sd in zip(shape, sds, strict=True)]
         scales = tuple(sd * unit for sd, unit in zip(sds, units, strict=True))
         events = (GaussianEvent(multiplier),)
@@ -100,21 +102,21 @@ class Residual:
 
     def release(self, statistic: Statistic, plan: MarginPlan, entropy: Entropy) -> MarginsRelease:
         """Release the components of the counts with the planned noise."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         facts = plan.facts
         tables: dict[Any, Any] = split(exact, facts.largest, facts.sizes)
-        found = [] if not facts.adjacency.n_public else [np.array([float(rows)])]
+        components = [] if not facts.adjacency.n_public else [np.array([float(n_rows)])]
         for part, unit, scale in zip(plan.measured, plan.units, plan.scales, strict=True):
-            term = next(own for own in facts.largest if set(part) <= set(own))
+            term = next(margin for margin in facts.largest if set(part) <= set(margin))
             counts = summed(tables[term], term, part)
             noise = discrete_gaussian(scale, counts.size, entropy).astype(object)
             noisy = centred(unit * counts + noise.reshape(counts.shape))
-            found.append(noisy.astype(np.float64).ravel() / (unit * counts.size))
+            components.append(noisy.astype(np.float64).ravel() / (unit * counts.size))
         return MarginsRelease(
-            values=np.concatenate(found),
+            values=np.concatenate(components),
             law="gaussian",
             noise_sds=plan.noise_sds,
-            **release_terms(self.card, plan, rows),
+            **release_terms(self.card, plan, n_rows),
         )
 
 

@@ -193,7 +193,7 @@ class Objective:
         rows, facts, scales = as_gradients(statistic), plan.facts, plan.scales
         law = GAUSSIAN if scales["gaussian"] else LAPLACE
         most = most_rows(rows, facts, scales, entropy, GAUSSIAN if "lengths" in scales else law)
-        near = rows.within(most.near.predictors)
+        near = rows.within(most.inner.predictors)
         tilt: Floats
         if law is GAUSSIAN:
             tilt = normals(facts.columns, entropy) * scales["tilt"]
@@ -219,7 +219,7 @@ class Objective:
             gradient_sd=scales["sd"],
             coefficient_sd=law.sd * own.scale * own.step,
             curvature=curvature,
-            ball=most.near.ball,
+            ball=most.inner.ball,
         )
 
     def _shares(self, facts: RegressionFacts, law: Law) -> dict[str, float]:

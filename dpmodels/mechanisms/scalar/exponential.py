@@ -12,8 +12,8 @@ Sensitivity
     function of the cell in an interval of length ``r = max(1, 2p, 2 - 2p)``. A row replaced inside
     a group moves u by -1, 0 or 1, an interval of length 2; one that leaves a group and enters
     another moves two of them, 2r. So c = ε/r under ``add-remove``, however many groups; under
-    ``replace`` ε/2 without groups, ε/(2r) with: for the median groups are free of charge. A p that
-    goes by the released counts lies nearer 1/2 than the one asked, where r is no wider.
+    ``replace`` ε/2 without groups, ε/(2r) with: for the median groups are free of charge. A p
+    adjusted by the released counts is nearer 1/2, where r is at most as wide.
 Noise
     Rank errors have two tails of e^-c a row where rows are in all cells, longer ones where cells
     without rows are many, so that there are no intervals. Ranks that noise could take out of the
@@ -59,7 +59,7 @@ from dpmodels.typing import Floats
 
 # Of the budget: the counts. A choice.
 COUNT_SHARE = 0.05
-# Ranks that go by counts are rounded to this part of the rows: a choice, finer than any noise.
+# Adjusted ranks are rounded to this fraction of the rows: a choice, finer than any noise.
 RANK_STEPS = 2**30
 # Halvings in the search for the rho that an (eps, delta) guarantee amounts to.
 HALVINGS = 40
@@ -105,8 +105,8 @@ class Exponential:
 
         BudgetError if the noise is beyond what is meaningful.
         """
-        wanted = len(facts.probs)
-        share = (1 - COUNT_SHARE) / wanted
+        n_quantiles = len(facts.probs)
+        share = (1 - COUNT_SHARE) / n_quantiles
         paid = _paid_as(guarantee, share)
         eps = _bounded_eps(paid, share)
         multiplier = 1 / _pure_eps(paid, COUNT_SHARE)
@@ -116,7 +116,7 @@ class Exponential:
                 f"the budget asks for noise of {scale:.2g} rows in the number of rows, beyond what "
                 "is meaningful; give a larger eps or rho"
             )
-        events: tuple[Event, ...] = (BoundedRangeEvent(eps, wanted), LaplaceEvent(multiplier))
+        events: tuple[Event, ...] = (BoundedRangeEvent(eps, n_quantiles), LaplaceEvent(multiplier))
         middle = tuple(eps / loss_range(facts, p) * ROUND_DOWN for p in facts.probs)
         return QuantilePlan(guarantee, events, facts, middle, max(scale, LEAST_SCALE))
 
@@ -128,25 +128,25 @@ class Exponential:
         self, statistic: Statistic, plan: QuantilePlan, entropy: Entropy
     ) -> QuantilesRelease:
         """Draw the quantiles."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         facts = plan.facts
         table = exact[:-1].reshape(facts.groups, -1)
         noise = discrete_laplace(plan.count_scale, facts.groups, entropy)
         noisy = (table.sum(axis=1) + noise.astype(object)).astype(np.float64)
         count_sd = math.sqrt(discrete_laplace_variance(plan.count_scale))
         values = np.full((facts.groups, len(facts.probs), 3), math.nan)
-        drawn = np.full(values.shape[:2], math.nan)
-        for group, held in enumerate(noisy.tolist()):
-            if held > max(TOLD * count_sd, 1.0):
+        drawn_probs = np.full(values.shape[:2], math.nan)
+        for group, count in enumerate(noisy.tolist()):
+            if count > max(DETECTED * count_sd, 1.0):
                 ranks = np.concatenate([[0], np.cumsum(table[group].astype(np.int64))])
-                values[group, :, 0], drawn[group] = _group(ranks, plan, held, entropy)
+                values[group, :, 0], drawn_probs[group] = _group(ranks, plan, count, entropy)
         return QuantilesRelease(
             values=values,
-            drawn=drawn,
+            drawn=drawn_probs,
             counts=noisy,
             count_sd=np.full(facts.groups, count_sd),
             rank_sd=np.tile(math.sqrt(2) / np.array(plan.middle), (facts.groups, 1)),
-            **release_terms(self.card, plan, rows),
+            **release_terms(self.card, plan, n_rows),
         )
 
 
@@ -205,34 +205,36 @@ def _pure_eps(guarantee: Guarantee, share: float) -> float:
 
 
 def _group(
-    ranks: NDArray[np.generic], plan: QuantilePlan, rows: float, entropy: Entropy
+    ranks: NDArray[np.generic], plan: QuantilePlan, n_rows: float, entropy: Entropy
 ) -> tuple[Floats, Floats]:
-    """Draw the quantiles of one group, and say at which shares of its rows."""
+    """Draw the quantiles of one group; return them with the probabilities they are drawn at."""
     facts = plan.facts
-    places, drawn = (np.full(len(facts.probs), math.nan) for _ in range(2))
+    places, drawn_probs = (np.full(len(facts.probs), math.nan) for _ in range(2))
     for i, prob in enumerate(facts.probs):
-        drawn[i] = Drawing(prob, facts.grid.cells, rows).middle(plan.middle[i])
-        if not math.isnan(drawn[i]):
-            cell = draw_cell(ranks, _wanted(prob, float(drawn[i])), plan.middle[i], entropy)
+        drawn_probs[i] = Drawing(prob, facts.grid.cells, n_rows).middle(plan.middle[i])
+        if not math.isnan(drawn_probs[i]):
+            cell = draw_cell(
+                ranks, _drawn_fraction(prob, float(drawn_probs[i])), plan.middle[i], entropy
+            )
             at = np.array([cell])
             places[i] = facts.grid.within(at, at + 1, np.array([0.5]))[0]
-    return places, drawn
+    return places, drawn_probs
 
 
-def _wanted(prob: float, drawn: float) -> Fraction:
-    """Return the share asked for, or the one nearer 1/2 in its stead, no farther than it."""
-    if drawn == prob:
+def _drawn_fraction(prob: float, drawn_prob: float) -> Fraction:
+    """Return the requested probability, or the adjusted one rounded towards 1/2."""
+    if drawn_prob == prob:
         return Fraction(repr(prob))
-    towards = math.ceil if drawn < 0.5 else math.floor
-    return Fraction(towards(drawn * RANK_STEPS), RANK_STEPS)
+    towards = math.ceil if drawn_prob < 0.5 else math.floor
+    return Fraction(towards(drawn_prob * RANK_STEPS), RANK_STEPS)
 
 
 # Draws by rank errors, and at which ranks, so that noise leaves quantiles among the rows.
 
 # Products of ranks below are machine integers.
 MACHINE = 2**62
-# A number of rows is told from none where it exceeds so many of its noise sds: a choice.
-TOLD = 4.0
+# A count is detected if it exceeds this many of its noise sds: a choice.
+DETECTED = 4.0
 # Weight of the empty range in cells at the quantile, at most: where a rank is moved to, since
 # rows are in many cells as a rule; and where there is a quantile at all, were they in one. Choices.
 NEAR, MISSED = 16.0, 0.05
@@ -258,7 +260,7 @@ class Drawing:
         return (max(math.log(self.grid / weight), 0.0) / concentration + 0.5) / self.rows
 
     def middle(self, concentration: float) -> float:
-        """Return the share of the rows to draw the quantile at; nan where rows are too few."""
+        """Return the probability to draw the quantile at; nan if there are too few rows."""
         if self.reach(concentration, MISSED) > 0.5:
             return math.nan
         reach = self.reach(concentration, NEAR)
@@ -279,8 +281,8 @@ def draw_cell(
 
 def rank_errors(ranks: NDArray[np.generic], prob: Fraction) -> NDArray[np.generic]:
     """Return how far the wanted rank is from those of each cell, times the denominator of prob."""
-    rows = int(ranks[-1])
-    wide = rows * prob.denominator < MACHINE
+    n_rows = int(ranks[-1])
+    wide = n_rows * prob.denominator < MACHINE
     scaled = (ranks if wide else ranks.astype(object)) * prob.denominator
-    wanted = prob.numerator * rows
-    return np.asarray(np.maximum(np.maximum(scaled[:-1] - wanted, wanted - scaled[1:]), 0))
+    target = prob.numerator * n_rows
+    return np.asarray(np.maximum(np.maximum(scaled[:-1] - target, target - scaled[1:]), 0))

@@ -72,9 +72,9 @@ class Paired:
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
         """Compute the exact parts."""
-        return counts(private, plan.whole, count_public=plan.facts.adjacency.n_public)
+        return counts(private, plan.units_per_row, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the sum and the counts."""
-        exact, rows = statistic.cross()
-        return noised_mean(self.card, plan, exact, rows, entropy)
+        exact, n_rows = statistic.cross()
+        return noised_mean(self.card, plan, exact, n_rows, entropy)

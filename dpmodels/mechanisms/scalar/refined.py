@@ -97,13 +97,13 @@ class Refined:
 
 
 def _counted(
-    below: NDArray[Any], plan: RoundsPlan, most: float, entropy: Entropy
+    below: NDArray[Any], plan: RoundsPlan, max_rows: float, entropy: Entropy
 ) -> tuple[Ends, NoisyCells]:
     """Count one group in cells that are cut round by round; return the last of them."""
     ends, last = first_ends(len(below) - 1), len(plan.scales) - 1
     for turn in range(last + 1):
         nodes = Hierarchy(len(ends) - 1)
-        found = noisy_cells(np.diff(below[ends]), nodes, plan, turn, most, entropy)
+        noisy = noisy_cells(np.diff(below[ends]), nodes, plan, turn, max_rows, entropy)
         if turn < last:
-            ends = next_ends(ends, found, plan.facts, last - turn, plan.noise_sds[-1])
-    return ends, found
+            ends = next_ends(ends, noisy, plan.facts, last - turn, plan.noise_sds[-1])
+    return ends, noisy

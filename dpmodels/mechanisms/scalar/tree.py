@@ -100,17 +100,17 @@ class RankTree:
 
 
 def _counted(
-    below: NDArray[Any], plan: RoundsPlan, most: float, entropy: Entropy
+    below: NDArray[Any], plan: RoundsPlan, max_rows: float, entropy: Entropy
 ) -> tuple[Ends, NoisyCells]:
     """Count one group in both trees; return the cells of the last."""
     ends = equal_ends(len(below) - 1, FIRST)
     nodes = line(len(ends) - 1, best_fanout(len(ends) - 1, squared=plan.law == "laplace"))
-    found = noisy_cells(np.diff(below[ends]), nodes, plan, 0, most, entropy)
+    noisy = noisy_cells(np.diff(below[ends]), nodes, plan, 0, max_rows, entropy)
     if len(plan.scales) == 1:
-        return ends, found
-    ends = even_ends(ends, found, plan.facts, plan.noise_sds[1])
+        return ends, noisy
+    ends = even_ends(ends, noisy, plan.facts, plan.noise_sds[1])
     nodes = line(len(ends) - 1, fanout_of_two(len(ends) - 1))
-    return ends, noisy_cells(np.diff(below[ends]), nodes, plan, 1, most, entropy)
+    return ends, noisy_cells(np.diff(below[ends]), nodes, plan, 1, max_rows, entropy)
 
 
 def fanout_of_two(cells: int) -> int:

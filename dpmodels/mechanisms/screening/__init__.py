@@ -1,4 +1,4 @@
-"""Mechanisms that look among many columns for those that go with a response."""
+"""Mechanisms that search many columns for those associated with a response."""
 
 from dpmodels.mechanisms.protocol import ScreeningMechanism as ScreeningMechanism
 from dpmodels.mechanisms.screening.adapt import ScreenAdapt as ScreenAdapt

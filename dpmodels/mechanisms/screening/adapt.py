@@ -80,18 +80,18 @@ class ScreenAdapt:
         """
         if facts.alternative == "two-sided":
             raise ArgumentError(
-                "alternative='two-sided': mechanism='adapt' counts false discoveries on the other "
-                "side; write alternative='larger' or 'smaller', or mechanism='peeling'"
+                "alternative='two-sided': mechanism='adapt' estimates false discoveries from the "
+                "opposite side; write alternative='larger' or 'smaller', or mechanism='peeling'"
             )
         if isinstance(guarantee, PureDP):
             raise BudgetError(
-                "mechanism='adapt' has Gaussian noise, for which a pure eps is not enough; give "
-                "delta=1e-6 too, or write mechanism='peeling'"
+                "mechanism='adapt' adds Gaussian noise, which gives no pure eps guarantee; add "
+                "delta=1e-6, or write mechanism='peeling'"
             )
         if isinstance(guarantee, ApproxDP):
-            own = screen_plan(facts, ZCDP(rho_of(guarantee)), drawn=True)
-            return replace(own, guarantee=guarantee)
-        return screen_plan(facts, guarantee, drawn=True)
+            zcdp_plan = screen_plan(facts, ZCDP(rho_of(guarantee)), with_draws=True)
+            return replace(zcdp_plan, guarantee=guarantee)
+        return screen_plan(facts, guarantee, with_draws=True)
 
     def measure(self, design: PrivateDesign, plan: ScreenPlan) -> Statistic:
         """Sum columns and their products with the response."""

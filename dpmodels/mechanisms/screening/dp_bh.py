@@ -3,7 +3,7 @@
 Theorem
     Given the released response, m' rounds compose. In each, the column of the least level plus
     fresh noise is drawn, which is 2/u-differentially private for noise of scale u times what a row
-    moves a level by; and its level is told with noise of its own, which is 1/u-differentially
+    moves a level by; and its level is released with separate noise, which is 1/u-differentially
     private. So all are 3 m'/u-differentially private, and 5 m'/(2 u²)-zCDP. An (ε, δ) guarantee is
     met by the one or the other, whichever has less noise: these constants are ours, and so are
     those of the ledger.
@@ -115,25 +115,26 @@ class ScreenLogs:
 
     def plan(self, facts: ScreenFacts, guarantee: Guarantee) -> ScreenPlan:
         """Calibrate the noise to a guarantee; BudgetError where it is beyond meaning."""
-        found = []
+        scales = []
         if isinstance(guarantee, PureDP | ApproxDP):
             eps = guarantee.eps
-            found.append((3 * facts.most / (1 - RESPONSE_SHARE) / eps, 1 / RESPONSE_SHARE / eps))
+            scales.append(
+                (3 * facts.max_chosen / (1 - RESPONSE_SHARE) / eps, 1 / RESPONSE_SHARE / eps)
+            )
         if isinstance(guarantee, ZCDP | ApproxDP):
             rho = guarantee.rho if isinstance(guarantee, ZCDP) else rho_of(guarantee)
-            parts = 5 * facts.most / (1 - RESPONSE_SHARE), 1 / RESPONSE_SHARE
-            found.append((math.sqrt(parts[0] / 2 / rho), math.sqrt(parts[1] / 2 / rho)))
-        times, response = (own * ROUND_UP for own in min(found))
+            parts = 5 * facts.max_chosen / (1 - RESPONSE_SHARE), 1 / RESPONSE_SHARE
+            scales.append((math.sqrt(parts[0] / 2 / rho), math.sqrt(parts[1] / 2 / rho)))
+        times, response = (scale * ROUND_UP for scale in min(scales))
         if times * (STEPS * -math.log(least_of(facts)) + 2) > WIDEST:
             raise BudgetError(
-                f"the budget asks for noise of {times:.2g} times what a row moves the logarithm of "
-                "a p-value by, beyond what is meaningful; give a larger eps, delta or rho, or a "
-                "smaller most"
+                f"the budget asks for noise of {times:.2g} times the sensitivity of a log p-value, "
+                "beyond what is meaningful; give a larger eps, delta or rho, or a smaller most"
             )
         draw = 2 / times
         events = (
-            PureEvent(draw, facts.most),
-            LaplaceEvent(times, facts.most),
+            PureEvent(draw, facts.max_chosen),
+            LaplaceEvent(times, facts.max_chosen),
             LaplaceEvent(response),
         )
         lattice = box_lattice(facts.columns + 1)
@@ -147,19 +148,19 @@ class ScreenLogs:
 
     def release(self, statistic: Statistic, plan: ScreenPlan, entropy: Entropy) -> PValuesRelease:
         """Release the response, draw columns by noisy p-values, and release those."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         response = noised_response(exact, plan, entropy)
-        facts, most = plan.facts, reach(plan.lattice)
-        part, centre = FINE * most**2, response.centre / (FINE * most)
-        spread = spread_change(facts.adjacency, most, 1) / most**2
+        facts, limit = plan.facts, reach(plan.lattice)
+        part, centre = FINE * limit**2, response.centre / (FINE * limit)
+        spread = spread_change(facts.adjacency, limit, 1) / limit**2
         response_sd = LAPLACE.sd * plan.response * spread
         scale = z_scale(response, response_sd, centre, plan)
         test = scale * part, least_of(facts), 1 + (facts.alternative == "two-sided")
         sums = SIGNS[facts.alternative](centred_products(exact, response.centre))
         levels = log_levels(sums, *test)
-        moved = log_change(product_change(facts.adjacency, most, response.centre), *test)
-        wide = max(plan.products * moved * ROUND_UP, LAPLACE.smallest)
-        chosen = least_noisy(levels, wide, facts.most, entropy)
+        change = log_change(product_change(facts.adjacency, limit, response.centre), *test)
+        wide = max(plan.products * change * ROUND_UP, LAPLACE.smallest)
+        chosen = least_noisy(levels, wide, facts.max_chosen, entropy)
         noisy = levels[chosen] + discrete_laplace(wide, len(chosen), entropy)
         return PValuesRelease(
             chosen=chosen.astype(np.float64),
@@ -172,12 +173,12 @@ class ScreenLogs:
             response_sd=response_sd,
             scale=scale,
             choice=plan.draw_eps,
-            **release_terms(self.card, plan, rows),
+            **release_terms(self.card, plan, n_rows),
         )
 
 
 def least_of(facts: ScreenFacts) -> float:
-    """Return ν, below which p-values are not told apart."""
+    """Return ν, below which p-values are not distinguished."""
     return facts.level / (2 * facts.columns)
 
 
@@ -197,9 +198,9 @@ def z_scale(response: Response, response_sd: float, centre: float, plan: ScreenP
 def least_noisy(levels: Integers, scale: float, count: int, entropy: Entropy) -> Integers:
     """Draw `count` different indices, each that of the least noisy level of those left."""
     left = np.arange(len(levels))
-    drawn = np.empty(count, dtype=np.int64)
+    indices = np.empty(count, dtype=np.int64)
     for place in range(count):
-        own = int(np.argmin(levels[left] + discrete_laplace(scale, len(left), entropy)))
-        drawn[place] = left[own]
-        left = np.delete(left, own)
-    return drawn
+        choice = int(np.argmin(levels[left] + discrete_laplace(scale, len(left), entropy)))
+        indices[place] = left[choice]
+        left = np.delete(left, choice)
+    return indices

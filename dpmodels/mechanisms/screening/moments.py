@@ -61,7 +61,7 @@ class ScreenMoments:
 
     def plan(self, facts: ScreenFacts, guarantee: Guarantee) -> ScreenPlan:
         """Calibrate the noise to a guarantee; BudgetError where it is beyond meaning."""
-        return screen_plan(facts, guarantee, drawn=False)
+        return screen_plan(facts, guarantee, with_draws=False)
 
     def measure(self, design: PrivateDesign, plan: ScreenPlan) -> Statistic:
         """Sum columns and their products with the response."""
@@ -69,7 +69,7 @@ class ScreenMoments:
 
     def release(self, statistic: Statistic, plan: ScreenPlan, entropy: Entropy) -> ScreenedRelease:
         """Release the response, then the sums of all columns."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         response = noised_response(exact, plan, entropy)
         chosen = np.arange(plan.facts.columns)
-        return valued(self.card, exact, rows, plan, response, chosen, entropy)
+        return valued(self.card, exact, n_rows, plan, response, chosen, entropy)

@@ -82,7 +82,7 @@ class ScreenPeeling:
 
     def plan(self, facts: ScreenFacts, guarantee: Guarantee) -> ScreenPlan:
         """Calibrate draws and noise to a guarantee; BudgetError where noise is beyond meaning."""
-        return screen_plan(facts, guarantee, drawn=True)
+        return screen_plan(facts, guarantee, with_draws=True)
 
     def measure(self, design: PrivateDesign, plan: ScreenPlan) -> Statistic:
         """Sum columns and their products with the response."""

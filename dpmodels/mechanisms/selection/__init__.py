@@ -1,4 +1,4 @@
-"""Mechanisms that name the largest of many things, and nothing else of them."""
+"""Mechanisms that release the names of the largest of many candidates."""
 
 from dpmodels.mechanisms.protocol import SelectionMechanism as SelectionMechanism
 from dpmodels.mechanisms.selection.noisy_counts import NoisyCounts as NoisyCounts

@@ -1,4 +1,4 @@
-"""Noise on the counts of all levels, of which the names of the largest are told.
+"""Noise on the counts of all levels; only the names of the largest are released.
 
 Theorem
     The noisy counts of all levels are private as those of `geometric` and `gaussian` are, and the
@@ -11,8 +11,8 @@ Sensitivity
     budget alone, where several are named.
 Noise
     Independent discrete Laplace noise on every count, or discrete Gaussian where so many counts
-    have less in the farthest of them. The counts are used to rank levels, or to hold them
-    against a threshold, and are not told: the largest of them are too large.
+    have less in the farthest of them. The counts rank the levels or are compared with a
+    threshold. They are not released, as the largest are biased upwards.
 Numerics
     exact: integer counts, integer noise of exact law, then comparisons.
 Source
@@ -72,12 +72,12 @@ class NoisyCounts:
     )
 
     def plan(self, facts: SelectionFacts, guarantee: Guarantee) -> SelectionPlan:
-        """Calibrate the noise of all counts; ArgumentError where scores are no counts of levels."""
+        """Calibrate the noise of all counts; ArgumentError unless scores are counts of levels."""
         score = facts.score
         if not isinstance(score, LevelScore):
             raise ArgumentError(
-                "mechanism='noisy_counts' is for levels, of which a row is in one: write '~ town', "
-                "or mechanism='peeling'"
+                "mechanism='noisy_counts' ranks the levels of one variable; write '~ town', or "
+                "mechanism='peeling'"
             )
         laws = [laplace_plan] if isinstance(guarantee, PureDP) else [laplace_plan, gaussian_plan]
         plans = [_planned(facts, guarantee, score, law) for law in laws]
@@ -91,16 +91,16 @@ class NoisyCounts:
         self, statistic: Statistic, plan: SelectionPlan, entropy: Entropy
     ) -> SelectionRelease:
         """Add noise to all counts, and name the largest of them."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         facts, noise = plan.facts, plan.noise
         assert noise is not None
         ranked = facts.score.ranked(exact, facts, plan.bought, entropy)
         noisy, _ = noised_units(noise, ranked.scores, entropy)
-        places = np.argsort(-noisy, kind="stable")[: facts.most]
-        if ranked.least is not None:
-            places = places[noisy[places] >= ranked.least]
-        scale = noise.scale / noise.whole
-        return selected(self.card, plan, exact, rows, ranked, places, scale, entropy)
+        places = np.argsort(-noisy, kind="stable")[: facts.max_chosen]
+        if ranked.threshold is not None:
+            places = places[noisy[places] >= ranked.threshold]
+        scale = noise.scale / noise.units_per_row
+        return selected(self.card, plan, exact, n_rows, ranked, places, scale, entropy)
 
 
 def _planned(
@@ -110,14 +110,14 @@ def _planned(
     gaussian = law is gaussian_plan
     total = guarantee if gaussian or isinstance(guarantee, ZCDP) else PureDP(guarantee.eps)
     valued = score.valued_with(facts)
-    whole = CountFacts(1, score.size, False, facts.adjacency)
+    all_facts = CountFacts(1, score.size, False, facts.adjacency)
     if valued is None:
-        noise = law(whole, total)
+        noise = law(all_facts, total)
         return SelectionPlan(guarantee, noise.events, facts, 0.0, BoughtCounts(None), noise)
     ranking, values = divide(total, (1 - facts.share, facts.share), (gaussian, gaussian))
-    noise, own = law(whole, ranking), law(valued, values)
-    events = (*noise.events, *own.events)
-    return SelectionPlan(guarantee, events, facts, 0.0, BoughtCounts(own), noise)
+    noise, value_noise = law(all_facts, ranking), law(valued, values)
+    events = (*noise.events, *value_noise.events)
+    return SelectionPlan(guarantee, events, facts, 0.0, BoughtCounts(value_noise), noise)
 
 
 def reach(plan: SelectionPlan) -> float:
@@ -125,4 +125,4 @@ def reach(plan: SelectionPlan) -> float:
     noise = plan.noise
     assert noise is not None
     law = GAUSSIAN if law_of(noise) == "gaussian" else LAPLACE
-    return noise.scale / noise.whole * law.beyond(1 / (2 * plan.facts.score.size))
+    return noise.scale / noise.units_per_row * law.beyond(1 / (2 * plan.facts.score.size))

@@ -65,7 +65,7 @@ class Peeling:
     def plan(self, facts: SelectionFacts, guarantee: Guarantee) -> SelectionPlan:
         """Divide the budget; ArgumentError with a threshold."""
         require_number(self.card.name, facts)
-        return drawing_plan(facts, guarantee, facts.most, BoundedRangeEvent)
+        return drawing_plan(facts, guarantee, facts.max_chosen, BoundedRangeEvent)
 
     def measure(self, private: Any, plan: SelectionPlan) -> Statistic:
         """Compute the exact scores."""

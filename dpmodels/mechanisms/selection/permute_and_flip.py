@@ -72,7 +72,7 @@ class PermuteAndFlip:
     def plan(self, facts: SelectionFacts, guarantee: Guarantee) -> SelectionPlan:
         """Divide the budget; ArgumentError with a threshold."""
         require_number(self.card.name, facts)
-        return drawing_plan(facts, guarantee, facts.most, PureEvent)
+        return drawing_plan(facts, guarantee, facts.max_chosen, PureEvent)
 
     def measure(self, private: Any, plan: SelectionPlan) -> Statistic:
         """Compute the exact scores."""

@@ -70,16 +70,17 @@ class SparseVector:
         """Divide the budget; ArgumentError without a threshold, BudgetError if it is too small."""
         if facts.threshold is None:
             raise ArgumentError(
-                "mechanism='sparse_vector' names what is above a threshold: write threshold= and "
-                "no k=, or mechanism='auto'"
+                "mechanism='sparse_vector' names the candidates above a threshold; write "
+                "threshold= instead of k=, or mechanism='auto'"
             )
-        own = drawing_plan(facts, guarantee, 1, PureEvent)
-        if own.eps < LEAST_EPS * facts.most:
+        selection = drawing_plan(facts, guarantee, 1, PureEvent)
+        if selection.eps < LEAST_EPS * facts.max_chosen:
             raise BudgetError(
-                f"the budget leaves eps = {own.eps:.2g} for a search for {facts.most:,} names, in "
-                "which nothing could be told; give a larger eps, or a smaller most="
+                f"the budget leaves eps = {selection.eps:.2g} for a search for "
+                f"{facts.max_chosen:,} names, too little to find any; give a larger eps, or a "
+                "smaller most="
             )
-        return own
+        return selection
 
     def measure(self, private: Any, plan: SelectionPlan) -> Statistic:
         """Compute the exact scores."""
@@ -89,14 +90,16 @@ class SparseVector:
         self, statistic: Statistic, plan: SelectionPlan, entropy: Entropy
     ) -> SelectionRelease:
         """Name the first candidates above the threshold."""
-        exact, rows = statistic.cross()
+        exact, n_rows = statistic.cross()
         facts = plan.facts
         ranked = facts.score.ranked(exact, facts, plan.bought, entropy)
         change = ranked.width if ranked.monotone else ranked.width // 2
-        scales = sparse_scales(plan.eps, monotone=ranked.monotone, answers=facts.most)
-        common, own = (max(change * scale, LEAST_SCALE) for scale in scales)
-        assert ranked.least is not None
-        least = ranked.least + int(discrete_laplace(common, 1, entropy)[0])
-        noise = discrete_laplace(own, len(ranked.scores), entropy).astype(object)
-        places = np.flatnonzero(ranked.scores + noise >= least)[: facts.most]
-        return selected(self.card, plan, exact, rows, ranked, places, own / ranked.unit, entropy)
+        scales = sparse_scales(plan.eps, monotone=ranked.monotone, answers=facts.max_chosen)
+        threshold_scale, score_scale = (max(change * scale, LEAST_SCALE) for scale in scales)
+        assert ranked.threshold is not None
+        threshold = ranked.threshold + int(discrete_laplace(threshold_scale, 1, entropy)[0])
+        noise = discrete_laplace(score_scale, len(ranked.scores), entropy).astype(object)
+        places = np.flatnonzero(ranked.scores + noise >= threshold)[: facts.max_chosen]
+        return selected(
+            self.card, plan, exact, n_rows, ranked, places, score_scale / ranked.unit, entropy
+        )

@@ -73,7 +73,7 @@ class Power:
     Raises
     ------
     ArgumentError
-        If one of them is none of these.
+        If an option is invalid.
 
     Examples
     --------
@@ -110,13 +110,13 @@ class Power:
 
         BudgetError for a pure guarantee, which Gaussian noise does not give.
         """
-        whole = gaussian_multiplier(guarantee) * ROUND_UP
+        total_multiplier = gaussian_multiplier(guarantee) * ROUND_UP
         bought = 0.0 if self.eigenvals is None else self.share
         shares = [(1 - bought) / self.iterations] * self.iterations + [bought] * (bought > 0)
-        multipliers = split_gaussian(whole, shares)
-        each = multipliers[0]
-        room = 2 * each * _sensitivity(facts)
-        products = GaussianEvent(each, self.iterations)
+        multipliers = split_gaussian(total_multiplier, shares)
+        step_multiplier = multipliers[0]
+        room = 2 * step_multiplier * _sensitivity(facts)
+        products = GaussianEvent(step_multiplier, self.iterations)
         if bought:
             axes = GaussianEvent(multipliers[-1])
             lattice, steps = axes_noise(facts, axes, room)
@@ -124,7 +124,7 @@ class Power:
         else:
             lattice, steps = choose_lattice(facts.columns, room), SILENT
             events = (products,)
-        scales = {"product": _scale(facts, lattice, each)}
+        scales = {"product": _scale(facts, lattice, step_multiplier)}
         return Plan(guarantee, events, lattice, facts, steps, scales)
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
@@ -134,8 +134,8 @@ class Power:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> SubspaceRelease:
         """Make the noisy products, and buy the axes where they are planned."""
         exact = second_moment(statistic, plan.lattice, centred=plan.facts.centred)
-        columns, kept = plan.facts.columns, wanted(plan.facts)
-        frame = uniform_frames(columns, 1, kept, entropy)[:, 0]
+        columns, n_kept = plan.facts.columns, wanted(plan.facts)
+        frame = uniform_frames(columns, 1, n_kept, entropy)[:, 0]
         frames, products = [], []
         for _ in range(self.iterations):
             frames.append(frame)
@@ -143,8 +143,8 @@ class Power:
             frame = np.linalg.qr(products[-1]).Q
         noise = plan.scales["product"] / plan.lattice.radius**2
         guess = _read_together(np.hstack(frames), np.hstack(products), noise)
-        found = np.linalg.eigh(guess).eigenvectors[:, ::-1][:, :kept]
-        return hand_over_frame(self.card, plan, found, exact, entropy, ordered=True)
+        directions = np.linalg.eigh(guess).eigenvectors[:, ::-1][:, :n_kept]
+        return hand_over_frame(self.card, plan, directions, exact, entropy, ordered=True)
 
 
 def _read_together(frames: Floats, products: Floats, noise: float) -> Floats:
@@ -161,10 +161,10 @@ def _read_together(frames: Floats, products: Floats, noise: float) -> Floats:
     square = float(np.mean(products**2))
     ridge = noise**2 / max(square - noise**2, 1e-12 * square, 1e-300)
     turned = products @ turn.T
-    seen = basis.T @ turned
+    projected = basis.T @ turned
     precision = sizes**2
-    inside = seen * sizes / (precision[:, None] + precision + ridge)
-    outside = (turned - basis @ seen) * (sizes / (precision + ridge))
+    inside = projected * sizes / (precision[:, None] + precision + ridge)
+    outside = (turned - basis @ projected) * (sizes / (precision + ridge))
     half = (basis @ inside + outside) @ basis.T
     return np.asarray(half + half.T)
 
@@ -184,6 +184,6 @@ def _scale(facts: Facts, lattice: Lattice, multiplier: float) -> float:
 def _noisy_product(product: Floats, plan: Plan, entropy: Entropy) -> Floats:
     """Round a product, in units of the ball, to the lattice and add the planned noise."""
     unit = plan.lattice.radius**2
-    whole = [round(value) for value in (product * unit).ravel().tolist()]
-    noisy = add_noise(np.array(whole, dtype=object), plan.scales["product"], entropy)
+    integers = [round(value) for value in (product * unit).ravel().tolist()]
+    noisy = add_noise(np.array(integers, dtype=object), plan.scales["product"], entropy)
     return noisy.reshape(product.shape) / unit

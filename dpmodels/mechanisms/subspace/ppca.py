@@ -87,7 +87,7 @@ class PPCA:
     Raises
     ------
     ArgumentError
-        If one of them is none of these.
+        If an option is invalid.
 
     Notes
     -----
@@ -127,11 +127,11 @@ class PPCA:
 
         An (eps, delta) guarantee uses its delta for bought eigenvalues only.
         """
-        drawn, bought = guarantee, None
+        draw_guarantee, bought = guarantee, None
         if self.eigenvals is not None:
-            drawn, bought = _shared(guarantee, self.share)
+            draw_guarantee, bought = _shared(guarantee, self.share)
         draws = max(1, min(wanted(facts), facts.columns - 1)) if self._sequential else 1
-        eps = _eps_of_each(drawn, draws)
+        eps = _eps_of_each(draw_guarantee, draws)
         frame = BoundedRangeEvent(eps, draws)
         scales = {"concentration": eps / scatter_range(facts)}
         if bought is None:
@@ -148,12 +148,12 @@ class PPCA:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> SubspaceRelease:
         """Draw the frame, and buy its axes where they are planned."""
         exact = second_moment(statistic, plan.lattice, centred=plan.facts.centred)
-        kept, slope = wanted(plan.facts), plan.scales["concentration"]
+        n_components, slope = wanted(plan.facts), plan.scales["concentration"]
         limit = ""
         if self._sequential:
-            frame = sequential_bingham(slope * exact.matrix, kept, entropy)
+            frame = sequential_bingham(slope * exact.matrix, n_components, entropy)
         else:
-            frame, convergence = matrix_bingham(slope * exact.matrix, kept, entropy)
+            frame, convergence = matrix_bingham(slope * exact.matrix, n_components, entropy)
             if not convergence.exact:
                 limit = (
                     f"eps in the limit of the chain ({convergence.sweeps:,} sweeps of plane "
@@ -165,9 +165,9 @@ class PPCA:
             frame,
             exact,
             entropy,
-            ordered=kept == 1 or self._sequential,
+            ordered=n_components == 1 or self._sequential,
             limit=limit,
-            expected_loss=kept * (plan.facts.columns - kept) / (2 * slope),
+            expected_loss=n_components * (plan.facts.columns - n_components) / (2 * slope),
         )
 
     @property
