@@ -21,7 +21,7 @@ from dpmodels.typing import Floats
 TERM_RADIUS, RESIDUAL_CUT = 1.0, 2.0
 # A choice: what is kept grows until a coordinate of the noise in the score is this many standard
 # errors of sampling, up to these multiples. Longer radii trade noise for less bias.
-NOISE_PER_SAMPLING, WIDEST_TERMS, WIDEST_RESIDUALS = 1.0, 3.75, 2.5
+NOISE_PER_SAMPLING, WIDEST_TERMS, WIDEST_RESIDUALS = 1.1, 3.75, 2.5
 # Choices: within which ends the variance of an entry of X'X/n about the identity is estimated, and
 # the squared length of a step in residual standard deviations.
 GRAM_VARIANCE, SQUARED_STEP = (0.003, 0.2), (0.05, 1.0)
@@ -130,7 +130,8 @@ def chosen_radii(
 
     `terms` and `residuals` are noisy numbers of rows by the length of (1, z), in units of its root
     mean square, and of the residual in its sd; `multiplier` is that of the last release. The mean
-    square error of a coordinate of the score is least: of its noise, and of what is cut off.
+    square error of a coordinate of the score is least: of its noise, and of what is cut off. Less
+    noise than :data:`NOISE_PER_SAMPLING` times the error of sampling is no gain.
     """
     radius, cut = terms.radii[:, None], residuals.radii
     whole = erf(cut / math.sqrt(2))
@@ -142,6 +143,7 @@ def chosen_radii(
     excess = np.maximum(cut - cut[:, None], 0.0)
     off_residuals = excess @ tail(residuals) / rows * ALIKE_RESIDUALS
     allowed = (radius >= SHORTEST_TERMS) & (cut >= SHORTEST_RESIDUALS)
+    noise = np.maximum(noise, NOISE_PER_SAMPLING / math.sqrt(rows))
     error = noise**2 + off_terms[:, None] ** 2 + off_residuals**2
     best = np.unravel_index(np.argmin(np.where(allowed, error, math.inf)), error.shape)
     return float(terms.radii[best[0]]) * math.sqrt(parameters), float(cut[best[1]])
