@@ -252,8 +252,8 @@ class Adjacency:
                 )
         elif self.rows is not None:
             write = '; write rows=4 for at most four rows of a person, or rows="mean" for all'
-            own = whole("rows", self.rows, 1, MOST_ROWS, write)
-            object.__setattr__(self, "rows", None if (own, self.person) == (1, None) else own)
+            n_rows = whole("rows", self.rows, 1, MOST_ROWS, write)
+            object.__setattr__(self, "rows", None if (n_rows, self.person) == (1, None) else n_rows)
         elif self.person is not None:
             object.__setattr__(self, "rows", "mean")
 
@@ -307,10 +307,10 @@ class Adjacency:
             return self.name
         return json.dumps([self.name, self.rows, self.person])
 
-    def protects(self, other: Adjacency) -> bool:
+    def protects(self, relation: Adjacency) -> bool:
         """Tell whether neighbours of one row, or person, are those of the other's."""
-        apart = self.person is None and self.rows != other.rows
-        return (self.name, self.person) == (other.name, other.person) and not apart
+        differs = self.person is None and self.rows != relation.rows
+        return (self.name, self.person) == (relation.name, relation.person) and not differs
 
 
 _NAMES: Final = ("replace", "add-remove")
@@ -342,11 +342,12 @@ def protecting(name: str | Adjacency, rows: object, person: object) -> Adjacency
     >>> protecting("replace", 4, "id").unit
     'one person (at most 4 rows)'
     """
-    own = adjacency(name)
+    relation = adjacency(name)
     if rows is None and person is None:
-        return own
-    if own.rows is not None:
+        return relation
+    if relation.rows is not None:
         raise ArgumentError(
-            f"adjacency= says already what is protected, {own.unit}: leave out person= and rows="
+            f"adjacency= already states what is protected, {relation.unit}: leave out person= and "
+            "rows="
         )
-    return Adjacency(own.name, cast("int", rows), cast("str", person))
+    return Adjacency(relation.name, cast("int", rows), cast("str", person))

@@ -65,8 +65,8 @@ def _delta_at(a: Floats, mu: float) -> Floats:
     if mu < 1:
         y = mu * (_NODES + 1) / 2 - a[..., None]
         return np.asarray(density * (mu / 2) * ((1 - y * _mills(y)) @ _WEIGHTS))
-    far = _mills(mu - a)
-    return np.where(a <= 0, density * (_mills(np.maximum(-a, 0)) - far), ndtr(a) - density * far)
+    tail = _mills(mu - a)
+    return np.where(a <= 0, density * (_mills(np.maximum(-a, 0)) - tail), ndtr(a) - density * tail)
 
 
 def hockey_stick(eps: Floats, multiplier: float) -> Floats:
@@ -115,8 +115,8 @@ def _eps_of(delta: float, mu: float) -> float:
 
     if excess(mu / 2) <= 0:
         return 0.0
-    ends = -_EXTREME, mu / 2
-    return mu * (mu / 2 - float(brentq(excess, *ends, xtol=1e-300, rtol=1e-15, maxiter=2_000)))
+    bracket = -_EXTREME, mu / 2
+    return mu * (mu / 2 - float(brentq(excess, *bracket, xtol=1e-300, rtol=1e-15, maxiter=2_000)))
 
 
 def _solved(eps: float, delta: float) -> float:
@@ -149,8 +149,8 @@ def _is_certified(eps: float, delta: float, multiplier: float) -> bool:
     magnitudes = abs(math.log10(eps)) + 2 * abs(math.log10(multiplier))
     context.dps = 60 + math.ceil(magnitudes)
     mu = 1 / context.mpf(multiplier)
-    near, far = (context.erfc((eps / mu + half) / context.sqrt(2)) for half in (-mu / 2, mu / 2))
-    return bool(near - context.exp(eps) * far <= 2 * context.mpf(delta))
+    body, tail = (context.erfc((eps / mu + half) / context.sqrt(2)) for half in (-mu / 2, mu / 2))
+    return bool(body - context.exp(eps) * tail <= 2 * context.mpf(delta))
 
 
 @lru_cache(maxsize=4096)
@@ -170,12 +170,12 @@ def gaussian_multiplier(guarantee: Guarantee) -> float:
             "that needs no delta where there is one."
         )
     if isinstance(guarantee, ApproxDP):
-        least = _solved(guarantee.eps, guarantee.delta)
+        smallest = _solved(guarantee.eps, guarantee.delta)
         margin = _MARGIN
-        kept = least * (1 - _RESERVE)
-        while not _is_certified(guarantee.eps, guarantee.delta, kept * (1 + margin)):
+        reduced = smallest * (1 - _RESERVE)
+        while not _is_certified(guarantee.eps, guarantee.delta, reduced * (1 + margin)):
             margin *= 2
-        return least * (1 + margin)
+        return smallest * (1 + margin)
     multiplier = math.sqrt(0.5) / math.sqrt(guarantee.rho)
     while 2 * Fraction(guarantee.rho) * Fraction(multiplier) ** 2 < 1:
         multiplier = math.nextafter(multiplier, math.inf)
@@ -226,20 +226,20 @@ def _coarsened(losses: Floats, mass: Floats) -> tuple[Floats, Floats]:
         return losses, mass
     lowest = losses.min()
     step = (losses.max() - lowest) / (_ATOMS - 1)
-    place = np.minimum(((losses - lowest) / step).astype(np.intp), _ATOMS - 2)
-    upper = np.clip(np.expm1(lowest + place * step - losses) / np.expm1(-step), 0, 1) * mass
+    index = np.minimum(((losses - lowest) / step).astype(np.intp), _ATOMS - 2)
+    upper = np.clip(np.expm1(lowest + index * step - losses) / np.expm1(-step), 0, 1) * mass
     spread = np.zeros(_ATOMS)
-    np.add.at(spread, place, mass - upper)
-    np.add.at(spread, place + 1, upper)
+    np.add.at(spread, index, mass - upper)
+    np.add.at(spread, index + 1, upper)
     return lowest + step * np.arange(_ATOMS), spread
 
 
 def _composed_losses(pure: Mapping[float, int]) -> tuple[Floats, Floats]:
     losses, mass = np.zeros(1), np.ones(1)
     for eps, count in pure.items():
-        more, chances = _coarsened(*_binomial_losses(eps, count))
+        pure_losses, chances = _coarsened(*_binomial_losses(eps, count))
         losses, mass = _coarsened(
-            np.add.outer(losses, more).ravel(), np.multiply.outer(mass, chances).ravel()
+            np.add.outer(losses, pure_losses).ravel(), np.multiply.outer(mass, chances).ravel()
         )
     return losses, mass
 
@@ -266,11 +266,11 @@ def composed_eps(delta: float, multiplier: float, pure: Mapping[float, int]) -> 
         total = float(mass @ curve(eps - losses))
         return math.log(max(total, 5e-324)) - math.log(delta * (1 - _SLACK))
 
-    most = math.fsum(eps * count for eps, count in pure.items())
+    upper = math.fsum(eps * count for eps, count in pure.items())
     if math.isfinite(multiplier):
-        most += gaussian_eps(delta, multiplier)
+        upper += gaussian_eps(delta, multiplier)
     if excess(0.0) <= 0:
         return 0.0
-    if excess(most) >= 0:
-        return most
-    return float(brentq(excess, 0.0, most, xtol=1e-300, rtol=1e-14))
+    if excess(upper) >= 0:
+        return upper
+    return float(brentq(excess, 0.0, upper, xtol=1e-300, rtol=1e-14))

@@ -92,8 +92,8 @@ class MarkovChain:
             raise ArgumentError(
                 f"initial={said(initial)}: expected 'any', 'stationary' or one probability a state"
             )
-        own = {"states": states, "transition": transition, "stay": stay, "initial": initial}
-        for name, value in own.items():
+        values = {"states": states, "transition": transition, "stay": stay, "initial": initial}
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -103,7 +103,7 @@ class MarkovChain:
             return np.array([self.transition])
         assert self.stay is not None
         k = len(self.states)
-        return np.array([lazy(k, own) for own in dict.fromkeys(self.stay)])
+        return np.array([lazy(k, stay) for stay in dict.fromkeys(self.stay)])
 
     @property
     def trouble(self) -> str:
@@ -113,15 +113,15 @@ class MarkovChain:
     @property
     def reducible(self) -> bool:
         """Whether some states do not lead to others, under one of the laws."""
-        parts = (_communicating(own)[0] for own in self.laws)
-        return any(one > 1 for one in parts)
+        counts = (_communicating(matrix)[0] for matrix in self.laws)
+        return any(n_classes > 1 for n_classes in counts)
 
-    def _trouble(self, own: Floats) -> str:
-        parts, which = _communicating(own)
-        if parts > 1:
-            one, other = (self.states[int(np.argmax(which == part))] for part in (0, 1))
-            return f"reducible: {said(one)} and {said(other)} do not both lead to each other"
-        steps = period(own)
+    def _trouble(self, matrix: Floats) -> str:
+        n_classes, labels = _communicating(matrix)
+        if n_classes > 1:
+            first, second = (self.states[int(np.argmax(labels == label))] for label in (0, 1))
+            return f"reducible: {said(first)} and {said(second)} do not both lead to each other"
+        steps = period(matrix)
         return f"periodic: it comes back every {steps} steps only" if steps > 1 else ""
 
     @property
@@ -135,7 +135,7 @@ class MarkovChain:
                 f"the chain is {self.trouble}, so it may keep several laws; give "
                 "the law of the first state, initial=[0.5, 0.5]"
             )
-        return kept_law(self.laws[0])
+        return stationary_law(self.laws[0])
 
     @property
     def reversible(self) -> bool:
@@ -149,19 +149,21 @@ class MarkovChain:
 
         Of a class the least; 0 of chains that do not forget.
         """
-        kept, k = self.stationary, len(self.states)
-        roots = np.sqrt(kept)
+        law, k = self.stationary, len(self.states)
+        roots = np.sqrt(law)
         if k == 1:
             return 1.0
-        scaled = [roots[:, None] * own / roots for own in self.laws]
-        return min(1 - float(np.linalg.svd(own, compute_uv=False)[1]) ** 2 for own in scaled)
+        scaled = [roots[:, None] * matrix / roots for matrix in self.laws]
+        return min(
+            1 - float(np.linalg.svd(similar, compute_uv=False)[1]) ** 2 for similar in scaled
+        )
 
     @property
     def digest(self) -> str:
         """What stands for the class in a ledger, in whatever order its states are."""
-        own = self.ordered(sorted(self.states, key=_key))
-        plain = [own.states, own.transition, own.stay, own.initial]
-        return sha256(json.dumps(plain).encode()).hexdigest()[:16]
+        ordered = self.ordered(sorted(self.states, key=_key))
+        fields = [ordered.states, ordered.transition, ordered.stay, ordered.initial]
+        return sha256(json.dumps(fields).encode()).hexdigest()[:16]
 
     def count_laws(self, steps: int, state: State) -> dict[tuple[int, State], CountLaw]:
         """Return the laws of how often a state occurs, given each secret.
@@ -185,8 +187,8 @@ class MarkovChain:
         ArgumentError
             If the class has several laws, or a first state of any law.
         """
-        at = list(map(_key, self.states))
-        if _key(state) not in at:
+        keys = list(map(_key, self.states))
+        if _key(state) not in keys:
             raise ArgumentError(
                 f"state={said(state)}: expected one of {', '.join(map(said, self.states))}"
             )
@@ -197,7 +199,7 @@ class MarkovChain:
                 "of the first state, initial=[0.5, 0.5]"
             )
         length = whole("steps", steps, 1, MOST_EXACT, "; beyond, exact laws take minutes")
-        laws = count_laws(self.laws[0], starts[0], length, at.index(_key(state)))
+        laws = count_laws(self.laws[0], starts[0], length, keys.index(_key(state)))
         return {(time, self.states[x]): law for (time, x), law in laws.items()}
 
     def starting(self, laws: Floats) -> Floats | None:
@@ -207,24 +209,24 @@ class MarkovChain:
                 return None
             case "stationary":
                 return np.tile(self.stationary, (len(laws), 1))
-            case own:
-                return np.tile(np.array(own, dtype=np.float64), (len(laws), 1))
+            case law:
+                return np.tile(np.array(law, dtype=np.float64), (len(laws), 1))
 
     def ordered(self, states: Sequence[State]) -> MarkovChain:
         """Return the same chain with its states in another order; they have to be the same."""
         if set(map(_key, states)) != set(map(_key, self.states)):
-            own, listed = (", ".join(map(said, those)) for those in (self.states, states))
+            expected, levels = (", ".join(map(said, names)) for names in (self.states, states))
             raise ArgumentError(
-                f"model= has the states {shorten(own, 200)}, and the formula's variable the levels "
-                f"{shorten(listed, 200)}: write dp.markov_chain with those, all and no other"
+                f"model= has the states {shorten(expected, 200)}, and the formula's variable the "
+                f"levels {shorten(levels, 200)}: write dp.markov_chain with exactly those levels"
             )
-        known = list(map(_key, self.states))
-        at = [known.index(_key(own)) for own in states]
+        keys = list(map(_key, self.states))
+        order = [keys.index(_key(state)) for state in states]
         transition, initial = self.transition, self.initial
         if transition is not None:
-            transition = tuple(tuple(transition[x][y] for y in at) for x in at)
+            transition = tuple(tuple(transition[x][y] for y in order) for x in order)
         if not isinstance(initial, str):
-            initial = tuple(initial[x] for x in at)
+            initial = tuple(initial[x] for x in order)
         return MarkovChain(tuple(states), transition, self.stay, initial)
 
     def describe(self) -> str:
@@ -298,12 +300,12 @@ def markov_chain(
 
 def lazy(k: int, stay: float) -> Floats:
     """Return the matrix of the symmetric chain that stays with a probability."""
-    own = np.full((k, k), (1 - stay) / (k - 1))
-    np.fill_diagonal(own, stay)
-    return own
+    matrix = np.full((k, k), (1 - stay) / (k - 1))
+    np.fill_diagonal(matrix, stay)
+    return matrix
 
 
-def kept_law(own: Floats) -> Floats:
+def stationary_law(matrix: Floats) -> Floats:
     """Return the stationary law of an irreducible matrix, each entry to a few ulps of itself.
 
     States are taken out one after another, by sums, products and quotients alone [1]_.
@@ -311,28 +313,30 @@ def kept_law(own: Floats) -> Floats:
     .. [1] Grassmann, W. K., Taksar, M. I. and Heyman, D. P. (1985). "Regenerative Analysis and
        Steady State Distributions for Markov Chains." Operations Research 33(5), 1107-1116.
     """
-    left = own.copy()
-    k = len(left)
+    reduced = matrix.copy()
+    k = len(reduced)
     for last in range(k - 1, 0, -1):
-        left[:last, last] /= left[last, :last].sum()
-        left[:last, :last] += np.outer(left[:last, last], left[last, :last])
-    kept = np.ones(k)
+        reduced[:last, last] /= reduced[last, :last].sum()
+        reduced[:last, :last] += np.outer(reduced[:last, last], reduced[last, :last])
+    law = np.ones(k)
     for state in range(1, k):
-        kept[state] = kept[:state] @ left[:state, state]
-    return np.asarray(kept / kept.sum())
+        law[state] = law[:state] @ reduced[:state, state]
+    return np.asarray(law / law.sum())
 
 
-def period(own: Floats) -> int:
+def period(matrix: Floats) -> int:
     """Return the period of an irreducible matrix, of which all ways back are multiples."""
-    k = len(own)
-    far = np.full(k, -1)
-    far[0], reached = 0, [0]
+    k = len(matrix)
+    distances = np.full(k, -1)
+    distances[0], reached = 0, [0]
     for x in reached:
-        for y in np.flatnonzero((own[x] > 0) & (far < 0)).tolist():
-            far[y] = far[x] + 1
+        for y in np.flatnonzero((matrix[x] > 0) & (distances < 0)).tolist():
+            distances[y] = distances[x] + 1
             reached.append(y)
-    ways = [int(far[x] + 1 - far[y]) for x, y in zip(*np.nonzero(own), strict=True)]
-    return math.gcd(*ways)
+    cycles = [
+        int(distances[x] + 1 - distances[y]) for x, y in zip(*np.nonzero(matrix), strict=True)
+    ]
+    return math.gcd(*cycles)
 
 
 def _key(state: State) -> tuple[str, State]:
@@ -340,68 +344,72 @@ def _key(state: State) -> tuple[str, State]:
     return type(state).__name__, state
 
 
-def _states(given: Any) -> tuple[State, ...]:
-    listed = given.tolist() if isinstance(given, np.ndarray) else given
-    held = listed if isinstance(listed, list | tuple) else ()
-    own = tuple(state.item() if isinstance(state, np.generic) else state for state in held)
-    kinds = all(isinstance(state, bool | str) or abs(real(state)) < _WIDE for state in own)
-    if not (2 <= len(own) <= MOST_STATES and kinds and len(set(map(_key, own))) == len(own)):
+def _states(names: Any) -> tuple[State, ...]:
+    listed = names.tolist() if isinstance(names, np.ndarray) else names
+    sequence = listed if isinstance(listed, list | tuple) else ()
+    states = tuple(state.item() if isinstance(state, np.generic) else state for state in sequence)
+    valid = all(isinstance(state, bool | str) or abs(real(state)) < _WIDE for state in states)
+    if not (
+        2 <= len(states) <= MOST_STATES and valid and len(set(map(_key, states))) == len(states)
+    ):
         raise ArgumentError(
-            f"states={said(given)}: expected a list of 2 to {MOST_STATES} different names, the "
+            f"states={said(names)}: expected a list of 2 to {MOST_STATES} different names, the "
             'levels of the variable, such as ["rest", "walk", "run"]'
         )
     try:
-        conform(tuple[State, ...], list(own), "states")
+        conform(tuple[State, ...], list(states), "states")
     except FrameError as error:
         raise ArgumentError(f"{error}; a ledger's file could not be read back with it") from None
-    return own
+    return states
 
 
-def _communicating(own: Floats) -> tuple[int, NDArray[Any]]:
+def _communicating(matrix: Floats) -> tuple[int, NDArray[Any]]:
     """Return how many classes of states there are that lead to each other, and each state's."""
     from scipy.sparse.csgraph import connected_components
 
-    classes: tuple[int, NDArray[Any]] = connected_components(own > 0, connection="strong")
+    classes: tuple[int, NDArray[Any]] = connected_components(matrix > 0, connection="strong")
     return classes
 
 
-def _matrix(given: Any, k: int) -> tuple[Law, ...]:
-    if not isinstance(given, list | tuple | np.ndarray):
+def _matrix(rows: Any, k: int) -> tuple[Law, ...]:
+    if not isinstance(rows, list | tuple | np.ndarray):
         raise ArgumentError(
-            f"transition= is of type {type(given).__name__}, no literal matrix: {_LITERAL}"
+            f"transition= is of type {type(rows).__name__}, no literal matrix: {_LITERAL}"
         )
-    if len(given) != k:
+    if len(rows) != k:
         raise ArgumentError(
-            f"transition= has {len(given)} rows for {k} states: expected {k} rows of {k} "
+            f"transition= has {len(rows)} rows for {k} states: expected {k} rows of {k} "
             "probabilities, in the order of the states"
         )
-    return tuple(_law(f"row {x + 1} of transition", row, k) for x, row in enumerate(given))
+    return tuple(_law(f"row {x + 1} of transition", row, k) for x, row in enumerate(rows))
 
 
-def _law(name: str, given: Any, k: int) -> Law:
-    if not isinstance(given, list | tuple | np.ndarray) or len(given) != k:
+def _law(name: str, probabilities: Any, k: int) -> Law:
+    if not isinstance(probabilities, list | tuple | np.ndarray) or len(probabilities) != k:
         raise ArgumentError(f"{name}: expected {k} probabilities, one a state; {_LITERAL}")
-    own = tuple(map(real, given))
-    total = math.fsum(own)
-    if not (min(own) >= 0 and abs(total - 1) <= _NEAR):
-        told = "a number is missing" if math.isnan(total) else f"their sum is {total:.12g}"
+    law = tuple(map(real, probabilities))
+    total = math.fsum(law)
+    if not (min(law) >= 0 and abs(total - 1) <= _NEAR):
+        fault = "a number is missing" if math.isnan(total) else f"their sum is {total:.12g}"
         raise ArgumentError(
-            f"{name}: expected {k} probabilities that are not negative and sum to 1, and {told}; "
+            f"{name}: expected {k} probabilities that are not negative and sum to 1, but {fault}; "
             "divide each row by its sum"
         )
     # What was divided once is read back as it is.
-    return own if abs(total - 1) <= k * 2.0**-52 else tuple(one / total for one in own)
+    return (
+        law if abs(total - 1) <= k * 2.0**-52 else tuple(probability / total for probability in law)
+    )
 
 
-def _interval(given: Any) -> tuple[float, float]:
-    ends = given if isinstance(given, list | tuple) else (given, given)
-    own = tuple(map(real, ends))
-    if len(own) != 2 or not 0 <= own[0] <= own[1] <= 1:
+def _interval(stay: Any) -> tuple[float, float]:
+    bounds = stay if isinstance(stay, list | tuple) else (stay, stay)
+    interval = tuple(map(real, bounds))
+    if len(interval) != 2 or not 0 <= interval[0] <= interval[1] <= 1:
         raise ArgumentError(
-            f"stay={said(given)}: expected a probability, or the least and the largest one, such "
+            f"stay={said(stay)}: expected a probability, or the least and the largest one, such "
             "as stay=(0.8, 0.95)"
         )
-    return own
+    return interval
 
 
 # How often a state of a Markov chain occurs, given the state at one time: exact laws.
@@ -418,14 +426,14 @@ _WHOLE: Final = 2**53
 
 
 def count_laws(
-    own: Floats, start: Floats, steps: int, state: int
+    matrix: Floats, start: Floats, steps: int, state: int
 ) -> dict[tuple[int, int], CountLaw]:
     """Return the laws of the count of a state by time, from 1, and the state at that time.
 
     A state at a time has a law where its probability is positive.
     """
-    moves, first = np.array([integers(row) for row in own]), integers(start)
-    counted = np.arange(len(own)) == state
+    moves, first = np.array([integers(row) for row in matrix]), integers(start)
+    counted = np.arange(len(matrix)) == state
     forward = [_shifted(np.outer(first, [1] + [0] * steps), counted)]
     for _ in range(steps - 1):
         forward.append(_shifted(moves.T @ forward[-1], counted))
@@ -436,11 +444,14 @@ def count_laws(
         backward.append(moves @ _shifted(backward[-1], counted))
     laws = {}
     for time, (before, after) in enumerate(zip(forward, backward[::-1], strict=True), start=1):
-        for x in range(len(own)):
-            both = np.convolve(before[x], after[x])[: steps + 1]
-            total = sum(both.tolist())
+        for x in range(len(matrix)):
+            weights = np.convolve(before[x], after[x])[: steps + 1]
+            total = sum(weights.tolist())
             if total:
-                laws[time, x] = range(steps + 1), tuple(Fraction(one, total) for one in both)
+                laws[time, x] = (
+                    range(steps + 1),
+                    tuple(Fraction(weight, total) for weight in weights),
+                )
     return laws
 
 
@@ -449,15 +460,17 @@ def integers(law: Floats) -> NDArray[Any]:
 
     What can happen still can: a distance of laws is that of their farthest values, however rare.
     """
-    held = [max(round(one * _WHOLE), int(one > 0)) for one in law.tolist()]
-    own = np.array(held, dtype=object)
-    own[int(np.argmax(law))] += _WHOLE - sum(own.tolist())
-    return own
+    rounded = [
+        max(round(probability * _WHOLE), int(probability > 0)) for probability in law.tolist()
+    ]
+    numerators = np.array(rounded, dtype=object)
+    numerators[int(np.argmax(law))] += _WHOLE - sum(numerators.tolist())
+    return numerators
 
 
 def _shifted(table: NDArray[Any], counted: NDArray[np.bool_]) -> NDArray[Any]:
     """Count one more in the rows of the counted state; no count exceeds the length."""
-    found = table.copy()
-    found[counted, 1:] = table[counted, :-1]
-    found[counted, 0] = 0
-    return found
+    shifted = table.copy()
+    shifted[counted, 1:] = table[counted, :-1]
+    shifted[counted, 0] = 0
+    return shifted

@@ -250,8 +250,8 @@ def zcdp_to_approx(rho: float, delta: float) -> float:
         return (1 + excess) * rho + log_excess - log_order - (math.log(delta) + log_order) / excess
 
     centre = (math.log(1 - math.log(delta)) - math.log(rho)) / 2
-    found = minimize_scalar(bound, bounds=(centre - 20, centre + 20), method="bounded")
-    return max(float(found.fun), 0.0) * (1 + 1e-10)
+    minimum = minimize_scalar(bound, bounds=(centre - 20, centre + 20), method="bounded")
+    return max(float(minimum.fun), 0.0) * (1 + 1e-10)
 
 
 def divide(
@@ -288,14 +288,16 @@ def divide(
 
 
 def _mixed(total: ApproxDP, parts: list[float], gaussian: Sequence[bool]) -> tuple[Guarantee, ...]:
-    own = [part for part, normal in zip(parts, gaussian, strict=True) if normal]
+    gaussian_parts = [part for part, normal in zip(parts, gaussian, strict=True) if normal]
     levels = [total.eps * part for part in parts]
-    if len(own) > 1:
+    if len(gaussian_parts) > 1:
         # Without another stage the sum is 1 but for rounding.
-        together = total.eps * (1.0 if len(own) == len(parts) else math.fsum(own))
-        whole = gaussian_multiplier(replace(total, eps=together))
-        normal_levels = [gaussian_eps(total.delta, m) for m in split_gaussian(whole, own)]
-        places = [place for place, normal in enumerate(gaussian) if normal]
-        for place, level in zip(places, normal_levels, strict=True):
-            levels[place] = level
+        eps = total.eps * (1.0 if len(gaussian_parts) == len(parts) else math.fsum(gaussian_parts))
+        multiplier = gaussian_multiplier(replace(total, eps=eps))
+        normal_levels = [
+            gaussian_eps(total.delta, m) for m in split_gaussian(multiplier, gaussian_parts)
+        ]
+        positions = [position for position, normal in enumerate(gaussian) if normal]
+        for position, level in zip(positions, normal_levels, strict=True):
+            levels[position] = level
     return tuple(ApproxDP(level, total.delta) for level in levels)

@@ -50,15 +50,15 @@ def zcdp_profile(eps: Floats, rho: float) -> Floats:
     >>> bool(0.05 < delta[0] < 0.1), bool(delta[1] < 1e-4)
     (True, True)
     """
-    rare, most = _largest(rho)
-    heights = most - np.exp(eps)[..., None] * rare
+    rare, largest = _largest(rho)
+    heights = largest - np.exp(eps)[..., None] * rare
     widths = np.diff(rare)
     slopes = np.diff(heights) / widths
     ahead = heights[..., 1:-2] + np.maximum(slopes[..., :-2], 0) * widths[1:-1]
     back = heights[..., 2:-1] + np.maximum(-slopes[..., 2:], 0) * widths[1:-1]
     inner = np.minimum(ahead, back).max(axis=-1)
     # Before the first point nothing is known but that p rises.
-    return np.asarray(np.clip(np.maximum(inner, most[1]), 0.0, 1.0))
+    return np.asarray(np.clip(np.maximum(inner, largest[1]), 0.0, 1.0))
 
 
 def zcdp_misses(alarms: Floats, rho: float) -> Floats:
@@ -75,10 +75,10 @@ def zcdp_misses(alarms: Floats, rho: float) -> Floats:
         middle = np.where(low > 0, np.sqrt(low * high), high / 16)
         middle = np.where(high > 2 * low, middle, (low + high) / 2)
         powers = (1 - middle, middle), (rates, 1 - rates)
-        apart = np.maximum(_excess(*powers, rho), _excess(*powers[::-1], rho))
-        low, high = np.where(apart <= 0, low, middle), np.where(apart <= 0, middle, high)
-    found = np.select([np.ravel(alarms) <= 0, np.ravel(alarms) >= 1], [1.0, 0.0], low)
-    return np.asarray(found.reshape(np.shape(alarms)))
+        excess = np.maximum(_excess(*powers, rho), _excess(*powers[::-1], rho))
+        low, high = np.where(excess <= 0, low, middle), np.where(excess <= 0, middle, high)
+    misses = np.select([np.ravel(alarms) <= 0, np.ravel(alarms) >= 1], [1.0, 0.0], low)
+    return np.asarray(misses.reshape(np.shape(alarms)))
 
 
 def least_rho(p: Floats, q: Floats) -> Floats:
@@ -91,9 +91,9 @@ def least_rho(p: Floats, q: Floats) -> Floats:
     """
     order = _ORDERS[:, None]
     flat = np.ravel(p), np.ravel(q)
-    rates = [(one, 1 - one) for one in flat]
-    both = [_divergence(*pair) / (order * (order - 1)) for pair in (rates, rates[::-1])]
-    return np.asarray(np.max(both, axis=(0, 1)).reshape(np.shape(p)))
+    rates = [(rate, 1 - rate) for rate in flat]
+    rhos = [_divergence(*pair) / (order * (order - 1)) for pair in (rates, rates[::-1])]
+    return np.asarray(np.max(rhos, axis=(0, 1)).reshape(np.shape(p)))
 
 
 @lru_cache(maxsize=256)
@@ -105,8 +105,8 @@ def _largest(rho: float) -> tuple[Floats, Floats]:
     for _ in range(_HALVINGS):
         middle = np.where(low < 0.01, np.sqrt(low * high), (low + high) / 2)
         rates = (middle, 1 - middle), (rare, 1 - rare)
-        apart = np.maximum(_excess(*rates, rho), _excess(*rates[::-1], rho))
-        within = apart <= 0
+        excess = np.maximum(_excess(*rates, rho), _excess(*rates[::-1], rho))
+        within = excess <= 0
         low, high = np.where(within, middle, low), np.where(within, high, middle)
     return np.append(rare, 1.0), np.append(high, 1.0)
 
@@ -120,7 +120,7 @@ def _excess(p: Event, q: Event, rho: float) -> Floats:
 def _divergence(p: Event, q: Event) -> Floats:
     """Return ``(alpha - 1) D_alpha`` of two events, with a line an order."""
     with np.errstate(divide="ignore"):
-        there, absent = ((np.log(one), np.log(other)) for one, other in zip(p, q, strict=True))
+        present, absent = ((np.log(left), np.log(right)) for left, right in zip(p, q, strict=True))
     order = _ORDERS[:, None]
-    sides = [order * own + (1 - order) * other for own, other in (there, absent)]
+    sides = [order * log_p + (1 - order) * log_q for log_p, log_q in (present, absent)]
     return np.asarray(np.logaddexp(*sides))

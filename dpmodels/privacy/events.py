@@ -21,14 +21,14 @@ _MOST: Final = 2**53
 _WRITE_EPS: Final = "give the eps one release satisfies"
 
 
-def _check(event: Any, number: str, write: str) -> None:
+def _check(event: Any, name: str, write: str) -> None:
     """Make the fields of an event a float and an int, or refuse them."""
-    value = positive_number(number, getattr(event, number), write)
+    value = positive_number(name, getattr(event, name), write)
     try:
         count = whole("count", event.count, 1, _MOST, "; write count=1")
     except ArgumentError as refused:
         raise BudgetError(str(refused)) from None
-    object.__setattr__(event, number, value)
+    object.__setattr__(event, name, value)
     object.__setattr__(event, "count", count)
 
 
@@ -213,7 +213,7 @@ class PufferfishEvent:
 
     def __post_init__(self) -> None:
         _check(self, "eps", _WRITE_EPS)
-        texts = all(isinstance(own, str) and own for own in (self.model, self.series))
+        texts = all(isinstance(text, str) and text for text in (self.model, self.series))
         if not texts or self.mechanism not in ("quilt", "wasserstein"):
             raise BudgetError(
                 "model, series and mechanism name what a Pufferfish release hides: write "
@@ -243,11 +243,11 @@ def unfailing(events: Iterable[Event]) -> tuple[Event, ...]:
 
 def checked_events(events: Iterable[Event]) -> tuple[Event, ...]:
     """Return events as a tuple, and refuse what is none."""
-    found = tuple(events)
-    for event in found:
+    checked = tuple(events)
+    for event in checked:
         if type(event) not in get_args(Event):
             raise BudgetError(
                 f"events holds a {type(event).__name__}, not an event: write "
                 "events=(GaussianEvent(multiplier),)."
             )
-    return found
+    return checked

@@ -131,9 +131,9 @@ class Filter:
     Everything accepted satisfies the guarantee together. `pure` is the share of the eps of an
     `ApproxDP` that is kept for pure releases; its `kind` the first charge fixes if empty.
 
-    >>> own = Filter(ApproxDP(2.0, 1e-6), pure=1.0)
-    >>> after = own.plus(Totals(), [GaussianEvent(gaussian_multiplier(ApproxDP(1.0, 1e-6)))])
-    >>> own.holds(after), own.spent(after).describe()
+    >>> budget = Filter(ApproxDP(2.0, 1e-6), pure=1.0)
+    >>> after = budget.plus(Totals(), [GaussianEvent(gaussian_multiplier(ApproxDP(1.0, 1e-6)))])
+    >>> budget.holds(after), budget.spent(after).describe()
     (True, 'eps = 1, delta = 1e-06')
     """
 
@@ -143,39 +143,41 @@ class Filter:
 
     def plus(self, totals: Totals, events: Iterable[Event]) -> Totals:
         """Return the totals after a charge, whether they hold or not."""
-        asked = tuple(events)
+        charge = tuple(events)
         if isinstance(self.guarantee, Pufferfish):
-            return pufferfish.plus(self.guarantee, totals, asked)
-        if any(isinstance(event, PufferfishEvent) for event in asked):
-            end, charges = math.inf, totals.charges + 1
-            return replace(totals, charges=charges, pure=end, normal=end, mu2=end, rho=end)
-        failed, aside = totals.lost(failing(asked))
-        charged = unfailing(asked)
-        normal = any(isinstance(event, GaussianEvent) for event in charged)
-        plain = any(not isinstance(event, GaussianEvent) for event in charged)
+            return pufferfish.plus(self.guarantee, totals, charge)
+        if any(isinstance(event, PufferfishEvent) for event in charge):
+            infinite, charges = math.inf, totals.charges + 1
+            return replace(
+                totals, charges=charges, pure=infinite, normal=infinite, mu2=infinite, rho=infinite
+            )
+        failed, aside = totals.lost(failing(charge))
+        charged = unfailing(charge)
+        has_gaussian = any(isinstance(event, GaussianEvent) for event in charged)
+        has_other = any(not isinstance(event, GaussianEvent) for event in charged)
         share = rounded_up(totals.share, summed_eps(charged))
-        gaussian, most = totals.gaussian, totals.most
+        gaussian, share_limit = totals.gaussian, totals.most
         if totals.charges == 0:
-            gaussian = self.kind != "zcdp" if self.kind else not (normal and plain)
-            most = self.pure
-        if gaussian and not normal and not totals.mu2:
-            most = max(most, share)
+            gaussian = self.kind != "zcdp" if self.kind else not (has_gaussian and has_other)
+            share_limit = self.pure
+        if gaussian and not has_gaussian and not totals.mu2:
+            share_limit = max(share_limit, share)
         mixed = isinstance(self.guarantee, ApproxDP)
-        kept = mixed and share <= most * _room(totals.charges + 1)
-        after = totals.plus(charged, gaussian=gaussian, most=most, kept=kept)
+        in_share = mixed and share <= share_limit * _room(totals.charges + 1)
+        after = totals.plus(charged, gaussian=gaussian, share_limit=share_limit, in_share=in_share)
         after = replace(after, failing=failed, aside=aside)
         if totals.charges or not isinstance(self.guarantee, ApproxDP):
             return after
-        return self._first(self.guarantee, asked, after)
+        return self._first(self.guarantee, charge, after)
 
-    def _first(self, whole: ApproxDP, events: tuple[Event, ...], after: Totals) -> Totals:
+    def _first(self, guarantee: ApproxDP, events: tuple[Event, ...], after: Totals) -> Totals:
         """Return the totals of a first charge; a plan, rule (d), where all others refuse it."""
-        tight = total_eps(events, whole.delta)
+        tight = total_eps(events, guarantee.delta)
         if self.holds(after):
             return replace(after, alone=tight)
-        if whole.eps < tight <= whole.eps * (1 + TOLERANCE):
-            more = min(whole.delta * (1 + _DELTA), math.nextafter(1, 0))
-            tight = max(total_eps(events, more), whole.eps)
+        if guarantee.eps < tight <= guarantee.eps * (1 + TOLERANCE):
+            delta = min(guarantee.delta * (1 + _DELTA), math.nextafter(1, 0))
+            tight = max(total_eps(events, delta), guarantee.eps)
         plan = Totals(charges=1, pure=tight, mu2=math.inf, rho=math.inf)
         return replace(plan, failing=after.failing, aside=after.aside)
 
@@ -186,16 +188,16 @@ class Filter:
                 return totals.summed <= eps * _room(totals.charges) and not totals.failing
             case ZCDP(rho):
                 return totals.rho <= rho * (1 + _RHO) and not totals.failing
-            case whole:
-                if not _fails_within(whole, totals):
+            case guarantee:
+                if not _fails_within(guarantee, totals):
                     return False
-                own = _left(whole, totals)
+                rest = _left(guarantee, totals)
                 mixed = totals.mu2 if totals.gaussian else totals.rho
-                return totals.summed <= whole.eps * _room(totals.charges) or (
-                    own is not None
+                return totals.summed <= guarantee.eps * _room(totals.charges) or (
+                    rest is not None
                     and (
-                        mixed <= self._most(own, totals)
-                        or totals.normal <= _step_room(own, self._step(own, totals))
+                        mixed <= self._mixed_limit(rest, totals)
+                        or totals.normal <= _step_room(rest, self._step(rest, totals))
                     )
                 )
 
@@ -204,8 +206,8 @@ class Filter:
 
         At most the whole where they hold; infinite where they have no such price.
         """
-        whole = capacity(self.guarantee)
-        return Spent(self._cheapest(totals)[0], whole.unit, whole.delta)
+        budget = capacity(self.guarantee)
+        return Spent(self._cheapest(totals)[0], budget.unit, budget.delta)
 
     def taken(self, before: Totals, after: Totals) -> float:
         """Return what share of what was left a charge took; above 1 where it does not hold.
@@ -219,18 +221,24 @@ class Filter:
                 return math.inf if after.failing else _part(before.summed, after.summed, eps)
             case ZCDP(rho):
                 return math.inf if after.failing else _part(before.rho, after.rho, rho)
-            case own:
-                if not _fails_within(own, after):
+            case guarantee:
+                if not _fails_within(guarantee, after):
                     return math.inf
-                alone = math.inf if after.normal else _part(before.pure, after.pure, own.eps)
+                pure_part = (
+                    math.inf if after.normal else _part(before.pure, after.pure, guarantee.eps)
+                )
                 if after.gaussian and not after.normal:
-                    return alone
+                    return pure_part
                 spent, mixed = (t.mu2 if after.gaussian else t.rho for t in (before, after))
                 if spent == mixed:
                     return _part(before.share, after.share, after.most)
-                left = _left(own, after)
-                part = math.inf if left is None else _part(spent, mixed, self._most(left, after))
-                return part if math.isfinite(part) else alone
+                left = _left(guarantee, after)
+                part = (
+                    math.inf
+                    if left is None
+                    else _part(spent, mixed, self._mixed_limit(left, after))
+                )
+                return part if math.isfinite(part) else pure_part
 
     def rule(self, totals: Totals) -> str:
         """Say by which rule charges are added up; nothing where there is one only."""
@@ -243,72 +251,76 @@ class Filter:
                 return math.inf if totals.failing else totals.summed, ""
             case ZCDP():
                 return math.inf if totals.failing else totals.rho, ""
-            case whole:
-                if not _fails_within(whole, totals):
+            case guarantee:
+                if not _fails_within(guarantee, totals):
                     return math.inf, ""
-                own, planned = _left(whole, totals), math.isinf(totals.mu2)
+                rest, planned = _left(guarantee, totals), math.isinf(totals.mu2)
                 mixed = "GDP" if totals.gaussian else "zCDP"
                 prices = [
                     (totals.alone, mixed if totals.normal else "summed"),
                     (totals.summed, "plan" if planned else "summed"),
                 ]
-                if own is not None:
-                    prices.append((self._mixed_eps(own, totals), mixed))
-                    prices.append((self._stepped_eps(own, totals), "summed"))
-                return min(prices, key=lambda one: one[0])
+                if rest is not None:
+                    prices.append((self._mixed_eps(rest, totals), mixed))
+                    prices.append((self._stepped_eps(rest, totals), "summed"))
+                return min(prices, key=lambda price: price[0])
 
-    def _most(self, own: ApproxDP, totals: Totals) -> float:
+    def _mixed_limit(self, guarantee: ApproxDP, totals: Totals) -> float:
         """Return the largest sum of mu**2 or rho outside the share, -1 for too large a share."""
-        if totals.most > own.eps * _room(totals.charges):
+        if totals.most > guarantee.eps * _room(totals.charges):
             return -1.0
-        rest = ApproxDP(max(own.eps - totals.most, 1e-100), own.delta * (1 - _ASIDE))
+        rest = ApproxDP(max(guarantee.eps - totals.most, 1e-100), guarantee.delta * (1 - _ASIDE))
         if totals.gaussian:
             return gaussian_multiplier(rest) ** -2 * (1 + _SQUARES)
         return largest_rho(rest) * (1 + _RHO)
 
-    def _mixed_eps(self, own: ApproxDP, totals: Totals) -> float:
+    def _mixed_eps(self, guarantee: ApproxDP, totals: Totals) -> float:
         """Return the eps of the share and of the others by rule (b)."""
         mixed = totals.mu2 if totals.gaussian else totals.rho
         if mixed == 0 or math.isinf(mixed):
             return totals.share + mixed
-        delta = own.delta * (1 - _ASIDE)
+        delta = guarantee.delta * (1 - _ASIDE)
         if totals.gaussian:
             return totals.share + _gaussian_eps(delta, mixed)
         return totals.share + zcdp_to_approx(mixed, delta)
 
-    def _step(self, own: ApproxDP, totals: Totals) -> int:
+    def _step(self, guarantee: ApproxDP, totals: Totals) -> int:
         """Return the step of rule (c) that holds the pure eps."""
         return (
-            math.ceil(min(totals.pure / own.eps * _STEPS - _STEPS * _ULP, 2.0 * _STEPS))
+            math.ceil(min(totals.pure / guarantee.eps * _STEPS - _STEPS * _ULP, 2.0 * _STEPS))
             if math.isfinite(totals.mu2)
             else _STEPS
         )
 
-    def _stepped_eps(self, own: ApproxDP, totals: Totals) -> float:
+    def _stepped_eps(self, guarantee: ApproxDP, totals: Totals) -> float:
         """Return the eps by rule (c)."""
-        step, delta = self._step(own, totals), own.delta * _ASIDE / _STEPS
+        step, delta = self._step(guarantee, totals), guarantee.delta * _ASIDE / _STEPS
         if step >= _STEPS or delta < _LEAST_DELTA or not totals.normal:
             return math.inf
-        return own.eps * step / _STEPS + _gaussian_eps(delta, totals.normal)
+        return guarantee.eps * step / _STEPS + _gaussian_eps(delta, totals.normal)
 
 
-def _part(before: float, after: float, whole: float) -> float:
-    return (after - before) / (whole - before) if before < whole else math.inf
+def _part(before: float, after: float, limit: float) -> float:
+    return (after - before) / (limit - before) if before < limit else math.inf
 
 
 def _room(charges: int) -> float:
     return 1 + charges * _ULP
 
 
-def _fails_within(own: ApproxDP, totals: Totals) -> bool:
+def _fails_within(guarantee: ApproxDP, totals: Totals) -> bool:
     """Whether the deltas of releases with one of their own add up to no more than they may."""
-    return totals.failing <= min(totals.aside, own.delta * _room(totals.charges))
+    return totals.failing <= min(totals.aside, guarantee.delta * _room(totals.charges))
 
 
-def _left(own: ApproxDP, totals: Totals) -> ApproxDP | None:
+def _left(guarantee: ApproxDP, totals: Totals) -> ApproxDP | None:
     """Return what is left of delta for all other releases, None for nothing."""
-    delta = own.delta - totals.aside
-    return replace(own, delta=delta) if delta > own.delta * _ULP * (1 + totals.charges) else None
+    delta = guarantee.delta - totals.aside
+    return (
+        replace(guarantee, delta=delta)
+        if delta > guarantee.delta * _ULP * (1 + totals.charges)
+        else None
+    )
 
 
 def asked_filter(
@@ -336,16 +348,16 @@ def asked_filter(
 
 
 def _gaussian_eps(delta: float, mu2: float) -> float:
-    kept = mu2**-0.5 * (1 - LATTICE_LOSS)
-    return gaussian_eps(delta * (1 - 1e-12), kept) * (1 + 1e-10)
+    multiplier = mu2**-0.5 * (1 - LATTICE_LOSS)
+    return gaussian_eps(delta * (1 - 1e-12), multiplier) * (1 + 1e-10)
 
 
-def _step_room(own: ApproxDP, step: int) -> float:
+def _step_room(guarantee: ApproxDP, step: int) -> float:
     """Return the largest sum of ``1/m**2`` beside pure releases of so many steps."""
-    delta = own.delta * _ASIDE / _STEPS
+    delta = guarantee.delta * _ASIDE / _STEPS
     if step >= _STEPS or delta < _LEAST_DELTA:
         return -1.0
-    return gaussian_multiplier(ApproxDP(own.eps * (1 - step / _STEPS), delta)) ** -2
+    return gaussian_multiplier(ApproxDP(guarantee.eps * (1 - step / _STEPS), delta)) ** -2
 
 
 @lru_cache(maxsize=256)
@@ -355,12 +367,12 @@ def largest_rho(guarantee: ApproxDP) -> float:
 
     eps, delta = guarantee.eps, guarantee.delta
     # Gaussian noise of the same rho is (eps, delta)-private only where this one may be.
-    most = gaussian_multiplier(guarantee) ** -2 / 2
+    upper = gaussian_multiplier(guarantee) ** -2 / 2
 
-    def excess(share: float) -> float:
-        return zcdp_to_approx(most * share, delta) - eps
+    def excess(fraction: float) -> float:
+        return zcdp_to_approx(upper * fraction, delta) - eps
 
-    found = float(brentq(excess, 1e-3, 1.0, rtol=1e-12)) * (1 - 1e-11)
-    while excess(found) > 0:
-        found *= 1 - 1e-9
-    return most * found
+    root = float(brentq(excess, 1e-3, 1.0, rtol=1e-12)) * (1 - 1e-11)
+    while excess(root) > 0:
+        root *= 1 - 1e-9
+    return upper * root

@@ -60,18 +60,18 @@ def _of_group(event: Event, rows: int) -> Event:
     if isinstance(event, ApproxEvent):
         return _failing_of_group(event, rows)
     if isinstance(event, GaussianEvent | LaplaceEvent):
-        least = math.nextafter(event.multiplier / rows, 0.0)
-        return type(event)(least, event.count)
-    most = math.nextafter(event.eps * rows, math.inf)
-    return type(event)(most, event.count)
+        multiplier = math.nextafter(event.multiplier / rows, 0.0)
+        return type(event)(multiplier, event.count)
+    eps = math.nextafter(event.eps * rows, math.inf)
+    return type(event)(eps, event.count)
 
 
 def _failing_of_group(event: ApproxEvent, rows: int) -> ApproxEvent:
     """Price a release that is private together, all its counts as one step."""
     eps = event.eps * event.count
-    more = rows * math.exp((rows - 1) * eps) / _ROOM
-    most, delta = math.nextafter(event.eps * rows, math.inf), event.delta * more
-    return ApproxEvent(most, min(delta, math.nextafter(1.0, 0.0)), event.count)
+    factor = rows * math.exp((rows - 1) * eps) / _ROOM
+    group_eps, delta = math.nextafter(event.eps * rows, math.inf), event.delta * factor
+    return ApproxEvent(group_eps, min(delta, math.nextafter(1.0, 0.0)), event.count)
 
 
 def planned_for_group(
@@ -101,18 +101,18 @@ def planned_for_group(
         return plan(PureDP(guarantee.eps / rows * _ROOM))
     if isinstance(guarantee, ZCDP):
         return plan(ZCDP(guarantee.rho / rows**2 * _ROOM))
-    own_events = tuple(events(plan(guarantee)))
-    kinds = {type(event) for event in own_events}
+    row_events = tuple(events(plan(guarantee)))
+    kinds = {type(event) for event in row_events}
     if ApproxEvent in kinds:
         return plan(_divided(guarantee, rows, _ROOM**2))
     # Of releases that need their delta, because they are many, the eps add up to more.
-    if GaussianEvent not in kinds and summed_eps(own_events) <= guarantee.eps / _ROOM:
+    if GaussianEvent not in kinds and summed_eps(row_events) <= guarantee.eps / _ROOM:
         return plan(PureDP(guarantee.eps / rows * _ROOM))
     try:
         # Gaussian noise alone may have all the rho whose exact trade-off meets the guarantee.
-        own = plan(ZCDP(0.5 / gaussian_multiplier(guarantee) ** 2 / rows**2 * _ROOM))
-        if all(isinstance(event, GaussianEvent) for event in events(own)):
-            return own
+        planned = plan(ZCDP(0.5 / gaussian_multiplier(guarantee) ** 2 / rows**2 * _ROOM))
+        if all(isinstance(event, GaussianEvent) for event in events(planned)):
+            return planned
         return plan(ZCDP(largest_rho(guarantee) / rows**2 * _ROOM))
     except BudgetError:
         return plan(_divided(guarantee, rows))

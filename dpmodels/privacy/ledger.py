@@ -112,8 +112,8 @@ class Ledger:
         rule: str | None = None,
     ) -> None:
         relation = protecting(adjacency, rows, person)
-        own = asked_filter(resolve_any(eps, delta, budget), relation, pure, rule)
-        self._set(own, relation, Memory(opening(own, relation)))
+        budget_filter = asked_filter(resolve_any(eps, delta, budget), relation, pure, rule)
+        self._set(budget_filter, relation, Memory(opening(budget_filter, relation)))
 
     @classmethod
     def open(
@@ -183,11 +183,11 @@ class Ledger:
         '0.500 of 2.00 eps spent; 1 charge in study.ledger'
         """
         stated = eps is not None or budget is not None
-        said = None if adjacency is person is rows is None else adjacency or "replace"
-        store, own, relation = open_store(
+        name = None if adjacency is person is rows is None else adjacency or "replace"
+        store, budget_filter, relation = open_store(
             path,
             guarantee=resolve_any(eps, delta, budget) if stated else None,
-            relation=said and protecting(said, rows, person),
+            relation=name and protecting(name, rows, person),
             pure=pure,
             rule=rule,
             timeout=timeout,
@@ -195,12 +195,16 @@ class Ledger:
             restored=restored,
         )
         ledger = cls.__new__(cls)
-        ledger._set(own, relation, store)
+        ledger._set(budget_filter, relation, store)
         ledger.verify()
         return ledger
 
-    def _set(self, own: Filter, relation: Adjacency, store: Store) -> None:
-        for name, value in (("_filter", own), ("_adjacency", relation), ("_store", store)):
+    def _set(self, budget_filter: Filter, relation: Adjacency, store: Store) -> None:
+        for name, value in (
+            ("_filter", budget_filter),
+            ("_adjacency", relation),
+            ("_store", store),
+        ):
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -442,29 +446,29 @@ class Ledger:
             bodies = [line.body for line in chain.lines()]
         return [body["about"].get("mechanism", "") for body in bodies if body["kind"] == CHARGED]
 
-    def _follow(self, entry: Entry, what: dict[str, Any]) -> None:
+    def _follow(self, entry: Entry, outcome: dict[str, Any]) -> None:
         """Add what became of a charge."""
-        _require_short("what became of a charge", what.values())
+        _require_short("what became of a charge", outcome.values())
         with self._store.writing() as chain:
-            own = [line.body["kind"] for line in chain.of(entry.number)]
-            if own != [CHARGED] or chain.of(entry.number)[0].hash != entry.hash:
+            states = [line.body["kind"] for line in chain.of(entry.number)]
+            if states != [CHARGED] or chain.of(entry.number)[0].hash != entry.hash:
                 raise LedgerError(
-                    f"charge {entry.number} is {own[-1] if own else 'not there'}: only a charge "
-                    "that nothing has come of yet can be released or made void"
+                    f"charge {entry.number} is {states[-1] if states else 'not there'}: only a "
+                    "charge without an outcome can be released or made void"
                 )
             last = chain.last()
-            after, body = totals_of(last), {**what, "charge": entry.number}
+            after, body = totals_of(last), {**outcome, "charge": entry.number}
             charges = last.body["charges"]
-            if what["kind"] == VOID:
+            if outcome["kind"] == VOID:
                 chain.free(entry.number)
                 # A charge that others came after stays spent, as they were chosen knowing of it.
                 after = totals_of(chain.before(entry.number)) if entry.number == charges else after
             chain.append(chained(last.hash, {**body, **signed(charges, after)}), entry.number)
 
 
-def _require_short(what: str, texts: Iterable[object], most: int = _LONGEST_TEXTS) -> None:
+def _require_short(what: str, texts: Iterable[object], limit: int = _LONGEST_TEXTS) -> None:
     length = sum(len(str(text)) for text in texts)
-    if length > most:
+    if length > limit:
         raise LedgerError(
-            f"{what} of {length:,} characters: expected at most {most:,}. Nothing was charged"
+            f"{what} of {length:,} characters: expected at most {limit:,}. Nothing was charged"
         )

@@ -145,9 +145,9 @@ class LedgerFile:
     def accept(self) -> Head | None:
         """Return the head that the lock file has, and forget it: the file that is there counts."""
         with locked(self.path, self._timeout) as head:
-            known = head.read()
+            recorded = head.read()
             head.forget()
-        return known
+        return recorded
 
     def content(self) -> bytes:
         """Return the bytes of a consistent copy."""
@@ -170,22 +170,22 @@ class LedgerFile:
             self._opened(connection, head)
 
     def _commit(self, connection: sqlite3.Connection, chain: _Open, head: HeadFile) -> None:
-        wanted = chain.place_and_hash()
+        expected = chain.place_and_hash()
         try:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             with suppress(sqlite3.Error):
                 connection.rollback()
             try:
-                with self._connected() as again:
-                    again.execute("BEGIN")
-                    kept = self._opened(again, head).at(wanted[0]) == wanted[1]
+                with self._connected() as retry:
+                    retry.execute("BEGIN")
+                    committed = self._opened(retry, head).at(expected[0]) == expected[1]
             except LedgerError:
                 raise LedgerError(
                     f"{self._why(error)} It may have been charged, and counts as spent until "
                     "ledger.verify() and ledger.register() say otherwise"
                 ) from None
-            if not kept:
+            if not committed:
                 raise
 
     @contextmanager
@@ -224,20 +224,20 @@ class LedgerFile:
         chain = _Open(connection, self.place)
         if connection.execute("SELECT line, hash FROM head").fetchall() != [chain.place_and_hash()]:
             raise LedgerError(f"the ledger {self.place}: {_DAMAGED}. Nothing was charged")
-        known = head.read()
-        if known is not None and chain.at(known.line) != known.hash:
+        recorded = head.read()
+        if recorded is not None and chain.at(recorded.line) != recorded.hash:
             raise LedgerError(
                 f"{self.place} is an older copy of the ledger, or another one: it lacks line "
-                f"{known.line}, {known.hash[:SHOWN]}, which its lock file records. Nothing was "
-                "charged; find the file that holds every charge, or write "
-                "dp.Ledger.open(path, restored=True) to go on without the missing charges"
+                f"{recorded.line}, {recorded.hash[:SHOWN]}, which its lock file records. Nothing "
+                "was charged; find the file that has every charge, or write "
+                "dp.Ledger.open(path, restored=True) to continue without the missing charges"
             )
         return chain
 
     def _why(self, error: sqlite3.Error | UnicodeError) -> str:
         name = getattr(error, "sqlite_errorname", "")
-        why = next((text for known, text in _WHY.items() if name.startswith(known)), _DAMAGED)
-        return f"the ledger {self.place}: {why.format(timeout=self._timeout)}."
+        reason = next((text for code, text in _WHY.items() if name.startswith(code)), _DAMAGED)
+        return f"the ledger {self.place}: {reason.format(timeout=self._timeout)}."
 
 
 class _Open:
@@ -249,16 +249,16 @@ class _Open:
 
     def last(self) -> Line:
         """Return the last line."""
-        return self._some("WHERE line = ?", self.place_and_hash()[0])[0]
+        return self._fetch("WHERE line = ?", self.place_and_hash()[0])[0]
 
     def lines(self) -> Iterator[Line]:
         """Return all lines, first to last."""
         self.place_and_hash()
-        return self._each("ORDER BY line")
+        return self._iterate("ORDER BY line")
 
     def of(self, charge: int) -> list[Line]:
         """Return the lines about a charge, first to last."""
-        return self._some("WHERE charge = ? ORDER BY line", charge)
+        return self._fetch("WHERE charge = ? ORDER BY line", charge)
 
     def free(self, charge: int) -> None:
         """Take back what a charge has claimed."""
@@ -280,7 +280,7 @@ class _Open:
     def before(self, charge: int) -> Line:
         """Return the line before that of a charge."""
         first = "(SELECT min(line) FROM lines WHERE charge = ?)"
-        return self._some(f"WHERE line = {first} - 1", charge)[0]
+        return self._fetch(f"WHERE line = {first} - 1", charge)[0]
 
     def check(self) -> None:
         """Refuse a file whose pages are not consistent, which takes longer the longer it is."""
@@ -297,29 +297,29 @@ class _Open:
 
     def place_and_hash(self) -> tuple[int, str]:
         """Return the number of the last line and its hash."""
-        found = self._connection.execute(
+        row = self._connection.execute(
             "SELECT line, hash FROM lines ORDER BY line DESC LIMIT 1"
         ).fetchone()
-        if found is None:
+        if row is None:
             raise LedgerError(f"{self._place} is damaged: it has no lines. Nothing was charged")
-        number, digest = found
+        number, digest = row
         if not isinstance(number, int) or not isinstance(digest, str):
             raise LedgerError(f"the ledger {self._place}: {_DAMAGED}. Nothing was charged")
         return number, digest
 
     def at(self, number: int) -> str:
         """Return the hash of a line, an empty text where there is none."""
-        found = self._connection.execute(
+        row = self._connection.execute(
             "SELECT hash FROM lines WHERE line = ?", (number,)
         ).fetchone()
-        return "" if found is None else str(found[0])
+        return "" if row is None else str(row[0])
 
-    def _some(self, which: str, *words: int) -> list[Line]:
-        return list(self._each(which, *words))
+    def _fetch(self, clause: str, *parameters: int) -> list[Line]:
+        return list(self._iterate(clause, *parameters))
 
-    def _each(self, which: str, *words: int) -> Iterator[Line]:
+    def _iterate(self, clause: str, *parameters: int) -> Iterator[Line]:
         """Give lines one after another, so that whoever needs the first reads no other."""
-        for before, text, digest, number in self._connection.execute(_READ + which, words):
+        for before, text, digest, number in self._connection.execute(_READ + clause, parameters):
             line = following(str(before), Line(str(text), str(digest)), number, self._place)
             yield require_form(line, number, self._place)
 
@@ -373,50 +373,50 @@ def open_store(
         if guarantee is None or not new:
             refuse_missing(place)
         neighbours = relation or Adjacency("replace")
-        own = asked_filter(guarantee, neighbours, pure or 0.0, rule)
-        _make(LedgerFile(place, timeout), own, neighbours)
+        budget_filter = asked_filter(guarantee, neighbours, pure or 0.0, rule)
+        _make(LedgerFile(place, timeout), budget_filter, neighbours)
     store = LedgerFile(place, float(timeout))
     if restored:
         _restore(store)
     with store.reading() as chain:
-        own, neighbours = opened(next(chain.lines()), store.place)
+        budget_filter, neighbours = opened(next(chain.lines()), store.place)
     require_same(
         store.place,
         {
-            "the guarantee": (own.guarantee, guarantee),
+            "the guarantee": (budget_filter.guarantee, guarantee),
             "adjacency": (neighbours, relation),
-            "pure": (own.pure, pure),
-            "rule": (own.kind, rule),
+            "pure": (budget_filter.pure, pure),
+            "rule": (budget_filter.kind, rule),
         },
     )
-    return store, own, neighbours
+    return store, budget_filter, neighbours
 
 
 def _restore(store: LedgerFile) -> None:
     """Go on with an older copy, and record which head it lacks."""
-    known = store.accept()
+    recorded = store.accept()
     try:
         with store.writing() as chain:
             last = chain.last()
             body = {
                 "kind": RESTORED,
                 "charge": 0,
-                "missing": [known.line, known.hash] if known else None,
+                "missing": [recorded.line, recorded.hash] if recorded else None,
                 **signed(last.body["charges"], totals_of(last)),
             }
             chain.append(chained(last.hash, body), 0)
     except BaseException:
-        if known is not None:
+        if recorded is not None:
             with locked(store.path, 30.0) as head:
-                head.write(known)
+                head.write(recorded)
         raise
 
 
-def _make(store: LedgerFile, own: Filter, relation: Adjacency) -> None:
+def _make(store: LedgerFile, budget_filter: Filter, relation: Adjacency) -> None:
     """Make the file, unless another process has just made it."""
     try:
-        create(store.path, opening(own, relation))
+        create(store.path, opening(budget_filter, relation))
     except FrameError as error:
         if not os.path.exists(store.path):
-            why = str(error).partition(", and nothing")[0]
-            raise LedgerError(f"the ledger {store.place} cannot be made: {why}") from None
+            reason = str(error).partition(", and nothing")[0]
+            raise LedgerError(f"the ledger {store.place} cannot be made: {reason}") from None

@@ -84,11 +84,11 @@ class HeadFile:
                 f"{_failed(self._path, 'read', error)}. Nothing was charged"
             ) from None
         body, _, checksum = record.decode("ascii", "replace").rpartition(" ")
-        words = body.split(" ")
-        if checksum != _checksum(body) or len(words) != 3 or words[0] != _FORMAT:
+        fields = body.split(" ")
+        if checksum != _checksum(body) or len(fields) != 3 or fields[0] != _FORMAT:
             return None
-        whole = words[1].isdecimal() and len(words[1]) <= _DIGITS
-        return Head(int(words[1]), words[2]) if whole else None
+        is_number = fields[1].isdecimal() and len(fields[1]) <= _DIGITS
+        return Head(int(fields[1]), fields[2]) if is_number else None
 
 
 def _checksum(body: str) -> str:
@@ -220,8 +220,8 @@ def refuse_missing(path: Path) -> NoReturn:
     names: list[str] = []
     with suppress(OSError):
         names = [name for name in os.listdir(path.parent) if not name.startswith(".")]
-    near = get_close_matches(path.name, names, n=1, cutoff=0.8)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    close = get_close_matches(path.name, names, n=1, cutoff=0.8)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise LedgerError(
         f"{str(path)!r} is not there{hint}: to make a new ledger write new=True and its budget, "
         "dp.Ledger.open(path, eps=2.0, delta=1e-6, new=True)"

@@ -43,8 +43,8 @@ _TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
     RESTORED: (),
 }
 _TOTALS: Final = {
-    own.name: (float, int) if isinstance(own.default, float) else (type(own.default),)
-    for own in fields(Totals)
+    field.name: (float, int) if isinstance(field.default, float) else (type(field.default),)
+    for field in fields(Totals)
 }
 _MOST_EVENTS: Final = 100_000_000  # Equal ones of one charge
 _GUARANTEES: Final = {kind.__name__: kind for kind in (*get_args(Guarantee), Pufferfish)}
@@ -130,12 +130,12 @@ class Entry:
 
     def describe(self) -> str:
         """Return what is spent of what, by which rule, and where it is written."""
-        told = spent_words(self.filter, self.totals)
-        at = f"; line {self.number} of {self.place}, {self.hash[:SHOWN]}" if self.place else ""
-        return told + at
+        summary = spent_words(self.filter, self.totals)
+        line = f"; line {self.number} of {self.place}, {self.hash[:SHOWN]}" if self.place else ""
+        return summary + line
 
 
-def entry_of(line: Line, own: Filter, place: str) -> Entry:
+def entry_of(line: Line, budget_filter: Filter, place: str) -> Entry:
     """Return the charge that a line records."""
     body = line.body
     return Entry(
@@ -143,7 +143,7 @@ def entry_of(line: Line, own: Filter, place: str) -> Entry:
         label=body["label"],
         events=events_from_plain(body["events"]),
         totals=totals_from_plain(body["totals"]),
-        filter=own,
+        filter=budget_filter,
         place=place,
         hash=line.hash,
         claims=tuple((kind, value) for kind, value in body["claims"]),
@@ -152,25 +152,25 @@ def entry_of(line: Line, own: Filter, place: str) -> Entry:
 
 def unfinished_lines(lines: Iterable[Line]) -> list[Line]:
     """Return the lines of charges of which nothing has come."""
-    known = [(line, line.body) for line in lines]
-    done = {body["charge"] for _, body in known if body["kind"] in (RELEASED, VOID)}
-    return [line for line, body in known if body["kind"] == CHARGED and body["charge"] not in done]
+    bodies = [(line, line.body) for line in lines]
+    done = {body["charge"] for _, body in bodies if body["kind"] in (RELEASED, VOID)}
+    return [line for line, body in bodies if body["kind"] == CHARGED and body["charge"] not in done]
 
 
-def state_words(last: Line, own: Filter, place: str) -> str:
+def state_words(last: Line, budget_filter: Filter, place: str) -> str:
     """Return what is spent of what, and how far the file is."""
-    told, charges = spent_words(own, totals_of(last)), last.body["charges"]
+    summary, charges = spent_words(budget_filter, totals_of(last)), last.body["charges"]
     if not place:
-        return told
-    many = f"{charges} charge{'' if charges == 1 else 's'}"
-    return f"{told}; {many} in {place}, head {last.hash[:SHOWN]}"
+        return summary
+    count = f"{charges} charge{'' if charges == 1 else 's'}"
+    return f"{summary}; {count} in {place}, head {last.hash[:SHOWN]}"
 
 
-def spent_words(own: Filter, totals: Totals) -> str:
+def spent_words(budget_filter: Filter, totals: Totals) -> str:
     """Return what is spent of what, and by which rule the charges add up."""
-    spent, whole = own.spent(totals), capacity(own.guarantee)
-    rule = f" ({own.rule(totals)})" if totals.charges and whole.delta else ""
-    return f"{significant(spent)} of {significant(whole)} {whole.unit} spent{rule}"
+    spent, budget = budget_filter.spent(totals), capacity(budget_filter.guarantee)
+    rule = f" ({budget_filter.rule(totals)})" if totals.charges and budget.delta else ""
+    return f"{significant(spent)} of {significant(budget)} {budget.unit} spent{rule}"
 
 
 def significant(amount: Spent) -> str:
@@ -180,7 +180,7 @@ def significant(amount: Spent) -> str:
 
 def events_to_plain(events: Iterable[Event]) -> list[list[Any]]:
     """Return events as plain values, equal ones that follow each other once, with their number."""
-    runs = ((event, sum(1 for _ in same)) for event, same in groupby(events))
+    runs = ((event, sum(1 for _ in run)) for event, run in groupby(events))
     return [
         [type(event).__name__, asdict(event), *([count] if count > 1 else [])]
         for event, count in runs
@@ -189,7 +189,7 @@ def events_to_plain(events: Iterable[Event]) -> list[list[Any]]:
 
 def events_from_plain(plain: Iterable[Any]) -> tuple[Event, ...]:
     """Return the events that plain values stand for."""
-    runs = ((_EVENTS[name](**words), *count) for name, words, *count in plain)
+    runs = ((_EVENTS[name](**arguments), *count) for name, arguments, *count in plain)
     return tuple(event for event, *count in runs for _ in range(count[0] if count else 1))
 
 
@@ -204,10 +204,10 @@ def totals_to_plain(totals: Totals) -> dict[str, Any]:
 
 def totals_from_plain(plain: Mapping[str, Any]) -> Totals:
     """Return the totals that plain values stand for."""
-    words: dict[str, Any] = {
+    values: dict[str, Any] = {
         name: math.inf if value is None else value for name, value in plain.items()
     }
-    return Totals(**words)
+    return Totals(**values)
 
 
 def totals_of(line: Line) -> Totals:
@@ -232,22 +232,22 @@ def _writer() -> dict[str, str]:
     except (OSError, KeyError, ImportError):
         user = ""
     try:
-        own = version("dpmodels")
+        package_version = version("dpmodels")
     except PackageNotFoundError:
-        own = ""
-    return {"user": user, "host": socket.gethostname(), "version": own}
+        package_version = ""
+    return {"user": user, "host": socket.gethostname(), "version": package_version}
 
 
-def opening(own: Filter, relation: Adjacency) -> Line:
+def opening(budget_filter: Filter, relation: Adjacency) -> Line:
     """Return the first line of a ledger: what it holds, under which neighbours."""
-    kind = type(own.guarantee).__name__
+    kind = type(budget_filter.guarantee).__name__
     body = {
         "kind": OPENED,
         "charge": 0,
         "format": FORMAT,
-        "guarantee": [kind, asdict(own.guarantee)],
-        "pure": own.pure,
-        "rule": own.kind,
+        "guarantee": [kind, asdict(budget_filter.guarantee)],
+        "pure": budget_filter.pure,
+        "rule": budget_filter.kind,
         "adjacency": relation.text,
     }
     return chained("", {**body, **signed(0, Totals())})
@@ -257,12 +257,12 @@ def opened(line: Line, place: str) -> tuple[Filter, Adjacency]:
     """Return what the first line of a ledger says."""
     try:
         body = line.body
-        kind, words = body["guarantee"]
-        own = Filter(
-            conform(_GUARANTEES[kind], words, kind), float(body["pure"]), str(body["rule"])
+        kind, arguments = body["guarantee"]
+        budget_filter = Filter(
+            conform(_GUARANTEES[kind], arguments, kind), float(body["pure"]), str(body["rule"])
         )
         if body["format"] == FORMAT:
-            return own, adjacency(body["adjacency"])
+            return budget_filter, adjacency(body["adjacency"])
     except (KeyError, TypeError, ValueError, RecursionError):
         pass
     raise LedgerError(
@@ -272,10 +272,10 @@ def opened(line: Line, place: str) -> tuple[Filter, Adjacency]:
 
 def without_last(bodies: Sequence[Mapping[str, Any]], charge: int) -> Totals:
     """Return the totals once a charge is void: those before it, if no other came after it."""
-    places = reversed(range(len(bodies)))
-    last = next(place for place in places if bodies[place]["kind"] == CHARGED)
-    then = last - 1 if bodies[last]["charge"] == charge else len(bodies) - 1
-    return totals_from_plain(bodies[then]["totals"])
+    positions = reversed(range(len(bodies)))
+    last = next(position for position in positions if bodies[position]["kind"] == CHARGED)
+    before = last - 1 if bodies[last]["charge"] == charge else len(bodies) - 1
+    return totals_from_plain(bodies[before]["totals"])
 
 
 def following(before: str, line: Line, number: int, place: str) -> Line:
@@ -322,41 +322,41 @@ def _texts_and_numbers(body: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
     About(**body["about"])
     texts += body["about"].values()
     texts += [text for name, value in body["claims"] for text in (name, value)]
-    for name, words, *count in body["events"]:
-        _EVENTS[name](**words)
+    for name, arguments, *count in body["events"]:
+        _EVENTS[name](**arguments)
         numbers += count or [1]
-        texts += [own for own in words.values() if not isinstance(own, int | float)]
+        texts += [value for value in arguments.values() if not isinstance(value, int | float)]
     return texts, numbers
 
 
 def require_chain(
-    own: Filter, lines: Iterable[Line], claims: set[tuple[str, str, int]], place: str
+    budget_filter: Filter, lines: Iterable[Line], claims: set[tuple[str, str, int]], place: str
 ) -> None:
     """Refuse a chain in which a line was changed, left out or put in.
 
     The `LedgerError` names the first line that does not follow.
     """
-    before, totals, seen = "", Totals(), list[dict[str, Any]]()
+    before, totals, bodies = "", Totals(), list[dict[str, Any]]()
     pending = set[int]()  # Charges of which nothing has come
     for number, line in enumerate(lines):
         before = following(before, line, number, place).hash
         try:
             body = line.body
             if body["kind"] == CHARGED:
-                totals = own.plus(totals, events_from_plain(body["events"]))
+                totals = budget_filter.plus(totals, events_from_plain(body["events"]))
                 pending.add(body["charge"])
             elif body["kind"] in (RELEASED, VOID):
                 pending.remove(body["charge"])
             if body["kind"] == VOID:
-                totals = without_last(seen, body["charge"])
-            seen.append(body)
+                totals = without_last(bodies, body["charge"])
+            bodies.append(body)
             right = totals_from_plain(body["totals"]) == totals
         except (KeyError, TypeError, ValueError, RecursionError, StopIteration):
             right = False
         if not right:
             raise LedgerError(f"{place}: line {number} states other totals than its charges have")
-    void = {body["charge"] for body in seen if body["kind"] == VOID}
-    charged = [body for body in seen if body["kind"] == CHARGED and body["charge"] not in void]
+    void = {body["charge"] for body in bodies if body["kind"] == VOID}
+    charged = [body for body in bodies if body["kind"] == CHARGED and body["charge"] not in void]
     if claims != {(*claim, body["charge"]) for body in charged for claim in body["claims"]}:
         raise LedgerError(f"{place}: other things are claimed than its charges say")
 

@@ -62,7 +62,7 @@ class Memory:
 
     def free(self, charge: int) -> None:
         """Take back what a charge has claimed."""
-        self._claims = {claim: own for claim, own in self._claims.items() if own != charge}
+        self._claims = {claim: holder for claim, holder in self._claims.items() if holder != charge}
 
     def check(self) -> None:
         """Do nothing: memory is taken for what it is."""
@@ -73,9 +73,9 @@ class Memory:
 
     def append(self, line: Line, charge: int, claims: tuple[Claim, ...] = ()) -> None:
         """Add a line about a charge, and what it claims for itself alone."""
-        taken = self._claims.keys() & set(claims)
-        if taken:
-            raise LedgerError(claimed(*sorted(taken)[0]))
+        repeated = self._claims.keys() & set(claims)
+        if repeated:
+            raise LedgerError(claimed(*sorted(repeated)[0]))
         # The line first: one that is interrupted here is spent, and no other takes its number.
         self._before.setdefault(charge, self._lines[-1])
         self._lines.append(line)

@@ -129,22 +129,22 @@ def resolve_any(
     return budget
 
 
-def refused(own: Pufferfish, totals: Totals, events: Sequence[Event]) -> str:
+def refused(guarantee: Pufferfish, totals: Totals, events: Sequence[Event]) -> str:
     """Say why releases do not compose with those before; nothing where they do."""
-    found = _of_chains(events)
-    if len(found) < len(events):
+    chain_events = _of_chains(events)
+    if len(chain_events) < len(events):
         return (
             "it is differentially private and this ledger keeps a Pufferfish guarantee: the two "
             "do not add up; charge a ledger opened with eps= and delta="
         )
-    if any(event.model != own.model.digest for event in found):
+    if any(event.model != guarantee.model.digest for event in chain_events):
         return (
             "it assumes another class of chains than this ledger, and no law need be in both; "
             "write the ledger's model in the call, or open another ledger"
         )
-    series = {event.series for event in found} | ({totals.series} if totals.pure else set())
-    alone = any(event.mechanism == "wasserstein" for event in found) or "" in series
-    if found and alone and (totals.pure or sum(event.count for event in found) > 1):
+    series = {event.series for event in chain_events} | ({totals.series} if totals.pure else set())
+    single = any(event.mechanism == "wasserstein" for event in chain_events) or "" in series
+    if chain_events and single and (totals.pure or sum(event.count for event in chain_events) > 1):
         return (
             "one Wasserstein release does not compose with any other: both may tell together what "
             "neither tells alone; use quilts, dp.dp_table(..., time=...), which add up"
@@ -158,16 +158,16 @@ def refused(own: Pufferfish, totals: Totals, events: Sequence[Event]) -> str:
     return ""
 
 
-def plus(own: Pufferfish, totals: Totals, events: Sequence[Event]) -> Totals:
+def plus(guarantee: Pufferfish, totals: Totals, events: Sequence[Event]) -> Totals:
     """Return the totals after a charge; infinite where it does not compose with those before."""
-    found = _of_chains(events)
-    eps = math.fsum(event.eps * event.count for event in found)
-    more = math.inf if refused(own, totals, events) else eps
-    quilts = (event.series for event in found if event.mechanism == "quilt")
+    chain_events = _of_chains(events)
+    eps = math.fsum(event.eps * event.count for event in chain_events)
+    cost = math.inf if refused(guarantee, totals, events) else eps
+    quilts = (event.series for event in chain_events if event.mechanism == "quilt")
     return replace(
         totals,
         charges=totals.charges + 1,
-        pure=rounded_up(totals.pure, more) if math.isfinite(more) else math.inf,
+        pure=rounded_up(totals.pure, cost) if math.isfinite(cost) else math.inf,
         series=next(quilts, totals.series),
     )
 

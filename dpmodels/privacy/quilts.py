@@ -126,10 +126,10 @@ class Quilt:
         """Return the quilt in a few words, as reports print it."""
         if self.trivial:
             return f"none: all {self.near:,} states are near"
-        ends = [f"{self.before} before"] * bool(self.before) + [f"{self.after} after"] * bool(
+        lags = [f"{self.before} before"] * bool(self.before) + [f"{self.after} after"] * bool(
             self.after
         )
-        return f"{' and '.join(ends)}, {self.near:,} near"
+        return f"{' and '.join(lags)}, {self.near:,} near"
 
 
 @lru_cache(maxsize=128)
@@ -140,8 +140,8 @@ def quilt_scale(chain: MarkovChain, steps: int, eps: float) -> Quilt:
 
     >>> from dpmodels.privacy.chain import markov_chain
     >>> chain = markov_chain(["a", "b"], stay=0.8, initial="stationary")
-    >>> found = quilt_scale(chain, 1000, 1.0)
-    >>> round(found.scale, 1), found.before, found.after
+    >>> quilt = quilt_scale(chain, 1000, 1.0)
+    >>> round(quilt.scale, 1), quilt.before, quilt.after
     (13.1, 5, 5)
     """
     return _Search(chain, steps, eps).best()
@@ -161,18 +161,18 @@ class _Search:
         laws, k = chain.laws, len(chain.states)
         # Of rounding, for each lag.
         self.slack = 2.0**-50 * (k + 2)
-        powers = [matrix_powers(own, self.width) for own in laws]
-        rarest = min(float(own[own >= _TINY].min()) for own in powers)
-        columns = [own.transpose(0, 2, 1) for own in powers]
+        powers = [matrix_powers(matrix, self.width) for matrix in laws]
+        rarest = min(float(power[power >= _TINY].min()) for power in powers)
+        columns = [power.transpose(0, 2, 1) for power in powers]
         # Shapes (lags, pairs), and (times, pairs), of later times as of the last.
-        self.after = _pairs([rows_apart(own) for own in powers])
-        self.before = _pairs([rows_apart(own) for own in columns])
+        self.after = _pairs([row_log_ratios(power) for power in powers])
+        self.before = _pairs([row_log_ratios(column) for column in columns])
         starts = chain.starting(laws)
         if starts is None:
-            self.start = _pairs([rows_apart(own).transpose(0, 2, 1) for own in columns])
+            self.start = _pairs([row_log_ratios(column).transpose(0, 2, 1) for column in columns])
         else:
-            each = zip(starts, laws, strict=True)
-            self.start = _pairs([_odds(one, own, steps) for one, own in each])
+            starts_and_laws = zip(starts, laws, strict=True)
+            self.start = _pairs([_odds(start, matrix, steps) for start, matrix in starts_and_laws])
             rarest = min(rarest, float(starts[starts >= _TINY].min()) * rarest)
         # Of the logarithms' own, whatever the lag.
         self.logs = -(2.0**-47) * math.log(rarest)
@@ -188,50 +188,50 @@ class _Search:
             wide *= 2
         exact = 0.0
         for _ in range(_MOST_TIMES):
-            at = int(np.argmax(self.need))
-            if self.need[at] <= exact:
+            slowest = int(np.argmax(self.need))
+            if self.need[slowest] <= exact:
                 break
-            self.offer(*self.searched(at))
-            exact = max(exact, float(self.need[at]))
-        at = int(np.argmax(self.need))
-        before, after = map(int, self.quilts[at])
+            self.offer(*self.searched(slowest))
+            exact = max(exact, float(self.need[slowest]))
+        slowest = int(np.argmax(self.need))
+        before, after = map(int, self.quilts[slowest])
         if not (before or after):
             return trivial_quilt(self.steps, self.eps)
-        influence = float(self.influence(np.array([at]), before, after)[0])
-        near = int(self.near(np.array([at]), before, after)[0])
-        return Quilt(float(self.need[at]), at + 1, before, after, near, influence)
+        influence = float(self.influence(np.array([slowest]), before, after)[0])
+        card = int(self.cards(np.array([slowest]), before, after)[0])
+        return Quilt(float(self.need[slowest]), slowest + 1, before, after, card, influence)
 
-    def near(self, times: NDArray[np.intp], before: int, after: int) -> NDArray[np.intp]:
+    def cards(self, times: NDArray[np.intp], before: int, after: int) -> NDArray[np.intp]:
         """Return how many states are near at some times, from 0."""
         first = times - before + 1 if before else np.zeros_like(times)
         last = times + after - 1 if after else np.full_like(times, self.steps - 1)
-        near: NDArray[np.intp] = last - first + 1
-        return near
+        card: NDArray[np.intp] = last - first + 1
+        return card
 
     def influence(self, times: NDArray[np.intp], before: int, after: int) -> Floats:
         """Return the influence of one quilt at some times, from 0."""
         if not (before or after):
             return np.zeros(len(times))
-        held = np.minimum(times, len(self.start) - 1 if before else 0)
-        own, which = np.unique(held, return_inverse=True)
-        found = np.zeros((len(own), self.after.shape[1]))
+        clipped = np.minimum(times, len(self.start) - 1 if before else 0)
+        unique_times, inverse = np.unique(clipped, return_inverse=True)
+        log_ratios = np.zeros((len(unique_times), self.after.shape[1]))
         lag = before + after
         if before:
-            found += self.before[before] + self.start[own]
+            log_ratios += self.before[before] + self.start[unique_times]
             lag += min(self.steps, int(times.max(initial=0)))
         if after:
-            found += self.after[after]
-        most = np.maximum(found.max(axis=1), 0.0)[which]
-        return np.asarray(most + self.slack * lag + self.logs)
+            log_ratios += self.after[after]
+        largest = np.maximum(log_ratios.max(axis=1), 0.0)[inverse]
+        return np.asarray(largest + self.slack * lag + self.logs)
 
     def offer(self, before: int, after: int) -> None:
         """Give a quilt to all times that need less with it."""
         times = np.arange(before, self.steps - after)
         if not len(times):
             return
-        room = self.eps - self.influence(times, before, after)
+        eps_left = self.eps - self.influence(times, before, after)
         score = np.full(len(times), np.inf)
-        np.divide(self.near(times, before, after), room, out=score, where=room > 0)
+        np.divide(self.cards(times, before, after), eps_left, out=score, where=eps_left > 0)
         score *= _ROUND_UP
         better = times[score < self.need[times]]
         self.need[better] = score[score < self.need[times]]
@@ -239,49 +239,51 @@ class _Search:
 
     def searched(self, at: int) -> tuple[int, int]:
         """Return the quilt with which one time needs least, of all that can do better."""
-        most = min(at, self.width), min(self.steps - 1 - at, self.width)
-        lag = self.slack * (sum(most) + at) + self.logs
+        widths = min(at, self.width), min(self.steps - 1 - at, self.width)
+        lag = self.slack * (sum(widths) + at) + self.logs
         start = self.start[min(at, len(self.start) - 1)]
-        first, last = (np.arange(own + 1) for own in most)
-        none = np.zeros((1, self.after.shape[1]))
-        left = np.concatenate([none, self.before[1 : most[0] + 1] + start])
-        right = np.concatenate([none, self.after[1 : most[1] + 1]])
+        first, last = (np.arange(width + 1) for width in widths)
+        empty = np.zeros((1, self.after.shape[1]))
+        left = np.concatenate([empty, self.before[1 : widths[0] + 1] + start])
+        right = np.concatenate([empty, self.after[1 : widths[1] + 1]])
         cards = np.where(first, 0, at + 1)[:, None] + np.where(last, 0, self.steps - at)
         cards = cards + first[:, None] + last - 1
         # No quilt influences less than the widest, of any kind.
-        ends = [left[-1] + right[-1], left[-1], right[-1]]
-        least = min(float(own.max()) for own in ends[: 1 + 2 * (min(most) > 0)])
+        widest = [left[-1] + right[-1], left[-1], right[-1]]
+        smallest = min(
+            float(influences.max()) for influences in widest[: 1 + 2 * (min(widths) > 0)]
+        )
         before, after = map(int, self.quilts[at])
-        best, found = float(self.need[at]), (before, after)
-        room = best * (self.eps - (least if np.isfinite(least) else 0.0))
-        for row in range(0, len(first), _BLOCK):
-            rows = slice(row, row + _BLOCK)
-            tried = cards[rows] <= room
-            if not tried.any():
+        best, quilt = float(self.need[at]), (before, after)
+        largest_card = best * (self.eps - (smallest if np.isfinite(smallest) else 0.0))
+        for offset in range(0, len(first), _BLOCK):
+            block = slice(offset, offset + _BLOCK)
+            within = cards[block] <= largest_card
+            if not within.any():
                 continue
-            columns = np.flatnonzero(tried.any(axis=0))
-            e = np.full((len(first[rows]), len(columns)), 0.0)
+            columns = np.flatnonzero(within.any(axis=0))
+            e = np.full((len(first[block]), len(columns)), 0.0)
             for pair in range(left.shape[1]):
-                np.maximum(e, left[rows, None, pair] + right[None, columns, pair], out=e)
-            spare = self.eps - e - lag
+                np.maximum(e, left[block, None, pair] + right[None, columns, pair], out=e)
+            eps_left = self.eps - e - lag
             score = np.full(e.shape, np.inf)
-            np.divide(cards[rows][:, columns], spare, out=score, where=spare > 0)
-            place = np.unravel_index(np.argmin(score), score.shape)
-            if score[place] < best:
-                best = float(score[place])
-                found = row + int(place[0]), int(columns[place[1]])
-        return found
+            np.divide(cards[block][:, columns], eps_left, out=score, where=eps_left > 0)
+            position = np.unravel_index(np.argmin(score), score.shape)
+            if score[position] < best:
+                best = float(score[position])
+                quilt = offset + int(position[0]), int(columns[position[1]])
+        return quilt
 
 
-def matrix_powers(own: Floats, most: int) -> Floats:
+def matrix_powers(matrix: Floats, exponent: int) -> Floats:
     """Return the powers of a matrix from 0 to `most`, by doubling, shape (most + 1, k, k)."""
-    found = np.stack([np.eye(len(own)), own])
-    while len(found) <= most:
-        found = np.concatenate([found, found[1:] @ found[-1]])[: most + 1]
-    return found
+    powers = np.stack([np.eye(len(matrix)), matrix])
+    while len(powers) <= exponent:
+        powers = np.concatenate([powers, powers[1:] @ powers[-1]])[: exponent + 1]
+    return powers
 
 
-def rows_apart(powers: Floats) -> Floats:
+def row_log_ratios(powers: Floats) -> Floats:
     """Return by lag and two rows the largest log ratio of their entries, shape (lags, k, k).
 
     Infinite at lags at which an entry may have underflowed.
@@ -289,46 +291,46 @@ def rows_apart(powers: Floats) -> Floats:
     k = powers.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(powers)
-        found = np.full(powers.shape, -np.inf)
+        ratios = np.full(powers.shape, -np.inf)
         for y in range(k):
-            found = np.fmax(found, logs[:, :, None, y] - logs[:, None, :, y])
-    found[np.isneginf(found)] = np.inf
-    found[~_structural(powers)] = np.inf
-    return found
+            ratios = np.fmax(ratios, logs[:, :, None, y] - logs[:, None, :, y])
+    ratios[np.isneginf(ratios)] = np.inf
+    ratios[~_structural(powers)] = np.inf
+    return ratios
 
 
 def _structural(powers: Floats) -> NDArray[np.bool_]:
     """Tell at which lags all that is tiny is exactly 0, as no way of that length is there."""
-    ways = np.minimum(np.ceil(powers[1]), 1.0)
-    own, found = np.eye(len(ways)), np.zeros(len(powers), dtype=bool)
+    pattern = np.minimum(np.ceil(powers[1]), 1.0)
+    reachable, exact = np.eye(len(pattern)), np.zeros(len(powers), dtype=bool)
     for lag, power in enumerate(powers):
-        found[lag] = ((power >= _TINY) == (own > 0)).all()
-        if (own > 0).all() and lag:
-            found[lag:] = (powers[lag:] >= _TINY).all(axis=(1, 2))
+        exact[lag] = ((power >= _TINY) == (reachable > 0)).all()
+        if (reachable > 0).all() and lag:
+            exact[lag:] = (powers[lag:] >= _TINY).all(axis=(1, 2))
             break
-        own = np.minimum(own @ ways, 1.0)
-    return found
+        reachable = np.minimum(reachable @ pattern, 1.0)
+    return exact
 
 
-def _pairs(apart: list[Floats]) -> Floats:
+def _pairs(ratios: list[Floats]) -> Floats:
     """Lay out matrices by law as pairs of different states: shape (n, laws * k (k - 1))."""
-    off = ~np.eye(apart[0].shape[1], dtype=bool)
-    return np.concatenate([own[:, off] for own in apart], axis=1)
+    off_diagonal = ~np.eye(ratios[0].shape[1], dtype=bool)
+    return np.concatenate([ratio[:, off_diagonal] for ratio in ratios], axis=1)
 
 
-def _odds(start: Floats, own: Floats, steps: int) -> Floats:
+def _odds(start: Floats, matrix: Floats, steps: int) -> Floats:
     """Return by time and two states x, x' the log of P(X_i = x')/P(X_i = x), (steps, k, k).
 
     Infinite where either is 0: a bound.
     """
-    held = np.empty((steps, len(start)))
-    held[0] = start
+    marginals = np.empty((steps, len(start)))
+    marginals[0] = start
     for time in range(1, steps):
-        held[time] = held[time - 1] @ own
+        marginals[time] = marginals[time - 1] @ matrix
     with np.errstate(divide="ignore"):
-        logs = np.where(held < _TINY, np.nan, np.log(held))
-    found = logs[:, None, :] - logs[:, :, None]
-    return np.where(np.isnan(found), np.inf, found)
+        logs = np.where(marginals < _TINY, np.nan, np.log(marginals))
+    log_odds = logs[:, None, :] - logs[:, :, None]
+    return np.where(np.isnan(log_odds), np.inf, log_odds)
 
 
 # How far a number moves between secrets: the Wasserstein mechanism's sensitivity.
@@ -403,27 +405,31 @@ def wasserstein_sensitivity(
             'as {"ill": ([0, 1], [0.2, 0.8]), "well": ([0, 1], [0.5, 0.5])}'
         )
     levels = {secret: _levels(secret, law) for secret, law in laws_given_secrets.items()}
-    asked = combinations(levels, 2) if pairs is None else _listed(pairs)
-    farthest = max((_apart(*_both(levels, pair)) for pair in asked), default=Fraction(0))
-    found = float(farthest)
-    return found if Fraction(found) >= farthest else math.nextafter(found, math.inf)
+    compared = combinations(levels, 2) if pairs is None else _listed(pairs)
+    farthest = max(
+        (_quantile_distance(*_pair_levels(levels, pair)) for pair in compared), default=Fraction(0)
+    )
+    sensitivity = float(farthest)
+    return (
+        sensitivity if Fraction(sensitivity) >= farthest else math.nextafter(sensitivity, math.inf)
+    )
 
 
 def _listed(pairs: Any) -> list[object]:
     """Return pairs, of which there are some: of none any number would be private."""
-    found = list(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, str) else []
-    if not found:
+    listed = list(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, str) else []
+    if not listed:
         raise ArgumentError(
             f"pairs={said(pairs)} has no pair: expected secrets that must not be told apart, such "
             'as [("ill", "well")], or leave it out for all pairs; an iterator is read once'
         )
-    return found
+    return listed
 
 
-def _both(levels: Mapping[Any, list[Jump]], pair: object) -> tuple[list[Jump], list[Jump]]:
+def _pair_levels(levels: Mapping[Any, list[Jump]], pair: object) -> tuple[list[Jump], list[Jump]]:
     match pair:
-        case (Hashable() as one, Hashable() as other) if one in levels and other in levels:
-            return levels[one], levels[other]
+        case (Hashable() as first, Hashable() as second) if first in levels and second in levels:
+            return levels[first], levels[second]
     raise ArgumentError(
         f"pairs= has {said(pair)}: expected two secrets that laws_given_secrets has laws of"
     )
@@ -437,35 +443,35 @@ def _levels(secret: object, law: Any) -> list[Jump]:
     except (TypeError, ValueError):
         jumps = []
     total = sum((chance for _, chance in jumps), Fraction(0))
-    if not jumps or abs(total - 1) > Fraction(1, 10**9) or min(own for _, own in jumps) < 0:
+    if not jumps or abs(total - 1) > Fraction(1, 10**9) or min(chance for _, chance in jumps) < 0:
         raise ArgumentError(
             f"the secret {said(secret)} has no law: expected as many values as probabilities, that "
             "are not negative and sum to 1, ([0, 1, 2], [0.2, 0.3, 0.5]); leave out secrets "
             "without probability, as nothing is to be told apart from them"
         )
-    kept = [(value, chance / total) for value, chance in jumps if chance]
-    sums = accumulate(chance for _, chance in kept)
-    return [(level, value) for level, (value, _) in zip(sums, kept, strict=True)]
+    positive = [(value, chance / total) for value, chance in jumps if chance]
+    sums = accumulate(chance for _, chance in positive)
+    return [(level, value) for level, (value, _) in zip(sums, positive, strict=True)]
 
 
-def _exact(given: Any) -> Fraction:
+def _exact(value: Any) -> Fraction:
     """Return a number as the fraction it is; a ValueError of what is none."""
-    plain = given.item() if isinstance(given, np.generic) else given
-    if isinstance(plain, bool) or not isinstance(plain, Real):
+    number = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number, bool) or not isinstance(number, Real):
         raise ValueError
-    if isinstance(plain, Rational):
-        return Fraction(plain)
-    if not math.isfinite(plain):
+    if isinstance(number, Rational):
+        return Fraction(number)
+    if not math.isfinite(number):
         raise ValueError
-    return Fraction(float(plain))
+    return Fraction(float(number))
 
 
-def _apart(one: list[Jump], other: list[Jump]) -> Fraction:
+def _quantile_distance(left: list[Jump], right: list[Jump]) -> Fraction:
     """Return the largest distance of two quantile functions, by one merge of their levels."""
     farthest, first, second = Fraction(0), 0, 0
-    while first < len(one) and second < len(other):
-        farthest = max(farthest, abs(one[first][1] - other[second][1]))
-        level = min(one[first][0], other[second][0])
-        first += one[first][0] == level
-        second += other[second][0] == level
+    while first < len(left) and second < len(right):
+        farthest = max(farthest, abs(left[first][1] - right[second][1]))
+        level = min(left[first][0], right[second][0])
+        first += left[first][0] == level
+        second += right[second][0] == level
     return farthest

@@ -47,7 +47,9 @@ def convergence_notes(mechanisms: Iterable[object]) -> tuple[str, ...]:
     )
 
 
-def register_rows(lines: Iterable[Line], own: Filter, relation: Adjacency) -> dict[str, list[Any]]:
+def register_rows(
+    lines: Iterable[Line], budget_filter: Filter, relation: Adjacency
+) -> dict[str, list[Any]]:
     """Return the columns of the register, one value for each charge in each."""
     rows: dict[int, dict[str, Any]] = {}
     for number, line in enumerate(lines):
@@ -59,9 +61,11 @@ def register_rows(lines: Iterable[Line], own: Filter, relation: Adjacency) -> di
                 **{name: body[name] for name in ("charge", "time", "label", "version")},
                 **{name: body[name] for name in ("user", "host")},
                 **asdict(About(**body["about"])),
-                "events": "; ".join(one.describe() for one in events_from_plain(body["events"])),
+                "events": "; ".join(
+                    event.describe() for event in events_from_plain(body["events"])
+                ),
                 "adjacency": relation.name,
-                "total": own.spent(totals_of(line)).amount,
+                "total": budget_filter.spent(totals_of(line)).amount,
                 "state": CHARGED,
                 "digest": "",
                 "reason": "",
@@ -80,16 +84,16 @@ def _encodable(value: Any) -> Any:
 
 
 def printed(
-    told: str, entries: Iterable[Entry], guarantee: Guarantee | Pufferfish, relation: Adjacency
+    summary: str, entries: Iterable[Entry], guarantee: Guarantee | Pufferfish, relation: Adjacency
 ) -> str:
     """Return the charges as lines of text."""
-    charges, whole = list(entries), capacity(guarantee)
-    delta = f" at delta = {whole.delta:g}" if whole.delta else ""
-    lines = [f"Ledger: {told}{delta} ({hidden_by(guarantee, relation)})"]
+    charges, budget = list(entries), capacity(guarantee)
+    delta = f" at delta = {budget.delta:g}" if budget.delta else ""
+    lines = [f"Ledger: {summary}{delta} ({hidden_by(guarantee, relation)})"]
     labels = [plain(entry.label) for entry in charges]
     width = max([5, *map(len, labels)])
     if charges:
-        lines.append(f"  #  {'label':<{width}}  total {whole.unit}  events")
+        lines.append(f"  #  {'label':<{width}}  total {budget.unit}  events")
     for entry, label in zip(charges, labels, strict=True):
         events = "; ".join(event.describe() for event in entry.events)
         total = significant(entry.spent_after)
@@ -111,7 +115,8 @@ class Forecast(NamedTuple):
     >>> from dpmodels.privacy.budget import PureDP
     >>> from dpmodels.privacy.events import PureEvent
     >>> halves = [[PureEvent(0.5)]] * 2
-    >>> [(one.total.amount, one.taken) for one in forecast(Filter(PureDP(1.0)), Totals(), halves)]
+    >>> charges = forecast(Filter(PureDP(1.0)), Totals(), halves)
+    >>> [(charge.total.amount, charge.taken) for charge in charges]
     [(0.5, 0.5), (1.0, 1.0)]
     """
 
@@ -122,15 +127,19 @@ class Forecast(NamedTuple):
 
 
 def forecast(
-    own: Filter, totals: Totals, charges: Iterable[Iterable[Event]]
+    budget_filter: Filter, totals: Totals, charges: Iterable[Iterable[Event]]
 ) -> tuple[Forecast, ...]:
     """Return what each of several charges would come to."""
-    found = []
+    forecasts = []
     for events in charges:
         charged = tuple(events)
-        after = own.plus(totals, charged)
-        fits, taken = own.holds(after), own.taken(totals, after)
-        taken = taken if fits else max(taken, _REFUSED)
-        found.append(Forecast(price(charged, own.guarantee), own.spent(after), fits, taken))
+        after = budget_filter.plus(totals, charged)
+        fits, fraction = budget_filter.holds(after), budget_filter.taken(totals, after)
+        fraction = fraction if fits else max(fraction, _REFUSED)
+        forecasts.append(
+            Forecast(
+                price(charged, budget_filter.guarantee), budget_filter.spent(after), fits, fraction
+            )
+        )
         totals = after if fits else totals
-    return tuple(found)
+    return tuple(forecasts)

@@ -34,9 +34,9 @@ class Spent:
     unit: Literal["eps", "rho"]
     delta: float = 0.0
 
-    def left_of(self, whole: "Spent") -> "Spent":
+    def left_of(self, total: "Spent") -> "Spent":
         """Return what is left of an amount in the same currency, zero at least."""
-        return replace(whole, amount=max(whole.amount - self.amount, 0.0))
+        return replace(total, amount=max(total.amount - self.amount, 0.0))
 
     def describe(self) -> str:
         """Return the amount in a few words, as reports print it."""
@@ -68,8 +68,8 @@ def price(events: Iterable[Event], guarantee: Guarantee | Pufferfish) -> Spent:
     >>> price([PureEvent(0.5, count=2)], PureDP(2.0)).amount
     1.0
     """
-    whole = capacity(guarantee)
+    budget = capacity(guarantee)
     if isinstance(guarantee, Pufferfish):
-        return replace(whole, amount=plus(guarantee, Totals(), tuple(events)).pure)
-    amount = total_eps(events, whole.delta) if whole.unit == "eps" else total_rho(events)
-    return replace(whole, amount=amount)
+        return replace(budget, amount=plus(guarantee, Totals(), tuple(events)).pure)
+    amount = total_eps(events, budget.delta) if budget.unit == "eps" else total_rho(events)
+    return replace(budget, amount=amount)

@@ -64,18 +64,18 @@ def _summed_mu2(events: Iterable[Event]) -> float:
 
 def summed_eps(events: Iterable[Event]) -> float:
     """Return the sum of the eps of all events but the Gaussian ones."""
-    plain = [event for event in events if not isinstance(event, GaussianEvent)]
-    return math.fsum(pure_eps(event) * event.count for event in plain)
+    non_gaussian = [event for event in events if not isinstance(event, GaussianEvent)]
+    return math.fsum(pure_eps(event) * event.count for event in non_gaussian)
 
 
-def rounded_up(total: float, more: float) -> float:
+def rounded_up(total: float, addend: float) -> float:
     """Return the least number that is no less than a sum."""
-    found = total + more
-    part = found - total
-    if math.isinf(found):
-        return found
-    lost = (total - (found - part)) + (more - part)
-    return math.nextafter(found, math.inf) if lost > 0 else found
+    rounded = total + addend
+    added = rounded - total
+    if math.isinf(rounded):
+        return rounded
+    error = (total - (rounded - added)) + (addend - added)
+    return math.nextafter(rounded, math.inf) if error > 0 else rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,29 +105,29 @@ class Totals:
     series: str = ""
 
     def plus(
-        self, charged: tuple[Event, ...], *, gaussian: bool, most: float, kept: bool
+        self, charged: tuple[Event, ...], *, gaussian: bool, share_limit: float, in_share: bool
     ) -> "Totals":
         """Return the totals with one charge more.
 
-        `kept` says whether the charge's pure releases are in the share.
+        `in_share` says whether the charge's pure releases are in the share.
         """
         eps = summed_eps(charged)
         normal = tuple(event for event in charged if isinstance(event, GaussianEvent))
-        outside = normal if kept else charged
+        outside = normal if in_share else charged
         return Totals(
             charges=self.charges + 1,
             pure=rounded_up(self.pure, eps),
             normal=rounded_up(self.normal, _summed_mu2(normal)),
-            share=rounded_up(self.share, eps) if kept else self.share,
-            most=most,
+            share=rounded_up(self.share, eps) if in_share else self.share,
+            most=share_limit,
             mu2=rounded_up(self.mu2, _summed_mu2(outside)),
             rho=rounded_up(self.rho, total_rho(outside)),
             gaussian=gaussian,
         )
 
-    def lost(self, more: float) -> tuple[float, float]:
+    def lost(self, delta: float) -> tuple[float, float]:
         """Return the sum of the deltas of releases with more, and how large it may be then."""
-        failing = rounded_up(self.failing, more)
+        failing = rounded_up(self.failing, delta)
         return failing, self.aside if self.mu2 or self.rho else failing
 
     @property

@@ -124,8 +124,8 @@ def odds_factor(curve: Curve, beta: float, units: int = 1) -> float:
     """
     if isinstance(curve, PureDP):
         return math.exp(units * curve.eps) if units * curve.eps < 700 else math.inf
-    left = float(misses(curve, np.array([1 - beta]), units)[0])
-    return beta / left if left > 0 else math.inf
+    miss_rate = float(misses(curve, np.array([1 - beta]), units)[0])
+    return beta / miss_rate if miss_rate > 0 else math.inf
 
 
 def shifted(prior: float, factor: float) -> float:
@@ -144,10 +144,10 @@ def curve_of(events: Iterable[Event]) -> Curve | None:
     GaussianEvent(multiplier=1.0, count=1)
     """
     events = tuple(events)
-    gaussian = [one for one in events if isinstance(one, GaussianEvent)]
+    gaussian = [event for event in events if isinstance(event, GaussianEvent)]
     if gaussian and len(gaussian) == len(events):
         return GaussianEvent(
-            compose_gaussians([one.multiplier / math.sqrt(one.count) for one in gaussian])
+            compose_gaussians([event.multiplier / math.sqrt(event.count) for event in gaussian])
         )
     eps = total_eps(events, 0.0)
     return PureDP(eps) if 0 < eps < math.inf else None

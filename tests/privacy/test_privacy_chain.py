@@ -9,7 +9,7 @@ from chain_cases import law_of, series_of
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
-from dpmodels.privacy.chain import kept_law, lazy, period
+from dpmodels.privacy.chain import stationary_law, lazy, period
 
 TWO = [[0.9, 0.1], [0.3, 0.7]]
 ROUND = [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
@@ -90,10 +90,10 @@ def test_the_stationary_law_is_kept_to_the_last_digits():
     rng = np.random.default_rng(5)
     for k in (2, 5, 12):
         own = rng.dirichlet(np.full(k, 0.3), size=k) * 0.9 + 0.1 / k
-        kept = kept_law(own)
+        kept = stationary_law(own)
         assert kept @ own == pytest.approx(kept, rel=1e-13)
     # A state that is left a million times as fast as it is reached.
-    rare = kept_law(np.array([[1 - 1e-12, 1e-12], [1e-3, 1 - 1e-3]]))
+    rare = stationary_law(np.array([[1 - 1e-12, 1e-12], [1e-3, 1 - 1e-3]]))
     assert rare[1] == pytest.approx(1e-9 / (1 + 1e-9), rel=1e-13)
 
 
