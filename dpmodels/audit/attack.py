@@ -73,19 +73,19 @@ class Goal:
     def worth(self, alarms: Floats, misses: Floats, runs: int) -> Floats:
         """Predict the lower bounds that events of these rates give, counted in so many runs."""
         z = -float(ndtri(self.error)) * _TOGETHER
-        raised = [one + z * np.sqrt(one * (1 - one) / runs) for one in (alarms, misses)]
-        return self.claim.least(*(np.clip(one, 1e-15, 1 - 1e-12) for one in raised))
+        raised = [rate + z * np.sqrt(rate * (1 - rate) / runs) for rate in (alarms, misses)]
+        return self.claim.smallest(*(np.clip(rate, 1e-15, 1 - 1e-12) for rate in raised))
 
 
 def split(rows: Runs, neighbour: Runs) -> Split:
     """Cut the runs of both sides in three."""
-    most = min(len(rows), len(neighbour))
-    learning = min(most // 4, _MOST_LEARNT)
-    choosing = learning + min(most // 8, _MOST_CHOOSING)
-    ends = (0, learning, choosing)
+    n_runs = min(len(rows), len(neighbour))
+    learning = min(n_runs // 4, _MOST_LEARNT)
+    choosing = learning + min(n_runs // 8, _MOST_CHOOSING)
+    bounds = (0, learning, choosing)
     cuts = [
         Sides(rows.cut(start, stop or len(rows)), neighbour.cut(start, stop or len(neighbour)))
-        for start, stop in zip(ends, (*ends[1:], 0), strict=True)
+        for start, stop in zip(bounds, (*bounds[1:], 0), strict=True)
     ]
     return Split(*cuts)
 
@@ -93,7 +93,7 @@ def split(rows: Runs, neighbour: Runs) -> Split:
 def scorers(
     learning: Sides,
     learners: Mapping[str, Learner],
-    own: Mapping[str, Score],
+    fixed: Mapping[str, Score],
     *,
     idealised: bool = False,
 ) -> dict[str, Scorer]:
@@ -102,19 +102,19 @@ def scorers(
     `idealised` values are rounded first, so that no score sees their lowest bits.
     """
     kind = commonest(*learning)
-    made = {name: _on(kind, score) for name, score in own.items()} if kind else {}
+    result = {name: _on(kind, score) for name, score in fixed.items()} if kind else {}
     values = learning.rows.of(kind), learning.neighbour.of(kind)
     if kind and min(map(len, values)) >= _LEAST:
         rounded = coarsened(*values) if idealised else _same
         values = rounded(values[0]), rounded(values[1])
         for name, learner in learners.items():
             try:
-                made[name] = _on(kind, learner(*values), rounded)
+                result[name] = _on(kind, learner(*values), rounded)
             except np.linalg.LinAlgError:
                 continue
     if len({*learning.rows.kinds, *learning.neighbour.kinds}) > 1:
-        made[OUTCOMES] = _outcomes(learning)
-    return made
+        result[OUTCOMES] = _outcomes(learning)
+    return result
 
 
 def _same(values: Floats) -> Floats:
@@ -125,12 +125,12 @@ def _on(kind: str, score: Score, rounded: Callable[[Floats], Floats] = _same) ->
     """Score runs of one kind; all others can raise no alarm."""
 
     def scored(runs: Runs) -> Floats:
-        given = np.full(len(runs), -np.inf)
+        scores = np.full(len(runs), -np.inf)
         values = runs.of(kind)
         if len(values):
-            found = np.asarray(score(rounded(values)), dtype=np.float64).reshape(len(values))
-            given[runs.which == runs.place(kind)] = np.where(np.isnan(found), -np.inf, found)
-        return given
+            raw = np.asarray(score(rounded(values)), dtype=np.float64).reshape(len(values))
+            scores[runs.codes == runs.code(kind)] = np.where(np.isnan(raw), -np.inf, raw)
+        return scores
 
     return scored
 
@@ -140,25 +140,27 @@ def _outcomes(learning: Sides) -> Scorer:
     kinds = {*learning.rows.kinds, *learning.neighbour.kinds}
     sides = [side for side in learning if len(side)]
     ratio = {
-        kind: float(np.log(learning.neighbour.share(kind) + 1e-4))
-        - float(np.log(learning.rows.share(kind) + 1e-4))
+        kind: float(np.log(learning.neighbour.fraction(kind) + 1e-4))
+        - float(np.log(learning.rows.fraction(kind) + 1e-4))
         for kind in kinds
         if sides
     }
-    return lambda runs: np.array([ratio.get(kind, 0.0) for kind in runs.kinds])[runs.which]
+    return lambda runs: np.array([ratio.get(kind, 0.0) for kind in runs.kinds])[runs.codes]
 
 
-def choose(choosing: Sides, made: Mapping[str, Scorer], goal: Goal, runs: int) -> Chosen | None:
+def choose(
+    choosing: Sides, scorers_by_name: Mapping[str, Scorer], goal: Goal, runs: int
+) -> Chosen | None:
     """Choose the score, on some of the runs, and its threshold on all of them.
 
     `runs` is how many a side the event will be counted in; None where there is no score.
     """
-    few = Sides(*(side.cut(0, _MOST_RANKED) for side in choosing))
-    tried = [_best(few, name, scorer, goal, runs) for name, scorer in made.items()]
-    if not tried:
+    subset = Sides(*(side.cut(0, _MOST_RANKED) for side in choosing))
+    events = [_best(subset, name, scorer, goal, runs) for name, scorer in scorers_by_name.items()]
+    if not events:
         return None
-    best = max(tried, key=lambda one: one.worth)
-    return _best(choosing, best.score, made[best.score], goal, runs)
+    best = max(events, key=lambda event: event.worth)
+    return _best(choosing, best.score, scorers_by_name[best.score], goal, runs)
 
 
 def _best(sides: Sides, name: str, scorer: Scorer, goal: Goal, runs: int) -> Chosen:
@@ -168,9 +170,9 @@ def _best(sides: Sides, name: str, scorer: Scorer, goal: Goal, runs: int) -> Cho
     below = np.searchsorted(neighbour, cuts, side="right")
     alarms, misses = (above + 0.5) / (len(rows) + 1), (below + 0.5) / (len(neighbour) + 1)
     worth = goal.worth(_shaved(alarms, len(rows)), _shaved(misses, len(neighbour)), max(runs, 1))
-    place = int(worth.argmax())
-    guess = Guess(float(alarms[place]), float(misses[place]))
-    return Chosen(name, float(cuts[place]), guess, float(worth[place]))
+    best = int(worth.argmax())
+    guess = Guess(float(alarms[best]), float(misses[best]))
+    return Chosen(name, float(cuts[best]), guess, float(worth[best]))
 
 
 def _shaved(rates: Floats, runs: int) -> Floats:
@@ -181,11 +183,13 @@ def _shaved(rates: Floats, runs: int) -> Floats:
 
 def thresholds(rows: Floats, neighbour: Floats, even: int = _EVEN) -> Floats:
     """Return thresholds: even shares of all scores, and finer ones in the tails."""
-    both = np.sort(np.concatenate([rows, neighbour]))
-    most = len(both)
-    tail = np.unique(np.geomspace(1, most, _TAIL).astype(np.int64))
-    places = np.concatenate([np.linspace(0, most - 1, even).astype(np.int64), tail, most - tail])
-    cuts = np.unique(both[np.clip(places, 0, most - 1)])
+    pooled = np.sort(np.concatenate([rows, neighbour]))
+    n_scores = len(pooled)
+    tail = np.unique(np.geomspace(1, n_scores, _TAIL).astype(np.int64))
+    positions = np.concatenate(
+        [np.linspace(0, n_scores - 1, even).astype(np.int64), tail, n_scores - tail]
+    )
+    cuts = np.unique(pooled[np.clip(positions, 0, n_scores - 1)])
     return cuts[np.isfinite(cuts)] if np.isfinite(cuts).any() else np.zeros(1)
 
 
@@ -205,14 +209,14 @@ def points(cut: Split, scorer: Scorer, error: float) -> tuple[Point, ...]:
 
     All boxes hold their rates together but with probability `error`.
     """
-    spread = np.concatenate([scorer(side) for side in cut.choosing])
-    spread = spread[np.isfinite(spread)]
-    if not len(spread):
+    scores = np.concatenate([scorer(side) for side in cut.choosing])
+    scores = scores[np.isfinite(scores)]
+    if not len(scores):
         return ()
     levels = np.linspace(0, 1, _POINTS + 2)[1:-1]
-    thresholds = np.unique(np.quantile(spread, levels, method="lower"))
-    found = []
+    thresholds = np.unique(np.quantile(scores, levels, method="lower"))
+    measured = []
     for threshold in thresholds:
         counts = count(cut.counting, scorer, float(threshold))
-        found.append(Point(*counts.rates, *counts.box(error / len(thresholds))))
-    return tuple(found)
+        measured.append(Point(*counts.rates, *counts.box(error / len(thresholds))))
+    return tuple(measured)

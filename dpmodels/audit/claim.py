@@ -72,14 +72,14 @@ class Claim:
         gaps = self.levels(_SLOPES) - steep * alarms - misses
         return np.asarray(_SLOPES[(gaps / np.sqrt(noise)).argmax(axis=-1)])
 
-    def least(self, alarms: Floats, misses: Floats) -> Floats:
+    def smallest(self, alarms: Floats, misses: Floats) -> Floats:
         """Return the smallest number of the family that allows events of these rates."""
         if self.unit == "mu":
             return np.asarray(-ndtri(alarms) - ndtri(misses))
         if self.unit == "rho":
             return np.where(alarms + misses < 1, least_rho(1 - misses, alarms), 0.0)
-        rooms = [(1 - self.delta - misses) / alarms, (1 - self.delta - alarms) / misses]
-        return np.asarray(np.log(np.maximum(*rooms).clip(1e-12)))
+        ratios = [(1 - self.delta - misses) / alarms, (1 - self.delta - alarms) / misses]
+        return np.asarray(np.log(np.maximum(*ratios).clip(1e-12)))
 
     def levels(self, log_slopes: Floats) -> Floats:
         """Return the levels of the closest lines to the curve that have these slopes."""
@@ -92,8 +92,8 @@ class Claim:
             return np.asarray(hockey_stick(eps, 1 / self.value))
         if self.unit == "rho":
             return zcdp_profile(eps, self.value)
-        near = 1 - (1 - self.delta) * (1 + np.exp(eps)) / (1 + math.exp(self.value))
-        return np.where(eps >= self.value, self.delta, near)
+        smaller_eps = 1 - (1 - self.delta) * (1 + np.exp(eps)) / (1 + math.exp(self.value))
+        return np.where(eps >= self.value, self.delta, smaller_eps)
 
     def misses(self, alarms: Floats) -> Floats:
         """Return the trade-off curve: the least false-negative rate at each false-positive rate."""
@@ -117,12 +117,12 @@ class Claim:
     def describe(self) -> str:
         """Return the claim in a few words."""
         delta = f", delta = {self.delta:g}" if self.delta else ""
-        told = {
+        descriptions = {
             "eps": f"eps = {self.value:g}{delta}",
             "mu": f"eps = {self.eps:.6g}{delta} by Gaussian noise, mu = {self.value:.3g}",
             "rho": f"rho = {self.value:g} (zCDP)",
         }
-        return told[self.unit]
+        return descriptions[self.unit]
 
 
 def claim(guarantee: Guarantee, law: str | None) -> Claim:
@@ -188,16 +188,16 @@ def lower_bound(claim: Claim, counts: Counts, guess: Guess, error: float) -> flo
 
     Examples
     --------
-    >>> seen = Counts(alarms=100, rows_runs=10_000, misses=9_000, neighbour_runs=10_000)
-    >>> bool(1.8 < lower_bound(Claim("eps", 1.0, 0.0), seen, Guess(0.01, 0.9), 0.05) < 2.3)
+    >>> counts = Counts(alarms=100, rows_runs=10_000, misses=9_000, neighbour_runs=10_000)
+    >>> bool(1.8 < lower_bound(Claim("eps", 1.0, 0.0), counts, Guess(0.01, 0.9), 0.05) < 2.3)
     True
     """
     alarms, misses = counts.rates
     if alarms + misses >= 1:
         return 0.0
     # Numbers that allow the rates as they are seen are not ruled out.
-    seen = [np.clip(np.asarray(rate), _RAREST, 1.0) for rate in (alarms, misses)]
-    low, high = 0.0, min(_LARGEST[claim.unit], float(claim.least(*seen)))
+    rates = [np.clip(np.asarray(rate), _RAREST, 1.0) for rate in (alarms, misses)]
+    low, high = 0.0, min(_LARGEST[claim.unit], float(claim.smallest(*rates)))
     while high - low > _NEAR * (1 + low):
         middle = (low + high) / 2
         if beats(claim.of(middle), counts, guess, error) <= error:
@@ -230,21 +230,21 @@ def detectable(claim: Claim, runs: int, error: float) -> float:
     """
     if ceiling(claim, runs, error) <= claim.value:
         return math.inf
-    tried = np.geomspace(1.0, _MOST, 40)
-    found = [bool(_found(claim, times, runs, error)) for times in tried]
-    if not any(found):
+    factors = np.geomspace(1.0, _MOST, 40)
+    detected = [bool(_is_detected(claim, factor, runs, error)) for factor in factors]
+    if not any(detected):
         return math.inf
-    first = found.index(True)
-    low, high = tried[max(first - 1, 0)], tried[first]
+    first = detected.index(True)
+    low, high = factors[max(first - 1, 0)], factors[first]
     for _ in range(_HALVINGS):
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if _found(claim, middle, runs, error) else (middle, high)
+        low, high = (low, middle) if _is_detected(claim, middle, runs, error) else (middle, high)
     return float(high) * claim.value
 
 
-def _found(claim: Claim, times: float, runs: int, error: float) -> bool:
+def _is_detected(claim: Claim, factor: float, runs: int, error: float) -> bool:
     """Whether some event is expected to lie far enough under the line it is held against."""
-    alarms, misses = _rates(claim.of(claim.value * times))
+    alarms, misses = _rates(claim.of(claim.value * factor))
     slopes = claim.log_slopes(alarms, misses)
     steep = np.exp(slopes)
     noise = misses * (1 - misses) + steep**2 * alarms * (1 - alarms)
@@ -341,23 +341,25 @@ def _tail(counts: Counts, boundary: Boundary, alarm: Floats, miss: Floats) -> Fl
     n, m = counts.rows_runs, counts.neighbour_runs
     alarms, misses = counts.rates
     reached = (misses + boundary.slope * alarms) * (1 + _ROUNDING)
-    most = min(n, int(n * reached / boundary.slope))
+    largest = min(n, int(n * reached / boundary.slope))
     spread = 8 * np.sqrt(n * np.array([alarm[0], alarm[-1]])) + 40
     first = int(max(0, n * alarm[0] - spread[0]))
-    last = int(min(most, n * alarm[-1] + spread[1]))
+    last = int(min(largest, n * alarm[-1] + spread[1]))
     if last < first:  # every count that is small enough is far below its mean
-        return np.full(len(alarm), _OUTSIDE) + bdtr(most, n, alarm)
+        return np.full(len(alarm), _OUTSIDE) + bdtr(largest, n, alarm)
     starts = np.unique(np.linspace(first, last + 1, _BINS + 1).astype(np.int64))
-    ends = starts[1:] - 1
-    mass = np.diff(bdtr(np.append(starts[0] - 1, ends).clip(-1), n, alarm[:, None]), axis=1)
+    last_counts = starts[1:] - 1
+    mass = np.diff(bdtr(np.append(starts[0] - 1, last_counts).clip(-1), n, alarm[:, None]), axis=1)
     if first == 0:
-        mass[:, 0] = bdtr(ends[0], n, alarm)
-    room = np.floor(m * (reached - boundary.slope * starts[:-1] / n) + _ROUNDING).clip(0, m)
-    within = np.where(room >= m, 1.0, bdtr(np.minimum(room, m - 1), m, miss[:, None]))
-    beyond = (bdtr(first - 1, n, alarm) if first else 0.0) + (
-        bdtrc(last, n, alarm) if last < most else 0.0
+        mass[:, 0] = bdtr(last_counts[0], n, alarm)
+    miss_limit = np.floor(m * (reached - boundary.slope * starts[:-1] / n) + _ROUNDING).clip(0, m)
+    miss_mass = np.where(
+        miss_limit >= m, 1.0, bdtr(np.minimum(miss_limit, m - 1), m, miss[:, None])
     )
-    return np.asarray((mass.clip(0) * within).sum(axis=1) + beyond + _OUTSIDE)
+    beyond = (bdtr(first - 1, n, alarm) if first else 0.0) + (
+        bdtrc(last, n, alarm) if last < largest else 0.0
+    )
+    return np.asarray((mass.clip(0) * miss_mass).sum(axis=1) + beyond + _OUTSIDE)
 
 
 # How often an event came up on either side, and between which rates that holds.
@@ -376,14 +378,14 @@ def _tail(counts: Counts, boundary: Boundary, alarm: Floats, miss: Floats) -> Fl
 #    404-413.
 
 
-def upper_rate(seen: int, runs: int, error: float) -> float:
-    """Return a rate that is exceeded with probability at most ``error``, of `seen` in `runs`."""
-    return 1.0 if seen >= runs else float(betaincinv(seen + 1, runs - seen, 1 - error))
+def upper_rate(events: int, runs: int, error: float) -> float:
+    """Return a rate that is exceeded with probability at most ``error``, of `events` in `runs`."""
+    return 1.0 if events >= runs else float(betaincinv(events + 1, runs - events, 1 - error))
 
 
-def lower_rate(seen: int, runs: int, error: float) -> float:
+def lower_rate(events: int, runs: int, error: float) -> float:
     """Return a rate that is undercut with probability at most ``error``."""
-    return 0.0 if seen <= 0 else float(betaincinv(seen, runs - seen + 1, error))
+    return 0.0 if events <= 0 else float(betaincinv(events, runs - events + 1, error))
 
 
 @dataclass(frozen=True)
@@ -402,8 +404,8 @@ class Counts:
 
     def box(self, error: float) -> tuple[tuple[float, float], tuple[float, float]]:
         """Return intervals for both rates that hold together but with probability ``error``."""
-        both = (self.alarms, self.rows_runs), (self.misses, self.neighbour_runs)
+        pairs = (self.alarms, self.rows_runs), (self.misses, self.neighbour_runs)
         alarms, misses = (
-            (lower_rate(*own, error / 4), upper_rate(*own, error / 4)) for own in both
+            (lower_rate(*pair, error / 4), upper_rate(*pair, error / 4)) for pair in pairs
         )
         return alarms, misses

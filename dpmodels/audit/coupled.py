@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dpmodels.audit.house import HouseRecipe, house_recipe
+from dpmodels.audit.house import VerbRecipe, verb_recipe
 from dpmodels.audit.neighbours import neighbouring_tables, worst_pairs
 from dpmodels.audit.pair import Pair, of_persons
 from dpmodels.audit.result import Finding
@@ -129,13 +129,13 @@ def coupled(
     >>> import dpmodels as dp
     >>> cb = dp.codebook(a=(0, 1), b=(0, 1))
     >>> verb = functools.partial(dp.dp_pca, "~ a + b", codebook=cb, eps=1, delta=1e-6)
-    >>> made = coupled(verb)
-    >>> made.verdict, made.pairs > 1000, bool(made.largest > 0.9 * made.limit)
+    >>> result = coupled(verb)
+    >>> result.verdict, result.pairs > 1000, bool(result.largest > 0.9 * result.limit)
     ('consistent', True, True)
     """
     if isinstance(recipe, functools.partial) and "codebook" in recipe.keywords:
-        recipe = house_recipe(recipe)
-    if isinstance(recipe, HouseRecipe):
+        recipe = verb_recipe(recipe)
+    if isinstance(recipe, VerbRecipe):
         if pairs is None:
             pairs = suggested(recipe, neighbouring_tables)
         return _compared(_planned(recipe, seed), pairs)
@@ -174,25 +174,28 @@ def _given(recipe: Recipe, seed: int, sensitivity: float, distance: Distance) ->
 def _parameters(recipe: Recipe) -> int:
     """Count the arguments that a function has to be given."""
     try:
-        known = inspect.signature(recipe).parameters.values()
+        parameters = inspect.signature(recipe).parameters.values()
     except (TypeError, ValueError):
         return 1
-    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(one.kind in plain and one.default is one.empty for one in known)
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(
+        parameter.kind in positional and parameter.default is parameter.empty
+        for parameter in parameters
+    )
 
 
-def _planned(recipe: HouseRecipe, seed: int) -> _Measure:
+def _planned(recipe: VerbRecipe, seed: int) -> _Measure:
     """Measure a verb's release in units of its noise scales: in L1 for Laplace's, else in L2."""
     events: list[GaussianEvent | LaplaceEvent] = []
 
     def release(rows: Any) -> Floats:
-        crossing = recipe.crossing(rows)
-        made = crossing.release(seeded(seed))
-        (event,) = made.events if len(made.events) == 1 else (None,)
+        measurement = recipe.measurement(rows)
+        noisy = measurement.release(seeded(seed))
+        (event,) = noisy.events if len(noisy.events) == 1 else (None,)
         if not isinstance(event, GaussianEvent | LaplaceEvent):
-            raise ArgumentError(_NOT_ADDED.format(name=made.card.name))
+            raise ArgumentError(_NOT_ADDED.format(name=noisy.card.name))
         events.append(event)
-        return _in_scales(made, crossing.plan, math.sqrt(2) if norm() == 1 else 1.0)
+        return _in_scales(noisy, measurement.plan, math.sqrt(2) if norm() == 1 else 1.0)
 
     def norm() -> int:
         return 1 if isinstance(events[0], LaplaceEvent) else 2
@@ -204,8 +207,8 @@ def _planned(recipe: HouseRecipe, seed: int) -> _Measure:
         if not events:  # Every table was refused
             return math.inf
         # An event is of one row, and a person has as many places as rows that count.
-        places = recipe.question.adjacency.places
-        return float(places * events[0].count ** (1 / norm()) / events[0].multiplier)
+        n_positions = recipe.question.adjacency.places
+        return float(n_positions * events[0].count ** (1 / norm()) / events[0].multiplier)
 
     return _Measure(release, distance, limit)
 
@@ -223,44 +226,44 @@ def _in_scales(release: Any, plan: Any, sd: float) -> Floats:
             return np.asarray(release.values * plan.whole / plan.scale)
         case MomentsRelease() if math.isfinite(release.noise.diagonal):
             noise, size = release.noise, len(release.second)
-            off = release.second[np.triu_indices(size, 1)] / noise.off
+            off_diagonal = release.second[np.triu_indices(size, 1)] / noise.off
             parts = [[release.count / noise.count], np.diagonal(release.second) / noise.diagonal]
             total = [] if release.total is None else [release.total / noise.mean]
-            return np.concatenate([*parts, off, *total]) * sd
+            return np.concatenate([*parts, off_diagonal, *total]) * sd
     raise ArgumentError(_NOT_ADDED.format(name=release.card.name))
 
 
 def _compared(measure: _Measure, pairs: Sequence[Pair]) -> Coupled:
     findings: list[Finding] = []
-    known: dict[int, Floats | None] = {}
+    releases: dict[int, Floats | None] = {}
 
-    def once(table: Any) -> Floats | None:
+    def release_once(table: Any) -> Floats | None:
         """Release a table the first time it is met; None where it raises."""
-        if id(table) not in known:
+        if id(table) not in releases:
             try:
-                known[id(table)] = measure.release(table)
+                releases[id(table)] = measure.release(table)
             except ArgumentError:
                 raise
             except Exception as error:
                 findings.append(Finding("raised", f"The recipe raises {type(error).__name__}."))
-                known[id(table)] = None
-        return known[id(table)]
+                releases[id(table)] = None
+        return releases[id(table)]
 
     largest, worst = 0.0, ""
     for pair in pairs:
-        left, right = once(pair.rows), once(pair.neighbour)
+        left, right = release_once(pair.rows), release_once(pair.neighbour)
         if left is None or right is None:
             continue
         if left.shape != right.shape:
             findings.append(Finding("shape", f"The release has another shape: {pair.name}."))
             continue
-        apart = measure.distance(right - left)
-        if not apart <= largest:
-            largest, worst = apart, pair.name
+        distance = measure.distance(right - left)
+        if not distance <= largest:
+            largest, worst = distance, pair.name
     return Coupled(largest, measure.limit(), len(pairs), worst, tuple(findings))
 
 
-def worst_pair(recipe: HouseRecipe) -> Pair:
+def worst_pair(recipe: VerbRecipe) -> Pair:
     """Return the pair on which the releases of a verb are farthest apart, as far as is known.
 
     The first of which one table alone is refused, or whose public numbers of rows differ. Where
@@ -269,18 +272,18 @@ def worst_pair(recipe: HouseRecipe) -> Pair:
     """
     relation = recipe.question.adjacency
     pairs = suggested(recipe, worst_pairs)
-    written = ingestion_pairs(pairs[0], relation, lines=recipe.csv == "lines")
-    distinct = (pair for pair in (*written, *pairs) if recipe.distinguishes(pair))
-    found = next(distinct, None)
-    if found is not None:
-        return found
+    ingestion = ingestion_pairs(pairs[0], relation, lines=recipe.csv == "lines")
+    distinct = (pair for pair in (*ingestion, *pairs) if recipe.distinguishes(pair))
+    distinguished = next(distinct, None)
+    if distinguished is not None:
+        return distinguished
     try:
-        return max((*pairs, *written), key=lambda pair: coupled(recipe, [pair]).largest)
+        return max((*pairs, *ingestion), key=lambda pair: coupled(recipe, [pair]).largest)
     except ArgumentError:
         return next(pair for pair in pairs if all(word in pair.name for word in _TURNED))
 
 
-def suggested(recipe: HouseRecipe, make: Callable[..., tuple[Pair, ...]]) -> tuple[Pair, ...]:
+def suggested(recipe: VerbRecipe, make: Callable[..., tuple[Pair, ...]]) -> tuple[Pair, ...]:
     """Return the pairs made of a verb's words; for persons, the row that differs is one's rows."""
     relation = recipe.question.adjacency
     pairs = make(recipe.variables, recipe.question.codebook, relation.name)
@@ -329,12 +332,12 @@ def ingestion_pairs(pair: Pair, relation: Adjacency, *, lines: bool = False) -> 
     Without a file where every line of one is declared to be a record.
     """
     columns = max(pair.rows, pair.neighbour, key=lambda table: len(next(iter(table.values()))))
-    made = [_types(columns, pair, relation.person)]
+    pairs = [_types(columns, pair, relation.person)]
     if not lines:
-        made.append(_files(columns, pair, relation.person))
+        pairs.append(_files(columns, pair, relation.person))
     if relation.person is not None:
-        made += _identities(columns, pair, relation.person)
-    return tuple(made)
+        pairs += _identities(columns, pair, relation.person)
+    return tuple(pairs)
 
 
 def _types(columns: Columns, pair: Pair, person: str | None) -> Pair:
@@ -350,11 +353,14 @@ def _types(columns: Columns, pair: Pair, person: str | None) -> Pair:
 def _files(columns: Columns, pair: Pair, person: str | None) -> Pair:
     """Return files whose last record has a quoted cell, in which lines look like records."""
     last = {name: cells[-1] for name, cells in columns.items()}
-    ids = [{} if person is None else {person: f"line {line}"} for line in range(_LINES)]
-    lines = [",".join(f"{cell}" for cell in [*{**last, **own}.values(), ""]) for own in ids]
-    plain = {**columns, _FREE_TEXT: [""] * _size(columns)}
-    quoted = {**plain, _FREE_TEXT: [*plain[_FREE_TEXT][:-1], "\n".join(["", *lines])]}
-    start = plain if pair.adjacency == "replace" else _without_last(plain)
+    identities = [{} if person is None else {person: f"line {line}"} for line in range(_LINES)]
+    lines = [
+        ",".join(f"{cell}" for cell in [*{**last, **identity}.values(), ""])
+        for identity in identities
+    ]
+    with_text = {**columns, _FREE_TEXT: [""] * _size(columns)}
+    quoted = {**with_text, _FREE_TEXT: [*with_text[_FREE_TEXT][:-1], "\n".join(["", *lines])]}
+    start = with_text if pair.adjacency == "replace" else _without_last(with_text)
     return Pair(CSVFile(start), CSVFile(quoted), pair.adjacency, "line breaks in a quoted cell")
 
 
@@ -363,14 +369,18 @@ def _identities(columns: Columns, pair: Pair, person: str) -> Iterator[Pair]:
     groups = np.repeat([0, 1, 2], [1, 8, 1])
     cells = {name: [column[-1 - group] for group in groups] for name, column in columns.items()}
     for name, before, after in _IDENTITIES:
-        other = 5 if isinstance(before[0], int) else "D"
-        ids, changed = ([(*two, other)[group] for group in groups] for two in (before, after))
+        third = 5 if isinstance(before[0], int) else "D"
+        ids, changed = ([(*two, third)[group] for group in groups] for two in (before, after))
         start = {**cells, person: ids}
         if pair.adjacency == "replace":
             yield Pair(start, {**cells, person: changed}, name=name)
         else:
-            kept = [place for place, own in enumerate(ids) if own == changed[place]]
-            fewer = {key: [column[place] for place in kept] for key, column in start.items()}
+            unchanged = [
+                position for position, identity in enumerate(ids) if identity == changed[position]
+            ]
+            fewer = {
+                key: [column[position] for position in unchanged] for key, column in start.items()
+            }
             yield Pair(fewer, start, pair.adjacency, name)
 
 

@@ -17,7 +17,7 @@ from dpmodels.audit.scores import SCORES as _SCORES
 from dpmodels.audit.verb import audit as _audit
 
 
-class Room(ModuleType):
+class CallableModule(ModuleType):
     """A package that can be called.
 
     Its names are those of ``dpmodels.audit``; a call is one of
@@ -37,11 +37,11 @@ class Room(ModuleType):
         worst_pairs = staticmethod(_worst_pairs)
 
 
-def _opened(name: str) -> Room:
+def _opened(name: str) -> CallableModule:
     package = sys.modules[name]
-    package.__class__ = Room
-    assert isinstance(package, Room)
+    package.__class__ = CallableModule
+    assert isinstance(package, CallableModule)
     return package
 
 
-audit: Room = _opened("dpmodels.audit")
+audit: CallableModule = _opened("dpmodels.audit")

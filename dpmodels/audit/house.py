@@ -35,7 +35,7 @@ from dpmodels.typing import Floats
 _ROUNDING = 1 + 1e-6
 
 
-class Crossing(NamedTuple):
+class Measurement(NamedTuple):
     """A strategy with the exact statistics, one a holder, and the plan that it releases by."""
 
     strategy: Any
@@ -45,42 +45,42 @@ class Crossing(NamedTuple):
 
     def release(self, entropy: Entropy) -> Any:
         """Release the rows of one table once."""
-        (own,) = self.statistics
-        return self.strategy.release(own, self.plan, entropy)
+        (statistic,) = self.statistics
+        return self.strategy.release(statistic, self.plan, entropy)
 
 
-class Seen(Witness):
+class Recorder(Witness):
     """Keeps what crosses."""
 
     def __init__(self) -> None:
-        self.crossings: list[Crossing] = []
+        self.measurements: list[Measurement] = []
 
     def measured(
         self, strategy: Any, statistics: Sequence[object], names: Sequence[str], plan: Any
     ) -> None:
         """Keep the exact statistics."""
-        self.crossings.append(Crossing(strategy, tuple(statistics), tuple(names), plan))
+        self.measurements.append(Measurement(strategy, tuple(statistics), tuple(names), plan))
 
 
 @dataclass(frozen=True, repr=False)
-class HouseRecipe:
+class VerbRecipe:
     """A verb, its formula, its codebook and its other words; no rows."""
 
     verb: Any  # takes the formula and rows, then the words by name
     formula: str
-    words: dict[str, Any]
+    kwargs: dict[str, Any]
 
     def __call__(self, rows: object) -> object:
         """Run the verb on rows."""
-        return self._asked(self.holders(rows, Witness()))
+        return self._run(self.holders(rows, Witness()))
 
     def batch(self, rows: Any, runs: int) -> Floats | list[Floats]:
         """Run the verb once, and its last step as often as asked: shape (runs, k).
 
         A list of lines where some releases have more numbers than others.
         """
-        crossing, entropy = self.crossing(rows), source()
-        lines = [numbers(crossing.release(entropy)) for _ in range(runs)]
+        measurement, entropy = self.measurement(rows), source()
+        lines = [numbers(measurement.release(entropy)) for _ in range(runs)]
         return np.stack(lines) if len({line.shape for line in lines}) == 1 else lines
 
     def holders(self, rows: object, witness: Witness) -> Parties:
@@ -91,18 +91,18 @@ class HouseRecipe:
     @property
     def csv(self) -> CsvMode:
         """What a row of a CSV file is, by the verb's own words or by ``dp.options``."""
-        return csv_mode(self.words.get("csv") or chosen().csv or "records")
+        return csv_mode(self.kwargs.get("csv") or chosen().csv or "records")
 
-    def crossing(self, rows: Any) -> Crossing:
+    def measurement(self, rows: Any) -> Measurement:
         """Run the verb on rows and keep what crossed first; ArgumentError where nothing did."""
-        seen = Seen()
-        self._asked(self.holders(rows, seen))
-        if not seen.crossings:
+        recorder = Recorder()
+        self._run(self.holders(rows, recorder))
+        if not recorder.measurements:
             raise ArgumentError(
                 f"{self.verb.__name__} returned no release of a known mechanism: audit a function "
                 "of the rows instead, dp.audit(lambda rows: ..., pair, eps=1)"
             )
-        return seen.crossings[0]
+        return recorder.measurements[0]
 
     def distinguishes(self, pair: Pair) -> bool:
         """Whether one table alone is refused, or numbers of rows differ by more than they may."""
@@ -115,59 +115,61 @@ class HouseRecipe:
     def _n_rows(self, table: object) -> int | None:
         """Return how many rows a verb counts in a table, None where it refuses the table."""
         try:
-            statistics = self.crossing(table).statistics
+            statistics = self.measurement(table).statistics
         except Exception:
             return None
-        return sum(own.cross()[1] for own in statistics if isinstance(own, Statistic))
+        return sum(
+            statistic.cross()[1] for statistic in statistics if isinstance(statistic, Statistic)
+        )
 
     @property
     def variables(self) -> str:
         """The words that may name variables."""
-        own = (word for word in self.words.values() if isinstance(word, str))
-        return " ".join((self.formula, *own))
+        texts = (value for value in self.kwargs.values() if isinstance(value, str))
+        return " ".join((self.formula, *texts))
 
-    def _asked(self, data: Any) -> object:
+    def _run(self, data: Any) -> object:
         """Run the verb, which need not say that rows of an audit are few."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BudgetWarning)
-            return self.verb(self.formula, data, **self.words)
+            return self.verb(self.formula, data, **self.kwargs)
 
     def numerics(self, pair: Pair) -> str:
         """Return "exact" or "idealised": what the verb's mechanism says of itself."""
-        card = either(self.crossing, pair).strategy.card
+        card = either(self.measurement, pair).strategy.card
         return "exact" if card.numerics.startswith("exact") else "idealised"
 
     @property
     def question(self) -> Question:
         """What is asked: formula, codebook, guarantee and neighbours."""
-        own = {"eps": None, "delta": 0.0, "budget": None, "adjacency": "replace", **self.words}
-        own.pop("csv", None)
+        options = {"eps": None, "delta": 0.0, "budget": None, "adjacency": "replace", **self.kwargs}
+        options.pop("csv", None)
         book, eps, delta, budget, relation = (
-            own.pop(word) for word in ("codebook", "eps", "delta", "budget", "adjacency")
+            options.pop(name) for name in ("codebook", "eps", "delta", "budget", "adjacency")
         )
         name = self.verb.__name__.removeprefix("dp_")
-        return asked(name, self.formula, book, eps, delta, budget, relation, **own)
+        return asked(name, self.formula, book, eps, delta, budget, relation, **options)
 
 
-def house_recipe(partial: functools.partial[Any]) -> HouseRecipe:
+def verb_recipe(partial: functools.partial[Any]) -> VerbRecipe:
     """Read a verb with its arguments; a ledger among them is left out, as no rows are spent on.
 
     ArgumentError if the data are given already, or the formula or the codebook is not.
     """
     try:
-        given = dict(inspect.signature(partial.func).bind_partial(*partial.args).arguments)
+        arguments = dict(inspect.signature(partial.func).bind_partial(*partial.args).arguments)
     except TypeError:
-        given = {}
-    given |= {word: value for word, value in partial.keywords.items() if word != "ledger"}
-    formula = given.pop("formula", None)
-    if not isinstance(formula, str) or "data" in given:
+        arguments = {}
+    arguments |= {name: value for name, value in partial.keywords.items() if name != "ledger"}
+    formula = arguments.pop("formula", None)
+    if not isinstance(formula, str) or "data" in arguments:
         raise ArgumentError(
             "recipe= is a verb without its formula, or with data already: write "
             'functools.partial(dp.dp_pca, "~ a + b", codebook=cb, eps=1, delta=1e-6)'
         )
-    if not isinstance(given.get("codebook"), Codebook):
+    if not isinstance(arguments.get("codebook"), Codebook):
         raise ArgumentError("recipe= is a verb whose codebook= is no dp.Codebook")
-    return HouseRecipe(partial.func, formula, given)
+    return VerbRecipe(partial.func, formula, arguments)
 
 
 def either(function: Callable[[object], object], pair: Pair) -> Any:
@@ -178,13 +180,15 @@ def either(function: Callable[[object], object], pair: Pair) -> Any:
         return function(pair.neighbour)
 
 
-def gaussian_law(recipe: HouseRecipe, pair: Pair) -> bool:
+def gaussian_law(recipe: VerbRecipe, pair: Pair) -> bool:
     """Whether all that a verb spends on rows is Gaussian noise worth its guarantee exactly."""
     events = either(recipe, pair).release.events
     if not events or not all(isinstance(event, GaussianEvent) for event in events):
         return False
-    each = [event.multiplier for event in events for _ in range(event.count)]
-    return compose_gaussians(each) * _ROUNDING >= gaussian_multiplier(recipe.question.guarantee)
+    multipliers = [event.multiplier for event in events for _ in range(event.count)]
+    return compose_gaussians(multipliers) * _ROUNDING >= gaussian_multiplier(
+        recipe.question.guarantee
+    )
 
 
 # What crosses to an adversary who holds a result of this package: the numbers of its release.
@@ -231,4 +235,4 @@ def _squares(frame: Floats) -> Floats:
     if len(frame) > _MOST_SQUARED:
         return np.ravel(frame)
     upper = np.triu_indices(len(frame))
-    return np.concatenate([np.outer(one, one)[upper] for one in frame.T])
+    return np.concatenate([np.outer(direction, direction)[upper] for direction in frame.T])

@@ -78,13 +78,13 @@ def checked_mechanism(mechanism: object, runs: int) -> MechanismCheck:
     """Run all checks, as :func:`dpmodels.mechanisms.check` describes; the audit comes last."""
     runs = whole("runs", runs, 1_000, 10**7)
     strategy = UserSupplied(require_mechanism(mechanism))
-    reason, tried, result = "", [], None
+    reason, checks, result = "", [], None
     try:
         for invariant in (plan, noise, sensitivity):
-            tried.append(invariant.__name__)
+            checks.append(invariant.__name__)
             reason = reason or invariant(strategy)
         if not reason:
-            tried.append("audit")
+            checks.append("audit")
             result = audit(_recipe(strategy), runs=runs, confidence=1 - 1e-4)
             if result.verdict != "consistent":
                 reason = f"the audit refutes the claim: eps is {result.eps_lower:.3g} or more"
@@ -92,14 +92,14 @@ def checked_mechanism(mechanism: object, runs: int) -> MechanismCheck:
         reason = str(error)
     if not reason:
         record_passed(strategy.mechanism)
-    return MechanismCheck(strategy.mechanism.name, tuple(tried), reason, result)
+    return MechanismCheck(strategy.mechanism.name, tuple(checks), reason, result)
 
 
 def plan(strategy: UserSupplied) -> str:
     """Plan twice for many public facts: enough noise, the same both times."""
     for columns, relation, centred in product((1, 2, 7), _RELATIONS, (True, False)):
         facts = Facts(columns, adjacency(relation), centred=centred)
-        for guarantee in _kept(strategy, facts):
+        for guarantee in _supported(strategy, facts):
             if len({repr(strategy.plan(facts, guarantee)) for _ in range(2)}) > 1:
                 return "plan() answers the same facts and guarantee with different noise"
     return ""
@@ -113,30 +113,30 @@ def noise(strategy: UserSupplied) -> str:
 
 def _noise_at(strategy: UserSupplied, exact: Floats) -> str:
     """Test that the noise has the planned standard deviations and is independent."""
-    planned, stream = strategy.plan(_FACTS, _kept(strategy)[0]), source()
-    first, again = (strategy.released(exact, planned, seeded(1)) for _ in range(2))
-    if not np.array_equal(first, again):
+    planned, stream = strategy.plan(_FACTS, _supported(strategy)[0]), source()
+    first, second = (strategy.released(exact, planned, seeded(1)) for _ in range(2))
+    if not np.array_equal(first, second):
         return "release() draws random numbers that are not of draw()"
     upper = np.triu_indices(3)
     sds = strategy.planned(planned)[upper]
     releases = (strategy.released(exact, planned, stream) for _ in range(_RUNS))
-    drawn = np.array([(release - exact)[upper] for release in releases]) / sds
+    errors = np.array([(release - exact)[upper] for release in releases]) / sds
     # The sum of squares of normal numbers has a chi-square law, that of Laplace's sizes a gamma.
     gaussian = strategy.mechanism.law == "gaussian"
-    sums = (drawn**2 if gaussian else np.abs(drawn)).sum(axis=0)
+    sums = (errors**2 if gaussian else np.abs(errors)).sum(axis=0)
     law: Any = stats.chi2(_RUNS) if gaussian else stats.gamma(_RUNS, scale=math.sqrt(0.5))
-    part = _ALARM / (4 * len(sds))
-    if (sums < law.ppf(part)).any() or (sums > law.isf(part)).any():
-        sizes = np.sqrt((drawn**2).mean(axis=0))
-        small = "too little noise: " if sizes.min() < 1 else ""
+    level = _ALARM / (4 * len(sds))
+    if (sums < law.ppf(level)).any() or (sums > law.isf(level)).any():
+        sd_ratios = np.sqrt((errors**2).mean(axis=0))
+        small = "too little noise: " if sd_ratios.min() < 1 else ""
         return (
             f"release() does not add the planned noise: {small}its standard deviations are "
-            f"{sizes.min():.2g} to {sizes.max():.2g} times the planned ones"
+            f"{sd_ratios.min():.2g} to {sd_ratios.max():.2g} times the planned ones"
         )
     # Of independent entries the least eigenvalue is near 1; a bound for subgaussian entries, with
     # room for Laplace's.
-    room = (math.sqrt(len(sds)) + 2 * math.sqrt(-2 * math.log(part))) / math.sqrt(_RUNS)
-    if np.linalg.eigvalsh(drawn.T @ drawn / _RUNS)[0] < (1 - room) ** 2:
+    margin = (math.sqrt(len(sds)) + 2 * math.sqrt(-2 * math.log(level))) / math.sqrt(_RUNS)
+    if np.linalg.eigvalsh(errors.T @ errors / _RUNS)[0] < (1 - margin) ** 2:
         return "the noise of different moments is not independent: some combination has less"
     return ""
 
@@ -144,9 +144,9 @@ def _noise_at(strategy: UserSupplied, exact: Floats) -> str:
 def sensitivity(strategy: UserSupplied) -> str:
     """Release neighbours with the same noise."""
     for relation in _RELATIONS:
-        found = coupled(_recipe(strategy, relation))
-        if found.verdict != "consistent" or found.findings:
-            return f"neighbours differ by more than the planned noise allows: {found.worst}"
+        result = coupled(_recipe(strategy, relation))
+        if result.verdict != "consistent" or result.findings:
+            return f"neighbours differ by more than the planned noise allows: {result.worst}"
     return ""
 
 
@@ -157,21 +157,21 @@ def _recipe(
         dp_cov,
         "~ a + b",
         codebook=Codebook.uniform(["a", "b"], (-1, 1)),
-        budget=_kept(strategy)[0],
+        budget=_supported(strategy)[0],
         adjacency=relation,
         mechanism=cast(Any, strategy),
     )
 
 
-def _kept(strategy: UserSupplied, facts: Facts = _FACTS) -> tuple[Guarantee, ...]:
+def _supported(strategy: UserSupplied, facts: Facts = _FACTS) -> tuple[Guarantee, ...]:
     """Return the guarantees for which it has a plan; BudgetError where there are none."""
-    kept = []
+    supported = []
     for guarantee in _GUARANTEES:
         try:
             strategy.plan(facts, guarantee)
         except BudgetError:
             continue
-        kept.append(guarantee)
-    if not kept:
+        supported.append(guarantee)
+    if not supported:
         raise BudgetError(f"plan() refuses every guarantee, {_GUARANTEES[1].describe()} among them")
-    return tuple(kept)
+    return tuple(supported)

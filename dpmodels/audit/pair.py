@@ -53,33 +53,36 @@ class Pair:
         return f"<Pair {self.name!r}, {relation(self.adjacency).describe()}>"
 
 
-def of_persons(pairs: Sequence[Pair], rows: int, person: str = PERSON) -> tuple[Pair, ...]:
+def of_persons(pairs: Sequence[Pair], n_rows: int, person: str = PERSON) -> tuple[Pair, ...]:
     """Return pairs in which the row that differs is a person with so many rows like it.
 
     Every other row is a person's of one row. The tables are mappings of columns whose last row
     differs, as those of `worst_pairs`; one that is in several pairs is written once.
 
-    >>> (own,) = of_persons([Pair({"a": [0, 1]}, {"a": [0, 2]})], 3)
-    >>> own.rows
+    >>> (pair,) = of_persons([Pair({"a": [0, 1]}, {"a": [0, 2]})], 3)
+    >>> pair.rows
     {'a': [0, 1, 1, 1], 'person': ['0', '1', '1', '1']}
     """
-    written: dict[int, dict[str, list[object]]] = {}
+    tables: dict[int, dict[str, list[object]]] = {}
 
-    def side(table: Any, kept: int) -> dict[str, list[object]]:
-        if id(table) not in written:
-            counts = [1] * kept + [rows] * (_size(table) - kept)
-            at = np.repeat(np.arange(len(counts)), counts)
-            own = {name: [column[place] for place in at] for name, column in table.items()}
-            written[id(table)] = {**own, person: [str(place) for place in at]}
-        return written[id(table)]
+    def side(table: Any, n_common: int) -> dict[str, list[object]]:
+        if id(table) not in tables:
+            counts = [1] * n_common + [n_rows] * (_size(table) - n_common)
+            source_rows = np.repeat(np.arange(len(counts)), counts)
+            columns = {
+                name: [column[position] for position in source_rows]
+                for name, column in table.items()
+            }
+            tables[id(table)] = {**columns, person: [str(position) for position in source_rows]}
+        return tables[id(table)]
 
-    made = []
+    result = []
     for pair in pairs:
         common = min(_size(table) for table in (pair.rows, pair.neighbour))
-        kept = common - 1 if pair.adjacency == "replace" else common
-        one, other = side(pair.rows, kept), side(pair.neighbour, kept)
-        made.append(Pair(one, other, pair.adjacency, f"{pair.name}, a person's"))
-    return tuple(made)
+        n_common = common - 1 if pair.adjacency == "replace" else common
+        left, right = side(pair.rows, n_common), side(pair.neighbour, n_common)
+        result.append(Pair(left, right, pair.adjacency, f"{pair.name}, a person's"))
+    return tuple(result)
 
 
 def _size(table: Any) -> int:

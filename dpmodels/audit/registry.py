@@ -10,7 +10,7 @@ from functools import partial
 from inspect import signature
 from typing import Any, Final, NamedTuple
 
-from dpmodels.audit.house import HouseRecipe, house_recipe
+from dpmodels.audit.house import VerbRecipe, verb_recipe
 from dpmodels.audit.neighbours import worst_pairs
 from dpmodels.audit.pair import Pair
 from dpmodels.codebook import codebook
@@ -103,45 +103,47 @@ class Audited(NamedTuple):
     @property
     def name(self) -> str:
         """The verb, the mechanism, what else is bought, for whom, and what it spends."""
-        words = self.verb.keywords
-        spent = "eps, delta" if "delta" in words else "eps"
-        whose = f"of persons, {words['rows']}" if "person" in words else ""
-        tuned = "tuned" if isinstance(words.get("ridge"), Tune) else ""
-        bought = (
+        options = self.verb.keywords
+        spent = "eps, delta" if "delta" in options else "eps"
+        persons = f"of persons, {options['rows']}" if "person" in options else ""
+        tuned = "tuned" if isinstance(options.get("ridge"), Tune) else ""
+        parts = (
             self.verb.func.__name__,
             self.mechanism,
-            words.get("vcov", ""),
-            words.get("score", ""),
-            words.get("family", ""),
+            options.get("vcov", ""),
+            options.get("score", ""),
+            options.get("family", ""),
             tuned,
-            whose,
+            persons,
         )
-        return f"{' '.join(filter(None, bought))} ({spent})"
+        return f"{' '.join(filter(None, parts))} ({spent})"
 
     @property
     def pair(self) -> Pair:
         """The neighbours that have to be told apart."""
         if isinstance(self.worst, Pair):
             return self.worst
-        return named_pair(house_recipe(self.verb), self.worst)
+        return named_pair(verb_recipe(self.verb), self.worst)
 
 
-def named_pair(recipe: HouseRecipe, name: str) -> Pair:
+def named_pair(recipe: VerbRecipe, name: str) -> Pair:
     """Return the pair of a name among those that a verb's formula and codebook suggest."""
     pairs = worst_pairs(recipe.formula, recipe.question.codebook, recipe.question.adjacency.name)
     return next(pair for pair in pairs if pair.name == name)
 
 
-def _pca(mechanism: str, words: dict[str, object], *rest: object) -> Audited:
+def _pca(mechanism: str, options: dict[str, object], *rest: object) -> Audited:
     """Put a mechanism of moments, or of directions, behind the same formula."""
-    return _of("pca", "~ a + b", mechanism, words, *rest)
+    return _of("pca", "~ a + b", mechanism, options, *rest)
 
 
-def _of(verb: str, formula: str, mechanism: str, words: dict[str, object], *rest: Any) -> Audited:
+def _of(verb: str, formula: str, mechanism: str, options: dict[str, object], *rest: Any) -> Audited:
     """Put a mechanism that a verb chooses by its name, or has no other, behind a formula."""
     function = all_verbs()[verb].function
-    named = {"mechanism": mechanism} if "mechanism" in signature(function).parameters else {}
-    return Audited(mechanism, partial(function, formula, **named, **words), *rest)
+    mechanism_option = (
+        {"mechanism": mechanism} if "mechanism" in signature(function).parameters else {}
+    )
+    return Audited(mechanism, partial(function, formula, **mechanism_option, **options), *rest)
 
 
 def declared_lines() -> Iterator[Audited]:
@@ -175,9 +177,9 @@ THREE: Final = {
 FINE: Final = {**PURE, "breaks": 8}
 
 
-def _over(periods: int, words: dict[str, object]) -> dict[str, object]:
+def _over(periods: int, options: dict[str, object]) -> dict[str, object]:
     """Return the words of counts over so many periods."""
-    return {**words, "time": "t", "codebook": codebook(t=Integer(0, periods - 1))}
+    return {**options, "time": "t", "codebook": codebook(t=Integer(0, periods - 1))}
 
 
 # Few intervals, so that a row that goes is told by the rows at risk in all of them.

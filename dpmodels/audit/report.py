@@ -38,20 +38,20 @@ class Outcome:
         return self.faulty == (self.verdict == "VIOLATION")
 
     @classmethod
-    def of(cls, name: str, found: AuditResult, seconds: float, *, faulty: bool = False) -> Outcome:
+    def of(cls, name: str, result: AuditResult, seconds: float, *, faulty: bool = False) -> Outcome:
         """Take from an audit what the table shows."""
-        gaussian = found.claim.unit == "mu"
+        gaussian = result.claim.unit == "mu"
         return cls(
             name=name,
             faulty=faulty,
-            eps=found.eps_claimed,
-            delta=found.claim.delta,
-            eps_lower=found.eps_lower,
-            eps_gaussian=found.eps_gaussian if gaussian else math.nan,
-            detectable=found.claim.of(found.reach.smallest).eps,
-            runs=found.runs,
+            eps=result.eps_claimed,
+            delta=result.claim.delta,
+            eps_lower=result.eps_lower,
+            eps_gaussian=result.eps_gaussian if gaussian else math.nan,
+            detectable=result.claim.of(result.reach.smallest).eps,
+            runs=result.runs,
             seconds=seconds,
-            verdict=found.verdict,
+            verdict=result.verdict,
         )
 
 
@@ -66,11 +66,13 @@ class AuditTable(Printed):
     @property
     def expected(self) -> bool:
         """Whether every line says what it should."""
-        return all(one.expected for one in self.outcomes)
+        return all(outcome.expected for outcome in self.outcomes)
 
     def tidy(self) -> pd.DataFrame:
         """Return one row an audit."""
-        return pd.DataFrame([asdict(one) | {"expected": one.expected} for one in self.outcomes])
+        return pd.DataFrame(
+            [asdict(outcome) | {"expected": outcome.expected} for outcome in self.outcomes]
+        )
 
     def __repr__(self) -> str:
         return self.summary().as_text()
@@ -81,20 +83,20 @@ HEADS: Final = ("claimed", "at least", "p-value", "test", "false alarms", "misse
 
 
 @report_of.register
-def audit_report(made: AuditResult) -> Report:
+def audit_report(result: AuditResult) -> Report:
     """Lay out an audit as tables of strings."""
-    rows = tuple(Row(_unit(event), _cells(event)) for event in made.events)
+    rows = tuple(Row(_unit(event), _cells(event)) for event in result.events)
     return Report(
-        title=f"Privacy audit: {made.verdict}",
-        facts=_facts(made),
+        title=f"Privacy audit: {result.verdict}",
+        facts=_facts(result),
         sections=(Section("Events counted", HEADS, rows),) if rows else (),
-        notes=_notes(made),
+        notes=_notes(result),
     )
 
 
 def _unit(event: CountedEvent) -> str:
-    named = {"eps": "eps, any noise", "mu": "mu, Gaussian", "rho": "rho, zCDP"}
-    return named[event.claim.unit] + (" *" if event.refuted else "")
+    labels = {"eps": "eps, any noise", "mu": "mu, Gaussian", "rho": "rho, zCDP"}
+    return labels[event.claim.unit] + (" *" if event.refuted else "")
 
 
 def _cells(event: CountedEvent) -> tuple[str, ...]:
@@ -110,21 +112,21 @@ def _cells(event: CountedEvent) -> tuple[str, ...]:
     )
 
 
-def _facts(made: AuditResult) -> tuple[Fact, ...]:
+def _facts(result: AuditResult) -> tuple[Fact, ...]:
     return (
-        ("Claim", made.claim.describe()),
-        ("Verdict", made.verdict),
-        ("Neighbours", adjacency(made.adjacency).describe()),
-        ("Confidence", f"{100 * made.confidence:g}%"),
-        ("Pair", made.pair or "as given"),
-        ("Runs", f"{count(made.runs)} a side, {count(made.counted)} counted"),
+        ("Claim", result.claim.describe()),
+        ("Verdict", result.verdict),
+        ("Neighbours", adjacency(result.adjacency).describe()),
+        ("Confidence", f"{100 * result.confidence:g}%"),
+        ("Pair", result.pair or "as given"),
+        ("Runs", f"{count(result.runs)} a side, {count(result.counted)} counted"),
     )
 
 
-def _notes(made: AuditResult) -> tuple[str, ...]:
-    error = signif(1 - made.confidence, 2)
+def _notes(result: AuditResult) -> tuple[str, ...]:
+    error = signif(1 - result.confidence, 2)
     notes = []
-    if made.verdict == "VIOLATION":
+    if result.verdict == "VIOLATION":
         notes.append(
             "* the claim is refuted: a release that keeps it is flagged with probability "
             f"{error} at most, all tests together."
@@ -134,29 +136,29 @@ def _notes(made: AuditResult) -> tuple[str, ...]:
             "Consistent: this attack did not refute the claim on this pair. That proves nothing; "
             f"a release that keeps its claim is flagged with probability {error} at most."
         )
-    if any(event.claim.unit == "eps" for event in made.events):
-        delta = f"delta = {made.claim.delta:g}"
+    if any(event.claim.unit == "eps" for event in result.events):
+        delta = f"delta = {result.claim.delta:g}"
         notes.append(
             f"at least: lower bounds of what is lost, which hold together; eps at {delta}. False "
             "alarms and misses: of the adversary, who calls the release the neighbour's."
         )
-    if made.claim.unit == "mu" and made.mu_lower > 0:
+    if result.claim.unit == "mu" and result.mu_lower > 0:
         notes.append(
             f"If the noise is Gaussian, the bound of mu comes to an eps of at least "
-            f"{signif(made.eps_gaussian, 3)}."
+            f"{signif(result.eps_gaussian, 3)}."
         )
-    if any(event.refuted and event.score == "low bits" for event in made.events):
+    if any(event.refuted and event.score == "low bits" for event in result.events):
         notes.append(
             "low bits: where the lowest bit of a floating-point release lies tells the tables "
             "apart. Add integer noise on a public lattice; to audit the law of the real numbers "
             'alone, write numerics="idealised".'
         )
-    notes.append(_reach(made))
-    return (*notes, *(finding.words for finding in made.findings))
+    notes.append(_reach(result))
+    return (*notes, *(finding.words for finding in result.findings))
 
 
-def _reach(made: AuditResult) -> str:
-    unit, reach = made.claim.unit, made.reach
+def _reach(result: AuditResult) -> str:
+    unit, reach = result.claim.unit, result.reach
     if math.isinf(reach.smallest):
         return (
             f"So many runs show no {unit} above {signif(reach.largest, 3)}, whatever is released."
@@ -168,17 +170,17 @@ def _reach(made: AuditResult) -> str:
 
 
 @report_of.register
-def table_report(made: AuditTable) -> Report:
+def table_report(table: AuditTable) -> Report:
     """Lay out many audits as a table of strings."""
-    lines = made.outcomes
+    lines = table.outcomes
     rows = tuple(Row(line.name, _outcome_cells(line)) for line in lines)
     return Report(
-        title=made.title,
+        title=table.title,
         facts=(
             ("Audits", count(len(lines))),
             ("As expected", count(sum(line.expected for line in lines))),
             ("Seconds", signif(sum(line.seconds for line in lines), 3)),
-            ("False alarms", f"at rate {1 - made.confidence:.0e} at most, each"),
+            ("False alarms", f"at rate {1 - table.confidence:.0e} at most, each"),
         ),
         sections=(Section("Audited (eps)", MANY_HEADS, rows),) if rows else (),
         notes=_many_notes(lines),

@@ -170,7 +170,7 @@ class AuditResult(Printed):
         return gaussian_eps(self.claim.delta, 1 / mu) if mu > 0 else 0.0
 
     def _bound(self, unit: str) -> float:
-        return max((one.bound for one in self.events if one.claim.unit == unit), default=0.0)
+        return max((event.bound for event in self.events if event.claim.unit == unit), default=0.0)
 
     def tidy(self) -> pd.DataFrame:
         """Return one row an event: what was claimed, counted and bounded."""
@@ -224,8 +224,8 @@ class AuditResult(Printed):
         return trade_off(
             self.claim,
             f"{self.claim.describe()}: {self.verdict}",
-            rates=[(one.alarms, one.misses) for one in self.points],
-            boxes=[(one.alarms_int, one.misses_int) for one in self.points],
+            rates=[(point.alarms, point.misses) for point in self.points],
+            boxes=[(point.alarms_int, point.misses_int) for point in self.points],
             events=[event.counts.rates for event in self.events],
             refuted=[event.refuted for event in self.events],
             ax=ax,
@@ -255,9 +255,9 @@ def trade_off(
 ) -> Axes:
     """Draw the claimed trade-off curve, the region below it, and the measured points."""
     ax, coins = square_of_rates(ax)
-    least = claim.misses(RATES)
-    ax.fill_between(RATES, 0, least, color=PALE, linewidth=0, zorder=0)
-    ax.plot(RATES, least, color=INK, linewidth=1.4, zorder=2)
+    claimed = claim.misses(RATES)
+    ax.fill_between(RATES, 0, claimed, color=PALE, linewidth=0, zorder=0)
+    ax.plot(RATES, claimed, color=INK, linewidth=1.4, zorder=2)
     _points(ax, rates, boxes)
     _events(ax, events, refuted)
     ax.set_title(title, fontsize=FONT + 1, color=INK, pad=8)

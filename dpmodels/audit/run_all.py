@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from dpmodels.audit.house import HouseRecipe, house_recipe, numbers
+from dpmodels.audit.house import VerbRecipe, numbers, verb_recipe
 from dpmodels.audit.pair import PERSON, Pair, of_persons
 from dpmodels.audit.registry import GONE, REGISTRY, Audited, named_pair
 from dpmodels.audit.report import AuditTable, Outcome
@@ -34,33 +34,33 @@ SITES: Final = ("north", "east", "south")
 
 
 @dataclass(frozen=True, repr=False)
-class JointRecipe(HouseRecipe):
+class JointRecipe(VerbRecipe):
     """A verb on the rows of the first of several sites; the others hold the same few."""
 
     protocol: SiteProtocol  # how they release together
-    others: Any  # rows of each other site
+    other_rows: Any  # rows of each other site
 
     def holders(self, rows: object, witness: Witness) -> Parties:
         """Return rows at the first site, and the others'."""
         seated = self.protocol.seats(SITES)
-        data = (rows, *(deepcopy(self.others) for _ in seated[1:]))
+        data = (rows, *(deepcopy(self.other_rows) for _ in seated[1:]))
         return Parties(seated, data, self.protocol, witness=witness)
 
     def __call__(self, rows: object) -> object:
         """Run the verb, with the rows at the first site."""
-        return self._asked(self.holders(rows, NOBODY))
+        return self._run(self.holders(rows, NOBODY))
 
     def batch(self, rows: Any, runs: int) -> Floats:
         """Run the verb once, and the protocol as often as asked: shape (runs, k)."""
-        (strategy, statistics, names, plan), entropy = self.crossing(rows), source()
-        seen = []
+        (strategy, statistics, names, plan), entropy = self.measurement(rows), source()
+        views = []
         for _ in range(runs):
             view = self.protocol.view(strategy, statistics, plan, entropy)
             if view is None:
                 joint = self.protocol.release(strategy, statistics, names, plan, entropy)
                 view = numbers(joint)
-            seen.append(view)
-        return np.stack(seen)
+            views.append(view)
+        return np.stack(views)
 
 
 class JointAudited(NamedTuple):
@@ -75,12 +75,18 @@ class JointAudited(NamedTuple):
 
 def joint_audited(protocol: SiteProtocol, small: int = 200, full: int = 6_000) -> JointAudited:
     """Put a protocol behind a small formula."""
-    asked = partial(dp_cov, "~ a", center=False, mechanism="gauss", **_WORDS)
-    recipe = house_recipe(asked)
+    verb = partial(dp_cov, "~ a", center=False, mechanism="gauss", **_WORDS)
+    recipe = verb_recipe(verb)
     pair = named_pair(recipe, GONE)
-    own = JointRecipe(recipe.verb, recipe.formula, recipe.words, protocol, {"a": [0.5, -0.25]})
+    recipe_of_sites = JointRecipe(
+        recipe.verb, recipe.formula, recipe.kwargs, protocol, {"a": [0.5, -0.25]}
+    )
     return JointAudited(
-        f"dp_cov gauss, {protocol.trust.name} by {len(SITES)} sites", own, pair, small, full
+        f"dp_cov gauss, {protocol.trust.name} by {len(SITES)} sites",
+        recipe_of_sites,
+        pair,
+        small,
+        full,
     )
 
 
@@ -105,8 +111,8 @@ _ONLY: Final = {"paired": "mean", "randomized_response": 2}
 
 # At most two rows of a person, and all of them, in turn.
 PERSONS: Final = tuple(
-    for_persons(line, _ONLY.get(line.mechanism, 2 if turn % 2 else "mean"))
-    for turn, line in enumerate(REGISTRY)
+    for_persons(line, _ONLY.get(line.mechanism, 2 if index % 2 else "mean"))
+    for index, line in enumerate(REGISTRY)
 )
 
 
@@ -123,14 +129,14 @@ def run_all(
 
     A full audit takes minutes for all of them; a small one seconds.
     """
-    made, confidence = [], FULL if full else SMALL
+    outcomes, confidence = [], FULL if full else SMALL
     for line in lines:
         runs = line.full if full else line.small
         start = time.perf_counter()
-        found = audit(line.verb, line.pair, runs=runs, confidence=confidence)
-        made.append(Outcome.of(line.name, found, time.perf_counter() - start))
+        result = audit(line.verb, line.pair, runs=runs, confidence=confidence)
+        outcomes.append(Outcome.of(line.name, result, time.perf_counter() - start))
     size = "at full size" if full else "small"
-    return AuditTable(f"Audits of the package, {size}", confidence, tuple(made))
+    return AuditTable(f"Audits of the package, {size}", confidence, tuple(outcomes))
 
 
 def exhibits() -> Any:
@@ -143,18 +149,18 @@ def exhibits() -> Any:
 
 def run_exhibits() -> AuditTable:
     """Audit every exhibit, and its twin without the fault."""
-    made, known = [], exhibits()
-    for name, exhibit in known.EXHIBITS.items():
-        made += [
+    outcomes, faults = [], exhibits()
+    for name, exhibit in faults.EXHIBITS.items():
+        outcomes += [
             _exhibited(name, exhibit, EXHIBIT, faulty=True),
-            _exhibited(f"{name}, mended", known.CORRECT[name], FULL, faulty=False),
+            _exhibited(f"{name}, mended", faults.CORRECT[name], FULL, faulty=False),
         ]
-    return AuditTable("Audits of the exhibits", FULL, tuple(made))
+    return AuditTable("Audits of the exhibits", FULL, tuple(outcomes))
 
 
 def _exhibited(name: str, exhibit: Any, confidence: float, *, faulty: bool) -> Outcome:
     start = time.perf_counter()
-    found = audit(
+    result = audit(
         exhibit.recipe,
         exhibit.pair,
         eps=exhibit.eps,
@@ -162,4 +168,4 @@ def _exhibited(name: str, exhibit: Any, confidence: float, *, faulty: bool) -> O
         runs=exhibit.runs,
         confidence=confidence,
     )
-    return Outcome.of(name, found, time.perf_counter() - start, faulty=faulty)
+    return Outcome.of(name, result, time.perf_counter() - start, faulty=faulty)

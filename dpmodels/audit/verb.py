@@ -13,7 +13,7 @@ from dpmodels.arguments import share, whole, word
 from dpmodels.audit.attack import Goal, Scorer, Split, choose, count, points, scorers, split
 from dpmodels.audit.claim import Claim, beats, ceiling, claim, detectable, lower_bound
 from dpmodels.audit.coupled import worst_pair
-from dpmodels.audit.house import HouseRecipe, gaussian_law, house_recipe
+from dpmodels.audit.house import VerbRecipe, gaussian_law, verb_recipe
 from dpmodels.audit.pair import Pair
 from dpmodels.audit.result import AuditResult, CountedEvent, Finding, Reach
 from dpmodels.audit.runs import Batch, Recipe, Runs, commonest, run
@@ -121,15 +121,15 @@ def audit(
     >>> def mean(rows):
     ...     return np.mean(rows) + rng.laplace(scale=0.5 / len(rows))
     >>> pair = dp.audit.Pair(np.zeros(10), np.append(np.zeros(9), 1.0))
-    >>> made = dp.audit(mean, pair, eps=1.0, numerics="idealised", runs=4_000)
-    >>> made.verdict, bool(1.5 < made.eps_lower < 2.0)
+    >>> result = dp.audit(mean, pair, eps=1.0, numerics="idealised", runs=4_000)
+    >>> result.verdict, bool(1.5 < result.eps_lower < 2.0)
     ('VIOLATION', True)
     """
     error = 1 - share("confidence", confidence)
     runs = whole("runs", runs, 1, _MOST_RUNS, f", for example {RUNS:,}")
     chosen = _chosen(tests, runs)
     recipe = _callable(recipe)
-    if isinstance(recipe, HouseRecipe):
+    if isinstance(recipe, VerbRecipe):
         pair = worst_pair(recipe) if pair is None else pair
         if eps is None and budget is None:
             budget, delta = recipe.question.private, 0.0
@@ -139,41 +139,41 @@ def audit(
         raise ArgumentError(
             f"pair= is of type {type(pair).__name__}: write dp.audit.Pair(rows, neighbour)"
         )
-    known = ("exact", "idealised")
-    named = word("numerics", numerics or getattr(recipe, "numerics", "exact"), known)
-    made = claim(resolve_budget(eps, delta, budget), law or getattr(recipe, "law", None))
+    choices = ("exact", "idealised")
+    mode = word("numerics", numerics or getattr(recipe, "numerics", "exact"), choices)
+    claimed = claim(resolve_budget(eps, delta, budget), law or getattr(recipe, "law", None))
     batch = batch or getattr(recipe, "batch", None)
-    own_score = _own_score(recipe, score)
+    extra = _own_score(recipe, score)
     # Tables that are made up are not what a chosen ledger is the account of.
     with options(ledger=None):
         sides = [run(recipe, table, runs, batch) for table in (pair.rows, pair.neighbour)]
-    cut = split(*sides)
-    goals = _goals(made, error)
-    scored = scorers(cut.learning, chosen, own_score, idealised=named == "idealised")
-    found = _events(cut, goals, scored) if runs >= _LEAST_RUNS else ()
-    counted = len(cut.counting.rows)
+    parts = split(*sides)
+    goals = _goals(claimed, error)
+    fitted = scorers(parts.learning, chosen, extra, idealised=mode == "idealised")
+    events = _events(parts, goals, fitted) if runs >= _LEAST_RUNS else ()
+    counted = len(parts.counting.rows)
     reach = Reach(
-        largest=ceiling(made, max(counted, 1), goals[0].error),
-        smallest=detectable(made, max(counted, 1), goals[0].error),
+        largest=ceiling(claimed, max(counted, 1), goals[0].error),
+        smallest=detectable(claimed, max(counted, 1), goals[0].error),
     )
     return AuditResult(
-        claim=made,
+        claim=claimed,
         pair=pair.name,
         adjacency=pair.adjacency,
         runs=runs,
         counted=counted,
         confidence=confidence,
-        events=found,
-        findings=remarks(*sides, reach=reach, claim=made, tested=bool(found)),
+        events=events,
+        findings=remarks(*sides, reach=reach, claim=claimed, tested=bool(events)),
         reach=reach,
-        points=points(cut, scored[found[0].score], error) if found else (),
+        points=points(parts, fitted[events[0].score], error) if events else (),
     )
 
 
 def _callable(recipe: Recipe) -> Recipe:
     """Return a recipe that can be run: a verb with its arguments becomes one."""
     if isinstance(recipe, functools.partial) and "codebook" in recipe.keywords:
-        recipe = house_recipe(recipe)
+        recipe = verb_recipe(recipe)
     if not callable(recipe):
         raise ArgumentError(
             f"recipe= is of type {type(recipe).__name__}: expected a function of a table, or a "
@@ -184,29 +184,29 @@ def _callable(recipe: Recipe) -> Recipe:
 
 def _own_score(recipe: Recipe, score: Score | None) -> dict[str, Score]:
     """Return the score that was given, or else the recipe's, by its name; empty without one."""
-    own = score or getattr(recipe, "score", None)
-    return {} if own is None else {"score": own}
+    function = score or getattr(recipe, "score", None)
+    return {} if function is None else {"score": function}
 
 
-def _goals(made: Claim, error: float) -> tuple[Goal, ...]:
+def _goals(claimed: Claim, error: float) -> tuple[Goal, ...]:
     """Return what events are chosen for; each is one test with its share of the error."""
-    if made.unit == "eps":
-        return (Goal(made, error),)
-    rest = Claim("eps", made.eps, made.delta)
-    return Goal(made, _CURVE * error), Goal(rest, (1 - _CURVE) * error)
+    if claimed.unit == "eps":
+        return (Goal(claimed, error),)
+    eps_claim = Claim("eps", claimed.eps, claimed.delta)
+    return Goal(claimed, _CURVE * error), Goal(eps_claim, (1 - _CURVE) * error)
 
 
 def _events(
-    cut: Split, goals: tuple[Goal, ...], made: Mapping[str, Scorer]
+    cut: Split, goals: tuple[Goal, ...], fitted: Mapping[str, Scorer]
 ) -> tuple[CountedEvent, ...]:
     """Choose and count one event for each goal."""
-    found = []
+    events = []
     for goal in goals:
-        best = choose(cut.choosing, made, goal, len(cut.counting.rows))
+        best = choose(cut.choosing, fitted, goal, len(cut.counting.rows))
         if best is None:
             continue
-        counts = count(cut.counting, made[best.score], best.threshold)
-        found.append(
+        counts = count(cut.counting, fitted[best.score], best.threshold)
+        events.append(
             CountedEvent(
                 claim=goal.claim,
                 score=best.score,
@@ -216,19 +216,23 @@ def _events(
                 bound=lower_bound(goal.claim, counts, best.guess, goal.error),
             )
         )
-    return tuple(found)
+    return tuple(events)
 
 
 def _chosen(tests: object, runs: int) -> Mapping[str, Learner]:
     if tests is None:
-        many = runs > _MOST_NEAREST
-        return {name: one for name, one in SCORES.items() if not (many and name == "nearest")}
-    known = ", ".join(map(repr, SCORES))
+        is_large = runs > _MOST_NEAREST
+        return {
+            name: learner
+            for name, learner in SCORES.items()
+            if not (is_large and name == "nearest")
+        }
+    names = ", ".join(map(repr, SCORES))
     if isinstance(tests, str) or not isinstance(tests, Sequence):
-        raise ArgumentError(f"tests={said(tests)}: expected a list of names out of {known}")
+        raise ArgumentError(f"tests={said(tests)}: expected a list of names out of {names}")
     for name in tests:
         if not isinstance(name, str) or name not in SCORES:
-            raise ArgumentError(f"tests: {said(name)} is not known; expected names out of {known}")
+            raise ArgumentError(f"tests: {said(name)} is not known; expected names out of {names}")
     return {name: SCORES[name] for name in tests}
 
 
@@ -247,8 +251,8 @@ def remarks(
 def _outcomes(rows: Runs, neighbour: Runs) -> Iterator[Finding]:
     common = commonest(rows, neighbour)
     for kind in sorted({*rows.kinds, *neighbour.kinds}):
-        shares = f"in {rows.share(kind):.3g} of the runs on the rows and "
-        shares += f"{neighbour.share(kind):.3g} on the neighbour"
+        shares = f"in {rows.fraction(kind):.3g} of the runs on the rows and "
+        shares += f"{neighbour.fraction(kind):.3g} on the neighbour"
         if kind.startswith("raises"):
             yield Finding("raised", f"The recipe {kind} {shares}.")
         elif "not finite" in kind:

@@ -177,4 +177,4 @@ def test_a_batch_of_lines_of_different_lengths_is_sorted_by_their_length():
     lines = [np.ones(2), np.ones(3), np.zeros(2)]
     made = run(lambda rows: rows, None, 3, lambda rows, runs: lines)
     assert made.kinds == ("2 numbers", "3 numbers")
-    assert made.which.tolist() == [0, 1, 0]
+    assert made.codes.tolist() == [0, 1, 0]

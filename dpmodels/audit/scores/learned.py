@@ -21,9 +21,9 @@ _BITS = 20  # a choice: six digits of the spread, above what rounding leaves in 
 
 def typical(rows: Floats, neighbour: Floats) -> tuple[Floats, Floats]:
     """Return the middle and the size above zero of each coordinate over both sides: shapes (k,)."""
-    both = np.concatenate([rows, neighbour])
-    middle = np.median(both, axis=0)
-    size = np.mean(np.abs(both - middle), axis=0)
+    pooled = np.concatenate([rows, neighbour])
+    middle = np.median(pooled, axis=0)
+    size = np.mean(np.abs(pooled - middle), axis=0)
     return middle, np.where(size > 0, size, 1.0)
 
 
@@ -93,50 +93,52 @@ def _bits(column: Floats) -> Cells:
     _, binade = np.frexp(column)
     pattern = column.view(np.int64) & (2**52 - 1) | 2**52
     lowest = pattern & -pattern
-    _, place = np.frexp(lowest.astype(np.float64))
-    return np.where(column == 0, _NO_BIT, binade.astype(np.int64) * 64 + place) * 2 + (column < 0)
+    _, exponent = np.frexp(lowest.astype(np.float64))
+    return np.where(column == 0, _NO_BIT, binade.astype(np.int64) * 64 + exponent) * 2 + (
+        column < 0
+    )
 
 
 def _best_column(cells: Callable[[Floats], Cells], rows: Floats, neighbour: Floats) -> Score:
-    best, score, found = 0, None, -1.0
+    best, score, largest = 0, None, -1.0
     for column in range(min(rows.shape[1], _MOST_COLUMNS)):
         left, right = (np.ascontiguousarray(side[:, column]) for side in (rows, neighbour))
-        known, ratios, apart = _table(cells(left), cells(right))
-        if apart > found:
-            best, score, found = column, _looked_up(known, ratios), apart
+        table, ratios, distance = _table(cells(left), cells(right))
+        if distance > largest:
+            best, score, largest = column, _looked_up(table, ratios), distance
     assert score is not None
     looked: Callable[[Cells], Floats] = score
     return lambda values: looked(cells(np.ascontiguousarray(values[:, best])))
 
 
 def _scored(cells: Callable[[Any], Cells], rows: Floats, neighbour: Floats) -> Score:
-    known, ratios, _ = _table(cells(rows), cells(neighbour))
-    looked = _looked_up(known, ratios)
+    table, ratios, _ = _table(cells(rows), cells(neighbour))
+    looked = _looked_up(table, ratios)
     return lambda values: looked(cells(values))
 
 
 def _table(left: Cells, right: Cells) -> tuple[Cells, Floats, float]:
     """Return cells met more than once, their log ratios, and how far apart they set the sides."""
-    known, places = np.unique(np.concatenate([left, right]), return_inverse=True)
+    distinct, codes = np.unique(np.concatenate([left, right]), return_inverse=True)
     counts = np.stack(
         [
-            np.bincount(places[: len(left)], minlength=len(known)),
-            np.bincount(places[len(left) :], minlength=len(known)),
+            np.bincount(codes[: len(left)], minlength=len(distinct)),
+            np.bincount(codes[len(left) :], minlength=len(distinct)),
         ]
     )
-    again = counts.sum(axis=0) > 1
-    known, counts = known[again], counts[:, again]
+    repeated = counts.sum(axis=0) > 1
+    distinct, counts = distinct[repeated], counts[:, repeated]
     rates = (counts + 0.5) / np.array([[len(left) + 1], [len(right) + 1]])
-    apart = float(np.abs(counts[0] / len(left) - counts[1] / len(right)).sum()) / 2
-    return known, np.log(rates[1] / rates[0]), apart
+    distance = float(np.abs(counts[0] / len(left) - counts[1] / len(right)).sum()) / 2
+    return distinct, np.log(rates[1] / rates[0]), distance
 
 
-def _looked_up(known: Cells, ratios: Floats) -> Callable[[Cells], Floats]:
+def _looked_up(table: Cells, ratios: Floats) -> Callable[[Cells], Floats]:
     def look(cells: Cells) -> Floats:
-        if not len(known):
+        if not len(table):
             return np.zeros(len(cells))
-        places = np.searchsorted(known, cells).clip(0, len(known) - 1)
-        return np.where(known[places] == cells, ratios[places], 0.0)
+        positions = np.searchsorted(table, cells).clip(0, len(table) - 1)
+        return np.where(table[positions] == cells, ratios[positions], 0.0)
 
     return look
 
@@ -170,19 +172,21 @@ def logistic(rows: Floats, neighbour: Floats) -> Score:
 
     def features(values: Floats) -> Floats:
         scaled = ((values - middle) / size).clip(-_CLIP, _CLIP)
-        few = scaled[:, :_MOST_PRODUCTS]
-        upper = np.triu_indices(few.shape[1])
-        products = few[:, upper[0]] * few[:, upper[1]]
+        leading = scaled[:, :_MOST_PRODUCTS]
+        upper = np.triu_indices(leading.shape[1])
+        products = leading[:, upper[0]] * leading[:, upper[1]]
         return np.column_stack([np.ones(len(values)), scaled, np.abs(scaled), products])
 
     left, right = features(rows[:_MOST_LEARNT]), features(neighbour[:_MOST_LEARNT])
-    both = np.concatenate([left, right])
-    truth = np.repeat([0.0, 1.0], [len(left), len(right)])
-    weights = np.zeros(both.shape[1])
+    design = np.concatenate([left, right])
+    labels = np.repeat([0.0, 1.0], [len(left), len(right)])
+    weights = np.zeros(design.shape[1])
     for _ in range(_NEWTON_STEPS):
-        share = expit(both @ weights)
-        curve = (both * (share * (1 - share))[:, None]).T @ both + _RIDGE * np.eye(len(weights))
-        step = np.linalg.solve(curve, both.T @ (truth - share) - _RIDGE * weights)
+        fitted = expit(design @ weights)
+        curve = (design * (fitted * (1 - fitted))[:, None]).T @ design + _RIDGE * np.eye(
+            len(weights)
+        )
+        step = np.linalg.solve(curve, design.T @ (labels - fitted) - _RIDGE * weights)
         weights = weights + step
         if np.abs(step).max() < 1e-6:
             break
@@ -192,16 +196,16 @@ def logistic(rows: Floats, neighbour: Floats) -> Score:
 def nearest(rows: Floats, neighbour: Floats) -> Score:
     """Learn the neighbour's share among the nearest runs, in scaled coordinates."""
     middle, size = typical(rows, neighbour)
-    apart = np.abs(np.median(neighbour, axis=0) - np.median(rows, axis=0)) / size
-    kept = np.sort(np.argsort(-apart, kind="stable")[:_MOST_NEAR])
-    most = min(len(rows), len(neighbour), _MOST_KNOWN)
-    both = np.concatenate([rows[:most], neighbour[:most]])
-    tree = cKDTree(((both - middle) / size)[:, kept])
+    separation = np.abs(np.median(neighbour, axis=0) - np.median(rows, axis=0)) / size
+    columns = np.sort(np.argsort(-separation, kind="stable")[:_MOST_NEAR])
+    n_runs = min(len(rows), len(neighbour), _MOST_KNOWN)
+    pooled = np.concatenate([rows[:n_runs], neighbour[:n_runs]])
+    tree = cKDTree(((pooled - middle) / size)[:, columns])
 
     def score(values: Floats) -> Floats:
-        count = min(_NEAREST, 2 * most)
-        _, places = tree.query(((values - middle) / size)[:, kept], k=count)
-        return np.asarray((np.reshape(places, (len(values), -1)) >= most).mean(axis=1))
+        count = min(_NEAREST, 2 * n_runs)
+        _, indices = tree.query(((values - middle) / size)[:, columns], k=count)
+        return np.asarray((np.reshape(indices, (len(values), -1)) >= n_runs).mean(axis=1))
 
     return score
 
@@ -231,30 +235,30 @@ def whitened(rows: Floats, neighbour: Floats) -> Score:
     """Learn the projection that linear discriminant analysis finds."""
     middle, size = typical(rows, neighbour)
     left, right = (rows - middle) / size, (neighbour - middle) / size
-    apart = right.mean(axis=0) - left.mean(axis=0)
-    within = (_covariance(left) + _covariance(right)) / 2
-    spread, axes = np.linalg.eigh(within)
+    mean_difference = right.mean(axis=0) - left.mean(axis=0)
+    covariance = (_covariance(left) + _covariance(right)) / 2
+    spread, axes = np.linalg.eigh(covariance)
     spread = np.maximum(spread, max(_NOISELESS * spread[-1], _NOISELESS))
-    weights = axes @ ((axes.T @ apart) / spread)
+    weights = axes @ ((axes.T @ mean_difference) / spread)
     return lambda values: np.asarray(((values - middle) / size) @ weights)
 
 
 def coordinate(rows: Floats, neighbour: Floats) -> Score:
     """Find the coordinate whose distributions are farthest apart, by Kolmogorov's distance."""
-    best, sign, found = 0, 1.0, -1.0
+    best, sign, largest = 0, 1.0, -1.0
     for column in range(rows.shape[1]):
         gap = _gap(rows[:, column], neighbour[:, column])
-        if abs(gap) > found:
-            best, sign, found = column, float(np.sign(gap) or 1.0), abs(gap)
+        if abs(gap) > largest:
+            best, sign, largest = column, float(np.sign(gap) or 1.0), abs(gap)
     return lambda values: sign * values[:, best]
 
 
 def _gap(left: Floats, right: Floats) -> float:
     """Return the largest difference of two distribution functions, above zero to the right."""
     left, right = np.sort(left), np.sort(right)
-    places = np.concatenate([left, right])
-    below = np.searchsorted(left, places, side="right") / len(left)
-    gaps = below - np.searchsorted(right, places, side="right") / len(right)
+    points = np.concatenate([left, right])
+    below = np.searchsorted(left, points, side="right") / len(left)
+    gaps = below - np.searchsorted(right, points, side="right") / len(right)
     return float(gaps[np.abs(gaps).argmax()])
 
 
@@ -281,7 +285,7 @@ def normal(rows: Floats, neighbour: Floats) -> Score:
     def score(values: Floats) -> Floats:
         scaled = (values - middle) / size
         distances = [((scaled - mean) @ root) for mean, root in fits]
-        squares = [np.einsum("ij,ij->i", one, one) for one in distances]
+        squares = [np.einsum("ij,ij->i", distance, distance) for distance in distances]
         return np.asarray(squares[0] - squares[1])
 
     return score
@@ -302,7 +306,7 @@ def laplace(rows: Floats, neighbour: Floats) -> Score:
     """Learn centres and scales, and sum what each coordinate says."""
     centres = [np.median(side, axis=0) for side in (rows, neighbour)]
     pairs = zip((rows, neighbour), centres, strict=True)
-    size = np.mean([np.mean(np.abs(side - one), axis=0) for side, one in pairs], axis=0)
+    size = np.mean([np.mean(np.abs(side - centre), axis=0) for side, centre in pairs], axis=0)
     size = np.where(size > 0, size, np.abs(centres[1] - centres[0]) * _NOISELESS + _NOISELESS)
     return lambda values: np.asarray(
         ((np.abs(values - centres[0]) - np.abs(values - centres[1])) / size).sum(axis=1)
