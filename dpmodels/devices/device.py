@@ -105,15 +105,17 @@ class Device:
         -----
         Whoever asks for the same truth twice pays twice: keep the first answer.
         """
-        alone = isinstance(values, str) or not isinstance(values, Iterable)
-        truths, _ = places_of(self.levels, [values] if alone else values)
-        found = np.empty(len(truths), dtype=object)
-        found[:] = [self.levels[at] for at in responses(truths, self._coin, self.law, source())]
-        if alone:
-            return found[0]
+        single = isinstance(values, str) or not isinstance(values, Iterable)
+        truths, _ = places_of(self.levels, [values] if single else values)
+        answers = np.empty(len(truths), dtype=object)
+        answers[:] = [
+            self.levels[code] for code in responses(truths, self._coin, self.law, source())
+        ]
+        if single:
+            return answers[0]
         if isinstance(values, pd.Series):
-            return pd.Series(found, values.index, name=values.name)
-        return found
+            return pd.Series(answers, values.index, name=values.name)
+        return answers
 
     @property
     def _coin(self) -> Any:
@@ -139,14 +141,14 @@ class Device:
         names = tuple(map(str, self.levels))
         cells = self.matrix.to_numpy()
         rows = tuple(
-            Row(name, tuple(signif(one, 4) for one in own))
-            for name, own in zip(names, cells.tolist(), strict=True)
+            Row(name, tuple(signif(probability, 4) for probability in probabilities))
+            for name, probabilities in zip(names, cells.tolist(), strict=True)
         )
-        kept = f"{signif(self.truth, 4)} of the time"
+        truth_rate = f"{signif(self.truth, 4)} of the time"
         facts = (
             ("Device", self.how),
             ("Guarantee", f"eps = {self.eps:.4g} for each answer, local"),
-            ("Truth asked for", kept),
+            ("Truth asked for", truth_rate),
             ("Lying", f"at most {signif(self.lie, 4)}"),
         )
         section = Section("answer, by truth", names, rows)
@@ -167,20 +169,20 @@ def places_of(
 
     ArgumentError for a table, and whatever else is no sequence of values.
     """
-    flat = isinstance(values, Iterable) and getattr(values, "ndim", 1) == 1
-    if not flat or isinstance(values, Mapping | bytes):
+    is_flat = isinstance(values, Iterable) and getattr(values, "ndim", 1) == 1
+    if not is_flat or isinstance(values, Mapping | bytes):
         raise ArgumentError(
             f"values of type {type(values).__name__}: expected one column of true values, such as "
             "rows['drug']"
         )
-    places = {level: place for place, level in enumerate(levels)}
-    found = np.array([_place(places, one) for one in values], dtype=np.int64)
-    return found, values.index if isinstance(values, pd.Series) else None
+    code_of = {level: code for code, level in enumerate(levels)}
+    codes = np.array([_place(code_of, value) for value in values], dtype=np.int64)
+    return codes, values.index if isinstance(values, pd.Series) else None
 
 
-def _place(places: dict[Level, int], value: Any) -> int:
+def _place(code_of: dict[Level, int], value: Any) -> int:
     """Return the place of a level, -1 of what is none."""
     try:
-        return places.get(value, -1)
+        return code_of.get(value, -1)
     except TypeError:
         return -1

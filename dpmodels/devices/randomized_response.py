@@ -96,30 +96,30 @@ def randomized_response(
     >>> round(randomized_response(["no", "yes"], eps=1).lie, 4)
     0.2689
     """
-    own = checked_levels(levels)
-    named = {"eps": eps, "lie": lie, "dice": dice, "cards": cards, "forced": forced}
-    given = [word for word, value in {**named, "truth": truth}.items() if value is not None]
-    if len(given) != 1 or (unrelated is not None and given != ["truth"]):
-        listed = ", ".join(f"{word}=" for word in given) or "nothing"
-        more = " and unrelated=" if unrelated is not None else ""
+    checked = checked_levels(levels)
+    forms = {"eps": eps, "lie": lie, "dice": dice, "cards": cards, "forced": forced}
+    stated = [name for name, value in {**forms, "truth": truth}.items() if value is not None]
+    if len(stated) != 1 or (unrelated is not None and stated != ["truth"]):
+        listed = ", ".join(f"{name}=" for name in stated) or "nothing"
+        addition = " and unrelated=" if unrelated is not None else ""
         raise ArgumentError(
-            f"a device by {listed}{more}: write one of eps=1.0, lie=0.27, dice=(1, 6), "
+            f"a device by {listed}{addition}: write one of eps=1.0, lie=0.27, dice=(1, 6), "
             'cards=(13, 52), truth=0.7, forced={"no": "1/6", "yes": "1/6"}, or truth=0.7 with '
             "unrelated=0.25"
         )
     if eps is not None:
-        return _by_eps(own, eps)
+        return _by_eps(checked, eps)
     if forced is not None:
-        return _by_force(own, forced)
+        return _by_force(checked, forced)
     if truth is not None:
-        return _by_question(own, _chance("truth", truth), unrelated)
-    for word, cases in (("dice", dice), ("cards", cards)):
+        return _by_question(checked, _chance("truth", truth), unrelated)
+    for name, cases in (("dice", dice), ("cards", cards)):
         if cases is not None:
-            lying, of = _cases(word, cases)
-            return _lying(own, Fraction(lying, of), f"{word}, lie in {lying} of {of}")
+            lying, n_cases = _cases(name, cases)
+            return _lying(checked, Fraction(lying, n_cases), f"{name}, lie in {lying} of {n_cases}")
     assert lie is not None
-    share = _chance("lie", lie)
-    return _lying(own, share, f"lie with probability {float(share):.4g}")
+    probability = _chance("lie", lie)
+    return _lying(checked, probability, f"lie with probability {float(probability):.4g}")
 
 
 def checked_levels(levels: object) -> tuple[Level, ...]:
@@ -133,14 +133,14 @@ def checked_levels(levels: object) -> tuple[Level, ...]:
 
 def checked_eps(eps: object) -> Fraction:
     """Return an eps that protects somebody and tells something."""
-    given = real(eps)
-    if not LEAST_EPS <= given <= MOST_EPS:
+    number = real(eps)
+    if not LEAST_EPS <= number <= MOST_EPS:
         raise BudgetError(
             f"eps={said(eps)}: expected a number above 0, at which answers tell nothing, of at "
             f"least {LEAST_EPS:g} and at most {MOST_EPS}, beyond which nobody is protected; write "
             "eps=1.0"
         )
-    return Fraction(given)
+    return Fraction(number)
 
 
 def _by_eps(levels: tuple[Level, ...], eps: object) -> Device:
@@ -168,7 +168,7 @@ def _by_force(levels: tuple[Level, ...], forced: object) -> Device:
             f"forced=: the probabilities add up to {float(total):.4g}; expected a sum between 0 "
             "and 1, as the truth is asked for otherwise"
         )
-    law = tuple(one / total for one in chances)
+    law = tuple(chance / total for chance in chances)
     return _checked(levels, "forced answer", law, 1 - total, "forced=")
 
 
@@ -187,57 +187,57 @@ def _by_question(levels: tuple[Level, ...], truth: Fraction, unrelated: object) 
 
 
 def _checked(
-    levels: tuple[Level, ...], how: str, law: tuple[Fraction, ...], truth: Fraction, said_as: str
+    levels: tuple[Level, ...], how: str, law: tuple[Fraction, ...], truth: Fraction, option: str
 ) -> Device:
     """Refuse a device that tells nothing, or that protects nobody."""
     if truth <= 0:
         raise ArgumentError(
-            f"{said_as}: the truth is not identified, as answers do not depend on it, or on its "
+            f"{option}: the truth is not identified, as answers do not depend on it, or on its "
             "contrary more; ask for the truth more often, with a lie below "
             f"{len(levels) - 1}/{len(levels)}"
         )
     if truth >= 1 or min(law) <= 0:
         raise BudgetError(
-            f"{said_as}: some answer is given only where it is true, which no eps holds for; let "
+            f"{option}: some answer is given only where it is true, which no eps holds for; let "
             "every level be said by chance now and then"
         )
     odds = 1 + truth / ((1 - truth) * min(law))
     eps = math.log(odds.numerator) - math.log(odds.denominator)
     if eps < LEAST_EPS:
         raise BudgetError(
-            f"{said_as}: eps is below {LEAST_EPS:g}, at which next to nothing can be learnt; ask "
+            f"{option}: eps is below {LEAST_EPS:g}, at which next to nothing can be learnt; ask "
             "for the truth more often"
         )
     if eps > MOST_EPS:
         raise BudgetError(
-            f"{said_as}: eps = {eps:.3g}, and beyond {MOST_EPS} nobody is protected; let "
+            f"{option}: eps = {eps:.3g}, and beyond {MOST_EPS} nobody is protected; let "
             "every level be said by chance more often"
         )
     return Device(levels, how, law, truth)
 
 
-def _chance(word: str, given: object) -> Fraction:
+def _chance(name: str, value: object) -> Fraction:
     """Return a probability as the fraction that its digits say."""
     try:
         # A power of ten of many digits would fill the memory.
-        told = given if isinstance(given, str | Rational) else repr(real(given))
-        short = not isinstance(told, str) or len(told.lower().partition("e")[2]) <= _POWER
-        exact = Fraction(told) if short else Fraction(-1)
+        text = value if isinstance(value, str | Rational) else repr(real(value))
+        short = not isinstance(text, str) or len(text.lower().partition("e")[2]) <= _POWER
+        exact = Fraction(text) if short else Fraction(-1)
     except (ValueError, ZeroDivisionError):
         exact = Fraction(-1)
-    if isinstance(given, bool) or not 0 <= exact <= 1:
+    if isinstance(value, bool) or not 0 <= exact <= 1:
         raise ArgumentError(
-            f"{word}={said(given)}: expected a probability, such as 0.25, '1/6' or a Fraction"
+            f"{name}={said(value)}: expected a probability, such as 0.25, '1/6' or a Fraction"
         )
     return exact
 
 
-def _cases(word: str, given: object) -> tuple[int, int]:
+def _cases(name: str, cases: object) -> tuple[int, int]:
     """Return in how many of how many cases a device lies."""
-    if not isinstance(given, tuple | list) or len(given) != 2:
+    if not isinstance(cases, tuple | list) or len(cases) != 2:
         raise ArgumentError(
-            f"{word}={said(given)}: expected in how many of how many equal cases to lie, "
-            f"{word}=(1, 6)"
+            f"{name}={said(cases)}: expected in how many of how many equal cases to lie, "
+            f"{name}=(1, 6)"
         )
-    of = whole(word, given[1], 2, MOST_FACES, f"; write {word}=(1, 6)")
-    return whole(word, given[0], 1, of - 1, f"; write {word}=(1, {of})"), of
+    n_cases = whole(name, cases[1], 2, MOST_FACES, f"; write {name}=(1, 6)")
+    return whole(name, cases[0], 1, n_cases - 1, f"; write {name}=(1, {n_cases})"), n_cases

@@ -52,9 +52,9 @@ class Bit:
     @property
     def channel(self) -> Channel:
         """The same as plain numbers."""
-        others = 1 / (math.exp(self.eps) + 1)
-        truth = 0.5 - others
-        law = (0.5 / (1 - truth), others / (1 - truth))
+        rate = 1 / (math.exp(self.eps) + 1)
+        truth = 0.5 - rate
+        law = (0.5 / (1 - truth), rate / (1 - truth))
         return Channel(truth, law, self.eps, self.how)
 
 

@@ -15,14 +15,14 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Paragraph:
     """A paragraph."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class Bullets:
     """A list of sentences."""
 
     texts: tuple[str, ...]
@@ -57,4 +57,4 @@ class Blanks:
     names: tuple[str, ...]
 
 
-Block = Heading | Words | Points | Tables | Picture | Code | Blanks
+Block = Heading | Paragraph | Bullets | Tables | Picture | Code | Blanks

@@ -23,12 +23,21 @@ from dpmodels.disclosures.accounts import (
     accounts,
     covered,
     declarations,
-    loose_words,
-    made_of,
+    result_titles,
     stated,
     warnings,
+    without_ledger_blocks,
 )
-from dpmodels.disclosures.blocks import Blanks, Block, Code, Heading, Picture, Points, Tables, Words
+from dpmodels.disclosures.blocks import (
+    Blanks,
+    Block,
+    Bullets,
+    Code,
+    Heading,
+    Paragraph,
+    Picture,
+    Tables,
+)
 from dpmodels.disclosures.gather import Charged, Gathered
 from dpmodels.errors import DPModelsError
 from dpmodels.mechanisms.user_supplied import CHECKED, NOT_CHECKED, registered_card
@@ -90,7 +99,7 @@ class About:
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         """What stands at the head; versions are those that the report is written with."""
-        told = (
+        author_facts = (
             ("Date", self.date or datetime.now(UTC).date().isoformat()),
             ("Author", self.author),
             ("Contact", self.contact),
@@ -102,97 +111,104 @@ class About:
             ("numpy", np.__version__),
             ("scipy", scipy.__version__),
         )
-        return (*((name, own) for name, own in told if own), *versions)
+        return (*((name, value) for name, value in author_facts if value), *versions)
 
 
-def document(found: Gathered, about: About, pictured: bool) -> Iterator[Block]:
+def document(contents: Gathered, about: About, pictured: bool) -> Iterator[Block]:
     """Return all blocks in order."""
     yield Heading("About this report")
     yield Tables(Report("Author and versions", about.facts, (), ()))
-    yield from _in_short(found)
-    yield from _guarantees(found)
-    yield from accounts(found)
-    cards = _cards(found)
-    yield from _mechanisms(found, cards)
-    yield from declarations(found, about.provenance)
-    if found.made:
+    yield from _in_short(contents)
+    yield from _guarantees(contents)
+    yield from accounts(contents)
+    cards = _cards(contents)
+    yield from _mechanisms(contents, cards)
+    yield from declarations(contents, about.provenance)
+    if contents.releases:
         yield Heading("Results")
-    for one in found.made:
-        for fit, report in zip(one.fits, one.reports, strict=True):
+    for released in contents.releases:
+        for fit, report in zip(released.fits, released.reports, strict=True):
             yield Tables(report)
-            yield from (Picture(*own) for own in pictures(fit)) if pictured else ()
+            yield from (Picture(*picture) for picture in pictures(fit)) if pictured else ()
     yield Heading("Paragraph for a methods section")
-    yield Words(_methods(found))
+    yield Paragraph(_methods(contents))
     yield Heading("What can be repeated")
-    yield Words(_REPEATED)
+    yield Paragraph(_REPEATED)
     yield Heading("References")
     yield Code(bibtex(cards))
     yield Heading("Signature")
-    yield Words(_SIGNED)
+    yield Paragraph(_SIGNED)
     yield Blanks(("Name", "Function", "Place", "Date", "Signature"))
 
 
-def _in_short(found: Gathered) -> Iterator[Block]:
+def _in_short(contents: Gathered) -> Iterator[Block]:
     yield Heading("In short")
-    if found.simulated:
-        yield Words(_SIMULATED)
-    if found.accounts:
-        yield Points(tuple(stated(own) for own in found.accounts))
-        yield Words(_SO_FAR)
-    yield from loose_words(found)
-    simulations = sum(own.simulated for own in found.loose)
+    if contents.simulated:
+        yield Paragraph(_SIMULATED)
+    if contents.accounts:
+        yield Bullets(tuple(stated(account) for account in contents.accounts))
+        yield Paragraph(_SO_FAR)
+    yield from without_ledger_blocks(contents)
+    simulations = sum(released.simulated for released in contents.without_ledger)
     if simulations:
-        yield Words(f"Simulations in no ledger, without any guarantee: {count(simulations)}.")
-    more = [text for own in found.accounts for text in warnings(own)]
-    more += [_APART] if len(found.accounts) > 1 else []
-    if more:
-        yield Points(tuple(more))
+        yield Paragraph(f"Simulations in no ledger, without any guarantee: {count(simulations)}.")
+    cautions = [text for account in contents.accounts for text in warnings(account)]
+    cautions += [_APART] if len(contents.accounts) > 1 else []
+    if cautions:
+        yield Bullets(tuple(cautions))
 
 
-def _guarantees(found: Gathered) -> Iterator[Block]:
+def _guarantees(contents: Gathered) -> Iterator[Block]:
     """Return each guarantee in words, with what it lets anybody tell, then what none is."""
     holders: dict[Any, Any] = {}
-    for own in found.accounts:
-        ledger = own.ledger
-        other = isinstance(ledger.guarantee, Pufferfish)
-        unit = "" if other else neighbours(ledger.adjacency)
+    for account in contents.accounts:
+        ledger = account.ledger
+        is_pufferfish = isinstance(ledger.guarantee, Pufferfish)
+        unit = "" if is_pufferfish else neighbours(ledger.adjacency)
         holders.setdefault((ledger.guarantee, unit), ledger)
-    for one in found.private:
-        holders.setdefault((one.release.guarantee, neighbours(one.release.adjacency)), one.fits[0])
-    for one in found.local:
-        holders.setdefault((one.release.guarantee, TRUTHS), one.fits[0])
+    for released in contents.private:
+        holders.setdefault(
+            (released.release.guarantee, neighbours(released.release.adjacency)), released.fits[0]
+        )
+    for released in contents.local:
+        holders.setdefault((released.release.guarantee, TRUTHS), released.fits[0])
     if holders:
         yield Heading("What is guaranteed")
     for (guarantee, unit), holder in holders.items():
-        notes = convergence_notes(_names_under(found, guarantee))
-        yield Points((*guaranteed(guarantee), *((unit,) if unit else ()), *notes))
+        notes = convergence_notes(_names_under(contents, guarantee))
+        yield Bullets((*guaranteed(guarantee), *((unit,) if unit else ()), *notes))
         if not isinstance(guarantee, Pufferfish):
             yield Tables(lay_out(reading(holder)))
     yield Heading("What is not guaranteed")
-    yield Points(NOT)
+    yield Bullets(NOT)
 
 
-def _names_under(found: Gathered, guarantee: Guarantee | Pufferfish) -> Iterator[str]:
+def _names_under(contents: Gathered, guarantee: Guarantee | Pufferfish) -> Iterator[str]:
     """Return the names of the mechanisms whose releases have a guarantee, or a ledger's."""
-    for own in found.accounts:
-        if own.ledger.guarantee == guarantee:
-            yield from (one.line["mechanism"] for one in own.charges)
+    for account in contents.accounts:
+        if account.ledger.guarantee == guarantee:
+            yield from (charge.line["mechanism"] for charge in account.charges)
     yield from (
-        one.release.card.name
-        for one in found.private
-        if one.release.guarantee == guarantee and convergence_words(one.release)
+        released.release.card.name
+        for released in contents.private
+        if released.release.guarantee == guarantee and convergence_words(released.release)
     )
 
 
-def _cards(found: Gathered) -> tuple[Card, ...]:
+def _cards(contents: Gathered) -> tuple[Card, ...]:
     """Return the cards of all mechanisms that are known, each once."""
-    cards = [one.release.card for one in found.made]
-    lines = [one for own in found.accounts for one in own.charges if one.made is None]
-    cards += [card_named(one.line["mechanism"]) for one in lines]
+    cards = [released.release.card for released in contents.releases]
+    charges = [
+        charge
+        for account in contents.accounts
+        for charge in account.charges
+        if charge.released is None
+    ]
+    cards += [card_named(charge.line["mechanism"]) for charge in charges]
     return tuple(dict.fromkeys(card for card in cards if card is not None))
 
 
-def _mechanisms(found: Gathered, cards: tuple[Card, ...]) -> Iterator[Block]:
+def _mechanisms(contents: Gathered, cards: tuple[Card, ...]) -> Iterator[Block]:
     yield Heading("Mechanisms")
     for card in cards:
         facts = (
@@ -203,11 +219,13 @@ def _mechanisms(found: Gathered, cards: tuple[Card, ...]) -> Iterator[Block]:
         )
         notes = (f"Source: {source(card)}",)
         yield Tables(Report(f"Mechanism {card.name}", facts, (), notes))
-    known = {card.name for card in cards}
-    named = [one.line["mechanism"] for own in found.accounts for one in own.charges]
-    for name in dict.fromkeys(named):
-        if name and name not in known:
-            yield Words(
+    names = {card.name for card in cards}
+    charged_names = [
+        charge.line["mechanism"] for account in contents.accounts for charge in account.charges
+    ]
+    for name in dict.fromkeys(charged_names):
+        if name and name not in names:
+            yield Paragraph(
                 f"Mechanism {name}: not told here, as no result of it is at hand and the ledger "
                 "has no more than its name."
             )
@@ -220,13 +238,13 @@ def _numerics(cards: tuple[Card, ...]) -> Iterator[Block]:
     rest = [card for card in cards if card.name not in supplied]
     ideal = [card.name for card in rest if not card.numerics.startswith("exact")]
     if supplied:
-        yield Words(
+        yield Paragraph(
             f"User-supplied mechanisms ({', '.join(supplied)}): code from outside of the package "
             "read exact moments of the rows. The package checked that the planned noise suffices "
             "for the guarantee, not that this code adds it and keeps nothing; a mechanism marked "
             "as checked passed tests on made-up rows, which prove no guarantee."
         )
-    yield Words(
+    yield Paragraph(
         "Exact numerics: the theorem is about the computation as it was made, on whole numbers."
         + (
             f" Idealised ({', '.join(ideal)}): it is about real numbers, which floating point only "
@@ -237,24 +255,30 @@ def _numerics(cards: tuple[Card, ...]) -> Iterator[Block]:
     )
 
 
-def _methods(found: Gathered) -> str:
+def _methods(contents: Gathered) -> str:
     """Write what an article has to say, to be edited."""
     sentences = [f"Statistics were released with noise, by dpmodels {__version__} (see below)."]
-    for own in found.accounts:
-        kept = hidden_by(own.ledger.guarantee, own.ledger.adjacency)
+    for account in contents.accounts:
+        hidden = hidden_by(account.ledger.guarantee, account.ledger.adjacency)
         sentences.append(
-            f"Of the {own.name}: {covered(own).lower()} has together the "
-            f"guarantee {_kind(own.ledger.guarantee)} (neighbours: {kept})."
+            f"Of the {account.name}: {covered(account).lower()} has together the "
+            f"guarantee {_kind(account.ledger.guarantee)} (neighbours: {hidden})."
         )
-        used = [_charged(one) for one in own.charges if one.line["state"] != "void"]
-        sentences.append(f"Charged were: {'; '.join(used)}." if used else "Nothing was charged.")
-        sentences += convergence_notes(one.line["mechanism"] for one in own.charges)
-    for one in found.loose:
-        card = one.release.card
-        guarantee = f"{_kind(one.release.guarantee)} {convergence_words(one.release)}".strip()
-        told = "no guarantee, a simulation" if one.simulated else guarantee
-        by = f"{card.name} ({card.source})"
-        sentences.append(f"{'; '.join(made_of(one))}: released by {by}, {told}.")
+        charges = [_charged(charge) for charge in account.charges if charge.line["state"] != "void"]
+        sentences.append(
+            f"Charged were: {'; '.join(charges)}." if charges else "Nothing was charged."
+        )
+        sentences += convergence_notes(charge.line["mechanism"] for charge in account.charges)
+    for released in contents.without_ledger:
+        card = released.release.card
+        guarantee = (
+            f"{_kind(released.release.guarantee)} {convergence_words(released.release)}".strip()
+        )
+        statement = "no guarantee, a simulation" if released.simulated else guarantee
+        mechanism = f"{card.name} ({card.source})"
+        sentences.append(
+            f"{'; '.join(result_titles(released))}: released by {mechanism}, {statement}."
+        )
     sentences.append(
         "Bounds and levels of variables were declared beforehand; noise intervals are of the noise "
         "alone, confidence intervals of noise and sampling."
@@ -262,16 +286,20 @@ def _methods(found: Gathered) -> str:
     return " ".join(sentences)
 
 
-def _charged(one: Charged) -> str:
-    by = one.line["mechanism"]
-    ended = "unfinished" if one.line["state"] == "charged" else ""
-    said = ", ".join(filter(None, (f"by {by}" if by else "", ended)))
-    return f"{one.entry.label} ({said})" if said else one.entry.label
+def _charged(charge: Charged) -> str:
+    mechanism = charge.line["mechanism"]
+    ended = "unfinished" if charge.line["state"] == "charged" else ""
+    details = ", ".join(filter(None, (f"by {mechanism}" if mechanism else "", ended)))
+    return f"{charge.entry.label} ({details})" if details else charge.entry.label
 
 
 def _kind(guarantee: Guarantee | Pufferfish) -> str:
-    told = guarantee.describe()
-    return told if isinstance(guarantee, Pufferfish) else f"differential privacy with {told}"
+    description = guarantee.describe()
+    return (
+        description
+        if isinstance(guarantee, Pufferfish)
+        else f"differential privacy with {description}"
+    )
 
 
 # Cards of mechanisms by name, and the sources that their documentation gives.
@@ -283,24 +311,24 @@ _SOURCE: Final = re.compile(r"^Source\n((?: +.*\n?|\n)+)", re.MULTILINE)
 @cache
 def _documented() -> dict[Card, str]:
     """Return every mechanism's card, with the file that it is documented in."""
-    rooms = vars(mechanisms).items()
-    tables = [own for name, own in rooms if name.isupper() and isinstance(own, dict)]
-    known = (strategy for table in tables for strategy in table.values())
-    return {strategy.card: strategy.__module__ for strategy in known}
+    attributes = vars(mechanisms).items()
+    tables = [value for name, value in attributes if name.isupper() and isinstance(value, dict)]
+    strategies = (strategy for table in tables for strategy in table.values())
+    return {strategy.card: strategy.__module__ for strategy in strategies}
 
 
 def card_named(name: str) -> Card | None:
     """Return the card of a name, registered ones too; None where none has it, or several have."""
-    found = [card for card in _documented() if card.name == name]
-    return found[0] if len(found) == 1 else registered_card(name)
+    matches = [card for card in _documented() if card.name == name]
+    return matches[0] if len(matches) == 1 else registered_card(name)
 
 
 def source(card: Card) -> str:
     """Return the source as the mechanism's documentation has it, else as its card has."""
-    where = _documented().get(card)
-    text = None if where is None else sys.modules[where].__doc__
-    told = _SOURCE.search(text or "")
-    return " ".join(_MARKUP.sub("", told[1]).split()) if told else card.source
+    module = _documented().get(card)
+    text = None if module is None else sys.modules[module].__doc__
+    match = _SOURCE.search(text or "")
+    return " ".join(_MARKUP.sub("", match[1]).split()) if match else card.source
 
 
 def bibtex(cards: tuple[Card, ...]) -> str:
@@ -334,7 +362,7 @@ def pictures(fit: object) -> tuple[tuple[str, bytes], ...]:
 
     from dpmodels.plots.style import alt_text
 
-    drawn = []
+    images = []
     methods = [name for name in _METHODS if hasattr(fit, name)] or ["plot"]
     for draw in (getattr(fit, name) for name in methods if hasattr(fit, name)):
         with plt.ioff():
@@ -344,9 +372,9 @@ def pictures(fit: object) -> tuple[tuple[str, bytes], ...]:
                 continue
             buffer = io.BytesIO()
             ax.figure.savefig(buffer, format="png", dpi=120)
-            drawn.append((alt_text(ax), buffer.getvalue()))
+            images.append((alt_text(ax), buffer.getvalue()))
             plt.close(ax.figure)
-    return tuple(drawn)
+    return tuple(images)
 
 
 # Guarantees and neighbours in words that somebody can sign, and what they are not.
@@ -415,17 +443,19 @@ def guaranteed(guarantee: Guarantee | Pufferfish) -> tuple[str, ...]:
 
 def neighbours(relation: Adjacency) -> str:
     """Say which tables are neighbours, and what is public of their size."""
-    what = "persons" if relation.person is not None else "rows"
+    members = "persons" if relation.person is not None else "rows"
     if relation.n_public:
         change = f"{relation.unit} is replaced by any other"
-        size = f"The number of {what} is public, and not protected"
+        size = f"The number of {members} is public, and not protected"
     else:
         change = f"{relation.unit} is added or removed"
-        size = f"The number of {what} is protected too"
-    whose = ""
+        size = f"The number of {members} is protected too"
+    person_note = ""
     if relation.person is not None:
-        whose = f" The column {relation.person!r} says whose a row is; it is taken at its word."
-    return f"Tables are neighbours where {change}. {size}.{whose}"
+        person_note = (
+            f" The column {relation.person!r} says whose a row is; it is taken at its word."
+        )
+    return f"Tables are neighbours where {change}. {size}.{person_note}"
 
 
 def _factor(eps: float) -> str:

@@ -9,12 +9,12 @@ from typing import Final
 from dpmodels.disclosures.blocks import (
     Blanks,
     Block,
+    Bullets,
     Code,
     Heading,
+    Paragraph,
     Picture,
-    Points,
     Tables,
-    Words,
 )
 from dpmodels.report.html import STYLE, as_part, document, escaped, picture
 
@@ -56,9 +56,9 @@ def _block(block: Block) -> str:
     match block:
         case Heading(text):
             return f"<h2>{escaped(text)}</h2>"
-        case Words(text):
+        case Paragraph(text):
             return f"<p>{escaped(text)}</p>"
-        case Points(texts):
+        case Bullets(texts):
             return "\n".join(["<ul>", *(f"<li>{escaped(text)}</li>" for text in texts), "</ul>"])
         case Tables(report):
             return as_part(report)

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dpmodels.disclosures.blocks import (
     Blanks,
     Block,
+    Bullets,
     Code,
     Heading,
+    Paragraph,
     Picture,
-    Points,
     Tables,
-    Words,
 )
 from dpmodels.report import as_markdown
 from dpmodels.report.text import escaped
@@ -31,9 +31,9 @@ def _block(block: Block) -> str:
     match block:
         case Heading(text):
             return f"## {escaped(text)}"
-        case Words(text):
+        case Paragraph(text):
             return escaped(text)
-        case Points(texts):
+        case Bullets(texts):
             return "\n".join(f"- {escaped(text)}" for text in texts)
         case Tables(report):
             return as_markdown(report)

@@ -86,7 +86,7 @@ def disclosure(
     >>> "eps = 0.5" in report.as_markdown()
     True
     """
-    words = {
+    about = {
         "title": title,
         "author": author,
         "contact": contact,
@@ -94,20 +94,20 @@ def disclosure(
         "provenance": provenance,
         "date": date,
     }
-    for name, own in words.items():
-        text(name, own)
+    for name, value in about.items():
+        text(name, value)
     if not title.strip():
         raise ArgumentError("title is empty: write what the report is about, or leave it out")
-    drawn = truth("pictures", pictures)
-    found = gathered(of)
-    blocks = tuple(document(found, About(**words), drawn))
-    return Disclosure(title, _told(found), blocks, _stamp(found))
+    with_pictures = truth("pictures", pictures)
+    contents = gathered(of)
+    blocks = tuple(document(contents, About(**about), with_pictures))
+    return Disclosure(title, _summary(contents), blocks, _stamp(contents))
 
 
-def _told(found: Gathered) -> str:
-    charges = sum(len(own.charges) for own in found.accounts)
-    unfinished = sum(own.unfinished for own in found.accounts)
-    ledgers, loose = len(found.accounts), len(found.loose)
+def _summary(contents: Gathered) -> str:
+    charges = sum(len(account.charges) for account in contents.accounts)
+    unfinished = sum(account.unfinished for account in contents.accounts)
+    ledgers, loose = len(contents.accounts), len(contents.without_ledger)
     return (
         f"{count(ledgers)} ledger{'s' * (ledgers != 1)}, {count(charges)} "
         f"charge{'s' * (charges != 1)}, {count(unfinished)} unfinished, {count(loose)} "
@@ -115,11 +115,13 @@ def _told(found: Gathered) -> str:
     )
 
 
-def _stamp(found: Gathered) -> str | None:
+def _stamp(contents: Gathered) -> str | None:
     """Return the stamp of a simulation where all is one, and a warning where some of it is."""
-    if not found.simulated:
+    if not contents.simulated:
         return None
-    real = any(own.charges for own in found.accounts) or not all(o.simulated for o in found.made)
+    real = any(account.charges for account in contents.accounts) or not all(
+        released.simulated for released in contents.releases
+    )
     return "CONTAINS A SIMULATION - NOT PRIVATE" if real else STAMP
 
 
@@ -181,14 +183,14 @@ class Disclosure:
         FrameError
             If it cannot be written. What was there is whole then.
         """
-        place = require_target(path, overwrite=overwrite)
-        how = _FORMATS.get(place.suffix.lower())
-        if how is None:
+        target = require_target(path, overwrite=overwrite)
+        method = _FORMATS.get(target.suffix.lower())
+        if method is None:
             raise ArgumentError(
-                f"{str(place)!r} names no format: write a name that ends in .html or .md, such as "
-                f"{str(Path(place.stem + '.html'))!r}"
+                f"{str(target)!r} names no format: write a name that ends in .html or .md, such as "
+                f"{str(Path(target.stem + '.html'))!r}"
             )
-        write_whole(place, getattr(self, how)().encode(), overwrite=overwrite)
+        write_whole(target, getattr(self, method)().encode(), overwrite=overwrite)
 
     def __repr__(self) -> str:
         stamp = "" if self.stamp is None else f"; {self.stamp}"

@@ -26,10 +26,10 @@ def checked_devices(devices: object) -> Devices:
             'device={"drug": dp.randomized_response(["no", "yes"], eps=1.0)}; rows that were not '
             "randomised are described with dp_table"
         )
-    for name, own in devices.items():
-        if not isinstance(name, str) or not isinstance(own, Device | Bit):
+    for name, device in devices.items():
+        if not isinstance(name, str) or not isinstance(device, Device | Bit):
             raise ArgumentError(
-                f"device[{said(name)}] is of type {type(own).__name__}: expected "
+                f"device[{said(name)}] is of type {type(device).__name__}: expected "
                 'dp.randomized_response(["no", "yes"], eps=1.0)'
             )
     return devices
@@ -37,14 +37,14 @@ def checked_devices(devices: object) -> Devices:
 
 def with_levels(codebook: Codebook, devices: Devices) -> Codebook:
     """Declare the levels of devices; CodebookError where they are declared to be others."""
-    for name, own in devices.items():
-        known = codebook.get(name)
-        if known is None:
-            codebook = codebook | {name: Categorical(own.levels)}
-        elif not isinstance(known, Categorical) or set(known.levels) != set(own.levels):
+    for name, device in devices.items():
+        declared = codebook.get(name)
+        if declared is None:
+            codebook = codebook | {name: Categorical(device.levels)}
+        elif not isinstance(declared, Categorical) or set(declared.levels) != set(device.levels):
             raise CodebookError(
                 f"{name!r} is declared otherwise in the codebook than its device has it; both need "
-                f"the levels {shorten(repr(list(own.levels)))}"
+                f"the levels {shorten(repr(list(device.levels)))}"
             )
     return codebook
 
@@ -65,23 +65,23 @@ def channels_of(
 
     At least one has to be randomised: nothing else gives the table a guarantee.
     """
-    found = []
+    channels = []
     for factor in factors:
-        used = [name for name in variables_in(factor.code) if name in devices]
-        if not used:
-            found.append(exact(len(factor.levels)))
+        randomised = [name for name in variables_in(factor.code) if name in devices]
+        if not randomised:
+            channels.append(exact(len(factor.levels)))
             continue
-        (name,) = used[:1]
+        (name,) = randomised[:1]
         if factor.code != quote(name):
             raise FormulaError(
                 f"{shorten(factor.code)!r}: {name!r} was randomised as it was asked; write the "
                 "variable alone"
             )
-        found.append(channel_of(name, codebook, devices[name]))
-    if not any(own.how for own in found):
+        channels.append(channel_of(name, codebook, devices[name]))
+    if not any(channel.how for channel in channels):
         raise FormulaError(
             f"formula {shorten(text)!r} has no randomised question: a survey without one protects "
             f"nobody; name one of device=, {shorten(', '.join(map(repr, devices)))}, or use "
             "dp_table, which charges a budget"
         )
-    return tuple(found)
+    return tuple(channels)

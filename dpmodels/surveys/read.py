@@ -71,14 +71,14 @@ class Respondents:
             return np.ones(size)
         declared = self.codebook[self.weighted]
         assert isinstance(declared, Numeric)
-        own = np.clip(columns[self.weighted], declared.lower, declared.upper)
-        return np.where(own > 0, own, np.nan)
+        weights = np.clip(columns[self.weighted], declared.lower, declared.upper)
+        return np.where(weights > 0, weights, np.nan)
 
     def _strata(self, columns: Columns, size: int) -> NDArray[np.intp]:
         if self.stratified is None:
             return np.zeros(size, dtype=np.intp)
-        own = columns[self.stratified]
-        return np.where(np.isnan(own), -1, own).astype(np.intp)
+        codes = columns[self.stratified]
+        return np.where(np.isnan(codes), -1, codes).astype(np.intp)
 
 
 def respondents(
@@ -86,13 +86,13 @@ def respondents(
 ) -> Respondents:
     """Return whose answers are read, of the variables used; errors before a row is read."""
     name, shares = _named(strata, book)
-    for word, own, kind, example in (
+    for argument, variable, kind, example in (
         ("weights", weights, Numeric, "w=(0, 50)"),
         ("strata", name, Categorical, 'region=["n", "s"]'),
     ):
-        if own is not None and not isinstance(book.get(own), kind):
+        if variable is not None and not isinstance(book.get(variable), kind):
             raise CodebookError(
-                f"{word}={said(own)}: expected a variable that the codebook declares so, "
+                f"{argument}={said(variable)}: expected a variable that the codebook declares so, "
                 f"dp.codebook(..., {example})"
             )
     if weights is not None:
@@ -101,8 +101,10 @@ def respondents(
             raise CodebookError(
                 f"weights={weights!r} is declared from {declared.lower:g}; expected 0 or more"
             )
-    more = [one for one in (weights, name) if one is not None]
-    return Respondents(data, used | {one: book[one] for one in more}, weights, name, shares)
+    extra = [variable for variable in (weights, name) if variable is not None]
+    return Respondents(
+        data, used | {variable: book[variable] for variable in extra}, weights, name, shares
+    )
 
 
 def _named(strata: object, book: Codebook) -> tuple[str | None, tuple[float, ...] | None]:
@@ -114,16 +116,16 @@ def _named(strata: object, book: Codebook) -> tuple[str | None, tuple[float, ...
             f"strata={said(strata)}: expected a variable, strata='region', or one with the shares "
             "or sizes of the population, strata={'region': {'n': 0.4, 's': 0.6}}"
         )
-    ((name, given),) = strata.items()
+    ((name, population),) = strata.items()
     declared = book.get(name)
     if not isinstance(declared, Categorical):
         return name, None
-    if not isinstance(given, Mapping) or set(given) != set(declared.levels):
+    if not isinstance(population, Mapping) or set(population) != set(declared.levels):
         raise ArgumentError(
             f"strata={{{name!r}: ...}}: expected the share of each level, "
             f"{', '.join(map(repr, declared.levels))}"
         )
-    sizes = tuple(real(given[level]) for level in declared.levels)
+    sizes = tuple(real(population[level]) for level in declared.levels)
     if not all(size > 0 for size in sizes):
         raise ArgumentError(f"strata={{{name!r}: ...}}: expected numbers above 0")
     return name, tuple(size / sum(sizes) for size in sizes)
@@ -141,21 +143,21 @@ class Counted(NamedTuple):
     incomplete: int
 
 
-def counted_answers(who: Respondents, tally: Tally) -> Counted:
+def counted_answers(sample: Respondents, tally: Tally) -> Counted:
     """Count the answers; one that is missing or no declared level makes a respondent incomplete."""
-    shape = max(len(who.strata), 1), tally.cells
+    shape = max(len(sample.strata), 1), tally.cells
     sums = np.zeros((3, shape[0] * shape[1]))
-    rows = 0
-    for columns, weights, strata in who.chunks():
+    n_rows = 0
+    for columns, weights, strata in sample.chunks():
         cells = tally.place(columns).cells
-        known = (cells >= 0) & (strata >= 0) & ~np.isnan(weights)
-        places = strata[known] * tally.cells + cells[known]
-        own = weights[known]
-        for place, each in enumerate((np.ones_like(own), own, own**2)):
-            sums[place] += np.bincount(places, each, sums.shape[1])
-        rows += len(cells)
+        complete = (cells >= 0) & (strata >= 0) & ~np.isnan(weights)
+        positions = strata[complete] * tally.cells + cells[complete]
+        weight = weights[complete]
+        for index, power in enumerate((np.ones_like(weight), weight, weight**2)):
+            sums[index] += np.bincount(positions, power, sums.shape[1])
+        n_rows += len(cells)
     values, weighed, squares = sums.reshape(3, *shape)
-    return Counted(values, weighed, squares, rows - round(float(values.sum())))
+    return Counted(values, weighed, squares, n_rows - round(float(values.sum())))
 
 
 # A logistic regression of randomised answers: its rows coded and fitted.
@@ -170,25 +172,25 @@ class Fitted(NamedTuple):
     incomplete: int
 
 
-def fitted_answers(who: Respondents, both: TwoSided, truth: float, spoken: float) -> Fitted:
+def fitted_answers(sample: Respondents, formula: TwoSided, truth: float, spoken: float) -> Fitted:
     """Fit the answers of all respondents who are complete.
 
     An answer is 1 with probability `spoken` whatever the truth, and the truth with `truth`.
     """
-    none, rows = np.empty(0), 0
-    coded = [np.empty((0, both.intercept + len(both.terms.names)))]
-    answers, weights, strata = [none], [none], [none.astype(np.intp)]
-    for chunk in who.chunks():
-        own = _coded(both, chunk.columns)
-        said = both.response.blocks[0].factors[0].evaluate(chunk.columns)
-        known = (chunk.strata >= 0) & ~np.isnan(own).any(axis=1)
-        known &= ~np.isnan(said) & ~np.isnan(chunk.weights)
-        coded.append(own[known])
-        answers.append(said[known])
-        weights.append(chunk.weights[known])
-        strata.append(chunk.strata[known])
-        rows += len(said)
-    read = ResponseRows(
+    empty, n_rows = np.empty(0), 0
+    coded = [np.empty((0, formula.intercept + len(formula.terms.names)))]
+    answers, weights, strata = [empty], [empty], [empty.astype(np.intp)]
+    for chunk in sample.chunks():
+        block = _coded(formula, chunk.columns)
+        answer = formula.response.blocks[0].factors[0].evaluate(chunk.columns)
+        is_complete = (chunk.strata >= 0) & ~np.isnan(block).any(axis=1)
+        is_complete &= ~np.isnan(answer) & ~np.isnan(chunk.weights)
+        coded.append(block[is_complete])
+        answers.append(answer[is_complete])
+        weights.append(chunk.weights[is_complete])
+        strata.append(chunk.strata[is_complete])
+        n_rows += len(answer)
+    data = ResponseRows(
         np.concatenate(coded),
         np.concatenate(answers),
         np.concatenate(weights),
@@ -196,15 +198,15 @@ def fitted_answers(who: Respondents, both: TwoSided, truth: float, spoken: float
         truth,
         spoken,
     )
-    complete = len(read.answers)
-    constant = replace(read, coded=np.ones((complete, 1)))
-    return Fitted(fitted(read), fitted(constant), complete, rows - complete)
+    complete = len(data.answers)
+    constant = replace(data, coded=np.ones((complete, 1)))
+    return Fitted(fitted(data), fitted(constant), complete, n_rows - complete)
 
 
-def _coded(both: TwoSided, columns: Columns) -> Floats:
+def _coded(formula: TwoSided, columns: Columns) -> Floats:
     """Return the coded rows, the constant first where there is one, shape (rows, columns)."""
     size = len(next(iter(columns.values())))
-    own = int(both.intercept)
-    out = np.ones((own + len(both.terms.names), size))
-    both.terms.evaluate(columns, out[own:])
+    n_constant = int(formula.intercept)
+    out = np.ones((n_constant + len(formula.terms.names), size))
+    formula.terms.evaluate(columns, out[n_constant:])
     return out.T
