@@ -1,4 +1,4 @@
-"""What each release cost and what it is of: ledgers line by line, and releases without one."""
+"""The costs of all releases: ledgers line by line, releases without one, and the declarations."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from dpmodels.variables import kind
 _STATES: Final = {
     "released": "released",
     "charged": "unfinished: counts as spent",
-    "void": "void: nothing came of it",
+    "void": "void: nothing was released",
 }
 _NOTES: Final = (
-    "Unfinished: charged, and nothing is known to have come of it; it stays spent. Void: nothing "
-    "came of it, and it was given back if no other came after it.",
-    "By itself: the cost of a release alone, in the currency of the ledger. Totals are composed by "
-    "the ledger's rule, and are no sums of these.",
+    "Unfinished: charged, but no release is recorded; it stays spent. Void: nothing was released, "
+    "and the charge was refunded unless another followed it.",
+    "By itself: the cost of the release alone, in the unit of the ledger. Totals are composed by "
+    "the ledger's rule and are not sums of these.",
 )
 
 
 def accounts(contents: Gathered) -> Iterator[Block]:
-    """Return a part for each ledger, and one for what is in none."""
+    """Return a part for each ledger, and one for releases without a ledger."""
     for account in contents.accounts:
         yield Heading(f"Charges to the {account.name}")
         yield _register(account)
         yield from (Tables(_charge(account, charge)) for charge in account.charges)
     if contents.without_ledger:
-        yield Heading("Releases that are in no ledger here")
+        yield Heading("Releases in no ledger listed here")
         yield Paragraph(
-            "What follows was not found in a ledger that this report was made of. No total of it "
-            "is known: it adds to whatever else was released of the same rows."
+            "The following releases are in none of the ledgers of this report. Their total is "
+            "unknown: each adds to everything else that was released from the same rows."
         )
         yield from (Tables(_without_ledger(released)) for released in contents.without_ledger)
 
 
 def stated(account: Account) -> str:
-    """Say what a ledger guarantees in all, and what was charged so far."""
+    """State a ledger's total guarantee and the amount charged so far."""
     n_charges = len(account.charges)
     charges = f"{count(n_charges)} charge{'s' * (n_charges != 1)}"
     unfinished = f", {count(account.unfinished)} of them unfinished" if account.unfinished else ""
@@ -64,7 +64,7 @@ def covered(account: Account) -> str:
 
 
 def warnings(account: Account) -> Iterator[str]:
-    """Say what a ledger's guarantee is not of."""
+    """Say what a ledger's guarantee does not cover."""
     yield from convergence_notes(charge.line["mechanism"] for charge in account.charges)
     if account.simulated:
         numbers = ", ".join(map(str, account.simulated))
@@ -92,7 +92,7 @@ def _by_rule(account: Account) -> str:
 def _register(account: Account) -> Tables:
     ledger = account.ledger
     facts = (
-        ("Guarantee in all", ledger.guarantee.describe()),
+        ("Total guarantee", ledger.guarantee.describe()),
         ("Neighbours", hidden_by(ledger.guarantee, ledger.adjacency)),
         ("Charged so far", ledger.spent.describe()),
         ("By its rule", _by_rule(account)),
@@ -173,7 +173,7 @@ def _without_ledger(released: Released) -> Report:
 
 
 def _besides(released: Released) -> tuple[tuple[str, str], ...]:
-    """Return what only some releases have: a condition on the rows, and sites that are trusted."""
+    """Return the facts that only some releases have: a condition on the rows, and trusted sites."""
     release: Any = released.release
     subset = () if release.subset is None else (("Subset", release.subset),)
     if release.shared is None:
@@ -183,7 +183,7 @@ def _besides(released: Released) -> tuple[tuple[str, str], ...]:
 
 
 def result_titles(released: Released | None) -> tuple[str, ...]:
-    """Name the results that were made of a release."""
+    """Return the titles of the results of one release."""
     if released is None:
         return ()
     printed = zip(released.reports, released.fits, strict=True)
@@ -191,24 +191,24 @@ def result_titles(released: Released | None) -> tuple[str, ...]:
 
 
 def without_ledger_blocks(contents: Gathered) -> Iterator[Block]:
-    """Say what is known of releases without a ledger, all together."""
+    """Summarise the releases without a ledger."""
     private, local = contents.private, contents.local
     if len(private) == 1 and not contents.accounts:
         yield Paragraph(
-            "One release, in no ledger. By itself it has the guarantee "
-            f"{guarantee_words(private[0].release)}. Whether anything else was released of the "
-            "same rows is not known here, so that no total can be stated."
+            "One release, in no ledger. By itself it satisfies "
+            f"{guarantee_words(private[0].release)}. Other releases from the same rows are not "
+            "known here, so no total can be stated."
         )
     elif private:
         yield Paragraph(
-            f"{count(len(private))} release{'s' * (len(private) != 1)} in no ledger here. Their "
-            "total cannot be known from this report, and no sum is stated. Each by itself:"
+            f"{count(len(private))} release{'s' * (len(private) != 1)} in no ledger listed here. "
+            "Their total cannot be known from this report. Each by itself:"
         )
         yield Bullets(tuple(_with_guarantee(released) for released in private))
     if local:
         yield Paragraph(
-            "Answers that each respondent randomised before giving them. What is guaranteed to a "
-            "respondent is kept against everybody, whoever holds the answers included:"
+            "Answers that each respondent randomised before giving them. The guarantee to a "
+            "respondent holds against everybody, including whoever holds the answers:"
         )
         yield Bullets(tuple(_with_guarantee(released) for released in local))
 
@@ -219,33 +219,32 @@ def _with_guarantee(released: Released) -> str:
     return f"{'; '.join(result_titles(released))}: {guarantee}"
 
 
-# What was declared of the variables, and where that comes from.
+# The declarations of the variables, and their sources.
 
 _BUYERS: Final = ("dp_bounds", "dp_levels")
 _DECLARED: Final = (
-    "Bounds, levels and codes for missing values were declared, and every release was planned by "
-    "them before a row was read. Values outside are clipped or left out, so that what is declared "
-    "too narrowly biases results, and never weakens the guarantee. That declarations come from "
-    "knowledge, and were not read off these rows, is a statement of those who made them: no "
-    "software can check it."
+    "Bounds, levels and codes for missing values were declared, and every release was planned from "
+    "them before a row was read. Values outside are clipped or left out, so declaring too narrowly "
+    "biases results but never weakens the guarantee. No software can check that declarations come "
+    "from prior knowledge and were not read off these rows; this is a statement of their authors."
 )
 
 
 def declarations(contents: Gathered, provenance: str) -> Iterator[Block]:
     """Return the part on the codebook."""
-    yield Heading("What was declared, and where it comes from")
+    yield Heading("Declarations and their sources")
     yield Paragraph(_DECLARED)
     yield Paragraph(
-        f"Where the declarations come from, as stated by the author: {provenance}"
+        f"Source of the declarations, as stated by the author: {provenance}"
         if provenance
-        else "Where the declarations come from is not stated in this report."
+        else "The source of the declarations is not stated in this report."
     )
     bought = tuple(_bought(contents))
     if bought:
-        yield Paragraph("Some declarations were bought, with noise that is accounted for, by:")
+        yield Paragraph("Some declarations were estimated from the rows by charged releases:")
         yield Bullets(bought)
     else:
-        yield Paragraph("No bounds or levels were bought from the rows by a release listed here.")
+        yield Paragraph("No release listed here estimated bounds or levels from the rows.")
     rows = tuple(_rows(contents))
     if rows:
         heads = ("type", "declared", "unit", "label")
@@ -267,7 +266,7 @@ def _bought(contents: Gathered) -> Iterator[str]:
 
 
 def _rows(contents: Gathered) -> Iterator[Row]:
-    """Return each declaration once; a variable that was declared twice has two rows."""
+    """Return each declaration once; a variable with two declarations has two rows."""
     books: list[Codebook] = [*contents.books]
     books += [fit.call.codebook for released in contents.releases for fit in released.fits]
     for name, variable in dict.fromkeys(

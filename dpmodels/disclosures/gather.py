@@ -1,4 +1,4 @@
-"""What is disclosed, sorted by ledger: each release once, with all results that were made of it."""
+"""The contents of a report, sorted by ledger: each release once, with all its results."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ Source = TypeVar("Source")
 
 @dataclass(frozen=True)
 class Released:
-    """One release, with the results that were made of it."""
+    """One release and its results."""
 
     digest: str
     fits: tuple[Any, ...]
 
     @property
     def release(self) -> Any:
-        """What crossed, as the first of the results has it."""
+        """The release of the first result."""
         return self.fits[0].release
 
     @property
     def simulated(self) -> bool:
-        """Whether it has no guarantee, as its noise can be repeated."""
+        """Whether it has no guarantee, since its noise can be reproduced."""
         return any(fit.simulated for fit in self.fits)
 
     @cached_property
     def reports(self) -> tuple[Report, ...]:
-        """What of each result is printed, laid out once."""
+        """The printed report of each result."""
         return tuple(fit.summary().report for fit in self.fits)
 
 
 @dataclass(frozen=True)
 class Charged:
-    """A charge of a ledger, and what is at hand of it."""
+    """A charge of a ledger, and its release if a result was given."""
 
     entry: Entry
     line: dict[str, Any]  # as the ledger's register has it
@@ -71,12 +71,12 @@ class Account:
 
     @property
     def unfinished(self) -> int:
-        """How many charges nothing is known to have come of."""
+        """Number of charges without a recorded outcome."""
         return sum(charge.line["state"] == "charged" for charge in self.charges)
 
     @property
     def simulated(self) -> tuple[int, ...]:
-        """Charges whose results at hand are simulations."""
+        """Numbers of the charges whose results are simulations."""
         charges = (
             charge
             for charge in self.charges
@@ -87,16 +87,16 @@ class Account:
 
 @dataclass(frozen=True)
 class Gathered:
-    """All that a report is about."""
+    """The contents of a report."""
 
     accounts: tuple[Account, ...]
-    without_ledger: tuple[Released, ...]  # that no ledger at hand was charged for
+    without_ledger: tuple[Released, ...]  # charged to none of the ledgers
     books: tuple[Codebook, ...]  # of sessions
     simulated: bool
 
     @property
     def private(self) -> tuple[Released, ...]:
-        """Releases without a ledger that have a guarantee which a curator keeps."""
+        """Private releases without a ledger, under the central model."""
         return tuple(
             released
             for released in self.without_ledger
@@ -114,13 +114,13 @@ class Gathered:
 
     @property
     def releases(self) -> tuple[Released, ...]:
-        """All releases of which there are results."""
+        """All releases with results."""
         charged = [charge.released for account in self.accounts for charge in account.charges]
         return (*(released for released in charged if released is not None), *self.without_ledger)
 
 
 def gathered(of: object) -> Gathered:
-    """Sort what was given; each ledger and each release is counted once, however it came."""
+    """Sort the sources; each ledger and each release is counted once."""
     sources = [_opened(source) for source in _listed(of)]
     sessions = _of_type(sources, Session)
     ledgers = _of_type(sources, Ledger) + [session.ledger for session in sessions]
@@ -159,7 +159,7 @@ def _listed(of: object) -> Sequence[object]:
 
 
 def _opened(source: object) -> object:
-    """Return a result, a ledger or a session; what is the path of a file is read."""
+    """Return a result, a ledger or a session; a path is read."""
     if isinstance(source, Result | Session):
         return source
     if isinstance(source, Ledger):
@@ -177,7 +177,7 @@ def _opened(source: object) -> object:
 
 
 def _releases(fits: Iterable[Any]) -> dict[str, Released]:
-    """Return the releases that results were made of, by the digest of what was paid for."""
+    """Return the releases of results, by the digest of the charged release."""
     fits_by_digest: dict[str, tuple[Any, ...]] = {}
     for fit in fits:
         key = origin(fit.release)
@@ -190,7 +190,7 @@ def _releases(fits: Iterable[Any]) -> dict[str, Released]:
 def _distinct(
     registers: Iterable[tuple[Ledger, pd.DataFrame]],
 ) -> list[tuple[Ledger, pd.DataFrame]]:
-    """Return each ledger once: of several copies the longest."""
+    """Return each ledger once: the longest of several copies."""
     longest: dict[str, tuple[Ledger, pd.DataFrame]] = {}
     for ledger, register in registers:
         key = str(register["hash"].iloc[0]) if len(register) else ledger.head

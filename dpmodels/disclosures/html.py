@@ -1,4 +1,4 @@
-"""Blocks as HTML, in one file that links nothing."""
+"""Blocks as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def as_page(title: str, stamp: str | None, blocks: Sequence[Block]) -> str:
 
 
 def as_fragment(title: str, stamp: str | None, blocks: Sequence[Block]) -> str:
-    """Return the same for a notebook."""
+    """Return the report for a notebook."""
     warning = [] if stamp is None else [f'<p class="warning">{escaped(stamp)}</p>']
     lines = ['<article class="dpmodels-disclosure tex2jax_ignore mathjax_ignore">', STYLE, _STYLE]
     lines += [*warning, f"<h1>{escaped(title)}</h1>", *map(_block, blocks), *warning, "</article>"]

@@ -21,7 +21,7 @@ from dpmodels.report.text import escaped
 
 
 def as_text(title: str, stamp: str | None, blocks: Sequence[Block]) -> str:
-    """Return the whole document; pictures are in it as data."""
+    """Return the whole document, with pictures as data."""
     warning = [] if stamp is None else [f"**{escaped(stamp)}**"]
     parts = [*warning, f"# {escaped(title)}", *map(_block, blocks), *warning]
     return "\n\n".join(parts) + "\n"

@@ -107,7 +107,7 @@ def test_simulations_are_stamped_never_hidden(study):
     mixed = disclosed([study[0], study[1], loose])
     for text in (plain(mixed), mixed.as_html()):
         assert text.count("CONTAINS A SIMULATION - NOT PRIVATE") >= 2
-    assert "Simulations in no ledger, without any guarantee: 1." in plain(mixed)
+    assert "Simulations without a ledger or guarantee: 1." in plain(mixed)
     assert "| Guarantee | none: a simulation |" in plain(mixed)
     own = disclosed([ledger, charged, study[0]])
     assert "Charge 1 of the ledger 1, in memory is a simulation" in plain(own)
@@ -157,8 +157,8 @@ def test_randomised_answers_have_their_own_words():
     answers = {"drug": device.randomize(["no", "yes"] * 200)}
     fit = dp.dp_survey("~ drug", answers, codebook=dp.codebook(), device={"drug": device})
     text = plain(disclosed(fit))
-    assert "one respondent's truth is replaced by any other" in text
-    assert "whoever holds the answers included" in text
+    assert "one respondent's true answer is replaced by any other" in text
+    assert "including whoever holds the answers" in text
 
 
 def test_bounds_that_were_bought_are_said_to_be():
@@ -167,7 +167,9 @@ def test_bounds_that_were_bought_are_said_to_be():
     text = plain(disclosed([own, found], provenance="The register of *wages*"))
     assert "- charge 1 of the ledger, in memory, dp_bounds ~ wage" in text
     assert "as stated by the author: The register of *wages*" in text
-    assert "No bounds or levels were bought" in plain(disclosed(dp.dp_mean("age", ROWS, **SIMPLE)))
+    assert "No release listed here estimated bounds or levels" in plain(
+        disclosed(dp.dp_mean("age", ROWS, **SIMPLE))
+    )
 
 
 def test_hostile_names_act_nowhere():
