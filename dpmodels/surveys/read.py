@@ -1,4 +1,4 @@
-"""Answers from anywhere, coded by the codebook, with weights and strata."""
+"""Read randomised answers, coded by the codebook, with weights and strata."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True)
 class Respondents:
-    """Whose answers are read, and how they were drawn.
+    """The respondents of a survey and its sampling design.
 
-    `shares` are those of the population in the strata, or their sizes, where they are known.
+    `shares` are the population shares of the strata, if known.
     """
 
     data: object
-    codebook: Codebook  # of all that is read
+    codebook: Codebook  # of all variables read
     weighted: str | None
     stratified: str | None
     shares: tuple[float, ...] | None
 
     @cached_property
     def strata(self) -> tuple[str, ...]:
-        """Names of the strata; empty where there are none."""
+        """Names of the strata; empty without strata."""
         if self.stratified is None:
             return ()
         declared = self.codebook[self.stratified]
@@ -84,7 +84,7 @@ class Respondents:
 def respondents(
     data: object, used: Codebook, book: Codebook, weights: str | None, strata: Strata
 ) -> Respondents:
-    """Return whose answers are read, of the variables used; errors before a row is read."""
+    """Return the respondents with the variables used; errors precede reading."""
     name, shares = _named(strata, book)
     for argument, variable, kind, example in (
         ("weights", weights, Numeric, "w=(0, 50)"),
@@ -92,7 +92,7 @@ def respondents(
     ):
         if variable is not None and not isinstance(book.get(variable), kind):
             raise CodebookError(
-                f"{argument}={said(variable)}: expected a variable that the codebook declares so, "
+                f"{argument}={said(variable)}: expected a variable of the codebook, declared as in "
                 f"dp.codebook(..., {example})"
             )
     if weights is not None:
@@ -108,13 +108,13 @@ def respondents(
 
 
 def _named(strata: object, book: Codebook) -> tuple[str | None, tuple[float, ...] | None]:
-    """Return the variable of the strata, and the population's shares where they are given."""
+    """Return the variable of the strata, and the population's shares if given."""
     if strata is None or isinstance(strata, str):
         return strata, None
     if not isinstance(strata, Mapping) or len(strata) != 1:
         raise ArgumentError(
-            f"strata={said(strata)}: expected a variable, strata='region', or one with the shares "
-            "or sizes of the population, strata={'region': {'n': 0.4, 's': 0.6}}"
+            f"strata={said(strata)}: expected a variable, strata='region', or one with its "
+            "population shares or sizes, strata={'region': {'n': 0.4, 's': 0.6}}"
         )
     ((name, population),) = strata.items()
     declared = book.get(name)
@@ -144,7 +144,7 @@ class Counted(NamedTuple):
 
 
 def counted_answers(sample: Respondents, tally: Tally) -> Counted:
-    """Count the answers; one that is missing or no declared level makes a respondent incomplete."""
+    """Count the answers; a missing or undeclared answer makes a respondent incomplete."""
     shape = max(len(sample.strata), 1), tally.cells
     sums = np.zeros((3, shape[0] * shape[1]))
     n_rows = 0
@@ -160,11 +160,11 @@ def counted_answers(sample: Respondents, tally: Tally) -> Counted:
     return Counted(values, weighed, squares, n_rows - round(float(values.sum())))
 
 
-# A logistic regression of randomised answers: its rows coded and fitted.
+# A logistic regression of randomised answers.
 
 
 class Fitted(NamedTuple):
-    """A fit, the same of a constant alone, and of how many respondents."""
+    """A fit, the fit of the constant alone, and the numbers of respondents."""
 
     fit: ResponseFit
     null: ResponseFit
@@ -173,9 +173,10 @@ class Fitted(NamedTuple):
 
 
 def fitted_answers(sample: Respondents, formula: TwoSided, truth: float, spoken: float) -> Fitted:
-    """Fit the answers of all respondents who are complete.
+    """Fit the answers of all complete respondents.
 
-    An answer is 1 with probability `spoken` whatever the truth, and the truth with `truth`.
+    An answer is 1 with probability `spoken` whatever the truth, and the truth with probability
+    `truth`.
     """
     empty, n_rows = np.empty(0), 0
     coded = [np.empty((0, formula.intercept + len(formula.terms.names)))]
@@ -204,7 +205,7 @@ def fitted_answers(sample: Respondents, formula: TwoSided, truth: float, spoken:
 
 
 def _coded(formula: TwoSided, columns: Columns) -> Floats:
-    """Return the coded rows, the constant first where there is one, shape (rows, columns)."""
+    """Return the coded rows, shape (rows, columns), with the constant first if there is one."""
     size = len(next(iter(columns.values())))
     n_constant = int(formula.intercept)
     out = np.ones((n_constant + len(formula.terms.names), size))
