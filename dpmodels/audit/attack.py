@@ -1,10 +1,10 @@
-"""From runs on both sides to events that were chosen on some and counted on others.
+"""Choose events on some runs and count them on others.
 
-The runs of each side are cut in three. On the first part scores are learnt, on
+The runs of each table are split in three. On the first part scores are learnt, on
 the second one score and threshold are chosen, on the third the event "score
-above threshold" is counted. What is counted is independent of what chose it,
-so that one binomial test is exact however many scores and thresholds were
-looked at; the few events that are counted share the error rate (Bonferroni).
+above threshold" is counted. The counts are independent of the choice, so one
+binomial test is exact however many scores and thresholds were tried; the few
+counted events share the error rate (Bonferroni).
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from dpmodels.typing import Floats
 Scorer = Callable[[Runs], Floats]
 
 OUTCOMES: Final = "outcomes"
-# Choices, of runs a side: more of them take long, and are worth more where events are counted.
+# Choices, of runs per table: more would be slow, and are more useful for counting.
 _MOST_LEARNT: Final = 25_000
 _MOST_RANKED: Final = 100_000
 _MOST_CHOOSING: Final = 500_000
-_LEAST: Final = 8  # a choice: from fewer runs of a side no score is learnt
-_EVEN: Final = 250  # a choice: thresholds at even shares of the scores
-_TAIL: Final = 80  # a choice: thresholds more in each tail, by powers
-# Standard errors: about the largest of the few hundred deviations that the best was chosen among.
+_LEAST: Final = 8  # a choice: the fewest runs per table from which scores are learnt
+_EVEN: Final = 250  # a choice: thresholds at even quantiles of the scores
+_TAIL: Final = 80  # a choice: additional geometric thresholds in each tail
+# Standard errors: about the largest of the few hundred deviations among which the best is chosen.
 _LUCK: Final = 2.5
-# Two rates that err one standard error each are off by about so much of it together.
+# If two rates err by one standard error each, their sum errs by about this fraction of both.
 _TOGETHER: Final = 0.8
-_POINTS: Final = 9  # a choice: of the measured curve, what a picture shows
+_POINTS: Final = 9  # a choice: points of the measured curve in a picture
 
 
 class Sides(NamedTuple):
-    """Runs of both tables that serve one purpose."""
+    """Runs of both tables for one purpose."""
 
     rows: Runs
     neighbour: Runs
@@ -55,7 +55,7 @@ class Split(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """An event, and what its rates were among the runs that chose it."""
+    """An event, and its rates among the runs that chose it."""
 
     score: str
     threshold: float
@@ -65,20 +65,20 @@ class Chosen(NamedTuple):
 
 @dataclass(frozen=True)
 class Goal:
-    """What an event is chosen for: a large lower bound of a claim's number, by one test."""
+    """The criterion for choosing an event: a large lower bound of a claim's number."""
 
     claim: Claim
     error: float
 
     def worth(self, alarms: Floats, misses: Floats, runs: int) -> Floats:
-        """Predict the lower bounds that events of these rates give, counted in so many runs."""
+        """Predict the lower bounds of events with these rates, counted in `runs` runs."""
         z = -float(ndtri(self.error)) * _TOGETHER
         raised = [rate + z * np.sqrt(rate * (1 - rate) / runs) for rate in (alarms, misses)]
         return self.claim.smallest(*(np.clip(rate, 1e-15, 1 - 1e-12) for rate in raised))
 
 
 def split(rows: Runs, neighbour: Runs) -> Split:
-    """Cut the runs of both sides in three."""
+    """Split the runs of both tables in three."""
     n_runs = min(len(rows), len(neighbour))
     learning = min(n_runs // 4, _MOST_LEARNT)
     choosing = learning + min(n_runs // 8, _MOST_CHOOSING)
@@ -97,9 +97,9 @@ def scorers(
     *,
     idealised: bool = False,
 ) -> dict[str, Scorer]:
-    """Learn scores of runs, and take those that need no learning.
+    """Learn scores of runs, and add the fixed scores.
 
-    `idealised` values are rounded first, so that no score sees their lowest bits.
+    `idealised` values are rounded first, so that no score uses their lowest bits.
     """
     kind = commonest(*learning)
     result = {name: _on(kind, score) for name, score in fixed.items()} if kind else {}
@@ -122,7 +122,7 @@ def _same(values: Floats) -> Floats:
 
 
 def _on(kind: str, score: Score, rounded: Callable[[Floats], Floats] = _same) -> Scorer:
-    """Score runs of one kind; all others can raise no alarm."""
+    """Score runs of one kind; other runs never raise an alarm."""
 
     def scored(runs: Runs) -> Floats:
         scores = np.full(len(runs), -np.inf)
@@ -136,7 +136,7 @@ def _on(kind: str, score: Score, rounded: Callable[[Floats], Floats] = _same) ->
 
 
 def _outcomes(learning: Sides) -> Scorer:
-    """Score the kinds of outcomes by how often either side had them."""
+    """Score the kinds of outcomes by their log frequency ratio."""
     kinds = {*learning.rows.kinds, *learning.neighbour.kinds}
     sides = [side for side in learning if len(side)]
     ratio = {
@@ -151,9 +151,9 @@ def _outcomes(learning: Sides) -> Scorer:
 def choose(
     choosing: Sides, scorers_by_name: Mapping[str, Scorer], goal: Goal, runs: int
 ) -> Chosen | None:
-    """Choose the score, on some of the runs, and its threshold on all of them.
+    """Choose the score, on some of the runs, and its threshold, on all of them.
 
-    `runs` is how many a side the event will be counted in; None where there is no score.
+    `runs` is the number of runs per table for counting. None if there is no score.
     """
     subset = Sides(*(side.cut(0, _MOST_RANKED) for side in choosing))
     events = [_best(subset, name, scorer, goal, runs) for name, scorer in scorers_by_name.items()]
@@ -176,13 +176,13 @@ def _best(sides: Sides, name: str, scorer: Scorer, goal: Goal, runs: int) -> Cho
 
 
 def _shaved(rates: Floats, runs: int) -> Floats:
-    """Raise rates by what the luckiest of many events owes to chance."""
+    """Raise rates to correct for the selection of the best of many events."""
     raised = rates + _LUCK * np.sqrt(rates * (1 - rates) / runs) + _LUCK**2 / runs
     return np.asarray(np.minimum(raised, 1 - 1e-12))
 
 
 def thresholds(rows: Floats, neighbour: Floats, even: int = _EVEN) -> Floats:
-    """Return thresholds: even shares of all scores, and finer ones in the tails."""
+    """Return thresholds: even quantiles of all scores, and finer ones in the tails."""
     pooled = np.sort(np.concatenate([rows, neighbour]))
     n_scores = len(pooled)
     tail = np.unique(np.geomspace(1, n_scores, _TAIL).astype(np.int64))
@@ -207,7 +207,7 @@ def count(sides: Sides, scorer: Scorer, threshold: float) -> Counts:
 def points(cut: Split, scorer: Scorer, error: float) -> tuple[Point, ...]:
     """Count a score at thresholds that the choosing runs spread over the trade-off curve.
 
-    All boxes hold their rates together but with probability `error`.
+    All boxes contain their rates simultaneously except with probability `error`.
     """
     scores = np.concatenate([scorer(side) for side in cut.choosing])
     scores = scores[np.isfinite(scores)]

@@ -1,4 +1,4 @@
-"""The room as a verb: ``dp.audit(...)`` audits, ``dp.audit.Pair`` is one of its names."""
+"""A callable subpackage: ``dp.audit(...)`` runs an audit, ``dp.audit.Pair`` is a name in it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ from dpmodels.audit.verb import audit as _audit
 
 
 class CallableModule(ModuleType):
-    """A package that can be called.
-
-    Its names are those of ``dpmodels.audit``; a call is one of
-    :func:`dpmodels.audit.verb.audit`.
-    """
+    """The package ``dpmodels.audit``, callable as :func:`dpmodels.audit.verb.audit`."""
 
     __call__ = staticmethod(_audit)
 

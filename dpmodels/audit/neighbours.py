@@ -1,10 +1,10 @@
-"""Neighbours that a formula and a codebook suggest, the worst there are for most statistics.
+"""Worst-case neighbours for a formula and a codebook.
 
 For rows x and y of a ball ``x xᵀ`` against 0 moves a second moment by 1,
 orthogonal rows by √2, rows at 45° a weighted one most; opposite corners move
 means; a row with a missing value, an unlisted level or a value beyond its
-bounds has to leave no trace, or one like any other. They are tables of
-variables, so that what is audited includes formula, frames, design and lattice.
+bounds must have no effect, or no larger one than other rows. They are tables of
+variables, so that an audit includes formula, frames, design and lattice.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from dpmodels.variables import Categorical, Numeric, Variable
 
 Row = dict[str, Any]
 
-_CROWD: Final = 12  # a choice: equal rows, against which one more moves little
-_MOST_DRAWS: Final = 20  # a choice: tries for each row that is to differ from the others
+_CROWD: Final = 12  # a choice: equal rows, so that one more moves little
+_MOST_DRAWS: Final = 20  # a choice: draws for each distinct row
 _FAR: Final = 1e6  # times the length of the range
 _UNLISTED: Final = "(not a level)"
 
@@ -35,21 +35,21 @@ _UNLISTED: Final = "(not a level)"
 def worst_pairs(
     formula: str, codebook: Codebook, adjacency: AdjacencyName = "replace"
 ) -> tuple[Pair, ...]:
-    """Make the pairs of tables that an audit of a formula should try.
+    """Construct the pairs of tables that an audit of a formula should try.
 
     Parameters
     ----------
     formula : str
-        Its variables are those of the codebook it names; all for ``.``.
+        Names variables of the codebook; ``.`` means all.
     codebook : Codebook
-        Public bounds and levels; the tables are made from these alone.
+        Public bounds and levels, from which the tables are constructed.
     adjacency : {"replace", "add-remove"}
         How the tables of a pair differ.
 
     Returns
     -------
     tuple of Pair
-        Each in two surroundings, a few other rows and a crowd of equal ones.
+        Each in two contexts: with a few other rows, and among many equal rows.
 
     Raises
     ------
@@ -120,11 +120,11 @@ def neighbouring_tables(
     adjacency: AdjacencyName = "replace",
     n_rows: int = 48,
 ) -> tuple[Pair, ...]:
-    """Make very many pairs for coupled runs, each table in several of them.
+    """Construct many pairs for coupled runs, with each table in several of them.
 
-    `n_rows` different rows are tried against each other: those of :func:`worst_pairs`, then corners
-    and inner points at random. That is ``n_rows (n_rows - 1) / 2`` pairs under ``"replace"``, else
-    `n_rows`; fewer where a codebook has not so many rows.
+    Compares `n_rows` different rows: those of :func:`worst_pairs`, then random corners and inner
+    points. That is ``n_rows (n_rows - 1) / 2`` pairs under ``"replace"``, else `n_rows`; fewer if
+    the codebook has fewer different rows.
     """
     relation(adjacency)
     variables = _variables(formula, codebook)
@@ -154,8 +154,8 @@ def _variables(formula: str, codebook: Codebook) -> Mapping[str, Variable]:
     }
     if not selected:
         raise ArgumentError(
-            f"formula {formula!r} names no variable of the codebook; worst cases are made from "
-            "declared bounds and levels"
+            f"formula {formula!r} names no variable of the codebook; the worst cases use its "
+            "bounds and levels"
         )
     return selected
 
@@ -195,7 +195,7 @@ def _extremes(variable: Variable) -> tuple[Any, Any]:
 
 
 def _random_value(variable: Variable, rng: np.random.Generator) -> Any:
-    """Draw a corner or a point between."""
+    """Draw a bound or a value between the bounds."""
     if isinstance(variable, Categorical):
         return variable.levels[int(rng.integers(len(variable.levels)))]
     if isinstance(variable, Date):

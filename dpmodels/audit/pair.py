@@ -1,4 +1,4 @@
-"""A pair of neighbouring tables: what an adversary has to tell apart."""
+"""A pair of neighbouring tables that an adversary has to distinguish."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ PERSON: Final = "person"
 class Pair:
     """Two tables that differ by one row.
 
-    The rows are the auditor's own inventions: an audit proves nothing about a
-    table that is not in it, and needs no private one.
+    The rows are artificial: an audit needs no private table, and proves nothing
+    about other tables.
 
     Parameters
     ----------
     rows, neighbour : table
-        Anything the recipe takes: frames, mappings of columns, arrays.
+        Anything the recipe accepts: frames, mappings of columns, arrays.
     adjacency : {"replace", "add-remove"}
         How they differ: one row changed, or one more or fewer.
     name : str
-        What the pair is like, for the report.
+        A description of the pair for the report.
 
     Raises
     ------
     ArgumentError
-        If the adjacency is neither word.
+        If the adjacency is unknown.
 
     Examples
     --------
@@ -54,10 +54,10 @@ class Pair:
 
 
 def of_persons(pairs: Sequence[Pair], n_rows: int, person: str = PERSON) -> tuple[Pair, ...]:
-    """Return pairs in which the row that differs is a person with so many rows like it.
+    """Return pairs in which the row that differs is repeated as a person with `n_rows` rows.
 
-    Every other row is a person's of one row. The tables are mappings of columns whose last row
-    differs, as those of `worst_pairs`; one that is in several pairs is written once.
+    Every other row is a person with one row. The tables are mappings of columns whose last row
+    differs, as in `worst_pairs`; a table in several pairs is built once.
 
     >>> (pair,) = of_persons([Pair({"a": [0, 1]}, {"a": [0, 2]})], 3)
     >>> pair.rows

@@ -1,8 +1,7 @@
-"""Many runs of a recipe on one table, whatever comes of them.
+"""Many runs of a recipe on one table, with all their outcomes.
 
-A run that raises, gives numbers that are not finite or another number of them
-is an outcome like any other: how often it happens is counted, and told apart
-from the rest by the tests.
+A run that raises an error, or returns non-finite numbers or another number of
+them, is an outcome like any other: its frequency is tested too.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Batch = Callable[[object, int], ArrayLike]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Runs:
-    """The outcomes of independent runs: values by kind, kinds in words, and the kind of each run.
+    """The outcomes of independent runs: values by kind, names of kinds, and the kind of each run.
 
     A matrix of values has shape (runs of that kind, finite numbers).
     """
@@ -38,7 +37,7 @@ class Runs:
         return len(self.codes)
 
     def cut(self, start: int, stop: int) -> Runs:
-        """Return the runs from one to before another."""
+        """Return the runs from `start` to before `stop`."""
         chosen = self.codes[start:stop]
         before = np.bincount(self.codes[:start], minlength=len(self.kinds))
         counts = np.bincount(chosen, minlength=len(self.kinds))
@@ -49,11 +48,11 @@ class Runs:
         return Runs(values, self.kinds, chosen)
 
     def fraction(self, kind: str) -> float:
-        """Return how large a part of the runs is of a kind."""
+        """Return the fraction of the runs of a kind."""
         return float(np.mean(self.codes == self.code(kind))) if len(self) else 0.0
 
     def code(self, kind: str) -> int:
-        """Return the number of a kind, -1 where it never came up."""
+        """Return the code of a kind, -1 if it never occurred."""
         return self.kinds.index(kind) if kind in self.kinds else -1
 
     def of(self, kind: str) -> Floats:
@@ -62,9 +61,9 @@ class Runs:
 
 
 def run(recipe: Recipe, rows: object, runs: int, batch: Batch | None = None) -> Runs:
-    """Run a recipe many times on the same rows, or its batch once, of a line a run.
+    """Run a recipe many times on the same rows, or its batch once, with one line per run.
 
-    ArgumentError if the batch has not one line a run.
+    ArgumentError if the batch does not return one line per run.
     """
     if batch is not None:
         try:
@@ -76,8 +75,8 @@ def run(recipe: Recipe, rows: object, runs: int, batch: Batch | None = None) -> 
             return _sorted([_raised(error)] * runs, [np.empty(0)] * runs)
         if values.ndim == 0 or len(values) != runs:
             raise ArgumentError(
-                f"batch gave an array of shape {values.shape} for {runs} runs: return one line a "
-                "run, shape (runs, k)"
+                f"batch returned an array of shape {values.shape} for {runs} runs: return one line "
+                "per run, shape (runs, k)"
             )
         return _of_matrix(values.reshape(runs, -1))
     outcomes = [_once(recipe, rows) for _ in range(runs)]
@@ -126,7 +125,7 @@ def _sorted(kinds: Sequence[str], values: Sequence[Floats]) -> Runs:
     parts: list[list[Floats]] = [[] for _ in distinct]
     for code, value in zip(codes, values, strict=True):
         parts[code].append(value)
-    # Two masks may have the same words: then the shorter lines are filled up.
+    # Two masks may have the same description: then the shorter lines are padded.
     return Runs(tuple(map(_stacked, parts)), distinct, codes)
 
 
@@ -136,7 +135,7 @@ def _stacked(lines: list[Floats]) -> Floats:
 
 
 def commonest(*sides: Runs) -> str:
-    """Return the kind of outcome most runs of all sides have, one with numbers if there is any."""
+    """Return the most frequent kind of outcome with numbers over both tables, empty without any."""
     counted: Counter[str] = Counter()
     for side in sides:
         for code, n_runs in enumerate(np.bincount(side.codes, minlength=len(side.kinds))):
@@ -146,7 +145,7 @@ def commonest(*sides: Runs) -> str:
     return kind if n_runs else ""
 
 
-# What is audited: any function from a table to something released.
+# A recipe: any function from a table to a release.
 
 # A recipe may have the attributes batch(rows, runs) -> array of shape (runs, k), law ("gaussian")
 # and score(values of shape (m, k)) -> array of shape (m,); see `dpmodels.audit.verb.audit`.
@@ -154,13 +153,12 @@ Recipe = Callable[[object], object]
 
 
 def released(value: object) -> Floats:
-    """Lay out a released value as one line of numbers, always in the same order.
+    """Lay out a released value as one line of numbers in a fixed order.
 
     Parameters
     ----------
     value : number, array, mapping, xarray, pandas, or a result with ``tidy()``
-        Words and categories become a number of their own each; None and what
-        cannot be read become nan.
+        Strings and categories are hashed to numbers; None becomes nan.
 
     Returns
     -------
@@ -209,7 +207,7 @@ def _flat(array: NDArray[np.generic]) -> Floats:
 
 
 def _number(cell: Any) -> float:
-    """Give a word a number of its own below 2**52: the same at every call."""
+    """Return a cell as a number; a string is hashed to an integer below 2**52."""
     if cell is None:
         return float("nan")
     if isinstance(cell, str | bytes):

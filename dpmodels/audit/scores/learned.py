@@ -1,4 +1,4 @@
-"""Scores, one number of each release: atoms, classifiers, linear and quadratic forms."""
+"""Scores of releases: atoms, classifiers, linear and quadratic forms."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Score = Callable[[Floats], Floats]
 # From values of the rows and of the neighbour, shapes (m, k) each, to a score.
 Learner = Callable[[Floats, Floats], Score]
 
-_BITS = 20  # a choice: six digits of the spread, above what rounding leaves in a sum
+_BITS = 20  # a choice: six digits of the spread, coarser than the rounding of a sum
 
 
 def typical(rows: Floats, neighbour: Floats) -> tuple[Floats, Floats]:
-    """Return the middle and the size above zero of each coordinate over both sides: shapes (k,)."""
+    """Return the median and the mean deviation of each coordinate over both tables: shapes (k,)."""
     pooled = np.concatenate([rows, neighbour])
     middle = np.median(pooled, axis=0)
     size = np.mean(np.abs(pooled - middle), axis=0)
@@ -28,10 +28,10 @@ def typical(rows: Floats, neighbour: Floats) -> tuple[Floats, Floats]:
 
 
 def coarsened(rows: Floats, neighbour: Floats) -> Callable[[Floats], Floats]:
-    """Return a rounding of each coordinate, to a power of two below 2**-20 of its spread.
+    """Return a function that rounds each coordinate to a power of two below 2**-20 of its spread.
 
-    What is left has the law of real numbers, without the traces that arithmetic
-    leaves in the lowest bits; whole numbers stay what they are.
+    Rounded values have the distribution of the real numbers, without the artefacts of
+    arithmetic in the lowest bits; integers are unchanged.
 
     Examples
     --------
@@ -44,17 +44,17 @@ def coarsened(rows: Floats, neighbour: Floats) -> Callable[[Floats], Floats]:
     return lambda values: np.asarray(np.rint(values / unit) * unit)
 
 
-# Values that come again: what a law with atoms, or with too few bits, gives away.
+# Repeated values: the information in a distribution with atoms or with too few bits.
 #
-# Every run is put in a cell, and the score of a cell is the log ratio of how often
-# either side fell into it; a cell never met scores 0. A cell that one side cannot
-# reach is how releases on different supports show: an output that is impossible
-# under the neighbour.
+# Every run falls into a cell, and the score of a cell is the log ratio of its
+# frequencies on both tables; a new cell scores 0. Releases with different supports
+# have cells that one table cannot reach: outputs that are impossible under the
+# neighbour.
 #
 # * The released values themselves, all of them or one coordinate: constants,
-#   words, counts, the same noise twice.
-# * The lowest bit set in a floating-point number, with its binade: differences of
-#   floating-point noise leave other bits empty for other answers.
+#   strings, counts, reused noise.
+# * The lowest set bit of a floating-point number, with its binade: sums with
+#   floating-point noise leave other bits empty for other exact values.
 #
 # References
 # ----------
@@ -68,22 +68,22 @@ Cells = Integers
 
 
 def repeats(rows: Floats, neighbour: Floats) -> Score:
-    """Score the released values as they are, by how often either side gave them."""
+    """Score the released values by their frequencies on both tables."""
     return _scored(_whole, rows, neighbour)
 
 
 def repeated_coordinate(rows: Floats, neighbour: Floats) -> Score:
-    """Score the values of the coordinate in which they tell most."""
+    """Score the values of the most informative coordinate."""
     return _best_column(lambda column: column.view(np.int64), rows, neighbour)
 
 
 def low_bits(rows: Floats, neighbour: Floats) -> Score:
-    """Score where the lowest bit of a coordinate is, given its binade."""
+    """Score the position of the lowest bit of a coordinate, given its binade."""
     return _best_column(_bits, rows, neighbour)
 
 
 def _whole(values: Floats) -> Cells:
-    """Give lines that are equal to the last bit equal numbers."""
+    """Return equal hashes for lines that are equal to the last bit."""
     weights = np.random.default_rng(7).integers(1, 2**62, size=values.shape[1], dtype=np.int64) | 1
     return np.asarray((np.ascontiguousarray(values).view(np.int64) * weights).sum(axis=1))
 
@@ -118,7 +118,7 @@ def _scored(cells: Callable[[Any], Cells], rows: Floats, neighbour: Floats) -> S
 
 
 def _table(left: Cells, right: Cells) -> tuple[Cells, Floats, float]:
-    """Return cells met more than once, their log ratios, and how far apart they set the sides."""
+    """Return the repeated cells, their log ratios, and the total variation between the tables."""
     distinct, codes = np.unique(np.concatenate([left, right]), return_inverse=True)
     counts = np.stack(
         [
@@ -143,11 +143,11 @@ def _looked_up(table: Cells, ratios: Floats) -> Callable[[Cells], Floats]:
     return look
 
 
-# Learnt classifiers, for a release of which nothing is known.
+# Learnt classifiers, for any release.
 #
 # * Logistic regression on the coordinates, their squares, products and absolute
 #   values, by a few Newton steps with a small ridge.
-# * The share of neighbours' runs among the nearest ones.
+# * The fraction of the neighbour's runs among the nearest runs.
 #
 # References
 # ----------
@@ -194,7 +194,7 @@ def logistic(rows: Floats, neighbour: Floats) -> Score:
 
 
 def nearest(rows: Floats, neighbour: Floats) -> Score:
-    """Learn the neighbour's share among the nearest runs, in scaled coordinates."""
+    """Learn the fraction of the neighbour's runs among the nearest runs, in scaled coordinates."""
     middle, size = typical(rows, neighbour)
     separation = np.abs(np.median(neighbour, axis=0) - np.median(rows, axis=0)) / size
     columns = np.sort(np.argsort(-separation, kind="stable")[:_MOST_NEAR])
@@ -210,9 +210,9 @@ def nearest(rows: Floats, neighbour: Floats) -> Score:
     return score
 
 
-# Projections on a direction: the exact test of Gaussian noise of known or of learnt shape.
+# Projections on a direction: the optimal test for Gaussian noise of known or learnt shape.
 #
-# For noise ``N(0, C)`` and means m apart the log-likelihood ratio is linear, with
+# For noise ``N(0, C)`` and means that differ by m the log-likelihood ratio is linear, with
 # the weights ``C⁻¹m``; for independent noise of equal scale these are m.
 #
 # References
@@ -220,7 +220,7 @@ def nearest(rows: Floats, neighbour: Floats) -> Score:
 # Fisher, R. A. (1936). "The use of multiple measurements in taxonomic problems."
 # Annals of Eugenics 7, 179-188.
 
-# A direction without noise is kept: it tells the two sides apart at once.
+# A direction without noise is not dropped: it separates the tables perfectly.
 _NOISELESS = 1e-12
 
 
@@ -232,7 +232,7 @@ def difference(rows: Floats, neighbour: Floats) -> Score:
 
 
 def whitened(rows: Floats, neighbour: Floats) -> Score:
-    """Learn the projection that linear discriminant analysis finds."""
+    """Learn the projection of linear discriminant analysis."""
     middle, size = typical(rows, neighbour)
     left, right = (rows - middle) / size, (neighbour - middle) / size
     mean_difference = right.mean(axis=0) - left.mean(axis=0)
@@ -244,7 +244,7 @@ def whitened(rows: Floats, neighbour: Floats) -> Score:
 
 
 def coordinate(rows: Floats, neighbour: Floats) -> Score:
-    """Find the coordinate whose distributions are farthest apart, by Kolmogorov's distance."""
+    """Learn the coordinate with the largest Kolmogorov distance."""
     best, sign, largest = 0, 1.0, -1.0
     for column in range(rows.shape[1]):
         gap = _gap(rows[:, column], neighbour[:, column])
@@ -267,12 +267,12 @@ def _covariance(values: Floats) -> Floats:
     return np.asarray(centred.T @ centred / max(len(values) - 1, 1))
 
 
-# Log-likelihood ratios of fitted laws: normal ones of two shapes, and Laplace's.
+# Log-likelihood ratios of fitted distributions: normal ones of two shapes, and Laplace.
 #
 # * Normal, means and covariances learnt: quadratic discriminant analysis. It
-#   sees a scale or a rotation that depends on a row.
+#   detects a scale or a rotation that depends on a row.
 # * Laplace, centres and scales of the coordinates learnt:
-#   ``sum (|x - c| - |x - c'|) / b``, the exact test of independent Laplace noise.
+#   ``sum (|x - c| - |x - c'|) / b``, the optimal test for independent Laplace noise.
 
 _SHRUNK = 1e-3  # a choice: of a covariance, to its diagonal
 
@@ -303,7 +303,7 @@ def _fit(values: Floats) -> tuple[Floats, Floats]:
 
 
 def laplace(rows: Floats, neighbour: Floats) -> Score:
-    """Learn centres and scales, and sum what each coordinate says."""
+    """Learn centres and scales, and sum the log-likelihood ratios of the coordinates."""
     centres = [np.median(side, axis=0) for side in (rows, neighbour)]
     pairs = zip((rows, neighbour), centres, strict=True)
     size = np.mean([np.mean(np.abs(side - centre), axis=0) for side, centre in pairs], axis=0)
@@ -314,7 +314,7 @@ def laplace(rows: Floats, neighbour: Floats) -> Score:
 
 
 def norm(rows: Floats, neighbour: Floats) -> Score:
-    """Learn which side is farther from the middle of both, and score by that distance."""
+    """Learn which table's runs are farther from the common median, and score by distance."""
     middle, size = typical(rows, neighbour)
 
     def length(values: Floats) -> Floats:
