@@ -147,10 +147,10 @@ def neighbouring_tables(
 
 
 def _variables(formula: str, codebook: Codebook) -> Mapping[str, Variable]:
-    words = set(re.findall(r"[^\W\d]\w*", formula))
+    names = set(re.findall(r"[^\W\d]\w*", formula))
     all_variables = re.search(r"(?<![\w.])\.(?![\w.])", formula) is not None
     selected = {
-        name: variable for name, variable in codebook.items() if all_variables or name in words
+        name: variable for name, variable in codebook.items() if all_variables or name in names
     }
     if not selected:
         raise ArgumentError(

@@ -271,10 +271,10 @@ def _values(rows: Runs, neighbour: Runs) -> Iterator[Finding]:
         if distinct == 1:
             yield Finding("constant", f"All releases of the {name} are equal: there is no noise.")
         elif 1 - distinct / len(values) > _MANY_REPEATS:
-            share = 1 - distinct / len(values)
+            fraction = 1 - distinct / len(values)
             yield Finding(
                 "repeats",
-                f"{share:.2g} of the releases of the {name} repeat another one to the last bit: "
+                f"{fraction:.2g} of the releases of the {name} repeat another one to the last bit: "
                 "the distribution has atoms, or noise was reused.",
             )
 

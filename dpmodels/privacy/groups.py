@@ -118,7 +118,7 @@ def planned_for_group(
         return plan(_divided(guarantee, rows))
 
 
-def _divided(guarantee: ApproxDP, rows: int, room: float = _ROOM) -> ApproxDP:
+def _divided(guarantee: ApproxDP, rows: int, slack: float = _ROOM) -> ApproxDP:
     """Return the guarantee for one row when the noise is a published function of eps and delta."""
     eps = guarantee.eps / rows * _ROOM
-    return ApproxDP(eps, guarantee.delta / rows * math.exp(-(rows - 1) * eps) * room)
+    return ApproxDP(eps, guarantee.delta / rows * math.exp(-(rows - 1) * eps) * slack)

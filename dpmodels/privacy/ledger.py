@@ -466,9 +466,9 @@ class Ledger:
             chain.append(chained(last.hash, {**body, **signed(charges, after)}), entry.number)
 
 
-def _require_short(what: str, texts: Iterable[object], limit: int = _LONGEST_TEXTS) -> None:
+def _require_short(subject: str, texts: Iterable[object], limit: int = _LONGEST_TEXTS) -> None:
     length = sum(len(str(text)) for text in texts)
     if length > limit:
         raise LedgerError(
-            f"{what} of {length:,} characters: expected at most {limit:,}. Nothing was charged"
+            f"{subject} of {length:,} characters: expected at most {limit:,}. Nothing was charged"
         )

@@ -95,9 +95,9 @@ def _checksum(body: str) -> str:
     return sha256(body.encode("ascii", "replace")).hexdigest()[:16]
 
 
-def _failed(path: Path, what: str, error: OSError) -> str:
+def _failed(path: Path, action: str, error: OSError) -> str:
     reason = os.strerror(error.errno or 0)
-    return f"the lock file {lock_path(path).name} of the ledger cannot be {what} ({reason})"
+    return f"the lock file {lock_path(path).name} of the ledger cannot be {action} ({reason})"
 
 
 def lock_path(path: Path) -> Path:
@@ -131,7 +131,7 @@ def locked(path: Path, timeout: float) -> Iterator[HeadFile]:
 def _acquire(descriptor: int, path: Path, timeout: float) -> None:
     if _UNIX is None:
         return
-    end, wait = time.monotonic() + timeout, _FIRST_WAIT
+    deadline, wait = time.monotonic() + timeout, _FIRST_WAIT
     while True:
         try:
             _UNIX.flock(descriptor, _UNIX.LOCK_EX | _UNIX.LOCK_NB)
@@ -144,7 +144,7 @@ def _acquire(descriptor: int, path: Path, timeout: float) -> None:
             ) from None
         else:
             return
-        if time.monotonic() >= end:
+        if time.monotonic() >= deadline:
             raise LedgerError(
                 f"the ledger {path.name}: another process has locked it for {timeout:g} seconds. "
                 "Nothing was charged"

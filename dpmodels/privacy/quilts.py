@@ -237,24 +237,24 @@ class _Search:
         self.need[better] = score[score < self.need[times]]
         self.quilts[better] = before, after
 
-    def searched(self, at: int) -> tuple[int, int]:
+    def searched(self, time: int) -> tuple[int, int]:
         """Return the best quilt for one time, of all that can improve its need."""
-        widths = min(at, self.width), min(self.steps - 1 - at, self.width)
-        lag = self.slack * (sum(widths) + at) + self.logs
-        start = self.start[min(at, len(self.start) - 1)]
+        widths = min(time, self.width), min(self.steps - 1 - time, self.width)
+        lag = self.slack * (sum(widths) + time) + self.logs
+        start = self.start[min(time, len(self.start) - 1)]
         first, last = (np.arange(width + 1) for width in widths)
         empty = np.zeros((1, self.after.shape[1]))
         left = np.concatenate([empty, self.before[1 : widths[0] + 1] + start])
         right = np.concatenate([empty, self.after[1 : widths[1] + 1]])
-        cards = np.where(first, 0, at + 1)[:, None] + np.where(last, 0, self.steps - at)
+        cards = np.where(first, 0, time + 1)[:, None] + np.where(last, 0, self.steps - time)
         cards = cards + first[:, None] + last - 1
         # The widest quilt of each kind has the smallest influence.
         widest = [left[-1] + right[-1], left[-1], right[-1]]
         smallest = min(
             float(influences.max()) for influences in widest[: 1 + 2 * (min(widths) > 0)]
         )
-        before, after = map(int, self.quilts[at])
-        best, quilt = float(self.need[at]), (before, after)
+        before, after = map(int, self.quilts[time])
+        best, quilt = float(self.need[time]), (before, after)
         largest_card = best * (self.eps - (smallest if np.isfinite(smallest) else 0.0))
         for offset in range(0, len(first), _BLOCK):
             block = slice(offset, offset + _BLOCK)

@@ -172,10 +172,10 @@ class Fitted(NamedTuple):
     incomplete: int
 
 
-def fitted_answers(sample: Respondents, formula: TwoSided, truth: float, spoken: float) -> Fitted:
+def fitted_answers(sample: Respondents, formula: TwoSided, truth: float, forced: float) -> Fitted:
     """Fit the answers of all complete respondents.
 
-    An answer is 1 with probability `spoken` whatever the truth, and the truth with probability
+    An answer is 1 with probability `forced` whatever the truth, and the truth with probability
     `truth`.
     """
     empty, n_rows = np.empty(0), 0
@@ -197,7 +197,7 @@ def fitted_answers(sample: Respondents, formula: TwoSided, truth: float, spoken:
         np.concatenate(weights),
         np.concatenate(strata),
         truth,
-        spoken,
+        forced,
     )
     complete = len(data.answers)
     constant = replace(data, coded=np.ones((complete, 1)))
