@@ -1,13 +1,13 @@
-"""Attacks that measure the privacy that is really there, for any function of rows.
+"""Attacks that measure the actual privacy of any function of rows.
 
-``dp.audit(recipe, pair, eps=1, delta=1e-6)``: the room itself is the verb, see
-`dpmodels.audit.verb.audit`. It stands beside the house: nothing imports it.
+``dp.audit(recipe, pair, eps=1, delta=1e-6)``: the subpackage itself can be called, see
+`dpmodels.audit.verb.audit`. No other subpackage imports it.
 """
 
 from dpmodels.audit import report as report
 from dpmodels.audit.coupled import Coupled as Coupled
 from dpmodels.audit.coupled import coupled as coupled
-from dpmodels.audit.door import Room as Room
+from dpmodels.audit.door import CallableModule as CallableModule
 from dpmodels.audit.neighbours import worst_pairs as worst_pairs
 from dpmodels.audit.pair import Pair as Pair
 from dpmodels.audit.result import AuditResult as AuditResult

@@ -1,10 +1,10 @@
-"""From runs on both sides to events that were chosen on some and counted on others.
+"""Choose events on some runs and count them on others.
 
-The runs of each side are cut in three. On the first part scores are learnt, on
+The runs of each table are split in three. On the first part scores are learnt, on
 the second one score and threshold are chosen, on the third the event "score
-above threshold" is counted. What is counted is independent of what chose it,
-so that one binomial test is exact however many scores and thresholds were
-looked at; the few events that are counted share the error rate (Bonferroni).
+above threshold" is counted. The counts are independent of the choice, so one
+binomial test is exact however many scores and thresholds were tried; the few
+counted events share the error rate (Bonferroni).
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from dpmodels.typing import Floats
 Scorer = Callable[[Runs], Floats]
 
 OUTCOMES: Final = "outcomes"
-# Choices, of runs a side: more of them take long, and are worth more where events are counted.
+# Choices, of runs per table: more would be slow, and are more useful for counting.
 _MOST_LEARNT: Final = 25_000
 _MOST_RANKED: Final = 100_000
 _MOST_CHOOSING: Final = 500_000
-_LEAST: Final = 8  # a choice: from fewer runs of a side no score is learnt
-_EVEN: Final = 250  # a choice: thresholds at even shares of the scores
-_TAIL: Final = 80  # a choice: thresholds more in each tail, by powers
-# Standard errors: about the largest of the few hundred deviations that the best was chosen among.
+_LEAST: Final = 8  # a choice: the fewest runs per table from which scores are learnt
+_EVEN: Final = 250  # a choice: thresholds at even quantiles of the scores
+_TAIL: Final = 80  # a choice: additional geometric thresholds in each tail
+# Standard errors: about the largest of the few hundred deviations among which the best is chosen.
 _LUCK: Final = 2.5
-# Two rates that err one standard error each are off by about so much of it together.
+# If two rates err by one standard error each, their sum errs by about this fraction of both.
 _TOGETHER: Final = 0.8
-_POINTS: Final = 9  # a choice: of the measured curve, what a picture shows
+_POINTS: Final = 9  # a choice: points of the measured curve in a picture
 
 
 class Sides(NamedTuple):
-    """Runs of both tables that serve one purpose."""
+    """Runs of both tables for one purpose."""
 
     rows: Runs
     neighbour: Runs
@@ -55,7 +55,7 @@ class Split(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """An event, and what its rates were among the runs that chose it."""
+    """An event, and its rates among the runs that chose it."""
 
     score: str
     threshold: float
@@ -65,27 +65,27 @@ class Chosen(NamedTuple):
 
 @dataclass(frozen=True)
 class Goal:
-    """What an event is chosen for: a large lower bound of a claim's number, by one test."""
+    """The criterion for choosing an event: a large lower bound of a claim's number."""
 
     claim: Claim
     error: float
 
     def worth(self, alarms: Floats, misses: Floats, runs: int) -> Floats:
-        """Predict the lower bounds that events of these rates give, counted in so many runs."""
+        """Predict the lower bounds of events with these rates, counted in `runs` runs."""
         z = -float(ndtri(self.error)) * _TOGETHER
-        raised = [one + z * np.sqrt(one * (1 - one) / runs) for one in (alarms, misses)]
-        return self.claim.least(*(np.clip(one, 1e-15, 1 - 1e-12) for one in raised))
+        raised = [rate + z * np.sqrt(rate * (1 - rate) / runs) for rate in (alarms, misses)]
+        return self.claim.smallest(*(np.clip(rate, 1e-15, 1 - 1e-12) for rate in raised))
 
 
 def split(rows: Runs, neighbour: Runs) -> Split:
-    """Cut the runs of both sides in three."""
-    most = min(len(rows), len(neighbour))
-    learning = min(most // 4, _MOST_LEARNT)
-    choosing = learning + min(most // 8, _MOST_CHOOSING)
-    ends = (0, learning, choosing)
+    """Split the runs of both tables in three."""
+    n_runs = min(len(rows), len(neighbour))
+    learning = min(n_runs // 4, _MOST_LEARNT)
+    choosing = learning + min(n_runs // 8, _MOST_CHOOSING)
+    bounds = (0, learning, choosing)
     cuts = [
         Sides(rows.cut(start, stop or len(rows)), neighbour.cut(start, stop or len(neighbour)))
-        for start, stop in zip(ends, (*ends[1:], 0), strict=True)
+        for start, stop in zip(bounds, (*bounds[1:], 0), strict=True)
     ]
     return Split(*cuts)
 
@@ -93,28 +93,28 @@ def split(rows: Runs, neighbour: Runs) -> Split:
 def scorers(
     learning: Sides,
     learners: Mapping[str, Learner],
-    own: Mapping[str, Score],
+    fixed: Mapping[str, Score],
     *,
     idealised: bool = False,
 ) -> dict[str, Scorer]:
-    """Learn scores of runs, and take those that need no learning.
+    """Learn scores of runs, and add the fixed scores.
 
-    `idealised` values are rounded first, so that no score sees their lowest bits.
+    `idealised` values are rounded first, so that no score uses their lowest bits.
     """
     kind = commonest(*learning)
-    made = {name: _on(kind, score) for name, score in own.items()} if kind else {}
+    result = {name: _on(kind, score) for name, score in fixed.items()} if kind else {}
     values = learning.rows.of(kind), learning.neighbour.of(kind)
     if kind and min(map(len, values)) >= _LEAST:
         rounded = coarsened(*values) if idealised else _same
         values = rounded(values[0]), rounded(values[1])
         for name, learner in learners.items():
             try:
-                made[name] = _on(kind, learner(*values), rounded)
+                result[name] = _on(kind, learner(*values), rounded)
             except np.linalg.LinAlgError:
                 continue
     if len({*learning.rows.kinds, *learning.neighbour.kinds}) > 1:
-        made[OUTCOMES] = _outcomes(learning)
-    return made
+        result[OUTCOMES] = _outcomes(learning)
+    return result
 
 
 def _same(values: Floats) -> Floats:
@@ -122,43 +122,45 @@ def _same(values: Floats) -> Floats:
 
 
 def _on(kind: str, score: Score, rounded: Callable[[Floats], Floats] = _same) -> Scorer:
-    """Score runs of one kind; all others can raise no alarm."""
+    """Score runs of one kind; other runs never raise an alarm."""
 
     def scored(runs: Runs) -> Floats:
-        given = np.full(len(runs), -np.inf)
+        scores = np.full(len(runs), -np.inf)
         values = runs.of(kind)
         if len(values):
-            found = np.asarray(score(rounded(values)), dtype=np.float64).reshape(len(values))
-            given[runs.which == runs.place(kind)] = np.where(np.isnan(found), -np.inf, found)
-        return given
+            raw = np.asarray(score(rounded(values)), dtype=np.float64).reshape(len(values))
+            scores[runs.codes == runs.code(kind)] = np.where(np.isnan(raw), -np.inf, raw)
+        return scores
 
     return scored
 
 
 def _outcomes(learning: Sides) -> Scorer:
-    """Score the kinds of outcomes by how often either side had them."""
+    """Score the kinds of outcomes by their log frequency ratio."""
     kinds = {*learning.rows.kinds, *learning.neighbour.kinds}
     sides = [side for side in learning if len(side)]
     ratio = {
-        kind: float(np.log(learning.neighbour.share(kind) + 1e-4))
-        - float(np.log(learning.rows.share(kind) + 1e-4))
+        kind: float(np.log(learning.neighbour.fraction(kind) + 1e-4))
+        - float(np.log(learning.rows.fraction(kind) + 1e-4))
         for kind in kinds
         if sides
     }
-    return lambda runs: np.array([ratio.get(kind, 0.0) for kind in runs.kinds])[runs.which]
+    return lambda runs: np.array([ratio.get(kind, 0.0) for kind in runs.kinds])[runs.codes]
 
 
-def choose(choosing: Sides, made: Mapping[str, Scorer], goal: Goal, runs: int) -> Chosen | None:
-    """Choose the score, on some of the runs, and its threshold on all of them.
+def choose(
+    choosing: Sides, scorers_by_name: Mapping[str, Scorer], goal: Goal, runs: int
+) -> Chosen | None:
+    """Choose the score, on some of the runs, and its threshold, on all of them.
 
-    `runs` is how many a side the event will be counted in; None where there is no score.
+    `runs` is the number of runs per table for counting. None if there is no score.
     """
-    few = Sides(*(side.cut(0, _MOST_RANKED) for side in choosing))
-    tried = [_best(few, name, scorer, goal, runs) for name, scorer in made.items()]
-    if not tried:
+    subset = Sides(*(side.cut(0, _MOST_RANKED) for side in choosing))
+    events = [_best(subset, name, scorer, goal, runs) for name, scorer in scorers_by_name.items()]
+    if not events:
         return None
-    best = max(tried, key=lambda one: one.worth)
-    return _best(choosing, best.score, made[best.score], goal, runs)
+    best = max(events, key=lambda event: event.worth)
+    return _best(choosing, best.score, scorers_by_name[best.score], goal, runs)
 
 
 def _best(sides: Sides, name: str, scorer: Scorer, goal: Goal, runs: int) -> Chosen:
@@ -168,24 +170,26 @@ def _best(sides: Sides, name: str, scorer: Scorer, goal: Goal, runs: int) -> Cho
     below = np.searchsorted(neighbour, cuts, side="right")
     alarms, misses = (above + 0.5) / (len(rows) + 1), (below + 0.5) / (len(neighbour) + 1)
     worth = goal.worth(_shaved(alarms, len(rows)), _shaved(misses, len(neighbour)), max(runs, 1))
-    place = int(worth.argmax())
-    guess = Guess(float(alarms[place]), float(misses[place]))
-    return Chosen(name, float(cuts[place]), guess, float(worth[place]))
+    best = int(worth.argmax())
+    guess = Guess(float(alarms[best]), float(misses[best]))
+    return Chosen(name, float(cuts[best]), guess, float(worth[best]))
 
 
 def _shaved(rates: Floats, runs: int) -> Floats:
-    """Raise rates by what the luckiest of many events owes to chance."""
+    """Raise rates to correct for the selection of the best of many events."""
     raised = rates + _LUCK * np.sqrt(rates * (1 - rates) / runs) + _LUCK**2 / runs
     return np.asarray(np.minimum(raised, 1 - 1e-12))
 
 
 def thresholds(rows: Floats, neighbour: Floats, even: int = _EVEN) -> Floats:
-    """Return thresholds: even shares of all scores, and finer ones in the tails."""
-    both = np.sort(np.concatenate([rows, neighbour]))
-    most = len(both)
-    tail = np.unique(np.geomspace(1, most, _TAIL).astype(np.int64))
-    places = np.concatenate([np.linspace(0, most - 1, even).astype(np.int64), tail, most - tail])
-    cuts = np.unique(both[np.clip(places, 0, most - 1)])
+    """Return thresholds: even quantiles of all scores, and finer ones in the tails."""
+    pooled = np.sort(np.concatenate([rows, neighbour]))
+    n_scores = len(pooled)
+    tail = np.unique(np.geomspace(1, n_scores, _TAIL).astype(np.int64))
+    positions = np.concatenate(
+        [np.linspace(0, n_scores - 1, even).astype(np.int64), tail, n_scores - tail]
+    )
+    cuts = np.unique(pooled[np.clip(positions, 0, n_scores - 1)])
     return cuts[np.isfinite(cuts)] if np.isfinite(cuts).any() else np.zeros(1)
 
 
@@ -203,16 +207,16 @@ def count(sides: Sides, scorer: Scorer, threshold: float) -> Counts:
 def points(cut: Split, scorer: Scorer, error: float) -> tuple[Point, ...]:
     """Count a score at thresholds that the choosing runs spread over the trade-off curve.
 
-    All boxes hold their rates together but with probability `error`.
+    All boxes contain their rates simultaneously except with probability `error`.
     """
-    spread = np.concatenate([scorer(side) for side in cut.choosing])
-    spread = spread[np.isfinite(spread)]
-    if not len(spread):
+    scores = np.concatenate([scorer(side) for side in cut.choosing])
+    scores = scores[np.isfinite(scores)]
+    if not len(scores):
         return ()
     levels = np.linspace(0, 1, _POINTS + 2)[1:-1]
-    thresholds = np.unique(np.quantile(spread, levels, method="lower"))
-    found = []
+    thresholds = np.unique(np.quantile(scores, levels, method="lower"))
+    measured = []
     for threshold in thresholds:
         counts = count(cut.counting, scorer, float(threshold))
-        found.append(Point(*counts.rates, *counts.box(error / len(thresholds))))
-    return tuple(found)
+        measured.append(Point(*counts.rates, *counts.box(error / len(thresholds))))
+    return tuple(measured)

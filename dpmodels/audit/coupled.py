@@ -1,9 +1,9 @@
 """Coupled runs: the same noise on both neighbours, so that it cancels.
 
-*Theorem.* Where noise is added to an exact statistic, two releases with the
-same noise differ by exactly what the statistics differ by. A guarantee that
-rests on a declared sensitivity is refuted, without any chance of error, by one
-pair whose releases differ by more.
+*Theorem.* If noise is added to an exact statistic, two releases with the same
+noise differ exactly by the difference of the statistics. A single pair whose
+releases differ by more than the declared sensitivity refutes a guarantee based
+on it, without any chance of error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dpmodels.audit.house import HouseRecipe, house_recipe
+from dpmodels.audit.house import VerbRecipe, verb_recipe
 from dpmodels.audit.neighbours import neighbouring_tables, worst_pairs
 from dpmodels.audit.pair import Pair, of_persons
 from dpmodels.audit.result import Finding
@@ -38,27 +38,27 @@ Distance = Callable[[Floats], float]
 
 # Releases are rounded to floating point after the noise is added.
 _ROUNDING: Final = 1e-9
-# A row along a direction that no other one has, where all others have one: what is drawn by a
-# density, as directions are, moves most there, in its normalising constant too.
+# A row orthogonal to all others, which share one direction: directions drawn by a density move most
+# there, and so does the normalising constant.
 _TURNED: Final = ("orthogonal row", "among its like")
 
 
 @dataclass(frozen=True, repr=False)
 class Coupled:
-    """How far releases of neighbours with the same noise were apart.
+    """Distances of releases from neighbours with the same noise.
 
     Attributes
     ----------
     largest : float
-        The largest distance found.
+        The largest distance.
     limit : float
         The declared sensitivity, in the same unit.
     pairs : int
-        How many pairs were tried.
+        Number of pairs.
     worst : str
         Name of the pair with the largest distance.
     findings : tuple of Finding
-        Runs that raised or released something else for a neighbour.
+        Runs that raised an error or had another shape for a neighbour.
     """
 
     largest: float
@@ -73,7 +73,7 @@ class Coupled:
         return "VIOLATION" if self.largest > self.limit * (1 + _ROUNDING) else "consistent"
 
     def tidy(self) -> pd.DataFrame:
-        """Return one row with all of it."""
+        """Return the result as one row."""
         line = {"verdict": self.verdict} | vars(self) | {"findings": len(self.findings)}
         return pd.DataFrame([line])
 
@@ -102,16 +102,16 @@ def coupled(
         its arguments, as for :func:`dpmodels.audit.verb.audit`, whose
         mechanism adds noise of a planned scale.
     pairs : sequence of Pair, optional
-        Neighbours. For a verb more than a thousand that its formula and
-        codebook suggest. A table that is in several pairs is released once.
+        Neighbours. For a verb, by default more than a thousand pairs derived from
+        its formula and codebook. A table in several pairs is released once.
     sensitivity : float, optional
-        What the releases may differ by. Verbs bring their own: the inverse of
-        the multiplier they plan with, in units of the noise scales.
+        The largest allowed distance. For a verb it is the inverse of its planned
+        multiplier, in units of the noise scales.
     distance : callable, optional
         From the difference of two releases, a vector, to a number; its
         Euclidean length by default.
     seed : int
-        Of the noise.
+        Seed of the noise.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def coupled(
     ------
     ArgumentError
         If the sensitivity is missing, or a verb's mechanism does not add noise
-        of one planned law to a statistic.
+        of one planned distribution to a statistic.
 
     Examples
     --------
@@ -129,13 +129,13 @@ def coupled(
     >>> import dpmodels as dp
     >>> cb = dp.codebook(a=(0, 1), b=(0, 1))
     >>> verb = functools.partial(dp.dp_pca, "~ a + b", codebook=cb, eps=1, delta=1e-6)
-    >>> made = coupled(verb)
-    >>> made.verdict, made.pairs > 1000, bool(made.largest > 0.9 * made.limit)
+    >>> result = coupled(verb)
+    >>> result.verdict, result.pairs > 1000, bool(result.largest > 0.9 * result.limit)
     ('consistent', True, True)
     """
     if isinstance(recipe, functools.partial) and "codebook" in recipe.keywords:
-        recipe = house_recipe(recipe)
-    if isinstance(recipe, HouseRecipe):
+        recipe = verb_recipe(recipe)
+    if isinstance(recipe, VerbRecipe):
         if pairs is None:
             pairs = suggested(recipe, neighbouring_tables)
         return _compared(_planned(recipe, seed), pairs)
@@ -148,7 +148,7 @@ def coupled(
 
 
 class _Measure(NamedTuple):
-    """How one table is released, how far apart two releases are, and how far they may be."""
+    """The release of a table, the distance of two releases, and its limit."""
 
     release: Callable[[Any], Floats]
     distance: Distance
@@ -172,27 +172,30 @@ def _given(recipe: Recipe, seed: int, sensitivity: float, distance: Distance) ->
 
 
 def _parameters(recipe: Recipe) -> int:
-    """Count the arguments that a function has to be given."""
+    """Count the required arguments of a function."""
     try:
-        known = inspect.signature(recipe).parameters.values()
+        parameters = inspect.signature(recipe).parameters.values()
     except (TypeError, ValueError):
         return 1
-    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(one.kind in plain and one.default is one.empty for one in known)
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(
+        parameter.kind in positional and parameter.default is parameter.empty
+        for parameter in parameters
+    )
 
 
-def _planned(recipe: HouseRecipe, seed: int) -> _Measure:
-    """Measure a verb's release in units of its noise scales: in L1 for Laplace's, else in L2."""
+def _planned(recipe: VerbRecipe, seed: int) -> _Measure:
+    """Measure a verb's release in units of its noise scales: L1 for Laplace noise, else L2."""
     events: list[GaussianEvent | LaplaceEvent] = []
 
     def release(rows: Any) -> Floats:
-        crossing = recipe.crossing(rows)
-        made = crossing.release(seeded(seed))
-        (event,) = made.events if len(made.events) == 1 else (None,)
+        measurement = recipe.measurement(rows)
+        noisy = measurement.release(seeded(seed))
+        (event,) = noisy.events if len(noisy.events) == 1 else (None,)
         if not isinstance(event, GaussianEvent | LaplaceEvent):
-            raise ArgumentError(_NOT_ADDED.format(name=made.card.name))
+            raise ArgumentError(_NOT_ADDED.format(name=noisy.card.name))
         events.append(event)
-        return _in_scales(made, crossing.plan, math.sqrt(2) if norm() == 1 else 1.0)
+        return _in_scales(noisy, measurement.plan, math.sqrt(2) if norm() == 1 else 1.0)
 
     def norm() -> int:
         return 1 if isinstance(events[0], LaplaceEvent) else 2
@@ -203,85 +206,85 @@ def _planned(recipe: HouseRecipe, seed: int) -> _Measure:
     def limit() -> float:
         if not events:  # Every table was refused
             return math.inf
-        # An event is of one row, and a person has as many places as rows that count.
-        places = recipe.question.adjacency.places
-        return float(places * events[0].count ** (1 / norm()) / events[0].multiplier)
+        # An event is in units of one row, and a person has several.
+        n_positions = recipe.question.adjacency.places
+        return float(n_positions * events[0].count ** (1 / norm()) / events[0].multiplier)
 
     return _Measure(release, distance, limit)
 
 
 _NOT_ADDED: Final = (
-    "{name} does not add noise of one planned law to one statistic, so that coupled runs say "
-    "nothing of its guarantee: use dp.audit(...)"
+    "{name} does not add noise of one planned distribution to one statistic, so coupled runs "
+    "cannot test its guarantee: use dp.audit(...)"
 )
 
 
 def _in_scales(release: Any, plan: Any, sd: float) -> Floats:
-    """Return independent numbers of a release in units of noise scales, where scale 1 has `sd`."""
+    """Return the independent numbers of a release in units of noise scales with sd `sd`."""
     match release:
         case CountsRelease():
             return np.asarray(release.values * plan.units_per_row / plan.scale)
         case MomentsRelease() if math.isfinite(release.noise.diagonal):
             noise, size = release.noise, len(release.second)
-            off = release.second[np.triu_indices(size, 1)] / noise.off
+            off_diagonal = release.second[np.triu_indices(size, 1)] / noise.off
             parts = [[release.count / noise.count], np.diagonal(release.second) / noise.diagonal]
             total = [] if release.total is None else [release.total / noise.mean]
-            return np.concatenate([*parts, off, *total]) * sd
+            return np.concatenate([*parts, off_diagonal, *total]) * sd
     raise ArgumentError(_NOT_ADDED.format(name=release.card.name))
 
 
 def _compared(measure: _Measure, pairs: Sequence[Pair]) -> Coupled:
     findings: list[Finding] = []
-    known: dict[int, Floats | None] = {}
+    releases: dict[int, Floats | None] = {}
 
-    def once(table: Any) -> Floats | None:
-        """Release a table the first time it is met; None where it raises."""
-        if id(table) not in known:
+    def release_once(table: Any) -> Floats | None:
+        """Release a table once; None if that raises an error."""
+        if id(table) not in releases:
             try:
-                known[id(table)] = measure.release(table)
+                releases[id(table)] = measure.release(table)
             except ArgumentError:
                 raise
             except Exception as error:
                 findings.append(Finding("raised", f"The recipe raises {type(error).__name__}."))
-                known[id(table)] = None
-        return known[id(table)]
+                releases[id(table)] = None
+        return releases[id(table)]
 
     largest, worst = 0.0, ""
     for pair in pairs:
-        left, right = once(pair.rows), once(pair.neighbour)
+        left, right = release_once(pair.rows), release_once(pair.neighbour)
         if left is None or right is None:
             continue
         if left.shape != right.shape:
             findings.append(Finding("shape", f"The release has another shape: {pair.name}."))
             continue
-        apart = measure.distance(right - left)
-        if not apart <= largest:
-            largest, worst = apart, pair.name
+        distance = measure.distance(right - left)
+        if not distance <= largest:
+            largest, worst = distance, pair.name
     return Coupled(largest, measure.limit(), len(pairs), worst, tuple(findings))
 
 
-def worst_pair(recipe: HouseRecipe) -> Pair:
-    """Return the pair on which the releases of a verb are farthest apart, as far as is known.
+def worst_pair(recipe: VerbRecipe) -> Pair:
+    """Return the pair for which the releases of a verb are expected to differ most.
 
-    The first of which one table alone is refused, or whose public numbers of rows differ. Where
-    noise is added to a statistic coupled runs tell, by one run on each table. Elsewhere it is a
-    row orthogonal to a crowd of equal ones.
+    The first pair of which only one table is refused, or whose public numbers of rows differ. Else,
+    for noise added to a statistic, the pair with the largest distance in coupled runs; for other
+    mechanisms a row orthogonal to many equal rows.
     """
     relation = recipe.question.adjacency
     pairs = suggested(recipe, worst_pairs)
-    written = ingestion_pairs(pairs[0], relation, lines=recipe.csv == "lines")
-    distinct = (pair for pair in (*written, *pairs) if recipe.distinguishes(pair))
-    found = next(distinct, None)
-    if found is not None:
-        return found
+    ingestion = ingestion_pairs(pairs[0], relation, lines=recipe.csv == "lines")
+    distinct = (pair for pair in (*ingestion, *pairs) if recipe.distinguishes(pair))
+    distinguished = next(distinct, None)
+    if distinguished is not None:
+        return distinguished
     try:
-        return max((*pairs, *written), key=lambda pair: coupled(recipe, [pair]).largest)
+        return max((*pairs, *ingestion), key=lambda pair: coupled(recipe, [pair]).largest)
     except ArgumentError:
         return next(pair for pair in pairs if all(word in pair.name for word in _TURNED))
 
 
-def suggested(recipe: HouseRecipe, make: Callable[..., tuple[Pair, ...]]) -> tuple[Pair, ...]:
-    """Return the pairs made of a verb's words; for persons, the row that differs is one's rows."""
+def suggested(recipe: VerbRecipe, make: Callable[..., tuple[Pair, ...]]) -> tuple[Pair, ...]:
+    """Return the pairs for a verb's arguments; for persons, all rows of one person differ."""
     relation = recipe.question.adjacency
     pairs = make(recipe.variables, recipe.question.codebook, relation.name)
     if relation.person is None:
@@ -290,11 +293,12 @@ def suggested(recipe: HouseRecipe, make: Callable[..., tuple[Pair, ...]]) -> tup
     return of_persons(pairs, n_rows, relation.person)
 
 
-# Neighbours that differ in how a record is written: its identity, its file, its column's type.
+# Neighbours that differ in the representation of a record: its identity, its file, its column's
+# type.
 #
-# Each changes one record, or all records of one person, in a way that a reader of tables may take
-# for more than that: ids that compare equal as numbers, line breaks in a quoted cell, a missing
-# cell that changes the type of its column.
+# Each changes one record, or all records of one person, so that a reader may see more changes: ids
+# that compare equal as numbers, line breaks in a quoted cell, a missing cell that changes the type
+# of its column.
 
 Columns = dict[str, list[Any]]
 _LINES: Final = 12  # a choice
@@ -310,7 +314,7 @@ _IDENTITIES: Final[tuple[tuple[str, tuple[Any, Any], tuple[Any, Any]], ...]] = (
 
 
 class CSVFile(PathLike[str]):
-    """A temporary CSV file of these columns, which is removed with this object."""
+    """A temporary CSV file of these columns, deleted with this object."""
 
     def __init__(self, columns: Columns) -> None:
         text = io.StringIO()
@@ -324,21 +328,21 @@ class CSVFile(PathLike[str]):
 
 
 def ingestion_pairs(pair: Pair, relation: Adjacency, *, lines: bool = False) -> tuple[Pair, ...]:
-    """Return pairs made of the rows of another, whose tables are mappings of columns.
+    """Return pairs from the rows of another pair, whose tables are mappings of columns.
 
-    Without a file where every line of one is declared to be a record.
+    CSV files are omitted with `lines`, where every line is declared to be a record.
     """
     columns = max(pair.rows, pair.neighbour, key=lambda table: len(next(iter(table.values()))))
-    made = [_types(columns, pair, relation.person)]
+    pairs = [_types(columns, pair, relation.person)]
     if not lines:
-        made.append(_files(columns, pair, relation.person))
+        pairs.append(_files(columns, pair, relation.person))
     if relation.person is not None:
-        made += _identities(columns, pair, relation.person)
-    return tuple(made)
+        pairs += _identities(columns, pair, relation.person)
+    return tuple(pairs)
 
 
 def _types(columns: Columns, pair: Pair, person: str | None) -> Pair:
-    """Return whole numbers in every column, which one missing cell makes floats."""
+    """Return columns of integers, which one missing cell converts to floats."""
     cells = {name: np.resize([1, 2], _size(columns)).tolist() for name in columns}
     cells |= {name: columns[name] for name in columns if name == person}
     start = pd.DataFrame(cells if pair.adjacency == "replace" else _without_last(cells))
@@ -348,29 +352,36 @@ def _types(columns: Columns, pair: Pair, person: str | None) -> Pair:
 
 
 def _files(columns: Columns, pair: Pair, person: str | None) -> Pair:
-    """Return files whose last record has a quoted cell, in which lines look like records."""
+    """Return files whose last record has a quoted cell with lines that look like records."""
     last = {name: cells[-1] for name, cells in columns.items()}
-    ids = [{} if person is None else {person: f"line {line}"} for line in range(_LINES)]
-    lines = [",".join(f"{cell}" for cell in [*{**last, **own}.values(), ""]) for own in ids]
-    plain = {**columns, _FREE_TEXT: [""] * _size(columns)}
-    quoted = {**plain, _FREE_TEXT: [*plain[_FREE_TEXT][:-1], "\n".join(["", *lines])]}
-    start = plain if pair.adjacency == "replace" else _without_last(plain)
+    identities = [{} if person is None else {person: f"line {line}"} for line in range(_LINES)]
+    lines = [
+        ",".join(f"{cell}" for cell in [*{**last, **identity}.values(), ""])
+        for identity in identities
+    ]
+    with_text = {**columns, _FREE_TEXT: [""] * _size(columns)}
+    quoted = {**with_text, _FREE_TEXT: [*with_text[_FREE_TEXT][:-1], "\n".join(["", *lines])]}
+    start = with_text if pair.adjacency == "replace" else _without_last(with_text)
     return Pair(CSVFile(start), CSVFile(quoted), pair.adjacency, "line breaks in a quoted cell")
 
 
 def _identities(columns: Columns, pair: Pair, person: str) -> Iterator[Pair]:
-    """Give a person with one row and one with eight, of whom one changes."""
+    """Yield tables of a person with one row and one with eight, one of which changes."""
     groups = np.repeat([0, 1, 2], [1, 8, 1])
     cells = {name: [column[-1 - group] for group in groups] for name, column in columns.items()}
     for name, before, after in _IDENTITIES:
-        other = 5 if isinstance(before[0], int) else "D"
-        ids, changed = ([(*two, other)[group] for group in groups] for two in (before, after))
+        third = 5 if isinstance(before[0], int) else "D"
+        ids, changed = ([(*two, third)[group] for group in groups] for two in (before, after))
         start = {**cells, person: ids}
         if pair.adjacency == "replace":
             yield Pair(start, {**cells, person: changed}, name=name)
         else:
-            kept = [place for place, own in enumerate(ids) if own == changed[place]]
-            fewer = {key: [column[place] for place in kept] for key, column in start.items()}
+            unchanged = [
+                position for position, identity in enumerate(ids) if identity == changed[position]
+            ]
+            fewer = {
+                key: [column[position] for position in unchanged] for key, column in start.items()
+            }
             yield Pair(fewer, start, pair.adjacency, name)
 
 

@@ -1,4 +1,4 @@
-"""The room as a verb: ``dp.audit(...)`` audits, ``dp.audit.Pair`` is one of its names."""
+"""A callable subpackage: ``dp.audit(...)`` runs an audit, ``dp.audit.Pair`` is a name in it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,8 @@ from dpmodels.audit.scores import SCORES as _SCORES
 from dpmodels.audit.verb import audit as _audit
 
 
-class Room(ModuleType):
-    """A package that can be called.
-
-    Its names are those of ``dpmodels.audit``; a call is one of
-    :func:`dpmodels.audit.verb.audit`.
-    """
+class CallableModule(ModuleType):
+    """The package ``dpmodels.audit``, callable as :func:`dpmodels.audit.verb.audit`."""
 
     __call__ = staticmethod(_audit)
 
@@ -37,11 +33,11 @@ class Room(ModuleType):
         worst_pairs = staticmethod(_worst_pairs)
 
 
-def _opened(name: str) -> Room:
+def _opened(name: str) -> CallableModule:
     package = sys.modules[name]
-    package.__class__ = Room
-    assert isinstance(package, Room)
+    package.__class__ = CallableModule
+    assert isinstance(package, CallableModule)
     return package
 
 
-audit: Room = _opened("dpmodels.audit")
+audit: CallableModule = _opened("dpmodels.audit")

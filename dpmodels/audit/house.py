@@ -1,8 +1,8 @@
 """A verb of the package with its arguments, as a recipe.
 
-The verb is run as anybody would, formula, frames, design and lattice included.
-Many runs on the same rows repeat the last step alone: the exact statistic of a
-table is a function of the table, so the strategy releases it again and again.
+The verb is run as users run it, including formula, frames, design and lattice.
+Many runs on the same rows repeat only the last step: the exact statistic is a
+function of the table, so the strategy can release it repeatedly.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from dpmodels.typing import Floats
 _ROUNDING = 1 + 1e-6
 
 
-class Crossing(NamedTuple):
-    """A strategy with the exact statistics, one a holder, and the plan that it releases by."""
+class Measurement(NamedTuple):
+    """A strategy with its plan and the exact statistics, one for each holder of rows."""
 
     strategy: Any
     statistics: tuple[Any, ...]
@@ -45,67 +45,67 @@ class Crossing(NamedTuple):
 
     def release(self, entropy: Entropy) -> Any:
         """Release the rows of one table once."""
-        (own,) = self.statistics
-        return self.strategy.release(own, self.plan, entropy)
+        (statistic,) = self.statistics
+        return self.strategy.release(statistic, self.plan, entropy)
 
 
-class Seen(Witness):
-    """Keeps what crosses."""
+class Recorder(Witness):
+    """Records the exact statistics of a verb's run."""
 
     def __init__(self) -> None:
-        self.crossings: list[Crossing] = []
+        self.measurements: list[Measurement] = []
 
     def measured(
         self, strategy: Any, statistics: Sequence[object], names: Sequence[str], plan: Any
     ) -> None:
-        """Keep the exact statistics."""
-        self.crossings.append(Crossing(strategy, tuple(statistics), tuple(names), plan))
+        """Record the exact statistics."""
+        self.measurements.append(Measurement(strategy, tuple(statistics), tuple(names), plan))
 
 
 @dataclass(frozen=True, repr=False)
-class HouseRecipe:
-    """A verb, its formula, its codebook and its other words; no rows."""
+class VerbRecipe:
+    """A verb, its formula, its codebook and its other arguments, without rows."""
 
-    verb: Any  # takes the formula and rows, then the words by name
+    verb: Any  # takes the formula and rows, then the other arguments by name
     formula: str
-    words: dict[str, Any]
+    kwargs: dict[str, Any]
 
     def __call__(self, rows: object) -> object:
         """Run the verb on rows."""
-        return self._asked(self.holders(rows, Witness()))
+        return self._run(self.holders(rows, Witness()))
 
     def batch(self, rows: Any, runs: int) -> Floats | list[Floats]:
-        """Run the verb once, and its last step as often as asked: shape (runs, k).
+        """Run the verb once, and its last step `runs` times: shape (runs, k).
 
-        A list of lines where some releases have more numbers than others.
+        A list of lines if releases differ in length.
         """
-        crossing, entropy = self.crossing(rows), source()
-        lines = [numbers(crossing.release(entropy)) for _ in range(runs)]
+        measurement, entropy = self.measurement(rows), source()
+        lines = [numbers(measurement.release(entropy)) for _ in range(runs)]
         return np.stack(lines) if len({line.shape for line in lines}) == 1 else lines
 
     def holders(self, rows: object, witness: Witness) -> Parties:
-        """Return rows as their holders have them, watched."""
+        """Return the holders of the rows, observed by a witness."""
         mode = self.csv if isinstance(rows, str | PathLike) else "records"
         return Parties(("",), (with_csv_mode(rows, mode),), witness=witness)
 
     @property
     def csv(self) -> CsvMode:
-        """What a row of a CSV file is, by the verb's own words or by ``dp.options``."""
-        return csv_mode(self.words.get("csv") or chosen().csv or "records")
+        """How CSV files are read, by the verb's arguments or by ``dp.options``."""
+        return csv_mode(self.kwargs.get("csv") or chosen().csv or "records")
 
-    def crossing(self, rows: Any) -> Crossing:
-        """Run the verb on rows and keep what crossed first; ArgumentError where nothing did."""
-        seen = Seen()
-        self._asked(self.holders(rows, seen))
-        if not seen.crossings:
+    def measurement(self, rows: Any) -> Measurement:
+        """Run the verb and return its first measurement; ArgumentError without one."""
+        recorder = Recorder()
+        self._run(self.holders(rows, recorder))
+        if not recorder.measurements:
             raise ArgumentError(
                 f"{self.verb.__name__} returned no release of a known mechanism: audit a function "
                 "of the rows instead, dp.audit(lambda rows: ..., pair, eps=1)"
             )
-        return seen.crossings[0]
+        return recorder.measurements[0]
 
     def distinguishes(self, pair: Pair) -> bool:
-        """Whether one table alone is refused, or numbers of rows differ by more than they may."""
+        """Whether only one table is refused, or the numbers of rows differ by more than allowed."""
         rows, neighbour = self._n_rows(pair.rows), self._n_rows(pair.neighbour)
         if rows is None or neighbour is None:
             return (rows is None) != (neighbour is None)
@@ -113,94 +113,98 @@ class HouseRecipe:
         return abs(rows - neighbour) > (0 if relation.n_public else relation.places)
 
     def _n_rows(self, table: object) -> int | None:
-        """Return how many rows a verb counts in a table, None where it refuses the table."""
+        """Return how many rows a verb counts in a table, None if it refuses the table."""
         try:
-            statistics = self.crossing(table).statistics
+            statistics = self.measurement(table).statistics
         except Exception:
             return None
-        return sum(own.cross()[1] for own in statistics if isinstance(own, Statistic))
+        return sum(
+            statistic.cross()[1] for statistic in statistics if isinstance(statistic, Statistic)
+        )
 
     @property
     def variables(self) -> str:
-        """The words that may name variables."""
-        own = (word for word in self.words.values() if isinstance(word, str))
-        return " ".join((self.formula, *own))
+        """The arguments that may name variables, as one string."""
+        texts = (value for value in self.kwargs.values() if isinstance(value, str))
+        return " ".join((self.formula, *texts))
 
-    def _asked(self, data: Any) -> object:
-        """Run the verb, which need not say that rows of an audit are few."""
+    def _run(self, data: Any) -> object:
+        """Run the verb without its warnings about few rows."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BudgetWarning)
-            return self.verb(self.formula, data, **self.words)
+            return self.verb(self.formula, data, **self.kwargs)
 
     def numerics(self, pair: Pair) -> str:
-        """Return "exact" or "idealised": what the verb's mechanism says of itself."""
-        card = either(self.crossing, pair).strategy.card
+        """Return "exact" or "idealised", as the card of the verb's mechanism states."""
+        card = either(self.measurement, pair).strategy.card
         return "exact" if card.numerics.startswith("exact") else "idealised"
 
     @property
     def question(self) -> Question:
-        """What is asked: formula, codebook, guarantee and neighbours."""
-        own = {"eps": None, "delta": 0.0, "budget": None, "adjacency": "replace", **self.words}
-        own.pop("csv", None)
+        """The request: formula, codebook, guarantee and neighbours."""
+        options = {"eps": None, "delta": 0.0, "budget": None, "adjacency": "replace", **self.kwargs}
+        options.pop("csv", None)
         book, eps, delta, budget, relation = (
-            own.pop(word) for word in ("codebook", "eps", "delta", "budget", "adjacency")
+            options.pop(name) for name in ("codebook", "eps", "delta", "budget", "adjacency")
         )
         name = self.verb.__name__.removeprefix("dp_")
-        return asked(name, self.formula, book, eps, delta, budget, relation, **own)
+        return asked(name, self.formula, book, eps, delta, budget, relation, **options)
 
 
-def house_recipe(partial: functools.partial[Any]) -> HouseRecipe:
-    """Read a verb with its arguments; a ledger among them is left out, as no rows are spent on.
+def verb_recipe(partial: functools.partial[Any]) -> VerbRecipe:
+    """Read a verb with its arguments; a ledger is left out, since audits charge nothing.
 
-    ArgumentError if the data are given already, or the formula or the codebook is not.
+    ArgumentError if the data are given, or the formula or the codebook is missing.
     """
     try:
-        given = dict(inspect.signature(partial.func).bind_partial(*partial.args).arguments)
+        arguments = dict(inspect.signature(partial.func).bind_partial(*partial.args).arguments)
     except TypeError:
-        given = {}
-    given |= {word: value for word, value in partial.keywords.items() if word != "ledger"}
-    formula = given.pop("formula", None)
-    if not isinstance(formula, str) or "data" in given:
+        arguments = {}
+    arguments |= {name: value for name, value in partial.keywords.items() if name != "ledger"}
+    formula = arguments.pop("formula", None)
+    if not isinstance(formula, str) or "data" in arguments:
         raise ArgumentError(
-            "recipe= is a verb without its formula, or with data already: write "
+            "recipe= is a verb without its formula, or with data: write "
             'functools.partial(dp.dp_pca, "~ a + b", codebook=cb, eps=1, delta=1e-6)'
         )
-    if not isinstance(given.get("codebook"), Codebook):
-        raise ArgumentError("recipe= is a verb whose codebook= is no dp.Codebook")
-    return HouseRecipe(partial.func, formula, given)
+    if not isinstance(arguments.get("codebook"), Codebook):
+        raise ArgumentError("recipe= is a verb whose codebook= is not a dp.Codebook")
+    return VerbRecipe(partial.func, formula, arguments)
 
 
 def either(function: Callable[[object], object], pair: Pair) -> Any:
-    """Return a function's value for the table of a pair that it takes."""
+    """Return a function's value for the first table of a pair that it accepts."""
     try:
         return function(pair.rows)
     except DPModelsError:
         return function(pair.neighbour)
 
 
-def gaussian_law(recipe: HouseRecipe, pair: Pair) -> bool:
-    """Whether all that a verb spends on rows is Gaussian noise worth its guarantee exactly."""
+def gaussian_law(recipe: VerbRecipe, pair: Pair) -> bool:
+    """Whether a verb adds only Gaussian noise, calibrated exactly to its guarantee."""
     events = either(recipe, pair).release.events
     if not events or not all(isinstance(event, GaussianEvent) for event in events):
         return False
-    each = [event.multiplier for event in events for _ in range(event.count)]
-    return compose_gaussians(each) * _ROUNDING >= gaussian_multiplier(recipe.question.guarantee)
+    multipliers = [event.multiplier for event in events for _ in range(event.count)]
+    return compose_gaussians(multipliers) * _ROUNDING >= gaussian_multiplier(
+        recipe.question.guarantee
+    )
 
 
-# What crosses to an adversary who holds a result of this package: the numbers of its release.
+# The numbers of a release, as an adversary with a result of this package has them.
 
 # Public before a row is read, or a function of the plan.
 _PLANNED: Final = frozenset(
     {"card", "guarantee", "adjacency", "events", "simulated", "limit", "law", "ordered"}
 )
-_MOST_SQUARED: Final = 16  # columns up to which directions are handed over as squares
+_MOST_SQUARED: Final = 16  # columns up to which directions are represented by squares
 
 
 def numbers(release: Any) -> Floats:
     """Lay out a release, or a part of one, as one line of numbers, shape (k,).
 
-    Symmetric matrices are handed over on and above the diagonal, orthonormal directions, whose
-    signs mean nothing, as the squares ``v vᵀ``.
+    Symmetric matrices are represented by their upper triangles, orthonormal directions, whose signs
+    are arbitrary, by the squares ``v vᵀ``.
     """
     parts = []
     for name in in_order(release):
@@ -231,4 +235,4 @@ def _squares(frame: Floats) -> Floats:
     if len(frame) > _MOST_SQUARED:
         return np.ravel(frame)
     upper = np.triu_indices(len(frame))
-    return np.concatenate([np.outer(one, one)[upper] for one in frame.T])
+    return np.concatenate([np.outer(direction, direction)[upper] for direction in frame.T])

@@ -1,7 +1,7 @@
-"""Invariants that a user-supplied mechanism has to keep, tried on made-up rows, and an audit.
+"""Checks of a user-supplied mechanism on artificial rows: invariants, and an audit.
 
-A test that is right about a mechanism which keeps its claim fails with probability 1e-6 at most;
-the audit flags it with probability 1e-4 at most.
+Each invariant fails for a correct mechanism with probability 1e-6 at most; the audit flags it with
+probability 1e-4 at most.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ _FACTS: Final = Facts(2, adjacency("replace"), centred=True)
 
 @dataclass(frozen=True, eq=False)
 class MechanismCheck:
-    """Which checks of a user-supplied mechanism were run, and why the last one failed, if it did.
+    """The checks of a user-supplied mechanism, and why the last one failed, if it did.
 
     Attributes
     ----------
     name : str
-        The mechanism's.
+        Name of the mechanism.
     checks : tuple of str
         Names of the checks, up to the first that failed.
     reason : str
-        Why it was convicted; empty where it passed.
+        Why the check failed; empty if it passed.
     audit : AuditResult or None
-        None where a check failed before it.
+        None if a check failed before it.
     """
 
     name: str
@@ -67,7 +67,7 @@ class MechanismCheck:
         return "convicted" if self.reason else "passed"
 
     def __str__(self) -> str:
-        proved = "tried on made-up rows, which refutes claims and proves none"
+        proved = "tested on artificial rows, which can refute a claim but not prove it"
         return (
             f"Check of the user-supplied mechanism {self.name!r}: {self.verdict}\n"
             f"Checks: {', '.join(self.checks)}\n{self.reason or proved}"
@@ -75,16 +75,16 @@ class MechanismCheck:
 
 
 def checked_mechanism(mechanism: object, runs: int) -> MechanismCheck:
-    """Run all checks, as :func:`dpmodels.mechanisms.check` describes; the audit comes last."""
+    """Run all checks that :func:`dpmodels.mechanisms.check` describes, the audit last."""
     runs = whole("runs", runs, 1_000, 10**7)
     strategy = UserSupplied(require_mechanism(mechanism))
-    reason, tried, result = "", [], None
+    reason, checks, result = "", [], None
     try:
         for invariant in (plan, noise, sensitivity):
-            tried.append(invariant.__name__)
+            checks.append(invariant.__name__)
             reason = reason or invariant(strategy)
         if not reason:
-            tried.append("audit")
+            checks.append("audit")
             result = audit(_recipe(strategy), runs=runs, confidence=1 - 1e-4)
             if result.verdict != "consistent":
                 reason = f"the audit refutes the claim: eps is {result.eps_lower:.3g} or more"
@@ -92,61 +92,61 @@ def checked_mechanism(mechanism: object, runs: int) -> MechanismCheck:
         reason = str(error)
     if not reason:
         record_passed(strategy.mechanism)
-    return MechanismCheck(strategy.mechanism.name, tuple(tried), reason, result)
+    return MechanismCheck(strategy.mechanism.name, tuple(checks), reason, result)
 
 
 def plan(strategy: UserSupplied) -> str:
-    """Plan twice for many public facts: enough noise, the same both times."""
+    """Check that plans for many public facts have enough noise and are reproducible."""
     for columns, relation, centred in product((1, 2, 7), _RELATIONS, (True, False)):
         facts = Facts(columns, adjacency(relation), centred=centred)
-        for guarantee in _kept(strategy, facts):
+        for guarantee in _supported(strategy, facts):
             if len({repr(strategy.plan(facts, guarantee)) for _ in range(2)}) > 1:
-                return "plan() answers the same facts and guarantee with different noise"
+                return "plan() returns different noise for the same facts and guarantee"
     return ""
 
 
 def noise(strategy: UserSupplied) -> str:
-    """Compare what is added with the plan, whatever the moments are."""
+    """Compare the added noise with the plan, for several moments."""
     tables = (np.diag([9.0, 4.0, 2.0]), np.zeros((3, 3)), 1e6 * np.eye(3))
     return next(filter(None, (_noise_at(strategy, exact) for exact in tables)), "")
 
 
 def _noise_at(strategy: UserSupplied, exact: Floats) -> str:
     """Test that the noise has the planned standard deviations and is independent."""
-    planned, stream = strategy.plan(_FACTS, _kept(strategy)[0]), source()
-    first, again = (strategy.released(exact, planned, seeded(1)) for _ in range(2))
-    if not np.array_equal(first, again):
-        return "release() draws random numbers that are not of draw()"
+    planned, stream = strategy.plan(_FACTS, _supported(strategy)[0]), source()
+    first, second = (strategy.released(exact, planned, seeded(1)) for _ in range(2))
+    if not np.array_equal(first, second):
+        return "release() draws random numbers other than by draw()"
     upper = np.triu_indices(3)
     sds = strategy.planned(planned)[upper]
     releases = (strategy.released(exact, planned, stream) for _ in range(_RUNS))
-    drawn = np.array([(release - exact)[upper] for release in releases]) / sds
-    # The sum of squares of normal numbers has a chi-square law, that of Laplace's sizes a gamma.
+    errors = np.array([(release - exact)[upper] for release in releases]) / sds
+    # Sums of squared normal numbers are chi-square, sums of absolute Laplace numbers gamma.
     gaussian = strategy.mechanism.law == "gaussian"
-    sums = (drawn**2 if gaussian else np.abs(drawn)).sum(axis=0)
+    sums = (errors**2 if gaussian else np.abs(errors)).sum(axis=0)
     law: Any = stats.chi2(_RUNS) if gaussian else stats.gamma(_RUNS, scale=math.sqrt(0.5))
-    part = _ALARM / (4 * len(sds))
-    if (sums < law.ppf(part)).any() or (sums > law.isf(part)).any():
-        sizes = np.sqrt((drawn**2).mean(axis=0))
-        small = "too little noise: " if sizes.min() < 1 else ""
+    level = _ALARM / (4 * len(sds))
+    if (sums < law.ppf(level)).any() or (sums > law.isf(level)).any():
+        sd_ratios = np.sqrt((errors**2).mean(axis=0))
+        small = "too little noise: " if sd_ratios.min() < 1 else ""
         return (
             f"release() does not add the planned noise: {small}its standard deviations are "
-            f"{sizes.min():.2g} to {sizes.max():.2g} times the planned ones"
+            f"{sd_ratios.min():.2g} to {sd_ratios.max():.2g} times the planned ones"
         )
-    # Of independent entries the least eigenvalue is near 1; a bound for subgaussian entries, with
-    # room for Laplace's.
-    room = (math.sqrt(len(sds)) + 2 * math.sqrt(-2 * math.log(part))) / math.sqrt(_RUNS)
-    if np.linalg.eigvalsh(drawn.T @ drawn / _RUNS)[0] < (1 - room) ** 2:
+    # The smallest eigenvalue of independent entries is near 1; a bound for subgaussian entries,
+    # with an allowance for Laplace noise.
+    margin = (math.sqrt(len(sds)) + 2 * math.sqrt(-2 * math.log(level))) / math.sqrt(_RUNS)
+    if np.linalg.eigvalsh(errors.T @ errors / _RUNS)[0] < (1 - margin) ** 2:
         return "the noise of different moments is not independent: some combination has less"
     return ""
 
 
 def sensitivity(strategy: UserSupplied) -> str:
-    """Release neighbours with the same noise."""
+    """Check the sensitivity by releasing neighbours with the same noise."""
     for relation in _RELATIONS:
-        found = coupled(_recipe(strategy, relation))
-        if found.verdict != "consistent" or found.findings:
-            return f"neighbours differ by more than the planned noise allows: {found.worst}"
+        result = coupled(_recipe(strategy, relation))
+        if result.verdict != "consistent" or result.findings:
+            return f"neighbours differ by more than the planned noise allows: {result.worst}"
     return ""
 
 
@@ -157,21 +157,21 @@ def _recipe(
         dp_cov,
         "~ a + b",
         codebook=Codebook.uniform(["a", "b"], (-1, 1)),
-        budget=_kept(strategy)[0],
+        budget=_supported(strategy)[0],
         adjacency=relation,
         mechanism=cast(Any, strategy),
     )
 
 
-def _kept(strategy: UserSupplied, facts: Facts = _FACTS) -> tuple[Guarantee, ...]:
-    """Return the guarantees for which it has a plan; BudgetError where there are none."""
-    kept = []
+def _supported(strategy: UserSupplied, facts: Facts = _FACTS) -> tuple[Guarantee, ...]:
+    """Return the guarantees with a plan; BudgetError without any."""
+    supported = []
     for guarantee in _GUARANTEES:
         try:
             strategy.plan(facts, guarantee)
         except BudgetError:
             continue
-        kept.append(guarantee)
-    if not kept:
+        supported.append(guarantee)
+    if not supported:
         raise BudgetError(f"plan() refuses every guarantee, {_GUARANTEES[1].describe()} among them")
-    return tuple(kept)
+    return tuple(supported)

@@ -1,10 +1,10 @@
-"""Neighbours that a formula and a codebook suggest, the worst there are for most statistics.
+"""Worst-case neighbours for a formula and a codebook.
 
 For rows x and y of a ball ``x xᵀ`` against 0 moves a second moment by 1,
 orthogonal rows by √2, rows at 45° a weighted one most; opposite corners move
 means; a row with a missing value, an unlisted level or a value beyond its
-bounds has to leave no trace, or one like any other. They are tables of
-variables, so that what is audited includes formula, frames, design and lattice.
+bounds must have no effect, or no larger one than other rows. They are tables of
+variables, so that an audit includes formula, frames, design and lattice.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from dpmodels.variables import Categorical, Numeric, Variable
 
 Row = dict[str, Any]
 
-_CROWD: Final = 12  # a choice: equal rows, against which one more moves little
-_MOST_DRAWS: Final = 20  # a choice: tries for each row that is to differ from the others
+_CROWD: Final = 12  # a choice: equal rows, so that one more moves little
+_MOST_DRAWS: Final = 20  # a choice: draws for each distinct row
 _FAR: Final = 1e6  # times the length of the range
 _UNLISTED: Final = "(not a level)"
 
@@ -35,21 +35,21 @@ _UNLISTED: Final = "(not a level)"
 def worst_pairs(
     formula: str, codebook: Codebook, adjacency: AdjacencyName = "replace"
 ) -> tuple[Pair, ...]:
-    """Make the pairs of tables that an audit of a formula should try.
+    """Construct the pairs of tables that an audit of a formula should try.
 
     Parameters
     ----------
     formula : str
-        Its variables are those of the codebook it names; all for ``.``.
+        Names variables of the codebook; ``.`` means all.
     codebook : Codebook
-        Public bounds and levels; the tables are made from these alone.
+        Public bounds and levels, from which the tables are constructed.
     adjacency : {"replace", "add-remove"}
         How the tables of a pair differ.
 
     Returns
     -------
     tuple of Pair
-        Each in two surroundings, a few other rows and a crowd of equal ones.
+        Each in two contexts: with a few other rows, and among many equal rows.
 
     Raises
     ------
@@ -67,25 +67,30 @@ def worst_pairs(
     rows = _rows(_variables(formula, codebook))
     few = [rows["low"], rows["high"], rows["half"]]
     crowd = [rows["high"]] * _CROWD
-    made = []
-    for others, where in ((few, "few others"), (crowd, "among its like")):
+    pairs = []
+    for context, description in ((few, "few others"), (crowd, "among its like")):
         if adjacency == "replace":
-            made += [
+            pairs += [
                 Pair(
-                    _table([*others, rows[one]]),
-                    _table([*others, rows[other]]),
-                    name=f"{name}, {where}",
+                    _table([*context, rows[before]]),
+                    _table([*context, rows[after]]),
+                    name=f"{name}, {description}",
                 )
-                for name, one, other in _SWAPS
-                if one in rows and other in rows
+                for name, before, after in _SWAPS
+                if before in rows and after in rows
             ]
         else:
-            made += [
-                Pair(_table(others), _table([*others, rows[one]]), adjacency, f"{name}, {where}")
-                for name, one in _MORE
-                if one in rows
+            pairs += [
+                Pair(
+                    _table(context),
+                    _table([*context, rows[row]]),
+                    adjacency,
+                    f"{name}, {description}",
+                )
+                for name, row in _MORE
+                if row in rows
             ]
-    return tuple(made)
+    return tuple(pairs)
 
 
 _SWAPS: Final = (
@@ -113,28 +118,28 @@ def neighbouring_tables(
     formula: str,
     codebook: Codebook,
     adjacency: AdjacencyName = "replace",
-    rows: int = 48,
+    n_rows: int = 48,
 ) -> tuple[Pair, ...]:
-    """Make very many pairs for coupled runs, each table in several of them.
+    """Construct many pairs for coupled runs, with each table in several of them.
 
-    `rows` different rows are tried against each other: those of :func:`worst_pairs`, then corners
-    and inner points at random. That is ``rows (rows - 1) / 2`` pairs under ``"replace"``, else
-    `rows`; fewer where a codebook has not so many rows.
+    Compares `n_rows` different rows: those of :func:`worst_pairs`, then random corners and inner
+    points. That is ``n_rows (n_rows - 1) / 2`` pairs under ``"replace"``, else `n_rows`; fewer if
+    the codebook has fewer different rows.
     """
     relation(adjacency)
     variables = _variables(formula, codebook)
-    named = _rows(variables)
+    by_name = _rows(variables)
     rng = np.random.default_rng(3)
-    tried = {repr(row): (name, row) for name, row in named.items()}
-    for _ in range(_MOST_DRAWS * rows):
-        row = {n: _drawn(v, rng) for n, v in variables.items()}
-        if len(tried) < rows:
-            tried.setdefault(repr(row), (f"row {len(tried)}", row))
-    others = [named["low"], named["high"], named["half"]]
-    tables = [(name, _table([*others, row])) for name, row in tried.values()][:rows]
+    distinct = {repr(row): (name, row) for name, row in by_name.items()}
+    for _ in range(_MOST_DRAWS * n_rows):
+        row = {n: _random_value(v, rng) for n, v in variables.items()}
+        if len(distinct) < n_rows:
+            distinct.setdefault(repr(row), (f"row {len(distinct)}", row))
+    context = [by_name["low"], by_name["high"], by_name["half"]]
+    tables = [(name, _table([*context, row])) for name, row in distinct.values()][:n_rows]
     if adjacency == "add-remove":
-        without = _table(others)
-        return tuple(Pair(without, table, adjacency, f"{name} more") for name, table in tables)
+        base = _table(context)
+        return tuple(Pair(base, table, adjacency, f"{name} more") for name, table in tables)
     return tuple(
         Pair(left[1], right[1], name=f"{left[0]} against {right[0]}")
         for left, right in combinations(tables, 2)
@@ -142,27 +147,29 @@ def neighbouring_tables(
 
 
 def _variables(formula: str, codebook: Codebook) -> Mapping[str, Variable]:
-    words = set(re.findall(r"[^\W\d]\w*", formula))
-    every = re.search(r"(?<![\w.])\.(?![\w.])", formula) is not None
-    named = {name: one for name, one in codebook.items() if every or name in words}
-    if not named:
+    names = set(re.findall(r"[^\W\d]\w*", formula))
+    all_variables = re.search(r"(?<![\w.])\.(?![\w.])", formula) is not None
+    selected = {
+        name: variable for name, variable in codebook.items() if all_variables or name in names
+    }
+    if not selected:
         raise ArgumentError(
-            f"formula {formula!r} names no variable of the codebook; worst cases are made from "
-            "declared bounds and levels"
+            f"formula {formula!r} names no variable of the codebook; the worst cases use its "
+            "bounds and levels"
         )
-    return named
+    return selected
 
 
 def _rows(variables: Mapping[str, Variable]) -> dict[str, Row]:
     """Return rows by name: corners of the declared ranges, and rows that break them."""
-    ends = {name: _ends(one) for name, one in variables.items()}
-    names, numeric = list(ends), [n for n, v in variables.items() if isinstance(v, Numeric)]
-    low = {name: end[0] for name, end in ends.items()}
-    high = {name: end[1] for name, end in ends.items()}
+    extremes = {name: _extremes(variable) for name, variable in variables.items()}
+    names, numeric = list(extremes), [n for n, v in variables.items() if isinstance(v, Numeric)]
+    low = {name: bounds[0] for name, bounds in extremes.items()}
+    high = {name: bounds[1] for name, bounds in extremes.items()}
     rows = {
         "low": low,
         "high": high,
-        "half": {name: ends[name][place % 2] for place, name in enumerate(names)},
+        "half": {name: extremes[name][position % 2] for position, name in enumerate(names)},
         "first": {**low, names[0]: high[names[0]]},
         "missing": {**high, names[-1]: None},
     }
@@ -173,13 +180,13 @@ def _rows(variables: Mapping[str, Variable]) -> dict[str, Row]:
             n: high[n] + _FAR * (high[n] - low[n]) if n in numeric else high[n] for n in names
         }
         rows["infinite"] = {n: float("inf") if n in numeric else high[n] for n in names}
-    for name, one in variables.items():
-        if isinstance(one, Categorical | Date):
+    for name, variable in variables.items():
+        if isinstance(variable, Categorical | Date):
             rows["unlisted"] = {**high, name: _UNLISTED}
     return rows
 
 
-def _ends(variable: Variable) -> tuple[Any, Any]:
+def _extremes(variable: Variable) -> tuple[Any, Any]:
     if isinstance(variable, Numeric):
         return variable.lower, variable.upper
     if isinstance(variable, Date):
@@ -187,15 +194,15 @@ def _ends(variable: Variable) -> tuple[Any, Any]:
     return variable.levels[0], variable.levels[-1]
 
 
-def _drawn(variable: Variable, rng: np.random.Generator) -> Any:
-    """Draw a corner or a point between."""
+def _random_value(variable: Variable, rng: np.random.Generator) -> Any:
+    """Draw a bound or a value between the bounds."""
     if isinstance(variable, Categorical):
         return variable.levels[int(rng.integers(len(variable.levels)))]
     if isinstance(variable, Date):
         first, last = variable.days
         return text_of_day(float(rng.integers(int(first), int(last), endpoint=True)))
-    share = float(rng.choice([0.0, 1.0, rng.uniform()]))
-    return variable.lower + share * (variable.upper - variable.lower)
+    fraction = float(rng.choice([0.0, 1.0, rng.uniform()]))
+    return variable.lower + fraction * (variable.upper - variable.lower)
 
 
 def _table(rows: list[Row]) -> dict[str, list[Any]]:

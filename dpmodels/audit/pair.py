@@ -1,4 +1,4 @@
-"""A pair of neighbouring tables: what an adversary has to tell apart."""
+"""A pair of neighbouring tables that an adversary has to distinguish."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ PERSON: Final = "person"
 class Pair:
     """Two tables that differ by one row.
 
-    The rows are the auditor's own inventions: an audit proves nothing about a
-    table that is not in it, and needs no private one.
+    The rows are artificial: an audit needs no private table, and proves nothing
+    about other tables.
 
     Parameters
     ----------
     rows, neighbour : table
-        Anything the recipe takes: frames, mappings of columns, arrays.
+        Anything the recipe accepts: frames, mappings of columns, arrays.
     adjacency : {"replace", "add-remove"}
         How they differ: one row changed, or one more or fewer.
     name : str
-        What the pair is like, for the report.
+        A description of the pair for the report.
 
     Raises
     ------
     ArgumentError
-        If the adjacency is neither word.
+        If the adjacency is unknown.
 
     Examples
     --------
@@ -53,33 +53,36 @@ class Pair:
         return f"<Pair {self.name!r}, {relation(self.adjacency).describe()}>"
 
 
-def of_persons(pairs: Sequence[Pair], rows: int, person: str = PERSON) -> tuple[Pair, ...]:
-    """Return pairs in which the row that differs is a person with so many rows like it.
+def of_persons(pairs: Sequence[Pair], n_rows: int, person: str = PERSON) -> tuple[Pair, ...]:
+    """Return pairs in which the row that differs is repeated as a person with `n_rows` rows.
 
-    Every other row is a person's of one row. The tables are mappings of columns whose last row
-    differs, as those of `worst_pairs`; one that is in several pairs is written once.
+    Every other row is a person with one row. The tables are mappings of columns whose last row
+    differs, as in `worst_pairs`; a table in several pairs is built once.
 
-    >>> (own,) = of_persons([Pair({"a": [0, 1]}, {"a": [0, 2]})], 3)
-    >>> own.rows
+    >>> (pair,) = of_persons([Pair({"a": [0, 1]}, {"a": [0, 2]})], 3)
+    >>> pair.rows
     {'a': [0, 1, 1, 1], 'person': ['0', '1', '1', '1']}
     """
-    written: dict[int, dict[str, list[object]]] = {}
+    tables: dict[int, dict[str, list[object]]] = {}
 
-    def side(table: Any, kept: int) -> dict[str, list[object]]:
-        if id(table) not in written:
-            counts = [1] * kept + [rows] * (_size(table) - kept)
-            at = np.repeat(np.arange(len(counts)), counts)
-            own = {name: [column[place] for place in at] for name, column in table.items()}
-            written[id(table)] = {**own, person: [str(place) for place in at]}
-        return written[id(table)]
+    def side(table: Any, n_common: int) -> dict[str, list[object]]:
+        if id(table) not in tables:
+            counts = [1] * n_common + [n_rows] * (_size(table) - n_common)
+            source_rows = np.repeat(np.arange(len(counts)), counts)
+            columns = {
+                name: [column[position] for position in source_rows]
+                for name, column in table.items()
+            }
+            tables[id(table)] = {**columns, person: [str(position) for position in source_rows]}
+        return tables[id(table)]
 
-    made = []
+    result = []
     for pair in pairs:
         common = min(_size(table) for table in (pair.rows, pair.neighbour))
-        kept = common - 1 if pair.adjacency == "replace" else common
-        one, other = side(pair.rows, kept), side(pair.neighbour, kept)
-        made.append(Pair(one, other, pair.adjacency, f"{pair.name}, a person's"))
-    return tuple(made)
+        n_common = common - 1 if pair.adjacency == "replace" else common
+        left, right = side(pair.rows, n_common), side(pair.neighbour, n_common)
+        result.append(Pair(left, right, pair.adjacency, f"{pair.name}, a person's"))
+    return tuple(result)
 
 
 def _size(table: Any) -> int:

@@ -1,8 +1,8 @@
-"""Every mechanism and every verb of the package, as a recipe that can be audited.
+"""Every mechanism and every verb of the package, as a recipe for an audit.
 
-One line each: a small formula, eps = 1 (delta = 1e-5 where the noise is
-Gaussian), the pair of neighbours on which the releases are farthest apart, and
-how many releases a side a small and a full audit take.
+One line each: a small formula, eps = 1 (delta = 1e-5 for Gaussian noise), the
+pair of neighbours whose releases differ most, and the number of releases per
+table of a small and of a full audit.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from functools import partial
 from inspect import signature
 from typing import Any, Final, NamedTuple
 
-from dpmodels.audit.house import HouseRecipe, house_recipe
+from dpmodels.audit.house import VerbRecipe, verb_recipe
 from dpmodels.audit.neighbours import worst_pairs
 from dpmodels.audit.pair import Pair
 from dpmodels.codebook import codebook
@@ -27,20 +27,20 @@ GONE_OF_MANY: Final = "a row against none, among its like"
 TURNED: Final = "orthogonal rows, few others"
 TURNED_OF_MANY: Final = "orthogonal rows, among its like"
 OPPOSITE: Final = "opposite corners, among its like"
-# Directions are drawn with a density: with fewer rows alike its normalising constant moves less,
-# with more an adversary waits longer for a direction across them.
+# Directions are drawn with a density: with fewer equal rows its normalising constant moves less,
+# with more a direction across them is rarer.
 TURNED_OF_EIGHT: Final = Pair(
     {"a": [1.0] * 8, "b": [1.0] * 8},
     {"a": [1.0] * 8, "b": [1.0] * 7 + [-1.0]},
     name="orthogonal rows, seven others alike",
 )
-# Far above the threshold, where noisy counts tell most.
+# Far above the threshold, where noisy counts reveal most.
 CHANGED_LEVEL: Final = Pair(
     {"g": ["x"] * 60 + ["y"] * 60},
     {"g": ["x"] * 59 + ["y"] * 61},
     name="a row of another level, among its like",
 )
-# Two levels of nodes, all four of which a row changes; and the longest of eight columns.
+# A row that changes all four nodes of two levels; and the longest of eight columns.
 MOVED: Final = Pair(
     {"t": [0, 20, 40, 40]}, {"t": [63, 20, 40, 40]}, name="the first period against the last"
 )
@@ -54,7 +54,7 @@ DIED: Final = Pair(
     name="the last event against none",
 )
 
-# What goes with g, and what against it, changes places: one product falls, the other rises.
+# The positively and the negatively associated column change: one product falls, the other rises.
 EXCHANGED: Final = Pair(
     {"a": [1.0, -1.0] * 20, "b": [-1.0, 1.0] * 20, "g": ["y", "x"] * 20},
     {
@@ -64,7 +64,7 @@ EXCHANGED: Final = Pair(
     },
     name="a row at the other ends of both columns",
 )
-# As large as is told apart: the size of one product falls, and that of the other rises.
+# Nearly equal products: the size of one falls, and that of the other rises.
 _AGAINST = [-1.0, 1.0] * 18
 SWAPPED: Final = Pair(
     {
@@ -80,19 +80,19 @@ SWAPPED: Final = Pair(
     name="a row at the other ends of two columns that nearly agree",
 )
 
-# Of a level that no other row has, at one end against the other: the longest gradients there are.
+# The only row of a level moves from one bound to the other: the longest possible gradients.
 RAREST: Final = Pair(
     {"a": [1.0, -1.0] * 40 + [1.0], "c": ["x"] * 80 + ["y"]},
     {"a": [1.0, -1.0] * 40 + [-1.0], "c": ["x"] * 80 + ["y"]},
     name="the only row of a level at the other end",
 )
 
-# A row's answer tells most where no other row answers.
+# A row's answer reveals most without other rows.
 CHANGED_ANSWER: Final = Pair({"g": ["x"]}, {"g": ["y"]}, name="a row of another level, alone")
 
 
 class Audited(NamedTuple):
-    """A verb with all its words but the rows, and a mechanism, ready to be audited."""
+    """A verb with all its arguments except the rows, and a mechanism, for an audit."""
 
     mechanism: str
     verb: partial[Any]
@@ -102,65 +102,67 @@ class Audited(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The verb, the mechanism, what else is bought, for whom, and what it spends."""
-        words = self.verb.keywords
-        spent = "eps, delta" if "delta" in words else "eps"
-        whose = f"of persons, {words['rows']}" if "person" in words else ""
-        tuned = "tuned" if isinstance(words.get("ridge"), Tune) else ""
-        bought = (
+        """The verb, the mechanism, its options, the unit of protection, and the budget."""
+        options = self.verb.keywords
+        spent = "eps, delta" if "delta" in options else "eps"
+        persons = f"of persons, {options['rows']}" if "person" in options else ""
+        tuned = "tuned" if isinstance(options.get("ridge"), Tune) else ""
+        parts = (
             self.verb.func.__name__,
             self.mechanism,
-            words.get("vcov", ""),
-            words.get("score", ""),
-            words.get("family", ""),
+            options.get("vcov", ""),
+            options.get("score", ""),
+            options.get("family", ""),
             tuned,
-            whose,
+            persons,
         )
-        return f"{' '.join(filter(None, bought))} ({spent})"
+        return f"{' '.join(filter(None, parts))} ({spent})"
 
     @property
     def pair(self) -> Pair:
-        """The neighbours that have to be told apart."""
+        """The neighbours to distinguish."""
         if isinstance(self.worst, Pair):
             return self.worst
-        return named_pair(house_recipe(self.verb), self.worst)
+        return named_pair(verb_recipe(self.verb), self.worst)
 
 
-def named_pair(recipe: HouseRecipe, name: str) -> Pair:
-    """Return the pair of a name among those that a verb's formula and codebook suggest."""
+def named_pair(recipe: VerbRecipe, name: str) -> Pair:
+    """Return the pair of this name among the worst pairs of a verb's formula and codebook."""
     pairs = worst_pairs(recipe.formula, recipe.question.codebook, recipe.question.adjacency.name)
     return next(pair for pair in pairs if pair.name == name)
 
 
-def _pca(mechanism: str, words: dict[str, object], *rest: object) -> Audited:
-    """Put a mechanism of moments, or of directions, behind the same formula."""
-    return _of("pca", "~ a + b", mechanism, words, *rest)
+def _pca(mechanism: str, options: dict[str, object], *rest: object) -> Audited:
+    """Return an audit of a mechanism of moments or directions, for one formula."""
+    return _of("pca", "~ a + b", mechanism, options, *rest)
 
 
-def _of(verb: str, formula: str, mechanism: str, words: dict[str, object], *rest: Any) -> Audited:
-    """Put a mechanism that a verb chooses by its name, or has no other, behind a formula."""
+def _of(verb: str, formula: str, mechanism: str, options: dict[str, object], *rest: Any) -> Audited:
+    """Return an audit of a verb with a mechanism, for a formula."""
     function = all_verbs()[verb].function
-    named = {"mechanism": mechanism} if "mechanism" in signature(function).parameters else {}
-    return Audited(mechanism, partial(function, formula, **named, **words), *rest)
+    mechanism_option = (
+        {"mechanism": mechanism} if "mechanism" in signature(function).parameters else {}
+    )
+    return Audited(mechanism, partial(function, formula, **mechanism_option, **options), *rest)
 
 
 def declared_lines() -> Iterator[Audited]:
-    """Give the lines of verbs that declare a formula and a mechanism to be audited by."""
+    """Yield the audits of verbs that declare a formula and a mechanism for them."""
     for name, verb in all_verbs().items():
         if verb.audited:
             yield _of(name, *verb.audited, PURE, GONE, 1_000, 40_000)
 
 
-# About zero, so that no noise of a mean blurs what a row does; one direction, for all of eps.
+# Uncentred, so that no noise in a mean masks the effect of a row; one direction for all of eps.
 ABOUT_ZERO: Final = {**PURE, "center": False}
 FIRST: Final = {**ABOUT_ZERO, "ncomp": 1}
 
-# Names of two levels, of which a row moves one up and one down.
+# Names of two levels: a row raises one count and lowers the other.
 NAMED: Final = {**PURE, "values": False}
 
 ADDED: Final = {**GAUSSIAN, "score": "gain", "k": 2}
 ABOVE: Final = {**PURE, "values": False, "threshold": 0.2, "most": 1}
-# Few, as each is fitted in every run.
+# Few candidates, since each is fitted in every run.
 TRIED: Final = tune([10, 100])
 
 MIRRORED: Final = {"most": 1, "alternative": "larger"}
@@ -175,12 +177,12 @@ THREE: Final = {
 FINE: Final = {**PURE, "breaks": 8}
 
 
-def _over(periods: int, words: dict[str, object]) -> dict[str, object]:
-    """Return the words of counts over so many periods."""
-    return {**words, "time": "t", "codebook": codebook(t=Integer(0, periods - 1))}
+def _over(periods: int, options: dict[str, object]) -> dict[str, object]:
+    """Return the options of counts over `periods` periods."""
+    return {**options, "time": "t", "codebook": codebook(t=Integer(0, periods - 1))}
 
 
-# Few intervals, so that a row that goes is told by the rows at risk in all of them.
+# Few intervals, so that removing a row changes the rows at risk in all of them.
 FOLLOWED: Final = {**PURE, "codebook": codebook(t=Integer(0, 3), e=Integer(0, 1)), "breaks": 4}
 
 REGISTRY: Final = (
@@ -252,8 +254,8 @@ REGISTRY: Final = (
 )
 
 LEFT_OUT: Final = {
-    "zero": "releases nothing of the rows",
-    "random": "releases nothing of the rows",
-    "none": "claims no privacy and runs in simulations only",
-    "quilt": "hides states of a series under a class of laws, and no rows: exhibits attack it",
+    "zero": "its release does not depend on the rows",
+    "random": "its release does not depend on the rows",
+    "none": "claims no privacy and runs only in simulations",
+    "quilt": "hides states of a series under a class of models, not rows: exhibits attack it",
 }

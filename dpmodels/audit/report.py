@@ -14,63 +14,63 @@ from dpmodels.privacy import adjacency
 from dpmodels.report import Fact, Report, Row, Section, count, signif
 from dpmodels.results.base import Printed, report_of
 
-# Many audits, and what each came to.
-
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one audit of many came to."""
+    """The outcome of one audit of many."""
 
     name: str
-    faulty: bool  # whether it is there to be flagged
+    faulty: bool  # whether it should be flagged
     eps: float  # claimed, with delta
     delta: float
-    eps_lower: float  # what is lost at least, at the claim's delta, by any law
-    eps_gaussian: float  # the same if the noise is Gaussian, nan where that is not claimed
-    detectable: float  # the smallest eps that so many runs would flag four times in five
-    runs: int  # on each side
-    seconds: float  # by the clock
+    eps_lower: float  # lower bound at the claim's delta, for any noise
+    eps_gaussian: float  # lower bound if the noise is Gaussian, nan where that is not claimed
+    detectable: float  # the smallest eps detected with power 0.8
+    runs: int  # on each table
+    seconds: float  # wall time
     verdict: str  # "consistent" or "VIOLATION"
 
     @property
     def expected(self) -> bool:
-        """Whether what is wrong was flagged, and nothing else."""
+        """Whether exactly the faulty recipes were flagged."""
         return self.faulty == (self.verdict == "VIOLATION")
 
     @classmethod
-    def of(cls, name: str, found: AuditResult, seconds: float, *, faulty: bool = False) -> Outcome:
-        """Take from an audit what the table shows."""
-        gaussian = found.claim.unit == "mu"
+    def of(cls, name: str, result: AuditResult, seconds: float, *, faulty: bool = False) -> Outcome:
+        """Return the outcome of an audit."""
+        gaussian = result.claim.unit == "mu"
         return cls(
             name=name,
             faulty=faulty,
-            eps=found.eps_claimed,
-            delta=found.claim.delta,
-            eps_lower=found.eps_lower,
-            eps_gaussian=found.eps_gaussian if gaussian else math.nan,
-            detectable=found.claim.of(found.reach.smallest).eps,
-            runs=found.runs,
+            eps=result.eps_claimed,
+            delta=result.claim.delta,
+            eps_lower=result.eps_lower,
+            eps_gaussian=result.eps_gaussian if gaussian else math.nan,
+            detectable=result.claim.of(result.reach.smallest).eps,
+            runs=result.runs,
             seconds=seconds,
-            verdict=found.verdict,
+            verdict=result.verdict,
         )
 
 
 @dataclass(frozen=True, repr=False)
 class AuditTable(Printed):
-    """Many audits and what they were expected to say."""
+    """The outcomes of many audits."""
 
-    title: str  # what was audited
-    confidence: float  # of each audit of something that keeps its claim
+    title: str
+    confidence: float  # of each audit of a correct recipe
     outcomes: tuple[Outcome, ...]
 
     @property
     def expected(self) -> bool:
-        """Whether every line says what it should."""
-        return all(one.expected for one in self.outcomes)
+        """Whether every outcome is as expected."""
+        return all(outcome.expected for outcome in self.outcomes)
 
     def tidy(self) -> pd.DataFrame:
-        """Return one row an audit."""
-        return pd.DataFrame([asdict(one) | {"expected": one.expected} for one in self.outcomes])
+        """Return one row per audit."""
+        return pd.DataFrame(
+            [asdict(outcome) | {"expected": outcome.expected} for outcome in self.outcomes]
+        )
 
     def __repr__(self) -> str:
         return self.summary().as_text()
@@ -81,20 +81,20 @@ HEADS: Final = ("claimed", "at least", "p-value", "test", "false alarms", "misse
 
 
 @report_of.register
-def audit_report(made: AuditResult) -> Report:
+def audit_report(result: AuditResult) -> Report:
     """Lay out an audit as tables of strings."""
-    rows = tuple(Row(_unit(event), _cells(event)) for event in made.events)
+    rows = tuple(Row(_unit(event), _cells(event)) for event in result.events)
     return Report(
-        title=f"Privacy audit: {made.verdict}",
-        facts=_facts(made),
+        title=f"Privacy audit: {result.verdict}",
+        facts=_facts(result),
         sections=(Section("Events counted", HEADS, rows),) if rows else (),
-        notes=_notes(made),
+        notes=_notes(result),
     )
 
 
 def _unit(event: CountedEvent) -> str:
-    named = {"eps": "eps, any noise", "mu": "mu, Gaussian", "rho": "rho, zCDP"}
-    return named[event.claim.unit] + (" *" if event.refuted else "")
+    labels = {"eps": "eps, any noise", "mu": "mu, Gaussian", "rho": "rho, zCDP"}
+    return labels[event.claim.unit] + (" *" if event.refuted else "")
 
 
 def _cells(event: CountedEvent) -> tuple[str, ...]:
@@ -110,75 +110,74 @@ def _cells(event: CountedEvent) -> tuple[str, ...]:
     )
 
 
-def _facts(made: AuditResult) -> tuple[Fact, ...]:
+def _facts(result: AuditResult) -> tuple[Fact, ...]:
     return (
-        ("Claim", made.claim.describe()),
-        ("Verdict", made.verdict),
-        ("Neighbours", adjacency(made.adjacency).describe()),
-        ("Confidence", f"{100 * made.confidence:g}%"),
-        ("Pair", made.pair or "as given"),
-        ("Runs", f"{count(made.runs)} a side, {count(made.counted)} counted"),
+        ("Claim", result.claim.describe()),
+        ("Verdict", result.verdict),
+        ("Neighbours", adjacency(result.adjacency).describe()),
+        ("Confidence", f"{100 * result.confidence:g}%"),
+        ("Pair", result.pair or "as given"),
+        ("Runs", f"{count(result.runs)} a side, {count(result.counted)} counted"),
     )
 
 
-def _notes(made: AuditResult) -> tuple[str, ...]:
-    error = signif(1 - made.confidence, 2)
+def _notes(result: AuditResult) -> tuple[str, ...]:
+    error = signif(1 - result.confidence, 2)
     notes = []
-    if made.verdict == "VIOLATION":
+    if result.verdict == "VIOLATION":
         notes.append(
-            "* the claim is refuted: a release that keeps it is flagged with probability "
-            f"{error} at most, all tests together."
+            "* the claim is refuted: a correct release is flagged with probability "
+            f"{error} at most, over all tests."
         )
     else:
         notes.append(
-            "Consistent: this attack did not refute the claim on this pair. That proves nothing; "
-            f"a release that keeps its claim is flagged with probability {error} at most."
+            "Consistent: this attack did not refute the claim on this pair, which proves nothing. "
+            f"A release that satisfies its claim is flagged with probability {error} at most."
         )
-    if any(event.claim.unit == "eps" for event in made.events):
-        delta = f"delta = {made.claim.delta:g}"
+    if any(event.claim.unit == "eps" for event in result.events):
+        delta = f"delta = {result.claim.delta:g}"
         notes.append(
-            f"at least: lower bounds of what is lost, which hold together; eps at {delta}. False "
-            "alarms and misses: of the adversary, who calls the release the neighbour's."
+            f"at least: simultaneous lower bounds of the privacy loss; eps at {delta}. False "
+            "alarms and misses: errors of an adversary who attributes the release to the neighbour."
         )
-    if made.claim.unit == "mu" and made.mu_lower > 0:
+    if result.claim.unit == "mu" and result.mu_lower > 0:
         notes.append(
-            f"If the noise is Gaussian, the bound of mu comes to an eps of at least "
-            f"{signif(made.eps_gaussian, 3)}."
+            f"If the noise is Gaussian, the bound on mu implies an eps of at least "
+            f"{signif(result.eps_gaussian, 3)}."
         )
-    if any(event.refuted and event.score == "low bits" for event in made.events):
+    if any(event.refuted and event.score == "low bits" for event in result.events):
         notes.append(
-            "low bits: where the lowest bit of a floating-point release lies tells the tables "
-            "apart. Add integer noise on a public lattice; to audit the law of the real numbers "
-            'alone, write numerics="idealised".'
+            "low bits: the position of the lowest bit of a floating-point release distinguishes "
+            "the tables. Add integer noise on a public lattice; to audit the distribution of the "
+            'real numbers only, write numerics="idealised".'
         )
-    notes.append(_reach(made))
-    return (*notes, *(finding.words for finding in made.findings))
+    notes.append(_reach(result))
+    return (*notes, *(finding.words for finding in result.findings))
 
 
-def _reach(made: AuditResult) -> str:
-    unit, reach = made.claim.unit, made.reach
+def _reach(result: AuditResult) -> str:
+    unit, reach = result.claim.unit, result.reach
     if math.isinf(reach.smallest):
-        return (
-            f"So many runs show no {unit} above {signif(reach.largest, 3)}, whatever is released."
-        )
+        return f"These runs cannot show any {unit} above {signif(reach.largest, 3)}."
     return (
-        f"So many runs would flag a true {unit} of {signif(reach.smallest, 3)} four times in five, "
-        f"under the attack that tells most, and show none above {signif(reach.largest, 3)}."
+        f"Under the strongest attack these runs detect a true {unit} of "
+        f"{signif(reach.smallest, 3)} with power 0.8, and cannot show any above "
+        f"{signif(reach.largest, 3)}."
     )
 
 
 @report_of.register
-def table_report(made: AuditTable) -> Report:
+def table_report(table: AuditTable) -> Report:
     """Lay out many audits as a table of strings."""
-    lines = made.outcomes
+    lines = table.outcomes
     rows = tuple(Row(line.name, _outcome_cells(line)) for line in lines)
     return Report(
-        title=made.title,
+        title=table.title,
         facts=(
             ("Audits", count(len(lines))),
             ("As expected", count(sum(line.expected for line in lines))),
             ("Seconds", signif(sum(line.seconds for line in lines), 3)),
-            ("False alarms", f"at rate {1 - made.confidence:.0e} at most, each"),
+            ("False alarms", f"at rate {1 - table.confidence:.0e} at most, each"),
         ),
         sections=(Section("Audited (eps)", MANY_HEADS, rows),) if rows else (),
         notes=_many_notes(lines),
@@ -203,12 +202,11 @@ def _bound(value: float) -> str:
 
 def _many_notes(lines: Sequence[Outcome]) -> tuple[str, ...]:
     notes = [
-        "at least: lower bound of the eps that is really lost, at the claim's delta, whatever the "
-        "law of the noise; by mu: the same by the bound of mu, where Gaussian noise is claimed. "
-        "A dash: the runs bound nothing.",
-        "detectable: the smallest eps that so many runs a side would flag four times in five, "
-        "under the attack that tells most; a dash where none would be.",
+        "at least: lower bound of the actual eps, at the claim's delta, for any noise; by mu: the "
+        "bound by mu, where Gaussian noise is claimed. A dash: no positive bound.",
+        "detectable: the smallest eps that these runs detect with power 0.8 under the strongest "
+        "attack; a dash if none is detectable.",
     ]
     if not all(line.expected for line in lines):
-        notes.append("* not as expected: what keeps its claim was flagged, or what breaks it not.")
+        notes.append("* not as expected: a correct recipe was flagged, or a faulty one was not.")
     return tuple(notes)

@@ -1,4 +1,4 @@
-"""What an audit found."""
+"""The result of an audit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finding:
-    """A remark: not a verdict by itself, since only rates of events can be one.
+    """A remark, not a verdict: only rates of events can refute a claim.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Finding:
         ``"raised"``, ``"not finite"``, ``"shape"``, ``"constant"``,
         ``"repeats"``, ``"few runs"`` or ``"no test"``.
     words : str
-        What was seen, in a sentence.
+        The observation in one sentence.
     """
 
     kind: str
@@ -41,14 +41,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class CountedEvent:
-    """An event that was chosen on some runs and counted on others."""
+    """An event chosen on some runs and counted on others."""
 
-    claim: Claim  # what it was held against
-    score: str  # whose being above a threshold it is
+    claim: Claim  # the tested claim
+    score: str  # the event is a score above a threshold
     counts: Counts
     error: float  # rate of the test and of the bound
     p_value: float  # of the claim
-    bound: float  # below the claim's number; 0 where the counts rule out none
+    bound: float  # lower bound of the claim's number; 0 if the counts rule out none
 
     @property
     def refuted(self) -> bool:
@@ -58,11 +58,10 @@ class CountedEvent:
 
 @dataclass(frozen=True)
 class Reach:
-    """What so many runs could have found, in the claim's unit."""
+    """What an audit with this number of runs can detect, in the claim's unit."""
 
-    largest: float  # lower bound that could have come out
-    # True value that would be flagged in four audits of five, under the attack that tells most;
-    # infinite if none.
+    largest: float  # the largest possible lower bound
+    # True value detected with power 0.8 under the strongest attack, else infinity.
     smallest: float
 
 
@@ -70,39 +69,39 @@ class Reach:
 class Point:
     """A point of the measured trade-off curve, and intervals for its two rates.
 
-    The intervals of all points hold together with the audit's confidence.
+    The intervals of all points are simultaneous, with the audit's confidence.
     """
 
-    alarms: float  # false-positive rate
-    misses: float  # false-negative rate
+    alarms: float  # false alarm rate
+    misses: float  # miss rate
     alarms_int: tuple[float, float]
     misses_int: tuple[float, float]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class AuditResult(Printed):
-    """A verdict on a claim, and lower bounds of what is really lost.
+    """A verdict on a claim, and lower bounds of the actual privacy loss.
 
     Attributes
     ----------
     claim : Claim
-        What was held against the runs.
+        The tested claim.
     pair : str
         Name of the pair of tables.
     adjacency : {"replace", "add-remove"}
         How its tables differ.
     runs, counted : int
-        Runs on each table, and those that the events were counted in.
+        Runs on each table, and the runs used for counting events.
     confidence : float
-        Of the verdict and of all bounds together.
+        Simultaneous confidence of the verdict and all bounds.
     events : tuple of CountedEvent
         One for each kind of bound.
     findings : tuple of Finding
         Remarks.
     reach : Reach
-        What could have been found.
+        What the audit can detect.
     points : tuple of Point
-        Of the measured trade-off curve.
+        Points of the measured trade-off curve.
     """
 
     claim: Claim
@@ -128,38 +127,38 @@ class AuditResult(Printed):
 
     @property
     def eps_lower(self) -> float:
-        """Lower bound of eps at the claim's delta, under any law of the noise."""
+        """Lower bound of eps at the claim's delta, for any noise."""
         return self._bound("eps")
 
     @property
     def mu_lower(self) -> float:
-        """Lower bound of mu, where a Gaussian curve was claimed.
+        """Lower bound of mu, for a Gaussian claim.
 
         Raises
         ------
         NotAvailable
-            If it was not.
+            For any other claim.
         """
         if self.claim.unit != "mu":
-            raise NotAvailable('mu is bounded for Gaussian claims: dp.audit(..., law="gaussian")')
+            raise NotAvailable('mu_lower needs a Gaussian claim: dp.audit(..., law="gaussian")')
         return self._bound("mu")
 
     @property
     def rho_lower(self) -> float:
-        """Lower bound of rho, where zCDP was claimed.
+        """Lower bound of rho, for a zCDP claim.
 
         Raises
         ------
         NotAvailable
-            If it was not.
+            For any other claim.
         """
         if self.claim.unit != "rho":
-            raise NotAvailable("rho is bounded for claims of zCDP: budget=dp.ZCDP(rho)")
+            raise NotAvailable("rho_lower needs a zCDP claim: budget=dp.ZCDP(rho)")
         return self._bound("rho")
 
     @property
     def eps_gaussian(self) -> float:
-        """The eps that `mu_lower` comes to, if the noise is Gaussian.
+        """The eps implied by `mu_lower`, if the noise is Gaussian.
 
         Raises
         ------
@@ -170,10 +169,10 @@ class AuditResult(Printed):
         return gaussian_eps(self.claim.delta, 1 / mu) if mu > 0 else 0.0
 
     def _bound(self, unit: str) -> float:
-        return max((one.bound for one in self.events if one.claim.unit == unit), default=0.0)
+        return max((event.bound for event in self.events if event.claim.unit == unit), default=0.0)
 
     def tidy(self) -> pd.DataFrame:
-        """Return one row an event: what was claimed, counted and bounded."""
+        """Return one row per event: its claim, counts and bounds."""
         rows = [
             {
                 "unit": event.claim.unit,
@@ -192,7 +191,7 @@ class AuditResult(Printed):
         return pd.DataFrame(rows)
 
     def glance(self) -> pd.DataFrame:
-        """Return one row: the verdict with what it rests on."""
+        """Return one row: the verdict and its basis."""
         line = {
             "verdict": self.verdict,
             "eps_claimed": self.eps_claimed,
@@ -209,7 +208,7 @@ class AuditResult(Printed):
         return pd.DataFrame([line])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the claimed trade-off curve and the measured points.
+        """Plot the claimed trade-off curve and the measured points.
 
         Parameters
         ----------
@@ -224,8 +223,8 @@ class AuditResult(Printed):
         return trade_off(
             self.claim,
             f"{self.claim.describe()}: {self.verdict}",
-            rates=[(one.alarms, one.misses) for one in self.points],
-            boxes=[(one.alarms_int, one.misses_int) for one in self.points],
+            rates=[(point.alarms, point.misses) for point in self.points],
+            boxes=[(point.alarms_int, point.misses_int) for point in self.points],
             events=[event.counts.rates for event in self.events],
             refuted=[event.refuted for event in self.events],
             ax=ax,
@@ -238,9 +237,9 @@ class AuditResult(Printed):
         )
 
 
-# The trade-off picture: false negatives against false positives, claimed and measured.
+# The trade-off picture: misses against false alarms, claimed and measured.
 
-Rates = tuple[float, float]  # of false positives and of false negatives
+Rates = tuple[float, float]  # of false alarms and of misses
 
 
 def trade_off(
@@ -255,9 +254,9 @@ def trade_off(
 ) -> Axes:
     """Draw the claimed trade-off curve, the region below it, and the measured points."""
     ax, coins = square_of_rates(ax)
-    least = claim.misses(RATES)
-    ax.fill_between(RATES, 0, least, color=PALE, linewidth=0, zorder=0)
-    ax.plot(RATES, least, color=INK, linewidth=1.4, zorder=2)
+    claimed = claim.misses(RATES)
+    ax.fill_between(RATES, 0, claimed, color=PALE, linewidth=0, zorder=0)
+    ax.plot(RATES, claimed, color=INK, linewidth=1.4, zorder=2)
     _points(ax, rates, boxes)
     _events(ax, events, refuted)
     ax.set_title(title, fontsize=FONT + 1, color=INK, pad=8)
@@ -266,7 +265,7 @@ def trade_off(
 
 
 def _points(ax: Axes, rates: Sequence[Rates], boxes: Sequence[tuple[Rates, Rates]]) -> None:
-    """Draw the points of the best score with the boxes that hold together."""
+    """Draw the points of the best score with simultaneous confidence boxes."""
     from matplotlib.patches import Rectangle
 
     for (left, right), (low, high) in boxes:
@@ -284,7 +283,7 @@ def _points(ax: Axes, rates: Sequence[Rates], boxes: Sequence[tuple[Rates, Rates
 
 
 def _events(ax: Axes, events: Sequence[Rates], refuted: Sequence[bool]) -> None:
-    """Mark the events that the verdict rests on."""
+    """Mark the events of the verdict."""
     for (alarms, misses), flagged in zip(events, refuted, strict=True):
         colour = VERMILION if flagged else BLUE
         ax.plot(

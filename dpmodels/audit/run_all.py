@@ -1,4 +1,4 @@
-"""All audits of the package, or of the exhibits, and the table they come to."""
+"""All audits of the package, or of the exhibits, and their table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from dpmodels.audit.house import HouseRecipe, house_recipe, numbers
+from dpmodels.audit.house import VerbRecipe, numbers, verb_recipe
 from dpmodels.audit.pair import PERSON, Pair, of_persons
 from dpmodels.audit.registry import GONE, REGISTRY, Audited, named_pair
 from dpmodels.audit.report import AuditTable, Outcome
@@ -24,93 +24,99 @@ from dpmodels.sites.parties import NOBODY
 from dpmodels.source_tree import load_source
 from dpmodels.typing import Floats
 
-# A verb on rows of several sites, as a recipe: what those see who put all they know together.
+# A verb on rows of several sites, as a recipe: the joint view of a coalition.
 #
-# The pair of neighbours is the first site's rows; the others are made up and the
-# same for both. The last sites collude with the aggregator: what they added
-# themselves, noise and masks, they take off again.
+# The pair of neighbours is the first site's rows; the others are artificial and the
+# same for both. The last sites collude with the aggregator and subtract their own
+# noise and masks.
 
 SITES: Final = ("north", "east", "south")
 
 
 @dataclass(frozen=True, repr=False)
-class JointRecipe(HouseRecipe):
-    """A verb on the rows of the first of several sites; the others hold the same few."""
+class JointRecipe(VerbRecipe):
+    """A verb on the rows of the first of several sites; all others have the same few rows."""
 
-    protocol: SiteProtocol  # how they release together
-    others: Any  # rows of each other site
+    protocol: SiteProtocol
+    other_rows: Any  # rows of each other site
 
     def holders(self, rows: object, witness: Witness) -> Parties:
-        """Return rows at the first site, and the others'."""
+        """Return the sites, with the rows at the first one."""
         seated = self.protocol.seats(SITES)
-        data = (rows, *(deepcopy(self.others) for _ in seated[1:]))
+        data = (rows, *(deepcopy(self.other_rows) for _ in seated[1:]))
         return Parties(seated, data, self.protocol, witness=witness)
 
     def __call__(self, rows: object) -> object:
         """Run the verb, with the rows at the first site."""
-        return self._asked(self.holders(rows, NOBODY))
+        return self._run(self.holders(rows, NOBODY))
 
     def batch(self, rows: Any, runs: int) -> Floats:
-        """Run the verb once, and the protocol as often as asked: shape (runs, k)."""
-        (strategy, statistics, names, plan), entropy = self.crossing(rows), source()
-        seen = []
+        """Run the verb once, and the protocol `runs` times: shape (runs, k)."""
+        (strategy, statistics, names, plan), entropy = self.measurement(rows), source()
+        views = []
         for _ in range(runs):
             view = self.protocol.view(strategy, statistics, plan, entropy)
             if view is None:
                 joint = self.protocol.release(strategy, statistics, names, plan, entropy)
                 view = numbers(joint)
-            seen.append(view)
-        return np.stack(seen)
+            views.append(view)
+        return np.stack(views)
 
 
 class JointAudited(NamedTuple):
-    """A protocol, ready to be audited; as :class:`dpmodels.audit.registry.Audited`."""
+    """A protocol for an audit, like :class:`dpmodels.audit.registry.Audited`."""
 
     name: str
     verb: JointRecipe
     pair: Pair
-    small: int  # releases a side in a small audit, and in a full one
+    small: int  # releases per table in a small audit, and in a full one
     full: int
 
 
 def joint_audited(protocol: SiteProtocol, small: int = 200, full: int = 6_000) -> JointAudited:
-    """Put a protocol behind a small formula."""
-    asked = partial(dp_cov, "~ a", center=False, mechanism="gauss", **_WORDS)
-    recipe = house_recipe(asked)
+    """Return an audit of a protocol, for a small formula."""
+    verb = partial(dp_cov, "~ a", center=False, mechanism="gauss", **_WORDS)
+    recipe = verb_recipe(verb)
     pair = named_pair(recipe, GONE)
-    own = JointRecipe(recipe.verb, recipe.formula, recipe.words, protocol, {"a": [0.5, -0.25]})
+    recipe_of_sites = JointRecipe(
+        recipe.verb, recipe.formula, recipe.kwargs, protocol, {"a": [0.5, -0.25]}
+    )
     return JointAudited(
-        f"dp_cov gauss, {protocol.trust.name} by {len(SITES)} sites", own, pair, small, full
+        f"dp_cov gauss, {protocol.trust.name} by {len(SITES)} sites",
+        recipe_of_sites,
+        pair,
+        small,
+        full,
     )
 
 
 _WORDS: Final[dict[str, Any]] = {"codebook": codebook(a=(-1, 1)), "eps": 1.0, "delta": 1e-5}
 
-# Every protocol of the package's table, as it is without words of its own.
+# Every protocol of the package with its default options.
 JOINT: Final = tuple(joint_audited(kind()) for kind in PROTOCOLS.values())
 
 
-# Audits for persons: the pairs and the lines of the registry, with a person for each row.
+# Audits for persons: the pairs and lines of the registry, with one person for each row.
 
 
 def for_persons(line: Audited, rows: object) -> Audited:
-    """Return the line of the registry that protects persons of `rows` rows, or of "mean"."""
+    """Return a line of the registry with protection of persons with `rows` rows, or "mean"."""
     verb = partial(line.verb, person=PERSON, rows=rows)
     (pair,) = of_persons([line.pair], rows if isinstance(rows, int) else 2)
     return line._replace(verb=verb, worst=pair)
 
 
-# Mechanisms that know persons of one kind alone.
+# Mechanisms that support only one value of `rows`.
 _ONLY: Final = {"paired": "mean", "randomized_response": 2}
 
-# At most two rows of a person, and all of them, in turn.
+# At most two rows of a person, and all of them, alternately.
 PERSONS: Final = tuple(
-    for_persons(line, _ONLY.get(line.mechanism, 2 if turn % 2 else "mean"))
-    for turn, line in enumerate(REGISTRY)
+    for_persons(line, _ONLY.get(line.mechanism, 2 if index % 2 else "mean"))
+    for index, line in enumerate(REGISTRY)
 )
 
 
-# Of each audit of something that keeps its claim: of many none is to be flagged by chance.
+# Confidence of each audit: high enough that none of many correct recipes is flagged by chance.
 SMALL: Final = 1 - 1e-6
 FULL: Final = 1 - 2e-4
 EXHIBIT: Final = 0.95
@@ -121,40 +127,40 @@ def run_all(
 ) -> AuditTable:
     """Audit mechanisms, verbs and protocols between sites, all by default.
 
-    A full audit takes minutes for all of them; a small one seconds.
+    A full audit of all takes minutes, a small one seconds.
     """
-    made, confidence = [], FULL if full else SMALL
+    outcomes, confidence = [], FULL if full else SMALL
     for line in lines:
         runs = line.full if full else line.small
         start = time.perf_counter()
-        found = audit(line.verb, line.pair, runs=runs, confidence=confidence)
-        made.append(Outcome.of(line.name, found, time.perf_counter() - start))
+        result = audit(line.verb, line.pair, runs=runs, confidence=confidence)
+        outcomes.append(Outcome.of(line.name, result, time.perf_counter() - start))
     size = "at full size" if full else "small"
-    return AuditTable(f"Audits of the package, {size}", confidence, tuple(made))
+    return AuditTable(f"Audits of the package, {size}", confidence, tuple(outcomes))
 
 
 def exhibits() -> Any:
-    """Import the mechanisms with known faults, ``EXHIBITS``, and their mended twins, ``CORRECT``.
+    """Import the mechanisms with known faults, ``EXHIBITS``, and their corrections, ``CORRECT``.
 
-    They stand beside the tests of the source tree. NotAvailable where that is not there.
+    They are part of the tests of the source tree. NotAvailable without it.
     """
     return load_source("exhibits", "tests/audit/exhibits", "the exhibits")
 
 
 def run_exhibits() -> AuditTable:
-    """Audit every exhibit, and its twin without the fault."""
-    made, known = [], exhibits()
-    for name, exhibit in known.EXHIBITS.items():
-        made += [
+    """Audit every exhibit, and its corrected version."""
+    outcomes, faults = [], exhibits()
+    for name, exhibit in faults.EXHIBITS.items():
+        outcomes += [
             _exhibited(name, exhibit, EXHIBIT, faulty=True),
-            _exhibited(f"{name}, mended", known.CORRECT[name], FULL, faulty=False),
+            _exhibited(f"{name}, mended", faults.CORRECT[name], FULL, faulty=False),
         ]
-    return AuditTable("Audits of the exhibits", FULL, tuple(made))
+    return AuditTable("Audits of the exhibits", FULL, tuple(outcomes))
 
 
 def _exhibited(name: str, exhibit: Any, confidence: float, *, faulty: bool) -> Outcome:
     start = time.perf_counter()
-    found = audit(
+    result = audit(
         exhibit.recipe,
         exhibit.pair,
         eps=exhibit.eps,
@@ -162,4 +168,4 @@ def _exhibited(name: str, exhibit: Any, confidence: float, *, faulty: bool) -> O
         runs=exhibit.runs,
         confidence=confidence,
     )
-    return Outcome.of(name, found, time.perf_counter() - start, faulty=faulty)
+    return Outcome.of(name, result, time.perf_counter() - start, faulty=faulty)

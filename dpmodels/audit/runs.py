@@ -1,8 +1,7 @@
-"""Many runs of a recipe on one table, whatever comes of them.
+"""Many runs of a recipe on one table, with all their outcomes.
 
-A run that raises, gives numbers that are not finite or another number of them
-is an outcome like any other: how often it happens is counted, and told apart
-from the rest by the tests.
+A run that raises an error, or returns non-finite numbers or another number of
+them, is an outcome like any other: its frequency is tested too.
 """
 
 from __future__ import annotations
@@ -25,59 +24,59 @@ Batch = Callable[[object, int], ArrayLike]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Runs:
-    """The outcomes of independent runs: values by kind, kinds in words, and the kind of each run.
+    """The outcomes of independent runs: values by kind, names of kinds, and the kind of each run.
 
     A matrix of values has shape (runs of that kind, finite numbers).
     """
 
     values: tuple[Floats, ...]
     kinds: tuple[str, ...]
-    which: NDArray[np.intp]
+    codes: NDArray[np.intp]
 
     def __len__(self) -> int:
-        return len(self.which)
+        return len(self.codes)
 
     def cut(self, start: int, stop: int) -> Runs:
-        """Return the runs from one to before another."""
-        chosen = self.which[start:stop]
-        before = np.bincount(self.which[:start], minlength=len(self.kinds))
-        there = np.bincount(chosen, minlength=len(self.kinds))
+        """Return the runs from `start` to before `stop`."""
+        chosen = self.codes[start:stop]
+        before = np.bincount(self.codes[:start], minlength=len(self.kinds))
+        counts = np.bincount(chosen, minlength=len(self.kinds))
         values = tuple(
-            one[skip : skip + most]
-            for one, skip, most in zip(self.values, before, there, strict=True)
+            block[skip : skip + count]
+            for block, skip, count in zip(self.values, before, counts, strict=True)
         )
         return Runs(values, self.kinds, chosen)
 
-    def share(self, kind: str) -> float:
-        """Return how large a part of the runs is of a kind."""
-        return float(np.mean(self.which == self.place(kind))) if len(self) else 0.0
+    def fraction(self, kind: str) -> float:
+        """Return the fraction of the runs of a kind."""
+        return float(np.mean(self.codes == self.code(kind))) if len(self) else 0.0
 
-    def place(self, kind: str) -> int:
-        """Return the number of a kind, -1 where it never came up."""
+    def code(self, kind: str) -> int:
+        """Return the code of a kind, -1 if it never occurred."""
         return self.kinds.index(kind) if kind in self.kinds else -1
 
     def of(self, kind: str) -> Floats:
         """Return the values of the runs of one kind."""
-        return self.values[self.place(kind)] if kind in self.kinds else np.empty((0, 0))
+        return self.values[self.code(kind)] if kind in self.kinds else np.empty((0, 0))
 
 
 def run(recipe: Recipe, rows: object, runs: int, batch: Batch | None = None) -> Runs:
-    """Run a recipe many times on the same rows, or its batch once, of a line a run.
+    """Run a recipe many times on the same rows, or its batch once, with one line per run.
 
-    ArgumentError if the batch has not one line a run.
+    ArgumentError if the batch does not return one line per run.
     """
     if batch is not None:
         try:
-            made = batch(rows, runs)
-            if isinstance(made, list):
-                return _of_lines(made)
-            values = np.asarray(made, dtype=np.float64)
+            output = batch(rows, runs)
+            if isinstance(output, list):
+                return _of_lines(output)
+            values = np.asarray(output, dtype=np.float64)
         except Exception as error:
             return _sorted([_raised(error)] * runs, [np.empty(0)] * runs)
         if values.ndim == 0 or len(values) != runs:
             raise ArgumentError(
-                f"batch gave an array of shape {values.shape} for {runs} runs: return one line a "
-                "run, shape (runs, k)"
+                f"batch returned an array of shape {values.shape} for {runs} runs: return one line "
+                "per run, shape (runs, k)"
             )
         return _of_matrix(values.reshape(runs, -1))
     outcomes = [_once(recipe, rows) for _ in range(runs)]
@@ -93,60 +92,60 @@ def _once(recipe: Recipe, rows: object) -> tuple[str, Floats]:
         value = released(recipe(rows))
     except Exception as error:
         return _raised(error), np.empty(0)
-    there = np.isfinite(value)
-    return _kind(there), value[there]
+    finite = np.isfinite(value)
+    return _kind(finite), value[finite]
 
 
-def _kind(there: NDArray[np.bool_]) -> str:
-    numbers = f"{there.size} number{'s' if there.size != 1 else ''}"
-    if there.all():
+def _kind(finite: NDArray[np.bool_]) -> str:
+    numbers = f"{finite.size} number{'s' if finite.size != 1 else ''}"
+    if finite.all():
         return numbers
-    absent = np.flatnonzero(~there)
-    places = ", ".join(map(str, absent[:6])) + (", ..." if len(absent) > 6 else "")
-    return f"{numbers}, {len(absent)} not finite (at {places})"
+    absent = np.flatnonzero(~finite)
+    positions = ", ".join(map(str, absent[:6])) + (", ..." if len(absent) > 6 else "")
+    return f"{numbers}, {len(absent)} not finite (at {positions})"
 
 
 def _of_matrix(values: Floats) -> Runs:
-    there = np.isfinite(values)
-    if there.all():
-        return Runs((values,), (_kind(there[0]),), np.zeros(len(values), dtype=np.intp))
+    finite = np.isfinite(values)
+    if finite.all():
+        return Runs((values,), (_kind(finite[0]),), np.zeros(len(values), dtype=np.intp))
     return _of_lines(list(values))
 
 
 def _of_lines(lines: list[Floats]) -> Runs:
-    there = [np.isfinite(line) for line in lines]
-    kept = [line[one] for line, one in zip(lines, there, strict=True)]
-    return _sorted([_kind(one) for one in there], kept)
+    masks = [np.isfinite(line) for line in lines]
+    values = [line[mask] for line, mask in zip(lines, masks, strict=True)]
+    return _sorted([_kind(mask) for mask in masks], values)
 
 
 def _sorted(kinds: Sequence[str], values: Sequence[Floats]) -> Runs:
-    known = tuple(sorted(set(kinds)))
-    number = {kind: place for place, kind in enumerate(known)}
-    which = np.array([number[kind] for kind in kinds], dtype=np.intp)
-    parts: list[list[Floats]] = [[] for _ in known]
-    for place, value in zip(which, values, strict=True):
-        parts[place].append(value)
-    # Two masks may have the same words: then the shorter lines are filled up.
-    return Runs(tuple(map(_stacked, parts)), known, which)
+    distinct = tuple(sorted(set(kinds)))
+    code_of = {kind: code for code, kind in enumerate(distinct)}
+    codes = np.array([code_of[kind] for kind in kinds], dtype=np.intp)
+    parts: list[list[Floats]] = [[] for _ in distinct]
+    for code, value in zip(codes, values, strict=True):
+        parts[code].append(value)
+    # Two masks may have the same description: then the shorter lines are padded.
+    return Runs(tuple(map(_stacked, parts)), distinct, codes)
 
 
 def _stacked(lines: list[Floats]) -> Floats:
-    most = max(map(len, lines))
-    return np.stack([np.pad(line, (0, most - len(line))) for line in lines])
+    width = max(map(len, lines))
+    return np.stack([np.pad(line, (0, width - len(line))) for line in lines])
 
 
 def commonest(*sides: Runs) -> str:
-    """Return the kind of outcome most runs of all sides have, one with numbers if there is any."""
+    """Return the most frequent kind of outcome with numbers over both tables, empty without any."""
     counted: Counter[str] = Counter()
     for side in sides:
-        for place, times in enumerate(np.bincount(side.which, minlength=len(side.kinds))):
-            numbers = side.values[place].shape[1]
-            counted[side.kinds[place]] += int(times) if numbers else 0
-    kind, times = counted.most_common(1)[0]
-    return kind if times else ""
+        for code, n_runs in enumerate(np.bincount(side.codes, minlength=len(side.kinds))):
+            numbers = side.values[code].shape[1]
+            counted[side.kinds[code]] += int(n_runs) if numbers else 0
+    kind, n_runs = counted.most_common(1)[0]
+    return kind if n_runs else ""
 
 
-# What is audited: any function from a table to something released.
+# A recipe: any function from a table to a release.
 
 # A recipe may have the attributes batch(rows, runs) -> array of shape (runs, k), law ("gaussian")
 # and score(values of shape (m, k)) -> array of shape (m,); see `dpmodels.audit.verb.audit`.
@@ -154,13 +153,12 @@ Recipe = Callable[[object], object]
 
 
 def released(value: object) -> Floats:
-    """Lay out a released value as one line of numbers, always in the same order.
+    """Lay out a released value as one line of numbers in a fixed order.
 
     Parameters
     ----------
     value : number, array, mapping, xarray, pandas, or a result with ``tidy()``
-        Words and categories become a number of their own each; None and what
-        cannot be read become nan.
+        Strings and categories are hashed to numbers; None becomes nan.
 
     Returns
     -------
@@ -209,7 +207,7 @@ def _flat(array: NDArray[np.generic]) -> Floats:
 
 
 def _number(cell: Any) -> float:
-    """Give a word a number of its own below 2**52: the same at every call."""
+    """Return a cell as a number; a string is hashed to an integer below 2**52."""
     if cell is None:
         return float("nan")
     if isinstance(cell, str | bytes):

@@ -1,4 +1,4 @@
-"""``audit``: attack a recipe as an adversary would, and bound its privacy from below."""
+"""``audit``: attack a recipe as an adversary would, and bound its privacy loss from below."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpmodels.arguments import share, whole, word
 from dpmodels.audit.attack import Goal, Scorer, Split, choose, count, points, scorers, split
 from dpmodels.audit.claim import Claim, beats, ceiling, claim, detectable, lower_bound
 from dpmodels.audit.coupled import worst_pair
-from dpmodels.audit.house import HouseRecipe, gaussian_law, house_recipe
+from dpmodels.audit.house import VerbRecipe, gaussian_law, verb_recipe
 from dpmodels.audit.pair import Pair
 from dpmodels.audit.result import AuditResult, CountedEvent, Finding, Reach
 from dpmodels.audit.runs import Batch, Recipe, Runs, commonest, run
@@ -24,11 +24,11 @@ from dpmodels.privacy import Guarantee, resolve_budget
 
 RUNS: Final = 20_000
 _MOST_RUNS: Final = 10**8
-# Choosing takes an eighth of the runs, and nothing is learnt from fewer than eight.
+# Choosing takes an eighth of the runs, and learning needs at least eight runs.
 _LEAST_RUNS: Final = 64
-# Of the error rate, to a claim over a whole curve; the rest to eps under any law.
+# The fraction of the error rate for a claim over a whole curve; the rest is for eps of any noise.
 _CURVE: Final = 0.8
-# Beyond these a score that has to look around takes minutes, and others do as well.
+# With more runs a nearest-neighbour score takes minutes without being better.
 _MOST_NEAREST: Final = 60_000
 
 
@@ -47,48 +47,48 @@ def audit(
     score: Score | None = None,
     batch: Batch | None = None,
 ) -> AuditResult:
-    """Attack a recipe, and bound from below the privacy loss that is really there.
+    """Attack a recipe, and bound its actual privacy loss from below.
 
     Parameters
     ----------
     recipe : callable
-        From a table to something released: numbers, arrays, mappings, frames
-        or a result of this package. Or a verb with its arguments,
+        From a table to a release: numbers, arrays, mappings, frames or a
+        result of this package. Or a verb with its arguments,
         ``functools.partial(dp.dp_pca, "~ a + b", codebook=cb, eps=1,
-        delta=1e-6)``, whose claim is then taken from there. Its attributes
-        `batch`, `law`, `numerics` and `score`, where it has them, stand for
-        the words below.
+        delta=1e-6)``, which also state the claim. Its attributes `batch`,
+        `law`, `numerics` and `score`, if any, are defaults of the arguments
+        below.
     pair : Pair, optional
-        Two neighbouring tables, made up. For a verb the worst of several that
-        its formula and codebook suggest: rows or persons with other values,
-        ids that compare equal as numbers, line breaks in a quoted cell of a
-        CSV file, a missing cell that changes the type of its column.
+        Two artificial neighbouring tables. For a verb, by default the worst
+        pair derived from its formula and codebook: rows or persons with other
+        values, ids that compare equal as numbers, line breaks in a quoted cell
+        of a CSV file, a missing cell that changes the type of its column.
     eps, delta, budget
-        The guarantee that is claimed.
+        The claimed guarantee.
     law : {"gaussian", None}
-        ``"gaussian"``: the claim is made by exactly calibrated Gaussian noise,
-        and so holds for the whole trade-off curve. That takes far fewer runs
+        ``"gaussian"``: the recipe adds exactly calibrated Gaussian noise, so
+        the claim covers the whole trade-off curve, which takes far fewer runs
         to refute.
     numerics : {"exact", "idealised"}, optional
-        ``"exact"``, the default: the claim holds to the last bit. Noise drawn
-        and added in floating point seldom keeps it, as the lowest bits depend
-        on what it was added to. ``"idealised"``: the claim is about real
-        numbers; releases are rounded to about six digits of their spread
-        before they are looked at.
+        ``"exact"``, the default: the claim holds to the last bit. Noise added
+        in floating point seldom satisfies it, since the lowest bits depend on
+        the exact value. ``"idealised"``: the claim is about real numbers;
+        releases are rounded to about six digits of their spread before they
+        are tested.
     runs : int
         Runs on each of the two tables.
     confidence : float
-        In (0, 1). A recipe that keeps its claim is flagged with probability
-        at most ``1 - confidence``, and the bounds hold together with this
-        probability.
+        In (0, 1). A correct recipe is flagged with probability at most ``1 -
+        confidence``, and the bounds hold simultaneously with probability
+        `confidence`.
     tests : sequence of str, optional
         Names of scores in ``dp.audit.SCORES``; all by default.
     score : callable, optional
         From values of shape (m, k) to m numbers, larger where the neighbour is
-        likelier: the exact log-likelihood ratio where the law is known. Tried
-        beside the others.
+        likelier: the exact log-likelihood ratio if the distribution is known.
+        Tried in addition to the others.
     batch : callable, optional
-        From a table and a number of runs to a matrix with a line a run.
+        From a table and a number of runs to a matrix with one line per run.
 
     Returns
     -------
@@ -97,13 +97,13 @@ def audit(
     Raises
     ------
     ArgumentError, BudgetError
-        From the arguments. Whatever the recipe does is a finding.
+        From the arguments. Errors of the recipe are findings.
 
     Notes
     -----
-    A verdict "consistent" says that this attack, on this pair, with so many
-    runs, did not refute the claim; it proves nothing. A violation is proved, up
-    to the stated confidence.
+    The verdict "consistent" means that this attack, on this pair, with this
+    number of runs, did not refute the claim; it proves nothing. A violation is
+    proved, up to the stated confidence.
 
     References
     ----------
@@ -121,15 +121,15 @@ def audit(
     >>> def mean(rows):
     ...     return np.mean(rows) + rng.laplace(scale=0.5 / len(rows))
     >>> pair = dp.audit.Pair(np.zeros(10), np.append(np.zeros(9), 1.0))
-    >>> made = dp.audit(mean, pair, eps=1.0, numerics="idealised", runs=4_000)
-    >>> made.verdict, bool(1.5 < made.eps_lower < 2.0)
+    >>> result = dp.audit(mean, pair, eps=1.0, numerics="idealised", runs=4_000)
+    >>> result.verdict, bool(1.5 < result.eps_lower < 2.0)
     ('VIOLATION', True)
     """
     error = 1 - share("confidence", confidence)
     runs = whole("runs", runs, 1, _MOST_RUNS, f", for example {RUNS:,}")
     chosen = _chosen(tests, runs)
     recipe = _callable(recipe)
-    if isinstance(recipe, HouseRecipe):
+    if isinstance(recipe, VerbRecipe):
         pair = worst_pair(recipe) if pair is None else pair
         if eps is None and budget is None:
             budget, delta = recipe.question.private, 0.0
@@ -139,41 +139,41 @@ def audit(
         raise ArgumentError(
             f"pair= is of type {type(pair).__name__}: write dp.audit.Pair(rows, neighbour)"
         )
-    known = ("exact", "idealised")
-    named = word("numerics", numerics or getattr(recipe, "numerics", "exact"), known)
-    made = claim(resolve_budget(eps, delta, budget), law or getattr(recipe, "law", None))
+    choices = ("exact", "idealised")
+    mode = word("numerics", numerics or getattr(recipe, "numerics", "exact"), choices)
+    claimed = claim(resolve_budget(eps, delta, budget), law or getattr(recipe, "law", None))
     batch = batch or getattr(recipe, "batch", None)
-    own_score = _own_score(recipe, score)
-    # Tables that are made up are not what a chosen ledger is the account of.
+    extra = _own_score(recipe, score)
+    # Artificial tables must not charge the ledger of dp.options.
     with options(ledger=None):
         sides = [run(recipe, table, runs, batch) for table in (pair.rows, pair.neighbour)]
-    cut = split(*sides)
-    goals = _goals(made, error)
-    scored = scorers(cut.learning, chosen, own_score, idealised=named == "idealised")
-    found = _events(cut, goals, scored) if runs >= _LEAST_RUNS else ()
-    counted = len(cut.counting.rows)
+    parts = split(*sides)
+    goals = _goals(claimed, error)
+    fitted = scorers(parts.learning, chosen, extra, idealised=mode == "idealised")
+    events = _events(parts, goals, fitted) if runs >= _LEAST_RUNS else ()
+    counted = len(parts.counting.rows)
     reach = Reach(
-        largest=ceiling(made, max(counted, 1), goals[0].error),
-        smallest=detectable(made, max(counted, 1), goals[0].error),
+        largest=ceiling(claimed, max(counted, 1), goals[0].error),
+        smallest=detectable(claimed, max(counted, 1), goals[0].error),
     )
     return AuditResult(
-        claim=made,
+        claim=claimed,
         pair=pair.name,
         adjacency=pair.adjacency,
         runs=runs,
         counted=counted,
         confidence=confidence,
-        events=found,
-        findings=remarks(*sides, reach=reach, claim=made, tested=bool(found)),
+        events=events,
+        findings=remarks(*sides, reach=reach, claim=claimed, tested=bool(events)),
         reach=reach,
-        points=points(cut, scored[found[0].score], error) if found else (),
+        points=points(parts, fitted[events[0].score], error) if events else (),
     )
 
 
 def _callable(recipe: Recipe) -> Recipe:
-    """Return a recipe that can be run: a verb with its arguments becomes one."""
+    """Return a callable recipe; a verb with its arguments is converted to one."""
     if isinstance(recipe, functools.partial) and "codebook" in recipe.keywords:
-        recipe = house_recipe(recipe)
+        recipe = verb_recipe(recipe)
     if not callable(recipe):
         raise ArgumentError(
             f"recipe= is of type {type(recipe).__name__}: expected a function of a table, or a "
@@ -183,30 +183,30 @@ def _callable(recipe: Recipe) -> Recipe:
 
 
 def _own_score(recipe: Recipe, score: Score | None) -> dict[str, Score]:
-    """Return the score that was given, or else the recipe's, by its name; empty without one."""
-    own = score or getattr(recipe, "score", None)
-    return {} if own is None else {"score": own}
+    """Return the given score, or the recipe's, by its name; empty without one."""
+    function = score or getattr(recipe, "score", None)
+    return {} if function is None else {"score": function}
 
 
-def _goals(made: Claim, error: float) -> tuple[Goal, ...]:
-    """Return what events are chosen for; each is one test with its share of the error."""
-    if made.unit == "eps":
-        return (Goal(made, error),)
-    rest = Claim("eps", made.eps, made.delta)
-    return Goal(made, _CURVE * error), Goal(rest, (1 - _CURVE) * error)
+def _goals(claimed: Claim, error: float) -> tuple[Goal, ...]:
+    """Return the goals of choosing events, each for one test with its fraction of the error."""
+    if claimed.unit == "eps":
+        return (Goal(claimed, error),)
+    eps_claim = Claim("eps", claimed.eps, claimed.delta)
+    return Goal(claimed, _CURVE * error), Goal(eps_claim, (1 - _CURVE) * error)
 
 
 def _events(
-    cut: Split, goals: tuple[Goal, ...], made: Mapping[str, Scorer]
+    cut: Split, goals: tuple[Goal, ...], fitted: Mapping[str, Scorer]
 ) -> tuple[CountedEvent, ...]:
     """Choose and count one event for each goal."""
-    found = []
+    events = []
     for goal in goals:
-        best = choose(cut.choosing, made, goal, len(cut.counting.rows))
+        best = choose(cut.choosing, fitted, goal, len(cut.counting.rows))
         if best is None:
             continue
-        counts = count(cut.counting, made[best.score], best.threshold)
-        found.append(
+        counts = count(cut.counting, fitted[best.score], best.threshold)
+        events.append(
             CountedEvent(
                 claim=goal.claim,
                 score=best.score,
@@ -216,39 +216,43 @@ def _events(
                 bound=lower_bound(goal.claim, counts, best.guess, goal.error),
             )
         )
-    return tuple(found)
+    return tuple(events)
 
 
 def _chosen(tests: object, runs: int) -> Mapping[str, Learner]:
     if tests is None:
-        many = runs > _MOST_NEAREST
-        return {name: one for name, one in SCORES.items() if not (many and name == "nearest")}
-    known = ", ".join(map(repr, SCORES))
+        is_large = runs > _MOST_NEAREST
+        return {
+            name: learner
+            for name, learner in SCORES.items()
+            if not (is_large and name == "nearest")
+        }
+    names = ", ".join(map(repr, SCORES))
     if isinstance(tests, str) or not isinstance(tests, Sequence):
-        raise ArgumentError(f"tests={said(tests)}: expected a list of names out of {known}")
+        raise ArgumentError(f"tests={said(tests)}: expected a list of names from {names}")
     for name in tests:
         if not isinstance(name, str) or name not in SCORES:
-            raise ArgumentError(f"tests: {said(name)} is not known; expected names out of {known}")
+            raise ArgumentError(f"tests: {said(name)} is unknown; expected names from {names}")
     return {name: SCORES[name] for name in tests}
 
 
-# What the outcomes of the runs look like, in words.
+# Remarks on the outcomes of the runs.
 
-_MANY_REPEATS = 1e-3  # a choice: releases of the small tables here have atoms of such sizes
+_MANY_REPEATS = 1e-3  # a choice: atoms of the releases of small tables are of this size
 
 
 def remarks(
     rows: Runs, neighbour: Runs, *, reach: Reach, claim: Claim, tested: bool
 ) -> tuple[Finding, ...]:
-    """Describe what came of all runs besides rates of events, and what could have been found."""
+    """Describe the outcomes of all runs besides rates of events, and the reach of the audit."""
     return (*_outcomes(rows, neighbour), *_values(rows, neighbour), *_reach(reach, claim, tested))
 
 
 def _outcomes(rows: Runs, neighbour: Runs) -> Iterator[Finding]:
     common = commonest(rows, neighbour)
     for kind in sorted({*rows.kinds, *neighbour.kinds}):
-        shares = f"in {rows.share(kind):.3g} of the runs on the rows and "
-        shares += f"{neighbour.share(kind):.3g} on the neighbour"
+        shares = f"in {rows.fraction(kind):.3g} of the runs on the rows and "
+        shares += f"{neighbour.fraction(kind):.3g} on the neighbour"
         if kind.startswith("raises"):
             yield Finding("raised", f"The recipe {kind} {shares}.")
         elif "not finite" in kind:
@@ -265,26 +269,24 @@ def _values(rows: Runs, neighbour: Runs) -> Iterator[Finding]:
             continue
         distinct = len(np.unique(values, axis=0))
         if distinct == 1:
-            yield Finding(
-                "constant", f"Every release of the {name} is the same: there is no noise."
-            )
+            yield Finding("constant", f"All releases of the {name} are equal: there is no noise.")
         elif 1 - distinct / len(values) > _MANY_REPEATS:
-            share = 1 - distinct / len(values)
+            fraction = 1 - distinct / len(values)
             yield Finding(
                 "repeats",
-                f"{share:.2g} of the releases of the {name} repeat another one to the last bit: "
-                "the law has atoms, or noise was used twice.",
+                f"{fraction:.2g} of the releases of the {name} repeat another one to the last bit: "
+                "the distribution has atoms, or noise was reused.",
             )
 
 
 def _reach(reach: Reach, claim: Claim, tested: bool) -> Iterator[Finding]:
     if not tested:
-        yield Finding("no test", "Nothing could be tested: no runs gave numbers, or too few did.")
+        yield Finding("no test", "Nothing could be tested: too few runs returned numbers.")
     if reach.largest <= claim.value:
         yield Finding(
             "few runs",
-            f"So few runs can show no {claim.unit} above {reach.largest:.3g}, less than is "
-            "claimed: no release could have been flagged.",
+            f"These runs cannot show any {claim.unit} above {reach.largest:.3g}, which is below "
+            "the claim: no release could have been flagged.",
         )
     elif math.isinf(reach.smallest):
-        yield Finding("few runs", "With so few runs hardly any release would have been flagged.")
+        yield Finding("few runs", "These runs are too few to detect almost any violation.")

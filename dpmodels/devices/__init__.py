@@ -1,1 +1,1 @@
-"""Devices by which respondents randomise their own answers; public facts, and exact coins."""
+"""Devices by which respondents randomise their own answers, with exact coins."""

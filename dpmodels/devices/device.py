@@ -1,4 +1,4 @@
-"""A device: what a respondent does before answering, and what an answer then tells."""
+"""Randomised-response devices: how a respondent randomises an answer, and its privacy loss."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Device:
-    """How one question is answered: a coin asks for the truth, or else a die says the answer.
+    """How one question is answered: a coin asks for the truth, otherwise a die gives the answer.
 
     Made by :func:`dpmodels.randomized_response`.
 
     Attributes
     ----------
     levels : tuple
-        The answers there are.
+        The possible answers.
     how : str
-        The device in words.
+        A description of the device.
     law : tuple of Fraction
-        What the die says, one probability a level.
+        Probabilities of the die, one for each level.
     share : Fraction or None
-        How often the coin asks for the truth; None where it follows from `stated`.
+        Probability that the coin asks for the truth; None if it follows from `stated`.
     stated : Fraction or None
-        The eps that all levels share alike.
+        The eps of a device that treats all levels alike.
     """
 
     levels: tuple[Level, ...]
@@ -52,7 +52,7 @@ class Device:
 
     @property
     def truth(self) -> float:
-        """How often the coin asks for the truth."""
+        """Probability that the coin asks for the truth."""
         if self.share is None:
             assert self.stated is not None
             return truth_of(float(self.stated), len(self.levels))
@@ -60,19 +60,19 @@ class Device:
 
     @property
     def eps(self) -> float:
-        """What an answer costs the respondent at the most, whatever the truth."""
+        """Largest privacy loss of an answer, over all true answers."""
         if self.stated is not None:
             return float(self.stated)
         return device_loss(self.truth, float(min(self.law)))
 
     @property
     def lie(self) -> float:
-        """Probability that an answer is not the truth: the largest, over the levels."""
+        """Largest probability, over the levels, that an answer is not the truth."""
         return (1 - self.truth) * (1 - float(min(self.law)))
 
     @property
     def channel(self) -> Channel:
-        """The same as plain numbers."""
+        """The device as plain numbers."""
         return Channel(self.truth, tuple(map(float, self.law)), self.eps, self.how)
 
     @cached_property
@@ -83,13 +83,13 @@ class Device:
         return pd.DataFrame(matrix([self.channel]), answers, truths)
 
     def randomize(self, values: Any) -> object:
-        """Answer by the device, with coins of an exact law; to be run where the truth is known.
+        """Randomise true answers with exact coins; run it where the truth is known.
 
         Parameters
         ----------
         values : level, or sequence of levels
-            True values. One that is no level of the device, or missing, is answered by the die
-            alone: that it is none stays as private as any level.
+            True values. The die alone answers for a value that is missing or not a level of the
+            device, which is then as private as any level.
 
         Returns
         -------
@@ -99,21 +99,23 @@ class Device:
         Raises
         ------
         ArgumentError
-            For a table, or an array of other than one axis: each question has a device of its own.
+            For a table, or an array that is not one-dimensional: each question has its own device.
 
         Notes
         -----
-        Whoever asks for the same truth twice pays twice: keep the first answer.
+        Randomising the same truth twice doubles the privacy loss: keep the first answer.
         """
-        alone = isinstance(values, str) or not isinstance(values, Iterable)
-        truths, _ = places_of(self.levels, [values] if alone else values)
-        found = np.empty(len(truths), dtype=object)
-        found[:] = [self.levels[at] for at in responses(truths, self._coin, self.law, source())]
-        if alone:
-            return found[0]
+        single = isinstance(values, str) or not isinstance(values, Iterable)
+        truths, _ = places_of(self.levels, [values] if single else values)
+        answers = np.empty(len(truths), dtype=object)
+        answers[:] = [
+            self.levels[code] for code in responses(truths, self._coin, self.law, source())
+        ]
+        if single:
+            return answers[0]
         if isinstance(values, pd.Series):
-            return pd.Series(found, values.index, name=values.name)
-        return found
+            return pd.Series(answers, values.index, name=values.name)
+        return answers
 
     @property
     def _coin(self) -> Any:
@@ -123,7 +125,7 @@ class Device:
         return partial(rational, self.share)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the privacy loss against the probability of lying, with this device marked.
+        """Plot the privacy loss against the probability of lying, with this device marked.
 
         Parameters
         ----------
@@ -139,18 +141,18 @@ class Device:
         names = tuple(map(str, self.levels))
         cells = self.matrix.to_numpy()
         rows = tuple(
-            Row(name, tuple(signif(one, 4) for one in own))
-            for name, own in zip(names, cells.tolist(), strict=True)
+            Row(name, tuple(signif(probability, 4) for probability in probabilities))
+            for name, probabilities in zip(names, cells.tolist(), strict=True)
         )
-        kept = f"{signif(self.truth, 4)} of the time"
+        truth_rate = f"{signif(self.truth, 4)} of the time"
         facts = (
             ("Device", self.how),
             ("Guarantee", f"eps = {self.eps:.4g} for each answer, local"),
-            ("Truth asked for", kept),
+            ("Truth asked for", truth_rate),
             ("Lying", f"at most {signif(self.lie, 4)}"),
         )
         section = Section("answer, by truth", names, rows)
-        note = "The guarantee rests on the device being used, by each respondent, before answering."
+        note = "The guarantee holds only if each respondent uses the device before answering."
         return Summary(Report("Randomized response", facts, (section,), (note,)))
 
     def __repr__(self) -> str:
@@ -163,24 +165,24 @@ class Device:
 def places_of(
     levels: tuple[Level, ...], values: Iterable[object]
 ) -> tuple[Integers, pd.Index | None]:
-    """Return the places of values among levels, -1 of what is none, and their index.
+    """Return the positions of values among levels, -1 for other values, and their index.
 
-    ArgumentError for a table, and whatever else is no sequence of values.
+    ArgumentError for a table or anything else that is not a sequence of values.
     """
-    flat = isinstance(values, Iterable) and getattr(values, "ndim", 1) == 1
-    if not flat or isinstance(values, Mapping | bytes):
+    is_flat = isinstance(values, Iterable) and getattr(values, "ndim", 1) == 1
+    if not is_flat or isinstance(values, Mapping | bytes):
         raise ArgumentError(
             f"values of type {type(values).__name__}: expected one column of true values, such as "
             "rows['drug']"
         )
-    places = {level: place for place, level in enumerate(levels)}
-    found = np.array([_place(places, one) for one in values], dtype=np.int64)
-    return found, values.index if isinstance(values, pd.Series) else None
+    code_of = {level: code for code, level in enumerate(levels)}
+    codes = np.array([_place(code_of, value) for value in values], dtype=np.int64)
+    return codes, values.index if isinstance(values, pd.Series) else None
 
 
-def _place(places: dict[Level, int], value: Any) -> int:
-    """Return the place of a level, -1 of what is none."""
+def _place(code_of: dict[Level, int], value: Any) -> int:
+    """Return the position of a level, -1 for any other value."""
     try:
-        return places.get(value, -1)
+        return code_of.get(value, -1)
     except TypeError:
         return -1

@@ -1,4 +1,4 @@
-"""``randomized_response``: a device by what it is made of."""
+"""``randomized_response``: construct a device from its probabilities."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dpmodels.errors import ArgumentError, BudgetError, said
 from dpmodels.levels import Level
 from dpmodels.variables import Categorical
 
-# Beyond, a lie in 5 * 10^8 answers protects nobody.
+# Beyond, one lie in 5 * 10^8 answers gives no useful protection.
 MOST_EPS = 20
-# Below, estimates have errors a million times their range and more.
+# Below, the errors of estimates exceed a million times their range.
 LEAST_EPS = 1e-6
 # Faces of dice, or cards of decks.
 MOST_FACES = 10**9
@@ -36,31 +36,31 @@ def randomized_response(
     forced: Mapping[Level, Chance] | None = None,
     unrelated: Chance | None = None,
 ) -> Device:
-    """Make a device by which a respondent randomises an answer.
+    """Construct a device by which a respondent randomises an answer.
 
     Parameters
     ----------
     levels : sequence
-        The answers there are, two or more.
+        The possible answers, two or more.
     eps : float
         Privacy loss of an answer, at most 20: the truth with probability
-        ``exp(eps) / (exp(eps) + k - 1)``, any other level as likely as another.
+        ``exp(eps) / (exp(eps) + k - 1)``, all other levels with equal probabilities.
     lie : float, str or Fraction
-        The same by the probability of an answer that is not the truth, below
+        The same device, given by the probability of an answer that is not the truth, below
         (k - 1)/k, such as ``0.27`` or ``"1/6"``: Warner's device.
     dice, cards : (int, int)
-        The same by what happens in so many of so many equal cases: ``dice=(1, 6)``
-        lies where a die shows one side of six, ``cards=(13, 52)`` where a
+        The same device, given by a number of equally likely cases: ``dice=(1, 6)``
+        lies if a die shows one of its six sides, ``cards=(13, 52)`` if a
         heart is drawn.
     truth : float, str or Fraction
-        Probability with which the truth is asked for. Else a level is said
-        by chance, each as likely, if nothing more is given.
+        Probability with which the truth is asked for. Otherwise the answer is drawn
+        from all levels with equal probabilities, unless `unrelated` is given.
     forced : mapping
-        Probabilities with which levels have to be said, whatever the truth, such
-        as ``{"no": "1/6", "yes": "1/6"}``; the truth is asked for otherwise.
+        Probabilities of forced answers, whatever the truth, such
+        as ``{"no": "1/6", "yes": "1/6"}``; otherwise the truth is asked for.
     unrelated : float, str or Fraction
-        With `truth`, of two levels: else a harmless question is asked, to which a
-        known share of the population says the second level.
+        With `truth` and two levels: otherwise a harmless question is asked, which a
+        known fraction of the population answers with the second level.
 
     Returns
     -------
@@ -69,15 +69,15 @@ def randomized_response(
     Raises
     ------
     ArgumentError
-        If the levels or probabilities are none, or from the answers nothing could be learnt.
+        If the levels or probabilities are invalid, or the answers do not depend on the truth.
     BudgetError
-        If eps is not from 1e-6 to 20, or the device has none: where a level is said by
-        those alone of whom it is true.
+        If eps is not from 1e-6 to 20, or infinite: if some level is answered only by respondents
+        for whom it is true.
 
     Notes
     -----
-    Probabilities are exact fractions: ``0.1`` is 1/10, and ``"1/6"`` a die's. Of the unrelated
-    question the guarantee holds against whoever does not know the respondent's answer to it.
+    Probabilities are exact fractions: ``0.1`` is 1/10. With an unrelated question the guarantee
+    holds against anyone who does not know the respondent's answer to it.
 
     References
     ----------
@@ -96,51 +96,51 @@ def randomized_response(
     >>> round(randomized_response(["no", "yes"], eps=1).lie, 4)
     0.2689
     """
-    own = checked_levels(levels)
-    named = {"eps": eps, "lie": lie, "dice": dice, "cards": cards, "forced": forced}
-    given = [word for word, value in {**named, "truth": truth}.items() if value is not None]
-    if len(given) != 1 or (unrelated is not None and given != ["truth"]):
-        listed = ", ".join(f"{word}=" for word in given) or "nothing"
-        more = " and unrelated=" if unrelated is not None else ""
+    checked = checked_levels(levels)
+    forms = {"eps": eps, "lie": lie, "dice": dice, "cards": cards, "forced": forced}
+    stated = [name for name, value in {**forms, "truth": truth}.items() if value is not None]
+    if len(stated) != 1 or (unrelated is not None and stated != ["truth"]):
+        listed = ", ".join(f"{name}=" for name in stated) or "nothing"
+        addition = " and unrelated=" if unrelated is not None else ""
         raise ArgumentError(
-            f"a device by {listed}{more}: write one of eps=1.0, lie=0.27, dice=(1, 6), "
+            f"device given by {listed}{addition}: write one of eps=1.0, lie=0.27, dice=(1, 6), "
             'cards=(13, 52), truth=0.7, forced={"no": "1/6", "yes": "1/6"}, or truth=0.7 with '
             "unrelated=0.25"
         )
     if eps is not None:
-        return _by_eps(own, eps)
+        return _by_eps(checked, eps)
     if forced is not None:
-        return _by_force(own, forced)
+        return _by_force(checked, forced)
     if truth is not None:
-        return _by_question(own, _chance("truth", truth), unrelated)
-    for word, cases in (("dice", dice), ("cards", cards)):
+        return _by_question(checked, _chance("truth", truth), unrelated)
+    for name, cases in (("dice", dice), ("cards", cards)):
         if cases is not None:
-            lying, of = _cases(word, cases)
-            return _lying(own, Fraction(lying, of), f"{word}, lie in {lying} of {of}")
+            lying, n_cases = _cases(name, cases)
+            return _lying(checked, Fraction(lying, n_cases), f"{name}, lie in {lying} of {n_cases}")
     assert lie is not None
-    share = _chance("lie", lie)
-    return _lying(own, share, f"lie with probability {float(share):.4g}")
+    probability = _chance("lie", lie)
+    return _lying(checked, probability, f"lie with probability {float(probability):.4g}")
 
 
 def checked_levels(levels: object) -> tuple[Level, ...]:
     """Return levels that a codebook could declare."""
     if isinstance(levels, str) or not isinstance(levels, Iterable):
         raise ArgumentError(
-            f'levels={said(levels)}: expected the answers there are, such as ["no", "yes"]'
+            f'levels={said(levels)}: expected the possible answers, such as ["no", "yes"]'
         )
     return Categorical(tuple(levels)).levels
 
 
 def checked_eps(eps: object) -> Fraction:
-    """Return an eps that protects somebody and tells something."""
-    given = real(eps)
-    if not LEAST_EPS <= given <= MOST_EPS:
+    """Return an eps between the bounds of useful answers and useful protection."""
+    number = real(eps)
+    if not LEAST_EPS <= number <= MOST_EPS:
         raise BudgetError(
-            f"eps={said(eps)}: expected a number above 0, at which answers tell nothing, of at "
-            f"least {LEAST_EPS:g} and at most {MOST_EPS}, beyond which nobody is protected; write "
-            "eps=1.0"
+            f"eps={said(eps)}: expected a number of at least {LEAST_EPS:g}, below which answers "
+            f"carry no information, and at most {MOST_EPS}, above which they are not protected; "
+            "write eps=1.0"
         )
-    return Fraction(given)
+    return Fraction(number)
 
 
 def _by_eps(levels: tuple[Level, ...], eps: object) -> Device:
@@ -149,7 +149,7 @@ def _by_eps(levels: tuple[Level, ...], eps: object) -> Device:
 
 
 def _lying(levels: tuple[Level, ...], lie: Fraction, how: str) -> Device:
-    """Say any other level, each as likely, with a probability."""
+    """Answer with any other level, all equally likely, with probability `lie`."""
     size = len(levels)
     law = (Fraction(1, size),) * size
     return _checked(levels, how, law, 1 - lie * size / (size - 1), f"lie={lie}")
@@ -166,9 +166,9 @@ def _by_force(levels: tuple[Level, ...], forced: object) -> Device:
     if not 0 < total < 1:
         raise ArgumentError(
             f"forced=: the probabilities add up to {float(total):.4g}; expected a sum between 0 "
-            "and 1, as the truth is asked for otherwise"
+            "and 1, since the rest is the probability of asking for the truth"
         )
-    law = tuple(one / total for one in chances)
+    law = tuple(chance / total for chance in chances)
     return _checked(levels, "forced answer", law, 1 - total, "forced=")
 
 
@@ -179,7 +179,7 @@ def _by_question(levels: tuple[Level, ...], truth: Fraction, unrelated: object) 
         return _checked(levels, "truth or chance", law, truth, f"truth={truth}")
     if size != 2:
         raise ArgumentError(
-            f"unrelated= is for two levels, and there are {size}; write forced= with the "
+            f"unrelated= needs two levels, but there are {size}; write forced= with the "
             "probability of each level"
         )
     yes = _chance("unrelated", unrelated)
@@ -187,57 +187,57 @@ def _by_question(levels: tuple[Level, ...], truth: Fraction, unrelated: object) 
 
 
 def _checked(
-    levels: tuple[Level, ...], how: str, law: tuple[Fraction, ...], truth: Fraction, said_as: str
+    levels: tuple[Level, ...], how: str, law: tuple[Fraction, ...], truth: Fraction, option: str
 ) -> Device:
-    """Refuse a device that tells nothing, or that protects nobody."""
+    """Refuse a device whose answers carry no information or have no protection."""
     if truth <= 0:
         raise ArgumentError(
-            f"{said_as}: the truth is not identified, as answers do not depend on it, or on its "
-            "contrary more; ask for the truth more often, with a lie below "
+            f"{option}: the truth is not identified, since answers are independent of it or "
+            "reverse it; ask for the truth more often, with a lie below "
             f"{len(levels) - 1}/{len(levels)}"
         )
     if truth >= 1 or min(law) <= 0:
         raise BudgetError(
-            f"{said_as}: some answer is given only where it is true, which no eps holds for; let "
-            "every level be said by chance now and then"
+            f"{option}: some answer is given only if it is true, so eps is infinite; give every "
+            "level a positive probability of a random answer"
         )
     odds = 1 + truth / ((1 - truth) * min(law))
     eps = math.log(odds.numerator) - math.log(odds.denominator)
     if eps < LEAST_EPS:
         raise BudgetError(
-            f"{said_as}: eps is below {LEAST_EPS:g}, at which next to nothing can be learnt; ask "
-            "for the truth more often"
+            f"{option}: eps is below {LEAST_EPS:g}, so the answers carry almost no information; "
+            "ask for the truth more often"
         )
     if eps > MOST_EPS:
         raise BudgetError(
-            f"{said_as}: eps = {eps:.3g}, and beyond {MOST_EPS} nobody is protected; let "
-            "every level be said by chance more often"
+            f"{option}: eps = {eps:.3g} is above {MOST_EPS}, which gives no protection; raise the "
+            "probabilities of random answers"
         )
     return Device(levels, how, law, truth)
 
 
-def _chance(word: str, given: object) -> Fraction:
-    """Return a probability as the fraction that its digits say."""
+def _chance(name: str, value: object) -> Fraction:
+    """Return a probability as the exact fraction of its digits."""
     try:
-        # A power of ten of many digits would fill the memory.
-        told = given if isinstance(given, str | Rational) else repr(real(given))
-        short = not isinstance(told, str) or len(told.lower().partition("e")[2]) <= _POWER
-        exact = Fraction(told) if short else Fraction(-1)
+        # A large power of ten would exhaust the memory.
+        text = value if isinstance(value, str | Rational) else repr(real(value))
+        short = not isinstance(text, str) or len(text.lower().partition("e")[2]) <= _POWER
+        exact = Fraction(text) if short else Fraction(-1)
     except (ValueError, ZeroDivisionError):
         exact = Fraction(-1)
-    if isinstance(given, bool) or not 0 <= exact <= 1:
+    if isinstance(value, bool) or not 0 <= exact <= 1:
         raise ArgumentError(
-            f"{word}={said(given)}: expected a probability, such as 0.25, '1/6' or a Fraction"
+            f"{name}={said(value)}: expected a probability, such as 0.25, '1/6' or a Fraction"
         )
     return exact
 
 
-def _cases(word: str, given: object) -> tuple[int, int]:
-    """Return in how many of how many cases a device lies."""
-    if not isinstance(given, tuple | list) or len(given) != 2:
+def _cases(name: str, cases: object) -> tuple[int, int]:
+    """Return the number of cases in which a device lies, and the number of all cases."""
+    if not isinstance(cases, tuple | list) or len(cases) != 2:
         raise ArgumentError(
-            f"{word}={said(given)}: expected in how many of how many equal cases to lie, "
-            f"{word}=(1, 6)"
+            f"{name}={said(cases)}: expected the number of lying cases and of all equally likely "
+            f"cases, {name}=(1, 6)"
         )
-    of = whole(word, given[1], 2, MOST_FACES, f"; write {word}=(1, 6)")
-    return whole(word, given[0], 1, of - 1, f"; write {word}=(1, {of})"), of
+    n_cases = whole(name, cases[1], 2, MOST_FACES, f"; write {name}=(1, 6)")
+    return whole(name, cases[0], 1, n_cases - 1, f"; write {name}=(1, {n_cases})"), n_cases

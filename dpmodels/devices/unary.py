@@ -1,12 +1,13 @@
-"""``unary_response``: one answer to many levels, as a yes or no to each of them.
+"""``unary_response``: one answer to a question of many levels, as a yes or no to each level.
 
 Theorem
-    The bit of the truth is set with probability 1/2, each other with ``r = 1/(e^ε + 1)``, all by
-    coins of their own. Truths j and l differ in two bits, whose answers have the ratio ``(1/2)/r``
-    times ``(1 - r)/(1/2)`` at the most, which is e^ε. Whoever has no truth sets all bits with r,
-    and differs in one bit from whoever has: ``(e^ε + 1)/2`` and ``2 e^ε/(e^ε + 1)`` are less.
+    The bit of the truth is set with probability 1/2, each other with ``r = 1/(e^ε + 1)``,
+    independently. Truths j and l differ in two bits, whose answers have the ratio ``(1/2)/r``
+    times ``(1 - r)/(1/2)`` at most, which is e^ε. A respondent without a truth sets all bits with
+    probability r, and differs in one bit from one with a truth: the ratios ``(e^ε + 1)/2`` and
+    ``2 e^ε/(e^ε + 1)`` are smaller.
 Numerics
-    exact: coins of an exact law.
+    exact: coins with exact probabilities.
 Source
     Wang, Blocki, Li, Jha (2017), "Locally differentially private protocols for frequency
     estimation", USENIX Security: the least variance of rare levels, ``4 e^ε/(n (e^ε - 1)²)``, below
@@ -36,9 +37,9 @@ HALF = Fraction(1, 2)
 
 @dataclass(frozen=True)
 class Bit:
-    """One question of a unary device: whether the truth is a level, answered 0 or 1.
+    """One question of a unary device: whether the truth is a given level, answered 0 or 1.
 
-    `eps` is what the respondent's answers to all levels cost together.
+    `eps` is the privacy loss of the respondent's answers to all levels together.
     """
 
     eps: float
@@ -46,30 +47,30 @@ class Bit:
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """The answers there are."""
+        """The possible answers."""
         return (0, 1)
 
     @property
     def channel(self) -> Channel:
-        """The same as plain numbers."""
-        others = 1 / (math.exp(self.eps) + 1)
-        truth = 0.5 - others
-        law = (0.5 / (1 - truth), others / (1 - truth))
+        """The device as plain numbers."""
+        rate = 1 / (math.exp(self.eps) + 1)
+        truth = 0.5 - rate
+        law = (0.5 / (1 - truth), rate / (1 - truth))
         return Channel(truth, law, self.eps, self.how)
 
 
 @dataclass(frozen=True, repr=False)
 class UnaryDevice:
-    """How one question of many levels is answered by a bit for each.
+    """How one question of many levels is answered with one bit for each level.
 
     Made by :func:`dpmodels.unary_response`.
 
     Attributes
     ----------
     levels : tuple
-        The answers there are.
+        The possible answers.
     stated : Fraction
-        The eps that all bits cost together.
+        The eps of all bits together.
     """
 
     levels: tuple[Level, ...]
@@ -77,7 +78,7 @@ class UnaryDevice:
 
     @property
     def eps(self) -> float:
-        """What the bits of one respondent cost together."""
+        """Privacy loss of all bits of one respondent together."""
         return float(self.stated)
 
     @property
@@ -86,17 +87,17 @@ class UnaryDevice:
         return {str(level): Bit(self.eps) for level in self.levels}
 
     def randomize(self, values: Iterable[object]) -> pd.DataFrame:
-        """Answer by the device, with coins of an exact law; to be run where the truth is known.
+        """Randomise true answers with exact coins; run it where the truth is known.
 
         Parameters
         ----------
         values : sequence of levels
-            True values. One that is no level, or missing, is as private as any.
+            True values. A value that is missing or not a level is as private as any level.
 
         Returns
         -------
         DataFrame
-            A column of 0 and 1 for each level, under its name; a row for each value.
+            A column of 0 and 1 for each level; a row for each value.
         """
         truths, index = places_of(self.levels, values)
         size, entropy = len(truths) * len(self.levels), source()
@@ -111,12 +112,12 @@ class UnaryDevice:
 
 
 def unary_response(levels: Iterable[Level], *, eps: float) -> UnaryDevice:
-    """Make a device for a question of many levels: a randomised yes or no to each of them.
+    """Construct a device for a question of many levels: a randomised yes or no to each level.
 
     Parameters
     ----------
     levels : sequence
-        The answers there are, two or more.
+        The possible answers, two or more.
     eps : float
         Privacy loss of all bits of a respondent together, at most 20.
 
@@ -124,20 +125,20 @@ def unary_response(levels: Iterable[Level], *, eps: float) -> UnaryDevice:
     -------
     UnaryDevice
         Its ``randomize(values)`` gives a column for each level; ``device.questions`` are the
-        devices of these, for ``dp_survey("~ Ulm", bits, device=device.questions)``.
+        devices of these columns, for ``dp_survey("~ Ulm", bits, device=device.questions)``.
 
     Raises
     ------
     ArgumentError, CodebookError
-        If the levels are none.
+        If the levels are invalid.
     BudgetError
         If eps is not from 1e-6 to 20.
 
     Notes
     -----
-    Rare levels of many, more than some ``3 exp(eps) + 2``, are told with less noise than by
-    :func:`randomized_response`. A survey of one level prints the eps of all, as all bits came;
-    one of two levels prints it twice, which is more than is lost.
+    With more than about ``3 exp(eps) + 2`` levels, rare levels have less noise than under
+    :func:`randomized_response`. A survey of one level prints the eps of all bits, since all were
+    collected; a survey of two levels counts it twice, which overstates the loss.
 
     References
     ----------

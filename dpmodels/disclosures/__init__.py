@@ -1,6 +1,6 @@
 """Disclosure reports: what was released, at what cost, and what that guarantees: ``dp.disclosure``.
 
-It stands beside the house: nothing imports it. Its verb is `dpmodels.disclosures.verb.disclosure`.
+No other subpackage imports it. Its verb is `dpmodels.disclosures.verb.disclosure`.
 """
 
 from dpmodels.disclosures.verb import Disclosure as Disclosure

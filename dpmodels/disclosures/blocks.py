@@ -1,4 +1,4 @@
-"""What a disclosure report is made of, in the order it is read; values that are strings already."""
+"""The blocks of a disclosure report; all values are strings."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Paragraph:
     """A paragraph."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class Bullets:
     """A list of sentences."""
 
     texts: tuple[str, ...]
@@ -37,7 +37,7 @@ class Tables:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A PNG file, and the text that stands for it."""
+    """A PNG file and its alternative text."""
 
     text: str
     png: bytes
@@ -45,7 +45,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Lines that are to be copied."""
+    """Lines to copy."""
 
     text: str
 
@@ -57,4 +57,4 @@ class Blanks:
     names: tuple[str, ...]
 
 
-Block = Heading | Words | Points | Tables | Picture | Code | Blanks
+Block = Heading | Paragraph | Bullets | Tables | Picture | Code | Blanks

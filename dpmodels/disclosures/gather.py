@@ -1,4 +1,4 @@
-"""What is disclosed, sorted by ledger: each release once, with all results that were made of it."""
+"""The contents of a report, sorted by ledger: each release once, with all its results."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ _EXPECTED: Final = (
     "list of them"
 )
 
-Thing = TypeVar("Thing")
+Source = TypeVar("Source")
 
 
 @dataclass(frozen=True)
 class Released:
-    """One release, with the results that were made of it."""
+    """One release and its results."""
 
     digest: str
     fits: tuple[Any, ...]
 
     @property
     def release(self) -> Any:
-        """What crossed, as the first of the results has it."""
+        """The release of the first result."""
         return self.fits[0].release
 
     @property
     def simulated(self) -> bool:
-        """Whether it has no guarantee, as its noise can be repeated."""
+        """Whether it has no guarantee, since its noise can be reproduced."""
         return any(fit.simulated for fit in self.fits)
 
     @cached_property
     def reports(self) -> tuple[Report, ...]:
-        """What of each result is printed, laid out once."""
+        """The printed report of each result."""
         return tuple(fit.summary().report for fit in self.fits)
 
 
 @dataclass(frozen=True)
 class Charged:
-    """A charge of a ledger, and what is at hand of it."""
+    """A charge of a ledger, and its release if a result was given."""
 
     entry: Entry
     line: dict[str, Any]  # as the ledger's register has it
-    made: Released | None
+    released: Released | None
 
 
 @dataclass(frozen=True)
@@ -71,82 +71,103 @@ class Account:
 
     @property
     def unfinished(self) -> int:
-        """How many charges nothing is known to have come of."""
-        return sum(own.line["state"] == "charged" for own in self.charges)
+        """Number of charges without a recorded outcome."""
+        return sum(charge.line["state"] == "charged" for charge in self.charges)
 
     @property
     def simulated(self) -> tuple[int, ...]:
-        """Charges whose results at hand are simulations."""
-        own = (one for one in self.charges if one.made is not None and one.made.simulated)
-        return tuple(one.entry.number for one in own)
+        """Numbers of the charges whose results are simulations."""
+        charges = (
+            charge
+            for charge in self.charges
+            if charge.released is not None and charge.released.simulated
+        )
+        return tuple(charge.entry.number for charge in charges)
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """All that a report is about."""
+    """The contents of a report."""
 
     accounts: tuple[Account, ...]
-    loose: tuple[Released, ...]  # that no ledger at hand was charged for
+    without_ledger: tuple[Released, ...]  # charged to none of the ledgers
     books: tuple[Codebook, ...]  # of sessions
     simulated: bool
 
     @property
     def private(self) -> tuple[Released, ...]:
-        """Releases without a ledger that have a guarantee which a curator keeps."""
-        return tuple(own for own in self.loose if not own.simulated and not is_local(own.release))
+        """Private releases without a ledger, under the central model."""
+        return tuple(
+            released
+            for released in self.without_ledger
+            if not released.simulated and not is_local(released.release)
+        )
 
     @property
     def local(self) -> tuple[Released, ...]:
         """Answers that respondents randomised, without a ledger."""
-        return tuple(own for own in self.loose if not own.simulated and is_local(own.release))
+        return tuple(
+            released
+            for released in self.without_ledger
+            if not released.simulated and is_local(released.release)
+        )
 
     @property
-    def made(self) -> tuple[Released, ...]:
-        """All releases of which there are results."""
-        charged = [one.made for own in self.accounts for one in own.charges]
-        return (*(one for one in charged if one is not None), *self.loose)
+    def releases(self) -> tuple[Released, ...]:
+        """All releases with results."""
+        charged = [charge.released for account in self.accounts for charge in account.charges]
+        return (*(released for released in charged if released is not None), *self.without_ledger)
 
 
 def gathered(of: object) -> Gathered:
-    """Sort what was given; each ledger and each release is counted once, however it came."""
-    things = [_opened(one) for one in _listed(of)]
-    sessions = _of_type(things, Session)
-    ledgers = _of_type(things, Ledger) + [one.ledger for one in sessions]
-    releases = _releases(_of_type(things, Result))
-    registers = _distinct([(own, own.register()) for own in ledgers])
+    """Sort the sources; each ledger and each release is counted once."""
+    sources = [_opened(source) for source in _listed(of)]
+    sessions = _of_type(sources, Session)
+    ledgers = _of_type(sources, Ledger) + [session.ledger for session in sessions]
+    releases = _releases(_of_type(sources, Result))
+    registers = _distinct([(ledger, ledger.register()) for ledger in ledgers])
     accounts = tuple(
         _account(ledger, register, releases, number if len(registers) > 1 else 0)
         for number, (ledger, register) in enumerate(registers, start=1)
     )
-    held = {one.made.digest for own in accounts for one in own.charges if one.made is not None}
-    loose = tuple(own for own in releases.values() if own.digest not in held)
-    simulated = any(own.simulated for own in releases.values())
-    return Gathered(accounts, loose, tuple(own.codebook for own in sessions), simulated)
+    charged_digests = {
+        charge.released.digest
+        for account in accounts
+        for charge in account.charges
+        if charge.released is not None
+    }
+    loose = tuple(
+        released for released in releases.values() if released.digest not in charged_digests
+    )
+    simulated = any(released.simulated for released in releases.values())
+    return Gathered(accounts, loose, tuple(session.codebook for session in sessions), simulated)
 
 
-def _of_type(things: Sequence[object], kind: type[Thing]) -> list[Thing]:
-    return [one for one in things if isinstance(one, kind)]
+def _of_type(sources: Sequence[object], kind: type[Source]) -> list[Source]:
+    return [source for source in sources if isinstance(source, kind)]
 
 
 def _listed(of: object) -> Sequence[object]:
     of = of.values() if isinstance(of, Mapping) else of
-    many = isinstance(of, Iterable) and not isinstance(of, str | PathLike | Result | Session)
-    things = list(of) if many and isinstance(of, Iterable) else [of]
-    if not things:
+    is_collection = isinstance(of, Iterable) and not isinstance(
+        of, str | PathLike | Result | Session
+    )
+    sources = list(of) if is_collection and isinstance(of, Iterable) else [of]
+    if not sources:
         raise ArgumentError(f"nothing to disclose: {_EXPECTED}")
-    return things
+    return sources
 
 
-def _opened(thing: object) -> object:
-    """Return a result, a ledger or a session; what is the path of a file is read."""
-    if isinstance(thing, Result | Session):
-        return thing
-    if isinstance(thing, Ledger):
-        thing.verify()
-        return thing
-    if not isinstance(thing, str | PathLike):
-        raise ArgumentError(f"a {type(thing).__name__} cannot be disclosed: {_EXPECTED}")
-    path = Path(thing)
+def _opened(source: object) -> object:
+    """Return a result, a ledger or a session; a path is read."""
+    if isinstance(source, Result | Session):
+        return source
+    if isinstance(source, Ledger):
+        source.verify()
+        return source
+    if not isinstance(source, str | PathLike):
+        raise ArgumentError(f"a {type(source).__name__} cannot be disclosed: {_EXPECTED}")
+    path = Path(source)
     try:
         with path.open("rb") as file:
             ledger = file.read(len(_SQLITE)) == _SQLITE
@@ -156,26 +177,26 @@ def _opened(thing: object) -> object:
 
 
 def _releases(fits: Iterable[Any]) -> dict[str, Released]:
-    """Return the releases that results were made of, by the digest of what was paid for."""
-    found: dict[str, tuple[Any, ...]] = {}
+    """Return the releases of results, by the digest of the charged release."""
+    fits_by_digest: dict[str, tuple[Any, ...]] = {}
     for fit in fits:
         key = origin(fit.release)
-        known = found.get(key, ())
-        if not any(own is fit for own in known):
-            found[key] = (*known, fit)
-    return {key: Released(key, own) for key, own in found.items()}
+        earlier = fits_by_digest.get(key, ())
+        if not any(fit_before is fit for fit_before in earlier):
+            fits_by_digest[key] = (*earlier, fit)
+    return {key: Released(key, group) for key, group in fits_by_digest.items()}
 
 
 def _distinct(
     registers: Iterable[tuple[Ledger, pd.DataFrame]],
 ) -> list[tuple[Ledger, pd.DataFrame]]:
-    """Return each ledger once: of several copies the longest."""
-    found: dict[str, tuple[Ledger, pd.DataFrame]] = {}
+    """Return each ledger once: the longest of several copies."""
+    longest: dict[str, tuple[Ledger, pd.DataFrame]] = {}
     for ledger, register in registers:
         key = str(register["hash"].iloc[0]) if len(register) else ledger.head
-        if key not in found or len(register) > len(found[key][1]):
-            found[key] = (ledger, register)
-    return list(found.values())
+        if key not in longest or len(register) > len(longest[key][1]):
+            longest[key] = (ledger, register)
+    return list(longest.values())
 
 
 def _account(
@@ -183,7 +204,9 @@ def _account(
 ) -> Account:
     lines = register.reset_index().to_dict("records")
     charges = tuple(
-        Charged(entry, {str(name): own for name, own in line.items()}, releases.get(line["digest"]))
+        Charged(
+            entry, {str(name): value for name, value in line.items()}, releases.get(line["digest"])
+        )
         for entry, line in zip(ledger.entries, lines, strict=True)
     )
     name = ledger.place or "in memory"

@@ -1,4 +1,4 @@
-"""Blocks as HTML, in one file that links nothing."""
+"""Blocks as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final
 from dpmodels.disclosures.blocks import (
     Blanks,
     Block,
+    Bullets,
     Code,
     Heading,
+    Paragraph,
     Picture,
-    Points,
     Tables,
-    Words,
 )
 from dpmodels.report.html import STYLE, as_part, document, escaped, picture
 
@@ -45,7 +45,7 @@ def as_page(title: str, stamp: str | None, blocks: Sequence[Block]) -> str:
 
 
 def as_fragment(title: str, stamp: str | None, blocks: Sequence[Block]) -> str:
-    """Return the same for a notebook."""
+    """Return the report for a notebook."""
     warning = [] if stamp is None else [f'<p class="warning">{escaped(stamp)}</p>']
     lines = ['<article class="dpmodels-disclosure tex2jax_ignore mathjax_ignore">', STYLE, _STYLE]
     lines += [*warning, f"<h1>{escaped(title)}</h1>", *map(_block, blocks), *warning, "</article>"]
@@ -56,9 +56,9 @@ def _block(block: Block) -> str:
     match block:
         case Heading(text):
             return f"<h2>{escaped(text)}</h2>"
-        case Words(text):
+        case Paragraph(text):
             return f"<p>{escaped(text)}</p>"
-        case Points(texts):
+        case Bullets(texts):
             return "\n".join(["<ul>", *(f"<li>{escaped(text)}</li>" for text in texts), "</ul>"])
         case Tables(report):
             return as_part(report)

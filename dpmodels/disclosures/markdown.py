@@ -9,19 +9,19 @@ from collections.abc import Sequence
 from dpmodels.disclosures.blocks import (
     Blanks,
     Block,
+    Bullets,
     Code,
     Heading,
+    Paragraph,
     Picture,
-    Points,
     Tables,
-    Words,
 )
 from dpmodels.report import as_markdown
 from dpmodels.report.text import escaped
 
 
 def as_text(title: str, stamp: str | None, blocks: Sequence[Block]) -> str:
-    """Return the whole document; pictures are in it as data."""
+    """Return the whole document, with pictures as data."""
     warning = [] if stamp is None else [f"**{escaped(stamp)}**"]
     parts = [*warning, f"# {escaped(title)}", *map(_block, blocks), *warning]
     return "\n\n".join(parts) + "\n"
@@ -31,9 +31,9 @@ def _block(block: Block) -> str:
     match block:
         case Heading(text):
             return f"## {escaped(text)}"
-        case Words(text):
+        case Paragraph(text):
             return escaped(text)
-        case Points(texts):
+        case Bullets(texts):
             return "\n".join(f"- {escaped(text)}" for text in texts)
         case Tables(report):
             return as_markdown(report)

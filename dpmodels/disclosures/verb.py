@@ -1,4 +1,4 @@
-"""``disclosure``: what was released, at what cost, under which guarantee, as one report."""
+"""``disclosure``: a report of all releases, their costs and their guarantees."""
 
 from __future__ import annotations
 
@@ -34,34 +34,34 @@ def disclosure(
     date: str = "",
     pictures: bool = True,
 ) -> Disclosure:
-    """Write the report that goes with what is disclosed.
+    """Write the report that accompanies disclosed results.
 
     Parameters
     ----------
     of : results, ledgers, sessions, or paths of their files; one, a list or a dict
-        A release that several results were made of is counted once, and so is a ledger that comes
-        twice. Results are found in the ledgers by their digests.
+        A release with several results, or a ledger given twice, is counted once. Results are
+        matched to ledgers by their digests.
     title, author, contact, purpose : str, optional
-        What stands at the head.
+        The head of the report.
     provenance : str, optional
-        Where the declared bounds and levels come from, in the author's words.
+        The source of the declared bounds and levels.
     date : str, optional
         By default today's, in UTC.
     pictures : bool, default True
-        Whether results are drawn, where matplotlib is installed.
+        Whether results are plotted, if matplotlib is installed.
 
     Returns
     -------
     Disclosure
-        ``as_html()``, one file that needs no network; ``as_markdown()``; ``save(path)``. It has the
-        guarantee in words with what it is not, each release with its cost, mechanism and digests,
-        what was declared, all tables, a paragraph for a methods section, BibTeX, and a place for a
+        ``as_html()``, one file that needs no network; ``as_markdown()``; ``save(path)``. It
+        states the guarantee and its limits, each release with its cost, mechanism and digests, the
+        declarations, all tables, a paragraph for a methods section, BibTeX, and lines for a
         signature.
 
     Raises
     ------
     ArgumentError
-        If there is nothing to disclose, or something that cannot be.
+        If there is nothing to disclose, or a source cannot be disclosed.
     FrameError
         If a file cannot be read.
     LedgerError
@@ -69,9 +69,9 @@ def disclosure(
 
     Notes
     -----
-    A total is stated of a ledger, by its rule, and of nothing else: of results without one it
-    cannot be known, and ledgers are never added up. Charges that nothing came of are listed as
-    spent. It is made of released values and public facts; nothing is read or charged.
+    Only a ledger has a total, composed by its rule: the total of results without a ledger is
+    unknown, and ledgers are never added up. Charges without an outcome are listed as spent. The
+    report uses released values and public facts; it reads no rows and charges nothing.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def disclosure(
     >>> "eps = 0.5" in report.as_markdown()
     True
     """
-    words = {
+    about = {
         "title": title,
         "author": author,
         "contact": contact,
@@ -94,20 +94,20 @@ def disclosure(
         "provenance": provenance,
         "date": date,
     }
-    for name, own in words.items():
-        text(name, own)
+    for name, value in about.items():
+        text(name, value)
     if not title.strip():
-        raise ArgumentError("title is empty: write what the report is about, or leave it out")
-    drawn = truth("pictures", pictures)
-    found = gathered(of)
-    blocks = tuple(document(found, About(**words), drawn))
-    return Disclosure(title, _told(found), blocks, _stamp(found))
+        raise ArgumentError("title is empty: write a title, or leave title= out")
+    with_pictures = truth("pictures", pictures)
+    contents = gathered(of)
+    blocks = tuple(document(contents, About(**about), with_pictures))
+    return Disclosure(title, _summary(contents), blocks, _stamp(contents))
 
 
-def _told(found: Gathered) -> str:
-    charges = sum(len(own.charges) for own in found.accounts)
-    unfinished = sum(own.unfinished for own in found.accounts)
-    ledgers, loose = len(found.accounts), len(found.loose)
+def _summary(contents: Gathered) -> str:
+    charges = sum(len(account.charges) for account in contents.accounts)
+    unfinished = sum(account.unfinished for account in contents.accounts)
+    ledgers, loose = len(contents.accounts), len(contents.without_ledger)
     return (
         f"{count(ledgers)} ledger{'s' * (ledgers != 1)}, {count(charges)} "
         f"charge{'s' * (charges != 1)}, {count(unfinished)} unfinished, {count(loose)} "
@@ -115,15 +115,15 @@ def _told(found: Gathered) -> str:
     )
 
 
-def _stamp(found: Gathered) -> str | None:
-    """Return the stamp of a simulation where all is one, and a warning where some of it is."""
-    if not found.simulated:
+def _stamp(contents: Gathered) -> str | None:
+    """Return the stamp of a simulation if everything is simulated, a warning if something is."""
+    if not contents.simulated:
         return None
-    real = any(own.charges for own in found.accounts) or not all(o.simulated for o in found.made)
+    real = any(account.charges for account in contents.accounts) or not all(
+        released.simulated for released in contents.releases
+    )
     return "CONTAINS A SIMULATION - NOT PRIVATE" if real else STAMP
 
-
-# The disclosure report, to be read, printed and kept.
 
 _FORMATS: Final = {
     ".html": "as_html",
@@ -135,7 +135,7 @@ _FORMATS: Final = {
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Disclosure:
-    """A report on what was released, under which guarantee; of released values and public facts.
+    """A report on releases and their guarantees, from released values and public facts only.
 
     Made by :func:`dpmodels.disclosures.verb.disclosure`.
 
@@ -144,11 +144,11 @@ class Disclosure:
     title : str
         Its title.
     told : str
-        What it is about, in a few words.
+        Its contents in one line.
     blocks : tuple of Block
         Its parts, in order.
     stamp : str or None
-        What it is stamped with where it has simulations in it.
+        The stamp of a report with simulations.
     """
 
     title: str
@@ -165,30 +165,31 @@ class Disclosure:
         return as_text(self.title, self.stamp, self.blocks)
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the report, whole or not at all.
+        """Write the report atomically.
 
         Parameters
         ----------
         path : path
-            Ends in ``.html`` or ``.md``, which says what is written.
+            Ends in ``.html`` or ``.md``, which selects the format.
         overwrite : bool, default False
-            Whether a file that is there already may be replaced. A link never is.
+            Whether an existing file may be replaced. A link is never replaced.
 
         Raises
         ------
         ArgumentError
             If the name ends otherwise.
         FrameError
-            If it cannot be written. What was there is whole then.
+            If it cannot be written. An existing file is then unchanged.
         """
-        place = require_target(path, overwrite=overwrite)
-        how = _FORMATS.get(place.suffix.lower())
-        if how is None:
+        target = require_target(path, overwrite=overwrite)
+        method = _FORMATS.get(target.suffix.lower())
+        if method is None:
             raise ArgumentError(
-                f"{str(place)!r} names no format: write a name that ends in .html or .md, such as "
-                f"{str(Path(place.stem + '.html'))!r}"
+                f"{str(target)!r} has no known format: write a name that ends in .html or .md, "
+                "such as "
+                f"{str(Path(target.stem + '.html'))!r}"
             )
-        write_whole(place, getattr(self, how)().encode(), overwrite=overwrite)
+        write_whole(target, getattr(self, method)().encode(), overwrite=overwrite)
 
     def __repr__(self) -> str:
         stamp = "" if self.stamp is None else f"; {self.stamp}"

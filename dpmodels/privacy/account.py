@@ -1,4 +1,4 @@
-"""What a verb does with a ledger: it is charged, and told what came of it."""
+"""How a verb charges a ledger and records the outcome."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from dpmodels.privacy.lines import About, Claim, Entry
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A charge that a verb has made; of none, where it has no ledger."""
+    """A verb's charge to its ledger, empty without a ledger."""
 
     ledger: Ledger | None = None
     entry: Entry | None = None
 
     @property
     def told(self) -> str:
-        """What the ledger said after the charge; empty without one."""
+        """The state of the ledger after the charge; empty without one."""
         return "" if self.entry is None else self.entry.describe()
 
     def released(self, digest: Callable[[], str]) -> None:
-        """Record what came out, before anybody sees it; no digest is made without a ledger.
+        """Record the release before it is returned; no digest is made without a ledger.
 
-        What cannot be recorded must not be handed over: then a `LedgerError`.
+        A `LedgerError` if it cannot be recorded: then it must not be returned.
         """
         if self.ledger is not None and self.entry is not None:
             self.ledger.released(self.entry, digest())
 
     def void(self, reason: str) -> None:
-        """Give the charge back, as nothing came of it for a reason no row has a part in."""
+        """Refund the charge: nothing was released, for a reason that depends on no row."""
         if self.ledger is not None and self.entry is not None:
             self.ledger.void(self.entry, reason)
 
@@ -46,7 +46,7 @@ def charge(
     about: About,
     claims: tuple[Claim, ...] = (),
 ) -> Charge:
-    """Charge a ledger, where there is one, before a row is read; if it refuses, nothing."""
+    """Charge a ledger, if there is one, before a row is read."""
     if ledger is None:
         return Charge()
     label = shorten(f"{about.verb} {about.formula}", 1_000)
@@ -57,7 +57,7 @@ def charge(
 
 
 def verified(ledger: object) -> Ledger:
-    """Return a ledger once its chain of lines is found whole; refuse what is none."""
+    """Return a ledger after verifying its chain of lines; refuse anything else."""
     if not isinstance(ledger, Ledger):
         raise ArgumentError(f"ledger={said(ledger)}: expected a dp.Ledger")
     ledger.verify()
@@ -65,6 +65,6 @@ def verified(ledger: object) -> Ledger:
 
 
 def check_ledger(ledger: object) -> None:
-    """Refuse what is neither a ledger nor None."""
+    """Refuse anything but a ledger or None."""
     if not isinstance(ledger, Ledger | None):
         raise ArgumentError(f"ledger={type(ledger).__name__}: expected a dp.Ledger or None")

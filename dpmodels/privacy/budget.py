@@ -1,6 +1,6 @@
-"""What is guaranteed, and to whom: budgets as values, and the relation of neighbours.
+"""Privacy guarantees as values, and the neighbouring relation that they protect.
 
-A bare float never stands for a budget.
+A bare float is never a budget.
 
 .. [1] Dwork, C., Kenthapadi, K., McSherry, F., Mironov, I. and Naor, M. (2006). "Our Data,
    Ourselves: Privacy Via Distributed Noise Generation." EUROCRYPT 2006.
@@ -20,7 +20,7 @@ from typing import ClassVar, Final, Literal, cast
 from dpmodels.arguments import real, whole
 from dpmodels.errors import ArgumentError, BudgetError, said
 
-# A choice that a user makes: a default could only be taken from the number of rows.
+# Users choose delta: a default could only be derived from the number of rows.
 WRITE_DELTA: Final = "write delta=1e-6, a public number well below 1 over the number of rows"
 _WRITE_BUDGET: Final = (
     "write eps=1.0 (the privacy loss: 0.1 is strict, 10 is loose), or eps=1.0, delta=1e-6 (delta "
@@ -29,7 +29,7 @@ _WRITE_BUDGET: Final = (
 
 
 def finite_number(name: str, value: object, write: str) -> float:
-    """Return a finite float, or refuse it by its argument's name and say what to `write`."""
+    """Return a finite float, or refuse it; the error names the argument and what to `write`."""
     number = real(value)
     if math.isnan(number):
         raise BudgetError(f"{name}={said(value)} is not a finite number: {write}.")
@@ -40,7 +40,7 @@ def positive_number(name: str, value: object, write: str) -> float:
     """Return `value` as a float between 1e-100 and 1e100, whose squares are finite too."""
     number = finite_number(name, value, write)
     if number <= 0:
-        raise BudgetError(f"{name}={number!r} is not above zero: {write}.")
+        raise BudgetError(f"{name}={number!r} is not positive: {write}.")
     if not 1e-100 <= number <= 1e100:
         raise BudgetError(f"{name}={number!r} is not between 1e-100 and 1e100: {write}.")
     return number
@@ -160,9 +160,9 @@ Guarantee = PureDP | ApproxDP | ZCDP
 def resolve_budget(
     eps: float | None = None, delta: float = 0.0, budget: object = None
 ) -> Guarantee:
-    """Return the guarantee the words `eps`, `delta` and `budget` of a verb ask for.
+    """Return the guarantee that the arguments `eps`, `delta` and `budget` of a verb state.
 
-    One of `eps` (with `delta` in [0, 1); zero asks for a pure guarantee) and `budget` is given.
+    Give either `eps`, with `delta` in [0, 1) (zero for a pure guarantee), or `budget`.
 
     >>> resolve_budget(eps=1.0, delta=1e-6)
     ApproxDP(eps=1.0, delta=1e-06)
@@ -180,7 +180,7 @@ def resolve_budget(
         raise BudgetError(f"eps and budget are both given: keep one; {_WRITE_BUDGET}.")
     if delta != 0:
         raise BudgetError(
-            f"delta={delta!r} is given with budget, which states the whole guarantee: leave "
+            f"delta={delta!r} is given with budget, which states the full guarantee: leave "
             "delta out, or write eps=1.0, delta=1e-6 and no budget."
         )
     return budget
@@ -188,9 +188,9 @@ def resolve_budget(
 
 AdjacencyName = Literal["replace", "add-remove"]
 
-# Places of a person whose rows all count, evenly: a choice that 2, 3, 4, 5, 6, 10 and 12 divide.
+# Weight units of a person whose rows are averaged: divisible by 2, 3, 4, 5, 6, 10 and 12.
 EVEN_PLACES: Final = 60
-# A choice: sums over so many rows of a person, and their squares, are finite and exact.
+# A choice: sums over this many rows of a person, and their squares, are finite and exact.
 MOST_ROWS: Final = 2**16
 
 
@@ -201,19 +201,20 @@ class Adjacency:
     Parameters
     ----------
     name : {"replace", "add-remove"}
-        ``"replace"``: one row or person is changed to any other, their number is public.
-        ``"add-remove"``: one more or fewer, the number is private and has to be bought.
+        ``"replace"``: one row or person is changed to any other; their number is public.
+        ``"add-remove"``: one row or person more or fewer; their number is private and costs budget.
     rows : int or "mean", optional
-        How many rows differ at most, one if left out. Of a person: how many count, or ``"mean"``
-        for all of them, each person with the weight of one row.
+        How many rows differ at most, one by default. With `person`: how many rows of a person
+        count, or ``"mean"`` for all of them, each person with the weight of one row.
     person : str, optional
-        The column that says whose a row is; without it any `rows` rows are protected together.
+        The column that identifies the person of a row; without it any `rows` rows are protected
+        together.
 
     Raises
     ------
     ArgumentError
-        If the name is neither of the two, `rows` is no whole number from 1 and not ``"mean"``, or
-        ``"mean"`` is said of no person.
+        If the name is unknown, `rows` is neither a positive integer nor ``"mean"``, or ``"mean"``
+        is given without `person`.
 
     Examples
     --------
@@ -229,7 +230,7 @@ class Adjacency:
     rows: int | Literal["mean"] | None = None
     person: str | None = None
 
-    # Fields that the first version had not: no digest is of them where they are None.
+    # Fields added after the first version: digests omit them where they are None.
     later: ClassVar[frozenset[str]] = frozenset({"rows", "person"})
 
     def __post_init__(self) -> None:
@@ -241,52 +242,52 @@ class Adjacency:
             )
         if self.person is not None and not (isinstance(self.person, str) and self.person):
             raise ArgumentError(
-                f"person={said(self.person)}: expected the name of the column that says whose a "
-                'row is, such as person="id"'
+                f"person={said(self.person)}: expected the name of the column that identifies "
+                'persons, such as person="id"'
             )
         if isinstance(self.rows, str) and self.rows == "mean":
             if self.person is None:
                 raise ArgumentError(
                     'rows="mean" averages over the rows of a person: write person="id" with the '
-                    "name of the column that says whose a row is, or rows=4 for any four rows"
+                    "name of the column that identifies persons, or rows=4 for any four rows"
                 )
         elif self.rows is not None:
             write = '; write rows=4 for at most four rows of a person, or rows="mean" for all'
-            own = whole("rows", self.rows, 1, MOST_ROWS, write)
-            object.__setattr__(self, "rows", None if (own, self.person) == (1, None) else own)
+            n_rows = whole("rows", self.rows, 1, MOST_ROWS, write)
+            object.__setattr__(self, "rows", None if (n_rows, self.person) == (1, None) else n_rows)
         elif self.person is not None:
             object.__setattr__(self, "rows", "mean")
 
     @property
     def n_public(self) -> bool:
-        """Whether the number of rows, or of persons, is a public fact."""
+        """Whether the number of rows or persons is public."""
         return self.name == "replace"
 
     @property
     def places(self) -> int:
-        """How many rows of a table two neighbours differ in at most."""
+        """Largest number of rows in which two neighbours differ."""
         if isinstance(self.rows, str):
             return EVEN_PLACES
         return self.rows or 1
 
     @property
     def design_effect(self) -> int:
-        """How many times as variable a sum over a release's rows is as of rows that are no kin.
+        """Largest ratio of a sum's variance to its variance under independent rows.
 
-        At most, whatever the rows of one person have in common: the square of a sum of m numbers
-        is at most m times the sum of their squares. With ``"mean"`` a release is of persons, and
+        It holds for any dependence among the rows of one person: the square of a sum of m numbers
+        is at most m times the sum of their squares. With ``"mean"`` the unit is the person, and
         the square of a person's mean is at most the mean of the squares.
         """
         return 1 if isinstance(self.rows, str) else self.places
 
     @property
     def counts_persons(self) -> bool:
-        """Whether the numbers of a release are of persons, each with the weight of one row."""
+        """Whether a release counts persons, each with the weight of one row."""
         return isinstance(self.rows, str)
 
     @property
     def unit(self) -> str:
-        """What is protected, in a few words."""
+        """The unit of protection, as reports print it."""
         if isinstance(self.rows, str):
             return "one person (all rows)"
         if self.person is not None:
@@ -294,7 +295,7 @@ class Adjacency:
         return "one row" if self.rows is None else f"any {self.rows} rows (one person's)"
 
     def describe(self) -> str:
-        """Return the relation in a few words, as reports print it."""
+        """Return the relation as reports print it."""
         if not self.n_public:
             return f"add or remove {self.unit}"
         public = "n" if self.person is None else "number of persons"
@@ -302,22 +303,22 @@ class Adjacency:
 
     @property
     def text(self) -> str:
-        """The relation in one text, which :func:`adjacency` reads."""
+        """The relation as one string, which :func:`adjacency` reads."""
         if self.rows is None:
             return self.name
         return json.dumps([self.name, self.rows, self.person])
 
-    def protects(self, other: Adjacency) -> bool:
-        """Tell whether neighbours of one row, or person, are those of the other's."""
-        apart = self.person is None and self.rows != other.rows
-        return (self.name, self.person) == (other.name, other.person) and not apart
+    def protects(self, relation: Adjacency) -> bool:
+        """Whether a guarantee under this relation also holds under the other one."""
+        differs = self.person is None and self.rows != relation.rows
+        return (self.name, self.person) == (relation.name, relation.person) and not differs
 
 
 _NAMES: Final = ("replace", "add-remove")
 
 
 def adjacency(name: str | Adjacency) -> Adjacency:
-    """Return the neighbouring relation a verb's word `adjacency` stands for.
+    """Return the neighbouring relation of a verb's argument `adjacency`.
 
     >>> adjacency("replace").describe()
     'replace one row, n public'
@@ -335,18 +336,19 @@ def adjacency(name: str | Adjacency) -> Adjacency:
 
 
 def protecting(name: str | Adjacency, rows: object, person: object) -> Adjacency:
-    """Return the relation of the words `adjacency`, `rows` and `person`.
+    """Return the relation of the arguments `adjacency`, `rows` and `person`.
 
-    A person whose `rows` are not said has them all, by ``"mean"``.
+    With `person`, `rows` is ``"mean"`` by default.
 
     >>> protecting("replace", 4, "id").unit
     'one person (at most 4 rows)'
     """
-    own = adjacency(name)
+    relation = adjacency(name)
     if rows is None and person is None:
-        return own
-    if own.rows is not None:
+        return relation
+    if relation.rows is not None:
         raise ArgumentError(
-            f"adjacency= says already what is protected, {own.unit}: leave out person= and rows="
+            f"adjacency= already states what is protected, {relation.unit}: leave out person= and "
+            "rows="
         )
-    return Adjacency(own.name, cast("int", rows), cast("str", person))
+    return Adjacency(relation.name, cast("int", rows), cast("str", person))

@@ -1,4 +1,4 @@
-"""The exact price of Gaussian noise, and the least noise for a price.
+"""The exact privacy cost of Gaussian noise, and the smallest noise for a guarantee.
 
 *Theorem.* Gaussian noise of standard deviation ``m`` times the L2 sensitivity is (eps,
 delta)-differentially private if and only if, with ``mu = 1/m``,
@@ -6,12 +6,12 @@ delta)-differentially private if and only if, with ``mu = 1/m``,
     delta >= Phi(mu/2 - eps/mu) - exp(eps) * Phi(-mu/2 - eps/mu).
 
 *Numerics.* With ``a = mu/2 - eps/mu``, phi the normal density and ``R(y) = Phi(-y)/phi(y)`` Mills'
-ratio, the right side is ``phi(a) * (R(-a) - R(mu - a))``, whose difference is taken as the integral
-of ``-R'(y) = 1 - y R(y)`` for small ``mu``: nothing cancels, nothing overflows. The solution for
-``m`` is searched in floating point over ``a`` (where ``mu = a + sqrt(a**2 + 2 eps)``), enlarged by
-2.5e-10 of itself, and then certified in 60 or more digits at a multiplier that is smaller by
-1.5e-10: the sum of what noise on integers loses (:data:`LATTICE_LOSS`), of what a filter leaves for
-the rounding of ``sum 1/m**2`` (1e-10), and of the rounding of products ``m * sensitivity``.
+ratio, the right side is ``phi(a) * (R(-a) - R(mu - a))``. For small ``mu`` the difference is
+computed as the integral of ``-R'(y) = 1 - y R(y)``, without cancellation or overflow. The solution
+for ``m`` is searched in floating point over ``a`` (where ``mu = a + sqrt(a**2 + 2 eps)``) and
+enlarged by a relative 2.5e-10. It is then certified with 60 or more digits at a multiplier smaller
+by a relative 1.5e-10, the sum of three margins: noise on integers (:data:`LATTICE_LOSS`), the
+rounding of ``sum 1/m**2`` in a filter (1e-10), and the rounding of products ``m * sensitivity``.
 
 .. [1] Balle, B. and Wang, Y.-X. (2018). "Improving the Gaussian Mechanism for Differential Privacy:
    Analytical Calibration and Optimal Denoising." ICML 2018. Theorem 8.
@@ -65,8 +65,8 @@ def _delta_at(a: Floats, mu: float) -> Floats:
     if mu < 1:
         y = mu * (_NODES + 1) / 2 - a[..., None]
         return np.asarray(density * (mu / 2) * ((1 - y * _mills(y)) @ _WEIGHTS))
-    far = _mills(mu - a)
-    return np.where(a <= 0, density * (_mills(np.maximum(-a, 0)) - far), ndtr(a) - density * far)
+    tail = _mills(mu - a)
+    return np.where(a <= 0, density * (_mills(np.maximum(-a, 0)) - tail), ndtr(a) - density * tail)
 
 
 def hockey_stick(eps: Floats, multiplier: float) -> Floats:
@@ -80,15 +80,15 @@ def hockey_stick(eps: Floats, multiplier: float) -> Floats:
 def gaussian_delta(eps: float, multiplier: float) -> float:
     """Return the smallest delta at which Gaussian noise is (eps, delta)-private.
 
-    For eps from 0; the multiplier is the noise sd over the L2 sensitivity. Accurate to 1e-9 of
-    itself down to 1e-300 for eps up to 1e9.
+    For nonnegative eps; the multiplier is the noise sd over the L2 sensitivity. The relative error
+    is at most 1e-9 down to 1e-300, for eps up to 1e9.
 
     >>> round(gaussian_delta(1.0, multiplier=1.0), 6)
     0.126937
     """
     eps = finite_number("eps", eps, "write eps=1.0")
     if eps < 0:
-        raise BudgetError(f"eps={eps!r} is below zero: write eps=1.0.")
+        raise BudgetError(f"eps={eps!r} is negative: write eps=1.0.")
     multiplier = positive_number("multiplier", multiplier, "write multiplier=1.0")
     return float(hockey_stick(np.asarray(eps), multiplier))
 
@@ -115,8 +115,8 @@ def _eps_of(delta: float, mu: float) -> float:
 
     if excess(mu / 2) <= 0:
         return 0.0
-    ends = -_EXTREME, mu / 2
-    return mu * (mu / 2 - float(brentq(excess, *ends, xtol=1e-300, rtol=1e-15, maxiter=2_000)))
+    bracket = -_EXTREME, mu / 2
+    return mu * (mu / 2 - float(brentq(excess, *bracket, xtol=1e-300, rtol=1e-15, maxiter=2_000)))
 
 
 def _solved(eps: float, delta: float) -> float:
@@ -136,7 +136,7 @@ _PRECISE: Final = threading.local()
 
 
 def _context() -> Any:
-    """Return a context of this thread: the precision of mpmath's global one is shared by all."""
+    """Return this thread's context, since threads share the precision of mpmath's global one."""
     if not hasattr(_PRECISE, "context"):
         import mpmath
 
@@ -149,33 +149,33 @@ def _is_certified(eps: float, delta: float, multiplier: float) -> bool:
     magnitudes = abs(math.log10(eps)) + 2 * abs(math.log10(multiplier))
     context.dps = 60 + math.ceil(magnitudes)
     mu = 1 / context.mpf(multiplier)
-    near, far = (context.erfc((eps / mu + half) / context.sqrt(2)) for half in (-mu / 2, mu / 2))
-    return bool(near - context.exp(eps) * far <= 2 * context.mpf(delta))
+    body, tail = (context.erfc((eps / mu + half) / context.sqrt(2)) for half in (-mu / 2, mu / 2))
+    return bool(body - context.exp(eps) * tail <= 2 * context.mpf(delta))
 
 
 @lru_cache(maxsize=4096)
 def gaussian_multiplier(guarantee: Guarantee) -> float:
-    """Return the least Gaussian noise that satisfies a guarantee.
+    """Return the smallest Gaussian noise multiplier that satisfies a guarantee.
 
-    The noise sd over the L2 sensitivity: at least the smallest that satisfies it, and at most 1e-9
-    of itself more. A pure guarantee, which no Gaussian noise satisfies, is refused.
+    The noise sd over the L2 sensitivity, rounded up by a relative 1e-9 at most. A pure guarantee,
+    which no Gaussian noise satisfies, is refused.
 
     >>> round(gaussian_multiplier(ApproxDP(eps=1.0, delta=1e-6)), 6)
     4.224679
     """
     if isinstance(guarantee, PureDP):
         raise BudgetError(
-            f"{guarantee.describe()}, delta = 0 is asked of a Gaussian mechanism, which has no "
-            f"pure guarantee: {WRITE_DELTA}, or budget=dp.ZCDP(rho); mechanism='auto' takes one "
-            "that needs no delta where there is one."
+            f"{guarantee.describe()}, delta = 0 is requested of a Gaussian mechanism, which has no "
+            f"pure guarantee: {WRITE_DELTA}, or budget=dp.ZCDP(rho); mechanism='auto' chooses a "
+            "mechanism without delta if there is one."
         )
     if isinstance(guarantee, ApproxDP):
-        least = _solved(guarantee.eps, guarantee.delta)
+        smallest = _solved(guarantee.eps, guarantee.delta)
         margin = _MARGIN
-        kept = least * (1 - _RESERVE)
-        while not _is_certified(guarantee.eps, guarantee.delta, kept * (1 + margin)):
+        reduced = smallest * (1 - _RESERVE)
+        while not _is_certified(guarantee.eps, guarantee.delta, reduced * (1 + margin)):
             margin *= 2
-        return least * (1 + margin)
+        return smallest * (1 + margin)
     multiplier = math.sqrt(0.5) / math.sqrt(guarantee.rho)
     while 2 * Fraction(guarantee.rho) * Fraction(multiplier) ** 2 < 1:
         multiplier = math.nextafter(multiplier, math.inf)
@@ -190,12 +190,12 @@ def gaussian_multiplier(guarantee: Guarantee) -> float:
 # composition, adaptive or not, satisfies ``delta(eps) = E[H(eps - L)]``.
 #
 # Laplace noise is priced as randomised response too. A discrete Laplace release whose sensitivity
-# is one lattice step *is* randomised response, and has a larger delta than the continuous law of
-# the same scale.
+# is one lattice step *is* randomised response, and has a larger delta than continuous Laplace noise
+# of the same scale.
 #
-# *Numerics.* ``k`` equal releases have a binomial loss. Where the atoms get too many, each is
-# spread over its two neighbours on a grid so that its mass under both hypotheses is kept: that only
-# adds information, so the curve only rises.
+# *Numerics.* ``k`` equal releases have a binomial loss. If there are too many atoms, each is spread
+# over its two neighbours on a grid, preserving its mass under both hypotheses: that only adds
+# information, so the curve only rises.
 #
 # .. [1] Kairouz, P., Oh, S. and Viswanath, P. (2015). "The Composition Theorem for Differential
 #    Privacy." ICML 2015.
@@ -204,10 +204,10 @@ def gaussian_multiplier(guarantee: Guarantee) -> float:
 # .. [3] Doroshenko, V., Ghazi, B., Kamath, P., Kumar, R. and Manurangsi, P. (2022). "Connect the
 #    Dots: Tighter Discrete Approximations of Privacy Loss Distributions." PoPETs 2022(4).
 
-# Choices: losses on the grid, and repeats of one eps, up to which a price takes milliseconds.
+# Choices that keep the time in milliseconds: losses on the grid, and repeats of one eps.
 _ATOMS: Final = 2048
 _MOST_REPEATS: Final = 100_000
-# Room for the rounding of the binomial masses, which is below 1e-9 up to _MOST_REPEATS.
+# Allowance for the rounding of the binomial masses, which is below 1e-9 up to _MOST_REPEATS.
 _SLACK: Final = 1e-8
 
 
@@ -226,20 +226,20 @@ def _coarsened(losses: Floats, mass: Floats) -> tuple[Floats, Floats]:
         return losses, mass
     lowest = losses.min()
     step = (losses.max() - lowest) / (_ATOMS - 1)
-    place = np.minimum(((losses - lowest) / step).astype(np.intp), _ATOMS - 2)
-    upper = np.clip(np.expm1(lowest + place * step - losses) / np.expm1(-step), 0, 1) * mass
+    index = np.minimum(((losses - lowest) / step).astype(np.intp), _ATOMS - 2)
+    upper = np.clip(np.expm1(lowest + index * step - losses) / np.expm1(-step), 0, 1) * mass
     spread = np.zeros(_ATOMS)
-    np.add.at(spread, place, mass - upper)
-    np.add.at(spread, place + 1, upper)
+    np.add.at(spread, index, mass - upper)
+    np.add.at(spread, index + 1, upper)
     return lowest + step * np.arange(_ATOMS), spread
 
 
 def _composed_losses(pure: Mapping[float, int]) -> tuple[Floats, Floats]:
     losses, mass = np.zeros(1), np.ones(1)
     for eps, count in pure.items():
-        more, chances = _coarsened(*_binomial_losses(eps, count))
+        pure_losses, chances = _coarsened(*_binomial_losses(eps, count))
         losses, mass = _coarsened(
-            np.add.outer(losses, more).ravel(), np.multiply.outer(mass, chances).ravel()
+            np.add.outer(losses, pure_losses).ravel(), np.multiply.outer(mass, chances).ravel()
         )
     return losses, mass
 
@@ -247,9 +247,9 @@ def _composed_losses(pure: Mapping[float, int]) -> tuple[Floats, Floats]:
 def composed_eps(delta: float, multiplier: float, pure: Mapping[float, int]) -> float:
     """Return an eps at which Gaussian and pure releases together are (eps, delta)-private.
 
-    `pure` counts releases by eps; `multiplier` is that of all Gaussian ones, infinite if there is
-    none. Never below the smallest eps, above it by the coarsening of the losses; infinite if one
-    eps is repeated more than 100,000 times.
+    `pure` counts releases by eps; `multiplier` is that of all Gaussian releases, infinite without
+    any. An upper bound of the smallest eps, exact up to the coarsening of the losses; infinite if
+    one eps is repeated more than 100,000 times.
     """
     from scipy.optimize import brentq
 
@@ -266,11 +266,11 @@ def composed_eps(delta: float, multiplier: float, pure: Mapping[float, int]) -> 
         total = float(mass @ curve(eps - losses))
         return math.log(max(total, 5e-324)) - math.log(delta * (1 - _SLACK))
 
-    most = math.fsum(eps * count for eps, count in pure.items())
+    upper = math.fsum(eps * count for eps, count in pure.items())
     if math.isfinite(multiplier):
-        most += gaussian_eps(delta, multiplier)
+        upper += gaussian_eps(delta, multiplier)
     if excess(0.0) <= 0:
         return 0.0
-    if excess(most) >= 0:
-        return most
-    return float(brentq(excess, 0.0, most, xtol=1e-300, rtol=1e-14))
+    if excess(upper) >= 0:
+        return upper
+    return float(brentq(excess, 0.0, upper, xtol=1e-300, rtol=1e-14))

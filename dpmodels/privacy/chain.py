@@ -1,23 +1,24 @@
-"""Markov chains as public classes of laws: what is assumed of rows that depend on each other.
+"""Markov chains as public classes of models for dependent rows.
 
 A chain has states ``1..k`` and a transition matrix P, ``P[x, y]`` the probability that y follows x.
-The **class** is a set of laws of a series of states, under all of which a guarantee has to hold:
+The **class** is a set of distributions of a series of states; a guarantee holds under all of them:
 
-* one matrix P, with one initial law, the stationary one, or every one (``initial="any"``);
+* one matrix P, with one initial distribution, the stationary one, or any (``initial="any"``);
 * all *lazy symmetric chains* ``P(s) = s I + (1 - s)/(k - 1) (J - I)``, J the matrix of ones, that
-  stay where they are with a probability s between two public numbers.
+  keep their state with a probability s between two public numbers.
 
-*Theorem (ends of a class).* Under ``P(s)`` every influence of a quilt (see `quilts`) is at its
-largest over ``lo <= s <= hi`` at ``lo`` or at ``hi``.
+*Theorem (extremes of a class).* Under ``P(s)`` every influence of a quilt (see `quilts`) attains
+its maximum over ``lo <= s <= hi`` at ``lo`` or at ``hi``.
 
 *Proof.* The eigenvalues of ``P(s)`` are 1 and ``u = (k s - 1)/(k - 1)``, so that ``P^b(x, x) = (1 +
 (k - 1) u^b)/k`` and ``P^b(x, y) = (1 - u^b)/k`` for y other than x. For x other than x' the largest
 of ``log P^b(x, y)/P^b(x', y)`` over y is ``|h(u^b)|`` with ``h(v) = log (1 + (k - 1) v)/(1 - v)``,
-which increases with v and is 0 at 0: for v >= 0 it is taken at y = x, else at y = x'. On either
+which increases with v and is 0 at 0: the maximum is at y = x for v >= 0, else at y = x'. On either
 side of 0 the sign of ``u^b`` does not change, and ``|u^b|`` and so ``|h(u^b)|`` grow with ``|u|``.
-P(s) is symmetric, so ratios along columns are the same function, the stationary law is uniform for
-all s, and an influence is a sum of at most three such terms, the same for every pair (x, x'). What
-grows away from 0 on either side is largest over an interval at an end, and u increases with s.
+P(s) is symmetric, so ratios along columns are the same function, the stationary distribution is
+uniform for all s, and an influence is a sum of at most three such terms, the same for every pair
+(x, x'). A function that grows away from 0 on either side attains its maximum over an interval at an
+end, and u increases with s.
 """
 
 from __future__ import annotations
@@ -38,35 +39,35 @@ from dpmodels.errors import ArgumentError, FrameError, said, shorten
 from dpmodels.outside import conform
 from dpmodels.typing import Floats
 
-# What a state is called: a level of a codebook.
+# The name of a state: a level of a codebook.
 State = bool | int | float | str
 Law = tuple[float, ...]
 STARTS: Final = ("any", "stationary")
-# A choice: beyond, matrices of all lags fill the memory.
+# A choice: with more states the matrices of all lags exhaust the memory.
 MOST_STATES: Final = 32
-# How far from 1 the sum of probabilities may be, by rounding; they are divided by it.
+# Tolerance for the sum of probabilities, which are then normalised.
 _NEAR: Final = 1e-9
-_WIDE: Final = 2.0**63  # What files hold of whole numbers
+_WIDE: Final = 2.0**63  # The range of integers in files
 _LITERAL: Final = (
     "write the numbers, such as transition=[[0.9, 0.1], [0.2, 0.8]]. They have to be public: a "
-    "matrix that is learnt from the rows it is to protect tells of them, and nothing is guaranteed"
+    "matrix estimated from the protected rows voids the guarantee"
 )
 
 
 @dataclass(frozen=True)
 class MarkovChain:
-    """A public class of Markov chains, as :func:`markov_chain` makes it.
+    """A public class of Markov chains, constructed by :func:`markov_chain`.
 
     Attributes
     ----------
     states : tuple of str, int, float or bool
         In the order of the matrix.
     transition : tuple of tuple of float, or None
-        The matrix, rows sum to 1; None of lazy symmetric chains.
+        The matrix, rows sum to 1; None for lazy symmetric chains.
     stay : tuple of float, or None
-        Of these, the least and the largest probability to stay.
+        For lazy symmetric chains, the smallest and the largest probability to stay.
     initial : {"any", "stationary"} or tuple of float
-        The law of the first state.
+        The distribution of the first state.
     """
 
     states: tuple[State, ...]
@@ -80,7 +81,7 @@ class MarkovChain:
         if (transition is None) == (stay is None):
             raise ArgumentError(
                 "transition= and stay=: give one of them, transition=[[0.9, 0.1], [0.2, 0.8]] or "
-                "stay=(0.8, 0.95) for all symmetric chains that stay so often"
+                "stay=(0.8, 0.95) for all symmetric chains with such probabilities of staying"
             )
         if transition is not None:
             transition = _matrix(transition, len(states))
@@ -92,8 +93,8 @@ class MarkovChain:
             raise ArgumentError(
                 f"initial={said(initial)}: expected 'any', 'stationary' or one probability a state"
             )
-        own = {"states": states, "transition": transition, "stay": stay, "initial": initial}
-        for name, value in own.items():
+        values = {"states": states, "transition": transition, "stay": stay, "initial": initial}
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -103,132 +104,134 @@ class MarkovChain:
             return np.array([self.transition])
         assert self.stay is not None
         k = len(self.states)
-        return np.array([lazy(k, own) for own in dict.fromkeys(self.stay)])
+        return np.array([lazy(k, stay) for stay in dict.fromkeys(self.stay)])
 
     @property
     def trouble(self) -> str:
-        """Why the chain does not forget: it is reducible, or periodic; empty where it does."""
+        """Why the chain does not mix: it is reducible or periodic; empty if it mixes."""
         return next(filter(None, map(self._trouble, self.laws)), "")
 
     @property
     def reducible(self) -> bool:
-        """Whether some states do not lead to others, under one of the laws."""
-        parts = (_communicating(own)[0] for own in self.laws)
-        return any(one > 1 for one in parts)
+        """Whether some state cannot reach another, under one of the matrices."""
+        counts = (_communicating(matrix)[0] for matrix in self.laws)
+        return any(n_classes > 1 for n_classes in counts)
 
-    def _trouble(self, own: Floats) -> str:
-        parts, which = _communicating(own)
-        if parts > 1:
-            one, other = (self.states[int(np.argmax(which == part))] for part in (0, 1))
-            return f"reducible: {said(one)} and {said(other)} do not both lead to each other"
-        steps = period(own)
-        return f"periodic: it comes back every {steps} steps only" if steps > 1 else ""
+    def _trouble(self, matrix: Floats) -> str:
+        n_classes, labels = _communicating(matrix)
+        if n_classes > 1:
+            first, second = (self.states[int(np.argmax(labels == label))] for label in (0, 1))
+            return f"reducible: {said(first)} and {said(second)} cannot both reach each other"
+        steps = period(matrix)
+        return f"periodic: it returns only every {steps} steps" if steps > 1 else ""
 
     @property
     def stationary(self) -> Floats:
-        """The law that the chain keeps, shape (k,); ArgumentError of a reducible one.
+        """The stationary distribution, shape (k,); ArgumentError for a reducible chain.
 
-        Of lazy symmetric chains it is the same for all.
+        It is the same for all lazy symmetric chains.
         """
         if self.reducible:
             raise ArgumentError(
-                f"the chain is {self.trouble}, so it may keep several laws; give "
-                "the law of the first state, initial=[0.5, 0.5]"
+                f"the chain is {self.trouble}, so it may have several stationary distributions; "
+                "give the distribution of the first state, initial=[0.5, 0.5]"
             )
-        return kept_law(self.laws[0])
+        return stationary_law(self.laws[0])
 
     @property
     def reversible(self) -> bool:
-        """Whether a series and the same backwards have one law, from the stationary one on."""
+        """Whether a stationary series has the same distribution backwards."""
         flow = self.stationary[:, None] * self.laws[0]
         return bool(np.allclose(flow, flow.T, rtol=1e-9, atol=1e-15))
 
     @property
     def eigengap(self) -> float:
-        """How fast the chain forgets: 1 less the second eigenvalue of P and its reversal.
+        """How fast the chain mixes: 1 minus the second eigenvalue of P and its reversal.
 
-        Of a class the least; 0 of chains that do not forget.
+        The smallest of a class; 0 for chains that do not mix.
         """
-        kept, k = self.stationary, len(self.states)
-        roots = np.sqrt(kept)
+        law, k = self.stationary, len(self.states)
+        roots = np.sqrt(law)
         if k == 1:
             return 1.0
-        scaled = [roots[:, None] * own / roots for own in self.laws]
-        return min(1 - float(np.linalg.svd(own, compute_uv=False)[1]) ** 2 for own in scaled)
+        scaled = [roots[:, None] * matrix / roots for matrix in self.laws]
+        return min(
+            1 - float(np.linalg.svd(similar, compute_uv=False)[1]) ** 2 for similar in scaled
+        )
 
     @property
     def digest(self) -> str:
-        """What stands for the class in a ledger, in whatever order its states are."""
-        own = self.ordered(sorted(self.states, key=_key))
-        plain = [own.states, own.transition, own.stay, own.initial]
-        return sha256(json.dumps(plain).encode()).hexdigest()[:16]
+        """The identifier of the class in a ledger, independent of the order of its states."""
+        ordered = self.ordered(sorted(self.states, key=_key))
+        fields = [ordered.states, ordered.transition, ordered.stay, ordered.initial]
+        return sha256(json.dumps(fields).encode()).hexdigest()[:16]
 
     def count_laws(self, steps: int, state: State) -> dict[tuple[int, State], CountLaw]:
-        """Return the laws of how often a state occurs, given each secret.
+        """Return the distributions of how often a state occurs, given each secret.
 
         Parameters
         ----------
         steps : int
             Length T of the series, from 1 to 100.
         state : str, int, float or bool
-            Whose occurrences are counted.
+            The state to count.
 
         Returns
         -------
         dict of (time, state) to (values, probabilities)
-            Secrets of positive probability; times are from 1. Counts 0 to T, and exact
-            fractions: of the matrix whose numbers are rounded to multiples of ``2**-53``, above
-            0 where they are.
+            Secrets of positive probability; times start at 1. Counts 0 to T with exact
+            fractions, for the matrix rounded to multiples of ``2**-53`` (positive entries stay
+            positive).
 
         Raises
         ------
         ArgumentError
-            If the class has several laws, or a first state of any law.
+            If the class has several matrices, or any distribution of the first state.
         """
-        at = list(map(_key, self.states))
-        if _key(state) not in at:
+        keys = list(map(_key, self.states))
+        if _key(state) not in keys:
             raise ArgumentError(
                 f"state={said(state)}: expected one of {', '.join(map(said, self.states))}"
             )
         starts = self.starting(self.laws)
         if self.transition is None or starts is None:
             raise ArgumentError(
-                "count_laws is of one law: give transition= and initial='stationary', or the law "
-                "of the first state, initial=[0.5, 0.5]"
+                "count_laws needs one distribution: give transition= and initial='stationary', or "
+                "the distribution of the first state, initial=[0.5, 0.5]"
             )
-        length = whole("steps", steps, 1, MOST_EXACT, "; beyond, exact laws take minutes")
-        laws = count_laws(self.laws[0], starts[0], length, at.index(_key(state)))
+        length = whole("steps", steps, 1, MOST_EXACT, "; longer series take minutes")
+        laws = count_laws(self.laws[0], starts[0], length, keys.index(_key(state)))
         return {(time, self.states[x]): law for (time, x), law in laws.items()}
 
     def starting(self, laws: Floats) -> Floats | None:
-        """Return the law of the first state under each matrix, None where it is any."""
+        """Return the distribution of the first state under each matrix, None for any."""
         match self.initial:
             case "any":
                 return None
             case "stationary":
                 return np.tile(self.stationary, (len(laws), 1))
-            case own:
-                return np.tile(np.array(own, dtype=np.float64), (len(laws), 1))
+            case law:
+                return np.tile(np.array(law, dtype=np.float64), (len(laws), 1))
 
     def ordered(self, states: Sequence[State]) -> MarkovChain:
-        """Return the same chain with its states in another order; they have to be the same."""
+        """Return the chain with its states in another order; refuse other states."""
         if set(map(_key, states)) != set(map(_key, self.states)):
-            own, listed = (", ".join(map(said, those)) for those in (self.states, states))
+            expected, levels = (", ".join(map(said, names)) for names in (self.states, states))
             raise ArgumentError(
-                f"model= has the states {shorten(own, 200)}, and the formula's variable the levels "
-                f"{shorten(listed, 200)}: write dp.markov_chain with those, all and no other"
+                f"model= has the states {shorten(expected, 200)}, and the formula's variable the "
+                f"levels {shorten(levels, 200)}: write dp.markov_chain with exactly those levels"
             )
-        known = list(map(_key, self.states))
-        at = [known.index(_key(own)) for own in states]
+        keys = list(map(_key, self.states))
+        order = [keys.index(_key(state)) for state in states]
         transition, initial = self.transition, self.initial
         if transition is not None:
-            transition = tuple(tuple(transition[x][y] for y in at) for x in at)
+            transition = tuple(tuple(transition[x][y] for y in order) for x in order)
         if not isinstance(initial, str):
-            initial = tuple(initial[x] for x in at)
+            initial = tuple(initial[x] for x in order)
         return MarkovChain(tuple(states), transition, self.stay, initial)
 
     def describe(self) -> str:
-        """Return the class in a few words, as reports print it."""
+        """Return the class as reports print it."""
         start = {"any": "from any law", "stationary": "from its stationary law"}
         begins = start.get(str(self.initial), "from one given law")
         k = len(self.states)
@@ -246,22 +249,22 @@ def markov_chain(
     stay: float | tuple[float, float] | None = None,
     initial: str | Sequence[float] | Floats = "any",
 ) -> MarkovChain:
-    """State what is publicly assumed of how states follow each other.
+    """Construct the publicly assumed model of how states follow each other.
 
     Parameters
     ----------
     states : sequence of str, int, float or bool
-        Names of 2 to 32 states: the levels of the variable that is counted.
+        Names of 2 to 32 states: the levels of the counted variable.
     transition : matrix of float, shape (k, k)
         Probabilities with which the state of a column follows that of a row. **It has to be
-        public**: from a textbook, another study, or a design; never fitted to the rows that it
-        is to protect, nor chosen by looking at them.
+        public**: from a textbook, another study, or a design; never fitted to the protected rows
+        nor chosen by looking at them.
     stay : float or (float, float), optional
-        Instead: all symmetric chains that stay with a probability in [lo, hi], and else go to
-        each other state alike. A guarantee then holds for all of them.
+        Instead of `transition`: all symmetric chains that stay with a probability in [lo, hi] and
+        otherwise move to each other state with equal probabilities. The guarantee holds for all.
     initial : {"any", "stationary"} or sequence of float, shape (k,)
-        The law of the first state: every one, which assumes least; the one that the chain keeps;
-        or one that is known.
+        The distribution of the first state: any, the weakest assumption; the stationary one; or a
+        known one.
 
     Returns
     -------
@@ -272,8 +275,8 @@ def markov_chain(
     Raises
     ------
     ArgumentError
-        If the matrix is not literal numbers, of another shape, or has rows that are no
-        probabilities; if states come twice.
+        If the matrix is not literal numbers, has another shape or rows that are not
+        probabilities, or if states repeat.
 
     References
     ----------
@@ -297,135 +300,141 @@ def markov_chain(
 
 
 def lazy(k: int, stay: float) -> Floats:
-    """Return the matrix of the symmetric chain that stays with a probability."""
-    own = np.full((k, k), (1 - stay) / (k - 1))
-    np.fill_diagonal(own, stay)
-    return own
+    """Return the matrix of the symmetric chain that stays with probability `stay`."""
+    matrix = np.full((k, k), (1 - stay) / (k - 1))
+    np.fill_diagonal(matrix, stay)
+    return matrix
 
 
-def kept_law(own: Floats) -> Floats:
-    """Return the stationary law of an irreducible matrix, each entry to a few ulps of itself.
+def stationary_law(matrix: Floats) -> Floats:
+    """Return the stationary distribution of an irreducible matrix, each entry to a few ulps.
 
-    States are taken out one after another, by sums, products and quotients alone [1]_.
+    States are eliminated one after another, using only sums, products and quotients [1]_.
 
     .. [1] Grassmann, W. K., Taksar, M. I. and Heyman, D. P. (1985). "Regenerative Analysis and
        Steady State Distributions for Markov Chains." Operations Research 33(5), 1107-1116.
     """
-    left = own.copy()
-    k = len(left)
+    reduced = matrix.copy()
+    k = len(reduced)
     for last in range(k - 1, 0, -1):
-        left[:last, last] /= left[last, :last].sum()
-        left[:last, :last] += np.outer(left[:last, last], left[last, :last])
-    kept = np.ones(k)
+        reduced[:last, last] /= reduced[last, :last].sum()
+        reduced[:last, :last] += np.outer(reduced[:last, last], reduced[last, :last])
+    law = np.ones(k)
     for state in range(1, k):
-        kept[state] = kept[:state] @ left[:state, state]
-    return np.asarray(kept / kept.sum())
+        law[state] = law[:state] @ reduced[:state, state]
+    return np.asarray(law / law.sum())
 
 
-def period(own: Floats) -> int:
-    """Return the period of an irreducible matrix, of which all ways back are multiples."""
-    k = len(own)
-    far = np.full(k, -1)
-    far[0], reached = 0, [0]
+def period(matrix: Floats) -> int:
+    """Return the period of an irreducible matrix: the gcd of the lengths of its cycles."""
+    k = len(matrix)
+    distances = np.full(k, -1)
+    distances[0], reached = 0, [0]
     for x in reached:
-        for y in np.flatnonzero((own[x] > 0) & (far < 0)).tolist():
-            far[y] = far[x] + 1
+        for y in np.flatnonzero((matrix[x] > 0) & (distances < 0)).tolist():
+            distances[y] = distances[x] + 1
             reached.append(y)
-    ways = [int(far[x] + 1 - far[y]) for x, y in zip(*np.nonzero(own), strict=True)]
-    return math.gcd(*ways)
+    cycles = [
+        int(distances[x] + 1 - distances[y]) for x, y in zip(*np.nonzero(matrix), strict=True)
+    ]
+    return math.gcd(*cycles)
 
 
 def _key(state: State) -> tuple[str, State]:
-    """Tell levels apart that are equal but of other types, 1 and True."""
+    """Return a key that distinguishes equal levels of different types, 1 and True."""
     return type(state).__name__, state
 
 
-def _states(given: Any) -> tuple[State, ...]:
-    listed = given.tolist() if isinstance(given, np.ndarray) else given
-    held = listed if isinstance(listed, list | tuple) else ()
-    own = tuple(state.item() if isinstance(state, np.generic) else state for state in held)
-    kinds = all(isinstance(state, bool | str) or abs(real(state)) < _WIDE for state in own)
-    if not (2 <= len(own) <= MOST_STATES and kinds and len(set(map(_key, own))) == len(own)):
+def _states(names: Any) -> tuple[State, ...]:
+    listed = names.tolist() if isinstance(names, np.ndarray) else names
+    sequence = listed if isinstance(listed, list | tuple) else ()
+    states = tuple(state.item() if isinstance(state, np.generic) else state for state in sequence)
+    valid = all(isinstance(state, bool | str) or abs(real(state)) < _WIDE for state in states)
+    if not (
+        2 <= len(states) <= MOST_STATES and valid and len(set(map(_key, states))) == len(states)
+    ):
         raise ArgumentError(
-            f"states={said(given)}: expected a list of 2 to {MOST_STATES} different names, the "
+            f"states={said(names)}: expected a list of 2 to {MOST_STATES} different names, the "
             'levels of the variable, such as ["rest", "walk", "run"]'
         )
     try:
-        conform(tuple[State, ...], list(own), "states")
+        conform(tuple[State, ...], list(states), "states")
     except FrameError as error:
-        raise ArgumentError(f"{error}; a ledger's file could not be read back with it") from None
-    return own
+        raise ArgumentError(f"{error}; a ledger file with it could not be read back") from None
+    return states
 
 
-def _communicating(own: Floats) -> tuple[int, NDArray[Any]]:
-    """Return how many classes of states there are that lead to each other, and each state's."""
+def _communicating(matrix: Floats) -> tuple[int, NDArray[Any]]:
+    """Return the number of communicating classes, and the class of each state."""
     from scipy.sparse.csgraph import connected_components
 
-    classes: tuple[int, NDArray[Any]] = connected_components(own > 0, connection="strong")
+    classes: tuple[int, NDArray[Any]] = connected_components(matrix > 0, connection="strong")
     return classes
 
 
-def _matrix(given: Any, k: int) -> tuple[Law, ...]:
-    if not isinstance(given, list | tuple | np.ndarray):
+def _matrix(rows: Any, k: int) -> tuple[Law, ...]:
+    if not isinstance(rows, list | tuple | np.ndarray):
         raise ArgumentError(
-            f"transition= is of type {type(given).__name__}, no literal matrix: {_LITERAL}"
+            f"transition= is of type {type(rows).__name__}, not a literal matrix: {_LITERAL}"
         )
-    if len(given) != k:
+    if len(rows) != k:
         raise ArgumentError(
-            f"transition= has {len(given)} rows for {k} states: expected {k} rows of {k} "
+            f"transition= has {len(rows)} rows for {k} states: expected {k} rows of {k} "
             "probabilities, in the order of the states"
         )
-    return tuple(_law(f"row {x + 1} of transition", row, k) for x, row in enumerate(given))
+    return tuple(_law(f"row {x + 1} of transition", row, k) for x, row in enumerate(rows))
 
 
-def _law(name: str, given: Any, k: int) -> Law:
-    if not isinstance(given, list | tuple | np.ndarray) or len(given) != k:
-        raise ArgumentError(f"{name}: expected {k} probabilities, one a state; {_LITERAL}")
-    own = tuple(map(real, given))
-    total = math.fsum(own)
-    if not (min(own) >= 0 and abs(total - 1) <= _NEAR):
-        told = "a number is missing" if math.isnan(total) else f"their sum is {total:.12g}"
+def _law(name: str, probabilities: Any, k: int) -> Law:
+    if not isinstance(probabilities, list | tuple | np.ndarray) or len(probabilities) != k:
+        raise ArgumentError(f"{name}: expected {k} probabilities, one per state; {_LITERAL}")
+    law = tuple(map(real, probabilities))
+    total = math.fsum(law)
+    if not (min(law) >= 0 and abs(total - 1) <= _NEAR):
+        fault = "a number is missing" if math.isnan(total) else f"their sum is {total:.12g}"
         raise ArgumentError(
-            f"{name}: expected {k} probabilities that are not negative and sum to 1, and {told}; "
+            f"{name}: expected {k} nonnegative probabilities that sum to 1 ({fault}); "
             "divide each row by its sum"
         )
-    # What was divided once is read back as it is.
-    return own if abs(total - 1) <= k * 2.0**-52 else tuple(one / total for one in own)
+    # Normalised probabilities are not normalised again when they are read back.
+    return (
+        law if abs(total - 1) <= k * 2.0**-52 else tuple(probability / total for probability in law)
+    )
 
 
-def _interval(given: Any) -> tuple[float, float]:
-    ends = given if isinstance(given, list | tuple) else (given, given)
-    own = tuple(map(real, ends))
-    if len(own) != 2 or not 0 <= own[0] <= own[1] <= 1:
+def _interval(stay: Any) -> tuple[float, float]:
+    bounds = stay if isinstance(stay, list | tuple) else (stay, stay)
+    interval = tuple(map(real, bounds))
+    if len(interval) != 2 or not 0 <= interval[0] <= interval[1] <= 1:
         raise ArgumentError(
-            f"stay={said(given)}: expected a probability, or the least and the largest one, such "
-            "as stay=(0.8, 0.95)"
+            f"stay={said(stay)}: expected a probability, or the smallest and the largest one, "
+            "such as stay=(0.8, 0.95)"
         )
-    return own
+    return interval
 
 
-# How often a state of a Markov chain occurs, given the state at one time: exact laws.
+# Exact distributions of how often a state of a Markov chain occurs, given the state at one time.
 #
-# *Recursion.* Let ``f_t(x, c)`` be the probability that ``X_t = x`` and c of the times to t had the
-# counted state, ``g_t(x, c)`` that c of the later ones have it given ``X_t = x``. Both follow from
-# their neighbours in ``O(T k**2)``; given ``X_t = x`` the count is a sum of the two, independent.
+# *Recursion.* Let ``f_t(x, c)`` be the probability that ``X_t = x`` and c of the times up to t have
+# the counted state, ``g_t(x, c)`` that c of the later times have it given ``X_t = x``. Both follow
+# recursively in ``O(T k**2)``; given ``X_t = x`` the count is the sum of the two independent parts.
 
 # Counts and their probabilities.
 CountLaw = tuple[range, tuple[Fraction, ...]]
-# A choice: integers grow with the length, and beyond exact laws take minutes.
+# A choice: integers grow with the length, and longer series take minutes.
 MOST_EXACT: Final = 100
 _WHOLE: Final = 2**53
 
 
 def count_laws(
-    own: Floats, start: Floats, steps: int, state: int
+    matrix: Floats, start: Floats, steps: int, state: int
 ) -> dict[tuple[int, int], CountLaw]:
-    """Return the laws of the count of a state by time, from 1, and the state at that time.
+    """Return the distributions of the count of a state, by time (from 1) and state at that time.
 
-    A state at a time has a law where its probability is positive.
+    Only states of positive probability at a time are included.
     """
-    moves, first = np.array([integers(row) for row in own]), integers(start)
-    counted = np.arange(len(own)) == state
+    moves, first = np.array([integers(row) for row in matrix]), integers(start)
+    counted = np.arange(len(matrix)) == state
     forward = [_shifted(np.outer(first, [1] + [0] * steps), counted)]
     for _ in range(steps - 1):
         forward.append(_shifted(moves.T @ forward[-1], counted))
@@ -436,28 +445,34 @@ def count_laws(
         backward.append(moves @ _shifted(backward[-1], counted))
     laws = {}
     for time, (before, after) in enumerate(zip(forward, backward[::-1], strict=True), start=1):
-        for x in range(len(own)):
-            both = np.convolve(before[x], after[x])[: steps + 1]
-            total = sum(both.tolist())
+        for x in range(len(matrix)):
+            weights = np.convolve(before[x], after[x])[: steps + 1]
+            total = sum(weights.tolist())
             if total:
-                laws[time, x] = range(steps + 1), tuple(Fraction(one, total) for one in both)
+                laws[time, x] = (
+                    range(steps + 1),
+                    tuple(Fraction(weight, total) for weight in weights),
+                )
     return laws
 
 
 def integers(law: Floats) -> NDArray[Any]:
-    """Return probabilities as integers that add up to ``2**53``, the largest one making up.
+    """Return probabilities as integers that add up to ``2**53``; the largest absorbs the rounding.
 
-    What can happen still can: a distance of laws is that of their farthest values, however rare.
+    Positive probabilities stay positive, since a distance of distributions may depend on rare
+    values.
     """
-    held = [max(round(one * _WHOLE), int(one > 0)) for one in law.tolist()]
-    own = np.array(held, dtype=object)
-    own[int(np.argmax(law))] += _WHOLE - sum(own.tolist())
-    return own
+    rounded = [
+        max(round(probability * _WHOLE), int(probability > 0)) for probability in law.tolist()
+    ]
+    numerators = np.array(rounded, dtype=object)
+    numerators[int(np.argmax(law))] += _WHOLE - sum(numerators.tolist())
+    return numerators
 
 
 def _shifted(table: NDArray[Any], counted: NDArray[np.bool_]) -> NDArray[Any]:
-    """Count one more in the rows of the counted state; no count exceeds the length."""
-    found = table.copy()
-    found[counted, 1:] = table[counted, :-1]
-    found[counted, 0] = 0
-    return found
+    """Increase the count by one in the rows of the counted state."""
+    shifted = table.copy()
+    shifted[counted, 1:] = table[counted, :-1]
+    shifted[counted, 0] = 0
+    return shifted

@@ -1,17 +1,17 @@
-"""The price of several releases together, the way into zCDP and out, and a budget divided.
+"""The privacy cost of several releases together, conversion to and from zCDP, budget division.
 
 *Gaussian releases* of multipliers ``m_i`` cost exactly what one of multiplier ``m`` costs,
 ``1/m**2 = sum 1/m_i**2``. *Pure releases* add their eps. *Mixtures* take the smallest of three
 valid bounds: the exact curve of `losses`, the sum of the Gaussian's exact eps and the pure ones,
 and the conversion from zCDP.
 
-*Releases with a delta of their own.* A pair of laws that is (eps, delta)-close both ways is made
-from one where either law gives itself away with probability delta and else is that of an
-eps-private release [5]_. So their deltas add up, and where none of them fails they are pure.
+*Releases with their own delta.* A pair of distributions that is (eps, delta)-close both ways is a
+post-processing of one that reveals the table with probability delta and is otherwise eps-private
+[5]_. So their deltas add up, and unless one of them fails they are pure.
 
-Everything is linear in an event's count, and a price computed with rounding is raised by 1e-10 of
-itself. Gaussian noise is priced at a multiplier smaller by `LATTICE_LOSS`, which the lemma of
-Theorem 10 asks for noise on integers.
+All costs are linear in an event's count, and a cost computed with rounding is raised by a relative
+1e-10. Gaussian noise is priced at a multiplier smaller by `LATTICE_LOSS`, as the lemma of Theorem
+10 requires for noise on integers.
 
 .. [1] Dong, J., Roth, A. and Su, W. (2022). "Gaussian Differential Privacy." Journal of the Royal
    Statistical Society B 84(1), 3-37.
@@ -56,7 +56,7 @@ from dpmodels.privacy.events import (
     unfailing,
 )
 
-# More than rounding can take off a price, and less than anybody would notice.
+# More than the rounding of a cost, and negligible.
 _ROUND_UP: Final = 1 + 1e-10
 _ROUND_DOWN: Final = 1 - 1e-12
 # The shares of a division are printed decimals: their sum may be off by rounding.
@@ -64,9 +64,9 @@ _TOLERANCE: Final = 1e-9
 
 
 def compose_gaussians(multipliers: Iterable[float]) -> float:
-    """Return the multiplier of the one Gaussian release that several amount to.
+    """Return the multiplier of the one Gaussian release equivalent to several.
 
-    ``(sum 1/m_i**2) ** -0.5`` of noise sds over L2 sensitivities; infinite for none.
+    ``(sum 1/m_i**2) ** -0.5`` of noise sds over L2 sensitivities; infinite for no release.
 
     >>> compose_gaussians([5.0, 5.0, 5.0, 5.0])
     2.5
@@ -77,9 +77,9 @@ def compose_gaussians(multipliers: Iterable[float]) -> float:
 
 
 def split_gaussian(multiplier: float, shares: Sequence[float]) -> tuple[float, ...]:
-    """Return multipliers of releases that together cost what one Gaussian release costs.
+    """Return multipliers of releases that together cost the same as one Gaussian release.
 
-    Each gets its share, relative to their sum, of the budget ``1/multiplier**2``.
+    Each gets its share of the budget ``1/multiplier**2``, relative to the sum of the shares.
 
     >>> split_gaussian(2.0, shares=(3, 1))
     (2.309..., 4.0)
@@ -95,9 +95,9 @@ def split_gaussian(multiplier: float, shares: Sequence[float]) -> tuple[float, .
 def pure_eps(
     event: LaplaceEvent | BoundedRangeEvent | PureEvent | ApproxEvent | PufferfishEvent,
 ) -> float:
-    """Return the eps of one release of an event that is no Gaussian one, where it does not fail.
+    """Return the eps of one release of a non-Gaussian event, provided that it does not fail.
 
-    Infinite where it is not differentially private.
+    Infinite for a release that is not differentially private.
     """
     if isinstance(event, PufferfishEvent):
         return math.inf
@@ -131,9 +131,9 @@ def _gathered(events: Iterable[Event]) -> tuple[float, dict[float, int]]:
 
 
 def total_rho(events: Iterable[Event]) -> float:
-    """Return the rho of zCDP that a composition satisfies: the sum of theirs.
+    """Return the rho of zCDP that a composition satisfies: the sum over its events.
 
-    Infinite where an event has a delta of its own.
+    Infinite if an event has its own delta.
 
     >>> total_rho((GaussianEvent(2.0), BoundedRangeEvent(1.0, count=2)))
     0.375
@@ -147,9 +147,9 @@ def total_rho(events: Iterable[Event]) -> float:
 def total_eps(events: Iterable[Event], delta: float) -> float:
     """Return an eps at which a composition is (eps, delta)-differentially private.
 
-    With `delta` zero the sum of the pure eps, infinite where an event is Gaussian. Exact for
-    Gaussian events alone, otherwise the smallest of three bounds. Deltas of events of their own
-    are taken off `delta` first; infinite where they are more.
+    With `delta` zero the sum of the pure eps, infinite if an event is Gaussian. Exact for
+    Gaussian events only, otherwise the smallest of three bounds. The events' own deltas are
+    subtracted from `delta` first; infinite if they exceed it.
 
     >>> round(total_eps((GaussianEvent(10.0, count=1000),), delta=1e-6), 3)
     19.424
@@ -207,16 +207,18 @@ def gaussian_to_bounded_range(multiplier: float) -> float:
     """Return the longest interval of privacy losses that costs no more than Gaussian noise.
 
     A release whose losses lie in an interval of length
-    ``2 log(Φ(1/(2 multiplier)) / Φ(-1/(2 multiplier)))`` is nowhere easier to tell from a
-    neighbour's than Gaussian noise of that multiplier.
+    ``2 log(Φ(1/(2 multiplier)) / Φ(-1/(2 multiplier)))`` is at every level at least as hard to
+    distinguish from a neighbour's as Gaussian noise of that multiplier.
 
-    *Proof.* A pair of laws whose log ratio lies in an interval of length ε is made from a pair of
-    coins of chances p and q with ``logit p - logit q = ε`` [6]_. These are as hard to tell apart as
-    normal laws μ apart where ``Φ⁻¹(p) - Φ⁻¹(q) <= μ``, as a trade-off of two lines that holds at
-    their corner holds by convexity. At given ε the left side is largest for ``p = 1 - q``: the
-    derivative of ``Φ⁻¹`` by the logit, at ``u = Φ(z)`` that is ``Φ(z) Φ(-z)/φ(z)``, falls on both
-    sides of ``z = 0``, as the hazard h of the normal law has ``h(z) - h(-z) < 2z``, its own
-    derivative being below 1 (Sampford 1953). There it is ``2 Φ⁻¹(p)``, ``ε = 2 logit p``.
+    *Proof.* A pair of distributions whose log ratio lies in an interval of length ε is a
+    post-processing of a pair of coins with probabilities p and q, ``logit p - logit q = ε`` [6]_.
+    These are at least as hard to distinguish as normal distributions at distance μ if
+    ``Φ⁻¹(p) - Φ⁻¹(q) <= μ``: the trade-off curve of the coins consists of two lines, so by
+    convexity it suffices to compare at their corner. For given ε the left side is largest at
+    ``p = 1 - q``: the derivative of ``Φ⁻¹`` with respect to the logit, ``Φ(z) Φ(-z)/φ(z)`` at
+    ``u = Φ(z)``, decreases on both sides of ``z = 0``, since the hazard h of the normal
+    distribution has a derivative below 1, so ``h(z) - h(-z) < 2z`` (Sampford 1953). There it is
+    ``2 Φ⁻¹(p)`` with ``ε = 2 logit p``.
 
     >>> round(gaussian_to_bounded_range(1.0), 3)
     1.614
@@ -229,8 +231,8 @@ def zcdp_to_approx(rho: float, delta: float) -> float:
     """Return an eps at which every rho-zCDP release is (eps, delta)-private.
 
     The minimum over ``alpha > 1`` of ``alpha*rho + log(1 - 1/alpha) - log(alpha*delta)/(alpha -
-    1)`` (Canonne, Kamath and Steinke 2020, Section 2.3), zero at least. Gaussian releases alone
-    cost less: `total_eps` prices them exactly.
+    1)`` (Canonne, Kamath and Steinke 2020, Section 2.3), and zero at least. Purely Gaussian
+    releases cost less: `total_eps` prices them exactly.
 
     >>> round(zcdp_to_approx(0.1, delta=1e-6), 3)
     2.142
@@ -241,7 +243,7 @@ def zcdp_to_approx(rho: float, delta: float) -> float:
     delta = unit_number("delta", delta, "write delta=1e-6")
     if rho <= 0 or delta == 0:
         raise BudgetError(
-            f"rho={rho!r}, delta={delta!r} have to be above zero: write rho=0.1, delta=1e-6."
+            f"rho={rho!r}, delta={delta!r}: both must be positive; write rho=0.1, delta=1e-6."
         )
 
     def bound(log_excess: float) -> float:
@@ -250,8 +252,8 @@ def zcdp_to_approx(rho: float, delta: float) -> float:
         return (1 + excess) * rho + log_excess - log_order - (math.log(delta) + log_order) / excess
 
     centre = (math.log(1 - math.log(delta)) - math.log(rho)) / 2
-    found = minimize_scalar(bound, bounds=(centre - 20, centre + 20), method="bounded")
-    return max(float(found.fun), 0.0) * (1 + 1e-10)
+    minimum = minimize_scalar(bound, bounds=(centre - 20, centre + 20), method="bounded")
+    return max(float(minimum.fun), 0.0) * (1 + 1e-10)
 
 
 def divide(
@@ -259,15 +261,15 @@ def divide(
 ) -> tuple[Guarantee, ...]:
     """Return the guarantees of stages that together satisfy one.
 
-    *Pure and concentrated budgets* add up: a stage's share is one of eps or of rho. *Budgets of eps
-    and delta*: all stages have the whole delta. Stages of Gaussian noise share ``1/m**2`` of their
-    common multiplier m, which is their exact composition; stages of other noise have their share of
-    eps, and what is left of it is that of the Gaussian ones together. A ledger that keeps the
-    former for pure releases (``pure=``) takes all of them, one by one, as long as the eps of a
-    stage's own releases add up to its share.
+    *Pure and concentrated budgets* add up: a stage gets its share of eps or of rho. *Budgets of eps
+    and delta*: all stages have the full delta. Stages of other noise get their share of eps; the
+    Gaussian stages together get the rest, and divide ``1/m**2`` of its multiplier m, which is
+    their exact composition. A ledger that reserves the former for pure releases (``pure=``)
+    accepts all stages, one by one, provided that the eps of each stage's releases add up to its
+    share.
 
-    Shares are above zero and add up to 1; `gaussian` says of each stage whether all its noise is
-    Gaussian, which makes a difference together with delta alone.
+    Shares are positive and add up to 1; `gaussian` says for each stage whether all its noise is
+    Gaussian, which matters only with a delta.
 
     >>> divide(PureDP(1.0), (0.25, 0.75), (False, False))
     (PureDP(eps=0.25), PureDP(eps=0.75))
@@ -288,14 +290,16 @@ def divide(
 
 
 def _mixed(total: ApproxDP, parts: list[float], gaussian: Sequence[bool]) -> tuple[Guarantee, ...]:
-    own = [part for part, normal in zip(parts, gaussian, strict=True) if normal]
+    gaussian_parts = [part for part, normal in zip(parts, gaussian, strict=True) if normal]
     levels = [total.eps * part for part in parts]
-    if len(own) > 1:
-        # Without another stage the sum is 1 but for rounding.
-        together = total.eps * (1.0 if len(own) == len(parts) else math.fsum(own))
-        whole = gaussian_multiplier(replace(total, eps=together))
-        normal_levels = [gaussian_eps(total.delta, m) for m in split_gaussian(whole, own)]
-        places = [place for place, normal in enumerate(gaussian) if normal]
-        for place, level in zip(places, normal_levels, strict=True):
-            levels[place] = level
+    if len(gaussian_parts) > 1:
+        # If all stages are Gaussian the sum is 1 up to rounding.
+        eps = total.eps * (1.0 if len(gaussian_parts) == len(parts) else math.fsum(gaussian_parts))
+        multiplier = gaussian_multiplier(replace(total, eps=eps))
+        normal_levels = [
+            gaussian_eps(total.delta, m) for m in split_gaussian(multiplier, gaussian_parts)
+        ]
+        positions = [position for position, normal in enumerate(gaussian) if normal]
+        for position, level in zip(positions, normal_levels, strict=True):
+            levels[position] = level
     return tuple(ApproxDP(level, total.delta) for level in levels)

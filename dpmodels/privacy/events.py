@@ -1,9 +1,9 @@
-"""What a release costs, apart from any accountant.
+"""Privacy events: the noise of a release, independent of any accountant.
 
 An event states the noise of one release in units of its sensitivity; a composition is a tuple of
-events; `count` is how often the release is made, and every accountant prices `count=k` as k events.
-Nothing here depends on which neighbouring relation the sensitivity was taken under. A number out of
-its range is refused with a `BudgetError`.
+events; `count` is the number of releases, and every accountant prices `count=k` as k events. Events
+do not depend on the neighbouring relation of the sensitivity. A number out of range is refused with
+a `BudgetError`.
 """
 
 import math
@@ -21,14 +21,14 @@ _MOST: Final = 2**53
 _WRITE_EPS: Final = "give the eps one release satisfies"
 
 
-def _check(event: Any, number: str, write: str) -> None:
-    """Make the fields of an event a float and an int, or refuse them."""
-    value = positive_number(number, getattr(event, number), write)
+def _check(event: Any, name: str, write: str) -> None:
+    """Convert the fields of an event to float and int, or refuse them."""
+    value = positive_number(name, getattr(event, name), write)
     try:
         count = whole("count", event.count, 1, _MOST, "; write count=1")
     except ArgumentError as refused:
         raise BudgetError(str(refused)) from None
-    object.__setattr__(event, number, value)
+    object.__setattr__(event, name, value)
     object.__setattr__(event, "count", count)
 
 
@@ -60,7 +60,7 @@ class GaussianEvent:
         _check(self, "multiplier", _WRITE_MULTIPLIER)
 
     def describe(self) -> str:
-        """Return the event in a few words, as reports print it."""
+        """Return the event as reports print it."""
         return _times(f"Gaussian, multiplier {self.multiplier:g}", self.count)
 
 
@@ -89,7 +89,7 @@ class LaplaceEvent:
         _check(self, "multiplier", _WRITE_MULTIPLIER)
 
     def describe(self) -> str:
-        """Return the event in a few words, as reports print it."""
+        """Return the event as reports print it."""
         return _times(f"Laplace, multiplier {self.multiplier:g}", self.count)
 
 
@@ -117,13 +117,13 @@ class BoundedRangeEvent:
         _check(self, "eps", _WRITE_EPS)
 
     def describe(self) -> str:
-        """Return the event in a few words, as reports print it."""
+        """Return the event as reports print it."""
         return _times(f"bounded range, eps {self.eps:g}", self.count)
 
 
 @dataclass(frozen=True, slots=True)
 class PureEvent:
-    """Any eps-differentially private release of which nothing more is known.
+    """Any eps-differentially private release.
 
     Parameters
     ----------
@@ -145,18 +145,18 @@ class PureEvent:
         _check(self, "eps", _WRITE_EPS)
 
     def describe(self) -> str:
-        """Return the event in a few words, as reports print it."""
+        """Return the event as reports print it."""
         return _times(f"pure, eps {self.eps:g}", self.count)
 
 
 @dataclass(frozen=True, slots=True)
 class ApproxEvent:
-    """Any (eps, delta)-differentially private release of which nothing more is known.
+    """Any (eps, delta)-differentially private release.
 
     Parameters
     ----------
     eps : float
-        Bound on its privacy loss where it does not fail, above zero.
+        Bound on its privacy loss unless it fails, above zero.
     delta : float
         Probability that it fails, above zero and below one.
     count : int, default 1
@@ -178,24 +178,24 @@ class ApproxEvent:
         unit_number("delta", self.delta, "give the probability that one release fails")
 
     def describe(self) -> str:
-        """Return the event in a few words, as reports print it."""
+        """Return the event as reports print it."""
         return _times(f"approximate, eps {self.eps:g}, delta {self.delta:g}", self.count)
 
 
 @dataclass(frozen=True, slots=True)
 class PufferfishEvent:
-    """A release that hides secrets under a class of laws; it has no price in differential privacy.
+    """A release that hides secrets under a class of models; it has no cost in differential privacy.
 
     Parameters
     ----------
     eps : float
-        What the release keeps, above zero.
+        Bound on its Pufferfish privacy loss, above zero.
     model : str
         The digest of the class.
     series : str
-        What the secrets are of: variable, time, persons, length.
+        The series of the secrets: variable, time, persons, length.
     mechanism : {"quilt", "wasserstein"}
-        By quilts, which compose, or by one number's Wasserstein distance, which does not.
+        Quilt releases compose; a release by one number's Wasserstein distance does not.
     count : int, default 1
         Number of such releases.
 
@@ -213,15 +213,15 @@ class PufferfishEvent:
 
     def __post_init__(self) -> None:
         _check(self, "eps", _WRITE_EPS)
-        texts = all(isinstance(own, str) and own for own in (self.model, self.series))
+        texts = all(isinstance(text, str) and text for text in (self.model, self.series))
         if not texts or self.mechanism not in ("quilt", "wasserstein"):
             raise BudgetError(
                 "model, series and mechanism name what a Pufferfish release hides: write "
-                "PufferfishEvent(0.5, model=chain.digest, series='activity by minute')"
+                "PufferfishEvent(0.5, model=chain.digest, series='activity by minute')."
             )
 
     def describe(self) -> str:
-        """Return the event in a few words, as reports print it."""
+        """Return the event as reports print it."""
         return _times(f"Pufferfish ({self.mechanism}), eps {self.eps:g}", self.count)
 
 
@@ -229,12 +229,12 @@ Event = GaussianEvent | LaplaceEvent | BoundedRangeEvent | PureEvent | ApproxEve
 
 
 def failing(events: Iterable[Event]) -> float:
-    """Return the sum of the deltas of releases that fail with a probability of their own."""
+    """Return the sum of the deltas of `ApproxEvent` releases."""
     return math.fsum(event.delta * event.count for event in events if type(event) is ApproxEvent)
 
 
 def unfailing(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Return the same events where none of them fails: what had a delta is pure."""
+    """Return the events without their deltas: an `ApproxEvent` becomes pure."""
     return tuple(
         PureEvent(event.eps, event.count) if type(event) is ApproxEvent else event
         for event in events
@@ -242,12 +242,12 @@ def unfailing(events: Iterable[Event]) -> tuple[Event, ...]:
 
 
 def checked_events(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Return events as a tuple, and refuse what is none."""
-    found = tuple(events)
-    for event in found:
+    """Return events as a tuple; refuse anything else."""
+    checked = tuple(events)
+    for event in checked:
         if type(event) not in get_args(Event):
             raise BudgetError(
-                f"events holds a {type(event).__name__}, not an event: write "
+                f"events contains a {type(event).__name__}, not an event: write "
                 "events=(GaussianEvent(multiplier),)."
             )
-    return found
+    return checked

@@ -1,19 +1,19 @@
-r"""What a ledger accepts, whatever its analyst chooses after seeing answers.
+r"""Privacy filters: which charges a ledger accepts from an adaptive analyst.
 
 *Adversary.* Charges come one after another; each may be chosen knowing all
 earlier answers. A **filter** accepts or refuses a charge by its totals so far.
 It is valid if everything accepted satisfies the guarantee for every such
 analyst. That the totals compose to less than the budget for *fixed* charges is
-not enough: the tight composition of mixtures is no filter.
+not enough: the tight composition of mixtures is not a valid filter.
 
 *Theorem.* The rules below are valid filters. Write L for the privacy loss of the
 whole transcript, and call ``E[(1 - exp(eps - L))_+]`` its delta at eps.
 
-1. ``sum of eps`` for `PureDP`: then ``L <= eps`` on every path; for `Pufferfish`, of quilts of
-   one series alone, by the theorem in `quilts`.
+1. ``sum of eps`` for `PureDP`: then ``L <= eps`` on every path; for `Pufferfish`, over quilts of
+   one series only, by the theorem in `quilts`.
 2. ``sum of rho`` for `ZCDP` [2]_, [3]_.
 3. For `ApproxDP`, with a share ``p`` of eps for pure releases (``eps_m = eps - p`` is
-   left for all others), a charge is accepted while one of these holds of all
+   left for all others), a charge is accepted while one of these holds for all
    charges together:
 
    a. all are pure, and their eps add up to at most eps;
@@ -27,61 +27,61 @@ whole transcript, and call ``E[(1 - exp(eps - L))_+]`` its delta at eps.
       ``(eps - p_j, delta_c / 16)``;
    d. the first charge, as a plan announced before any answer, costs ``eps_1`` at
       delta by tight composition, all later ones are pure, and ``eps_1`` and
-      their eps add up to at most eps. Only where all others refuse the first.
+      their eps add up to at most eps. It is tried only if all other rules refuse
+      the first charge.
 
-   Rule (c) has ``delta_c = 1e-11 delta``, (b) the rest: what parts of an exact
-   split lose by that is less than rounding. The filter in (b) is the one asked
-   for, or fixed by the first charge: zCDP if that mixes Gaussian noise with
-   other noise, else Gaussian. The share is the one asked for; under the
-   Gaussian filter it rises, at the first charge that is not pure, to the eps of
-   the pure ones before.
+   Rule (c) has ``delta_c = 1e-11 delta``, (b) the rest: the loss for the parts of
+   an exact split is below rounding. The filter in (b) is stated by the user, or
+   fixed by the first charge: zCDP if that mixes Gaussian noise with other noise,
+   else Gaussian. The share is stated by the user; under the Gaussian filter it
+   rises, at the first charge that is not pure, to the eps of the earlier pure
+   ones.
 
-   Releases with a delta of their own (`ApproxEvent`) count as pure ones of their eps,
+   Releases with their own delta (`ApproxEvent`) count as pure ones of their eps,
    and their deltas add up to at most ``D``, the sum at the first charge that puts
    anything outside the share; until then it grows, up to delta. All rules have
-   ``delta - D`` instead of delta. The others take none.
+   ``delta - D`` instead of delta. The other guarantees accept no such release.
 
-   A charge made **void** released nothing. If no other came after it, the totals
-   are again what they were before it, and the path is the one without it, on
-   which it was decided upon later; otherwise it stays spent.
+   A **void** charge released nothing. If no other charge followed, the totals
+   return to their values before it, and the path is the one without it, on
+   which later charges were chosen; otherwise it stays spent.
 
 *Proof of 3.* Totals only grow along a path, so a path that satisfies a rule at
-its end did so all along, and is a path of the analyst who is stopped by that
-rule alone. So the delta of all is at most the sum of those of each rule alone.
-Paths that end in (a) have ``L <= eps`` and add nothing. For a share p that is
-fixed let P be the law of the transcript on one table, Q that on its neighbour,
-and R that where the releases of the share see the table and all others the
-neighbour. P and R differ in the others alone, R and Q in the share alone
+its end satisfied it all along, and is a path of the analyst who is stopped by
+that rule only. So the total delta is at most the sum of the deltas of the rules.
+Paths that end in (a) have ``L <= eps`` and add nothing. For a fixed share p
+let P be the distribution of the transcript on one table, Q on its neighbour,
+and R when the releases of the share use the table and all others the
+neighbour. P and R differ only in the others, R and Q only in the share
 (whatever is the same in both is part of the analyst), so for every set S
 
     P(S) <= exp(eps_m) R(S) + delta <= exp(eps_m + p) Q(S) + delta:
 
-(b) and each step of (c) add no more than their own delta. Where the share rises
-to the sum s of the pure eps before, it does so before anything that is not pure
-was answered: given the path to there, whose loss is at most s, what follows
-satisfies ``(eps - s, delta)`` by the same argument, for every such path. (d) is
-basic composition [1]_ with deltas (delta, 0, 0, ...), and whether it is meant is
-known from the first charge, before any answer.
+(b) and each step of (c) add no more than their own delta. If the share rises
+to the sum s of the earlier pure eps, it does so before any release that is not
+pure: given the path up to there, whose loss is at most s, the rest satisfies
+``(eps - s, delta)`` by the same argument, for every such path. (d) is basic
+composition [1]_ with deltas (delta, 0, 0, ...), and the first charge decides
+whether it applies, before any answer.
 
-*Releases that fail.* The two laws of such a release come of two that are eps-close,
-by a coin that falls to "fails" with probability delta_i under both, and tells all
-then. Up to the first charge outside the share let w be the product of ``1 -
+*Releases that fail.* The two distributions of such a release are mixtures: with
+probability delta_i under both it fails and reveals the table, otherwise it is
+eps-private. Up to the first charge outside the share let w be the product of ``1 -
 delta_i`` along a path h, so that ``1 - w <= D(h)``; later ones have a sum of 0, as
-D is fixed. Paths without a failure have the laws ``w dP'`` and ``w dQ'``, P' and Q'
-those of pure releases of loss at most s, followed by what is ``(eps - s, delta -
-D)``-private given h: for every set S
+D is fixed. Paths without a failure have the distributions ``w dP'`` and ``w dQ'``,
+P' and Q' those of pure releases of loss at most s, followed by a ``(eps - s, delta -
+D)``-private continuation given h: for every set S
 
     P(S) <= exp(eps) Q(S) + E'[w (delta - D) + 1 - w] <= exp(eps) Q(S) + delta,
 
-E' the mean over P', since ``w (delta - D) + 1 - w`` falls with w and is ``delta - D
-(delta - D)`` at ``w = 1 - D``. Where nothing is put outside the share the sum of all
+E' the mean over P', since ``w (delta - D) + 1 - w`` decreases with w and is ``delta -
+D (delta - D)`` at ``w = 1 - D``. If nothing is put outside the share the sum of all
 deltas is at most delta, and the same holds with 0 for ``delta - D``.
 
-*Numerics.* Prices and sums are rounded up (`totals`). Parts of an exact split
-come back with rounding: so sums of eps may exceed theirs by an ulp for each
-charge, sums of rho by 1e-12 and of ``mu**2`` by 2e-10 of themselves, and a plan's
-delta its own by 1e-6 of itself. `gaussian_multiplier` is certified with room for the
-2e-10.
+*Numerics.* Costs and sums are rounded up (`totals`). The parts of an exact split
+are rounded, so sums may exceed their limits: of eps by an ulp for each charge, of
+rho by a relative 1e-12, of ``mu**2`` by 2e-10, and a plan's delta by 1e-6.
+`gaussian_multiplier` is certified with an allowance for the 2e-10.
 
 References
 ----------
@@ -112,13 +112,13 @@ from dpmodels.privacy.spent import Spent, capacity
 from dpmodels.privacy.totals import Totals, rounded_up, summed_eps
 
 RULES: Final = ("gaussian", "zcdp")
-# Room for rounding, each relative: of sums of eps for each charge, of rho, mu**2 and delta.
+# Relative allowances for rounding: of sums of eps for each charge, of rho, mu**2 and delta.
 _ULP: Final = 2.0**-51
 _RHO: Final = 1e-12
 _SQUARES: Final = 2e-10
 TOLERANCE: Final = 1e-9
 _DELTA: Final = 1e-6
-# Of rule (c): how many steps, and how much of delta; none where too little is left.
+# Rule (c): the number of steps, its fraction of delta, and the smallest usable delta.
 _STEPS: Final = 16
 _ASIDE: Final = 1e-11
 _LEAST_DELTA: Final = 1e-300
@@ -126,14 +126,14 @@ _LEAST_DELTA: Final = 1e-300
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a ledger accepts.
+    """The acceptance rule of a ledger: all accepted charges together satisfy the guarantee.
 
-    Everything accepted satisfies the guarantee together. `pure` is the share of the eps of an
-    `ApproxDP` that is kept for pure releases; its `kind` the first charge fixes if empty.
+    `pure` is the share of the eps of an `ApproxDP` that is reserved for pure releases. An empty
+    `kind` is fixed by the first charge.
 
-    >>> own = Filter(ApproxDP(2.0, 1e-6), pure=1.0)
-    >>> after = own.plus(Totals(), [GaussianEvent(gaussian_multiplier(ApproxDP(1.0, 1e-6)))])
-    >>> own.holds(after), own.spent(after).describe()
+    >>> budget = Filter(ApproxDP(2.0, 1e-6), pure=1.0)
+    >>> after = budget.plus(Totals(), [GaussianEvent(gaussian_multiplier(ApproxDP(1.0, 1e-6)))])
+    >>> budget.holds(after), budget.spent(after).describe()
     (True, 'eps = 1, delta = 1e-06')
     """
 
@@ -142,183 +142,195 @@ class Filter:
     kind: str = ""
 
     def plus(self, totals: Totals, events: Iterable[Event]) -> Totals:
-        """Return the totals after a charge, whether they hold or not."""
-        asked = tuple(events)
+        """Return the totals after a charge, accepted or not."""
+        charge = tuple(events)
         if isinstance(self.guarantee, Pufferfish):
-            return pufferfish.plus(self.guarantee, totals, asked)
-        if any(isinstance(event, PufferfishEvent) for event in asked):
-            end, charges = math.inf, totals.charges + 1
-            return replace(totals, charges=charges, pure=end, normal=end, mu2=end, rho=end)
-        failed, aside = totals.lost(failing(asked))
-        charged = unfailing(asked)
-        normal = any(isinstance(event, GaussianEvent) for event in charged)
-        plain = any(not isinstance(event, GaussianEvent) for event in charged)
+            return pufferfish.plus(self.guarantee, totals, charge)
+        if any(isinstance(event, PufferfishEvent) for event in charge):
+            infinite, charges = math.inf, totals.charges + 1
+            return replace(
+                totals, charges=charges, pure=infinite, normal=infinite, mu2=infinite, rho=infinite
+            )
+        failed, aside = totals.lost(failing(charge))
+        charged = unfailing(charge)
+        has_gaussian = any(isinstance(event, GaussianEvent) for event in charged)
+        has_other = any(not isinstance(event, GaussianEvent) for event in charged)
         share = rounded_up(totals.share, summed_eps(charged))
-        gaussian, most = totals.gaussian, totals.most
+        gaussian, share_limit = totals.gaussian, totals.most
         if totals.charges == 0:
-            gaussian = self.kind != "zcdp" if self.kind else not (normal and plain)
-            most = self.pure
-        if gaussian and not normal and not totals.mu2:
-            most = max(most, share)
+            gaussian = self.kind != "zcdp" if self.kind else not (has_gaussian and has_other)
+            share_limit = self.pure
+        if gaussian and not has_gaussian and not totals.mu2:
+            share_limit = max(share_limit, share)
         mixed = isinstance(self.guarantee, ApproxDP)
-        kept = mixed and share <= most * _room(totals.charges + 1)
-        after = totals.plus(charged, gaussian=gaussian, most=most, kept=kept)
+        in_share = mixed and share <= share_limit * _room(totals.charges + 1)
+        after = totals.plus(charged, gaussian=gaussian, share_limit=share_limit, in_share=in_share)
         after = replace(after, failing=failed, aside=aside)
         if totals.charges or not isinstance(self.guarantee, ApproxDP):
             return after
-        return self._first(self.guarantee, asked, after)
+        return self._first(self.guarantee, charge, after)
 
-    def _first(self, whole: ApproxDP, events: tuple[Event, ...], after: Totals) -> Totals:
-        """Return the totals of a first charge; a plan, rule (d), where all others refuse it."""
-        tight = total_eps(events, whole.delta)
+    def _first(self, guarantee: ApproxDP, events: tuple[Event, ...], after: Totals) -> Totals:
+        """Return the totals of a first charge; as a plan, rule (d), if all others refuse it."""
+        tight = total_eps(events, guarantee.delta)
         if self.holds(after):
             return replace(after, alone=tight)
-        if whole.eps < tight <= whole.eps * (1 + TOLERANCE):
-            more = min(whole.delta * (1 + _DELTA), math.nextafter(1, 0))
-            tight = max(total_eps(events, more), whole.eps)
+        if guarantee.eps < tight <= guarantee.eps * (1 + TOLERANCE):
+            delta = min(guarantee.delta * (1 + _DELTA), math.nextafter(1, 0))
+            tight = max(total_eps(events, delta), guarantee.eps)
         plan = Totals(charges=1, pure=tight, mu2=math.inf, rho=math.inf)
         return replace(plan, failing=after.failing, aside=after.aside)
 
     def holds(self, totals: Totals) -> bool:
-        """Tell whether charges of these totals are accepted."""
+        """Return whether charges with these totals are accepted."""
         match self.guarantee:
             case PureDP(eps) | Pufferfish(eps):
                 return totals.summed <= eps * _room(totals.charges) and not totals.failing
             case ZCDP(rho):
                 return totals.rho <= rho * (1 + _RHO) and not totals.failing
-            case whole:
-                if not _fails_within(whole, totals):
+            case guarantee:
+                if not _fails_within(guarantee, totals):
                     return False
-                own = _left(whole, totals)
+                rest = _left(guarantee, totals)
                 mixed = totals.mu2 if totals.gaussian else totals.rho
-                return totals.summed <= whole.eps * _room(totals.charges) or (
-                    own is not None
+                return totals.summed <= guarantee.eps * _room(totals.charges) or (
+                    rest is not None
                     and (
-                        mixed <= self._most(own, totals)
-                        or totals.normal <= _step_room(own, self._step(own, totals))
+                        mixed <= self._mixed_limit(rest, totals)
+                        or totals.normal <= _step_room(rest, self._step(rest, totals))
                     )
                 )
 
     def spent(self, totals: Totals) -> Spent:
-        """Return the totals in the currency of the guarantee.
+        """Return the totals in the unit of the guarantee.
 
-        At most the whole where they hold; infinite where they have no such price.
+        At most the budget if they are accepted; infinite if they have no cost in this unit.
         """
-        whole = capacity(self.guarantee)
-        return Spent(self._cheapest(totals)[0], whole.unit, whole.delta)
+        budget = capacity(self.guarantee)
+        return Spent(self._cheapest(totals)[0], budget.unit, budget.delta)
 
     def taken(self, before: Totals, after: Totals) -> float:
-        """Return what share of what was left a charge took; above 1 where it does not hold.
+        """Return the fraction of the remaining budget that a charge used; above 1 if refused.
 
-        Of eps or of rho. With a delta: of the share for pure releases in it, else of the sum of
-        ``mu**2``, or of rho, that all others may come to; of eps while all charges are pure and
-        raise the share, or once the others have nothing left.
+        A fraction of eps or of rho. With a delta: of the share, for pure releases within it, else
+        of the limit on the sum of ``mu**2``, or of rho, of all others; of eps while all charges
+        are pure and raise the share, or once the others have nothing left.
         """
         match self.guarantee:
             case PureDP(eps) | Pufferfish(eps):
                 return math.inf if after.failing else _part(before.summed, after.summed, eps)
             case ZCDP(rho):
                 return math.inf if after.failing else _part(before.rho, after.rho, rho)
-            case own:
-                if not _fails_within(own, after):
+            case guarantee:
+                if not _fails_within(guarantee, after):
                     return math.inf
-                alone = math.inf if after.normal else _part(before.pure, after.pure, own.eps)
+                pure_part = (
+                    math.inf if after.normal else _part(before.pure, after.pure, guarantee.eps)
+                )
                 if after.gaussian and not after.normal:
-                    return alone
+                    return pure_part
                 spent, mixed = (t.mu2 if after.gaussian else t.rho for t in (before, after))
                 if spent == mixed:
                     return _part(before.share, after.share, after.most)
-                left = _left(own, after)
-                part = math.inf if left is None else _part(spent, mixed, self._most(left, after))
-                return part if math.isfinite(part) else alone
+                left = _left(guarantee, after)
+                part = (
+                    math.inf
+                    if left is None
+                    else _part(spent, mixed, self._mixed_limit(left, after))
+                )
+                return part if math.isfinite(part) else pure_part
 
     def rule(self, totals: Totals) -> str:
-        """Say by which rule charges are added up; nothing where there is one only."""
+        """Return the name of the composition rule; empty if there is only one."""
         return self._cheapest(totals)[1]
 
     def _cheapest(self, totals: Totals) -> tuple[float, str]:
-        """Return what the charges amount to, and by which rule."""
+        """Return the total of the charges, and its rule."""
         match self.guarantee:
             case PureDP() | Pufferfish():
                 return math.inf if totals.failing else totals.summed, ""
             case ZCDP():
                 return math.inf if totals.failing else totals.rho, ""
-            case whole:
-                if not _fails_within(whole, totals):
+            case guarantee:
+                if not _fails_within(guarantee, totals):
                     return math.inf, ""
-                own, planned = _left(whole, totals), math.isinf(totals.mu2)
+                rest, planned = _left(guarantee, totals), math.isinf(totals.mu2)
                 mixed = "GDP" if totals.gaussian else "zCDP"
                 prices = [
                     (totals.alone, mixed if totals.normal else "summed"),
                     (totals.summed, "plan" if planned else "summed"),
                 ]
-                if own is not None:
-                    prices.append((self._mixed_eps(own, totals), mixed))
-                    prices.append((self._stepped_eps(own, totals), "summed"))
-                return min(prices, key=lambda one: one[0])
+                if rest is not None:
+                    prices.append((self._mixed_eps(rest, totals), mixed))
+                    prices.append((self._stepped_eps(rest, totals), "summed"))
+                return min(prices, key=lambda price: price[0])
 
-    def _most(self, own: ApproxDP, totals: Totals) -> float:
-        """Return the largest sum of mu**2 or rho outside the share, -1 for too large a share."""
-        if totals.most > own.eps * _room(totals.charges):
+    def _mixed_limit(self, guarantee: ApproxDP, totals: Totals) -> float:
+        """Return the limit on mu**2 or rho outside the share, -1 if the share exceeds eps."""
+        if totals.most > guarantee.eps * _room(totals.charges):
             return -1.0
-        rest = ApproxDP(max(own.eps - totals.most, 1e-100), own.delta * (1 - _ASIDE))
+        rest = ApproxDP(max(guarantee.eps - totals.most, 1e-100), guarantee.delta * (1 - _ASIDE))
         if totals.gaussian:
             return gaussian_multiplier(rest) ** -2 * (1 + _SQUARES)
         return largest_rho(rest) * (1 + _RHO)
 
-    def _mixed_eps(self, own: ApproxDP, totals: Totals) -> float:
-        """Return the eps of the share and of the others by rule (b)."""
+    def _mixed_eps(self, guarantee: ApproxDP, totals: Totals) -> float:
+        """Return the eps of all charges by rule (b)."""
         mixed = totals.mu2 if totals.gaussian else totals.rho
         if mixed == 0 or math.isinf(mixed):
             return totals.share + mixed
-        delta = own.delta * (1 - _ASIDE)
+        delta = guarantee.delta * (1 - _ASIDE)
         if totals.gaussian:
             return totals.share + _gaussian_eps(delta, mixed)
         return totals.share + zcdp_to_approx(mixed, delta)
 
-    def _step(self, own: ApproxDP, totals: Totals) -> int:
-        """Return the step of rule (c) that holds the pure eps."""
+    def _step(self, guarantee: ApproxDP, totals: Totals) -> int:
+        """Return the smallest step of rule (c) that covers the pure eps."""
         return (
-            math.ceil(min(totals.pure / own.eps * _STEPS - _STEPS * _ULP, 2.0 * _STEPS))
+            math.ceil(min(totals.pure / guarantee.eps * _STEPS - _STEPS * _ULP, 2.0 * _STEPS))
             if math.isfinite(totals.mu2)
             else _STEPS
         )
 
-    def _stepped_eps(self, own: ApproxDP, totals: Totals) -> float:
+    def _stepped_eps(self, guarantee: ApproxDP, totals: Totals) -> float:
         """Return the eps by rule (c)."""
-        step, delta = self._step(own, totals), own.delta * _ASIDE / _STEPS
+        step, delta = self._step(guarantee, totals), guarantee.delta * _ASIDE / _STEPS
         if step >= _STEPS or delta < _LEAST_DELTA or not totals.normal:
             return math.inf
-        return own.eps * step / _STEPS + _gaussian_eps(delta, totals.normal)
+        return guarantee.eps * step / _STEPS + _gaussian_eps(delta, totals.normal)
 
 
-def _part(before: float, after: float, whole: float) -> float:
-    return (after - before) / (whole - before) if before < whole else math.inf
+def _part(before: float, after: float, limit: float) -> float:
+    return (after - before) / (limit - before) if before < limit else math.inf
 
 
 def _room(charges: int) -> float:
     return 1 + charges * _ULP
 
 
-def _fails_within(own: ApproxDP, totals: Totals) -> bool:
-    """Whether the deltas of releases with one of their own add up to no more than they may."""
-    return totals.failing <= min(totals.aside, own.delta * _room(totals.charges))
+def _fails_within(guarantee: ApproxDP, totals: Totals) -> bool:
+    """Return whether the releases' own deltas are within their limit."""
+    return totals.failing <= min(totals.aside, guarantee.delta * _room(totals.charges))
 
 
-def _left(own: ApproxDP, totals: Totals) -> ApproxDP | None:
-    """Return what is left of delta for all other releases, None for nothing."""
-    delta = own.delta - totals.aside
-    return replace(own, delta=delta) if delta > own.delta * _ULP * (1 + totals.charges) else None
+def _left(guarantee: ApproxDP, totals: Totals) -> ApproxDP | None:
+    """Return the guarantee with the remaining delta, None if nothing remains."""
+    delta = guarantee.delta - totals.aside
+    return (
+        replace(guarantee, delta=delta)
+        if delta > guarantee.delta * _ULP * (1 + totals.charges)
+        else None
+    )
 
 
 def asked_filter(
     guarantee: Guarantee | Pufferfish, relation: Adjacency, pure: object, rule: object
 ) -> Filter:
-    """Return the filter that the words of a ledger ask for."""
+    """Return the filter that the arguments of a ledger state."""
     if isinstance(guarantee, Pufferfish) and relation != Adjacency("replace"):
         raise BudgetError(
-            "adjacency=, person= and rows= say whose rows differential privacy protects, and this "
-            "ledger holds a Pufferfish guarantee, of each state of each person: leave them out"
+            "adjacency=, person= and rows= state what differential privacy protects, but this "
+            "ledger has a Pufferfish guarantee, of each state of each person: leave them out"
         )
     write = "write pure=0.5, less than eps, or leave it out"
     share = finite_number("pure", pure, write)
@@ -327,7 +339,7 @@ def asked_filter(
     if share or rule is not None:
         if not isinstance(guarantee, ApproxDP):
             raise BudgetError(
-                "pure= and rule= are for a ledger of eps and delta, and this one holds "
+                "pure= and rule= need a ledger with eps and delta, but this one has "
                 f"{guarantee.describe()}: leave them out"
             )
         if not 0 <= share < guarantee.eps:
@@ -336,31 +348,31 @@ def asked_filter(
 
 
 def _gaussian_eps(delta: float, mu2: float) -> float:
-    kept = mu2**-0.5 * (1 - LATTICE_LOSS)
-    return gaussian_eps(delta * (1 - 1e-12), kept) * (1 + 1e-10)
+    multiplier = mu2**-0.5 * (1 - LATTICE_LOSS)
+    return gaussian_eps(delta * (1 - 1e-12), multiplier) * (1 + 1e-10)
 
 
-def _step_room(own: ApproxDP, step: int) -> float:
-    """Return the largest sum of ``1/m**2`` beside pure releases of so many steps."""
-    delta = own.delta * _ASIDE / _STEPS
+def _step_room(guarantee: ApproxDP, step: int) -> float:
+    """Return the limit on the sum of ``1/m**2`` beside pure releases of `step` steps."""
+    delta = guarantee.delta * _ASIDE / _STEPS
     if step >= _STEPS or delta < _LEAST_DELTA:
         return -1.0
-    return gaussian_multiplier(ApproxDP(own.eps * (1 - step / _STEPS), delta)) ** -2
+    return gaussian_multiplier(ApproxDP(guarantee.eps * (1 - step / _STEPS), delta)) ** -2
 
 
 @lru_cache(maxsize=256)
 def largest_rho(guarantee: ApproxDP) -> float:
-    """Return the largest rho that is converted into no more than the guarantee."""
+    """Return the largest rho whose conversion meets the guarantee."""
     from scipy.optimize import brentq
 
     eps, delta = guarantee.eps, guarantee.delta
-    # Gaussian noise of the same rho is (eps, delta)-private only where this one may be.
-    most = gaussian_multiplier(guarantee) ** -2 / 2
+    # Gaussian noise of the same rho has to meet the guarantee too.
+    upper = gaussian_multiplier(guarantee) ** -2 / 2
 
-    def excess(share: float) -> float:
-        return zcdp_to_approx(most * share, delta) - eps
+    def excess(fraction: float) -> float:
+        return zcdp_to_approx(upper * fraction, delta) - eps
 
-    found = float(brentq(excess, 1e-3, 1.0, rtol=1e-12)) * (1 - 1e-11)
-    while excess(found) > 0:
-        found *= 1 - 1e-9
-    return most * found
+    root = float(brentq(excess, 1e-3, 1.0, rtol=1e-12)) * (1 - 1e-11)
+    while excess(root) > 0:
+        root *= 1 - 1e-9
+    return upper * root

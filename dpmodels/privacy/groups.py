@@ -1,17 +1,17 @@
-"""What a release costs a group of rows, such as all rows of a person, and the least noise for it.
+"""Group privacy: the cost of a release for a group of rows, and the smallest noise for it.
 
-*Theorem.* Let a release of noise ``m`` times the sensitivity of one row, which changes at most
-`rows` rows one after the other. The values it adds noise to then move by at most `rows` times that
-sensitivity, so that the noise is ``m / rows`` times how far the group moves them: Gaussian noise
-stays Gaussian noise, Laplace noise stays Laplace noise. A privacy loss that lies in an interval of
-length ``eps`` for one row lies in one of length ``rows * eps`` for the group, as losses of steps
-add, and an ``eps``-private release is ``rows * eps``-private for it. An ``(eps, delta)``-private
-one is ``(rows * eps, rows * exp((rows - 1) * eps) * delta)``-private, eps of all its counts.
+*Theorem.* Let a release have noise of ``m`` times the sensitivity of one row. Changing at most
+`rows` rows, one after another, moves the exact values by at most `rows` times that sensitivity, so
+the noise is ``m / rows`` times the sensitivity of the group: Gaussian noise remains Gaussian noise,
+Laplace noise remains Laplace noise. A privacy loss in an interval of length ``eps`` for one row
+lies in one of length ``rows * eps`` for the group, since losses of steps add, and an
+``eps``-private release is ``rows * eps``-private for it. An ``(eps, delta)``-private one is
+``(rows * eps, rows * exp((rows - 1) * eps) * delta)``-private, with the eps of all its counts.
 
-So no release has to know of groups: what is asked for the group is turned into what is asked for
-one row, the mechanism is planned for that, and its events are priced for the group. Of a guarantee
-``(eps, delta)`` it is the noise that is scaled and not eps that is divided: as the multiplier of
-Gaussian noise is ``rows`` times as large, nothing is lost.
+So mechanisms need not know about groups: the guarantee for the group is converted to one for a
+single row, the mechanism is planned for that, and its events are priced for the group. For
+``(eps, delta)`` the noise is scaled instead of eps being divided: the multiplier of Gaussian noise
+is ``rows`` times as large, without any loss.
 
 Source: Dwork, C. and Roth, A. (2014), "The Algorithmic Foundations of Differential Privacy",
 Theorem 2.2, for eps; Bun, M. and Steinke, T. (2016), "Concentrated Differential Privacy",
@@ -41,12 +41,12 @@ from dpmodels.privacy.totals import summed_eps
 
 Planned = TypeVar("Planned")
 
-# Room for the rounding of a few products.
+# Allowance for the rounding of a few products.
 _ROOM: Final = 1 - 1e-12
 
 
 def group_events(events: Iterable[Event], rows: int) -> tuple[Event, ...]:
-    """Return what releases cost a group of so many rows, rounded up.
+    """Return the events that releases amount to for a group of `rows` rows, rounded up.
 
     >>> [event.describe() for event in group_events([GaussianEvent(20.0)], 4)]
     ['Gaussian, multiplier 5']
@@ -56,22 +56,22 @@ def group_events(events: Iterable[Event], rows: int) -> tuple[Event, ...]:
 
 def _of_group(event: Event, rows: int) -> Event:
     if isinstance(event, PufferfishEvent):
-        raise BudgetError("a Pufferfish release hides single states: it has no price for a group.")
+        raise BudgetError("a Pufferfish release hides single states: it has no cost for a group.")
     if isinstance(event, ApproxEvent):
         return _failing_of_group(event, rows)
     if isinstance(event, GaussianEvent | LaplaceEvent):
-        least = math.nextafter(event.multiplier / rows, 0.0)
-        return type(event)(least, event.count)
-    most = math.nextafter(event.eps * rows, math.inf)
-    return type(event)(most, event.count)
+        multiplier = math.nextafter(event.multiplier / rows, 0.0)
+        return type(event)(multiplier, event.count)
+    eps = math.nextafter(event.eps * rows, math.inf)
+    return type(event)(eps, event.count)
 
 
 def _failing_of_group(event: ApproxEvent, rows: int) -> ApproxEvent:
-    """Price a release that is private together, all its counts as one step."""
+    """Price an approximate release for a group, with all its counts as one step."""
     eps = event.eps * event.count
-    more = rows * math.exp((rows - 1) * eps) / _ROOM
-    most, delta = math.nextafter(event.eps * rows, math.inf), event.delta * more
-    return ApproxEvent(most, min(delta, math.nextafter(1.0, 0.0)), event.count)
+    factor = rows * math.exp((rows - 1) * eps) / _ROOM
+    group_eps, delta = math.nextafter(event.eps * rows, math.inf), event.delta * factor
+    return ApproxEvent(group_eps, min(delta, math.nextafter(1.0, 0.0)), event.count)
 
 
 def planned_for_group(
@@ -80,45 +80,45 @@ def planned_for_group(
     guarantee: Guarantee | Pufferfish,
     rows: int,
 ) -> Planned:
-    """Plan a release whose guarantee holds for a group of so many rows.
+    """Plan a release whose guarantee holds for a group of at most `rows` rows.
 
     Parameters
     ----------
     plan : callable
-        From what is guaranteed to one row to a plan.
+        From the guarantee for one row to a plan.
     events : callable
         From a plan to its events, in units of the sensitivity of one row.
     guarantee : Guarantee
-        What is asked for the group.
+        The guarantee for the group.
     rows : int
-        How many rows a group has at most.
+        Largest size of a group.
     """
     if rows == 1:
         return plan(guarantee)
     if isinstance(guarantee, Pufferfish):
-        raise BudgetError("a Pufferfish guarantee hides single states: there is none of groups.")
+        raise BudgetError("a Pufferfish guarantee hides single states and does not cover groups.")
     if isinstance(guarantee, PureDP):
         return plan(PureDP(guarantee.eps / rows * _ROOM))
     if isinstance(guarantee, ZCDP):
         return plan(ZCDP(guarantee.rho / rows**2 * _ROOM))
-    own_events = tuple(events(plan(guarantee)))
-    kinds = {type(event) for event in own_events}
+    row_events = tuple(events(plan(guarantee)))
+    kinds = {type(event) for event in row_events}
     if ApproxEvent in kinds:
         return plan(_divided(guarantee, rows, _ROOM**2))
-    # Of releases that need their delta, because they are many, the eps add up to more.
-    if GaussianEvent not in kinds and summed_eps(own_events) <= guarantee.eps / _ROOM:
+    # Pure releases may still need the delta, if there are so many that their eps add up to more.
+    if GaussianEvent not in kinds and summed_eps(row_events) <= guarantee.eps / _ROOM:
         return plan(PureDP(guarantee.eps / rows * _ROOM))
     try:
-        # Gaussian noise alone may have all the rho whose exact trade-off meets the guarantee.
-        own = plan(ZCDP(0.5 / gaussian_multiplier(guarantee) ** 2 / rows**2 * _ROOM))
-        if all(isinstance(event, GaussianEvent) for event in events(own)):
-            return own
+        # Purely Gaussian noise may use all the rho whose exact trade-off meets the guarantee.
+        planned = plan(ZCDP(0.5 / gaussian_multiplier(guarantee) ** 2 / rows**2 * _ROOM))
+        if all(isinstance(event, GaussianEvent) for event in events(planned)):
+            return planned
         return plan(ZCDP(largest_rho(guarantee) / rows**2 * _ROOM))
     except BudgetError:
         return plan(_divided(guarantee, rows))
 
 
-def _divided(guarantee: ApproxDP, rows: int, room: float = _ROOM) -> ApproxDP:
-    """Return what one row needs where noise is a published function of eps and delta."""
+def _divided(guarantee: ApproxDP, rows: int, slack: float = _ROOM) -> ApproxDP:
+    """Return the guarantee for one row when the noise is a published function of eps and delta."""
     eps = guarantee.eps / rows * _ROOM
-    return ApproxDP(eps, guarantee.delta / rows * math.exp(-(rows - 1) * eps) * room)
+    return ApproxDP(eps, guarantee.delta / rows * math.exp(-(rows - 1) * eps) * slack)

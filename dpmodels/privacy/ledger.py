@@ -1,4 +1,4 @@
-"""The account of what one table's releases have cost, kept before rows are read."""
+"""The privacy ledger: it charges each release from a table before rows are read."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Choices: characters of a label in the table of a ledger, and of all other texts of a line.
+# Choices: longest label in the table of a ledger, and longest total of all other texts of a line.
 _LONGEST_LABEL = 10_000
 _LONGEST_TEXTS = 1_000_000
 
 
 class Ledger:
-    """A budget that several releases from one table share.
+    """A budget shared by several releases from one table.
 
-    A charge is added to everything charged before, by a rule that holds for an analyst who chooses
-    every budget after seeing all earlier answers (`dpmodels.privacy.filters`). One that would
-    exceed the budget is refused. Threads may share a ledger. One in memory is gone with its process
-    and cannot be copied, pickled or forked; one in a file, :meth:`Ledger.open`, outlives it.
+    Charges compose by a rule that is valid for an analyst who chooses every budget after seeing
+    all earlier answers (`dpmodels.privacy.filters`). A charge that would exceed the budget is
+    refused. Threads may share a ledger. A ledger in memory ends with its process and cannot be
+    copied, pickled or forked; a ledger in a file, :meth:`Ledger.open`, persists.
 
     Parameters
     ----------
@@ -62,13 +62,13 @@ class Ledger:
     delta : float, default 0.0
         In [0, 1); together with `eps`.
     budget : PureDP, ApproxDP, ZCDP or Pufferfish, optional
-        The whole guarantee; instead of `eps`.
+        The full guarantee; instead of `eps`.
     adjacency, person, rows : optional
         The neighbours that every release charged here has to assume, as for the verbs.
     pure : float, default 0.0
-        With a delta: share of eps kept for releases without delta, whose eps add up; all others
-        have ``(eps - pure, delta)``. Pure releases before the first other one need no share: they
-        leave the rest.
+        With a delta: share of eps reserved for releases without delta, whose eps add up; all
+        others have ``(eps - pure, delta)``. Pure releases before the first other release need no
+        share: the others get the remaining eps.
     rule : {"gaussian", "zcdp"}, optional
         With a delta: how releases outside the share add up, by ``mu**2`` or by rho. By default
         "zcdp" if the first charge mixes Gaussian noise with other noise, else "gaussian". Choose
@@ -77,13 +77,13 @@ class Ledger:
     Raises
     ------
     BudgetError, ArgumentError
-        If the words make no sense.
+        If the arguments are invalid.
 
     Notes
     -----
-    What is fixed before any answer costs least: charge a plan of several releases as one,
-    ``ledger.charge(all_events)``, and the tight composition counts; ``ledger.preview(all_events)``
-    says what it comes to.
+    A plan that is fixed before any answer costs least: charge its releases as one,
+    ``ledger.charge(all_events)``, so that tight composition applies;
+    ``ledger.preview(all_events)`` returns its total.
 
     Examples
     --------
@@ -112,8 +112,8 @@ class Ledger:
         rule: str | None = None,
     ) -> None:
         relation = protecting(adjacency, rows, person)
-        own = asked_filter(resolve_any(eps, delta, budget), relation, pure, rule)
-        self._set(own, relation, Memory(opening(own, relation)))
+        budget_filter = asked_filter(resolve_any(eps, delta, budget), relation, pure, rule)
+        self._set(budget_filter, relation, Memory(opening(budget_filter, relation)))
 
     @classmethod
     def open(
@@ -139,15 +139,15 @@ class Ledger:
         path : path
             An SQLite file on a local disk.
         eps, delta, budget, adjacency, person, rows, pure, rule
-            As for `Ledger`. Needed for a new file; of one that is there the same, or left out.
+            As for `Ledger`. Required for a new file; for an existing file the same or left out.
         timeout : float, default 30.0
             Seconds to wait while another process writes.
         new : bool, default False
-            Whether to make the file, with its budget, if there is none. Without it a path that was
-            mistyped is refused, and no second budget is made.
+            Whether to create a missing file with this budget. By default a missing file is
+            refused, so that a mistyped path does not create a second budget.
         restored : bool, default False
-            Whether to go on with an older copy, such as a backup, in the place of the ledger. The
-            charges that it lacks were made all the same; the file records that they are missing.
+            Whether to continue with an older copy of the ledger, such as a backup. The charges
+            that it lacks remain spent; the file records that they are missing.
 
         Returns
         -------
@@ -157,18 +157,18 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If the file is not there, has another guarantee or other neighbours, is damaged, edited,
-            an older copy, from a newer version, cannot be written, is locked, has a second name, or
-            lies on a file system of a network. Nothing is charged.
+            If the file is missing, has another guarantee or other neighbours, is damaged, edited,
+            an older copy, from a newer version, not writable, locked, has a second name, or is on
+            a network file system. Nothing is charged.
         BudgetError, ArgumentError
-            If the words make no sense.
+            If the arguments are invalid.
 
         Notes
         -----
-        The file holds labels, formulas, budgets, the user's and the machine's name, and no rows. A
-        file ``<name>.lock`` beside it has its lock and the head of its chain, by which an older
-        copy is noticed. Copies are made by :meth:`backup`. Somebody who can write both files can
-        put back older copies of both: keep the printed head of the chain elsewhere.
+        The file contains labels, formulas, budgets, the names of the user and the machine, and no
+        rows. A file ``<name>.lock`` beside it has its lock and the head of its chain, which
+        detects an older copy. Make copies with :meth:`backup`. Anyone who can write both files can
+        restore older copies of both: keep the printed head of the chain elsewhere.
 
         Examples
         --------
@@ -183,11 +183,11 @@ class Ledger:
         '0.500 of 2.00 eps spent; 1 charge in study.ledger'
         """
         stated = eps is not None or budget is not None
-        said = None if adjacency is person is rows is None else adjacency or "replace"
-        store, own, relation = open_store(
+        name = None if adjacency is person is rows is None else adjacency or "replace"
+        store, budget_filter, relation = open_store(
             path,
             guarantee=resolve_any(eps, delta, budget) if stated else None,
-            relation=said and protecting(said, rows, person),
+            relation=name and protecting(name, rows, person),
             pure=pure,
             rule=rule,
             timeout=timeout,
@@ -195,12 +195,16 @@ class Ledger:
             restored=restored,
         )
         ledger = cls.__new__(cls)
-        ledger._set(own, relation, store)
+        ledger._set(budget_filter, relation, store)
         ledger.verify()
         return ledger
 
-    def _set(self, own: Filter, relation: Adjacency, store: Store) -> None:
-        for name, value in (("_filter", own), ("_adjacency", relation), ("_store", store)):
+    def _set(self, budget_filter: Filter, relation: Adjacency, store: Store) -> None:
+        for name, value in (
+            ("_filter", budget_filter),
+            ("_adjacency", relation),
+            ("_store", store),
+        ):
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -214,7 +218,7 @@ class Ledger:
 
     @property
     def guarantee(self) -> Guarantee | Pufferfish:
-        """What all releases together satisfy."""
+        """The guarantee of all releases together."""
         return self._filter.guarantee
 
     @property
@@ -229,13 +233,13 @@ class Ledger:
 
     @property
     def head(self) -> str:
-        """Hash of the last line, which stands for all of them."""
+        """Hash of the last line, which covers all lines."""
         with self._store.reading() as chain:
             return chain.last().hash
 
     @property
     def charges(self) -> int:
-        """How many charges there were."""
+        """Number of charges."""
         with self._store.reading() as chain:
             return int(chain.last().body["charges"])
 
@@ -255,7 +259,7 @@ class Ledger:
 
     @property
     def remaining(self) -> Spent:
-        """The budget less what is spent; composition is often kinder than this difference."""
+        """The budget minus the total; composition often allows more than this difference."""
         return self.spent.left_of(capacity(self.guarantee))
 
     def preview(self, events: Iterable[Event]) -> Spent:
@@ -264,17 +268,17 @@ class Ledger:
         Parameters
         ----------
         events : iterable of events
-            The releases asked about, charged as one.
+            The releases to charge as one.
 
         Returns
         -------
         Spent
-            The composed total of all charges and these; on an empty ledger the tight one.
+            The composed total with these charges; on an empty ledger by tight composition.
         """
         return self.forecast([events])[0].total
 
     def forecast(self, charges: Iterable[Iterable[Event]]) -> tuple[Forecast, ...]:
-        """Return what charges would come to, one after another, recording nothing."""
+        """Return the totals after each of several charges, recording nothing."""
         with self._store.reading() as chain:
             totals = totals_of(chain.last())
         return forecast(self._filter, totals, map(checked_events, charges))
@@ -293,26 +297,26 @@ class Ledger:
         Parameters
         ----------
         events : iterable of events
-            What the release costs; of a plan of several, all.
+            The events of the release, or of all releases of a plan.
         adjacency : {"replace", "add-remove"} or Adjacency
-            The neighbours its sensitivities were taken under.
+            The neighbouring relation of its sensitivities.
         label : str, default ""
-            What the release is called in the table of the ledger.
+            The name of the release in the table of the ledger.
         about : About, optional
-            What is asked for, in public words.
+            A public description of the request.
         claims : tuple of (str, str)
-            Things to be used once, by kind and name, such as a site's key.
+            Resources that may be used only once, by kind and name, such as a site's key.
 
         Returns
         -------
         Entry
-            The line recorded; a file is synced when it comes back.
+            The recorded line; a file is synced before this returns.
 
         Raises
         ------
         LedgerError
-            If the total would exceed the budget, the neighbours are others, a claim was made
-            before, or the file cannot be written.
+            If the total would exceed the budget, the neighbours differ, a claim was made before,
+            or the file cannot be written.
         BudgetError
             If one of `events` is not an event.
         PrivacyError
@@ -344,26 +348,26 @@ class Ledger:
         return entry_of(line, self._filter, self.place)
 
     def released(self, entry: Entry, digest: str) -> None:
-        """Record that a charge was released, with a digest of what came out.
+        """Record that a charge was released, with a digest of the release.
 
         Raises
         ------
         LedgerError
-            If the charge is not there, or was released or made void before.
+            If the charge is missing, or was released or made void before.
         """
         self._follow(entry, {"kind": RELEASED, "digest": digest})
 
     def void(self, entry: Entry, reason: str) -> None:
-        """Give back a charge of which nothing left the process, and record why.
+        """Refund a charge without a release, and record the reason.
 
-        One that others came after stays spent, as they were chosen knowing of it. For reasons that
-        no row has a part in: whether an analysis failed may depend on its rows, so such a charge
-        stays spent.
+        A charge stays spent if others followed, since they were chosen knowing of it. The reason
+        must not depend on any row: whether an analysis failed may depend on its rows, so such a
+        charge stays spent.
         """
         self._follow(entry, {"kind": VOID, "reason": reason})
 
     def unfinished(self) -> tuple[Entry, ...]:
-        """Return the charges of which no release is recorded; they stay spent."""
+        """Return the charges without a recorded outcome; they stay spent."""
         with self._store.reading() as chain:
             lines = list(chain.lines())
         return tuple(entry_of(line, self._filter, self.place) for line in unfinished_lines(lines))
@@ -374,7 +378,7 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If a line was changed, left out or put in.
+            If a line was changed, removed or inserted.
         """
         with self._store.reading() as chain:
             chain.check()
@@ -382,17 +386,17 @@ class Ledger:
         require_chain(self._filter, lines, claims, self.place or "the ledger")
 
     def backup(self, path: AnyPath, *, overwrite: bool = False) -> None:
-        """Write a consistent copy of the ledger, which stays as it is.
+        """Write a consistent copy of the ledger, which is unchanged.
 
-        To go back to it, put it in the ledger's place and write
-        ``Ledger.open(path, restored=True)``: charges since then were made all the same.
+        To restore it, replace the ledger's file and write ``Ledger.open(path, restored=True)``:
+        later charges remain spent.
 
         Parameters
         ----------
         path : path
-            A new file, for its owner alone.
+            A new file, readable only by its owner.
         overwrite : bool, default False
-            Whether a file that is there already is replaced.
+            Whether an existing file is replaced.
 
         Raises
         ------
@@ -410,21 +414,21 @@ class Ledger:
         write_whole(path, content(), overwrite=overwrite, private=True)
 
     def export(self, path: AnyPath, *, overwrite: bool = False) -> None:
-        """Write all lines as JSON, one a line, each with its hash."""
+        """Write all lines as JSON, one per line, each with its hash."""
         with self._store.reading() as chain:
             rows = [json.dumps({"hash": line.hash, "line": line.text}) for line in chain.lines()]
         write_whole(path, ("\n".join(rows) + "\n").encode(), overwrite=overwrite)
 
     def describe(self) -> str:
-        """Return what is spent of what and by which rule, as reports print it."""
+        """Return the amount spent, the budget and the rule, as reports print it."""
         with self._store.reading() as chain:
             return state_words(chain.last(), self._filter, self.place)
 
     def register(self) -> pd.DataFrame:
-        """Return the charges as a table, one a row, with what became of each.
+        """Return the charges as a table, one per row, with their outcomes.
 
-        ``state`` is "charged", "released" or "void", ``digest`` of what came out, ``total`` what is
-        spent after it, and ``hash`` that of its line.
+        ``state`` is "charged", "released" or "void", ``digest`` that of the release, ``total`` the
+        amount spent after the charge, and ``hash`` that of its line.
         """
         import pandas as pd
 
@@ -442,29 +446,29 @@ class Ledger:
             bodies = [line.body for line in chain.lines()]
         return [body["about"].get("mechanism", "") for body in bodies if body["kind"] == CHARGED]
 
-    def _follow(self, entry: Entry, what: dict[str, Any]) -> None:
-        """Add what became of a charge."""
-        _require_short("what became of a charge", what.values())
+    def _follow(self, entry: Entry, outcome: dict[str, Any]) -> None:
+        """Record the outcome of a charge."""
+        _require_short("an outcome of a charge", outcome.values())
         with self._store.writing() as chain:
-            own = [line.body["kind"] for line in chain.of(entry.number)]
-            if own != [CHARGED] or chain.of(entry.number)[0].hash != entry.hash:
+            states = [line.body["kind"] for line in chain.of(entry.number)]
+            if states != [CHARGED] or chain.of(entry.number)[0].hash != entry.hash:
                 raise LedgerError(
-                    f"charge {entry.number} is {own[-1] if own else 'not there'}: only a charge "
-                    "that nothing has come of yet can be released or made void"
+                    f"charge {entry.number} is {states[-1] if states else 'not there'}: only a "
+                    "charge without an outcome can be released or made void"
                 )
             last = chain.last()
-            after, body = totals_of(last), {**what, "charge": entry.number}
+            after, body = totals_of(last), {**outcome, "charge": entry.number}
             charges = last.body["charges"]
-            if what["kind"] == VOID:
+            if outcome["kind"] == VOID:
                 chain.free(entry.number)
-                # A charge that others came after stays spent, as they were chosen knowing of it.
+                # A charge stays spent if others followed: they were chosen knowing of it.
                 after = totals_of(chain.before(entry.number)) if entry.number == charges else after
             chain.append(chained(last.hash, {**body, **signed(charges, after)}), entry.number)
 
 
-def _require_short(what: str, texts: Iterable[object], most: int = _LONGEST_TEXTS) -> None:
+def _require_short(subject: str, texts: Iterable[object], limit: int = _LONGEST_TEXTS) -> None:
     length = sum(len(str(text)) for text in texts)
-    if length > most:
+    if length > limit:
         raise LedgerError(
-            f"{what} of {length:,} characters: expected at most {most:,}. Nothing was charged"
+            f"{subject} of {length:,} characters: expected at most {limit:,}. Nothing was charged"
         )

@@ -1,18 +1,17 @@
-"""The lines of a ledger in an SQLite file, which outlives the process and which many share.
+"""The lines of a ledger in an SQLite file, shared by processes.
 
-Every reading and every writing is a transaction of a connection of its own, so that threads and
-forked processes need not know of each other. A writer takes the lock before it reads the totals
-(``BEGIN IMMEDIATE``), and a line counts once the file is synced (rollback journal,
-``synchronous=EXTRA``): a process that is killed at any moment leaves the line or nothing of it.
-SQLite's pages have no check sums: each transaction looks whether the last line is that of a table
-of its own, and whether the lines it reads have their hashes, before anything is made of them;
-opening, verifying and claims look at all pages.
+Every read and every write is a transaction on a new connection, so that threads and forked
+processes need no coordination. A writer takes the lock before it reads the totals (``BEGIN
+IMMEDIATE``), and a line counts once the file is synced (rollback journal, ``synchronous=EXTRA``): a
+killed process leaves the whole line or nothing. SQLite's pages have no checksums: each transaction
+compares the last line with a separate table and the lines it reads with their hashes before using
+them; opening, verifying and claims check all pages.
 
-Every transaction holds the lock of a file beside the ledger, which also keeps the head of the chain
-(`dpmodels.privacy.ledger_head`), so that an older copy in the place of the ledger is refused. Who
-can write both files can put back older copies of both. Against that, keep what reports print (line
-and hash) where that person cannot write. The schema is compared in each transaction: a trigger or a
-view could change what a charge writes.
+Every transaction holds the lock of a file beside the ledger, which also stores the head of the
+chain (`dpmodels.privacy.ledger_head`), so that an older copy of the ledger is refused. Anyone who
+can write both files can restore older copies of both. Against that, keep the line and hash that
+reports print where that person cannot write. Each transaction compares the schema, since a trigger
+or a view could change what a charge writes.
 
 .. [1] SQLite, "Atomic Commit In SQLite" and "PRAGMA Statements: synchronous, application_id,
    user_version", https://www.sqlite.org.
@@ -86,19 +85,19 @@ _WHY: Final = {
     "SQLITE_BUSY": "another process has locked it for {timeout:g} seconds",
     "SQLITE_READONLY": "it cannot be written to",
     "SQLITE_FULL": "its disk is full",
-    "SQLITE_IOERR": "its disk does not answer as it should",
-    "SQLITE_CANTOPEN": "it cannot be opened, or is no longer there",
+    "SQLITE_IOERR": "its disk reports an error",
+    "SQLITE_CANTOPEN": "it cannot be opened, or no longer exists",
     "SQLITE_PERM": "it cannot be opened",
     "SQLITE_AUTH": "it cannot be opened",
     "SQLITE_NOTADB": "it is not a ledger, or damaged",
 }
-_DAMAGED: Final = "it is damaged; go back to a copy that verifies"
+_DAMAGED: Final = "it is damaged; restore a copy that verifies"
 
 
 class LedgerFile:
-    """Lines in a file that is there.
+    """Lines in an existing file.
 
-    One on a file system of a network is refused: its locks cannot be trusted.
+    A file on a network file system is refused, since its locks are unreliable.
     """
 
     def __init__(self, path: Path, timeout: float) -> None:
@@ -109,7 +108,7 @@ class LedgerFile:
 
     @contextmanager
     def reading(self) -> Iterator[_Open]:
-        """Read the chain as it is at one moment."""
+        """Read a consistent snapshot of the chain."""
         with self._alone() as head, self._connected() as connection:
             connection.execute("BEGIN")
             chain = self._opened(connection, head)
@@ -123,9 +122,9 @@ class LedgerFile:
 
     @contextmanager
     def writing(self) -> Iterator[_Open]:
-        """Write to the chain while no other process does.
+        """Write to the chain, excluding other processes.
 
-        Where it fails nothing of the lines added is kept, or the message says that they may be.
+        If it fails, the added lines are discarded, or the message says that they may be stored.
         """
         with self._alone() as head:
             with self._connected() as connection:
@@ -138,16 +137,16 @@ class LedgerFile:
                 head.write(last)
             except LedgerError as error:
                 raise LedgerError(
-                    f"{error}, after a line was added to {self.place}: a charge counts as spent, "
+                    f"{error}, after a line was added to {self.place}: a charge counts as spent; "
                     "see ledger.register()"
                 ) from None
 
     def accept(self) -> Head | None:
-        """Return the head that the lock file has, and forget it: the file that is there counts."""
+        """Return the head in the lock file and delete it, accepting the file as it is."""
         with locked(self.path, self._timeout) as head:
-            known = head.read()
+            recorded = head.read()
             head.forget()
-        return known
+        return recorded
 
     def content(self) -> bytes:
         """Return the bytes of a consistent copy."""
@@ -158,7 +157,7 @@ class LedgerFile:
 
     @contextmanager
     def _alone(self) -> Iterator[HeadFile]:
-        """Hold the ledger's lock, and refuse what lies beside it."""
+        """Hold the ledger's lock, and refuse unexpected files beside it."""
         with locked(self.path, self._timeout) as head:
             require_single(self.path)
             require_own_journal(self.path, partial(self._require_head, head))
@@ -170,22 +169,22 @@ class LedgerFile:
             self._opened(connection, head)
 
     def _commit(self, connection: sqlite3.Connection, chain: _Open, head: HeadFile) -> None:
-        wanted = chain.place_and_hash()
+        expected = chain.place_and_hash()
         try:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             with suppress(sqlite3.Error):
                 connection.rollback()
             try:
-                with self._connected() as again:
-                    again.execute("BEGIN")
-                    kept = self._opened(again, head).at(wanted[0]) == wanted[1]
+                with self._connected() as retry:
+                    retry.execute("BEGIN")
+                    committed = self._opened(retry, head).at(expected[0]) == expected[1]
             except LedgerError:
                 raise LedgerError(
-                    f"{self._why(error)} It may have been charged, and counts as spent until "
-                    "ledger.verify() and ledger.register() say otherwise"
+                    f"{self._why(error)} The charge may be stored: it counts as spent unless "
+                    "ledger.verify() and ledger.register() show otherwise"
                 ) from None
-            if not kept:
+            if not committed:
                 raise
 
     @contextmanager
@@ -206,38 +205,38 @@ class LedgerFile:
             raise LedgerError(f"{self._why(error)} Nothing was charged") from None
 
     def _opened(self, connection: sqlite3.Connection, head: HeadFile) -> _Open:
-        """Return the chain, once it is known to be one that this version reads."""
+        """Return the chain after checking that this version can read it."""
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if application != _APPLICATION:
             raise LedgerError(f"{self.place} is not a ledger, or damaged. Nothing was charged")
         if version != _VERSION:
             raise LedgerError(
-                f"{self.place} was written by a newer version of dpmodels (format {version}, here "
-                f"{_VERSION}): update dpmodels. Nothing was charged"
+                f"{self.place} was written by a newer version of dpmodels (format {version}, this "
+                f"one reads {_VERSION}): update dpmodels. Nothing was charged"
             )
         if _schema(connection) != _own_schema():
             raise LedgerError(
                 f"the tables, triggers or views of {self.place} are not those of a ledger: the "
-                "file was edited. Nothing was charged; go back to a copy that verifies"
+                "file was edited. Nothing was charged; restore a copy that verifies"
             )
         chain = _Open(connection, self.place)
         if connection.execute("SELECT line, hash FROM head").fetchall() != [chain.place_and_hash()]:
             raise LedgerError(f"the ledger {self.place}: {_DAMAGED}. Nothing was charged")
-        known = head.read()
-        if known is not None and chain.at(known.line) != known.hash:
+        recorded = head.read()
+        if recorded is not None and chain.at(recorded.line) != recorded.hash:
             raise LedgerError(
-                f"{self.place} is an older copy of the ledger, or another one: it lacks line "
-                f"{known.line}, {known.hash[:SHOWN]}, which its lock file records. Nothing was "
-                "charged; find the file that holds every charge, or write "
-                "dp.Ledger.open(path, restored=True) to go on without the missing charges"
+                f"{self.place} is an older copy of the ledger, or another ledger: it lacks line "
+                f"{recorded.line}, {recorded.hash[:SHOWN]}, which its lock file records. Nothing "
+                "was charged; find the file that has every charge, or write "
+                "dp.Ledger.open(path, restored=True) to continue without the missing charges"
             )
         return chain
 
     def _why(self, error: sqlite3.Error | UnicodeError) -> str:
         name = getattr(error, "sqlite_errorname", "")
-        why = next((text for known, text in _WHY.items() if name.startswith(known)), _DAMAGED)
-        return f"the ledger {self.place}: {why.format(timeout=self._timeout)}."
+        reason = next((text for code, text in _WHY.items() if name.startswith(code)), _DAMAGED)
+        return f"the ledger {self.place}: {reason.format(timeout=self._timeout)}."
 
 
 class _Open:
@@ -249,23 +248,23 @@ class _Open:
 
     def last(self) -> Line:
         """Return the last line."""
-        return self._some("WHERE line = ?", self.place_and_hash()[0])[0]
+        return self._fetch("WHERE line = ?", self.place_and_hash()[0])[0]
 
     def lines(self) -> Iterator[Line]:
         """Return all lines, first to last."""
         self.place_and_hash()
-        return self._each("ORDER BY line")
+        return self._iterate("ORDER BY line")
 
     def of(self, charge: int) -> list[Line]:
         """Return the lines about a charge, first to last."""
-        return self._some("WHERE charge = ? ORDER BY line", charge)
+        return self._fetch("WHERE charge = ? ORDER BY line", charge)
 
     def free(self, charge: int) -> None:
-        """Take back what a charge has claimed."""
+        """Release the claims of a charge."""
         self._connection.execute("DELETE FROM claims WHERE charge = ?", (charge,))
 
     def append(self, line: Line, charge: int, claims: tuple[Claim, ...] = ()) -> None:
-        """Add a line about a charge, and what it claims for itself alone."""
+        """Add a line about a charge, and its exclusive claims."""
         number = self.place_and_hash()[0] + 1
         if claims:
             self._require_sound("claims")
@@ -280,52 +279,52 @@ class _Open:
     def before(self, charge: int) -> Line:
         """Return the line before that of a charge."""
         first = "(SELECT min(line) FROM lines WHERE charge = ?)"
-        return self._some(f"WHERE line = {first} - 1", charge)[0]
+        return self._fetch(f"WHERE line = {first} - 1", charge)[0]
 
     def check(self) -> None:
-        """Refuse a file whose pages are not consistent, which takes longer the longer it is."""
+        """Refuse a file with inconsistent pages, in time proportional to its size."""
         self._require_sound("1")
 
     def _require_sound(self, part: str) -> None:
-        """Refuse pages that are not consistent, of all tables for ``"1"`` or of one by its name."""
+        """Refuse inconsistent pages of all tables, for ``"1"``, or of the table of this name."""
         if self._connection.execute(f"PRAGMA integrity_check({part})").fetchall() != [("ok",)]:
             raise LedgerError(f"the ledger {self._place}: {_DAMAGED}. Nothing was charged")
 
     def claims(self) -> set[tuple[str, str, int]]:
-        """Return what is claimed, by which charge."""
+        """Return the claims with their charges."""
         return set(self._connection.execute("SELECT kind, value, charge FROM claims"))
 
     def place_and_hash(self) -> tuple[int, str]:
         """Return the number of the last line and its hash."""
-        found = self._connection.execute(
+        row = self._connection.execute(
             "SELECT line, hash FROM lines ORDER BY line DESC LIMIT 1"
         ).fetchone()
-        if found is None:
+        if row is None:
             raise LedgerError(f"{self._place} is damaged: it has no lines. Nothing was charged")
-        number, digest = found
+        number, digest = row
         if not isinstance(number, int) or not isinstance(digest, str):
             raise LedgerError(f"the ledger {self._place}: {_DAMAGED}. Nothing was charged")
         return number, digest
 
     def at(self, number: int) -> str:
-        """Return the hash of a line, an empty text where there is none."""
-        found = self._connection.execute(
+        """Return the hash of a line, empty if it does not exist."""
+        row = self._connection.execute(
             "SELECT hash FROM lines WHERE line = ?", (number,)
         ).fetchone()
-        return "" if found is None else str(found[0])
+        return "" if row is None else str(row[0])
 
-    def _some(self, which: str, *words: int) -> list[Line]:
-        return list(self._each(which, *words))
+    def _fetch(self, clause: str, *parameters: int) -> list[Line]:
+        return list(self._iterate(clause, *parameters))
 
-    def _each(self, which: str, *words: int) -> Iterator[Line]:
-        """Give lines one after another, so that whoever needs the first reads no other."""
-        for before, text, digest, number in self._connection.execute(_READ + which, words):
+    def _iterate(self, clause: str, *parameters: int) -> Iterator[Line]:
+        """Yield lines lazily."""
+        for before, text, digest, number in self._connection.execute(_READ + clause, parameters):
             line = following(str(before), Line(str(text), str(digest)), number, self._place)
             yield require_form(line, number, self._place)
 
 
 def _schema(connection: sqlite3.Connection) -> list[Any]:
-    """Return all that a database declares."""
+    """Return the schema of a database."""
     return connection.execute(
         "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
     ).fetchall()
@@ -339,12 +338,12 @@ def _own_schema() -> list[Any]:
 
 
 def ledger_path(path: AnyPath) -> Path:
-    """Return where a ledger's file really lies, whichever link leads to it."""
+    """Return the path of a ledger's file with links resolved."""
     return Path(os.path.realpath(checked_path(path)))
 
 
 def create(path: Path, first: Line) -> None:
-    """Write a new ledger with its first line; never over a file that is there."""
+    """Write a new ledger with its first line; never overwrite a file."""
     require_local(path)
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(_SCHEMA)
@@ -366,57 +365,57 @@ def open_store(
     new: bool = False,
     restored: bool = False,
 ) -> tuple[LedgerFile, Filter, Adjacency]:
-    """Open a file, or make it; None stands for what is not asked for."""
+    """Open or create a file; None for arguments that were not stated."""
     place = ledger_path(path)
     between("timeout", timeout, 0, 1e5, " of seconds; write timeout=30")
     if not os.path.exists(place):
         if guarantee is None or not new:
             refuse_missing(place)
         neighbours = relation or Adjacency("replace")
-        own = asked_filter(guarantee, neighbours, pure or 0.0, rule)
-        _make(LedgerFile(place, timeout), own, neighbours)
+        budget_filter = asked_filter(guarantee, neighbours, pure or 0.0, rule)
+        _make(LedgerFile(place, timeout), budget_filter, neighbours)
     store = LedgerFile(place, float(timeout))
     if restored:
         _restore(store)
     with store.reading() as chain:
-        own, neighbours = opened(next(chain.lines()), store.place)
+        budget_filter, neighbours = opened(next(chain.lines()), store.place)
     require_same(
         store.place,
         {
-            "the guarantee": (own.guarantee, guarantee),
+            "the guarantee": (budget_filter.guarantee, guarantee),
             "adjacency": (neighbours, relation),
-            "pure": (own.pure, pure),
-            "rule": (own.kind, rule),
+            "pure": (budget_filter.pure, pure),
+            "rule": (budget_filter.kind, rule),
         },
     )
-    return store, own, neighbours
+    return store, budget_filter, neighbours
 
 
 def _restore(store: LedgerFile) -> None:
-    """Go on with an older copy, and record which head it lacks."""
-    known = store.accept()
+    """Continue with an older copy, and record the head that it lacks."""
+    recorded = store.accept()
     try:
         with store.writing() as chain:
             last = chain.last()
             body = {
                 "kind": RESTORED,
                 "charge": 0,
-                "missing": [known.line, known.hash] if known else None,
+                "missing": [recorded.line, recorded.hash] if recorded else None,
                 **signed(last.body["charges"], totals_of(last)),
             }
             chain.append(chained(last.hash, body), 0)
     except BaseException:
-        if known is not None:
+        if recorded is not None:
             with locked(store.path, 30.0) as head:
-                head.write(known)
+                head.write(recorded)
         raise
 
 
-def _make(store: LedgerFile, own: Filter, relation: Adjacency) -> None:
-    """Make the file, unless another process has just made it."""
+def _make(store: LedgerFile, budget_filter: Filter, relation: Adjacency) -> None:
+    """Create the file, unless another process has just created it."""
     try:
-        create(store.path, opening(own, relation))
+        create(store.path, opening(budget_filter, relation))
     except FrameError as error:
         if not os.path.exists(store.path):
-            why = str(error).partition(", and nothing")[0]
-            raise LedgerError(f"the ledger {store.place} cannot be made: {why}") from None
+            reason = str(error).partition(", and nothing")[0]
+            raise LedgerError(f"the ledger {store.place} cannot be created: {reason}") from None

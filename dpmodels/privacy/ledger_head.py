@@ -1,12 +1,12 @@
-"""The lock file of a ledger: who may touch the ledger now, and the head of its chain.
+"""The lock file of a ledger: the lock, and the head of its chain.
 
 SQLite's own locks are POSIX locks, which a process loses as soon as it closes any descriptor of the
-file, be it of a backup or of a hash. So every transaction holds an advisory lock of another file
-beside the ledger (`flock`, which belongs to one open description alone). The same file holds the
-number and the hash of the last line, in two slots that are written in turn: after a crash the
-older one is whole. It is written after the ledger was synced. So a ledger may be one line ahead of
-it, and never behind: then an older copy was put in its place, or a journal that is not its own was
-played back, and charges would be forgotten.
+file, for example after a backup. So every transaction holds an advisory lock on another file beside
+the ledger (`flock`, which belongs to a single open file description). The same file stores the
+number and the hash of the last line, in two slots that are written alternately: after a crash the
+older one is intact. It is written after the ledger is synced. So a ledger may be one line ahead of
+it, but never behind: that means that an older copy replaced the ledger, or that a foreign journal
+was rolled back, and charges would be lost.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ except ImportError:  # Windows, where SQLite's locks are not lost
 
 SUFFIX: Final = ".lock"
 _FORMAT: Final = "dpmodels.head/1"
-# Bytes from one slot to the next: each lies in a sector of its own.
+# Bytes from one slot to the next, so that each lies in its own sector.
 _SLOT: Final = 4096
 _DIGITS: Final = 18  # Of numbers that SQLite can hold
 _FIRST_WAIT, _LONGEST_WAIT = 0.0005, 0.01
 
 
 class Head(NamedTuple):
-    """The last line that a ledger is known to have."""
+    """The last recorded line of a ledger."""
 
     line: int
     hash: str
 
 
 class HeadFile:
-    """The lock file while its lock is held."""
+    """The locked lock file."""
 
     def __init__(self, descriptor: int, path: Path) -> None:
         self._descriptor = descriptor
         self._path = path
 
     def read(self) -> Head | None:
-        """Return the head; None where none was written yet."""
+        """Return the head; None if it has not been written yet."""
         heads = [head for head in map(self._slot, (0, 1)) if head is not None]
         return max(heads, default=None)
 
@@ -73,7 +73,7 @@ class HeadFile:
             raise LedgerError(_failed(self._path, "written", error)) from None
 
     def forget(self) -> None:
-        """Leave no head, as another one was accepted."""
+        """Delete the head."""
         os.ftruncate(self._descriptor, 0)
 
     def _slot(self, number: int) -> Head | None:
@@ -84,36 +84,36 @@ class HeadFile:
                 f"{_failed(self._path, 'read', error)}. Nothing was charged"
             ) from None
         body, _, checksum = record.decode("ascii", "replace").rpartition(" ")
-        words = body.split(" ")
-        if checksum != _checksum(body) or len(words) != 3 or words[0] != _FORMAT:
+        fields = body.split(" ")
+        if checksum != _checksum(body) or len(fields) != 3 or fields[0] != _FORMAT:
             return None
-        whole = words[1].isdecimal() and len(words[1]) <= _DIGITS
-        return Head(int(words[1]), words[2]) if whole else None
+        is_number = fields[1].isdecimal() and len(fields[1]) <= _DIGITS
+        return Head(int(fields[1]), fields[2]) if is_number else None
 
 
 def _checksum(body: str) -> str:
     return sha256(body.encode("ascii", "replace")).hexdigest()[:16]
 
 
-def _failed(path: Path, what: str, error: OSError) -> str:
+def _failed(path: Path, action: str, error: OSError) -> str:
     reason = os.strerror(error.errno or 0)
-    return f"the lock file {lock_path(path).name} of the ledger cannot be {what} ({reason})"
+    return f"the lock file {lock_path(path).name} of the ledger cannot be {action} ({reason})"
 
 
 def lock_path(path: Path) -> Path:
-    """Return where the lock file of a ledger lies."""
+    """Return the path of a ledger's lock file."""
     return path.with_name(path.name + SUFFIX)
 
 
 @contextmanager
 def locked(path: Path, timeout: float) -> Iterator[HeadFile]:
-    """Hold the lock of a ledger, alone among all threads and processes of this machine."""
+    """Hold the lock of a ledger, excluding all threads and processes of this machine."""
     try:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(lock_path(path), flags, 0o600)
     except OSError as error:
         raise LedgerError(
-            f"{_failed(path, 'opened', error)}: it must be a file of its own in a folder with "
+            f"{_failed(path, 'opened', error)}: it must be a regular file in a folder with "
             "write permission. Nothing was charged"
         ) from None
     try:
@@ -131,7 +131,7 @@ def locked(path: Path, timeout: float) -> Iterator[HeadFile]:
 def _acquire(descriptor: int, path: Path, timeout: float) -> None:
     if _UNIX is None:
         return
-    end, wait = time.monotonic() + timeout, _FIRST_WAIT
+    deadline, wait = time.monotonic() + timeout, _FIRST_WAIT
     while True:
         try:
             _UNIX.flock(descriptor, _UNIX.LOCK_EX | _UNIX.LOCK_NB)
@@ -144,7 +144,7 @@ def _acquire(descriptor: int, path: Path, timeout: float) -> None:
             ) from None
         else:
             return
-        if time.monotonic() >= end:
+        if time.monotonic() >= deadline:
             raise LedgerError(
                 f"the ledger {path.name}: another process has locked it for {timeout:g} seconds. "
                 "Nothing was charged"
@@ -153,7 +153,7 @@ def _acquire(descriptor: int, path: Path, timeout: float) -> None:
         wait = min(2 * wait, _LONGEST_WAIT)
 
 
-# Where a ledger's file lies: refuse places and neighbouring files that make charges forgotten.
+# Refuse locations and neighbouring files with which charges could be lost.
 
 _NETWORK: Final = frozenset(
     {
@@ -165,24 +165,24 @@ _JOURNAL: Final = "-journal"
 
 
 def require_local(path: Path) -> None:
-    """Refuse a file system of a network, as far as the system tells."""
+    """Refuse a network file system, if the system reports it."""
     kind = _file_system(path)
     if kind in _NETWORK or str(path).startswith("\\\\"):
         raise LedgerError(
-            f"{path.name} lies on a network file system ({kind or 'a share'}), whose locks do not "
-            "keep two machines from spending the same budget: put it on a local disk"
+            f"{path.name} lies on a network file system ({kind or 'a share'}), whose locks cannot "
+            "prevent two machines from spending the same budget: put it on a local disk"
         )
 
 
 def require_single(path: Path) -> None:
-    """Refuse a ledger with a second name, whose journal and lock lie beside the other name."""
+    """Refuse a ledger with a second name, since its journal and lock may lie beside that one."""
     with suppress(OSError):
         if os.stat(path).st_nlink > 1:
             discard_partials_of(path)
         if os.stat(path).st_nlink > 1:
             raise LedgerError(
-                f"{path.name} has another name, by a hard link, under which its lock and journal "
-                "would not be found: remove the other name. Nothing was charged"
+                f"{path.name} has a second name, a hard link, beside which its lock and journal "
+                "would not be found: remove the second name. Nothing was charged"
             )
     if any(point == path for point, _ in _mounts()):
         raise LedgerError(
@@ -192,13 +192,13 @@ def require_single(path: Path) -> None:
     for suffix in ("-wal", "-shm"):
         if os.path.lexists(f"{path}{suffix}"):
             raise LedgerError(
-                f"{path.name}{suffix} lies beside the ledger, which never has such a file: remove "
-                "it if nobody uses it. Nothing was charged"
+                f"{path.name}{suffix} lies beside the ledger, which never uses such a file: remove "
+                "it unless it is in use. Nothing was charged"
             )
 
 
 def require_own_journal(path: Path, check: Callable[[Path], None]) -> None:
-    """Try a journal that a crash left on a copy of the ledger, and refuse one of another file."""
+    """Refuse a journal left by a crash unless it fits the ledger, which a copy tests."""
     journal = Path(f"{path}{_JOURNAL}")
     if not journal.exists():
         return
@@ -210,26 +210,26 @@ def require_own_journal(path: Path, check: Callable[[Path], None]) -> None:
             check(copy)
         except LedgerError:
             raise LedgerError(
-                f"{journal.name} does not belong to this ledger in its present state, and playing "
+                f"{journal.name} does not belong to the current state of this ledger, and rolling "
                 "it back would lose charges: move it away. Nothing was charged"
             ) from None
 
 
 def refuse_missing(path: Path) -> NoReturn:
-    """Refuse a ledger that is not there, and name one that may have been meant."""
+    """Refuse a missing ledger, and suggest a similar name."""
     names: list[str] = []
     with suppress(OSError):
         names = [name for name in os.listdir(path.parent) if not name.startswith(".")]
-    near = get_close_matches(path.name, names, n=1, cutoff=0.8)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    close = get_close_matches(path.name, names, n=1, cutoff=0.8)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise LedgerError(
-        f"{str(path)!r} is not there{hint}: to make a new ledger write new=True and its budget, "
+        f"{str(path)!r} does not exist{hint}: to create a ledger write new=True and its budget, "
         "dp.Ledger.open(path, eps=2.0, delta=1e-6, new=True)"
     )
 
 
 def _mounts() -> list[tuple[Path, str]]:
-    """Return the points where file systems are mounted and their kinds, as far as is known."""
+    """Return the known mount points and the types of their file systems."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -242,7 +242,7 @@ def _mounts() -> list[tuple[Path, str]]:
 
 
 def _file_system(path: Path) -> str:
-    """Return the kind of the file system of a path; empty where the system does not tell."""
+    """Return the type of the file system of a path; empty if unknown."""
     folder = path.parent.resolve()
     kinds = {
         len(point.parts): kind

@@ -1,7 +1,7 @@
-"""The lines of a ledger: what was charged, what came of it, and a chain of hashes.
+"""The lines of a ledger: charges, their outcomes, and a chain of hashes.
 
-A line is never changed: that a charge was released, or made void, is a line of its own. Each holds
-the totals after it, so that the last one is all a filter needs, and the hash of the line before.
+Lines are append-only: the release or voiding of a charge is a separate line. Each line contains the
+totals after it, so that a filter needs only the last one, and the hash of the previous line.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RESTORED: Final = "restored"
 FORMAT: Final = "dpmodels.ledger/1"
 # A choice: digits of a hash that tables show.
 SHOWN: Final = 12
-# Texts that a line of each kind has besides those of all.
+# Additional texts of each kind of line.
 _TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
     OPENED: (),
     CHARGED: ("label",),
@@ -43,8 +43,8 @@ _TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
     RESTORED: (),
 }
 _TOTALS: Final = {
-    own.name: (float, int) if isinstance(own.default, float) else (type(own.default),)
-    for own in fields(Totals)
+    field.name: (float, int) if isinstance(field.default, float) else (type(field.default),)
+    for field in fields(Totals)
 }
 _MOST_EVENTS: Final = 100_000_000  # Equal ones of one charge
 _GUARANTEES: Final = {kind.__name__: kind for kind in (*get_args(Guarantee), Pufferfish)}
@@ -53,9 +53,9 @@ _EVENTS: Final = {kind.__name__: kind for kind in get_args(Event)}
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a charge is for, in public words.
+    """A public description of a charge.
 
-    `codebook` is the digest of the declarations, `person` what a neighbour differs in.
+    `codebook` is the digest of the declarations, `person` the unit of protection.
     """
 
     verb: str = ""
@@ -67,20 +67,20 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line: its body as canonical JSON, and SHA-256 of the hash before it and that text."""
+    """A line: its body as canonical JSON, and SHA-256 of the previous hash and that text."""
 
     text: str
     hash: str
 
     @property
     def body(self) -> dict[str, Any]:
-        """What the line says, as plain values."""
+        """The content of the line as plain values."""
         plain: dict[str, Any] = json.loads(self.text)
         return plain
 
 
 def chained(before: str, body: Mapping[str, Any]) -> Line:
-    """Return the line that follows one of the hash given; ``""`` for the first."""
+    """Return the line that follows a line with this hash; ``""`` for the first."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return Line(text, hash_of(before, text))
 
@@ -92,26 +92,26 @@ def hash_of(before: str, text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A charge, as a ledger recorded it.
+    """A charge recorded in a ledger.
 
     Parameters
     ----------
     number : int
-        Of the charge, from 1.
+        Number of the charge, from 1.
     label : str
-        What the release is called.
+        Name of the release.
     events : tuple of events
-        What was charged.
+        The charged events.
     totals : Totals
-        Of all charges to this one.
+        Totals up to and including this charge.
     filter : Filter
-        The ledger's.
+        The filter of the ledger.
     place : str
         Name of the ledger's file; empty for one in memory.
     hash : str
-        Of the line.
+        Hash of the line.
     claims : tuple of (str, str)
-        What it uses up, by kind and name.
+        Resources that it uses up, by kind and name.
     """
 
     number: int
@@ -129,21 +129,21 @@ class Entry:
         return self.filter.spent(self.totals)
 
     def describe(self) -> str:
-        """Return what is spent of what, by which rule, and where it is written."""
-        told = spent_words(self.filter, self.totals)
-        at = f"; line {self.number} of {self.place}, {self.hash[:SHOWN]}" if self.place else ""
-        return told + at
+        """Return the amount spent, the budget, the rule, and the line of the file."""
+        summary = spent_words(self.filter, self.totals)
+        line = f"; line {self.number} of {self.place}, {self.hash[:SHOWN]}" if self.place else ""
+        return summary + line
 
 
-def entry_of(line: Line, own: Filter, place: str) -> Entry:
-    """Return the charge that a line records."""
+def entry_of(line: Line, budget_filter: Filter, place: str) -> Entry:
+    """Return the charge recorded in a line."""
     body = line.body
     return Entry(
         number=body["charge"],
         label=body["label"],
         events=events_from_plain(body["events"]),
         totals=totals_from_plain(body["totals"]),
-        filter=own,
+        filter=budget_filter,
         place=place,
         hash=line.hash,
         claims=tuple((kind, value) for kind, value in body["claims"]),
@@ -151,36 +151,36 @@ def entry_of(line: Line, own: Filter, place: str) -> Entry:
 
 
 def unfinished_lines(lines: Iterable[Line]) -> list[Line]:
-    """Return the lines of charges of which nothing has come."""
-    known = [(line, line.body) for line in lines]
-    done = {body["charge"] for _, body in known if body["kind"] in (RELEASED, VOID)}
-    return [line for line, body in known if body["kind"] == CHARGED and body["charge"] not in done]
+    """Return the lines of charges without an outcome."""
+    bodies = [(line, line.body) for line in lines]
+    done = {body["charge"] for _, body in bodies if body["kind"] in (RELEASED, VOID)}
+    return [line for line, body in bodies if body["kind"] == CHARGED and body["charge"] not in done]
 
 
-def state_words(last: Line, own: Filter, place: str) -> str:
-    """Return what is spent of what, and how far the file is."""
-    told, charges = spent_words(own, totals_of(last)), last.body["charges"]
+def state_words(last: Line, budget_filter: Filter, place: str) -> str:
+    """Return the amount spent, the budget, and the head of the file."""
+    summary, charges = spent_words(budget_filter, totals_of(last)), last.body["charges"]
     if not place:
-        return told
-    many = f"{charges} charge{'' if charges == 1 else 's'}"
-    return f"{told}; {many} in {place}, head {last.hash[:SHOWN]}"
+        return summary
+    count = f"{charges} charge{'' if charges == 1 else 's'}"
+    return f"{summary}; {count} in {place}, head {last.hash[:SHOWN]}"
 
 
-def spent_words(own: Filter, totals: Totals) -> str:
-    """Return what is spent of what, and by which rule the charges add up."""
-    spent, whole = own.spent(totals), capacity(own.guarantee)
-    rule = f" ({own.rule(totals)})" if totals.charges and whole.delta else ""
-    return f"{significant(spent)} of {significant(whole)} {whole.unit} spent{rule}"
+def spent_words(budget_filter: Filter, totals: Totals) -> str:
+    """Return the amount spent, the budget, and the composition rule."""
+    spent, budget = budget_filter.spent(totals), capacity(budget_filter.guarantee)
+    rule = f" ({budget_filter.rule(totals)})" if totals.charges and budget.delta else ""
+    return f"{significant(spent)} of {significant(budget)} {budget.unit} spent{rule}"
 
 
 def significant(amount: Spent) -> str:
-    """Return an amount in three digits."""
+    """Return an amount with three digits."""
     return f"{amount.amount:.0f}" if amount.amount >= 100 else f"{amount.amount:#.3g}"
 
 
 def events_to_plain(events: Iterable[Event]) -> list[list[Any]]:
-    """Return events as plain values, equal ones that follow each other once, with their number."""
-    runs = ((event, sum(1 for _ in same)) for event, same in groupby(events))
+    """Return events as plain values, runs of equal events once with their length."""
+    runs = ((event, sum(1 for _ in run)) for event, run in groupby(events))
     return [
         [type(event).__name__, asdict(event), *([count] if count > 1 else [])]
         for event, count in runs
@@ -188,8 +188,8 @@ def events_to_plain(events: Iterable[Event]) -> list[list[Any]]:
 
 
 def events_from_plain(plain: Iterable[Any]) -> tuple[Event, ...]:
-    """Return the events that plain values stand for."""
-    runs = ((_EVENTS[name](**words), *count) for name, words, *count in plain)
+    """Return the events of plain values."""
+    runs = ((_EVENTS[name](**arguments), *count) for name, arguments, *count in plain)
     return tuple(event for event, *count in runs for _ in range(count[0] if count else 1))
 
 
@@ -203,11 +203,11 @@ def totals_to_plain(totals: Totals) -> dict[str, Any]:
 
 
 def totals_from_plain(plain: Mapping[str, Any]) -> Totals:
-    """Return the totals that plain values stand for."""
-    words: dict[str, Any] = {
+    """Return the totals of plain values."""
+    values: dict[str, Any] = {
         name: math.inf if value is None else value for name, value in plain.items()
     }
-    return Totals(**words)
+    return Totals(**values)
 
 
 def totals_of(line: Line) -> Totals:
@@ -216,7 +216,7 @@ def totals_of(line: Line) -> Totals:
 
 
 def signed(charges: int, totals: Totals) -> dict[str, Any]:
-    """Return what every line says: how far the ledger is, when, who and where."""
+    """Return the common fields of all lines: number of charges, totals, time, user and host."""
     return {
         "charges": charges,
         "totals": totals_to_plain(totals),
@@ -232,37 +232,37 @@ def _writer() -> dict[str, str]:
     except (OSError, KeyError, ImportError):
         user = ""
     try:
-        own = version("dpmodels")
+        package_version = version("dpmodels")
     except PackageNotFoundError:
-        own = ""
-    return {"user": user, "host": socket.gethostname(), "version": own}
+        package_version = ""
+    return {"user": user, "host": socket.gethostname(), "version": package_version}
 
 
-def opening(own: Filter, relation: Adjacency) -> Line:
-    """Return the first line of a ledger: what it holds, under which neighbours."""
-    kind = type(own.guarantee).__name__
+def opening(budget_filter: Filter, relation: Adjacency) -> Line:
+    """Return the first line of a ledger: its guarantee and neighbours."""
+    kind = type(budget_filter.guarantee).__name__
     body = {
         "kind": OPENED,
         "charge": 0,
         "format": FORMAT,
-        "guarantee": [kind, asdict(own.guarantee)],
-        "pure": own.pure,
-        "rule": own.kind,
+        "guarantee": [kind, asdict(budget_filter.guarantee)],
+        "pure": budget_filter.pure,
+        "rule": budget_filter.kind,
         "adjacency": relation.text,
     }
     return chained("", {**body, **signed(0, Totals())})
 
 
 def opened(line: Line, place: str) -> tuple[Filter, Adjacency]:
-    """Return what the first line of a ledger says."""
+    """Return the filter and the neighbours in the first line of a ledger."""
     try:
         body = line.body
-        kind, words = body["guarantee"]
-        own = Filter(
-            conform(_GUARANTEES[kind], words, kind), float(body["pure"]), str(body["rule"])
+        kind, arguments = body["guarantee"]
+        budget_filter = Filter(
+            conform(_GUARANTEES[kind], arguments, kind), float(body["pure"]), str(body["rule"])
         )
         if body["format"] == FORMAT:
-            return own, adjacency(body["adjacency"])
+            return budget_filter, adjacency(body["adjacency"])
     except (KeyError, TypeError, ValueError, RecursionError):
         pass
     raise LedgerError(
@@ -271,28 +271,28 @@ def opened(line: Line, place: str) -> tuple[Filter, Adjacency]:
 
 
 def without_last(bodies: Sequence[Mapping[str, Any]], charge: int) -> Totals:
-    """Return the totals once a charge is void: those before it, if no other came after it."""
-    places = reversed(range(len(bodies)))
-    last = next(place for place in places if bodies[place]["kind"] == CHARGED)
-    then = last - 1 if bodies[last]["charge"] == charge else len(bodies) - 1
-    return totals_from_plain(bodies[then]["totals"])
+    """Return the totals after voiding a charge: those before it, unless another followed it."""
+    positions = reversed(range(len(bodies)))
+    last = next(position for position in positions if bodies[position]["kind"] == CHARGED)
+    before = last - 1 if bodies[last]["charge"] == charge else len(bodies) - 1
+    return totals_from_plain(bodies[before]["totals"])
 
 
 def following(before: str, line: Line, number: int, place: str) -> Line:
-    """Return a line that follows from the one before.
+    """Return a line that follows from the previous one.
 
-    A `LedgerError` names the line that does not follow, and its place.
+    A `LedgerError` names a line that does not follow, and its file.
     """
     if hash_of(before, line.text) != line.hash:
         raise LedgerError(
-            f"{place}: line {number} does not follow from the one before: the file was changed; "
-            "nothing can be charged to it. Go back to a copy that verifies"
+            f"{place}: line {number} does not follow from the previous one: the file was changed, "
+            "so nothing can be charged to it. Restore a copy that verifies"
         )
     return line
 
 
 def require_form(line: Line, number: int, place: str) -> Line:
-    """Refuse a line that lacks a part, or has one of another type, though its hash is right."""
+    """Refuse a line with a valid hash whose fields are missing or of a wrong type."""
     try:
         body = line.body
         totals = totals_from_plain(body["totals"])
@@ -306,14 +306,14 @@ def require_form(line: Line, number: int, place: str) -> Line:
         right = False
     if not right:
         raise LedgerError(
-            f"{place}: line {number} is not one that a ledger writes: the file was edited. Nothing "
-            "was charged; go back to a copy that verifies"
+            f"{place}: line {number} was not written by a ledger: the file was edited. Nothing "
+            "was charged; restore a copy that verifies"
         )
     return line
 
 
 def _texts_and_numbers(body: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-    """Return what has to be a text, and what a whole number, in the body of a line."""
+    """Return the values of a line's body that must be strings, and those that must be integers."""
     texts = [body[name] for name in ("time", "user", "host", "version", *_TEXTS[body["kind"]])]
     datetime.fromisoformat(body["time"])
     numbers = [body["charge"], body["charges"]]
@@ -322,52 +322,52 @@ def _texts_and_numbers(body: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
     About(**body["about"])
     texts += body["about"].values()
     texts += [text for name, value in body["claims"] for text in (name, value)]
-    for name, words, *count in body["events"]:
-        _EVENTS[name](**words)
+    for name, arguments, *count in body["events"]:
+        _EVENTS[name](**arguments)
         numbers += count or [1]
-        texts += [own for own in words.values() if not isinstance(own, int | float)]
+        texts += [value for value in arguments.values() if not isinstance(value, int | float)]
     return texts, numbers
 
 
 def require_chain(
-    own: Filter, lines: Iterable[Line], claims: set[tuple[str, str, int]], place: str
+    budget_filter: Filter, lines: Iterable[Line], claims: set[tuple[str, str, int]], place: str
 ) -> None:
-    """Refuse a chain in which a line was changed, left out or put in.
+    """Refuse a chain with a changed, removed or inserted line.
 
     The `LedgerError` names the first line that does not follow.
     """
-    before, totals, seen = "", Totals(), list[dict[str, Any]]()
-    pending = set[int]()  # Charges of which nothing has come
+    before, totals, bodies = "", Totals(), list[dict[str, Any]]()
+    pending = set[int]()  # Charges without an outcome
     for number, line in enumerate(lines):
         before = following(before, line, number, place).hash
         try:
             body = line.body
             if body["kind"] == CHARGED:
-                totals = own.plus(totals, events_from_plain(body["events"]))
+                totals = budget_filter.plus(totals, events_from_plain(body["events"]))
                 pending.add(body["charge"])
             elif body["kind"] in (RELEASED, VOID):
                 pending.remove(body["charge"])
             if body["kind"] == VOID:
-                totals = without_last(seen, body["charge"])
-            seen.append(body)
+                totals = without_last(bodies, body["charge"])
+            bodies.append(body)
             right = totals_from_plain(body["totals"]) == totals
         except (KeyError, TypeError, ValueError, RecursionError, StopIteration):
             right = False
         if not right:
             raise LedgerError(f"{place}: line {number} states other totals than its charges have")
-    void = {body["charge"] for body in seen if body["kind"] == VOID}
-    charged = [body for body in seen if body["kind"] == CHARGED and body["charge"] not in void]
+    void = {body["charge"] for body in bodies if body["kind"] == VOID}
+    charged = [body for body in bodies if body["kind"] == CHARGED and body["charge"] not in void]
     if claims != {(*claim, body["charge"]) for body in charged for claim in body["claims"]}:
-        raise LedgerError(f"{place}: other things are claimed than its charges say")
+        raise LedgerError(f"{place}: its claims differ from those of its charges")
 
 
-# Where the lines of a ledger are kept, whichever place that is.
+# The interface of the storage of lines, in memory or in a file.
 
 Claim = tuple[str, str]
 
 
 class Chain(Protocol):
-    """The lines as one reader or writer has them, while nobody else writes."""
+    """The lines during one read or write, without concurrent writers."""
 
     def last(self) -> Line:
         """Return the last line."""
@@ -386,24 +386,24 @@ class Chain(Protocol):
         ...
 
     def free(self, charge: int) -> None:
-        """Take back what a charge has claimed."""
+        """Release the claims of a charge."""
         ...
 
     def check(self) -> None:
-        """Refuse a damaged place."""
+        """Refuse damaged storage."""
         ...
 
     def claims(self) -> set[tuple[str, str, int]]:
-        """Return what is claimed, by which charge."""
+        """Return the claims with their charges."""
         ...
 
     def append(self, line: Line, charge: int, claims: tuple[Claim, ...] = ()) -> None:
-        """Add a line about a charge, and what it claims for itself alone."""
+        """Add a line about a charge, and its exclusive claims."""
         ...
 
 
 class Store(Protocol):
-    """Keeps a chain of lines."""
+    """Storage of a chain of lines."""
 
     @property
     def place(self) -> str:
@@ -411,9 +411,9 @@ class Store(Protocol):
         ...
 
     def reading(self) -> AbstractContextManager[Chain]:
-        """Read the chain as it is at one moment."""
+        """Read a consistent snapshot of the chain."""
         ...
 
     def writing(self) -> AbstractContextManager[Chain]:
-        """Write to the chain, alone; what was added is kept when it ends without an error."""
+        """Write to the chain exclusively; added lines are stored unless an error is raised."""
         ...

@@ -12,7 +12,7 @@ from dpmodels.privacy.lines import Chain, Claim, Line
 
 
 class Memory:
-    """Lines of one process, gone with it."""
+    """Lines in the memory of one process."""
 
     place = ""
 
@@ -26,14 +26,14 @@ class Memory:
 
     @contextmanager
     def reading(self) -> Iterator[Chain]:
-        """Read the chain; nothing of it ever changes."""
+        """Read the append-only chain."""
         yield self
 
     @contextmanager
     def writing(self) -> Iterator[Chain]:
         """Write to the chain, one thread at a time.
 
-        A `PrivacyError` in a process that was forked off after the ledger was opened.
+        A `PrivacyError` in a process forked after the ledger was opened.
         """
         if os.getpid() != self._process:
             raise PrivacyError(
@@ -61,22 +61,22 @@ class Memory:
         return self._before[charge]
 
     def free(self, charge: int) -> None:
-        """Take back what a charge has claimed."""
-        self._claims = {claim: own for claim, own in self._claims.items() if own != charge}
+        """Release the claims of a charge."""
+        self._claims = {claim: holder for claim, holder in self._claims.items() if holder != charge}
 
     def check(self) -> None:
-        """Do nothing: memory is taken for what it is."""
+        """Do nothing: memory is assumed intact."""
 
     def claims(self) -> set[tuple[str, str, int]]:
-        """Return what is claimed, by which charge."""
+        """Return the claims with their charges."""
         return {(*claim, charge) for claim, charge in self._claims.items()}
 
     def append(self, line: Line, charge: int, claims: tuple[Claim, ...] = ()) -> None:
-        """Add a line about a charge, and what it claims for itself alone."""
-        taken = self._claims.keys() & set(claims)
-        if taken:
-            raise LedgerError(claimed(*sorted(taken)[0]))
-        # The line first: one that is interrupted here is spent, and no other takes its number.
+        """Add a line about a charge, and its exclusive claims."""
+        repeated = self._claims.keys() & set(claims)
+        if repeated:
+            raise LedgerError(claimed(*sorted(repeated)[0]))
+        # The line first: if interrupted here, the charge is spent and its number is used.
         self._before.setdefault(charge, self._lines[-1])
         self._lines.append(line)
         self._about.setdefault(charge, []).append(line)
@@ -84,8 +84,8 @@ class Memory:
 
 
 def claimed(kind: str, value: str) -> str:
-    """Say that something stands in the ledger already, and may stand there once only."""
+    """Return the message that refuses a repeated claim."""
     return (
         f"the {kind} {value[:60]!r} was used for an earlier charge of this ledger, and may be used "
-        f"once; take a new {kind}. Nothing was charged"
+        f"only once; take a new {kind}. Nothing was charged"
     )

@@ -1,21 +1,21 @@
-"""Pufferfish privacy of series: a guarantee of its own kind, kept apart from all others.
+"""Pufferfish privacy of series: a guarantee that never combines with differential privacy.
 
-*Definition* [1]_. Of secrets, pairs of them and a class of laws of the data, a release M is
-eps-Pufferfish private if ``P(M = w | s) <= exp(eps) P(M = w | t)`` for every law of the class, all
-values w and all pairs of secrets s and t that have positive probability under the law.
+*Definition* [1]_. Given secrets, pairs of secrets and a class of distributions of the data, a
+release M is eps-Pufferfish private if ``P(M = w | s) <= exp(eps) P(M = w | t)`` for every
+distribution of the class, all values w and all pairs of secrets s and t that have positive
+probability under it.
 
-*What it is not.* It says nothing of laws outside the class, and nothing of what is no secret: that
-somebody is in the table, whose rows are missing, or how a day went as a whole. With the class of
-all laws of independent rows it is differential privacy.
+*Limits.* It guarantees nothing for distributions outside the class, and does not hide facts that
+are not secrets: that somebody is in the table, whose rows are missing, or a whole day. With the
+class of all distributions of independent rows it is differential privacy.
 
-*Composition.* In general two such releases do not compose: under a law with dependent rows the
-noise of one says what the other meant [2]_. Releases by quilts of the same class and the same
-series do, and their eps add up, whatever quilts are active: see `quilts`. So a ledger of this
-budget takes such releases alone, all of one series; of a Wasserstein release it takes one and
-nothing else.
+*Composition.* In general two such releases do not compose: with dependent rows one release can
+reveal the noise of the other [2]_. Releases by quilts of the same class and the same series do
+compose, and their eps add up, whatever quilts are active: see `quilts`. So a ledger with this
+budget accepts only such releases, all of one series, or a single Wasserstein release.
 
-*Filter.* Its rule holds for whoever chooses the next release after seeing the last: the theorem
-does not ask that scales be fixed before.
+*Filter.* The rule is valid for adaptive analysts: the theorem does not require scales to be fixed
+in advance.
 
 .. [1] Kifer, D. and Machanavajjhala, A. (2014). "Pufferfish: A Framework for Mathematical Privacy
    Definitions." ACM Transactions on Database Systems 39(1).
@@ -45,23 +45,23 @@ QUILTS: Final = ("auto", "trivial")
 class Pufferfish:
     """The guarantee that the state at each time is hidden, under a public class of chains.
 
-    It is not differential privacy: it holds where the class holds the truth.
+    It is not differential privacy: it holds only if the class contains the truth.
 
     Parameters
     ----------
     eps : float
-        Bound on how much more likely any answer is under one state at a time than under another,
-        in logarithms; above zero.
+        Bound on the log ratio of the probabilities of any answer under two states at a time; above
+        zero.
     model : MarkovChain
-        What is publicly assumed of how states follow each other, :func:`dp.markov_chain`.
+        The publicly assumed model of how states follow each other, :func:`dp.markov_chain`.
     quilt : {"auto", "trivial"}
-        ``"trivial"`` hides all states of a series together, at the price of group privacy,
-        whatever the chain. A chain that does not forget, as it is reducible or periodic, needs it.
+        ``"trivial"`` hides all states of a series together, at the cost of group privacy, for any
+        chain. A reducible or periodic chain needs it.
 
     Raises
     ------
     BudgetError, ArgumentError
-        If `eps` is not above zero, `model` is no chain, or one that does not forget.
+        If `eps` is not positive, or `model` is not a chain or does not mix.
 
     Examples
     --------
@@ -82,16 +82,16 @@ class Pufferfish:
         object.__setattr__(self, "eps", positive_number("eps", self.eps, "write eps=1.0"))
         if not isinstance(self.model, MarkovChain):
             raise BudgetError(
-                f"model= is a {type(self.model).__name__}, no public class of laws: write "
-                "model=dp.markov_chain(['rest', 'walk'], [[0.9, 0.1], [0.2, 0.8]]), of numbers "
-                "that are public and not learnt from the rows."
+                f"model= is a {type(self.model).__name__}, not a Markov chain: write "
+                "model=dp.markov_chain(['rest', 'walk'], [[0.9, 0.1], [0.2, 0.8]]), with public "
+                "numbers that were not estimated from the rows."
             )
         word("quilt", self.quilt, QUILTS)
         if self.quilt == "auto" and self.model.trouble:
             raise BudgetError(
-                f"model= is {self.model.trouble}, so that no distance in time hides a state: write "
-                "dp.Pufferfish(eps=..., model=..., quilt='trivial') for the noise that hides all "
-                "states of a series together, or a chain that forgets."
+                f"model= is {self.model.trouble}, so dependence does not decay in time: write "
+                "dp.Pufferfish(eps=..., model=..., quilt='trivial') to hide all states of a series "
+                "together, or give a chain that mixes."
             )
 
     hidden: ClassVar[str] = "Pufferfish: the state at each time"
@@ -104,7 +104,7 @@ class Pufferfish:
         )
 
     def active(self, steps: int) -> Quilt:
-        """Return the quilt, and the scale of the noise, for series of a length.
+        """Return the quilt and the scale of the noise for series of this length.
 
         >>> from dpmodels.privacy.chain import markov_chain
         >>> chain = markov_chain(["a", "b"], stay=0.9, initial="stationary")
@@ -119,55 +119,55 @@ class Pufferfish:
 def resolve_any(
     eps: float | None, delta: float, budget: Guarantee | Pufferfish | None
 ) -> Guarantee | Pufferfish:
-    """Return what the words of a ledger ask for, differential privacy or not."""
+    """Return the guarantee that a ledger's arguments state, differential privacy or Pufferfish."""
     if not isinstance(budget, Pufferfish):
         return resolve_budget(eps, delta, budget)
     if eps is not None or delta != 0:
         raise BudgetError(
-            "eps or delta is given with budget=dp.Pufferfish(...), which states all: leave it out."
+            "eps= or delta= is given with budget=dp.Pufferfish(...): leave eps and delta out."
         )
     return budget
 
 
-def refused(own: Pufferfish, totals: Totals, events: Sequence[Event]) -> str:
-    """Say why releases do not compose with those before; nothing where they do."""
-    found = _of_chains(events)
-    if len(found) < len(events):
+def refused(guarantee: Pufferfish, totals: Totals, events: Sequence[Event]) -> str:
+    """Say why releases do not compose with the earlier ones; empty if they do."""
+    chain_events = _of_chains(events)
+    if len(chain_events) < len(events):
         return (
-            "it is differentially private and this ledger keeps a Pufferfish guarantee: the two "
-            "do not add up; charge a ledger opened with eps= and delta="
+            "it is differentially private but this ledger has a Pufferfish guarantee, and the two "
+            "do not compose; charge a ledger opened with eps= and delta="
         )
-    if any(event.model != own.model.digest for event in found):
+    if any(event.model != guarantee.model.digest for event in chain_events):
         return (
-            "it assumes another class of chains than this ledger, and no law need be in both; "
-            "write the ledger's model in the call, or open another ledger"
+            "it assumes another class of chains than this ledger; write the ledger's model in the "
+            "call, or open another ledger"
         )
-    series = {event.series for event in found} | ({totals.series} if totals.pure else set())
-    alone = any(event.mechanism == "wasserstein" for event in found) or "" in series
-    if found and alone and (totals.pure or sum(event.count for event in found) > 1):
+    series = {event.series for event in chain_events} | ({totals.series} if totals.pure else set())
+    single = any(event.mechanism == "wasserstein" for event in chain_events) or "" in series
+    if chain_events and single and (totals.pure or sum(event.count for event in chain_events) > 1):
         return (
-            "one Wasserstein release does not compose with any other: both may tell together what "
-            "neither tells alone; use quilts, dp.dp_table(..., time=...), which add up"
+            "one Wasserstein release does not compose with any other: together they may reveal "
+            "what neither reveals; use quilts, dp.dp_table(..., time=...), whose eps add up"
         )
     if len(series) > 1:
         first, second = sorted(series)
         return (
-            f"it is of another series ({second} against {first}), and how they depend on each "
-            "other is not in the class; open another ledger only if they are independent"
+            f"it is of another series ({second} against {first}), and the class does not model "
+            "their dependence; open another ledger only if they are independent"
         )
     return ""
 
 
-def plus(own: Pufferfish, totals: Totals, events: Sequence[Event]) -> Totals:
-    """Return the totals after a charge; infinite where it does not compose with those before."""
-    found = _of_chains(events)
-    eps = math.fsum(event.eps * event.count for event in found)
-    more = math.inf if refused(own, totals, events) else eps
-    quilts = (event.series for event in found if event.mechanism == "quilt")
+def plus(guarantee: Pufferfish, totals: Totals, events: Sequence[Event]) -> Totals:
+    """Return the totals after a charge; infinite if it does not compose with the earlier ones."""
+    chain_events = _of_chains(events)
+    eps = math.fsum(event.eps * event.count for event in chain_events)
+    cost = math.inf if refused(guarantee, totals, events) else eps
+    quilts = (event.series for event in chain_events if event.mechanism == "quilt")
     return replace(
         totals,
         charges=totals.charges + 1,
-        pure=rounded_up(totals.pure, more) if math.isfinite(more) else math.inf,
+        pure=rounded_up(totals.pure, cost) if math.isfinite(cost) else math.inf,
         series=next(quilts, totals.series),
     )
 
@@ -177,5 +177,5 @@ def _of_chains(events: Sequence[Event]) -> list[PufferfishEvent]:
 
 
 def hidden_by(guarantee: Guarantee | Pufferfish, relation: Adjacency) -> str:
-    """Say between what a guarantee lets nobody decide: neighbouring tables, or states."""
+    """Return what a guarantee makes indistinguishable: neighbouring tables, or states."""
     return guarantee.hidden if isinstance(guarantee, Pufferfish) else relation.describe()

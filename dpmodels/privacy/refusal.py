@@ -1,4 +1,4 @@
-"""What a ledger says to a release that it cannot afford, and what would fit."""
+"""Messages of a ledger that refuses a release, with the largest release that would fit."""
 
 import math
 from collections.abc import Mapping
@@ -16,42 +16,44 @@ from dpmodels.privacy.pufferfish import Pufferfish, refused
 from dpmodels.privacy.spent import Spent, capacity, price
 from dpmodels.privacy.totals import Totals
 
-# A choice: what would fit is said to four digits, which so many halvings find.
+# A choice: enough bisection steps for the four digits that messages show.
 _HALVINGS: Final = 16
 _UP: Final = Context(prec=4, rounding=ROUND_CEILING)
 _DOWN: Final = Context(prec=4, rounding=ROUND_FLOOR)
 
 
-def refusal(own: Filter, label: str, added: tuple[Event, ...], before: Totals) -> str:
+def refusal(budget_filter: Filter, label: str, added: tuple[Event, ...], before: Totals) -> str:
     """Return the message that refuses a charge."""
-    whole, spent = capacity(own.guarantee), own.spent(before)
-    total = own.spent(own.plus(before, added))
+    budget, spent = capacity(budget_filter.guarantee), budget_filter.spent(before)
+    total = budget_filter.spent(budget_filter.plus(before, added))
     name = f"The release {label!r}" if label else "The release"
-    why = _kind(own, added, before)
-    if why:
-        return f"{name} is refused: {why}."
+    reason = _kind(budget_filter, added, before)
+    if reason:
+        return f"{name} is refused: {reason}."
     if failing(added) and math.isinf(total.amount):
-        return f"{name} has a delta of its own, {failing(added):g}: {_of_its_own(whole, before)}."
-    if math.isinf(total.amount) and whole.unit == "eps" and not whole.delta:
+        return f"{name} has its own delta, {failing(added):g}: {_own_delta(budget, before)}."
+    if math.isinf(total.amount) and budget.unit == "eps" and not budget.delta:
         return (
-            f"{name} adds Gaussian noise, which has no pure guarantee, and this ledger holds "
-            f"eps = {whole.amount:g}, delta = 0: choose a mechanism with Laplace noise, or "
-            f"open dp.Ledger(eps={whole.amount:g}, delta=1e-6)."
+            f"{name} adds Gaussian noise, which has no pure guarantee, but this ledger has "
+            f"eps = {budget.amount:g}, delta = 0: choose a mechanism with Laplace noise, or "
+            f"open dp.Ledger(eps={budget.amount:g}, delta=1e-6)."
         )
-    left, fitting = spent.left_of(whole), _fitting(own, added, before)
-    if isinstance(own.guarantee, Pufferfish):
+    left, fitting = spent.left_of(budget), _fitting(budget_filter, added, before)
+    if isinstance(budget_filter.guarantee, Pufferfish):
         remedy = _of_chains(total, fitting)
     else:
-        remedy = f"{_remedy(whole, total, fitting, before)}{_kept(whole, added, before)}"
+        remedy = (
+            f"{_remedy(budget, total, fitting, before)}{_reserved_share(budget, added, before)}"
+        )
     return (
-        f"{name} costs {price(added, own.guarantee).describe()}. Spent so far: "
-        f"{spent.unit} = {spent.amount:g} of {whole.amount:g}; left: {left.amount:g}; "
+        f"{name} costs {price(added, budget_filter.guarantee).describe()}. Spent so far: "
+        f"{spent.unit} = {spent.amount:g} of {budget.amount:g}; left: {left.amount:g}; "
         f"{remedy}."
     )
 
 
 def _of_chains(total: Spent, fitting: Spent) -> str:
-    """Say what the total would be under a Pufferfish guarantee, and what to write instead."""
+    """State the total under a Pufferfish guarantee, and what to write instead."""
     chains = "budget=dp.Pufferfish({}, model=...)"
     fits = f"write {chains.format(_as_argument(fitting, _DOWN))} or less, or "
     opened = chains.format(_as_argument(total, _UP))
@@ -61,117 +63,119 @@ def _of_chains(total: Spent, fitting: Spent) -> str:
     )
 
 
-def _kind(own: Filter, added: tuple[Event, ...], before: Totals) -> str:
-    """Say why a release of another kind than the ledger's is refused; nothing where it is of it."""
-    if isinstance(own.guarantee, Pufferfish):
-        return refused(own.guarantee, before, added)
+def _kind(budget_filter: Filter, added: tuple[Event, ...], before: Totals) -> str:
+    """Say why a release does not match the ledger's kind of guarantee; empty if it does."""
+    if isinstance(budget_filter.guarantee, Pufferfish):
+        return refused(budget_filter.guarantee, before, added)
     if any(isinstance(event, PufferfishEvent) for event in added):
         return (
-            "it keeps a Pufferfish guarantee, and this ledger a differentially private one: the "
-            "two do not add up; charge dp.Ledger(budget=dp.Pufferfish(eps=..., model=...))"
+            "it has a Pufferfish guarantee but this ledger a differentially private one, and the "
+            "two do not compose; charge dp.Ledger(budget=dp.Pufferfish(eps=..., model=...))"
         )
     return ""
 
 
-def _of_its_own(whole: Spent, before: Totals) -> str:
-    """Say why a release with a delta of its own is refused, and what to write instead."""
-    if not whole.delta:
+def _own_delta(budget: Spent, before: Totals) -> str:
+    """Say why a release with its own delta is refused, and what to write instead."""
+    if not budget.delta:
         return (
-            f"this ledger holds {whole.describe()} and no delta; open dp.Ledger(eps=1.0, "
+            f"this ledger has {budget.describe()} and no delta; open dp.Ledger(eps=1.0, "
             "delta=1e-6) for it"
         )
     if before.mu2 or before.rho:
         return (
-            "such releases come before any with Gaussian noise, since what is left of delta has to "
-            "be known then; charge it first, or keep it apart in a ledger of its own"
+            "such releases must be charged before any with Gaussian noise, which fix the remaining "
+            "delta; charge it first, or use a separate ledger"
         )
-    left = max(whole.delta - before.failing, 0.0)
-    return f"left are {left:g} of {whole.delta:g}; write a smaller delta"
+    left = max(budget.delta - before.failing, 0.0)
+    return f"the remaining delta is {left:g} of {budget.delta:g}; write a smaller delta"
 
 
-def refuse_other_neighbours(own: Adjacency, asked: Adjacency) -> None:
-    """Refuse a release that assumes other neighbours than the ledger."""
-    if asked.protects(own):
+def refuse_other_neighbours(stated: Adjacency, assumed: Adjacency) -> None:
+    """Refuse a release whose neighbours differ from the ledger's."""
+    if assumed.protects(stated):
         return
-    if asked.name != own.name:
+    if assumed.name != stated.name:
         raise LedgerError(
-            f"The release assumes adjacency={asked.name!r} ({asked.describe()}), this ledger "
-            f"adjacency={own.name!r} ({own.describe()}): write adjacency={own.name!r} in the "
-            f"call, or charge a ledger opened with adjacency={asked.name!r}."
+            f"The release assumes adjacency={assumed.name!r} ({assumed.describe()}), but this "
+            f"ledger adjacency={stated.name!r} ({stated.describe()}): write "
+            f"adjacency={stated.name!r} in the call, or charge a ledger opened with "
+            f"adjacency={assumed.name!r}."
         )
     raise LedgerError(
-        f"The release protects {asked.unit}, this ledger {own.unit}: write {_words(own)} in the "
-        f"call, or charge a ledger opened with {_words(asked)}."
+        f"The release protects {assumed.unit}, but this ledger {stated.unit}: write "
+        f"{_arguments(stated)} in the call, or charge a ledger opened with {_arguments(assumed)}."
     )
 
 
-def _words(relation: Adjacency) -> str:
-    """Return what to write for a relation."""
-    said = {"person": relation.person, "rows": relation.rows}
-    words = ", ".join(f"{word}={own!r}" for word, own in said.items() if own is not None)
-    return words or "person=False and no rows="
+def _arguments(relation: Adjacency) -> str:
+    """Return the arguments that state a relation."""
+    values = {"person": relation.person, "rows": relation.rows}
+    options = ", ".join(f"{name}={value!r}" for name, value in values.items() if value is not None)
+    return options or "person=False and no rows="
 
 
-def require_same(place: str, words: Mapping[str, tuple[object, object]]) -> None:
-    """Refuse words that are not those a file was opened with.
+def require_same(place: str, terms: Mapping[str, tuple[object, object]]) -> None:
+    """Refuse arguments that differ from those the file was created with.
 
-    `words` maps each to what the file has and what is asked for, None where nothing is.
+    `terms` maps each argument to the stored and the requested value, None if not requested.
     """
-    for word, (own, given) in words.items():
-        if given is not None and given != own:
-            there, here = (
-                one.describe() if hasattr(one, "describe") else one for one in (own, given)
+    for term, (stored, requested) in terms.items():
+        if requested is not None and requested != stored:
+            stored_text, requested_text = (
+                value.describe() if hasattr(value, "describe") else value
+                for value in (stored, requested)
             )
             raise LedgerError(
-                f"{place} was opened with {word} {there}, and {here} is asked for here: leave it "
-                "out, or open another file. Nothing was charged"
+                f"{place} was opened with {term} {stored_text}, but this call states "
+                f"{requested_text}: leave it out, or open another file. Nothing was charged"
             )
 
 
-def _remedy(whole: Spent, total: Spent, fitting: Spent, before: Totals) -> str:
-    """Say what the total would be, and what to write instead."""
+def _remedy(budget: Spent, total: Spent, fitting: Spent, before: Totals) -> str:
+    """State the total, and what to write instead."""
     if math.isinf(total.amount):
-        own = f"eps={whole.amount:g}, delta={whole.delta:g}"
-        told = "after a plan charged as one only releases without delta are added"
+        terms = f"eps={budget.amount:g}, delta={budget.delta:g}"
+        reason = "after a plan charged as one a ledger accepts only releases without delta"
         if math.isfinite(before.mu2):
-            told = "releases with a delta of their own have spent all of delta"
-        remedy = f"keep it apart, in a ledger opened with dp.Ledger({own}, rule='zcdp')"
+            reason = "releases with their own delta have spent all of delta"
+        remedy = f"use a separate ledger, dp.Ledger({terms}, rule='zcdp')"
     else:
-        told = f"the total would be {total.amount:g}"
+        reason = f"the total would be {total.amount:g}"
         remedy = f"open the ledger with {_as_argument(total, _UP)}"
-    if fitting.amount > TOLERANCE * whole.amount:
+    if fitting.amount > TOLERANCE * budget.amount:
         remedy = f"write {_as_argument(fitting, _DOWN)} or less, or {remedy}"
-    return f"{told}: {remedy}"
+    return f"{reason}: {remedy}"
 
 
-def _kept(whole: Spent, added: tuple[Event, ...], before: Totals) -> str:
-    """Say how a ledger of eps and delta holds more releases without delta."""
+def _reserved_share(budget: Spent, added: tuple[Event, ...], before: Totals) -> str:
+    """Say how a ledger of eps and delta accepts more releases without delta."""
     pure = [event for event in added if not isinstance(event, GaussianEvent)]
-    if not whole.delta or len(pure) < len(added):
+    if not budget.delta or len(pure) < len(added):
         return ""
-    asked = before.pure + math.fsum(pure_eps(event) * event.count for event in pure)
-    if not asked < whole.amount:
+    pure_total = before.pure + math.fsum(pure_eps(event) * event.count for event in pure)
+    if not pure_total < budget.amount:
         return ""
     return (
-        f"; opened with pure={_UP.create_decimal(asked):f} a ledger keeps so much for releases "
-        "without delta, and they add up"
+        f"; opened with pure={_UP.create_decimal(pure_total):f} a ledger reserves this eps for "
+        "releases without delta, and their eps add up"
     )
 
 
-def _fitting(own: Filter, added: tuple[Event, ...], before: Totals) -> Spent:
-    """Return the largest release of the kind refused that would not be refused."""
-    whole = capacity(own.guarantee)
-    if not whole.delta:
-        return own.spent(before).left_of(whole)
+def _fitting(budget_filter: Filter, added: tuple[Event, ...], before: Totals) -> Spent:
+    """Return the largest release of the refused kind that would be accepted."""
+    budget = capacity(budget_filter.guarantee)
+    if not budget.delta:
+        return budget_filter.spent(before).left_of(budget)
     noise = _gaussian_at if all(isinstance(e, GaussianEvent) for e in added) else _pure_at
-    fits, too_much = 0.0, whole.amount
+    fitting, too_much = 0.0, budget.amount
     for _ in range(_HALVINGS):
-        tried = (fits + too_much) / 2
-        if own.holds(own.plus(before, (noise(tried, whole.delta),))):
-            fits = tried
+        eps = (fitting + too_much) / 2
+        if budget_filter.holds(budget_filter.plus(before, (noise(eps, budget.delta),))):
+            fitting = eps
         else:
-            too_much = tried
-    return replace(whole, amount=fits)
+            too_much = eps
+    return replace(budget, amount=fitting)
 
 
 def _gaussian_at(eps: float, delta: float) -> Event:

@@ -1,4 +1,4 @@
-"""The charges of a ledger as a table, with what became of each."""
+"""The charges of a ledger and their outcomes as a table."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -29,39 +29,43 @@ COLUMNS = (
     *("codebook", "version", "user", "host", "total", "state", "digest", "reason", "hash"),
 )
 
-# Mechanisms some of whose draws are ends of Markov chains, and what their guarantee rests on.
+# Mechanisms that may sample by Markov chains, and the unproved assumption of their guarantee.
 CHAINS: Final = frozenset({"ppca"})
 UNPROVED: Final = "its Markov chain has converged, which is not proved"
 
 
 def convergence_notes(mechanisms: Iterable[object]) -> tuple[str, ...]:
-    """Return the caveat of charges whose guarantee may hold in the limit of a chain alone.
+    """Return the caveat of charges whose guarantee may hold only in the limit of a Markov chain.
 
-    A ledger records the names of mechanisms, and not how many columns were drawn.
+    A ledger records the names of mechanisms, but not how many columns were drawn.
     """
     if not CHAINS.intersection(map(str, mechanisms)):
         return ()
     return (
         "A joint draw of mechanism ppca with 1 < ncomp < columns - 1 has its guarantee only if "
-        f"{UNPROVED}; a total that counts such a draw rests on that too.",
+        f"{UNPROVED}; so does a total that includes such a draw.",
     )
 
 
-def register_rows(lines: Iterable[Line], own: Filter, relation: Adjacency) -> dict[str, list[Any]]:
-    """Return the columns of the register, one value for each charge in each."""
+def register_rows(
+    lines: Iterable[Line], budget_filter: Filter, relation: Adjacency
+) -> dict[str, list[Any]]:
+    """Return the columns of the register, with one value per charge."""
     rows: dict[int, dict[str, Any]] = {}
     for number, line in enumerate(lines):
         body = line.body
         if body["kind"] in (RELEASED, VOID) and body["charge"] not in rows:
-            raise LedgerError(f"line {number} of the ledger is of a charge that is not there")
+            raise LedgerError(f"line {number} of the ledger refers to a missing charge")
         if body["kind"] == CHARGED:
             rows[body["charge"]] = {
                 **{name: body[name] for name in ("charge", "time", "label", "version")},
                 **{name: body[name] for name in ("user", "host")},
                 **asdict(About(**body["about"])),
-                "events": "; ".join(one.describe() for one in events_from_plain(body["events"])),
+                "events": "; ".join(
+                    event.describe() for event in events_from_plain(body["events"])
+                ),
                 "adjacency": relation.name,
-                "total": own.spent(totals_of(line)).amount,
+                "total": budget_filter.spent(totals_of(line)).amount,
                 "state": CHARGED,
                 "digest": "",
                 "reason": "",
@@ -75,21 +79,21 @@ def register_rows(lines: Iterable[Line], own: Filter, relation: Adjacency) -> di
 
 
 def _encodable(value: Any) -> Any:
-    """Return a text without half characters, which no file can hold; other values as they are."""
+    """Return a string without lone surrogates, which cannot be encoded; other values unchanged."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def printed(
-    told: str, entries: Iterable[Entry], guarantee: Guarantee | Pufferfish, relation: Adjacency
+    summary: str, entries: Iterable[Entry], guarantee: Guarantee | Pufferfish, relation: Adjacency
 ) -> str:
-    """Return the charges as lines of text."""
-    charges, whole = list(entries), capacity(guarantee)
-    delta = f" at delta = {whole.delta:g}" if whole.delta else ""
-    lines = [f"Ledger: {told}{delta} ({hidden_by(guarantee, relation)})"]
+    """Return the charges as text, one per line."""
+    charges, budget = list(entries), capacity(guarantee)
+    delta = f" at delta = {budget.delta:g}" if budget.delta else ""
+    lines = [f"Ledger: {summary}{delta} ({hidden_by(guarantee, relation)})"]
     labels = [plain(entry.label) for entry in charges]
     width = max([5, *map(len, labels)])
     if charges:
-        lines.append(f"  #  {'label':<{width}}  total {whole.unit}  events")
+        lines.append(f"  #  {'label':<{width}}  total {budget.unit}  events")
     for entry, label in zip(charges, labels, strict=True):
         events = "; ".join(event.describe() for event in entry.events)
         total = significant(entry.spent_after)
@@ -97,40 +101,45 @@ def printed(
     return "\n".join(lines)
 
 
-# What charges would come to, one after another, before any of them is made.
+# Forecast of the totals after several charges.
 
-# More than the whole of what is left.
+# A fraction that exceeds the remaining budget.
 _REFUSED: Final = 1 + 1e-6
 
 
 class Forecast(NamedTuple):
     """A charge that has not been made.
 
-    What was charged and forecast before it counts; what does not fit counts for none after it.
+    Its total includes earlier charges and accepted forecasts; refused forecasts do not count.
 
     >>> from dpmodels.privacy.budget import PureDP
     >>> from dpmodels.privacy.events import PureEvent
     >>> halves = [[PureEvent(0.5)]] * 2
-    >>> [(one.total.amount, one.taken) for one in forecast(Filter(PureDP(1.0)), Totals(), halves)]
+    >>> charges = forecast(Filter(PureDP(1.0)), Totals(), halves)
+    >>> [(charge.total.amount, charge.taken) for charge in charges]
     [(0.5, 0.5), (1.0, 1.0)]
     """
 
-    price: Spent  # Of the charge by itself
-    total: Spent  # After it
+    price: Spent  # The charge by itself
+    total: Spent  # The total after it
     fits: bool
-    taken: float  # Share of what was left before it; above 1 where it does not fit
+    taken: float  # Fraction of the remaining budget; above 1 if it does not fit
 
 
 def forecast(
-    own: Filter, totals: Totals, charges: Iterable[Iterable[Event]]
+    budget_filter: Filter, totals: Totals, charges: Iterable[Iterable[Event]]
 ) -> tuple[Forecast, ...]:
-    """Return what each of several charges would come to."""
-    found = []
+    """Return a forecast of each of several charges."""
+    forecasts = []
     for events in charges:
         charged = tuple(events)
-        after = own.plus(totals, charged)
-        fits, taken = own.holds(after), own.taken(totals, after)
-        taken = taken if fits else max(taken, _REFUSED)
-        found.append(Forecast(price(charged, own.guarantee), own.spent(after), fits, taken))
+        after = budget_filter.plus(totals, charged)
+        fits, fraction = budget_filter.holds(after), budget_filter.taken(totals, after)
+        fraction = fraction if fits else max(fraction, _REFUSED)
+        forecasts.append(
+            Forecast(
+                price(charged, budget_filter.guarantee), budget_filter.spent(after), fits, fraction
+            )
+        )
         totals = after if fits else totals
-    return tuple(found)
+    return tuple(forecasts)

@@ -1,4 +1,4 @@
-"""Amounts of privacy, and what releases amount to in the currency of a guarantee."""
+"""Amounts of privacy loss, and the cost of releases in the unit of a guarantee."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,14 +13,14 @@ from dpmodels.privacy.totals import Totals
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """An amount of privacy in the currency of a guarantee.
+    """An amount of privacy loss in the unit of a guarantee.
 
     Parameters
     ----------
     amount : float
-        Zero or above; infinite for releases that have no guarantee in this currency.
+        Nonnegative; infinite for releases without a guarantee in this unit.
     unit : {"eps", "rho"}
-        The currency.
+        The unit.
     delta : float, default 0.0
         The delta at which `eps` is stated; zero for pure eps and for rho.
 
@@ -34,18 +34,18 @@ class Spent:
     unit: Literal["eps", "rho"]
     delta: float = 0.0
 
-    def left_of(self, whole: "Spent") -> "Spent":
-        """Return what is left of an amount in the same currency, zero at least."""
-        return replace(whole, amount=max(whole.amount - self.amount, 0.0))
+    def left_of(self, total: "Spent") -> "Spent":
+        """Return what is left of an amount in the same unit, zero at least."""
+        return replace(total, amount=max(total.amount - self.amount, 0.0))
 
     def describe(self) -> str:
-        """Return the amount in a few words, as reports print it."""
+        """Return the amount as reports print it."""
         delta = f", delta = {self.delta:g}" if self.delta else ""
         return f"{self.unit} = {self.amount:g}{delta}"
 
 
 def capacity(guarantee: Guarantee | Pufferfish) -> Spent:
-    """Return the amount that spends a guarantee to the last.
+    """Return the full budget of a guarantee.
 
     >>> capacity(PureDP(2.0))
     Spent(amount=2.0, unit='eps', delta=0.0)
@@ -60,7 +60,7 @@ def capacity(guarantee: Guarantee | Pufferfish) -> Spent:
 
 
 def price(events: Iterable[Event], guarantee: Guarantee | Pufferfish) -> Spent:
-    """Return what releases cost together, in the currency of a guarantee.
+    """Return the cost of releases together, in the unit of a guarantee.
 
     Infinite for Gaussian events under `PureDP`.
 
@@ -68,8 +68,8 @@ def price(events: Iterable[Event], guarantee: Guarantee | Pufferfish) -> Spent:
     >>> price([PureEvent(0.5, count=2)], PureDP(2.0)).amount
     1.0
     """
-    whole = capacity(guarantee)
+    budget = capacity(guarantee)
     if isinstance(guarantee, Pufferfish):
-        return replace(whole, amount=plus(guarantee, Totals(), tuple(events)).pure)
-    amount = total_eps(events, whole.delta) if whole.unit == "eps" else total_rho(events)
-    return replace(whole, amount=amount)
+        return replace(budget, amount=plus(guarantee, Totals(), tuple(events)).pure)
+    amount = total_eps(events, budget.delta) if budget.unit == "eps" else total_rho(events)
+    return replace(budget, amount=amount)

@@ -1,15 +1,15 @@
-"""The totals of a ledger's charges, and the price of one in terms of Gaussian privacy.
+"""The totals of a ledger's charges, and the cost of a charge in terms of Gaussian privacy.
 
 *Prices.* A Gaussian release of multiplier m has ``mu = 1/m``. An eps-private one is dominated by
 randomised response, whose trade-off curve has its corner at ``1/(1 + e**eps)`` and lies above that
-of Gaussians with ``mu = 2 Phi^-1(e**eps / (1 + e**eps))``, as the latter is convex. A release of
-bounded range eta is dominated by two points whose log odds differ by eta [2]_; the worst of them
-lies symmetrically, since ``Phi^-1`` of the logistic function is odd and concave above 0 (the
-logistic law has heavier tails than the normal one in van Zwet's order [3]_): ``mu`` is that of an
+of Gaussians with ``mu = 2 Phi^-1(e**eps / (1 + e**eps))``, since the latter is convex. A release of
+bounded range eta is dominated by two points whose log odds differ by eta [2]_; the worst pair is
+symmetric, since ``Phi^-1`` of the logistic function is odd and concave above 0 (the logistic
+distribution has heavier tails than the normal one in van Zwet's order [3]_): ``mu`` is that of an
 eta/2-private release. By the same concavity ``mu <= eps sqrt(pi/2)``, which is used for small eps.
 For rho see `compose`.
 
-*Numerics.* Prices carry 1e-12 of themselves; sums are rounded up at every step.
+*Numerics.* Costs are raised by a relative 1e-12; sums are rounded up at every step.
 
 .. [1] Dong, J., Roth, A. and Su, W. (2022). "Gaussian Differential Privacy." Journal of the Royal
    Statistical Society B 84(1), 3-37.
@@ -29,9 +29,9 @@ from scipy.special import log_expit, ndtri_exp
 from dpmodels.privacy.compose import pure_eps, total_rho
 from dpmodels.privacy.events import BoundedRangeEvent, Event, GaussianEvent, PufferfishEvent
 
-# More than rounding takes off a price.
+# More than the rounding of a cost.
 _UP: Final = 1 + 1e-12
-# Below it Phi^-1 has too few digits left, and the bound of the docstring is used.
+# Below this eps Phi^-1 loses digits, and the bound of the docstring is used.
 _SMALL: Final = 1e-3
 
 
@@ -63,74 +63,74 @@ def _summed_mu2(events: Iterable[Event]) -> float:
 
 
 def summed_eps(events: Iterable[Event]) -> float:
-    """Return the sum of the eps of all events but the Gaussian ones."""
-    plain = [event for event in events if not isinstance(event, GaussianEvent)]
-    return math.fsum(pure_eps(event) * event.count for event in plain)
+    """Return the sum of the eps of all non-Gaussian events."""
+    non_gaussian = [event for event in events if not isinstance(event, GaussianEvent)]
+    return math.fsum(pure_eps(event) * event.count for event in non_gaussian)
 
 
-def rounded_up(total: float, more: float) -> float:
-    """Return the least number that is no less than a sum."""
-    found = total + more
-    part = found - total
-    if math.isinf(found):
-        return found
-    lost = (total - (found - part)) + (more - part)
-    return math.nextafter(found, math.inf) if lost > 0 else found
+def rounded_up(total: float, addend: float) -> float:
+    """Return the sum, rounded up to a floating-point number."""
+    rounded = total + addend
+    added = rounded - total
+    if math.isinf(rounded):
+        return rounded
+    error = (total - (rounded - added)) + (addend - added)
+    return math.nextafter(rounded, math.inf) if error > 0 else rounded
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What the charges of a ledger amount to: all that its filter has to know."""
+    """The totals of a ledger's charges: everything that its filter needs."""
 
     charges: int = 0
-    # Sums of the eps of all that is pure (of a first charge taken as a plan, rule d, its tight
-    # eps), and of the 1/m**2 of all Gaussian noise.
+    # Sums of the eps of all pure releases (the tight eps of a first charge as a plan, rule d), and
+    # of the 1/m**2 of all Gaussian noise.
     pure: float = 0.0
     normal: float = 0.0
-    # Sum of the pure eps in the share, and how large it may be.
+    # Sum of the pure eps in the share, and its limit.
     share: float = 0.0
     most: float = 0.0
     # Sums of mu**2 and of rho outside the share.
     mu2: float = 0.0
     rho: float = 0.0
-    # Whether the Gaussian filter holds outside the share, not the zCDP one.
+    # Whether the Gaussian filter applies outside the share, not the zCDP one.
     gaussian: bool = True
     # Eps of the first charge by tight composition, while it is the only one.
     alone: float = math.inf
-    # Sum of the deltas that releases have of their own, and how large it may be: it is fixed once
-    # anything is outside the share.
+    # Sum of the releases' own deltas, and its limit, which is fixed once anything is outside the
+    # share.
     failing: float = 0.0
     aside: float = 0.0
-    # What the secrets of all quilts are of; empty where there are none.
+    # The series of all quilts' secrets; empty without quilts.
     series: str = ""
 
     def plus(
-        self, charged: tuple[Event, ...], *, gaussian: bool, most: float, kept: bool
+        self, charged: tuple[Event, ...], *, gaussian: bool, share_limit: float, in_share: bool
     ) -> "Totals":
-        """Return the totals with one charge more.
+        """Return the totals after one more charge.
 
-        `kept` says whether the charge's pure releases are in the share.
+        `in_share` says whether the charge's pure releases are in the share.
         """
         eps = summed_eps(charged)
         normal = tuple(event for event in charged if isinstance(event, GaussianEvent))
-        outside = normal if kept else charged
+        outside = normal if in_share else charged
         return Totals(
             charges=self.charges + 1,
             pure=rounded_up(self.pure, eps),
             normal=rounded_up(self.normal, _summed_mu2(normal)),
-            share=rounded_up(self.share, eps) if kept else self.share,
-            most=most,
+            share=rounded_up(self.share, eps) if in_share else self.share,
+            most=share_limit,
             mu2=rounded_up(self.mu2, _summed_mu2(outside)),
             rho=rounded_up(self.rho, total_rho(outside)),
             gaussian=gaussian,
         )
 
-    def lost(self, more: float) -> tuple[float, float]:
-        """Return the sum of the deltas of releases with more, and how large it may be then."""
-        failing = rounded_up(self.failing, more)
+    def lost(self, delta: float) -> tuple[float, float]:
+        """Return the sum of the releases' own deltas after adding `delta`, and its limit."""
+        failing = rounded_up(self.failing, delta)
         return failing, self.aside if self.mu2 or self.rho else failing
 
     @property
     def summed(self) -> float:
-        """Sum of the eps of all charges; infinite where one has none."""
+        """Sum of the eps of all charges; infinite if one is not pure."""
         return math.inf if self.normal else self.pure

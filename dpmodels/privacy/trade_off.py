@@ -1,7 +1,7 @@
-"""What a guarantee lets anybody tell: tests, guesses and posteriors, bounded by one curve.
+"""Interpretation of a guarantee: bounds on tests, guesses and posteriors by one trade-off curve.
 
-A test takes a release for that of one of two neighbouring tables. ``f(alpha)`` is the least rate at
-which a test with false alarms at rate alpha misses; ``p = 1 - f`` its largest power.
+A test decides from which of two neighbouring tables a release came. ``f(alpha)`` is the smallest
+miss rate of a test with false alarm rate alpha; ``p = 1 - f`` is its largest power.
 
 * (eps, delta) [1]_ [2]_: ``max(0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha))``.
 * Gaussian noise of multiplier ``1/mu`` [3]_: ``Phi(Phi^-1(1 - alpha) - mu)``.
@@ -9,18 +9,18 @@ which a test with false alarms at rate alpha misses; ``p = 1 - f`` its largest p
 
 These curves are convex and symmetric: f is its own inverse.
 
-*Groups.* Between tables that differ in k units lie k - 1 others. What rejects the first at rate
-alpha rejects the next at a rate of at most p(alpha), the one after that at most p(p(alpha)), as p
-rises. The curve of this ``p`` is convex and symmetric too [3]_.
+*Groups.* Between tables that differ in k units lie k - 1 others. A test that rejects the first at
+rate alpha rejects the next at a rate of at most p(alpha), the following one at most p(p(alpha)),
+since p increases. The curve of this ``p`` is convex and symmetric too [3]_.
 
-*Advantage.* ``1 - alpha - f(alpha)`` is largest where ``f(alpha) = alpha``: with a point of the
-curve its mirror image is one, and the point halfway has the same sum and lies on the diagonal.
+*Advantage.* ``1 - alpha - f(alpha)`` is largest where ``f(alpha) = alpha``: the reflection of a
+point of the curve is on the curve, and their midpoint has the same sum and lies on the diagonal.
 
-*Posterior.* Let S be the outputs by which the odds of the first hypothesis rise more than r-fold.
-With ``P(S) = b`` it has ``Q(S) < b / r`` and ``Q(S) >= f(1 - b)``, as f is its own inverse. As
-``f(1 - b) / b`` rises with b, ``r = beta / f(1 - beta)`` is exceeded with probability beta at most.
-Of a release without delta r is ``e^eps`` whatever beta. Merging the outputs of S shows that nothing
-less holds of all releases with the curve.
+*Posterior.* Let S be the outputs that raise the odds of the first hypothesis more than r-fold.
+With ``P(S) = b``, ``Q(S) < b / r`` and ``Q(S) >= f(1 - b)``, since f is its own inverse. Since
+``f(1 - b) / b`` increases with b, ``r = beta / f(1 - beta)`` is exceeded with probability beta at
+most. Without delta r is ``e^eps`` for every beta. Merging the outputs of S shows that no smaller
+bound holds for all releases with the curve.
 
 *Numerics.* Idealised: floating point, to 1e-12.
 
@@ -50,7 +50,7 @@ Curve = Guarantee | GaussianEvent
 
 
 def approx_misses(alarms: Floats, eps: float, delta: float) -> Floats:
-    """Return the least rates of misses under (eps, delta), at rates of false alarms in [0, 1].
+    """Return the smallest miss rates under (eps, delta), at false alarm rates in [0, 1].
 
     >>> approx_misses(np.array([0.0, 0.05, 1.0]), 1.0, 0.0).round(3).tolist()
     [1.0, 0.864, 0.0]
@@ -62,7 +62,7 @@ def approx_misses(alarms: Floats, eps: float, delta: float) -> Floats:
 
 
 def gaussian_misses(alarms: Floats, mu: float) -> Floats:
-    """Return the least rates of misses under Gaussian noise of multiplier ``1/mu``.
+    """Return the smallest miss rates under Gaussian noise of multiplier ``1/mu``.
 
     >>> gaussian_misses(np.array([0.05]), 1.0).round(3).tolist()
     [0.74]
@@ -71,9 +71,9 @@ def gaussian_misses(alarms: Floats, mu: float) -> Floats:
 
 
 def misses(curve: Curve, alarms: Floats, units: int = 1) -> Floats:
-    """Return the least rates of misses of tests, at rates of false alarms in [0, 1].
+    """Return the smallest miss rates of tests, at false alarm rates in [0, 1].
 
-    Of neighbours that differ in `units` rows or persons.
+    For neighbours that differ in `units` rows or persons.
 
     >>> misses(ZCDP(0.5), np.array([0.05])).round(3).tolist()
     [0.664]
@@ -101,7 +101,7 @@ def power(curve: Curve, alpha: float, units: int = 1) -> float:
 
 
 def advantage(curve: Curve, units: int = 1) -> float:
-    """Return by how much power exceeds the level at most: the total variation of two releases.
+    """Return the largest excess of power over level: the total variation of two releases.
 
     >>> round(advantage(PureDP(1.0)), 3)
     0.462
@@ -115,21 +115,21 @@ def advantage(curve: Curve, units: int = 1) -> float:
 
 
 def odds_factor(curve: Curve, beta: float, units: int = 1) -> float:
-    """Return what multiplies odds at most, but for outputs of probability `beta`; may be infinite.
+    """Return the largest factor on odds, except for outputs of probability `beta`; may be infinite.
 
-    Without delta at all outputs.
+    Without delta it holds for all outputs.
 
     >>> round(odds_factor(PureDP(1.0), 0.05), 3), round(odds_factor(ApproxDP(1.0, 0.01), 0.05), 3)
     (2.718, 3.398)
     """
     if isinstance(curve, PureDP):
         return math.exp(units * curve.eps) if units * curve.eps < 700 else math.inf
-    left = float(misses(curve, np.array([1 - beta]), units)[0])
-    return beta / left if left > 0 else math.inf
+    miss_rate = float(misses(curve, np.array([1 - beta]), units)[0])
+    return beta / miss_rate if miss_rate > 0 else math.inf
 
 
 def shifted(prior: float, factor: float) -> float:
-    """Return the probability of which the odds are `factor` times those of `prior`.
+    """Return the probability whose odds are `factor` times those of `prior`.
 
     >>> round(shifted(0.5, math.e), 3), shifted(0.5, math.inf)
     (0.731, 1.0)
@@ -138,16 +138,16 @@ def shifted(prior: float, factor: float) -> float:
 
 
 def curve_of(events: Iterable[Event]) -> Curve | None:
-    """Return the curve of releases that are all of Gaussian noise, or all without delta.
+    """Return the curve of releases that are all Gaussian, or all without delta, else None.
 
     >>> curve_of([GaussianEvent(2.0, count=4)])
     GaussianEvent(multiplier=1.0, count=1)
     """
     events = tuple(events)
-    gaussian = [one for one in events if isinstance(one, GaussianEvent)]
+    gaussian = [event for event in events if isinstance(event, GaussianEvent)]
     if gaussian and len(gaussian) == len(events):
         return GaussianEvent(
-            compose_gaussians([one.multiplier / math.sqrt(one.count) for one in gaussian])
+            compose_gaussians([event.multiplier / math.sqrt(event.count) for event in gaussian])
         )
     eps = total_eps(events, 0.0)
     return PureDP(eps) if 0 < eps < math.inf else None

@@ -1,4 +1,4 @@
-"""What has crossed: a released value, the law of its noise, and what it cost."""
+"""Releases: released values, the distribution of their noise, and their cost."""
 
 from dpmodels.released.answers import AnswersFitRelease as AnswersFitRelease
 from dpmodels.released.answers import AnswersRelease as AnswersRelease

@@ -1,4 +1,4 @@
-"""Released answers that were randomised one by one, and what was fitted to them."""
+"""Released answers, each randomised separately, and regressions fitted to them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from dpmodels.released.terms import Released
 
 @dataclass(frozen=True)
 class Channel:
-    """How the answer to one question comes of the truth.
+    """How the answer to one question depends on the truth.
 
     Attributes
     ----------
     truth : float
-        Probability with which the truth is asked for; 1 where nothing was randomised.
+        Probability with which the truth is asked for; 1 without randomisation.
     law : tuple of float
-        Probabilities of the levels otherwise; of an answer as it was, zeros.
+        Probabilities of the levels otherwise; zeros without randomisation.
     eps : float
-        What one answer costs at the most; 0 where nothing was randomised.
+        Largest privacy loss of one answer; 0 without randomisation.
     how : str
-        The device in words; empty where there was none.
+        A description of the device; empty without one.
     """
 
     truth: Amount
@@ -32,31 +32,31 @@ class Channel:
 
 
 def exact(levels: int) -> Channel:
-    """Return the channel of answers that are the truth."""
+    """Return the channel of answers without randomisation."""
     return Channel(1.0, (0.0,) * levels, 0.0, "")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnswersRelease(Released):
-    """Released answers, each randomised by itself, as numbers by what was answered.
+    """Released answers, each randomised separately, as numbers of respondents.
 
     Attributes
     ----------
     values : ndarray, shape (strata, answers)
         Numbers of respondents by combination of answers, the last question fastest.
     weights, squares : ndarray, shape (strata, answers), or None
-        Sums of their weights, and of the squares of these; None where all weigh the same.
+        Sums of their weights and of the squared weights; None for equal weights.
     channels : tuple of Channel
-        One a question; a single one where whole rows were randomised, over all cells and, last,
+        One per question; a single one if full rows were randomised, over all cells and, last,
         the incomplete rows.
     strata : tuple of str
-        Names of the strata; empty where there are none.
+        Names of the strata; empty without strata.
     shares : tuple of float or None
-        Shares of the population in the strata, where they are known.
+        Population shares of the strata, if known.
     incomplete : int
         Respondents without an answer to one of the questions.
     weighted, stratified : str or None
-        The variables that weights and strata are of.
+        The variables of the weights and the strata.
     """
 
     values: Annotated[Bounded, "stratum", "answer"]
@@ -77,19 +77,19 @@ class AnswersFitRelease(Released):
     Attributes
     ----------
     coefficients : ndarray, shape (columns,)
-        Of the coded columns, the constant's first where there is one.
+        Coefficients of the coded columns, the constant first if there is one.
     covariance : ndarray, shape (columns, columns)
-        About the population's, robust (sandwich).
+        Robust (sandwich) covariance of the errors relative to the population.
     noise_covariance : ndarray, shape (columns, columns)
-        About what the same regression of the truth itself would have given.
+        Covariance of the errors relative to the same regression of the truth.
     channel : Channel
-        Of the response; `law` is that of the level that is not modelled, then of the modelled one.
+        Channel of the response; `law` has the level that is not modelled, then the modelled one.
     complete : int
-        Respondents that the fit is of.
+        Number of respondents in the fit.
     log_likelihood, log_likelihood_null : float
-        At the coefficients, and at a constant alone.
+        At the coefficients, and for a constant only.
     weighted, stratified : str or None
-        The variables that weights and strata are of.
+        The variables of the weights and the strata.
     """
 
     coefficients: Annotated[Bounded, "column"]

@@ -12,14 +12,14 @@ from dpmodels.released.terms import Released
 
 @dataclass(frozen=True)
 class HeldIn:
-    """The range that a release held a measured number in, learnt in an earlier round of the same.
+    """The range to which a release clipped a variable, estimated in an earlier round of it.
 
     Attributes
     ----------
     lower, upper : float
-        In the unit of the number; numbers outside were brought to them.
+        In the unit of the variable; values outside were clipped to them.
     outside, outside_sd : float
-        Noisy share of the complete rows in public cells that reach beyond, and its noise's sd.
+        Noisy fraction of the complete rows in public cells that extend beyond, and its noise sd.
     """
 
     lower: Quantity
@@ -35,21 +35,21 @@ class CountsRelease(Released):
     Attributes
     ----------
     values : ndarray, shape (parts,)
-        In rows: one table after another, for each cell its parts, last the incomplete rows. Each
-        with independent noise of the same law; may be negative.
+        In rows: one table after another, for each cell its parts, last the incomplete rows. All
+        have independent noise of the same distribution; may be negative.
     law : {"laplace", "gaussian"}
-        Of the noise.
+        Distribution of the noise.
     noise_sd : float
         Its standard deviation, in rows.
     step : float
-        What it is a multiple of, in rows.
+        Lattice step of the values, in rows.
     paired : bool
-        True for the four values of one mean where independent noise is in the last less the first
-        part, the middle part and the incomplete rows, and all four add up to the number of rows.
+        True for the four values of one mean with independent noise in the last minus the first
+        part, the middle part and the incomplete rows; all four add up to the number of rows.
     held : HeldIn or None
-        What range the measured number was held in, if not in the declared one.
+        The range to which the variable was clipped, if not the declared one.
     quilt : Quilt or None
-        Of a Pufferfish guarantee, what the scale of the noise follows from.
+        For a Pufferfish guarantee, the quilt that determines the scale of the noise.
     """
 
     later = Released.later | {"held", "quilt"}
@@ -64,21 +64,21 @@ class CountsRelease(Released):
 
 @dataclass(frozen=True, kw_only=True)
 class CellsRelease(Released):
-    """Released counts of rows by cell of several numbers, in two rounds.
+    """Released counts of rows by cell of several numeric variables, in two rounds.
 
     Attributes
     ----------
     values : ndarray, shape (counts,)
-        In rows: of the first round, number by number, those of its cells and of the incomplete
-        rows; then those of the second. Each with independent noise; may be negative.
+        In rows: for the first round, variable by variable, its cells and the incomplete rows; then
+        for the second. All have independent noise; may be negative.
     ends : ndarray, shape (counts,)
-        Of the cells, in the same order; they are one more than the cells of a number.
+        Edges of the cells, in the same order; each variable has one more edge than cells.
     sizes : tuple of int
-        Cells of each number in the first round, then in the second.
+        Cells of each variable in the first round, then in the second.
     law : {"laplace", "gaussian"}
-        Of the noise.
+        Distribution of the noise.
     noise_sds : tuple of float
-        Its standard deviation in either round, in rows.
+        Its standard deviation in each round, in rows.
     """
 
     later = Released.later | {"shared"}
@@ -96,13 +96,13 @@ class LevelsRelease(Released):
     Attributes
     ----------
     values : ndarray, shape (counts,)
-        In rows, level by level, variable by variable: whole and above `most`.
+        In rows, level by level, variable by variable: integers above `most`.
     levels : tuple of tuple of str
-        Of each variable, sorted.
+        Sorted levels of each variable.
     scale : float
-        Of the discrete Laplace noise, in rows, before it was held within `most`.
+        Scale of the discrete Laplace noise, in rows, before truncation to `most`.
     most : int
-        What no noise exceeds.
+        Bound on the noise.
     """
 
     later = Released.later | {"shared"}
@@ -123,12 +123,12 @@ class MarginsRelease(Released):
     ----------
     values : ndarray, shape (component cells,)
         In rows: one component after another, the smaller first; that of no variable is the number
-        of rows, exact where it is public.
+        of rows, exact if public.
     law : {"laplace", "gaussian"}
-        Of the noise.
+        Distribution of the noise.
     noise_sds : tuple of float
-        In rows: where the noise is Gaussian, of a cell of each component that has noise, before it
-        was centred; else of a count of each margin that is in no other, to which all were fitted.
+        In rows: for Gaussian noise, that of a cell of each noisy component before centring; else
+        that of a count of each maximal margin, to which all were fitted.
     """
 
     later = Released.later | {"shared"}
@@ -148,15 +148,15 @@ class QuantilesRelease(Released):
     Attributes
     ----------
     values : ndarray, shape (groups, probs, 3)
-        The quantile, and the ends of its interval; places in the public range, from 0 to 1. nan
-        where rows are too few, and for intervals that were not bought.
+        The quantile and the bounds of its interval, as positions in the public range, from 0 to 1.
+        nan with too few rows, and for intervals that were not requested.
     drawn : ndarray, shape (groups, probs)
-        The share of the rows that each quantile was drawn at: the one asked for, or one farther
-        inside where noise could have taken it out of the rows; nan where rows are too few.
+        The probability at which each quantile was drawn: the requested one, or one farther inside
+        if noise could move it out of the rows; nan with too few rows.
     counts : ndarray, shape (groups,)
         Noisy numbers of complete rows.
     count_sd : ndarray, shape (groups,)
-        Noise standard deviation of each of them.
+        Noise standard deviation of each count.
     rank_sd : ndarray, shape (groups, probs)
         Standard deviation of the noise in the rank of each quantile, in rows.
     """
@@ -170,36 +170,36 @@ class QuantilesRelease(Released):
     rank_sd: Annotated[Bounded, "group", "prob"]
 
 
-# Released counts of runs of cells, which were chosen by the counts before them.
+# Released counts of runs of cells, chosen by the previous counts.
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunsRelease(Released):
-    """Released counts of rows in runs of the cells of a table that stand in an order.
+    """Released counts of rows in runs of ordered cells.
 
-    The cells of a group are halved and halved again; a run is what is then in one of the parts.
-    Counts were made in steps, of runs of one length each, and decided what the next step counted.
+    The cells of a group are halved repeatedly; a run is one of the parts. The counts of a step are
+    of runs of one length, and decide which runs the next step counts.
 
     Attributes
     ----------
     values : ndarray, shape (parts,)
         In rows, step by step; last the incomplete rows. The noise of each is independent given all
-        before it; may be negative.
+        earlier values; may be negative.
     starts : ndarray, shape (parts,)
-        The first cell of each run, the cells of all groups in a row; of the incomplete rows their
-        number.
+        The first cell of each run, numbered over all groups; for the incomplete rows the number of
+        cells.
     sizes, levels : tuple of int
-        Of each step, how many counts it made, and how often the cells were halved.
+        The number of counts of each step, and how often the cells were halved.
     noise_sds : tuple of float
-        Of each step, the standard deviation of the noise, in rows.
+        The standard deviation of the noise of each step, in rows.
     shape : tuple of int
         Groups, then cells of each.
     law : {"laplace", "gaussian"}
-        Of the noise.
+        Distribution of the noise.
     noise_sd : float
-        Standard deviation of the noise in a run that was cut, in rows.
+        Standard deviation of the noise in a run that was divided, in rows.
     step : float
-        What it is a multiple of, in rows.
+        Lattice step of the values, in rows.
     """
 
     later = Released.later | {"shared"}
@@ -214,34 +214,34 @@ class RunsRelease(Released):
     step: Amount
 
 
-# Released sums of the cells of a table that stand in an order.
+# Released sums of ordered cells.
 
 
 @dataclass(frozen=True, kw_only=True)
 class SumsRelease(Released):
-    """Released sums of rows over cells of a row or a plane, from which all counts are made.
+    """Released sums of rows over cells of a line or a plane, which determine all counts.
 
     Attributes
     ----------
     values : ndarray, shape (parts,)
-        In rows: of each group in turn all its sums, last the incomplete rows. Each with independent
-        noise of the same law; may be negative.
+        In rows: all sums of each group in turn, last the incomplete rows. All have independent
+        noise of the same distribution; may be negative.
     sums : {"tree", "wavelet", "grid", "factorisation"}
-        Which ones: ``"tree"`` those of the nodes above the cells, level by level from the top, the
-        cells last; ``"grid"`` those of the blocks of a plane, likewise; ``"wavelet"`` that of all
-        cells, then differences of neighbouring ones, level by level from the top;
-        ``"factorisation"`` for each cell the sum of it and of those before it
-        with the weights of :func:`dpmodels.postprocess.square_root.coefficients`.
+        ``"tree"``: sums of the nodes above the cells, level by level from the top, the cells last;
+        ``"grid"``: sums of the blocks of a plane, likewise; ``"wavelet"``: the sum of all cells,
+        then differences of neighbouring sums, level by level from the top; ``"factorisation"``: for
+        each cell the weighted sum of it and the previous cells, with the weights of
+        :func:`dpmodels.postprocess.square_root.coefficients`.
     shape : tuple of int
         Groups, then cells of each variable.
     fanout : int
-        Children of a node, at most, of a block along each axis; 2 where there are no nodes.
+        Largest number of children of a node, along each axis for a block; 2 without nodes.
     law : {"laplace", "gaussian"}
-        Of the noise.
+        Distribution of the noise.
     noise_sd : float
         Its standard deviation, in rows.
     step : float
-        What it is a multiple of, in rows.
+        Lattice step of the values, in rows.
     """
 
     later = Released.later | {"shared"}

@@ -1,4 +1,4 @@
-"""What may have been released."""
+"""Unions of the release types."""
 
 from dpmodels.released.answers import AnswersFitRelease, AnswersRelease
 from dpmodels.released.counts import (

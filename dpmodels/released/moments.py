@@ -11,11 +11,11 @@ from dpmodels.released.terms import Released
 
 @dataclass(frozen=True)
 class MomentNoise:
-    """Standard deviations of the independent noise in released moments, in their own units.
+    """Standard deviations of the independent noise in released moments, in their units.
 
-    Of the number of rows, of each coordinate of their sum, of each diagonal and each off-diagonal
-    entry of their second moment. ``mean`` is nan where no sum was released, ``diagonal`` and
-    ``off`` where the error of the second moment has no known law.
+    For the number of rows, each coordinate of their sum, each diagonal and each off-diagonal
+    entry of their second moment. ``mean`` is nan without a released sum, ``diagonal`` and ``off``
+    if the error of the second moment has no known distribution.
     """
 
     count: AmountOrNan
@@ -26,7 +26,7 @@ class MomentNoise:
 
 @dataclass(frozen=True)
 class Ball:
-    """Where a release held the rows, learnt in earlier rounds of the same release.
+    """The ball to which a release clipped the rows, estimated in earlier rounds of it.
 
     Attributes
     ----------
@@ -35,10 +35,10 @@ class Ball:
     radius : float
         In the units of the scaled columns.
     shortened, shortened_sd : float
-        Noisy share of the complete rows that were longer, and were brought to the surface, or left
-        out of a regression with bounded gradients, and the standard deviation of its noise.
+        Noisy fraction of the complete rows outside, which were clipped, or left out of a
+        regression with bounded gradients, and its noise standard deviation.
     axes : ndarray, shape (columns, columns) or None
-        Of an ellipsoid: a row of the unit ball times ``radius * axes`` is a scaled row about the
+        For an ellipsoid: a row of the unit ball times ``radius * axes`` is a scaled row about the
         centre. None for a ball.
     about_line : bool
         Whether the last axis is the residual of a line near the estimate, the others whitened
@@ -57,13 +57,14 @@ class Ball:
 
 @dataclass(frozen=True)
 class Meat:
-    """Released squares of the scores of rows, or of persons, shape (parameters, parameters).
+    """The released meat of a sandwich covariance, shape (parameters, parameters).
 
-    ``squares`` is their noisy sum in units of ``root``, R: a score is ``R s``, and ``R Rᵀ`` about
-    the covariance of their sum, with the noise of the moments. ``sd`` is the most that the noise of
-    ``uᵀ squares u`` has for a standard deviation, u of length 1; ``most`` the most that one of them
-    adds: longer ones were shortened. ``share`` is the part of the budget that bought it, ``person``
-    by what column scores of rows, as often as each takes a place, were added before.
+    ``squares`` is the noisy sum of the squared scores of rows or persons, in units of ``root``, R:
+    a score is ``R s``, and ``R Rᵀ`` approximates the covariance of their sum, including the noise
+    of the moments. ``sd`` bounds the noise standard deviation of ``uᵀ squares u`` for unit vectors
+    u; ``most`` bounds the contribution of one score: longer ones were clipped. ``share`` is its
+    fraction of the budget, ``person`` the column by which scores of rows, with their
+    multiplicities, were summed first.
     """
 
     later: ClassVar[frozenset[str]] = frozenset({"person"})
@@ -85,18 +86,18 @@ class MomentsRelease(Released):
     count : float
         Noisy number of complete rows.
     total : ndarray, shape (columns,) or None
-        Noisy sum of the rows; None where it was not released.
+        Noisy sum of the rows; None if it was not released.
     second : ndarray, shape (columns, columns)
         Noisy sum of ``x xᵀ``; symmetric, not necessarily positive.
     noise : MomentNoise
-        The law of the noise in the three of them.
+        Noise standard deviations of these three.
     estimate : ndarray, shape (columns, columns) or None
-        Of the same release: an estimate of the second moment that is closer than ``second``, with
-        an error of unknown law.
+        From the same release: an estimate of the second moment that is closer than ``second``,
+        with an error of unknown distribution.
     ball : Ball or None
-        Where the rows were held, if not where the codebook says.
+        The ball to which the rows were clipped, if not that of the codebook.
     meat : Meat or None
-        Squares of the scores of least squares of the last column, where they were bought.
+        Squared scores of the least squares of the last column, if requested.
     """
 
     later = Released.later | {"ball", "meat"}
@@ -117,21 +118,21 @@ class SubspaceRelease(Released):
     Attributes
     ----------
     frame : ndarray, shape (columns, components)
-        Orthonormal columns, in the order of `variances` where those were bought; the order means
-        nothing where the mechanism only knows the space they span.
+        Orthonormal columns, in the order of `variances` if those were requested; the order is
+        arbitrary if the mechanism estimates only the space they span.
     variances : ndarray, shape (components,) or None
-        Noisy sums of squares of the rows along the directions, where bought.
+        Noisy sums of squares of the rows along the directions, if requested.
     variance_sd : float
-        Noise standard deviation of each of them; nan where not bought.
+        Noise standard deviation of each of them; nan if not requested.
     count : float
-        Noisy number of complete rows where `variances` were bought, else nan.
+        Noisy number of complete rows if `variances` were requested, else nan.
     ordered : bool
-        Whether the directions mean something one by one.
+        Whether the single directions are meaningful.
     limit : str
-        What the guarantee rests on besides the theorem; empty where nothing.
+        An assumption of the guarantee besides the theorem; empty without one.
     expected_loss : float
-        What the captured sum of squares is expected to fall short by, approximately, in units of
-        the squared row norm; nan where theory gives nothing.
+        Approximate expected loss of the captured sum of squares, in units of the squared row norm;
+        nan if theory gives no value.
     """
 
     frame: Annotated[Bounded, "variable", "component"]
@@ -148,11 +149,11 @@ class SubspaceRelease(Released):
 
 @dataclass(frozen=True)
 class BoughtCurvature:
-    """Released matrices, shape (columns, columns), that intervals of coefficients are made from.
+    """Released matrices, shape (columns, columns), for the intervals of coefficients.
 
-    The bread is the noisy sum of the curvatures of the rows' losses, the meat that of the squares
-    of their gradients, added before by the column ``person`` if that is given, as often as each
-    takes a place; ``count`` and ``mean`` of the laws of their noise are nan.
+    The bread is the noisy sum of the curvatures of the rows' losses, the meat that of their squared
+    gradients, first summed by the column ``person`` if given, with their multiplicities; ``count``
+    and ``mean`` of their noise are nan.
     """
 
     later: ClassVar[frozenset[str]] = frozenset({"person"})
@@ -166,22 +167,22 @@ class BoughtCurvature:
 
 @dataclass(frozen=True)
 class Tuning:
-    """How one of several ridges was chosen by rows that no candidate was tried on.
+    """How one of several ridges was chosen, by validation on held-out rows.
 
     Attributes
     ----------
     ridges : tuple of float
-        Of all candidates, in the order they were given.
+        All candidates, in the given order.
     chosen : int
-        The place of the one that was drawn, from 0.
+        The position of the drawn candidate, from 0.
     score : str
-        What each candidate's predictions of the held-out rows were judged by; no score is released.
+        The criterion for predictions of the held-out rows; no score is released.
     held_out : float
-        Share of the rows that judge.
+        Fraction of held-out rows.
     told_apart : float
-        By how many misses of 1 a total has to be worse to be drawn twenty times as seldom.
+        Difference of total scores, in errors of 1, that makes a candidate twenty times less likely.
     share : float
-        Of the budget, for trials and draw; the fit had the rest.
+        Fraction of the budget for trials and draw; the fit uses the rest.
     """
 
     ridges: tuple[Amount, ...]
@@ -199,24 +200,22 @@ class CoefficientsRelease(Released):
     Attributes
     ----------
     coefficients : ndarray, shape (columns,)
-        In units of the ball; the constant's first where there is one.
+        In units of the ball; the constant first if there is one.
     ridge : float
-        Weight of ``|coefficients|**2 / 2`` in the sum that they minimise.
+        Weight of ``|coefficients|**2 / 2`` in the minimised sum.
     gradient : ndarray, shape (columns,), or None
-        The gradient of the sum of losses at the coefficients, as far as it is known; None where it
-        is not.
+        The known part of the gradient of the sum of losses at the coefficients; None if unknown.
     gradient_sd : float
-        Noise standard deviation of each coordinate of what is not known of it; nan where nothing is
-        known.
+        Noise standard deviation of each coordinate of its unknown part; nan if unknown.
     coefficient_sd : float
-        Noise standard deviation of each coefficient, on top of that; nan where it has no known law.
+        Additional noise standard deviation of each coefficient; nan without a known distribution.
     curvature : BoughtCurvature or None
-        Where it was bought.
+        The matrices for intervals, if requested.
     ball : Ball or None
-        Where the rows were that count, if not where the codebook says; the coefficients are in its
-        units then.
+        The ball of the rows used, if not that of the codebook; it sets the units of the
+        coefficients.
     tuning : Tuning or None
-        How the ridge was chosen, where it was.
+        How the ridge was chosen, if it was.
     """
 
     later = Released.later | {"shared", "ball", "tuning"}

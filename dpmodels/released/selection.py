@@ -11,35 +11,35 @@ from dpmodels.released.terms import Released
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionRelease(Released):
-    """Released names of some of many candidates; nothing of the others.
+    """Released names of the selected candidates.
 
     Attributes
     ----------
     places : tuple of int
-        Of the candidates, in the order in which they were named.
+        Positions of the candidates, in the order of selection.
     scale : float
-        Of the noise in the ranking, in rows: of columns a correlation times their number.
+        Scale of the noise in the ranking, in rows: for columns a correlation times their number.
     values : ndarray, shape (selected,), or None
-        Of the same candidates, each with independent noise that the ranking had no part in: numbers
-        of rows, or of columns the scatter with the response, in these units; None where none were
-        bought.
+        Values of the candidates, with independent noise that was not used in the ranking: numbers
+        of rows, or for columns the scatter with the response, in these units; None if not
+        requested.
     scatters : ndarray, shape (selected,), or None
-        Of columns their own scatter, with noise of the same law.
+        Scatters of the columns, with noise of the same distribution.
     response : float or None
         The scatter of the response, likewise.
     law : {"laplace", "gaussian"}
-        Of that noise.
+        Distribution of that noise.
     noise_sd : float
         Its standard deviation.
     step : float
-        What it is a multiple of.
+        Lattice step of the values.
     count, centre : float or None
-        Noisy number of complete rows, and mean of the response, about which columns were ranked.
+        Noisy number of complete rows, and the mean of the response used in the ranking.
     least : float or None
-        The spread, as a share of their half-range, that columns of less were taken for.
+        The smallest spread of a column, as a fraction of its half-range; smaller ones were raised.
     slopes : ndarray, shape (selected,), or None
-        Of columns ranked by gain, the coefficients of the fit, all in half-ranges, that residuals
-        were made with. Values are then scatters with the residuals before each, divided by
+        For columns ranked by gain, the coefficients of the fit, in half-ranges, that gave the
+        residuals. Values are then scatters with the residuals before each step, divided by
         `stretch`.
     """
 
@@ -58,32 +58,32 @@ class SelectionRelease(Released):
     slopes: Annotated[Bounded, "selected"] | None = None
 
 
-# Released logarithms of p-values, of those hypotheses that were chosen.
+# Released logarithms of p-values of selected hypotheses.
 
 
 @dataclass(frozen=True, kw_only=True)
 class PValuesRelease(Released):
-    """Released logarithms of p-values of columns held against a response.
+    """Released logarithms of p-values of tests of columns against a response.
 
     Attributes
     ----------
     chosen : ndarray, shape (chosen,)
-        Which columns, counted from 0, in the order of the draws.
+        Positions of the columns, from 0, in the order of the draws.
     logs : ndarray, shape (chosen,)
-        Natural logarithms of their p-values, cut off below, with Laplace noise.
+        Natural logarithms of their p-values, clipped from below, with Laplace noise.
     log_sd : float
         Standard deviation of the noise in them.
     count, total, squares : float
         Number of complete rows, sum of the response and of its squares, with
         noise, in public half-ranges.
     centre : float
-        Made of them: the response's mean, from -1 to 1.
+        The mean of the response computed from them, from -1 to 1.
     response_sd : float
-        Standard deviation of the noise in the last three.
+        Standard deviation of the noise in these three.
     scale : float
-        Made of them: what sums of products are divided by to give z-statistics.
+        The divisor computed from them that turns sums of products into z-statistics.
     choice : float
-        What one draw costs, in eps.
+        Cost of one draw, in eps.
     """
 
     chosen: Annotated[Bounded, "chosen"]
@@ -98,7 +98,7 @@ class PValuesRelease(Released):
     choice: Amount
 
 
-# Released sums of columns with a response, of those columns that were chosen.
+# Released sums of selected columns with a response.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,21 +108,21 @@ class ScreenedRelease(Released):
     Attributes
     ----------
     chosen : ndarray, shape (chosen,)
-        Which columns, counted from 0; where they were drawn, in the order of the draws.
+        Positions of the columns, from 0; if drawn, in the order of the draws.
     products : ndarray, shape (chosen,)
-        Sums of the column times the response less `centre`, with noise.
+        Sums of the column times the response minus `centre`, with noise.
     scatters : ndarray, shape (chosen,)
         Sums of squares of the column about its mean, with noise; may be negative.
     count, total, squares : float
         Number of complete rows, sum of the response and of its squares, with noise.
     centre : float
-        Made of them: the response's mean, from -1 to 1.
+        The mean of the response computed from them, from -1 to 1.
     law : {"laplace", "gaussian"}
-        Of all noise.
+        Distribution of all noise.
     product_sd, scatter_sd, response_sd : float
-        Standard deviations of the noise in a product, in a scatter, and in the last three.
+        Standard deviations of the noise in a product, in a scatter, and in the response's sums.
     choice : float
-        What one draw costs, in eps of a release of bounded range; 0 where nothing was drawn.
+        Cost of one draw, in eps of a release of bounded range; 0 without draws.
     """
 
     chosen: Annotated[Bounded, "chosen"]

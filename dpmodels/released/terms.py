@@ -1,4 +1,4 @@
-"""What every release says: how it was made, what it cost, the card of its mechanism."""
+"""The common fields of all releases: mechanism, guarantee, cost."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dpmodels.privacy import Adjacency, Event, Guarantee, Pufferfish
 
 @dataclass(frozen=True)
 class Card:
-    """What a mechanism promises, in the words its table prints."""
+    """The description of a mechanism, as tables print it."""
 
-    name: str  # the word that selects it
+    name: str  # the option that selects it
     theorem: str
-    sensitivity: str  # the inequality that the theorem rests on
+    sensitivity: str  # the inequality that the theorem uses
     noise: str
     numerics: str  # "exact lattice": the guarantee holds to the last bit, or "idealised"
     source: str
@@ -24,41 +24,41 @@ class Card:
 class Shared:
     """How disjoint sites made one release."""
 
-    protocol: str  # the word that selects it
-    sites: tuple[str, ...]  # public names of those that took part
-    sees: str  # what the aggregator sees of a site
+    protocol: str  # the option that selects it
+    sites: tuple[str, ...]  # public names of the participants
+    sees: str  # what the aggregator learns from a site
     holds: str  # against whom the guarantee holds
-    numbers: int  # that each site sent; 0 where it sent none
+    numbers: int  # sent by each site; 0 if it sent none
     size: int  # of these, in bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Released:
-    """What every release has beside its values and the law of their noise.
+    """The common fields of all releases.
 
     Attributes
     ----------
     rows : int or None
-        Number of rows read, where that is public: of persons, if each counts as one, else the most
-        that they have.
+        Number of rows read, if public: the number of persons if each counts as one, else the
+        largest number of rows that they have.
     card : Card
         The mechanism.
     guarantee : Guarantee
-        What the release satisfies.
+        The guarantee of the release.
     adjacency : Adjacency
-        Between which neighbours.
+        The neighbouring relation.
     events : tuple of Event
-        What an accountant composes.
+        The privacy events for accountants.
     simulated : bool
         True inside ``dp.simulation``: then nothing here is private.
     shared : Shared or None
-        How sites made it; None where the rows were in one place.
+        How sites made it; None for rows in one place.
     subset : str or None
-        The condition on the rows that counted; None where all did.
+        The condition on the rows; None for all rows.
     table : tuple of (str, str) or None
         Public facts on how the table was read, as headings and texts of a report.
     whole : str or None
-        Digest of the release that it was taken from at no further cost; None where it is all.
+        Digest of the release of which it is a part at no further cost; None otherwise.
     """
 
     rows: int | None
@@ -72,5 +72,5 @@ class Released:
     whole: str | None = None
     table: tuple[tuple[str, str], ...] | None = None
 
-    # Fields that the first version had not: no digest is of them where they are None.
+    # Fields added after the first version: digests omit them where they are None.
     later: ClassVar[frozenset[str]] = frozenset({"subset", "whole", "table"})

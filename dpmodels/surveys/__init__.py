@@ -1,5 +1,5 @@
-"""Answers that respondents randomised before they came: read, counted and fitted, uncharged.
+"""Answers that respondents have already randomised: read, counted and fitted without a charge.
 
-What is read here was released by whom it is about. Nothing here protects a column that came as it
-was, and no mechanism, ledger or private row is known here.
+Only the device protects an answer. Nothing here adds noise, so a column that was not randomised is
+not protected.
 """

@@ -1,4 +1,4 @@
-"""Devices held against a formula: through which channel each of its questions was answered."""
+"""The channel through which each question of a formula was answered."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ Devices = Mapping[str, Device | Bit]
 
 
 def checked_devices(devices: object) -> Devices:
-    """Return devices by variable, or say how they are written."""
+    """Return devices by variable, or refuse them."""
     if not isinstance(devices, Mapping) or not devices:
         raise ArgumentError(
             f"device={said(devices)}: expected the device of each randomised question, such as "
-            'device={"drug": dp.randomized_response(["no", "yes"], eps=1.0)}; rows that were not '
-            "randomised are described with dp_table"
+            'device={"drug": dp.randomized_response(["no", "yes"], eps=1.0)}; use dp_table for '
+            "rows that were not randomised"
         )
-    for name, own in devices.items():
-        if not isinstance(name, str) or not isinstance(own, Device | Bit):
+    for name, device in devices.items():
+        if not isinstance(name, str) or not isinstance(device, Device | Bit):
             raise ArgumentError(
-                f"device[{said(name)}] is of type {type(own).__name__}: expected "
+                f"device[{said(name)}] is of type {type(device).__name__}: expected "
                 'dp.randomized_response(["no", "yes"], eps=1.0)'
             )
     return devices
 
 
 def with_levels(codebook: Codebook, devices: Devices) -> Codebook:
-    """Declare the levels of devices; CodebookError where they are declared to be others."""
-    for name, own in devices.items():
-        known = codebook.get(name)
-        if known is None:
-            codebook = codebook | {name: Categorical(own.levels)}
-        elif not isinstance(known, Categorical) or set(known.levels) != set(own.levels):
+    """Declare the levels of devices; CodebookError if the codebook declares other levels."""
+    for name, device in devices.items():
+        declared = codebook.get(name)
+        if declared is None:
+            codebook = codebook | {name: Categorical(device.levels)}
+        elif not isinstance(declared, Categorical) or set(declared.levels) != set(device.levels):
             raise CodebookError(
-                f"{name!r} is declared otherwise in the codebook than its device has it; both need "
-                f"the levels {shorten(repr(list(own.levels)))}"
+                f"{name!r} has other levels in the codebook than in its device; both need the "
+                f"levels {shorten(repr(list(device.levels)))}"
             )
     return codebook
 
 
 def channel_of(name: str, codebook: Codebook, device: Device | Bit) -> Channel:
-    """Return a device's channel, its law in the order of the codebook's levels."""
+    """Return a device's channel, with its law in the order of the codebook's levels."""
     declared = codebook[name]
     assert isinstance(declared, Categorical)
     channel = device.channel
@@ -61,27 +61,27 @@ def channel_of(name: str, codebook: Codebook, device: Device | Bit) -> Channel:
 def channels_of(
     text: str, factors: tuple[Category, ...], codebook: Codebook, devices: Devices
 ) -> tuple[Channel, ...]:
-    """Return the channel of each factor of a table; FormulaError where it is not a plain question.
+    """Return the channel of each factor of a table; FormulaError for a transformed question.
 
-    At least one has to be randomised: nothing else gives the table a guarantee.
+    At least one has to be randomised, since only devices give the table a guarantee.
     """
-    found = []
+    channels = []
     for factor in factors:
-        used = [name for name in variables_in(factor.code) if name in devices]
-        if not used:
-            found.append(exact(len(factor.levels)))
+        randomised = [name for name in variables_in(factor.code) if name in devices]
+        if not randomised:
+            channels.append(exact(len(factor.levels)))
             continue
-        (name,) = used[:1]
+        (name,) = randomised[:1]
         if factor.code != quote(name):
             raise FormulaError(
-                f"{shorten(factor.code)!r}: {name!r} was randomised as it was asked; write the "
-                "variable alone"
+                f"{shorten(factor.code)!r}: {name!r} was randomised before any transformation; "
+                "write the variable alone"
             )
-        found.append(channel_of(name, codebook, devices[name]))
-    if not any(own.how for own in found):
+        channels.append(channel_of(name, codebook, devices[name]))
+    if not any(channel.how for channel in channels):
         raise FormulaError(
-            f"formula {shorten(text)!r} has no randomised question: a survey without one protects "
-            f"nobody; name one of device=, {shorten(', '.join(map(repr, devices)))}, or use "
+            f"formula {shorten(text)!r} has no randomised question, so its answers would not be "
+            f"protected; name one of device=, {shorten(', '.join(map(repr, devices)))}, or use "
             "dp_table, which charges a budget"
         )
-    return tuple(found)
+    return tuple(channels)

@@ -1,4 +1,4 @@
-"""Answers from anywhere, coded by the codebook, with weights and strata."""
+"""Read randomised answers, coded by the codebook, with weights and strata."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True)
 class Respondents:
-    """Whose answers are read, and how they were drawn.
+    """The respondents of a survey and its sampling design.
 
-    `shares` are those of the population in the strata, or their sizes, where they are known.
+    `shares` are the population shares of the strata, if known.
     """
 
     data: object
-    codebook: Codebook  # of all that is read
+    codebook: Codebook  # of all variables read
     weighted: str | None
     stratified: str | None
     shares: tuple[float, ...] | None
 
     @cached_property
     def strata(self) -> tuple[str, ...]:
-        """Names of the strata; empty where there are none."""
+        """Names of the strata; empty without strata."""
         if self.stratified is None:
             return ()
         declared = self.codebook[self.stratified]
@@ -71,28 +71,28 @@ class Respondents:
             return np.ones(size)
         declared = self.codebook[self.weighted]
         assert isinstance(declared, Numeric)
-        own = np.clip(columns[self.weighted], declared.lower, declared.upper)
-        return np.where(own > 0, own, np.nan)
+        weights = np.clip(columns[self.weighted], declared.lower, declared.upper)
+        return np.where(weights > 0, weights, np.nan)
 
     def _strata(self, columns: Columns, size: int) -> NDArray[np.intp]:
         if self.stratified is None:
             return np.zeros(size, dtype=np.intp)
-        own = columns[self.stratified]
-        return np.where(np.isnan(own), -1, own).astype(np.intp)
+        codes = columns[self.stratified]
+        return np.where(np.isnan(codes), -1, codes).astype(np.intp)
 
 
 def respondents(
     data: object, used: Codebook, book: Codebook, weights: str | None, strata: Strata
 ) -> Respondents:
-    """Return whose answers are read, of the variables used; errors before a row is read."""
+    """Return the respondents with the variables used; errors precede reading."""
     name, shares = _named(strata, book)
-    for word, own, kind, example in (
+    for argument, variable, kind, example in (
         ("weights", weights, Numeric, "w=(0, 50)"),
         ("strata", name, Categorical, 'region=["n", "s"]'),
     ):
-        if own is not None and not isinstance(book.get(own), kind):
+        if variable is not None and not isinstance(book.get(variable), kind):
             raise CodebookError(
-                f"{word}={said(own)}: expected a variable that the codebook declares so, "
+                f"{argument}={said(variable)}: expected a variable of the codebook, declared as in "
                 f"dp.codebook(..., {example})"
             )
     if weights is not None:
@@ -101,29 +101,31 @@ def respondents(
             raise CodebookError(
                 f"weights={weights!r} is declared from {declared.lower:g}; expected 0 or more"
             )
-    more = [one for one in (weights, name) if one is not None]
-    return Respondents(data, used | {one: book[one] for one in more}, weights, name, shares)
+    extra = [variable for variable in (weights, name) if variable is not None]
+    return Respondents(
+        data, used | {variable: book[variable] for variable in extra}, weights, name, shares
+    )
 
 
 def _named(strata: object, book: Codebook) -> tuple[str | None, tuple[float, ...] | None]:
-    """Return the variable of the strata, and the population's shares where they are given."""
+    """Return the variable of the strata, and the population's shares if given."""
     if strata is None or isinstance(strata, str):
         return strata, None
     if not isinstance(strata, Mapping) or len(strata) != 1:
         raise ArgumentError(
-            f"strata={said(strata)}: expected a variable, strata='region', or one with the shares "
-            "or sizes of the population, strata={'region': {'n': 0.4, 's': 0.6}}"
+            f"strata={said(strata)}: expected a variable, strata='region', or one with its "
+            "population shares or sizes, strata={'region': {'n': 0.4, 's': 0.6}}"
         )
-    ((name, given),) = strata.items()
+    ((name, population),) = strata.items()
     declared = book.get(name)
     if not isinstance(declared, Categorical):
         return name, None
-    if not isinstance(given, Mapping) or set(given) != set(declared.levels):
+    if not isinstance(population, Mapping) or set(population) != set(declared.levels):
         raise ArgumentError(
             f"strata={{{name!r}: ...}}: expected the share of each level, "
             f"{', '.join(map(repr, declared.levels))}"
         )
-    sizes = tuple(real(given[level]) for level in declared.levels)
+    sizes = tuple(real(population[level]) for level in declared.levels)
     if not all(size > 0 for size in sizes):
         raise ArgumentError(f"strata={{{name!r}: ...}}: expected numbers above 0")
     return name, tuple(size / sum(sizes) for size in sizes)
@@ -141,28 +143,28 @@ class Counted(NamedTuple):
     incomplete: int
 
 
-def counted_answers(who: Respondents, tally: Tally) -> Counted:
-    """Count the answers; one that is missing or no declared level makes a respondent incomplete."""
-    shape = max(len(who.strata), 1), tally.cells
+def counted_answers(sample: Respondents, tally: Tally) -> Counted:
+    """Count the answers; a missing or undeclared answer makes a respondent incomplete."""
+    shape = max(len(sample.strata), 1), tally.cells
     sums = np.zeros((3, shape[0] * shape[1]))
-    rows = 0
-    for columns, weights, strata in who.chunks():
+    n_rows = 0
+    for columns, weights, strata in sample.chunks():
         cells = tally.place(columns).cells
-        known = (cells >= 0) & (strata >= 0) & ~np.isnan(weights)
-        places = strata[known] * tally.cells + cells[known]
-        own = weights[known]
-        for place, each in enumerate((np.ones_like(own), own, own**2)):
-            sums[place] += np.bincount(places, each, sums.shape[1])
-        rows += len(cells)
+        complete = (cells >= 0) & (strata >= 0) & ~np.isnan(weights)
+        positions = strata[complete] * tally.cells + cells[complete]
+        weight = weights[complete]
+        for index, power in enumerate((np.ones_like(weight), weight, weight**2)):
+            sums[index] += np.bincount(positions, power, sums.shape[1])
+        n_rows += len(cells)
     values, weighed, squares = sums.reshape(3, *shape)
-    return Counted(values, weighed, squares, rows - round(float(values.sum())))
+    return Counted(values, weighed, squares, n_rows - round(float(values.sum())))
 
 
-# A logistic regression of randomised answers: its rows coded and fitted.
+# A logistic regression of randomised answers.
 
 
 class Fitted(NamedTuple):
-    """A fit, the same of a constant alone, and of how many respondents."""
+    """A fit, the fit of the constant alone, and the numbers of respondents."""
 
     fit: ResponseFit
     null: ResponseFit
@@ -170,41 +172,42 @@ class Fitted(NamedTuple):
     incomplete: int
 
 
-def fitted_answers(who: Respondents, both: TwoSided, truth: float, spoken: float) -> Fitted:
-    """Fit the answers of all respondents who are complete.
+def fitted_answers(sample: Respondents, formula: TwoSided, truth: float, forced: float) -> Fitted:
+    """Fit the answers of all complete respondents.
 
-    An answer is 1 with probability `spoken` whatever the truth, and the truth with `truth`.
+    An answer is 1 with probability `forced` whatever the truth, and the truth with probability
+    `truth`.
     """
-    none, rows = np.empty(0), 0
-    coded = [np.empty((0, both.intercept + len(both.terms.names)))]
-    answers, weights, strata = [none], [none], [none.astype(np.intp)]
-    for chunk in who.chunks():
-        own = _coded(both, chunk.columns)
-        said = both.response.blocks[0].factors[0].evaluate(chunk.columns)
-        known = (chunk.strata >= 0) & ~np.isnan(own).any(axis=1)
-        known &= ~np.isnan(said) & ~np.isnan(chunk.weights)
-        coded.append(own[known])
-        answers.append(said[known])
-        weights.append(chunk.weights[known])
-        strata.append(chunk.strata[known])
-        rows += len(said)
-    read = ResponseRows(
+    empty, n_rows = np.empty(0), 0
+    coded = [np.empty((0, formula.intercept + len(formula.terms.names)))]
+    answers, weights, strata = [empty], [empty], [empty.astype(np.intp)]
+    for chunk in sample.chunks():
+        block = _coded(formula, chunk.columns)
+        answer = formula.response.blocks[0].factors[0].evaluate(chunk.columns)
+        is_complete = (chunk.strata >= 0) & ~np.isnan(block).any(axis=1)
+        is_complete &= ~np.isnan(answer) & ~np.isnan(chunk.weights)
+        coded.append(block[is_complete])
+        answers.append(answer[is_complete])
+        weights.append(chunk.weights[is_complete])
+        strata.append(chunk.strata[is_complete])
+        n_rows += len(answer)
+    data = ResponseRows(
         np.concatenate(coded),
         np.concatenate(answers),
         np.concatenate(weights),
         np.concatenate(strata),
         truth,
-        spoken,
+        forced,
     )
-    complete = len(read.answers)
-    constant = replace(read, coded=np.ones((complete, 1)))
-    return Fitted(fitted(read), fitted(constant), complete, rows - complete)
+    complete = len(data.answers)
+    constant = replace(data, coded=np.ones((complete, 1)))
+    return Fitted(fitted(data), fitted(constant), complete, n_rows - complete)
 
 
-def _coded(both: TwoSided, columns: Columns) -> Floats:
-    """Return the coded rows, the constant first where there is one, shape (rows, columns)."""
+def _coded(formula: TwoSided, columns: Columns) -> Floats:
+    """Return the coded rows, shape (rows, columns), with the constant first if there is one."""
     size = len(next(iter(columns.values())))
-    own = int(both.intercept)
-    out = np.ones((own + len(both.terms.names), size))
-    both.terms.evaluate(columns, out[own:])
+    n_constant = int(formula.intercept)
+    out = np.ones((n_constant + len(formula.terms.names), size))
+    formula.terms.evaluate(columns, out[n_constant:])
     return out.T

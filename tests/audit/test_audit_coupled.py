@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.audit.house import house_recipe
+from dpmodels.audit.house import verb_recipe
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms import Gauss
 from dpmodels.noise import source
@@ -104,7 +104,7 @@ def test_pairs_and_sensitivity_are_asked_for():
 
 
 def test_a_verb_is_run_as_it_is_and_released_from_one_statistic():
-    recipe = house_recipe(verb(mechanism="gauss", ledger=dp.Ledger(eps=1, delta=1e-6)))
+    recipe = verb_recipe(verb(mechanism="gauss", ledger=dp.Ledger(eps=1, delta=1e-6)))
     rows = {"a": [0.0, 1.0, 0.5], "b": [1.0, 2.0, 3.0]}
     drawn = recipe.batch(rows, 400)
     release = recipe(rows).release

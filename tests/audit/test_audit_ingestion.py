@@ -16,7 +16,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.audit.coupled import CSVFile, coupled, worst_pair
-from dpmodels.audit.house import house_recipe
+from dpmodels.audit.house import verb_recipe
 from dpmodels.audit.run_all import SMALL
 from dpmodels.errors import FrameError
 from dpmodels.sites import Parties
@@ -126,7 +126,7 @@ def test_a_wrong_reader_is_flagged_where_the_number_of_persons_is_private(name):
     reader = functools.partial(read, **FAULTS[name])
     verb = behind(reader, VERBS["mean"], person="id", rows=1, adjacency="add-remove")
     with dp.simulation(seed=3):  # A person's rows are drawn alike in all runs
-        assert coupled(verb, [worst_pair(house_recipe(verb))]).verdict == "VIOLATION"
+        assert coupled(verb, [worst_pair(verb_recipe(verb))]).verdict == "VIOLATION"
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -155,9 +155,9 @@ def test_lines_that_are_declared_records_have_no_pair_of_a_quoted_cell():
 
     by_lines.__name__ = "dp_table"
     verb = functools.partial(by_lines, "~ g", codebook=BOOK, eps=1.0)
-    assert worst_pair(house_recipe(verb)).name == "line breaks in a quoted cell"
+    assert worst_pair(verb_recipe(verb)).name == "line breaks in a quoted cell"
     declared = functools.partial(verb, csv="lines")
-    assert worst_pair(house_recipe(declared)).name != "line breaks in a quoted cell"
+    assert worst_pair(verb_recipe(declared)).name != "line breaks in a quoted cell"
 
 
 @pytest.mark.parametrize("words", PERSONS, ids=str)

@@ -57,7 +57,7 @@ def test_too_small_a_share_of_the_noise_is_flagged(module, monkeypatch):
 def test_a_coalition_sees_the_honest_sum_with_the_planned_noise(protocol):
     """The sum of squares of 400 numbers is a chi-square: two tails of 5e-7."""
     line = joint_audited(protocol)
-    own = line.verb.crossing(line.pair.rows)
+    own = line.verb.measurement(line.pair.rows)
     honest = own.statistics[: len(SITES) - protocol.colluders]
     exact = sum(pack(one, own.plan).exact for one in honest)
     with dp.simulation(seed=2):

@@ -135,7 +135,7 @@ def test_few_runs_say_what_could_have_been_seen():
     made = audited(lambda rows: 0.0, eps=8.0, delta=1e-5, runs=100)
     assert "few runs" in kinds(made)
     assert made.reach.largest < 8.0
-    assert "less than is claimed" in " ".join(str(made.summary()).split())
+    assert "which is below the claim" in " ".join(str(made.summary()).split())
     many = audited(lambda rows: 0.0, eps=1.0, runs=2_000)
     assert 1.0 < many.reach.smallest < 1.3
     assert "few runs" not in kinds(many)
@@ -177,4 +177,4 @@ def test_a_batch_of_lines_of_different_lengths_is_sorted_by_their_length():
     lines = [np.ones(2), np.ones(3), np.zeros(2)]
     made = run(lambda rows: rows, None, 3, lambda rows, runs: lines)
     assert made.kinds == ("2 numbers", "3 numbers")
-    assert made.which.tolist() == [0, 1, 0]
+    assert made.codes.tolist() == [0, 1, 0]

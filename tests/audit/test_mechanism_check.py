@@ -64,7 +64,7 @@ def test_a_mechanism_that_keeps_its_claim_passes(kind):
         (Halved, "too little noise: its standard deviations are 0"),
         (Doubled, "does not add the planned noise"),
         (Alike, "not independent"),
-        (OwnBits, "not of draw"),
+        (OwnBits, "other than by draw"),
         (Quotes, "raised an exception"),
         (Lopsided, "did not return a finite symmetric matrix"),
     ],

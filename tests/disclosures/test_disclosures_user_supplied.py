@@ -30,7 +30,7 @@ def test_reports_say_whether_it_was_checked_and_never_that_it_is_exact(passed):
             assert "User-supplied mechanisms (equal)" in report
             assert "Idealised (equal)" not in report
     report = dp.disclosure(own.ledger, pictures=False).as_markdown()
-    assert "has no more than its name" in report
+    assert "since the ledger records only its name" in report
 
 
 def test_a_checked_class_is_no_longer_checked_once_it_is_changed():

@@ -40,7 +40,7 @@ def test_the_total_is_the_ledgers_own_in_words(study):
     text = plain(disclosed(session))
     ledger = session.ledger
     assert f"Charged so far: {ledger.spent.describe()} (" in text
-    assert f"has together the guarantee {ledger.guarantee.describe()}." in text
+    assert f"together satisfies the guarantee {ledger.guarantee.describe()}." in text
     assert "exp(2) = 7.39" in text
     assert "one row is replaced by any other. The number of rows is public" in text
     for digested in (ledger.head, *ledger.register()["hash"], *ledger.register()["digest"]):
@@ -107,12 +107,15 @@ def test_simulations_are_stamped_never_hidden(study):
     mixed = disclosed([study[0], study[1], loose])
     for text in (plain(mixed), mixed.as_html()):
         assert text.count("CONTAINS A SIMULATION - NOT PRIVATE") >= 2
-    assert "Simulations in no ledger, without any guarantee: 1." in plain(mixed)
+    assert "Simulations without a ledger or guarantee: 1." in plain(mixed)
     assert "| Guarantee | none: a simulation |" in plain(mixed)
     own = disclosed([ledger, charged, study[0]])
     assert "Charge 1 of the ledger 1, in memory is a simulation" in plain(own)
     assert "simulation, released" in plain(own)
-    assert "All that is charged to it and is no simulation, now and later, has" in plain(own)
+    assert (
+        "Everything charged to it except simulations, now and later, together satisfies"
+        in plain(own)
+    )
     assert own.stamp == "CONTAINS A SIMULATION - NOT PRIVATE"
     assert disclosed(loose).stamp == "SIMULATION - NOT PRIVATE"
     assert disclosed(study[1]).stamp is None
@@ -133,7 +136,7 @@ def test_two_ledgers_have_a_part_each_and_no_sum(tmp_path, study):
     assert "Ledgers are not added up" in text
     assert "0.1-zero-concentrated" in text
     assert "eps = 4" not in text
-    assert "Of 1 released charge of the ledger 1, a.ledger, no result is at hand" in text
+    assert "No result is available for 1 released charge of the ledger 1, a.ledger" in text
 
 
 def test_what_is_no_differential_privacy_is_said_not_to_be():
@@ -154,8 +157,8 @@ def test_randomised_answers_have_their_own_words():
     answers = {"drug": device.randomize(["no", "yes"] * 200)}
     fit = dp.dp_survey("~ drug", answers, codebook=dp.codebook(), device={"drug": device})
     text = plain(disclosed(fit))
-    assert "one respondent's truth is replaced by any other" in text
-    assert "whoever holds the answers included" in text
+    assert "one respondent's true answer is replaced by any other" in text
+    assert "including whoever holds the answers" in text
 
 
 def test_bounds_that_were_bought_are_said_to_be():
@@ -164,7 +167,9 @@ def test_bounds_that_were_bought_are_said_to_be():
     text = plain(disclosed([own, found], provenance="The register of *wages*"))
     assert "- charge 1 of the ledger, in memory, dp_bounds ~ wage" in text
     assert "as stated by the author: The register of *wages*" in text
-    assert "No bounds or levels were bought" in plain(disclosed(dp.dp_mean("age", ROWS, **SIMPLE)))
+    assert "No release listed here estimated bounds or levels" in plain(
+        disclosed(dp.dp_mean("age", ROWS, **SIMPLE))
+    )
 
 
 def test_hostile_names_act_nowhere():

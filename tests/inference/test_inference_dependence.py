@@ -42,5 +42,5 @@ def test_a_class_has_the_effects_of_its_worst_chain():
 
 def test_there_is_no_interval_of_no_variance():
     assert share_effects(markov_chain([0, 1], [[0, 1], [1, 0]]), 40).tolist() == [LEAST, LEAST]
-    with pytest.raises(ArgumentError, match="may keep several laws"):
+    with pytest.raises(ArgumentError, match="may have several stationary distributions"):
         share_effects(markov_chain([0, 1], [[1, 0], [0, 1]]), 40)

@@ -118,7 +118,7 @@ def test_a_ledger_is_charged_its_delta(table):
     dp_levels("~ town", table, **WORDS, ledger=ledger)
     assert ledger.entries[0].events[0].delta * 2 == pytest.approx(1e-6)
     dp_table("~ code", table, codebook=dp.codebook(code=[1, 2]), eps=0.5, ledger=ledger)
-    with pytest.raises(LedgerError, match="left are"):
+    with pytest.raises(LedgerError, match="the remaining delta is"):
         dp_levels("~ town", table, eps=0.1, delta=1.5e-6, ledger=ledger)
     assert len(ledger.entries) == 2
 

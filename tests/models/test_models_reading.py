@@ -136,7 +136,7 @@ def test_a_pufferfish_guarantee_bounds_no_test_of_who_is_in_the_table():
         (Mine(), {}, BudgetError, "Mine, not a guarantee"),
         ([], {}, BudgetError, r"write eps=\[0.1"),
         (None, {"eps": []}, BudgetError, r"write eps=\[0.1"),
-        (None, {"eps": 0.0}, BudgetError, "not above zero"),
+        (None, {"eps": 0.0}, BudgetError, "not positive"),
         (None, {"eps": [1.0, "2"]}, BudgetError, "finite number"),
         (None, {"eps": 1.0, "delta": 1.0}, BudgetError, r"not in \[0, 1\)"),
         (dp.PureDP(1.0), {"eps": 1.0}, BudgetError, "both given"),

@@ -9,7 +9,7 @@ from chain_cases import law_of, series_of
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
-from dpmodels.privacy.chain import kept_law, lazy, period
+from dpmodels.privacy.chain import lazy, period, stationary_law
 
 TWO = [[0.9, 0.1], [0.3, 0.7]]
 ROUND = [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
@@ -20,17 +20,20 @@ ROUND = [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
     [
         ({}, "give one of them"),
         ({"transition": TWO, "stay": 0.5}, "give one of them"),
-        ({"transition": pd.DataFrame(TWO)}, "is of type DataFrame, no literal matrix"),
-        ({"transition": lambda: TWO}, "not learnt|learnt from the rows"),
+        ({"transition": pd.DataFrame(TWO)}, "is of type DataFrame, not a literal matrix"),
+        ({"transition": lambda: TWO}, "estimated from the protected rows"),
         ({"transition": {"a": [1, 0]}}, "is of type dict"),
         ({"transition": [[1.0, 0.0]]}, "has 1 rows for 2 states"),
         ({"transition": [[0.9, 0.1], [0.5]]}, "row 2 of transition: expected 2 probabilities"),
-        ({"transition": [[0.9, 0.2], [0.5, 0.5]]}, "sum is 1.1; divide each row by its sum"),
-        ({"transition": [[1.1, -0.1], [0.5, 0.5]]}, "not negative"),
+        ({"transition": [[0.9, 0.2], [0.5, 0.5]]}, "sum is 1.1\\); divide each row by its sum"),
+        ({"transition": [[1.1, -0.1], [0.5, 0.5]]}, "nonnegative"),
         ({"transition": [[float("nan"), 1], [0.5, 0.5]]}, "a number is missing"),
         ({"transition": TWO, "initial": "start"}, "expected 'any', 'stationary' or"),
-        ({"transition": TWO, "initial": [0.5, 0.6]}, "initial: expected 2 probabilities"),
-        ({"stay": (0.9, 0.8)}, "the least and the largest"),
+        (
+            {"transition": TWO, "initial": [0.5, 0.6]},
+            "initial: expected 2 nonnegative probabilities",
+        ),
+        ({"stay": (0.9, 0.8)}, "the smallest and the largest"),
         ({"stay": 1.2}, "expected a probability"),
         ({"stay": "often"}, "expected a probability"),
     ],
@@ -90,17 +93,17 @@ def test_the_stationary_law_is_kept_to_the_last_digits():
     rng = np.random.default_rng(5)
     for k in (2, 5, 12):
         own = rng.dirichlet(np.full(k, 0.3), size=k) * 0.9 + 0.1 / k
-        kept = kept_law(own)
+        kept = stationary_law(own)
         assert kept @ own == pytest.approx(kept, rel=1e-13)
     # A state that is left a million times as fast as it is reached.
-    rare = kept_law(np.array([[1 - 1e-12, 1e-12], [1e-3, 1 - 1e-3]]))
+    rare = stationary_law(np.array([[1 - 1e-12, 1e-12], [1e-3, 1 - 1e-3]]))
     assert rare[1] == pytest.approx(1e-9 / (1 + 1e-9), rel=1e-13)
 
 
 def test_what_is_reducible_or_periodic_says_so():
     apart = dp.markov_chain(["a", "b"], [[1, 0], [0.5, 0.5]])
     assert apart.trouble.startswith("reducible: 'a' and 'b'")
-    with pytest.raises(ArgumentError, match="give the law of the first state"):
+    with pytest.raises(ArgumentError, match="give the distribution of the first state"):
         _ = apart.stationary
     assert "every 3 steps" in dp.markov_chain(list("abc"), ROUND).trouble
     assert period(np.array(ROUND)) == 3

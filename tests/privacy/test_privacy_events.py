@@ -46,6 +46,6 @@ def test_an_event_of_another_type_is_refused_before_it_is_charged():
         pass
 
     ledger = Ledger(eps=1.0)
-    with pytest.raises(BudgetError, match="holds a Own, not an event"):
+    with pytest.raises(BudgetError, match="contains a Own, not an event"):
         ledger.charge([Own(0.1)], adjacency="replace")
     assert ledger.entries == ()

@@ -71,7 +71,9 @@ def test_deltas_add_up_and_all_of_it_may_be_spent():
     for _ in range(4):
         ledger.charge([ApproxEvent(0.1, 1.25e-5, count=2)], adjacency="replace")
     assert ledger.spent.amount == pytest.approx(0.8)
-    with pytest.raises(LedgerError, match=r"left are 0 of 0.0001; write a smaller delta"):
+    with pytest.raises(
+        LedgerError, match=r"the remaining delta is 0 of 0.0001; write a smaller delta"
+    ):
         ledger.charge([ApproxEvent(0.01, 1e-9)], adjacency="replace")
     ledger.charge([LaplaceEvent(5.0)], adjacency="replace")
     with pytest.raises(LedgerError, match="spent all of delta"):
@@ -82,7 +84,7 @@ def test_what_fails_comes_before_gaussian_noise():
     ledger = Ledger(budget=OWN)
     ledger.charge([GaussianEvent(50.0)], adjacency="replace")
     before = ledger.describe()
-    with pytest.raises(LedgerError, match="come before any with Gaussian noise"):
+    with pytest.raises(LedgerError, match="before any with Gaussian noise"):
         ledger.charge([ApproxEvent(0.1, 1e-9)], adjacency="replace", label="towns")
     assert ledger.describe() == before
 
@@ -90,7 +92,7 @@ def test_what_fails_comes_before_gaussian_noise():
 @pytest.mark.parametrize("own", [PureDP(5.0), ZCDP(5.0)])
 def test_a_ledger_without_delta_refuses_it(own):
     ledger = Ledger(budget=own)
-    with pytest.raises(LedgerError, match=r"this ledger holds .* and no delta"):
+    with pytest.raises(LedgerError, match=r"this ledger has .* and no delta"):
         ledger.charge([ApproxEvent(0.1, 1e-9)], adjacency="replace")
     assert math.isinf(ledger.preview([ApproxEvent(0.1, 1e-9)]).amount)
 
@@ -144,7 +146,7 @@ def test_a_file_keeps_it(tmp_path):
     again = Ledger.open(path)
     again.verify()
     assert again.entries[0].events == (ApproxEvent(0.4, 6e-5),)
-    with pytest.raises(LedgerError, match="left are 4e-05"):
+    with pytest.raises(LedgerError, match="the remaining delta is 4e-05"):
         again.charge([ApproxEvent(0.1, 5e-5)], adjacency="replace")
 
 

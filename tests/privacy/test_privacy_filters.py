@@ -276,7 +276,7 @@ def test_the_worst_release_of_bounded_range_is_the_symmetric_one(eps):
 @pytest.mark.parametrize(
     ("words", "error", "told"),
     [
-        ({"eps": 1.0, "pure": 0.5}, BudgetError, "pure= and rule= are for"),
+        ({"eps": 1.0, "pure": 0.5}, BudgetError, "pure= and rule= need"),
         ({"eps": 1.0, "delta": 1e-6, "pure": 1.0}, BudgetError, "pure=1 is not in"),
         ({"eps": 1.0, "delta": 1e-6, "pure": "half"}, BudgetError, "is not a finite number"),
         ({"eps": 1.0, "delta": 1e-6, "rule": "rdp"}, ArgumentError, "expected 'gaussian', 'zcdp'"),

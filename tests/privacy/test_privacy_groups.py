@@ -167,7 +167,7 @@ def test_what_is_protected_is_said_once():
 def test_a_ledger_is_of_one_unit():
     persons = dp.Ledger(1.0, adjacency=Adjacency("replace", 4, "id"))
     event = PureEvent(0.1)
-    with pytest.raises(LedgerError, match="protects one row, this ledger one person"):
+    with pytest.raises(LedgerError, match="protects one row, but this ledger one person"):
         persons.charge([event], adjacency="replace")
     persons.charge([event], adjacency=Adjacency("replace", "mean", "id"))
     with pytest.raises(LedgerError, match="person='house'"):

@@ -41,9 +41,9 @@ class Failing:
     [
         ("INSERT", "SQLITE_FULL", "its disk is full. Nothing was charged"),
         ("COMMIT", "SQLITE_FULL", "its disk is full. Nothing was charged"),
-        ("COMMIT", "SQLITE_IOERR_FSYNC", "does not answer as it should. Nothing was charged"),
+        ("COMMIT", "SQLITE_IOERR_FSYNC", "its disk reports an error. Nothing was charged"),
         ("BEGIN IMMEDIATE", "SQLITE_READONLY", "cannot be written to. Nothing was charged"),
-        ("BEGIN IMMEDIATE", "SQLITE_IOERR", "does not answer as it should. Nothing was charged"),
+        ("BEGIN IMMEDIATE", "SQLITE_IOERR", "its disk reports an error. Nothing was charged"),
     ],
 )
 def test_a_disk_that_fails_is_told_and_nothing_charged(path, monkeypatch, at, name, told):

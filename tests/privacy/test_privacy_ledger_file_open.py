@@ -31,7 +31,7 @@ def test_what_names_no_file_is_refused(name):
 def test_a_name_that_is_too_long_is_refused(tmp_path):
     with pytest.raises(LedgerError, match="name too long"):
         Ledger.open(tmp_path / ("x" * 300), eps=1.0, new=True)
-    with pytest.raises(LedgerError, match="is not there"):
+    with pytest.raises(LedgerError, match="does not exist"):
         Ledger.open(tmp_path / ("x" * 300))
 
 

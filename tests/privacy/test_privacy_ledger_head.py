@@ -216,7 +216,7 @@ def test_labels_and_plans_have_a_limited_size(path):
         spend(ledger, claims=(("key", "x" * 2_000_000),))
     assert ledger.charges == 0
     ledger.charge([GaussianEvent(1000.0)] * 5000, adjacency="replace")
-    with pytest.raises(LedgerError, match="what became of a charge of 2,000,004 characters"):
+    with pytest.raises(LedgerError, match="an outcome of a charge of 2,000,004 characters"):
         ledger.void(ledger.entries[0], "x" * 2_000_000)
     assert path.stat().st_size < 100_000
     assert len(ledger.entries[0].events) == 5000

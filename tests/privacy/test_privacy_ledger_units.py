@@ -14,7 +14,7 @@ def test_the_words_are_those_of_the_verbs():
     assert Ledger(eps=1, rows=5).adjacency == Adjacency("replace", 5)
     own = Ledger(eps=1, adjacency="add-remove", person="id", rows=4)
     assert own.adjacency == Adjacency("add-remove", 4, "id")
-    with pytest.raises(ArgumentError, match="says already what is protected"):
+    with pytest.raises(ArgumentError, match="already states what is protected"):
         Ledger(eps=1, adjacency=Adjacency("replace", 3), rows=4)
     with pytest.raises(ArgumentError, match="rows=0"):
         Ledger(eps=1, person="id", rows=0)

@@ -30,7 +30,7 @@ def opened(eps=2.0):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"eps": 0}, "eps=0.0 is not above zero"),
+        ({"eps": 0}, "eps=0.0 is not positive"),
         ({"model": [[0.9, 0.1], [0.1, 0.9]]}, "write model=dp.markov_chain"),
         ({"model": dp.markov_chain([0, 1], [[1, 0], [0, 1]])}, "reducible.*quilt='trivial'"),
         ({"model": dp.markov_chain([0, 1], [[0, 1], [1, 0]])}, "periodic.*quilt='trivial'"),
@@ -59,7 +59,7 @@ def test_it_is_no_budget_of_differential_privacy():
     ):
         with pytest.raises(BudgetError, match="Pufferfish, not a guarantee"):
             refused()
-    with pytest.raises(BudgetError, match="states all"):
+    with pytest.raises(BudgetError, match="leave eps and delta out"):
         dp.Ledger(eps=1.0, budget=dp.Pufferfish(1.0, CHAIN))
     assert "not differential privacy" in dp.Pufferfish(1.0, CHAIN).describe()
 
@@ -68,7 +68,7 @@ def test_no_accountant_of_differential_privacy_prices_it():
     assert total_eps([event(0.1)], 1e-6) == float("inf")
     assert total_eps([event(0.1), GaussianEvent(3.0)], 1e-6) == float("inf")
     assert total_rho([event(0.1)]) == float("inf")
-    with pytest.raises(BudgetError, match="no price for a group"):
+    with pytest.raises(BudgetError, match="no cost for a group"):
         group_events([event(0.1)], 2)
 
 
@@ -92,8 +92,8 @@ def test_releases_by_quilts_of_one_series_add_up():
 
 
 REFUSED = [
-    (PureEvent(0.1), "differentially private and this ledger keeps a Pufferfish"),
-    (GaussianEvent(9.0), "the two do not add up"),
+    (PureEvent(0.1), "differentially private but this ledger has a Pufferfish"),
+    (GaussianEvent(9.0), "the two do not compose"),
     (event(0.1, model=OTHER), "another class of chains"),
     (event(0.1, series="zone of id by minute from 1 to 500"), "of another series"),
     (event(0.1, mechanism="wasserstein"), "one Wasserstein release does not compose"),

@@ -18,7 +18,13 @@ from chain_cases import (
 
 from dpmodels.privacy import MarkovChain, markov_chain
 from dpmodels.privacy.chain import lazy
-from dpmodels.privacy.quilts import _Search, matrix_powers, quilt_scale, rows_apart, trivial_quilt
+from dpmodels.privacy.quilts import (
+    _Search,
+    matrix_powers,
+    quilt_scale,
+    row_log_ratios,
+    trivial_quilt,
+)
 
 SKEWED = ((0.7, 0.3), (0.4, 0.6))
 THREE = ((0.5, 0.3, 0.2), (0.2, 0.6, 0.2), (0.25, 0.25, 0.5))
@@ -251,7 +257,7 @@ def test_lags_that_underflow_are_not_used():
     own += np.diag(1 - own.sum(axis=1))
     powers = matrix_powers(own, 40)
     assert (powers[40] < 1e-290).any()
-    apart = rows_apart(powers)
+    apart = row_log_ratios(powers)
     assert np.isinf(apart[k - 1][0, 1])
     assert not np.isnan(apart).any()
 

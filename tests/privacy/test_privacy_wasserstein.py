@@ -86,13 +86,13 @@ def test_the_mechanism_keeps_its_promise_on_a_short_chain():
     [
         ({}, "expected a dict"),
         ([([0], [1])], "expected a dict"),
-        ({"s": ([0, 1], [0.5, 0.6])}, "secret 's' has no law"),
-        ({"s": ([0, 1], [0, 0])}, "leave out secrets without probability"),
-        ({"s": ([0, 1], [1.5, -0.5])}, "has no law"),
-        ({"s": ([0, 1], [1])}, "as many values as probabilities"),
-        ({"s": (["a"], [1])}, "has no law"),
-        ({"s": ([float("inf")], [1])}, "has no law"),
-        ({"s": 3}, "has no law"),
+        ({"s": ([0, 1], [0.5, 0.6])}, "secret 's' has no valid distribution"),
+        ({"s": ([0, 1], [0, 0])}, "leave out secrets of probability 0"),
+        ({"s": ([0, 1], [1.5, -0.5])}, "has no valid distribution"),
+        ({"s": ([0, 1], [1])}, "values and as many nonnegative probabilities"),
+        ({"s": (["a"], [1])}, "has no valid distribution"),
+        ({"s": ([float("inf")], [1])}, "has no valid distribution"),
+        ({"s": 3}, "has no valid distribution"),
     ],
 )
 def test_secrets_without_a_law_are_refused(laws, said):

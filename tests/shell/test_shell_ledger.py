@@ -49,8 +49,8 @@ def test_a_study_from_the_shell(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("ledger", "none.ledger"), "to make a new ledger write new=True"),
-        ((*PCA, 1, "--ledger", "none.ledger"), "is not there"),
+        (("ledger", "none.ledger"), "to create a ledger write new=True"),
+        ((*PCA, 1, "--ledger", "none.ledger"), "does not exist"),
         (("ledger", "s.ledger", "--eps", 3), "was opened with the guarantee"),
         (("ledger", "s.ledger", "--html", "s.ledger", "--force"), "give another path"),
         (("ledger", "s.ledger", "--export", "s.ledger", "--force"), "give another path"),

@@ -32,7 +32,7 @@ def test_levels_that_only_the_device_knows_are_declared():
 
 @pytest.mark.parametrize("other", [["no", "never"], ["no", "yes", "often"], (0, 1)])
 def test_levels_that_are_not_the_devices_are_refused(other):
-    with pytest.raises(CodebookError, match="'drug' is declared otherwise"):
+    with pytest.raises(CodebookError, match="'drug' has other levels in the codebook"):
         with_levels(dp.codebook(drug=other), {"drug": FORCED})
 
 

@@ -1,6 +1,6 @@
 """Scores: from a released vector to one number, larger where the neighbour is likelier.
 
-Each is learnt on runs of its own. The table names every one of them.
+Each is learnt on separate runs. `SCORES` names all of them.
 """
 
 from dpmodels.audit.scores.learned import Learner as Learner

@@ -1,4 +1,4 @@
-"""Scores, one number of each release: atoms, classifiers, linear and quadratic forms."""
+"""Scores of releases: atoms, classifiers, linear and quadratic forms."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ Score = Callable[[Floats], Floats]
 # From values of the rows and of the neighbour, shapes (m, k) each, to a score.
 Learner = Callable[[Floats, Floats], Score]
 
-_BITS = 20  # a choice: six digits of the spread, above what rounding leaves in a sum
+_BITS = 20  # a choice: six digits of the spread, coarser than the rounding of a sum
 
 
 def typical(rows: Floats, neighbour: Floats) -> tuple[Floats, Floats]:
-    """Return the middle and the size above zero of each coordinate over both sides: shapes (k,)."""
-    both = np.concatenate([rows, neighbour])
-    middle = np.median(both, axis=0)
-    size = np.mean(np.abs(both - middle), axis=0)
+    """Return the median and the mean deviation of each coordinate over both tables: shapes (k,)."""
+    pooled = np.concatenate([rows, neighbour])
+    middle = np.median(pooled, axis=0)
+    size = np.mean(np.abs(pooled - middle), axis=0)
     return middle, np.where(size > 0, size, 1.0)
 
 
 def coarsened(rows: Floats, neighbour: Floats) -> Callable[[Floats], Floats]:
-    """Return a rounding of each coordinate, to a power of two below 2**-20 of its spread.
+    """Return a function that rounds each coordinate to a power of two below 2**-20 of its spread.
 
-    What is left has the law of real numbers, without the traces that arithmetic
-    leaves in the lowest bits; whole numbers stay what they are.
+    Rounded values have the distribution of the real numbers, without the artefacts of
+    arithmetic in the lowest bits; integers are unchanged.
 
     Examples
     --------
@@ -44,17 +44,17 @@ def coarsened(rows: Floats, neighbour: Floats) -> Callable[[Floats], Floats]:
     return lambda values: np.asarray(np.rint(values / unit) * unit)
 
 
-# Values that come again: what a law with atoms, or with too few bits, gives away.
+# Repeated values: the information in a distribution with atoms or with too few bits.
 #
-# Every run is put in a cell, and the score of a cell is the log ratio of how often
-# either side fell into it; a cell never met scores 0. A cell that one side cannot
-# reach is how releases on different supports show: an output that is impossible
-# under the neighbour.
+# Every run falls into a cell, and the score of a cell is the log ratio of its
+# frequencies on both tables; a new cell scores 0. Releases with different supports
+# have cells that one table cannot reach: outputs that are impossible under the
+# neighbour.
 #
 # * The released values themselves, all of them or one coordinate: constants,
-#   words, counts, the same noise twice.
-# * The lowest bit set in a floating-point number, with its binade: differences of
-#   floating-point noise leave other bits empty for other answers.
+#   strings, counts, reused noise.
+# * The lowest set bit of a floating-point number, with its binade: sums with
+#   floating-point noise leave other bits empty for other exact values.
 #
 # References
 # ----------
@@ -68,22 +68,22 @@ Cells = Integers
 
 
 def repeats(rows: Floats, neighbour: Floats) -> Score:
-    """Score the released values as they are, by how often either side gave them."""
+    """Score the released values by their frequencies on both tables."""
     return _scored(_whole, rows, neighbour)
 
 
 def repeated_coordinate(rows: Floats, neighbour: Floats) -> Score:
-    """Score the values of the coordinate in which they tell most."""
+    """Score the values of the most informative coordinate."""
     return _best_column(lambda column: column.view(np.int64), rows, neighbour)
 
 
 def low_bits(rows: Floats, neighbour: Floats) -> Score:
-    """Score where the lowest bit of a coordinate is, given its binade."""
+    """Score the position of the lowest bit of a coordinate, given its binade."""
     return _best_column(_bits, rows, neighbour)
 
 
 def _whole(values: Floats) -> Cells:
-    """Give lines that are equal to the last bit equal numbers."""
+    """Return equal hashes for lines that are equal to the last bit."""
     weights = np.random.default_rng(7).integers(1, 2**62, size=values.shape[1], dtype=np.int64) | 1
     return np.asarray((np.ascontiguousarray(values).view(np.int64) * weights).sum(axis=1))
 
@@ -93,59 +93,61 @@ def _bits(column: Floats) -> Cells:
     _, binade = np.frexp(column)
     pattern = column.view(np.int64) & (2**52 - 1) | 2**52
     lowest = pattern & -pattern
-    _, place = np.frexp(lowest.astype(np.float64))
-    return np.where(column == 0, _NO_BIT, binade.astype(np.int64) * 64 + place) * 2 + (column < 0)
+    _, exponent = np.frexp(lowest.astype(np.float64))
+    return np.where(column == 0, _NO_BIT, binade.astype(np.int64) * 64 + exponent) * 2 + (
+        column < 0
+    )
 
 
 def _best_column(cells: Callable[[Floats], Cells], rows: Floats, neighbour: Floats) -> Score:
-    best, score, found = 0, None, -1.0
+    best, score, largest = 0, None, -1.0
     for column in range(min(rows.shape[1], _MOST_COLUMNS)):
         left, right = (np.ascontiguousarray(side[:, column]) for side in (rows, neighbour))
-        known, ratios, apart = _table(cells(left), cells(right))
-        if apart > found:
-            best, score, found = column, _looked_up(known, ratios), apart
+        table, ratios, distance = _table(cells(left), cells(right))
+        if distance > largest:
+            best, score, largest = column, _looked_up(table, ratios), distance
     assert score is not None
     looked: Callable[[Cells], Floats] = score
     return lambda values: looked(cells(np.ascontiguousarray(values[:, best])))
 
 
 def _scored(cells: Callable[[Any], Cells], rows: Floats, neighbour: Floats) -> Score:
-    known, ratios, _ = _table(cells(rows), cells(neighbour))
-    looked = _looked_up(known, ratios)
+    table, ratios, _ = _table(cells(rows), cells(neighbour))
+    looked = _looked_up(table, ratios)
     return lambda values: looked(cells(values))
 
 
 def _table(left: Cells, right: Cells) -> tuple[Cells, Floats, float]:
-    """Return cells met more than once, their log ratios, and how far apart they set the sides."""
-    known, places = np.unique(np.concatenate([left, right]), return_inverse=True)
+    """Return the repeated cells, their log ratios, and the total variation between the tables."""
+    distinct, codes = np.unique(np.concatenate([left, right]), return_inverse=True)
     counts = np.stack(
         [
-            np.bincount(places[: len(left)], minlength=len(known)),
-            np.bincount(places[len(left) :], minlength=len(known)),
+            np.bincount(codes[: len(left)], minlength=len(distinct)),
+            np.bincount(codes[len(left) :], minlength=len(distinct)),
         ]
     )
-    again = counts.sum(axis=0) > 1
-    known, counts = known[again], counts[:, again]
+    repeated = counts.sum(axis=0) > 1
+    distinct, counts = distinct[repeated], counts[:, repeated]
     rates = (counts + 0.5) / np.array([[len(left) + 1], [len(right) + 1]])
-    apart = float(np.abs(counts[0] / len(left) - counts[1] / len(right)).sum()) / 2
-    return known, np.log(rates[1] / rates[0]), apart
+    distance = float(np.abs(counts[0] / len(left) - counts[1] / len(right)).sum()) / 2
+    return distinct, np.log(rates[1] / rates[0]), distance
 
 
-def _looked_up(known: Cells, ratios: Floats) -> Callable[[Cells], Floats]:
+def _looked_up(table: Cells, ratios: Floats) -> Callable[[Cells], Floats]:
     def look(cells: Cells) -> Floats:
-        if not len(known):
+        if not len(table):
             return np.zeros(len(cells))
-        places = np.searchsorted(known, cells).clip(0, len(known) - 1)
-        return np.where(known[places] == cells, ratios[places], 0.0)
+        positions = np.searchsorted(table, cells).clip(0, len(table) - 1)
+        return np.where(table[positions] == cells, ratios[positions], 0.0)
 
     return look
 
 
-# Learnt classifiers, for a release of which nothing is known.
+# Learnt classifiers, for any release.
 #
 # * Logistic regression on the coordinates, their squares, products and absolute
 #   values, by a few Newton steps with a small ridge.
-# * The share of neighbours' runs among the nearest ones.
+# * The fraction of the neighbour's runs among the nearest runs.
 #
 # References
 # ----------
@@ -170,19 +172,21 @@ def logistic(rows: Floats, neighbour: Floats) -> Score:
 
     def features(values: Floats) -> Floats:
         scaled = ((values - middle) / size).clip(-_CLIP, _CLIP)
-        few = scaled[:, :_MOST_PRODUCTS]
-        upper = np.triu_indices(few.shape[1])
-        products = few[:, upper[0]] * few[:, upper[1]]
+        leading = scaled[:, :_MOST_PRODUCTS]
+        upper = np.triu_indices(leading.shape[1])
+        products = leading[:, upper[0]] * leading[:, upper[1]]
         return np.column_stack([np.ones(len(values)), scaled, np.abs(scaled), products])
 
     left, right = features(rows[:_MOST_LEARNT]), features(neighbour[:_MOST_LEARNT])
-    both = np.concatenate([left, right])
-    truth = np.repeat([0.0, 1.0], [len(left), len(right)])
-    weights = np.zeros(both.shape[1])
+    design = np.concatenate([left, right])
+    labels = np.repeat([0.0, 1.0], [len(left), len(right)])
+    weights = np.zeros(design.shape[1])
     for _ in range(_NEWTON_STEPS):
-        share = expit(both @ weights)
-        curve = (both * (share * (1 - share))[:, None]).T @ both + _RIDGE * np.eye(len(weights))
-        step = np.linalg.solve(curve, both.T @ (truth - share) - _RIDGE * weights)
+        fitted = expit(design @ weights)
+        curve = (design * (fitted * (1 - fitted))[:, None]).T @ design + _RIDGE * np.eye(
+            len(weights)
+        )
+        step = np.linalg.solve(curve, design.T @ (labels - fitted) - _RIDGE * weights)
         weights = weights + step
         if np.abs(step).max() < 1e-6:
             break
@@ -190,25 +194,25 @@ def logistic(rows: Floats, neighbour: Floats) -> Score:
 
 
 def nearest(rows: Floats, neighbour: Floats) -> Score:
-    """Learn the neighbour's share among the nearest runs, in scaled coordinates."""
+    """Learn the fraction of the neighbour's runs among the nearest runs, in scaled coordinates."""
     middle, size = typical(rows, neighbour)
-    apart = np.abs(np.median(neighbour, axis=0) - np.median(rows, axis=0)) / size
-    kept = np.sort(np.argsort(-apart, kind="stable")[:_MOST_NEAR])
-    most = min(len(rows), len(neighbour), _MOST_KNOWN)
-    both = np.concatenate([rows[:most], neighbour[:most]])
-    tree = cKDTree(((both - middle) / size)[:, kept])
+    separation = np.abs(np.median(neighbour, axis=0) - np.median(rows, axis=0)) / size
+    columns = np.sort(np.argsort(-separation, kind="stable")[:_MOST_NEAR])
+    n_runs = min(len(rows), len(neighbour), _MOST_KNOWN)
+    pooled = np.concatenate([rows[:n_runs], neighbour[:n_runs]])
+    tree = cKDTree(((pooled - middle) / size)[:, columns])
 
     def score(values: Floats) -> Floats:
-        count = min(_NEAREST, 2 * most)
-        _, places = tree.query(((values - middle) / size)[:, kept], k=count)
-        return np.asarray((np.reshape(places, (len(values), -1)) >= most).mean(axis=1))
+        count = min(_NEAREST, 2 * n_runs)
+        _, indices = tree.query(((values - middle) / size)[:, columns], k=count)
+        return np.asarray((np.reshape(indices, (len(values), -1)) >= n_runs).mean(axis=1))
 
     return score
 
 
-# Projections on a direction: the exact test of Gaussian noise of known or of learnt shape.
+# Projections on a direction: the optimal test for Gaussian noise of known or learnt shape.
 #
-# For noise ``N(0, C)`` and means m apart the log-likelihood ratio is linear, with
+# For noise ``N(0, C)`` and means that differ by m the log-likelihood ratio is linear, with
 # the weights ``C⁻¹m``; for independent noise of equal scale these are m.
 #
 # References
@@ -216,7 +220,7 @@ def nearest(rows: Floats, neighbour: Floats) -> Score:
 # Fisher, R. A. (1936). "The use of multiple measurements in taxonomic problems."
 # Annals of Eugenics 7, 179-188.
 
-# A direction without noise is kept: it tells the two sides apart at once.
+# A direction without noise is not dropped: it separates the tables perfectly.
 _NOISELESS = 1e-12
 
 
@@ -228,33 +232,33 @@ def difference(rows: Floats, neighbour: Floats) -> Score:
 
 
 def whitened(rows: Floats, neighbour: Floats) -> Score:
-    """Learn the projection that linear discriminant analysis finds."""
+    """Learn the projection of linear discriminant analysis."""
     middle, size = typical(rows, neighbour)
     left, right = (rows - middle) / size, (neighbour - middle) / size
-    apart = right.mean(axis=0) - left.mean(axis=0)
-    within = (_covariance(left) + _covariance(right)) / 2
-    spread, axes = np.linalg.eigh(within)
+    mean_difference = right.mean(axis=0) - left.mean(axis=0)
+    covariance = (_covariance(left) + _covariance(right)) / 2
+    spread, axes = np.linalg.eigh(covariance)
     spread = np.maximum(spread, max(_NOISELESS * spread[-1], _NOISELESS))
-    weights = axes @ ((axes.T @ apart) / spread)
+    weights = axes @ ((axes.T @ mean_difference) / spread)
     return lambda values: np.asarray(((values - middle) / size) @ weights)
 
 
 def coordinate(rows: Floats, neighbour: Floats) -> Score:
-    """Find the coordinate whose distributions are farthest apart, by Kolmogorov's distance."""
-    best, sign, found = 0, 1.0, -1.0
+    """Learn the coordinate with the largest Kolmogorov distance."""
+    best, sign, largest = 0, 1.0, -1.0
     for column in range(rows.shape[1]):
         gap = _gap(rows[:, column], neighbour[:, column])
-        if abs(gap) > found:
-            best, sign, found = column, float(np.sign(gap) or 1.0), abs(gap)
+        if abs(gap) > largest:
+            best, sign, largest = column, float(np.sign(gap) or 1.0), abs(gap)
     return lambda values: sign * values[:, best]
 
 
 def _gap(left: Floats, right: Floats) -> float:
     """Return the largest difference of two distribution functions, above zero to the right."""
     left, right = np.sort(left), np.sort(right)
-    places = np.concatenate([left, right])
-    below = np.searchsorted(left, places, side="right") / len(left)
-    gaps = below - np.searchsorted(right, places, side="right") / len(right)
+    points = np.concatenate([left, right])
+    below = np.searchsorted(left, points, side="right") / len(left)
+    gaps = below - np.searchsorted(right, points, side="right") / len(right)
     return float(gaps[np.abs(gaps).argmax()])
 
 
@@ -263,12 +267,12 @@ def _covariance(values: Floats) -> Floats:
     return np.asarray(centred.T @ centred / max(len(values) - 1, 1))
 
 
-# Log-likelihood ratios of fitted laws: normal ones of two shapes, and Laplace's.
+# Log-likelihood ratios of fitted distributions: normal ones of two shapes, and Laplace.
 #
 # * Normal, means and covariances learnt: quadratic discriminant analysis. It
-#   sees a scale or a rotation that depends on a row.
+#   detects a scale or a rotation that depends on a row.
 # * Laplace, centres and scales of the coordinates learnt:
-#   ``sum (|x - c| - |x - c'|) / b``, the exact test of independent Laplace noise.
+#   ``sum (|x - c| - |x - c'|) / b``, the optimal test for independent Laplace noise.
 
 _SHRUNK = 1e-3  # a choice: of a covariance, to its diagonal
 
@@ -281,7 +285,7 @@ def normal(rows: Floats, neighbour: Floats) -> Score:
     def score(values: Floats) -> Floats:
         scaled = (values - middle) / size
         distances = [((scaled - mean) @ root) for mean, root in fits]
-        squares = [np.einsum("ij,ij->i", one, one) for one in distances]
+        squares = [np.einsum("ij,ij->i", distance, distance) for distance in distances]
         return np.asarray(squares[0] - squares[1])
 
     return score
@@ -299,10 +303,10 @@ def _fit(values: Floats) -> tuple[Floats, Floats]:
 
 
 def laplace(rows: Floats, neighbour: Floats) -> Score:
-    """Learn centres and scales, and sum what each coordinate says."""
+    """Learn centres and scales, and sum the log-likelihood ratios of the coordinates."""
     centres = [np.median(side, axis=0) for side in (rows, neighbour)]
     pairs = zip((rows, neighbour), centres, strict=True)
-    size = np.mean([np.mean(np.abs(side - one), axis=0) for side, one in pairs], axis=0)
+    size = np.mean([np.mean(np.abs(side - centre), axis=0) for side, centre in pairs], axis=0)
     size = np.where(size > 0, size, np.abs(centres[1] - centres[0]) * _NOISELESS + _NOISELESS)
     return lambda values: np.asarray(
         ((np.abs(values - centres[0]) - np.abs(values - centres[1])) / size).sum(axis=1)
@@ -310,7 +314,7 @@ def laplace(rows: Floats, neighbour: Floats) -> Score:
 
 
 def norm(rows: Floats, neighbour: Floats) -> Score:
-    """Learn which side is farther from the middle of both, and score by that distance."""
+    """Learn which table's runs are farther from the common median, and score by distance."""
     middle, size = typical(rows, neighbour)
 
     def length(values: Floats) -> Floats:
