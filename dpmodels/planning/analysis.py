@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 # The chance from which a figure is counted as identified: a choice.
-SURE: Final = 0.95
+LIKELY: Final = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class PlanQuestion:
 
     guarantee: Guarantee  # Of all calls together
     adjacency: Adjacency
-    rows: int
+    n_rows: int
     guess: str  # What rows are like, in words
     subset: str | None
     targets: Mapping[str, tuple[Target, ...]]
@@ -100,39 +100,39 @@ class AnalysisPlan(Printed):
         ``needs``, a budget of the call at which that is very likely: the one it
         has, where that is enough; nan where none that was tried is.
         """
-        return pd.DataFrame([self._row(one) for one in self.lines])
+        return pd.DataFrame([self._row(line) for line in self.lines])
 
-    def _row(self, one: PlanLine) -> dict[str, object]:
+    def _row(self, line: PlanLine) -> dict[str, object]:
         return {
-            "name": one.name,
-            "call": repr(one.call),
-            "mechanism": one.mechanism,
-            capacity(one.guarantee).unit: capacity(one.guarantee).amount,
-            "share": one.share,
-            **{name: getattr(one, name) for name in ("figure", "sampling", "noise", "total")},
-            "ratio": one.ratio,
-            "noise_share": 1 - one.ratio**-2,
-            "rows_factor": one.ratio**2,
-            "even": one.even,
-            "identified": one.identified,
-            "needs": one.needs,
+            "name": line.name,
+            "call": repr(line.call),
+            "mechanism": line.mechanism,
+            capacity(line.guarantee).unit: capacity(line.guarantee).amount,
+            "share": line.share,
+            **{name: getattr(line, name) for name in ("figure", "sampling", "noise", "total")},
+            "ratio": line.ratio,
+            "noise_share": 1 - line.ratio**-2,
+            "rows_factor": line.ratio**2,
+            "even": line.even,
+            "identified": line.identified,
+            "needs": line.needs,
         }
 
     @property
     def budgets(self) -> dict[str, Guarantee]:
         """Recommended guarantees by name: the word ``budget`` of each verb."""
-        return {one.name: one.guarantee for one in self.lines}
+        return {line.name: line.guarantee for line in self.lines}
 
     @property
     def calls(self) -> list[Call]:
         """The calls with their budgets, those without Gaussian noise first, for a session."""
-        late = sorted(self.lines, key=lambda one: _gaussian(one.events))
-        return [_with_budget(one) for one in late]
+        ordered = sorted(self.lines, key=lambda line: _gaussian(line.events))
+        return [_with_budget(line) for line in ordered]
 
     @property
     def words(self) -> dict[str, str]:
         """The calls as they would be written, by name."""
-        return {one.name: _written(_with_budget(one)) for one in self.lines}
+        return {line.name: _written(_with_budget(line)) for line in self.lines}
 
     def curve(self, along: str = "budget") -> pd.DataFrame:
         """Return the errors of the calls with more and less.
@@ -148,8 +148,8 @@ class AnalysisPlan(Printed):
             ``name``; ``eps``, ``rho`` or ``n``; ``ratio``, the standard error over that without
             privacy.
         """
-        budget = word("along", along, ("budget", "n")) == "budget"
-        return (self.budget_curve if budget else self.rows_curve).copy()
+        by_budget = word("along", along, ("budget", "n")) == "budget"
+        return (self.budget_curve if by_budget else self.rows_curve).copy()
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a call and figure."""
@@ -157,14 +157,14 @@ class AnalysisPlan(Printed):
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole."""
-        asked, table = self.question, self.table
-        whole = capacity(asked.guarantee)
+        question, table = self.question, self.table
+        total = capacity(question.guarantee)
         row = {
             "calls": len(table),
-            "n": asked.rows,
-            whole.unit: whole.amount,
-            "delta": whole.delta,
-            "adjacency": asked.adjacency.name,
+            "n": question.n_rows,
+            total.unit: total.amount,
+            "delta": total.delta,
+            "adjacency": question.adjacency.name,
             "ratio_worst": table["ratio"].max(),
             "ratio_mean": table["ratio"].mean(),
             "even_worst": table["even"].max(),
@@ -185,20 +185,22 @@ class AnalysisPlan(Printed):
         """
         from dpmodels.plots.bars import ratios
 
-        table, asked = self.curve(along), self.question
-        across = str(table.columns[1])
+        table, question = self.curve(along), self.question
+        x_column = str(table.columns[1])
         lines = {
-            str(name): own[[across, "ratio"]].to_numpy(dtype=np.float64)
-            for name, own in table.groupby("name", sort=False)
+            str(name): group[[x_column, "ratio"]].to_numpy(dtype=np.float64)
+            for name, group in table.groupby("name", sort=False)
         }
-        at = float(asked.rows) if across == "n" else capacity(asked.guarantee).amount
-        words = {"n": "rows", "eps": "eps of all calls", "rho": "rho of all calls"}
-        return ratios(lines, at, (words[across], "standard error over that without privacy"), ax=ax)
+        planned = float(question.n_rows) if x_column == "n" else capacity(question.guarantee).amount
+        x_labels = {"n": "rows", "eps": "eps of all calls", "rho": "rho of all calls"}
+        return ratios(
+            lines, planned, (x_labels[x_column], "standard error over that without privacy"), ax=ax
+        )
 
     def __repr__(self) -> str:
-        worst = max(one.ratio for one in self.lines)
+        worst = max(line.ratio for line in self.lines)
         return (
-            f"<AnalysisPlan of {len(self.lines)} calls, n = {self.question.rows:,}, "
+            f"<AnalysisPlan of {len(self.lines)} calls, n = {self.question.n_rows:,}, "
             f"{self.question.guarantee.describe()}: errors up to {worst:.3g} times those without "
             "privacy, nothing spent>"
         )
@@ -206,123 +208,129 @@ class AnalysisPlan(Printed):
 
 def _written(call: Call) -> str:
     """Return a call as it would be written, its budget too."""
-    own = call.words.get("budget")
-    if own is None:
+    budget = call.words.get("budget")
+    if budget is None:
         return repr(call)
-    bare = replace(call, words={word: said for word, said in call.words.items() if said is not own})
-    return f"{repr(bare)[:-1]}, budget=dp.{own})"
+    bare = replace(
+        call, words={option: value for option, value in call.words.items() if value is not budget}
+    )
+    return f"{repr(bare)[:-1]}, budget=dp.{budget})"
 
 
 def _gaussian(events: tuple[Event, ...]) -> bool:
     return all(isinstance(event, GaussianEvent) for event in events)
 
 
-def _with_budget(one: PlanLine) -> Call:
+def _with_budget(line: PlanLine) -> Call:
     """Return a call with its part, as it would be written."""
-    words = {word: own for word, own in one.call.words.items() if word not in (*AMOUNTS, "delta")}
-    own = one.guarantee
-    amount = capacity(own)
+    options = {
+        option: value
+        for option, value in line.call.words.items()
+        if option not in (*AMOUNTS, "delta")
+    }
+    guarantee = line.guarantee
+    amount = capacity(guarantee)
     if amount.unit == "rho":
-        return replace(one.call, words={**words, "budget": own})
-    kept = {"delta": one.call.words["delta"]} if "delta" in one.call.words else {}
-    delta = {"delta": own.delta} if isinstance(own, ApproxDP) else kept
-    return replace(one.call, words={**words, "eps": amount.amount, **delta})
+        return replace(line.call, words={**options, "budget": guarantee})
+    stated = {"delta": line.call.words["delta"]} if "delta" in line.call.words else {}
+    delta = {"delta": guarantee.delta} if isinstance(guarantee, ApproxDP) else stated
+    return replace(line.call, words={**options, "eps": amount.amount, **delta})
 
 
 # The printed report of a planned analysis.
 
 
 @report_of.register
-def analysis_report(made: AnalysisPlan) -> Report:
+def analysis_report(plan: AnalysisPlan) -> Report:
     """Lay out a planned analysis as tables of strings."""
-    unit = capacity(made.question.guarantee).unit
+    unit = capacity(plan.question.guarantee).unit
     heads = (unit, "mechanism", "sampling", "noise", "total", "ratio", "even", "identified")
-    rows = tuple(Row(one.name, _cells(one)) for one in made.lines)
-    written = tuple(Row(own) for own in made.words.values())
+    rows = tuple(Row(line.name, _cells(line)) for line in plan.lines)
+    code = tuple(Row(source) for source in plan.words.values())
     return Report(
         title="Analysis planned, nothing read, nothing spent",
-        facts=_facts(made),
+        facts=_facts(plan),
         sections=(
             Section("Call", heads, rows),
-            _curve(made),
-            Section("Calls, as they are written", (), written),
+            _curve(plan),
+            Section("Calls, as they are written", (), code),
         ),
-        notes=_notes(made),
+        notes=_notes(plan),
     )
 
 
-def _cells(one: PlanLine) -> tuple[str, ...]:
+def _cells(line: PlanLine) -> tuple[str, ...]:
     return (
-        signif(capacity(one.guarantee).amount, 3),
-        one.mechanism,
-        *(_error(own) for own in (one.sampling, one.noise, one.total)),
-        _error(one.ratio),
-        _error(one.even),
-        f"{100 * one.identified:.0f}%",
+        signif(capacity(line.guarantee).amount, 3),
+        line.mechanism,
+        *(_error(error) for error in (line.sampling, line.noise, line.total)),
+        _error(line.ratio),
+        _error(line.even),
+        f"{100 * line.identified:.0f}%",
     )
 
 
-def _error(own: float) -> str:
-    return signif(own, 3) if math.isfinite(own) else "-"
+def _error(value: float) -> str:
+    return signif(value, 3) if math.isfinite(value) else "-"
 
 
-def _curve(made: AnalysisPlan) -> Section:
+def _curve(plan: AnalysisPlan) -> Section:
     """Return the ratios at several whole budgets."""
-    table = made.budget_curve
+    table = plan.budget_curve
     unit = str(table.columns[1])
     amounts = table[unit].unique()
     heads = tuple(f"{unit} {amount:.3g}" for amount in amounts)
-    ratios = {one.name: table.loc[table["name"] == one.name, "ratio"] for one in made.lines}
-    rows = tuple(Row(name, tuple(map(_error, own))) for name, own in ratios.items())
+    ratios = {line.name: table.loc[table["name"] == line.name, "ratio"] for line in plan.lines}
+    rows = tuple(Row(name, tuple(map(_error, values))) for name, values in ratios.items())
     return Section("Ratio, by whole budget", heads, rows)
 
 
-def _weak(one: PlanLine) -> str:
+def _weak(line: PlanLine) -> str:
     """Say of a call what would identify its figures."""
-    unit = capacity(one.guarantee).unit
-    if math.isfinite(one.needs):
-        return f"{one.name}, which needs about {unit} = {signif(one.needs, 2)} of its own"
-    return f"{one.name}, for which no {unit} is enough: more rows, or fewer terms, are needed"
+    unit = capacity(line.guarantee).unit
+    if math.isfinite(line.needs):
+        return f"{line.name}, which needs about {unit} = {signif(line.needs, 2)} of its own"
+    return f"{line.name}, for which no {unit} is enough: more rows, or fewer terms, are needed"
 
 
-def _facts(made: AnalysisPlan) -> tuple[Fact, ...]:
-    asked = made.question
-    n = count(asked.rows) + (" (guessed)" if not asked.adjacency.n_public else "")
-    found = {"n": "least n found", "eps": "least eps found"}
+def _facts(plan: AnalysisPlan) -> tuple[Fact, ...]:
+    question = plan.question
+    n = count(question.n_rows) + (" (guessed)" if not question.adjacency.n_public else "")
+    solved = {"n": "least n found", "eps": "least eps found"}
     facts: tuple[Fact, ...] = (
-        ("Guarantee", asked.guarantee.describe()),
+        ("Guarantee", question.guarantee.describe()),
         ("Rows", n),
-        ("Neighbours", asked.adjacency.describe()),
-        ("Guess", asked.guess),
+        ("Neighbours", question.adjacency.describe()),
+        ("Guess", question.guess),
     )
-    facts += (("Subset", asked.subset),) if asked.subset else ()
+    facts += (("Subset", question.subset),) if question.subset else ()
     facts += tuple(
-        (name, "; ".join(own.describe() for own in targets))
-        for name, targets in asked.targets.items()
+        (name, "; ".join(target.describe() for target in targets))
+        for name, targets in question.targets.items()
     )
-    return facts + ((("Solved", found[asked.solved]),) if asked.solved else ())
+    return facts + ((("Solved", solved[question.solved]),) if question.solved else ())
 
 
-def _notes(made: AnalysisPlan) -> tuple[str, ...]:
-    asked = made.question
-    figure = "median" if asked.over == "median" else "worst"
-    least = "largest ratio" if asked.best == "worst" else "geometric mean of the ratios"
+def _notes(plan: AnalysisPlan) -> tuple[str, ...]:
+    question = plan.question
+    figure = "median" if question.over == "median" else "worst"
+    objective = "largest ratio" if question.best == "worst" else "geometric mean of the ratios"
     notes = [
         f"sampling, noise, total: expected standard errors of the {figure} figure of each call; "
         "ratio: total over sampling, the price of privacy; even: the ratio if all calls had equal "
         "parts.",
-        f"Divided so that the {least} is least"
-        + (", once targets are met." if asked.targets else "."),
+        f"Divided so that the {objective} is least"
+        + (", once targets are met." if question.targets else "."),
     ]
-    weak = [_weak(one) for one in made.lines if one.identified < SURE]
+    weak = [_weak(line) for line in plan.lines if line.identified < LIKELY]
     if weak:
         notes.append(
             "identified: the chance that a release tells anything of a figure. Some will be blank "
             f"of {'; '.join(weak)}."
         )
-    if made.pure:
+    if plan.pure:
         notes.append(
-            f"Open the ledger with pure={made.pure:.10g}, the eps of calls without Gaussian "
+            f"Open the ledger with pure={plan.pure:.10g}, the eps of calls without Gaussian "
             "noise; then calls may be made in any order."
         )
     notes.append("All of it is as good as the guess; nothing in it comes from private rows.")

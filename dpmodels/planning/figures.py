@@ -45,17 +45,17 @@ def figures(fit: object) -> pd.DataFrame:
     Columns: ``value``; standard errors ``noise`` and ``total``, nan where the result has none of
     its own (then releases are compared) and infinite where the value is not identified.
     """
-    own = next((FIGURES[kind] for kind in type(fit).__mro__ if kind in FIGURES), None)
-    if own is None and not hasattr(type(fit), "bse_noise"):
+    reader = next((FIGURES[kind] for kind in type(fit).__mro__ if kind in FIGURES), None)
+    if reader is None and not hasattr(type(fit), "bse_noise"):
         raise NotAvailable(f"a {type(fit).__name__} has no bse and bse_noise to be planned by")
-    found = (own or _errors)(fit)
-    frame = pd.DataFrame(found, columns=list(COLUMNS), dtype=np.float64)
-    return frame.set_axis(pd.Index([_name(own) for own in frame.index], name="figure"))
+    table = (reader or _errors)(fit)
+    frame = pd.DataFrame(table, columns=list(COLUMNS), dtype=np.float64)
+    return frame.set_axis(pd.Index([_name(label) for label in frame.index], name="figure"))
 
 
 def _name(label: object) -> str:
     parts = label if isinstance(label, tuple) else (label,)
-    return ", ".join(f"{own:.6g}" if isinstance(own, float) else str(own) for own in parts)
+    return ", ".join(f"{part:.6g}" if isinstance(part, float) else str(part) for part in parts)
 
 
 def _errors(fit: Any) -> pd.DataFrame:
@@ -63,18 +63,18 @@ def _errors(fit: Any) -> pd.DataFrame:
     table = fit.tidy().set_index(list(fit.estimates.keys))
     total = table["std_error"].fillna(math.inf)
     noise = table["noise_sd"].where(np.isfinite(total), math.inf).fillna(math.inf)
-    own = {"value": table["estimate"], "noise": noise, "total": total}
-    return pd.DataFrame(own).set_axis(table.index.to_flat_index())
+    columns = {"value": table["estimate"], "noise": noise, "total": total}
+    return pd.DataFrame(columns).set_axis(table.index.to_flat_index())
 
 
 def _difference(fit: TTestResult) -> pd.DataFrame:
-    own = {"value": fit.params, "noise": fit.bse_noise, "total": fit.bse}
-    return pd.DataFrame(own, index=[fit.term])
+    columns = {"value": fit.params, "noise": fit.bse_noise, "total": fit.bse}
+    return pd.DataFrame(columns, index=[fit.term])
 
 
-def _spread(ends: pd.DataFrame) -> Floats:
+def _spread(interval: pd.DataFrame) -> Floats:
     """Return standard errors of intervals."""
-    return np.asarray((ends["upper"] - ends["lower"]) / _WIDTH)
+    return np.asarray((interval["upper"] - interval["lower"]) / _WIDTH)
 
 
 def _shares(fit: Any) -> pd.DataFrame:
@@ -91,22 +91,22 @@ def _counted(fit: Any, unit: float = 1.0) -> pd.DataFrame:
         return pd.DataFrame({"value": values})
     # Lower ends may be cut at 0.
     above = 2 * (noise["upper"].to_numpy() / unit - values) / _WIDTH
-    ends = {"noise": above, "total": _spread(total)}
-    return pd.DataFrame({"value": values, **ends}, index=total.index)
+    errors = {"noise": above, "total": _spread(total)}
+    return pd.DataFrame({"value": values, **errors}, index=total.index)
 
 
 def _survival(fit: SurvfitResult) -> pd.DataFrame:
     """Return the curves at all times; beyond their ends they are not identified."""
     names = {"estimate": "value", "noise_sd": "noise", "std_error": "total"}
-    told = fit.at(fit.times)
-    index = [*told.columns[: list(told.columns).index("n_risk")]]
-    own = told.set_index(index)[list(names)].rename(columns=names)
-    return own.fillna({"noise": math.inf, "total": math.inf})
+    curves = fit.at(fit.times)
+    index = [*curves.columns[: list(curves.columns).index("n_risk")]]
+    table = curves.set_index(index)[list(names)].rename(columns=names)
+    return table.fillna({"noise": math.inf, "total": math.inf})
 
 
 def _margins(fit: MarginsResult) -> pd.DataFrame:
-    each = [_shares(fit.table(*name.split(":"))) for name in fit.terms]
-    return pd.concat([own.set_axis(own.index.to_flat_index()) for own in each])
+    tables = [_shares(fit.table(*name.split(":"))) for name in fit.terms]
+    return pd.concat([table.set_axis(table.index.to_flat_index()) for table in tables])
 
 
 def _overview(fit: OverviewResult) -> pd.DataFrame:
@@ -133,9 +133,11 @@ def _directions(fit: PCAResult | SubspaceResult) -> pd.DataFrame:
 def _covariances(fit: CovResult) -> pd.DataFrame:
     """Return entries with their noise; intervals hold rows that may lie outside, too."""
     names, upper = fit.call.names, np.triu_indices(len(fit.call.names))
-    own = {"value": fit.cov_released, "noise": fit.noise_sd}
+    matrices = {"value": fit.cov_released, "noise": fit.noise_sd}
     pairs = [(names[row], names[column]) for row, column in zip(*upper, strict=True)]
-    return pd.DataFrame({name: each.to_numpy()[upper] for name, each in own.items()}, index=pairs)
+    return pd.DataFrame(
+        {name: matrix.to_numpy()[upper] for name, matrix in matrices.items()}, index=pairs
+    )
 
 
 def _long(wide: pd.DataFrame) -> object:
@@ -147,23 +149,25 @@ def _quantiles(fit: QuantileResult) -> pd.DataFrame:
     value = _long(fit.params)
     if fit.level is None:
         return pd.DataFrame({"value": value})
-    ends = fit.conf_int()
-    total = (ends["upper"] - ends["lower"]) / float(2 * ndtri((1 + fit.level) / 2))
+    interval = fit.conf_int()
+    total = (interval["upper"] - interval["lower"]) / float(2 * ndtri((1 + fit.level) / 2))
     return pd.DataFrame({"value": value, "total": total})
 
 
 def _levels(fit: LevelsResult) -> pd.DataFrame:
     """Return counts of found levels, as of a sample: of those not found nothing is told."""
-    noise, rows = _spread(fit.noise_int(LEVEL)), fit.counts.groupby(level=0).transform("sum")
-    drawn = np.maximum(fit.counts * (1 - fit.counts / rows), 0.0)
-    return pd.DataFrame({"value": fit.counts, "noise": noise, "total": np.hypot(noise, drawn**0.5)})
+    noise, totals = _spread(fit.noise_int(LEVEL)), fit.counts.groupby(level=0).transform("sum")
+    sampling_variance = np.maximum(fit.counts * (1 - fit.counts / totals), 0.0)
+    return pd.DataFrame(
+        {"value": fit.counts, "noise": noise, "total": np.hypot(noise, sampling_variance**0.5)}
+    )
 
 
 def _bounds(fit: BoundsResult) -> pd.DataFrame:
     return pd.DataFrame({"value": _long(fit.params[["lower", "upper"]])})
 
 
-def _named(fit: SelectResult) -> pd.DataFrame:
+def _selected(fit: SelectResult) -> pd.DataFrame:
     """Return what was named, with values where they were bought; what is not is not identified."""
     try:
         return pd.DataFrame({"value": fit.values, "noise": fit.noise_sd})
@@ -182,8 +186,8 @@ def _hyperplane(fit: SVMResult) -> pd.DataFrame:
 
 def _canonical(fit: CCAResult) -> pd.DataFrame:
     """Return canonical correlations; intervals hold whatever the others are."""
-    own = fit.tidy().set_index("component")
-    return pd.DataFrame({"value": own["estimate"], "noise": _spread(fit.noise_int(LEVEL))})
+    table = fit.tidy().set_index("component")
+    return pd.DataFrame({"value": table["estimate"], "noise": _spread(fit.noise_int(LEVEL))})
 
 
 def _moments(fit: MomentsResult) -> pd.DataFrame:
@@ -210,7 +214,7 @@ FIGURES: Final[Mapping[type, Callable[[Any], pd.DataFrame]]] = MappingProxyType(
         QuantileResult: _quantiles,
         LevelsResult: _levels,
         BoundsResult: _bounds,
-        SelectResult: _named,
+        SelectResult: _selected,
         FDRResult: _associations,
         SVMResult: _hyperplane,
     }

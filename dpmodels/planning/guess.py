@@ -82,20 +82,22 @@ class Guess:
         """What is assumed, in words."""
         if self.frame is not None:
             return f"rows like those of a public sample of {len(self.frame):,}"
-        said = [f"{name} {_said_of(given)}" for name, given in self.shapes.items()]
-        others = [own for name, own in self.codebook.items() if name not in self.shapes]
-        levels = [isinstance(own, Categorical) for own in others]
+        stated = [f"{name} {_describe_shape(shape)}" for name, shape in self.shapes.items()]
+        usual_variables = [
+            variable for name, variable in self.codebook.items() if name not in self.shapes
+        ]
+        levels = [isinstance(variable, Categorical) for variable in usual_variables]
         usual = [f"numbers {LAWS[self.usual].like}"] * (not all(levels))
         usual += ["levels equally common"] * any(levels)
-        apart = ["variables independent"] * (len(self.codebook) > 1)
-        return "; ".join([*said, *usual, *apart])
+        independence = ["variables independent"] * (len(self.codebook) > 1)
+        return "; ".join([*stated, *usual, *independence])
 
     def rows(self, count: int, draw: int = 0) -> pd.DataFrame:
         """Draw rows independently; the same for the same count and number of the draw."""
         rng = np.random.default_rng([SEED, draw])
         if self.frame is not None:
-            return _taken(self.frame, rng.integers(0, len(self.frame), size=count))
-        return self._made(rng.random((count, len(self.codebook))))
+            return _rows_at(self.frame, rng.integers(0, len(self.frame), size=count))
+        return self._from_uniform(rng.random((count, len(self.codebook))))
 
     def block(self, count: int) -> pd.DataFrame:
         """Return so many rows that stand for all: evenly spread over the joint law of variables.
@@ -104,15 +106,15 @@ class Guess:
         """
         rng = np.random.default_rng(SEED)
         if self.frame is not None:
-            return _taken(self.frame, rng.permutation(len(self.frame))[:count])
+            return _rows_at(self.frame, rng.permutation(len(self.frame))[:count])
         points = qmc.Sobol(max(len(self.codebook), 1), seed=rng).random_base2(count.bit_length())
-        places = points[:count].argsort(axis=0).argsort(axis=0)
-        return self._made((places + 0.5) / count)
+        ranks = points[:count].argsort(axis=0).argsort(axis=0)
+        return self._from_uniform((ranks + 0.5) / count)
 
-    def _made(self, uniform: Floats) -> pd.DataFrame:
+    def _from_uniform(self, uniform: Floats) -> pd.DataFrame:
         columns = {
-            name: _column(variable, self.shapes.get(name, self.usual), own)
-            for (name, variable), own in zip(self.codebook.items(), uniform.T, strict=False)
+            name: _column(variable, self.shapes.get(name, self.usual), column)
+            for (name, variable), column in zip(self.codebook.items(), uniform.T, strict=False)
         }
         count = len(uniform)
         person = self.codebook.person
@@ -152,10 +154,10 @@ def guessed(codebook: Codebook, shape: object = "normal", names: Iterable[str] =
     if isinstance(shape, str):
         return Guess(book, {}, word("shape", shape, LAWS, f"; {_FORM}"))
     if isinstance(shape, Mapping):
-        for name, given in shape.items():
-            _check(name, given, codebook)
-        own = {name: given for name, given in shape.items() if name in book}
-        return Guess(book, own, "normal")
+        for name, variable_shape in shape.items():
+            _check(name, variable_shape, codebook)
+        shapes = {name: variable_shape for name, variable_shape in shape.items() if name in book}
+        return Guess(book, shapes, "normal")
     return Guess(book, {}, "normal", _public(shape, book))
 
 
@@ -164,23 +166,23 @@ def _public(shape: Any, book: Codebook) -> pd.DataFrame:
         frame: pd.DataFrame = nw.from_native(shape, eager_only=True).to_pandas()
     except TypeError:
         raise ArgumentError(f"shape is of type {type(shape).__name__}: {_FORM}") from None
-    wanted = [*book, *([] if book.person is None else [book.person])]
-    absent = [name for name in wanted if name not in frame.columns]
+    required = [*book, *([] if book.person is None else [book.person])]
+    absent = [name for name in required if name not in frame.columns]
     if absent or not len(frame):
-        told = f"lacks the column {absent[0]!r}" if absent else "has no rows"
+        problem = f"lacks the column {absent[0]!r}" if absent else "has no rows"
         raise ArgumentError(
-            f"shape= is a frame that {told}: give public rows of {', '.join(map(repr, wanted))}, "
-            'or a law, shape="normal"'
+            f"shape= is a frame that {problem}: give public rows of "
+            f'{", ".join(map(repr, required))}, or a law, shape="normal"'
         )
-    return frame[wanted]
+    return frame[required]
 
 
-def _taken(frame: pd.DataFrame, places: Any) -> pd.DataFrame:
-    taken: pd.DataFrame = frame.iloc[places].reset_index(drop=True)
-    return taken
+def _rows_at(frame: pd.DataFrame, positions: Any) -> pd.DataFrame:
+    rows: pd.DataFrame = frame.iloc[positions].reset_index(drop=True)
+    return rows
 
 
-def _check(name: object, given: object, codebook: Codebook) -> None:
+def _check(name: object, shape: object, codebook: Codebook) -> None:
     """Refuse a variable that is not declared, or a shape that it cannot have."""
     if name not in codebook:
         raise ArgumentError(
@@ -189,12 +191,16 @@ def _check(name: object, given: object, codebook: Codebook) -> None:
         )
     variable = codebook[str(name)]
     if isinstance(variable, Categorical):
-        _check_shares(str(name), given, variable)
+        _check_shares(str(name), shape, variable)
         return
-    law, *moments = given if isinstance(given, tuple) else (given,)
+    law, *moments = shape if isinstance(shape, tuple) else (shape,)
     word(f"shape[{name!r}]", law, LAWS, f"; {_FORM}")
-    sound = not moments or (len(moments) == 2 and real(moments[1]) > 0)
-    if not sound or any(math.isnan(real(own)) for own in moments) or _is_day(variable, moments):
+    valid = not moments or (len(moments) == 2 and real(moments[1]) > 0)
+    if (
+        not valid
+        or any(math.isnan(real(moment)) for moment in moments)
+        or _is_day(variable, moments)
+    ):
         raise ArgumentError(
             f"shape[{name!r}]: expected a law, with a mean and an sd above 0 or without, such as "
             '("normal", 41, 12); dates have a law alone'
@@ -205,35 +211,35 @@ def _is_day(variable: Variable, moments: list[object]) -> bool:
     return isinstance(variable, Date) and bool(moments)
 
 
-def _check_shares(name: str, given: object, variable: Categorical) -> None:
-    shares = [real(own) for own in given] if several(given) else []
-    sound = len(shares) == len(variable.levels) and all(own >= 0 for own in shares)
-    if not sound or not math.isclose(sum(shares), 1.0, abs_tol=1e-6):
+def _check_shares(name: str, shape: object, variable: Categorical) -> None:
+    shares = [real(share) for share in shape] if several(shape) else []
+    valid = len(shares) == len(variable.levels) and all(share >= 0 for share in shares)
+    if not valid or not math.isclose(sum(shares), 1.0, abs_tol=1e-6):
         raise ArgumentError(
             f"shape[{name!r}]: expected {len(variable.levels)} shares with the sum 1, one for each "
             f"of the levels {variable.describe()}"
         )
 
 
-def _said_of(given: Any) -> str:
+def _describe_shape(shape: Any) -> str:
     """Return a shape of one variable in words."""
-    if isinstance(given, str):
-        return LAWS[given].like
-    if isinstance(given, tuple) and isinstance(given[0], str):
-        law, *moments = given
+    if isinstance(shape, str):
+        return LAWS[shape].like
+    if isinstance(shape, tuple) and isinstance(shape[0], str):
+        law, *moments = shape
         return f"{law}" + (f", mean {moments[0]:g}, sd {moments[1]:g}" if moments else "")
-    return "in shares " + " : ".join(f"{own:g}" for own in given)
+    return "in shares " + " : ".join(f"{share:g}" for share in shape)
 
 
-def _column(variable: Variable, given: object, uniform: Floats) -> object:
+def _column(variable: Variable, shape: object, uniform: Floats) -> object:
     """Return the values at some quantiles of a variable's law, as cells are written."""
     if isinstance(variable, Categorical):
         levels = len(variable.levels)
-        shares = np.full(levels, 1 / levels) if isinstance(given, str) else np.asarray(given)
-        place = np.searchsorted(np.cumsum(shares)[:-1], uniform, side="right")
-        return np.array([*variable.levels, None], dtype=object)[place]
+        shares = np.full(levels, 1 / levels) if isinstance(shape, str) else np.asarray(shape)
+        code = np.searchsorted(np.cumsum(shares)[:-1], uniform, side="right")
+        return np.array([*variable.levels, None], dtype=object)[code]
     low, high = variable.days if isinstance(variable, Date) else (variable.lower, variable.upper)
-    name, *moments = given if isinstance(given, tuple) else (given,)
+    name, *moments = shape if isinstance(shape, tuple) else (shape,)
     law, width = LAWS[name], high - low
     mean, sd = moments or (low + law.mean * width, law.sd * width)
     value = np.clip(mean + sd * law.quantiles(uniform), low, high)
@@ -262,7 +268,7 @@ class Standing(Parties):
     def bind(self, binding: Callable[[object], Bound]) -> tuple[Bound, ...]:
         """Bind a formula to the rows, each as often as it stands."""
         bound: tuple[Any, ...] = super().bind(binding)
-        return bound if self.times == 1 else tuple(one.standing(self.times) for one in bound)
+        return bound if self.times == 1 else tuple(rows.standing(self.times) for rows in bound)
 
 
 @dataclass(frozen=True)
@@ -272,7 +278,7 @@ class World:
     guess: Guess
     codebook: Codebook
     adjacency: Adjacency
-    rows: int
+    n_rows: int
     subset: str | None
 
     @property
@@ -280,19 +286,19 @@ class World:
         """How often each invented row stands."""
         if self.adjacency.person is not None:
             return 1
-        known = BLOCK if self.guess.frame is None else min(BLOCK, len(self.guess.frame))
-        return -(-self.rows // known)
+        n_invented = BLOCK if self.guess.frame is None else min(BLOCK, len(self.guess.frame))
+        return -(-self.n_rows // n_invented)
 
     def terms(self, draw: int | None = None) -> Terms:
         """Return a session's terms with rows that stand for all, or a random draw of them."""
         times = self._times
-        count = -(-self.rows // times)
+        count = -(-self.n_rows // times)
         frame = self.guess.block(count) if draw is None else self.guess.rows(count, draw)
         if self.adjacency.person is not None:
             persons = np.arange(count) // self.adjacency.places
             frame = frame.assign(**{self.adjacency.person: persons})
-        held = Standing(("",), (_encoded(frame),), times=times)
-        return Terms(held, self.codebook, self.adjacency, self.subset)
+        parties = Standing(("",), (_encoded(frame),), times=times)
+        return Terms(parties, self.codebook, self.adjacency, self.subset)
 
     @property
     def thinner(self) -> float:
@@ -311,7 +317,7 @@ def released(
 ) -> list[object]:
     """Make a call so many times; its releases differ, and are the same at every plan."""
     with as_one_of_many(), simulation(seed=seed):
-        return [_made(call, terms, guarantee) for _ in range(times)]
+        return [_release(call, terms, guarantee) for _ in range(times)]
 
 
 def priced(call: Call, terms: Terms, guarantee: Guarantee) -> Priced:
@@ -319,6 +325,6 @@ def priced(call: Call, terms: Terms, guarantee: Guarantee) -> Priced:
     return terms.price(call, {"budget": guarantee})
 
 
-def _made(call: Call, terms: Terms, guarantee: Guarantee) -> Any:
+def _release(call: Call, terms: Terms, guarantee: Guarantee) -> Any:
     ledger = Ledger(budget=guarantee, adjacency=terms.adjacency)
     return terms.make(call, {"budget": guarantee}, ledger)

@@ -116,30 +116,30 @@ def plan(
     >>> list(made.budgets), bool((made.table["identified"] == 1).all())
     (['wages', 'model'], True)
     """
-    named = named_calls(calls)
+    calls_by_name = named_calls(calls)
     book = declared(codebook, None, None, "~ .")
     relation = related(book, adjacency, person, rows)
     stated = eps is not None or budget is not None
     question = PlanQuestion(
         guarantee=resolve_budget(eps, delta, budget) if stated else resolve_budget(1.0, delta),
         adjacency=relation,
-        rows=_rows(n, relation),
+        n_rows=_n_rows(n, relation),
         guess=(guess := _guess(book, shape, relation)).about,
         subset=subset,
-        targets=targets_of(targets, tuple(named)),
-        weights=weights_of(weights, tuple(named)),
+        targets=targets_of(targets, tuple(calls_by_name)),
+        weights=weights_of(weights, tuple(calls_by_name)),
         best=word("best", best, BEST),
         over=word("over", over, OVER),
         solved="" if stated and n is not None else "n" if stated else "eps",
     )
     _check_solvable(question, stated, n)
-    study = Study(named, World(guess, book, relation, question.rows, subset), question)
+    study = Study(calls_by_name, World(guess, book, relation, question.n_rows, subset), question)
     if question.solved:
         study = (least_rows if question.solved == "n" else least_budget)(study)
     return divided(study)
 
 
-def _rows(n: int | None, relation: Adjacency) -> int:
+def _n_rows(n: int | None, relation: Adjacency) -> int:
     if n is None:
         return 10_000
     return whole("n", n, 1, MOST_ROWS if relation.person is None else MOST_PERSONS)

@@ -33,19 +33,19 @@ class Population:
     @property
     def counted(self) -> NDArray[np.bool_]:
         """Which rows are in the subset."""
-        own = self.part.counted
-        return np.ones(self.part.rows, dtype=bool) if own is None else own
+        mask = self.part.counted
+        return np.ones(self.part.rows, dtype=bool) if mask is None else mask
 
     def among(self, rows: NDArray[Any], shares: Floats) -> Population:
         """Return the population of some rows, which may be named again and again."""
-        columns = {name: own[rows] for name, own in self.part.columns.items()}
+        columns = {name: column[rows] for name, column in self.part.columns.items()}
         counted = None if self.part.counted is None else self.part.counted[rows]
         return replace(self, part=Part(columns, counted, None), shares=shares / shares.sum())
 
     def having(self, name: str, column: Floats) -> Population:
         """Return the same rows with other values of one variable."""
-        own = self.part._replace(columns={**self.part.columns, name: column})
-        return replace(self, part=own)
+        part = self.part._replace(columns={**self.part.columns, name: column})
+        return replace(self, part=part)
 
     def on_steps(self, name: str, values: Floats, lower: float, step: float) -> Stepped:
         """Return each row twice, at the steps below and above its value, with the value as mean.
@@ -58,15 +58,15 @@ class Population:
         shares = np.concatenate([self.shares * (1 - above), self.shares * above])
         return Stepped(self.among(rows, shares).having(name, response), rows, response)
 
-    def drawn(self, count: int, rng: np.random.Generator) -> Rows:
+    def sample(self, count: int, rng: np.random.Generator) -> Rows:
         """Draw a table: rows that stand equally often, in powers of two, stand together."""
-        times, at, places = rng.multinomial(count, self.shares), [], []
+        times, indices, repeats = rng.multinomial(count, self.shares), [], []
         for power in range(int(times.max()).bit_length()):
-            there = np.flatnonzero(times >> power & 1)
-            at.append(there)
-            places.append(np.full(len(there), 1 << power))
-        own, often = np.concatenate(at), np.concatenate(places)
-        part = self.among(own, np.ones(len(own))).part._replace(places=often)
+            positions = np.flatnonzero(times >> power & 1)
+            indices.append(positions)
+            repeats.append(np.full(len(positions), 1 << power))
+        rows, counts = np.concatenate(indices), np.concatenate(repeats)
+        part = self.among(rows, np.ones(len(rows))).part._replace(places=counts)
         return DrawnRows(part, self.terms)
 
 
@@ -82,8 +82,8 @@ def population(rows: Rows, *, sampled: bool) -> Population:
     """Read rows that are public, once; all of them are equally likely."""
     parts = list(rows.parts(count_public=True))
     names = parts[0].columns
-    columns = {name: np.concatenate([own.columns[name] for own in parts]) for name in names}
-    counted = [own.counted for own in parts if own.counted is not None]
+    columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in names}
+    counted = [part.counted for part in parts if part.counted is not None]
     part = Part(columns, np.concatenate(counted) if counted else None, None)
     return Population(part, np.full(part.rows, 1 / part.rows), rows.terms, sampled)
 
@@ -144,28 +144,28 @@ def effects(effect: Effect, terms: Sequence[str]) -> Floats:
                 f"effect={{}} names no term, so that nothing is tested; write one of "
                 f"{shorten(', '.join(map(repr, terms)), 300)}, such as {{{terms[0]!r}: 0.5}}"
             )
-        for name, own in effect.items():
+        for name, size in effect.items():
             if name not in terms:
                 raise ArgumentError(
                     f"effect= names {said(name)}; the terms are "
                     f"{shorten(', '.join(map(repr, terms)), 300)}"
                 )
-            _nonzero(f"effect[{name!r}]", own)
+            _nonzero(f"effect[{name!r}]", size)
         return np.array([real(effect.get(name, 0.0)) for name in terms])
     return np.full(len(terms), _nonzero("effect", effect))
 
 
-def _nonzero(name: str, given: object) -> float:
-    number = real(given)
+def _nonzero(name: str, value: object) -> float:
+    number = real(value)
     if not abs(number) > 0:
         raise ArgumentError(
-            f"{name}={said(given)}: expected a number other than 0, in units of the coefficient; "
+            f"{name}={said(value)}: expected a number other than 0, in units of the coefficient; "
             'by term write effect={"age": 0.5}, and leave out terms without an effect'
         )
     return number
 
 
-def held_against(effect: Effect, terms: Sequence[str]) -> Floats:
+def null_values(effect: Effect, terms: Sequence[str]) -> Floats:
     """Return the 0 that coefficients are tested against, nan of those without a stated effect."""
     if not isinstance(effect, Mapping):
         return np.zeros(len(terms))

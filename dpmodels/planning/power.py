@@ -13,7 +13,7 @@ import pandas as pd
 from dpmodels.arguments import real, several, share, whole
 from dpmodels.declared import Declared, declared
 from dpmodels.errors import ArgumentError, said
-from dpmodels.planning.solve import MOST_ROWS, effect_for, eps_for, eps_told, rows_for
+from dpmodels.planning.solve import MOST_ROWS, effect_for, eps_for, identifying_eps, rows_for
 from dpmodels.planning.trials import Asking, Cell, Trial, price, without_noise
 from dpmodels.planning.verbs import verb_with_power, words_of
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
@@ -131,17 +131,17 @@ def power(
     >>> bool(0.75 < plan.power["F - M"] < plan.table["without_noise"].item() < 0.99)
     True
     """
-    known, kind = verb_with_power(verb)
+    verb_spec, kind = verb_with_power(verb)
     solved = _left_out(n, eps, budget, effect, power)
     level = share("alpha", alpha)
     target = _target(power, level)
     if eps is not None or budget is not None:
-        for one in _listed(eps):
-            resolve_budget(real(one) if one is not None else None, delta, budget)
+        for amount in _listed(eps):
+            resolve_budget(real(amount) if amount is not None else None, delta, budget)
     else:
         resolve_budget(1.0, delta)
     asking = Asking(
-        known,
+        verb_spec,
         kind,
         formula,
         declared(codebook, None, None, formula),
@@ -151,18 +151,18 @@ def power(
         mechanism,
         adjacency,
         level,
-        _words(known, words),
+        _words(verb_spec, words),
     )
-    sizes = [None if one is None else whole("n", one, 10, MOST_ROWS) for one in _listed(n)]
+    sizes = [None if size is None else whole("n", size, 10, MOST_ROWS) for size in _listed(n)]
     cells = list(product(sizes, _listed(eps), _listed(effect)))
     if len(cells) > MOST_CELLS:
         raise ArgumentError(f"{len(cells)} cells are listed: expected at most {MOST_CELLS}")
-    frames, told = [], []
-    for number, (rows, spent, size) in enumerate(cells):
-        cell = _solved(asking, solved, (rows, spent, size), target)
+    frames, mechanisms = [], []
+    for number, (n_rows, cell_eps, size) in enumerate(cells):
+        cell = _solved(asking, solved, (n_rows, cell_eps, size), target)
         trial = asking.trial(cell)
         frames.append(_table(trial, cell, number))
-        told.append(_mechanism(trial))
+        mechanisms.append(_mechanism(trial))
     table = pd.concat(frames, ignore_index=True)
     swamped = len(cells) == 1 and solved == "power" and table["identified"].min() < SELDOM
     return PowerResult(
@@ -175,8 +175,8 @@ def power(
             alpha=level,
             solved=solved,
             target=target,
-            mechanisms=tuple(told),
-            enough=eps_told(asking, cell) if swamped else math.nan,
+            mechanisms=tuple(mechanisms),
+            enough=identifying_eps(asking, cell) if swamped else math.nan,
             tested="independence of the factors" if trial.posed.freedom else kind.tested,
         ),
         table,
@@ -185,8 +185,8 @@ def power(
 
 def _left_out(n: object, eps: object, budget: object, effect: object, power: object) -> str:
     """Return the one of four that is solved for."""
-    given = {"n": n, "eps": eps if budget is None else budget, "effect": effect, "power": power}
-    absent = [name for name, own in given.items() if own is None]
+    arguments = {"n": n, "eps": eps if budget is None else budget, "effect": effect, "power": power}
+    absent = [name for name, value in arguments.items() if value is None]
     if len(absent) != 1:
         left = ", ".join(absent) or "none of them"
         raise ArgumentError(
@@ -207,63 +207,63 @@ def _target(power: object, alpha: float) -> float:
     return number
 
 
-def _listed(given: object) -> list[object]:
+def _listed(value: object) -> list[object]:
     """Return what is listed, or the one that is given."""
-    if not several(given) or isinstance(given, Mapping):
-        return [given]
-    own = list(given)
-    if not own:
+    if not several(value) or isinstance(value, Mapping):
+        return [value]
+    values = list(value)
+    if not values:
         raise ArgumentError("an empty list: write one value, or several such as n=[1_000, 5_000]")
-    return own
+    return values
 
 
 def _words(verb: Verb, words: Mapping[str, Any]) -> dict[str, Any]:
-    for one in words:
-        if one in ("person", "rows"):
+    for name in words:
+        if name in ("person", "rows"):
             raise ArgumentError(
-                f"{one}=: a plan is of rows that are each somebody's only one; leave it out, and "
+                f"{name}=: a plan is of rows that are each somebody's only one; leave it out, and "
                 "give the number of persons as n"
             )
-        if one not in words_of(verb):
+        if name not in words_of(verb):
             expected = ", ".join(words_of(verb))
             raise ArgumentError(
-                f"{one}= is not expected; dp.power takes these words of dp_{verb.name}: {expected}"
+                f"{name}= is not expected; dp.power takes these words of dp_{verb.name}: {expected}"
             )
     return {**words_of(verb), **words}
 
 
-def _solved(asking: Asking, solved: str, given: tuple[Any, Any, Any], target: float) -> Cell:
+def _solved(asking: Asking, solved: str, inputs: tuple[Any, Any, Any], target: float) -> Cell:
     """Return a cell in which nothing is left out."""
-    rows, eps, effect = given
+    n_rows, eps, effect = inputs
     if solved == "n":
-        rows = rows_for(asking, eps, effect, target)
+        n_rows = rows_for(asking, eps, effect, target)
     elif solved == "eps":
-        eps = eps_for(asking, rows, effect, target)
+        eps = eps_for(asking, n_rows, effect, target)
     elif solved == "effect":
-        effect = effect_for(asking, rows, eps, target)
-    return Cell(rows, eps, effect)
+        effect = effect_for(asking, n_rows, eps, target)
+    return Cell(n_rows, eps, effect)
 
 
 def _table(trial: Trial, cell: Cell, number: int) -> pd.DataFrame:
     """Return the lines of one cell."""
-    found, posed = trial.expected(), trial.posed
-    dear = price(posed, found, cell.rows, trial.alpha)
+    expected, posed = trial.expected(), trial.posed
+    rows_factor = price(posed, expected, cell.n_rows, trial.alpha)
     lines = {
         "cell": number,
-        "n": cell.rows,
+        "n": cell.n_rows,
         "eps": np.nan if cell.eps is None else float(cell.eps),
         "term": posed.terms,
         "effect": posed.effect,
-        "std_error": found.se,
-        "se_low": found.least,
-        "se_high": found.most,
-        "noise_sd": found.noise,
-        "sampling_se": posed.sampling / math.sqrt(cell.rows),
-        "power": found.power,
-        "power_se": found.power_se,
-        "identified": found.identified,
-        "without_noise": without_noise(posed, cell.rows, trial.alpha),
-        "price": np.where(found.identified < SELDOM, np.nan, dear),
+        "std_error": expected.se,
+        "se_low": expected.se_low,
+        "se_high": expected.se_high,
+        "noise_sd": expected.noise,
+        "sampling_se": posed.sampling / math.sqrt(cell.n_rows),
+        "power": expected.power,
+        "power_se": expected.power_se,
+        "identified": expected.identified,
+        "without_noise": without_noise(posed, cell.n_rows, trial.alpha),
+        "price": np.where(expected.identified < SELDOM, np.nan, rows_factor),
     }
     return pd.DataFrame(lines)
 

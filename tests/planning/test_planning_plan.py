@@ -166,7 +166,7 @@ def test_a_budget_that_is_left_out_is_the_least_that_meets_the_targets():
 def test_a_number_of_rows_that_is_left_out_meets_the_targets():
     made = planned({"wages": PAIR["wages"]}, n=None, targets={"wages": {"se": 0.4}})
     assert 0.38 < made.table["total"].item() < 0.412
-    fewer = planned({"wages": PAIR["wages"]}, n=made.question.rows // 2)
+    fewer = planned({"wages": PAIR["wages"]}, n=made.question.n_rows // 2)
     assert fewer.table["total"].item() > 0.5
 
 
