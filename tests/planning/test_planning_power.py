@@ -16,7 +16,7 @@ USUAL = {"verb": "ttest", "codebook": BOOK, "n": 2_000, "eps": 1.0, "effect": 2.
 def _few_runs():
     """Forty releases of each, enough for what is no statistical test."""
     kept = dict(POWERS)
-    POWERS.update({kind: own._replace(runs=40, more=0) for kind, own in kept.items()})
+    POWERS.update({kind: own._replace(runs=40, extra_runs=0) for kind, own in kept.items()})
     yield
     POWERS.update(kept)
 
