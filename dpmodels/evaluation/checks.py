@@ -29,21 +29,21 @@ import pandas as pd
 from scipy import stats
 
 from dpmodels.errors import ArgumentError
-from dpmodels.evaluation.recipe import Cell, Recipe, Task, asked, drawn, seed_of
+from dpmodels.evaluation.recipe import Cell, Recipe, Task, draw_tables, run_once, seed_of
 from dpmodels.options import options
 from dpmodels.typing import Floats
 
-TURNS: Final = 9_999
+SIGN_FLIPS: Final = 9_999
 LARGE: Final = 1_000.0
 FALL: Final = 5.0
 TIMES: Final = 10
 LARGEST: Final = 0.5
 TOLERANCE: Final = 1.1
 # Runs of the check of consistency: what has to be told apart differs by orders of magnitude.
-FEW: Final = 3
+CONSISTENCY_RUNS: Final = 3
 ALARM: Final = 0.01
 # Scaled errors below are rounding.
-_NOTHING: Final = 1e-9
+_ROUNDING: Final = 1e-9
 
 
 def bias(products: Floats, rng: np.random.Generator) -> tuple[float, float]:
@@ -55,21 +55,21 @@ def bias(products: Floats, rng: np.random.Generator) -> tuple[float, float]:
     runs = len(products)
     if runs < 2:
         return math.nan, math.nan
-    whole = float(np.trace(products)) / runs
-    if whole == 0:
+    total = float(np.trace(products)) / runs
+    if total == 0:
         return 0.0, 1.0
     pairs = products - np.diag(np.diag(products))
-    found = float(pairs.sum())
-    signs = rng.choice([-1.0, 1.0], size=(TURNS, runs))
-    turned = ((signs @ pairs) * signs).sum(axis=1)
+    pair_sum = float(pairs.sum())
+    signs = rng.choice([-1.0, 1.0], size=(SIGN_FLIPS, runs))
+    flipped = ((signs @ pairs) * signs).sum(axis=1)
     # Sums in another order differ in their last digits.
-    larger = int((turned >= found - 1e-9 * abs(found)).sum())
-    return found / (runs * (runs - 1)) / whole, (1 + larger) / (1 + TURNS)
+    larger = int((flipped >= pair_sum - 1e-9 * abs(pair_sum)).sum())
+    return pair_sum / (runs * (runs - 1)) / total, (1 + larger) / (1 + SIGN_FLIPS)
 
 
-def least_p(runs: int) -> float:
+def smallest_p(runs: int) -> float:
     """Return the smallest p-value that so many runs can give: turning all signs changes nothing."""
-    return max(2.0 ** (1 - runs), 1 / (1 + TURNS))
+    return max(2.0 ** (1 - runs), 1 / (1 + SIGN_FLIPS))
 
 
 def checked(
@@ -82,9 +82,9 @@ def checked(
     """
     # The last of a table and domain stays: of the smallest scale, the smallest eps.
     order = sorted(cells, key=lambda cell: (-cell.scale, -cell.eps))
-    tried = {(one.table, one.domain): one for one in order}
+    tried = {(cell.table, cell.domain): cell for cell in order}
     level = 1 - ALARM / max(len(recipes) * (len(tried) + 1), 1)
-    made = []
+    lines = []
     with options(codebook=None, adjacency=None, ledger=None):
         for recipe in recipes:
             logs = []
@@ -92,11 +92,11 @@ def checked(
                 logs.append(_log_ratios(task, recipe, cell, repeats, seed))
                 where = {"algorithm": recipe.name, "table": cell.table, "domain": cell.size}
                 consistent = _consistent(task, recipe, cell, seed)
-                made.append(where | consistent | _interval(logs[-1], level))
+                lines.append(where | consistent | _interval(logs[-1], level))
             where = {"algorithm": recipe.name, "table": "", "domain": ""}
             blank = {"falls_to": math.nan, "consistent": None}
-            made.append(where | blank | _interval(np.concatenate(logs), level))
-    return pd.DataFrame(made)
+            lines.append(where | blank | _interval(np.concatenate(logs), level))
+    return pd.DataFrame(lines)
 
 
 def _errors(
@@ -105,8 +105,8 @@ def _errors(
     """Return errors on tables that were drawn before; None where the recipe cannot be asked."""
     try:
         scores = [
-            asked(task, recipe, own, cell, seed_of(seed, f"check {recipe.name}", cell, repeat))
-            for repeat, own in enumerate(tables)
+            run_once(task, recipe, table, cell, seed_of(seed, f"check {recipe.name}", cell, repeat))
+            for repeat, table in enumerate(tables)
         ]
     except ArgumentError:
         return None
@@ -114,33 +114,33 @@ def _errors(
 
 
 def _consistent(task: Task, recipe: Recipe, cell: Cell, seed: int) -> dict[str, object]:
-    near, far = (
-        _errors(task, recipe, step, drawn(task, cell, FEW, seed), seed)
-        for step in (cell._replace(eps=cell.eps * more) for more in (LARGE, LARGE**2))
+    errors, later_errors = (
+        _errors(task, recipe, step, draw_tables(task, cell, CONSISTENCY_RUNS, seed), seed)
+        for step in (cell._replace(eps=cell.eps * factor) for factor in (LARGE, LARGE**2))
     )
-    if near is None or far is None:
+    if errors is None or later_errors is None:
         return {"falls_to": math.nan, "consistent": None}
-    first, last = float(near.mean()), float(far.mean())
-    left = last / first if first > 0 else 0.0
-    return {"falls_to": left, "consistent": last <= max(first / FALL, _NOTHING)}
+    first, last = float(errors.mean()), float(later_errors.mean())
+    ratio = last / first if first > 0 else 0.0
+    return {"falls_to": ratio, "consistent": last <= max(first / FALL, _ROUNDING)}
 
 
 def _log_ratios(task: Task, recipe: Recipe, cell: Cell, repeats: int, seed: int) -> Floats:
     """Return how errors change where rows are ten times as many, eps a tenth; none if not asked."""
     small = cell._replace(eps=min(cell.eps, LARGEST))
-    more = (task.times(own, TIMES) for own in drawn(task, cell, repeats, seed))
-    one = _errors(task, recipe, small, drawn(task, cell, repeats, seed), seed)
-    ten = _errors(task, recipe, small._replace(eps=small.eps / TIMES), more, seed)
-    if one is None or ten is None or min(one.min(), ten.min()) <= 0:
+    enlarged = (task.times(table, TIMES) for table in draw_tables(task, cell, repeats, seed))
+    base = _errors(task, recipe, small, draw_tables(task, cell, repeats, seed), seed)
+    tenfold = _errors(task, recipe, small._replace(eps=small.eps / TIMES), enlarged, seed)
+    if base is None or tenfold is None or min(base.min(), tenfold.min()) <= 0:
         return np.empty(0)
-    return np.asarray(np.log(ten / one))
+    return np.asarray(np.log(tenfold / base))
 
 
 def _interval(logs: Floats, level: float) -> dict[str, object]:
     """Return the ratio of errors with its interval, and whether that allows for about 1."""
     if len(logs) < 2:
-        none = {"ratio": math.nan, "ratio_low": math.nan, "ratio_high": math.nan}
-        return none | {"exchangeable": None}
+        blank = {"ratio": math.nan, "ratio_low": math.nan, "ratio_high": math.nan}
+        return blank | {"exchangeable": None}
     middle, se = float(logs.mean()), float(logs.std(ddof=1)) / math.sqrt(len(logs))
     reach = float(stats.t.ppf((1 + level) / 2, len(logs) - 1)) * se
     with np.errstate(over="ignore"):

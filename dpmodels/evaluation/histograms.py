@@ -52,46 +52,46 @@ class Histograms:
     def draw(self, cell: Cell, rng: np.random.Generator) -> Integers:
         """Draw rows independently by the table's shares of cells."""
         shares = coarsened(self.shapes[cell.table], cell.domain).ravel()
-        drawn = rng.multinomial(cell.scale, shares / shares.sum())
-        return drawn.astype(np.int64).reshape(cell.domain)
+        counts = rng.multinomial(cell.scale, shares / shares.sum())
+        return counts.astype(np.int64).reshape(cell.domain)
 
-    def times(self, drawn: Integers, many: int) -> Integers:
+    def times(self, table: Integers, copies: int) -> Integers:
         """Return counts that are so many times as large."""
-        return drawn * many
+        return table * copies
 
-    def truth(self, drawn: Integers) -> Floats:
+    def truth(self, table: Integers) -> Floats:
         """Return the counts themselves."""
-        return drawn.astype(np.float64)
+        return table.astype(np.float64)
 
-    def score(self, recipe: Recipe, drawn: Integers, eps: float, seed: int) -> Score:
+    def score(self, recipe: Recipe, table: Integers, eps: float, seed: int) -> Score:
         """Measure the error of the workload's answers that follow from released cells."""
-        answer = self._asked(recipe, drawn, eps, seed)
+        answer = self._answer(recipe, table, eps, seed)
         if self.error == "marginals" and recipe.read is None and _has_margins(answer):
-            return _of_margins(answer, drawn)
+            return _of_margins(answer, table)
         cells = recipe.array(answer, READ)
-        if cells.size != drawn.size:
+        if cells.size != table.size:
             raise ArgumentError(
                 f"its answer has the shape {cells.shape}: expected a number for each of the cells "
-                f"of {drawn.shape}"
+                f"of {table.shape}"
             )
-        cells = cells.reshape(drawn.shape)
-        workload = WORKLOADS[self.error](drawn.shape)
-        scale = float(drawn.sum())
-        signed = workload.image(cells - drawn)
+        cells = cells.reshape(table.shape)
+        workload = WORKLOADS[self.error](table.shape)
+        scale = float(table.sum())
+        signed = workload.image(cells - table)
         return Score(workload.error(signed, scale), signed / scale, cells)
 
-    def _asked(self, recipe: Recipe, drawn: Integers, eps: float, seed: int) -> object:
+    def _answer(self, recipe: Recipe, table: Integers, eps: float, seed: int) -> object:
         if not recipe.is_verb:
-            return recipe.of_counts(drawn, eps, seed)
-        names = variables(drawn.ndim)
-        places = np.unravel_index(np.repeat(np.arange(drawn.size), drawn.ravel()), drawn.shape)
+            return recipe.of_counts(table, eps, seed)
+        names = variables(table.ndim)
+        positions = np.unravel_index(np.repeat(np.arange(table.size), table.ravel()), table.shape)
         kind = Categorical if self.error == "marginals" else Integer
         declared = {
             name: Categorical(tuple(range(cells))) if kind is Categorical else Integer(0, cells - 1)
-            for name, cells in zip(names, drawn.shape, strict=True)
+            for name, cells in zip(names, table.shape, strict=True)
         }
-        breaks = drawn.shape[0] if drawn.ndim == 1 else drawn.shape
-        rows = dict(zip(names, places, strict=True))
+        breaks = table.shape[0] if table.ndim == 1 else table.shape
+        rows = dict(zip(names, positions, strict=True))
         book = Codebook(declared)
         return recipe.of_rows(rows, book, eps, seed, adjacency="add-remove", breaks=breaks)
 
@@ -106,15 +106,15 @@ def _has_margins(answer: object) -> bool:
     return not hasattr(answer, READ[0]) and callable(getattr(answer, "table", None))
 
 
-def _of_margins(answer: Any, drawn: Integers) -> Score:
+def _of_margins(answer: Any, table: Integers) -> Score:
     """Measure the margins that a result has by the names of variables."""
-    names, parts = variables(drawn.ndim), []
-    for axes in margins(drawn.ndim):
-        over = tuple(axis for axis in range(drawn.ndim) if axis not in axes)
-        own = answer.table(*(names[axis] for axis in axes)).released
-        parts.append(np.ravel(np.asarray(own, dtype=np.float64) - drawn.sum(axis=over)))
-    signed, scale = np.concatenate(parts), float(drawn.sum())
-    return Score(WORKLOADS["marginals"](drawn.shape).error(signed, scale), signed / scale)
+    names, parts = variables(table.ndim), []
+    for axes in margins(table.ndim):
+        over = tuple(axis for axis in range(table.ndim) if axis not in axes)
+        released = answer.table(*(names[axis] for axis in axes)).released
+        parts.append(np.ravel(np.asarray(released, dtype=np.float64) - table.sum(axis=over)))
+    signed, scale = np.concatenate(parts), float(table.sum())
+    return Score(WORKLOADS["marginals"](table.shape).error(signed, scale), signed / scale)
 
 
 def histograms(
@@ -128,10 +128,10 @@ def histograms(
         )
     require_names(tables)
     shapes = {name: _shape(name, table) for name, table in tables.items()}
-    made = Histograms(shapes, scales, domains, word("error", error, WORKLOADS))
-    for cell in made.settings():
-        WORKLOADS[made.error](cell.domain)
-    return made
+    task = Histograms(shapes, scales, domains, word("error", error, WORKLOADS))
+    for cell in task.settings():
+        WORKLOADS[task.error](cell.domain)
+    return task
 
 
 def require_names(tables: Mapping[object, object]) -> None:
@@ -161,21 +161,21 @@ def _shape(name: str, table: object) -> Floats:
     return shape
 
 
-def domain_of(name: str, own: Domain, domain: Any) -> Domain:
+def domain_of(name: str, table_domain: Domain, domain: Any) -> Domain:
     """Return the cells along each axis that a domain is of a table."""
     if domain is None:
-        return own
-    wanted = domain if isinstance(domain, tuple) else (domain,) * len(own)
-    divides = len(wanted) == len(own) and all(
+        return table_domain
+    divisors = domain if isinstance(domain, tuple) else (domain,) * len(table_domain)
+    divides = len(divisors) == len(table_domain) and all(
         isinstance(into, int) and into >= 2 and cells % into == 0
-        for cells, into in zip(own, wanted, strict=True)
+        for cells, into in zip(table_domain, divisors, strict=True)
     )
     if not divides:
         raise ArgumentError(
             f"domain={domain}: cells of tables[{name!r}] are put together evenly; expected "
-            f"divisors of {' x '.join(map(str, own))}, 2 or more"
+            f"divisors of {' x '.join(map(str, table_domain))}, 2 or more"
         )
-    return wanted
+    return divisors
 
 
 def coarsened(shape: Floats, domain: Domain) -> Floats:

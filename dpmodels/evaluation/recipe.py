@@ -31,7 +31,7 @@ from dpmodels.typing import Floats
 Callee = Callable[..., object]
 
 # What the evaluation says, and no recipe may.
-_SAID: Final = ("data", "sites", "codebook", "eps", "budget", "ledger")
+_RESERVED: Final = ("data", "sites", "codebook", "eps", "budget", "ledger")
 _FILLED: Final = ("adjacency", "breaks")
 _VERB: Final = ("data", "codebook", "eps", *_FILLED)
 
@@ -52,30 +52,30 @@ class Recipe:
 
     def of_counts(self, counts: Any, eps: float, seed: int) -> object:
         """Answer counts by cell."""
-        more = {"rng": np.random.default_rng(seed)} if "rng" in self.words else {}
+        kwargs = {"rng": np.random.default_rng(seed)} if "rng" in self.words else {}
         with simulation(seed=seed):
-            return self.ask(counts.copy(), eps, **more)
+            return self.ask(counts.copy(), eps, **kwargs)
 
     def of_rows(
         self, data: object, codebook: object, eps: float, seed: int, **words: object
     ) -> object:
         """Answer rows, as a verb."""
-        own = self.ask.keywords if isinstance(self.ask, partial) else {}
-        more = {name: words[name] for name in _FILLED if name in words and name not in own}
-        kept = {name: value for name, value in more.items() if name in self.words}
+        preset = self.ask.keywords if isinstance(self.ask, partial) else {}
+        extra = {name: words[name] for name in _FILLED if name in words and name not in preset}
+        accepted = {name: value for name, value in extra.items() if name in self.words}
         with simulation(seed=seed):
-            return self.ask(data=data, codebook=codebook, eps=eps, **kept)
+            return self.ask(data=data, codebook=codebook, eps=eps, **accepted)
 
-    def array(self, answer: Any, among: tuple[str, ...]) -> Any:
+    def array(self, answer: Any, attributes: tuple[str, ...]) -> Any:
         """Read the numbers of an answer: itself, or the first attribute that it has."""
-        names = among if self.read is None else (self.read,)
-        found = next((getattr(answer, one) for one in names if hasattr(answer, one)), answer)
-        if found is answer and self.read is not None:
+        names = attributes if self.read is None else (self.read,)
+        numbers = next((getattr(answer, name) for name in names if hasattr(answer, name)), answer)
+        if numbers is answer and self.read is not None:
             raise ArgumentError(
                 f"its answer is a {type(answer).__name__} without the attribute {self.read!r}"
             )
         try:
-            return np.asarray(found, dtype=np.float64)
+            return np.asarray(numbers, dtype=np.float64)
         except (TypeError, ValueError):
             listed = " or ".join(names)
             raise ArgumentError(
@@ -84,44 +84,44 @@ class Recipe:
             ) from None
 
 
-def recipes(given: object) -> tuple[Recipe, ...]:
+def recipes(mapping: object) -> tuple[Recipe, ...]:
     """Return recipes by name, or say what is wrong with one."""
-    if not isinstance(given, Mapping) or not given:
+    if not isinstance(mapping, Mapping) or not mapping:
         raise ArgumentError(
-            f"recipes={said(given)}: expected names with recipes, such as "
+            f"recipes={said(mapping)}: expected names with recipes, such as "
             '{"flat": functools.partial(dp.dp_hist, "~ v")}, one or more'
         )
-    return tuple(_recipe(name, one) for name, one in given.items())
+    return tuple(_recipe(name, recipe) for name, recipe in mapping.items())
 
 
-def _recipe(name: object, given: object) -> Recipe:
+def _recipe(name: object, recipe: object) -> Recipe:
     if not isinstance(name, str) or not name:
         raise ArgumentError(f"recipes: the name {said(name)} is no text; write a short one")
-    ask, read = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+    ask, read = recipe if isinstance(recipe, tuple) and len(recipe) == 2 else (recipe, None)
     if not callable(ask) or not isinstance(read, str | None):
         raise ArgumentError(
-            f"recipes[{name!r}] is of type {type(given).__name__}: expected a verb, a function of "
+            f"recipes[{name!r}] is of type {type(recipe).__name__}: expected a verb, a function of "
             "counts and eps, or a pair of one and the name of an attribute of its answer"
         )
-    own: Callee = ask
-    _refuse_charged(name, own)
-    words = _words(own)
+    function: Callee = ask
+    _refuse_charged(name, function)
+    words = _words(function)
     if "codebook" in words and "data" not in words:
         raise ArgumentError(
             f"recipes[{name!r}] has its rows: an evaluation asks for simulated ones; write "
             'functools.partial(dp.dp_hist, "~ v") without data'
         )
-    return Recipe(name, own, words, read)
+    return Recipe(name, function, words, read)
 
 
 def _words(ask: Callee) -> frozenset[str]:
     """Return the words that a recipe takes; of one that takes any, those of a verb."""
     try:
-        taken = inspect.signature(ask).parameters
+        parameters = inspect.signature(ask).parameters
     except (TypeError, ValueError):
         return frozenset()
-    kinds = {one.kind for one in taken.values()}
-    return frozenset(_VERB) if kinds == {inspect.Parameter.VAR_KEYWORD} else frozenset(taken)
+    kinds = {parameter.kind for parameter in parameters.values()}
+    return frozenset(_VERB) if kinds == {inspect.Parameter.VAR_KEYWORD} else frozenset(parameters)
 
 
 def _refuse_charged(name: str, ask: Callee) -> None:
@@ -132,7 +132,7 @@ def _refuse_charged(name: str, ask: Callee) -> None:
             f"recipes[{name!r}] asks a session, which has rows and a ledger of its own: an "
             'evaluation spends nothing; write functools.partial(dp.dp_hist, "~ v")'
         )
-    for word in _SAID:
+    for word in _RESERVED:
         if isinstance(ask, partial) and word in ask.keywords:
             raise ArgumentError(
                 f"recipes[{name!r}] says {word}=, which an evaluation says itself: leave it out"
@@ -187,13 +187,13 @@ class Task(Protocol):
     def draw(self, cell: Cell, rng: np.random.Generator) -> Any:
         """Draw a table of the setting."""
 
-    def times(self, drawn: Any, many: int) -> Any:
+    def times(self, table: Any, copies: int) -> Any:
         """Return a table in which every row stands so many times."""
 
-    def truth(self, drawn: Any) -> Floats:
+    def truth(self, table: Any) -> Floats:
         """Return what an answer is drawn beside."""
 
-    def score(self, recipe: Recipe, drawn: Any, eps: float, seed: int) -> Score:
+    def score(self, recipe: Recipe, table: Any, eps: float, seed: int) -> Score:
         """Ask a recipe and measure its answer."""
 
 
@@ -228,29 +228,29 @@ def _setting(
     errors, coverages, products, answers = [], [], [], []
     for recipe in recipes:
         scores = [
-            asked(task, recipe, own, cell, seed_of(seed, f"ask {recipe.name}", cell, repeat))
-            for repeat, own in enumerate(drawn(task, cell, repeats, seed))
+            run_once(task, recipe, table, cell, seed_of(seed, f"ask {recipe.name}", cell, repeat))
+            for repeat, table in enumerate(draw_tables(task, cell, repeats, seed))
         ]
         errors.append([score.error for score in scores])
         coverages.append([score.coverage for score in scores])
         signed = np.stack([score.signed for score in scores])
         products.append(signed @ signed.T if signed.size else np.empty((0, 0)))
         answers.append(scores[0].answer)
-    truth = task.truth(next(drawn(task, cell, 1, seed)))
+    truth = task.truth(next(draw_tables(task, cell, 1, seed)))
     return Outcomes(np.array(errors), np.array(coverages), tuple(products), truth, tuple(answers))
 
 
-def drawn(task: Task, cell: Cell, many: int, seed: int) -> Iterator[Any]:
+def draw_tables(task: Task, cell: Cell, n_tables: int, seed: int) -> Iterator[Any]:
     """Draw the tables of a setting, which are the same at every eps."""
     setting = cell._replace(eps=0.0)
-    for repeat in range(many):
+    for repeat in range(n_tables):
         yield task.draw(cell, np.random.default_rng(seed_of(seed, "rows", setting, repeat)))
 
 
-def asked(task: Task, recipe: Recipe, drawn: Any, cell: Cell, seed: int) -> Score:
+def run_once(task: Task, recipe: Recipe, table: Any, cell: Cell, seed: int) -> Score:
     """Ask a recipe once; what it raises is said with its name and the setting."""
     try:
-        score = task.score(recipe, drawn, cell.eps, seed)
+        score = task.score(recipe, table, cell.eps, seed)
     except Exception as error:
         raise ArgumentError(
             f"recipes[{recipe.name!r}] raised {type(error).__name__} at {cell}: {error}"
@@ -265,6 +265,6 @@ def asked(task: Task, recipe: Recipe, drawn: Any, cell: Cell, seed: int) -> Scor
 
 def seed_of(seed: int, name: str, cell: Cell, repeat: int) -> int:
     """Return a seed of one run, that does not depend on which others there are."""
-    words = zlib.crc32(f"{name} at {cell}".encode())
-    made = np.random.SeedSequence([seed, words, repeat]).generate_state(2, np.uint64)
-    return int(made[0])
+    digest = zlib.crc32(f"{name} at {cell}".encode())
+    state = np.random.SeedSequence([seed, digest, repeat]).generate_state(2, np.uint64)
+    return int(state[0])

@@ -50,22 +50,22 @@ class Samples:
 
     def draw(self, cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
         """Draw rows with replacement, which keeps their joint shape."""
-        own = self.frames[cell.table]
-        return own.iloc[rng.integers(0, len(own), size=cell.scale)].reset_index(drop=True)
+        frame = self.frames[cell.table]
+        return frame.iloc[rng.integers(0, len(frame), size=cell.scale)].reset_index(drop=True)
 
-    def times(self, drawn: pd.DataFrame, many: int) -> pd.DataFrame:
+    def times(self, table: pd.DataFrame, copies: int) -> pd.DataFrame:
         """Return every row so many times."""
-        return drawn.iloc[np.tile(np.arange(len(drawn)), many)].reset_index(drop=True)
+        return table.iloc[np.tile(np.arange(len(table)), copies)].reset_index(drop=True)
 
-    def truth(self, drawn: pd.DataFrame) -> Floats:
+    def truth(self, table: pd.DataFrame) -> Floats:
         """Return the exact answer of the rows."""
-        return np.asarray(self.exact(drawn), dtype=np.float64)
+        return np.asarray(self.exact(table), dtype=np.float64)
 
-    def score(self, recipe: Recipe, drawn: pd.DataFrame, eps: float, seed: int) -> Score:
+    def score(self, recipe: Recipe, table: pd.DataFrame, eps: float, seed: int) -> Score:
         """Measure the error of an answer against the exact one of the same rows."""
-        measure, truth = MEASURES[self.error], self.truth(drawn)
+        measure, truth = MEASURES[self.error], self.truth(table)
         if recipe.is_verb:
-            answer = recipe.of_rows(drawn, self.codebook, eps, seed)
+            answer = recipe.of_rows(table, self.codebook, eps, seed)
         else:
             answer = recipe.of_counts(truth, eps, seed)
         if self.error == "coverage" and hasattr(answer, "noise_int"):
@@ -119,8 +119,8 @@ def _coverage(answer: Floats, truth: Floats) -> Score:
     """Measure intervals, lines of `answer`, by their mean width and by what they hold."""
     _alike(answer, np.stack([truth.ravel()] * 2, axis=1))
     low, high = answer.T
-    held = float(((low <= truth.ravel()) & (truth.ravel() <= high)).mean())
-    return Score(float((high - low).mean()), answer=answer.mean(axis=1), coverage=held)
+    covered = float(((low <= truth.ravel()) & (truth.ravel() <= high)).mean())
+    return Score(float((high - low).mean()), answer=answer.mean(axis=1), coverage=covered)
 
 
 def _zero(truth: Floats, eps: float) -> Floats:

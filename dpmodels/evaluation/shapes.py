@@ -51,16 +51,16 @@ def standard(cells: int | Sequence[int] = 4096) -> dict[str, Floats]:
     (256,)
     """
     domain = _domain(cells)
-    places = _places(domain)
-    made = {
+    centres = _centres(domain)
+    shapes = {
         "sparse": _few(domain),
-        "smooth": np.prod([1.2 + np.sin(5 * place) for place in places], axis=0),
+        "smooth": np.prod([1.2 + np.sin(5 * place) for place in centres], axis=0),
         "spiky": _few(domain) + 1 / math.prod(domain),
         "uniform": np.ones(domain),
-        "bimodal": _hill(places, 0.3, 0.06) + 0.6 * _hill(places, 0.7, 0.1),
-        "heavy-tailed": (1 + 200 * np.linalg.norm(places, axis=0)) ** -1.5,
+        "bimodal": _hill(centres, 0.3, 0.06) + 0.6 * _hill(centres, 0.7, 0.1),
+        "heavy-tailed": (1 + 200 * np.linalg.norm(centres, axis=0)) ** -1.5,
     }
-    return {name: shares / shares.sum() for name, shares in made.items()}
+    return {name: shares / shares.sum() for name, shares in shapes.items()}
 
 
 def _domain(cells: object) -> tuple[int, ...]:
@@ -70,21 +70,21 @@ def _domain(cells: object) -> tuple[int, ...]:
     return tuple(whole("cells", size, LEAST, MOST) for size in sizes)
 
 
-def _places(domain: tuple[int, ...]) -> NDArray[np.float64]:
+def _centres(domain: tuple[int, ...]) -> NDArray[np.float64]:
     """Return the middles of cells as shares of each axis, of shape (axes, *domain)."""
     axes = [(np.arange(cells) + 0.5) / cells for cells in domain]
     return np.array(np.meshgrid(*axes, indexing="ij"))
 
 
-def _hill(places: NDArray[np.float64], centre: float, width: float) -> Floats:
-    return np.asarray(np.exp(-(((places - centre) / width) ** 2).sum(axis=0) / 2))
+def _hill(centres: NDArray[np.float64], centre: float, width: float) -> Floats:
+    return np.asarray(np.exp(-(((centres - centre) / width) ** 2).sum(axis=0) / 2))
 
 
 def _few(domain: tuple[int, ...]) -> Floats:
     """Return shares in one cell of fifty, unequal as those of a Pareto law, that sum to 1."""
     rng = np.random.default_rng(_SEED)
     cells = math.prod(domain)
-    taken = rng.choice(cells, size=max(cells // _SPARSE, 1), replace=False)
+    occupied = rng.choice(cells, size=max(cells // _SPARSE, 1), replace=False)
     shares = np.zeros(cells)
-    shares[taken] = rng.pareto(1.2, size=len(taken)) + 0.1
+    shares[occupied] = rng.pareto(1.2, size=len(occupied)) + 0.1
     return np.asarray(shares / shares.sum()).reshape(domain)

@@ -50,7 +50,7 @@ _DATA, _REPORT = "/*study*/null", "<!--report-->"
 
 
 def page(
-    asked: Asked,
+    settings: Asked,
     data: xr.Dataset,
     truths: Mapping[int, Floats],
     answers: Mapping[tuple[str, int], Floats],
@@ -61,12 +61,12 @@ def page(
     text = files("dpmodels.evaluation").joinpath("page.html").read_text("utf-8")
     before, after = text.split(_DATA)
     # A table's name could end the script or begin a comment.
-    plain = json.dumps(_plain(asked, data, truths, answers, stamp), allow_nan=False)
+    plain = json.dumps(_as_json(settings, data, truths, answers, stamp), allow_nan=False)
     return before.replace(_REPORT, report) + plain.replace("<", "\\u003c") + after
 
 
-def _plain(
-    asked: Asked,
+def _as_json(
+    settings: Asked,
     data: xr.Dataset,
     truths: Mapping[int, Floats],
     answers: Mapping[tuple[str, int], Floats],
@@ -77,19 +77,19 @@ def _plain(
     lines = zip(*columns.values(), strict=True)
     cells = [dict(zip(columns, values, strict=True)) for values in lines]
     names = data["algorithm"].to_numpy().tolist()
-    told = ("mean", "se", "p95", "regret", "bias")
+    measures = ("mean", "se", "p95", "regret", "bias")
     return {
         "stamp": stamp,
-        "about": f"{asked.error}: {asked.about}. {asked.repeats} repeats in each of "
+        "about": f"{settings.error}: {settings.about}. {settings.repeats} repeats in each of "
         f"{len(cells)} cells. Rows were drawn by public or simulated shapes; nothing was charged.",
         "algorithms": names,
-        "baselines": asked.baselines,
+        "baselines": settings.baselines,
         "cells": cells,
-        **{name: _rounded(data[name].to_numpy()) for name in told},
+        **{name: _rounded(data[name].to_numpy()) for name in measures},
         "competitive": data["competitive"].to_numpy().tolist(),
         "runs": _rounded(data["error"].to_numpy()),
-        "truths": [_drawn(truths[at]) for at in range(len(cells))],
-        "answers": [[_drawn(answers[name, at]) for at in range(len(cells))] for name in names],
+        "truths": [_in_parts(truths[at]) for at in range(len(cells))],
+        "answers": [[_in_parts(answers[name, at]) for at in range(len(cells))] for name in names],
     }
 
 
@@ -101,17 +101,17 @@ def _rounded(values: Floats) -> object:
     return float(f"{value:.{_DIGITS - 1}e}") if math.isfinite(value) else None
 
 
-def _drawn(table: Floats) -> dict[str, object]:
+def _in_parts(table: Floats) -> dict[str, object]:
     """Return a table in parts that are few enough to be drawn."""
     if table.ndim not in _PARTS:
         table = table.ravel()
-    most = _PARTS[table.ndim]
+    max_parts = _PARTS[table.ndim]
     small, parts = table, 1
     for axis, cells in enumerate(table.shape):
-        many = min(cells, most)
-        ends = np.linspace(0, cells, many + 1).astype(np.int64)
-        small = np.add.reduceat(small, ends[:-1], axis=axis) if cells else small
-        parts *= max(round(cells / max(many, 1)), 1)
+        n_parts = min(cells, max_parts)
+        edges = np.linspace(0, cells, n_parts + 1).astype(np.int64)
+        small = np.add.reduceat(small, edges[:-1], axis=axis) if cells else small
+        parts *= max(round(cells / max(n_parts, 1)), 1)
     return {"shape": small.shape, "parts": parts, "values": _rounded(small.ravel())}
 
 
@@ -209,17 +209,17 @@ class Study(Printed):
             "ratio_low": ratios["ratio_low"].to_numpy(),
             "ratio_high": ratios["ratio_high"].to_numpy(),
         }
-        made = pd.DataFrame(columns)
-        order = made.sort_values(["competitive", "regret"], ascending=[False, True], kind="stable")
+        frame = pd.DataFrame(columns)
+        order = frame.sort_values(["competitive", "regret"], ascending=[False, True], kind="stable")
         return order.reset_index(drop=True)
 
     def tidy(self) -> pd.DataFrame:
         """Return one row an algorithm and cell: where, how large errors are, and what is told."""
         names = ["mean", "se", "p95", "regret", "competitive", "bias", "bias_p"]
         wide = self.data[names].assign(coverage=self.data["coverage"].mean("repeat"))
-        made = wide.to_dataframe().reset_index()
+        frame = wide.to_dataframe().reset_index()
         first = ["algorithm", "table", "scale", "domain", "eps"]
-        return made[[*first, *names, "coverage"]]
+        return frame[[*first, *names, "coverage"]]
 
     def glance(self) -> pd.DataFrame:
         """Return one row: the algorithm that is competitive most often, and what was run."""
@@ -256,27 +256,29 @@ class Study(Printed):
         ArgumentError
             If there is no such cell.
         """
-        drawn = three_axes(axes)
+        panels = three_axes(axes)
         best = str(self.cell(cell).sort_values("mean")["algorithm"].iloc[0])
         return (
-            self.plot_errors(cell, drawn[0]),
-            self.plot_signal(cell, drawn[1]),
-            self.plot_released(best, cell, drawn[2]),
+            self.plot_errors(cell, panels[0]),
+            self.plot_signal(cell, panels[1]),
+            self.plot_released(best, cell, panels[2]),
         )
 
     def plot_errors(self, cell: int = 0, ax: Axes | None = None) -> Axes:
         """Draw errors by algorithm in one cell: means, and every run."""
         number = self._number(cell)
-        found = self.data["error"].isel(cell=number).to_numpy()
-        return errors(self.algorithms, found, self.title(cell), ax=ax, stamp=self.stamp)
+        runs = self.data["error"].isel(cell=number).to_numpy()
+        return errors(self.algorithms, runs, self.title(cell), ax=ax, stamp=self.stamp)
 
     def plot_signal(self, cell: int = 0, ax: Axes | None = None) -> Axes:
         """Draw errors against eps times scale, for the table and domain of a cell."""
-        own = self.cell(cell).iloc[0]
+        setting = self.cell(cell).iloc[0]
         lines = self.tidy()
-        alike = lines[(lines["table"] == own["table"]) & (lines["domain"] == own["domain"])]
-        title = f"{own['table']} {own['domain']}".strip()
-        return signal(alike, self.algorithms, title, ax=ax, stamp=self.stamp)
+        same_table = lines[
+            (lines["table"] == setting["table"]) & (lines["domain"] == setting["domain"])
+        ]
+        title = f"{setting['table']} {setting['domain']}".strip()
+        return signal(same_table, self.algorithms, title, ax=ax, stamp=self.stamp)
 
     def plot_released(self, algorithm: str, cell: int = 0, ax: Axes | None = None) -> Axes:
         """Draw what was drawn first in a cell, and what an algorithm gave for it."""
@@ -287,16 +289,16 @@ class Study(Printed):
 
     def cell(self, number: int) -> pd.DataFrame:
         """Return what is told of one cell, a row an algorithm."""
-        own = self.tidy()
-        places = np.tile(np.arange(self.data.sizes["cell"]), len(self.algorithms))
-        return own.iloc[np.flatnonzero(places == self._number(number))]
+        lines = self.tidy()
+        cell_numbers = np.tile(np.arange(self.data.sizes["cell"]), len(self.algorithms))
+        return lines.iloc[np.flatnonzero(cell_numbers == self._number(number))]
 
     def title(self, cell: int) -> str:
         """Return a cell in words."""
-        own = self.data.isel(cell=self._number(cell))
-        domain = [f"{own['domain'].item()} cells"] if own["domain"].item() else []
-        rest = (*domain, f"{own['scale'].item():,} rows", f"eps {own['eps'].item():g}")
-        return f"{own['table'].item()}: {', '.join(rest)}"
+        setting = self.data.isel(cell=self._number(cell))
+        domain = [f"{setting['domain'].item()} cells"] if setting["domain"].item() else []
+        rest = (*domain, f"{setting['scale'].item():,} rows", f"eps {setting['eps'].item():g}")
+        return f"{setting['table'].item()}: {', '.join(rest)}"
 
     def page(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write one HTML file with the three pictures, to be looked at without a network.
@@ -314,8 +316,8 @@ class Study(Printed):
             If it cannot be written.
         """
         report = self.summary().as_html()
-        made = page(self.asked, self.data, self.truths, self.answers, self.stamp, report)
-        write_whole(path, made.encode(), overwrite=overwrite)
+        text = page(self.asked, self.data, self.truths, self.answers, self.stamp, report)
+        write_whole(path, text.encode(), overwrite=overwrite)
 
     def _number(self, cell: int) -> int:
         return whole("cell", cell, 0, self.data.sizes["cell"] - 1)
@@ -335,8 +337,12 @@ def _over(above: Floats, below: Floats) -> Floats:
 
 def _all(checks: pd.DataFrame, algorithm: str, name: str) -> bool | None:
     """Return whether a check holds on all tables on which it could be made."""
-    own = [one for one in checks.loc[checks["algorithm"] == algorithm, name] if one is not None]
-    return all(own) if own else None
+    results = [
+        result
+        for result in checks.loc[checks["algorithm"] == algorithm, name]
+        if result is not None
+    ]
+    return all(results) if results else None
 
 
 # Three pictures of a study: errors in a cell, errors against signal, truth beside an answer.
@@ -359,7 +365,7 @@ def three_axes(axes: Sequence[Axes] | None) -> tuple[Axes, ...]:
 
 def errors(
     names: Sequence[str],
-    found: Floats,
+    runs: Floats,
     title: str,
     *,
     ax: Axes | None = None,
@@ -367,13 +373,13 @@ def errors(
 ) -> Axes:
     """Draw errors of shape (names, repeats), the least mean at the top: runs, means, 95 %."""
     ax = axes_or_new(ax, (6.0, 1.1 + 0.3 * len(names)))
-    order = np.argsort(found.mean(axis=1), kind="stable")
+    order = np.argsort(runs.mean(axis=1), kind="stable")
     for place, at in enumerate(order):
-        own = found[at][found[at] > 0]
-        ax.plot(own, np.full(own.size, place), "|", color=PALE, markersize=9, zorder=1)
-        if own.size:
-            ax.plot(found[at].mean(), place, "o", color=BLUE, markersize=6, zorder=3)
-            ax.plot(np.quantile(found[at], 0.95), place, "|", color=INK, markersize=11)
+        positive = runs[at][runs[at] > 0]
+        ax.plot(positive, np.full(positive.size, place), "|", color=PALE, markersize=9, zorder=1)
+        if positive.size:
+            ax.plot(runs[at].mean(), place, "o", color=BLUE, markersize=6, zorder=3)
+            ax.plot(np.quantile(runs[at], 0.95), place, "|", color=INK, markersize=11)
     ax.set_xscale("log")
     ax.set_yticks(range(len(names)), [names[at] for at in order])
     for tick in ax.get_yticklabels():
@@ -381,8 +387,8 @@ def errors(
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.set_xlabel("error: mean, 95th percentile, runs")
     ax.set_title(title, fontsize=FONT + 1, color=INK, parse_math=False)
-    told = listed([names[at] for at in order], map(number, found[order].mean(axis=1)))
-    return finished(ax, stamp, alt=f"Errors of algorithms, {title}. Means: {told}")
+    summary = listed([names[at] for at in order], map(number, runs[order].mean(axis=1)))
+    return finished(ax, stamp, alt=f"Errors of algorithms, {title}. Means: {summary}")
 
 
 def signal(
@@ -396,12 +402,12 @@ def signal(
     """Draw mean errors against eps times scale, a line an algorithm."""
     ax = axes_or_new(ax, (6.0, 4.0))
     for at, name in enumerate(names):
-        own = lines[lines["algorithm"] == name]
-        across = (own["eps"] * own["scale"]).to_numpy()
-        order = np.argsort(across, kind="stable")
+        line = lines[lines["algorithm"] == name]
+        x = (line["eps"] * line["scale"]).to_numpy()
+        order = np.argsort(x, kind="stable")
         ax.plot(
-            across[order],
-            own["mean"].to_numpy()[order],
+            x[order],
+            line["mean"].to_numpy()[order],
             color=_COLOURS[at % len(_COLOURS)],
             marker=_MARKS[at % len(_MARKS)],
             markersize=5,
@@ -413,7 +419,7 @@ def signal(
     ax.set_xlabel("eps x scale")
     ax.set_ylabel("mean error")
     ax.set_title(title, fontsize=FONT + 1, color=INK, parse_math=False)
-    _named(ax)
+    _legend(ax)
     alt = f"Mean errors against eps times scale, {title}, of {', '.join(names)}"
     return finished(ax, stamp, alt=alt)
 
@@ -430,20 +436,22 @@ def beside(
     """Draw a true table, of one axis as steps, and an answer over it; of two, their difference."""
     ax = axes_or_new(ax, (6.0, 4.0))
     if truth.ndim == 2 and truth.shape == answer.shape:
-        most = float(np.abs(answer - truth).max()) or 1.0
-        image = ax.imshow((answer - truth).T, origin="lower", cmap="RdBu", vmin=-most, vmax=most)
+        limit = float(np.abs(answer - truth).max()) or 1.0
+        image = ax.imshow((answer - truth).T, origin="lower", cmap="RdBu", vmin=-limit, vmax=limit)
         ax.figure.colorbar(image, ax=ax, label="released less true")
     else:
         ax.plot(truth.ravel(), color=INK, linewidth=1.4, drawstyle="steps-mid", label="true")
-        drawn = answer.ravel()
-        ax.plot(drawn, color=VERMILION, linewidth=0.9, drawstyle="steps-mid", label=name, alpha=0.8)
-        _named(ax)
+        values = answer.ravel()
+        ax.plot(
+            values, color=VERMILION, linewidth=0.9, drawstyle="steps-mid", label=name, alpha=0.8
+        )
+        _legend(ax)
         ax.set_xlabel("cell")
         quiet(ax)
     ax.set_title(f"{name}, {title}", fontsize=FONT + 1, color=INK, parse_math=False)
     return finished(ax, stamp, alt=f"True table beside that released by {name}, {title}")
 
 
-def _named(ax: Axes) -> None:
+def _legend(ax: Axes) -> None:
     for text in ax.legend(frameon=False, fontsize=FONT - 1).get_texts():
         text.set_parse_math(False)

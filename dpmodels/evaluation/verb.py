@@ -16,7 +16,7 @@ from dpmodels.errors import ArgumentError, said
 from dpmodels.evaluation.checks import bias, checked
 from dpmodels.evaluation.histograms import histograms
 from dpmodels.evaluation.recipe import Cell, Outcomes, Recipe, Task, run, seed_of
-from dpmodels.evaluation.recipe import recipes as named
+from dpmodels.evaluation.recipe import recipes as read_recipes
 from dpmodels.evaluation.samples import LEVEL, MEASURES, samples
 from dpmodels.evaluation.shapes import standard
 from dpmodels.evaluation.study import Asked, Study
@@ -127,7 +127,7 @@ def evaluate(
     """
     kind = word("error", error, (*WORKLOADS, *MEASURES))
     numbers = map(_integral, _several("scale", scale))
-    scales = tuple(whole("scale", one, 1, _MOST_ROWS) for one in numbers)
+    scales = tuple(whole("scale", number, 1, _MOST_ROWS) for number in numbers)
     budgets = tuple(map(_budget, _several("eps", eps)))
     times = whole("repeats", repeats, 2, 100_000)
     start = whole("seed", seed, 0, 2**63)
@@ -137,48 +137,48 @@ def evaluate(
         task = histograms(shapes, scales, _several("domain", domain), kind)
     else:
         task = samples(tables, scales, codebook, truth, kind)
-    own = named(recipes)
-    taken = {one.name for one in own}
-    baselines = tuple(one for one in task.baselines if one.name not in taken)
-    entered = (*own, *baselines)
+    requested = read_recipes(recipes)
+    names_taken = {recipe.name for recipe in requested}
+    baselines = tuple(recipe for recipe in task.baselines if recipe.name not in names_taken)
+    entered = (*requested, *baselines)
     cells = [cell._replace(eps=budget) for cell in task.settings() for budget in budgets]
     outcomes = run(task, entered, cells, times, start)
-    asked = Asked(kind, task.about, times, start, tuple(one.name for one in baselines))
-    names = [one.name for one in entered]
+    settings = Asked(kind, task.about, times, start, tuple(recipe.name for recipe in baselines))
+    names = [recipe.name for recipe in entered]
     return Study(
-        asked,
+        settings,
         _dataset(entered, cells, outcomes, start),
         checked(task, entered, cells, times, start),
-        {place: one.truth for place, one in enumerate(outcomes)},
+        {place: outcome.truth for place, outcome in enumerate(outcomes)},
         {
             (name, place): answer
-            for place, one in enumerate(outcomes)
-            for name, answer in zip(names, one.answers, strict=True)
+            for place, outcome in enumerate(outcomes)
+            for name, answer in zip(names, outcome.answers, strict=True)
         },
     )
 
 
-def _several(name: str, given: Any) -> tuple[object, ...]:
+def _several(name: str, value: Any) -> tuple[object, ...]:
     """Return one thing or many as a tuple; a tuple of a domain is one thing."""
-    single = given is None or not isinstance(given, Iterable) or isinstance(given, str)
-    if single or (name == "domain" and isinstance(given, tuple)):
-        return (given,)
-    many = tuple(given)
-    if not many:
+    single = value is None or not isinstance(value, Iterable) or isinstance(value, str)
+    if single or (name == "domain" and isinstance(value, tuple)):
+        return (value,)
+    values = tuple(value)
+    if not values:
         raise ArgumentError(f"{name} is empty: expected one value or more")
-    return many
+    return values
 
 
-def _integral(given: object) -> object:
+def _integral(value: object) -> object:
     """Return a whole number that is written as a float, as 1e5 is."""
-    number = real(given)
-    return int(number) if number == number // 1 else given
+    number = real(value)
+    return int(number) if number == number // 1 else value
 
 
-def _budget(given: object) -> float:
-    number = real(given)
+def _budget(value: object) -> float:
+    number = real(value)
     if not number > 0:
-        raise ArgumentError(f"eps={said(given)}: expected a number above 0, such as 0.1")
+        raise ArgumentError(f"eps={said(value)}: expected a number above 0, such as 0.1")
     return number
 
 
@@ -186,18 +186,20 @@ def _dataset(
     entered: Sequence[Recipe], cells: Sequence[Cell], outcomes: Sequence[Outcomes], seed: int
 ) -> xr.Dataset:
     """Lay out errors, and what is told of them, by algorithm and cell."""
-    verdicts = [judged(one.error, one.coverage, LEVEL) for one in outcomes]
+    verdicts = [judged(outcome.error, outcome.coverage, LEVEL) for outcome in outcomes]
     tests = [
         [
-            bias(own, np.random.default_rng(seed_of(seed, f"turns {recipe.name}", cell, 0)))
-            for recipe, own in zip(entered, one.products, strict=True)
+            bias(products, np.random.default_rng(seed_of(seed, f"turns {recipe.name}", cell, 0)))
+            for recipe, products in zip(entered, outcome.products, strict=True)
         ]
-        for cell, one in zip(cells, outcomes, strict=True)
+        for cell, outcome in zip(cells, outcomes, strict=True)
     ]
     by = ("algorithm", "cell")
-    told = {name: (by, np.array([getattr(v, name) for v in verdicts]).T) for name in _TOLD}
+    statistics = {
+        name: (by, np.array([getattr(v, name) for v in verdicts]).T) for name in _STATISTICS
+    }
     runs = {
-        name: ((*by, "repeat"), np.stack([getattr(one, name) for one in outcomes], axis=1))
+        name: ((*by, "repeat"), np.stack([getattr(outcome, name) for outcome in outcomes], axis=1))
         for name in ("error", "coverage")
     }
     shares = np.array(tests).transpose(2, 1, 0)
@@ -209,10 +211,10 @@ def _dataset(
         "domain": ("cell", [cell.size for cell in cells]),
         "eps": ("cell", [cell.eps for cell in cells]),
     }
-    return xr.Dataset({**runs, **told, **biases}, coordinates)
+    return xr.Dataset({**runs, **statistics, **biases}, coordinates)
 
 
-_TOLD: Final = ("mean", "se", "p95", "regret", "competitive")
+_STATISTICS: Final = ("mean", "se", "p95", "regret", "competitive")
 
 
 # What errors of several algorithms on the same tables say of which to take.
@@ -240,16 +242,20 @@ def judged(error: Floats, coverage: Floats, level: float) -> Judged:
     Where coverage is not nan, an algorithm that covers less than `level` is out of the comparison,
     by the same test.
     """
-    many, repeats = error.shape
+    n_algorithms, repeats = error.shape
     mean = error.mean(axis=1)
-    se = error.std(axis=1, ddof=1) / math.sqrt(repeats) if repeats > 1 else np.full(many, np.nan)
-    others = max(many - 1, 1)
-    valid = np.array([not _above(level - own, ALPHA / many) for own in coverage])
-    among = np.where(valid, mean, np.inf) if valid.any() else mean
-    best = int(np.argmin(among))
-    least = mean[best]
-    regret = np.divide(mean, least, out=np.where(mean > 0, np.inf, 1.0), where=least > 0)
-    beaten = np.array([_above(own - error[best], ALPHA / others) for own in error])
+    se = (
+        error.std(axis=1, ddof=1) / math.sqrt(repeats)
+        if repeats > 1
+        else np.full(n_algorithms, np.nan)
+    )
+    n_others = max(n_algorithms - 1, 1)
+    valid = np.array([not _above(level - covered, ALPHA / n_algorithms) for covered in coverage])
+    candidates = np.where(valid, mean, np.inf) if valid.any() else mean
+    best = int(np.argmin(candidates))
+    smallest = mean[best]
+    regret = np.divide(mean, smallest, out=np.where(mean > 0, np.inf, 1.0), where=smallest > 0)
+    beaten = np.array([_above(runs - error[best], ALPHA / n_others) for runs in error])
     return Judged(mean, se, np.quantile(error, 0.95, axis=1), regret, ~beaten & valid)
 
 

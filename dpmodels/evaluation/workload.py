@@ -68,7 +68,7 @@ def random_ranges(domain: Domain) -> Workload:
 
 def margins(axes: int) -> list[tuple[int, ...]]:
     """Return the axes of all marginals of one and of two variables."""
-    return [own for many in (1, 2) for own in combinations(range(axes), many)]
+    return [subset for size in (1, 2) for subset in combinations(range(axes), size)]
 
 
 def marginals(domain: Domain) -> Workload:
@@ -77,10 +77,14 @@ def marginals(domain: Domain) -> Workload:
         raise ArgumentError(
             'error="marginals": a table of one variable has no marginals; write error="identity"'
         )
-    kept = margins(len(domain))
-    queries = sum(math.prod(domain[axis] for axis in axes) for axes in kept)
-    others = [tuple(axis for axis in range(len(domain)) if axis not in axes) for axes in kept]
-    return Workload("marginals of one and two variables", queries, partial(_summed, over=others))
+    subsets = margins(len(domain))
+    queries = sum(math.prod(domain[axis] for axis in axes) for axes in subsets)
+    complements = [
+        tuple(axis for axis in range(len(domain)) if axis not in axes) for axes in subsets
+    ]
+    return Workload(
+        "marginals of one and two variables", queries, partial(_summed, over=complements)
+    )
 
 
 WORKLOADS: Final[Mapping[str, Callable[[Domain], Workload]]] = {
