@@ -15,7 +15,7 @@ from dpmodels.reports.header import (
     about,
     closing,
     counted_as,
-    more,
+    omitted,
     opening,
     pvalue,
     row_norm,
@@ -39,7 +39,7 @@ def glm_report(fit: GLMResult) -> Report:
     """Lay out a fit as tables of strings."""
     model = f"{fit.call.family}, {LINKS[fit.call.family]}"
     section = _coefficients(fit) if fit.identified.any() else _unidentified(fit)
-    notes = (*more(SHOWN, len(fit.call.names), "coefficients", "params and tidy()"),)
+    notes = (*omitted(SHOWN, len(fit.call.names), "coefficients", "params and tidy()"),)
     title = "Private generalised linear model"
     return fit_report(fit, title, model, _response(fit.call), (section,), (*notes, *fit_notes(fit)))
 
@@ -51,7 +51,7 @@ def svm_report(fit: SVMResult) -> Report:
         "A margin above 0 stands for the second level. There are no intervals; accuracy is a "
         "matter of public rows: predict(newdata).",
         _pull_note(fit.release),
-        *more(SHOWN, len(fit.params), "coefficients", "params and tidy()"),
+        *omitted(SHOWN, len(fit.params), "coefficients", "params and tidy()"),
     )
     title, model = "Private linear support vector machine", "Huber loss, linear"
     section = _as_released(fit.call, fit.release)
@@ -86,9 +86,9 @@ def fit_report(
 
 
 def _ridge(release: CoefficientsRelease) -> str:
-    own = f"{signif(release.ridge, 3)} {counted_as(release.adjacency)}"
+    text = f"{signif(release.ridge, 3)} {counted_as(release.adjacency)}"
     tuned = release.tuning
-    return own if tuned is None else f"{own}, chosen of {len(tuned.ridges)} privately"
+    return text if tuned is None else f"{text}, chosen of {len(tuned.ridges)} privately"
 
 
 def _tuning_notes(release: CoefficientsRelease) -> tuple[str, ...]:
@@ -96,15 +96,15 @@ def _tuning_notes(release: CoefficientsRelease) -> tuple[str, ...]:
     tuned = release.tuning
     if tuned is None:
         return ()
-    tried = ", ".join(signif(own, 3) for own in tuned.ridges)
+    tried = ", ".join(signif(ridge, 3) for ridge in tuned.ridges)
     if release.rows is None:
-        told = f"a total of {signif(tuned.told_apart, 2)}"
+        gap = f"a total of {signif(tuned.told_apart, 2)}"
     else:
-        told = f"about {signif(tuned.told_apart / (tuned.held_out * max(release.rows, 1)), 2)}"
+        gap = f"about {signif(tuned.told_apart / (tuned.held_out * max(release.rows, 1)), 2)}"
     return (
         f"{tuned.share:.0%} of the budget went on the choice among ridges {tried}: each was tried "
         f"on a random {1 - tuned.held_out:.0%} of the rows, and one drawn by the {tuned.score} of "
-        f"the others, where one that is worse by {told} is drawn 20 times as seldom. The rest went "
+        f"the others, where one that is worse by {gap} is drawn 20 times as seldom. The rest went "
         "on this fit, to all rows.",
     )
 
@@ -131,10 +131,10 @@ def coefficient_cells(
 
 def _unidentified(fit: GLMResult) -> Section:
     """Lay out coefficients without standard errors, to the digits that noise leaves at most."""
-    least = fit.noise_least
-    if least.isna().any():
+    smallest_noise = fit.noise_least
+    if smallest_noise.isna().any():
         return _as_released(fit.linear.held, fit.release)
-    pairs = list(zip(fit.params, least, strict=True))[:SHOWN]
+    pairs = list(zip(fit.params, smallest_noise, strict=True))[:SHOWN]
     rows = [
         Row(name, (signif_uncertain(value, sd), signif(sd, 2)), about=about(fit.call, name))
         for name, (value, sd) in zip(fit.call.names, pairs, strict=False)
@@ -169,12 +169,12 @@ def _pull_note(release: CoefficientsRelease) -> str:
 
 def fit_notes(fit: GLMResult | MultinomialResult) -> tuple[str, ...]:
     """Say what standard errors are made of, or why there are none, and which rows counted."""
-    notes, own, known = [], fit.sandwich, fit.identified.to_numpy()
-    if own is None or not known.any():
+    notes, sandwich, identified = [], fit.sandwich, fit.identified.to_numpy()
+    if sandwich is None or not identified.any():
         notes.append(f"Standard errors: {fit.why_not}.")
         notes.append(_pull_note(fit.release))
     else:
-        notes += _error_notes(own, int((~known).sum()), fit.release.curvature)
+        notes += _error_notes(sandwich, int((~identified).sum()), fit.release.curvature)
     if fit.release.ball is not None:
         notes.append(
             "Rows farther than the row norm from a released centre were left out: what is told "
@@ -188,21 +188,21 @@ def fit_notes(fit: GLMResult | MultinomialResult) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _error_notes(own: Sandwich, lost: int, bought: BoughtCurvature | None) -> list[str]:
+def _error_notes(sandwich: Sandwich, lost: int, bought: BoughtCurvature | None) -> list[str]:
     """Say what standard errors are made of, and of how many coefficients there are none."""
     notes = []
     if lost:
-        which = "1 coefficient is" if lost == 1 else f"{lost} coefficients are"
+        subject = "1 coefficient is" if lost == 1 else f"{lost} coefficients are"
         notes.append(
-            f"{which} not identified at this budget: the noise in the curvature leaves the size "
+            f"{subject} not identified at this budget: the noise in the curvature leaves the size "
             "open. A larger eps, more rows or fewer terms are needed. Intervals of the others "
             f"allow for open ones that move the linear predictor by some {SIZE:g} at the row norm."
         )
-    if not own.noise_law.clear:
+    if not sandwich.noise_law.clear:
         notes.append(
-            f"The curvature is {own.noise_law.equations.strength:.1f} times its noise along its "
-            "weakest direction: intervals and z by score inversion, not coef ± 1.96 std err and "
-            "coef / std err."
+            f"The curvature is {sandwich.noise_law.equations.strength:.1f} times its noise along "
+            "its weakest direction: intervals and z by score inversion, not coef ± 1.96 std err "
+            "and coef / std err."
         )
     notes.append(
         "std err: sampling and privacy noise; noise: privacy noise alone. What is known to be "
@@ -214,7 +214,7 @@ def _error_notes(own: Sandwich, lost: int, bought: BoughtCurvature | None) -> li
         gradients = f"squares of persons' gradients ({shorten(bought.person, 40)})"
         rest = "as if all rows of a person were alike"
     notes.append(
-        f"Sandwich: {own.robust:.0%} of its meat is {gradients} (robust), the rest curvature, "
+        f"Sandwich: {sandwich.robust:.0%} of its meat is {gradients} (robust), the rest curvature, "
         f"{rest}."
     )
     return notes
@@ -228,7 +228,7 @@ def multinomial_report(fit: MultinomialResult) -> Report:
     """Lay out a fit as tables of strings."""
     call = fit.call
     notes = (
-        *more(SHOWN, len(fit.linear.matrix), "coefficients", "params and tidy()"),
+        *omitted(SHOWN, len(fit.linear.matrix), "coefficients", "params and tidy()"),
         *fit_notes(fit),
     )
     response = f"{len(call.levels)} levels, against {call.levels[0]}"
@@ -239,21 +239,21 @@ def multinomial_report(fit: MultinomialResult) -> Report:
 def _panels(fit: MultinomialResult) -> tuple[Section, ...]:
     """Return a section for each level, of the first coefficients."""
     call = fit.call
-    size, known = len(call.names), not fit.why_not
-    heads = COLUMNS if known else ("coef",)
-    cells = _told(fit) if known else _multinomial_as_released(fit)
-    found = []
-    for at, level in enumerate(call.levels[1:]):
-        own = zip(call.names, cells[at * size : min((at + 1) * size, SHOWN)], strict=False)
-        rows = tuple(Row(name, line, about=about(call, name)) for name, line in own)
+    size, identified = len(call.names), not fit.why_not
+    heads = COLUMNS if identified else ("coef",)
+    cells = _inference_cells(fit) if identified else _multinomial_as_released(fit)
+    sections = []
+    for index, level in enumerate(call.levels[1:]):
+        pairs = zip(call.names, cells[index * size : min((index + 1) * size, SHOWN)], strict=False)
+        rows = tuple(Row(name, line, about=about(call, name)) for name, line in pairs)
         if rows:
-            found.append(Section(f"{level} against {call.levels[0]}", heads, rows))
-    return tuple(found)
+            sections.append(Section(f"{level} against {call.levels[0]}", heads, rows))
+    return tuple(sections)
 
 
-def _told(fit: MultinomialResult) -> list[tuple[str, ...]]:
+def _inference_cells(fit: MultinomialResult) -> list[tuple[str, ...]]:
     parts = (fit.params, fit.bse, fit.bse_noise, fit.tvalues, fit.pvalues)
-    columns = [own.to_numpy(np.float64).T.ravel() for own in parts]
+    columns = [part.to_numpy(np.float64).T.ravel() for part in parts]
     numbers = np.column_stack([*columns, fit.conf_int()])
     return [coefficient_cells(*line) for line in numbers.tolist()]
 

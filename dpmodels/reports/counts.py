@@ -60,7 +60,7 @@ def _counts_report(
             ("Cell noise", f"sd {signif(fit.noise_sd(), 2)}, 95% within {signif(_half(fit), 2)}"),
         ),
         sections=sections,
-        notes=(*notes, *_lost(fit), reading(fit.release), *closing(fit.call, fit.release)),
+        notes=(*notes, *_lost_note(fit), reading(fit.release), *closing(fit.call, fit.release)),
         stamp=fit.stamp,
     )
 
@@ -71,25 +71,25 @@ def _half(fit: TableResult) -> float:
     return float(fit.noise_int().to_numpy()[0, 1]) - middle
 
 
-def _lost(fit: TableResult) -> tuple[str, ...]:
+def _lost_note(fit: TableResult) -> tuple[str, ...]:
     """Say which counts are no evidence of rows, where there are some."""
-    none = bool((fit.noise_int()["lower"] == 0).any())
-    return (f"Counts up to {_half(fit):.0f} may be noise alone.",) * none
+    some_at_zero = bool((fit.noise_int()["lower"] == 0).any())
+    return (f"Counts up to {_half(fit):.0f} may be noise alone.",) * some_at_zero
 
 
 def reading(release: AnyRelease) -> str:
     """Say what printed counts are."""
     return (
-        f"{made_whole(release, 'the unbiased ones')} Intervals are about the unbiased: a whole "
+        f"{rounding_note(release, 'the unbiased ones')} Intervals are about the unbiased: a whole "
         "count may lie outside its own. Noise and noise_int() are privacy noise only; shares of "
         "the population: conf_int()."
     )
 
 
-def made_whole(release: AnyRelease, others: str) -> str:
+def rounding_note(release: AnyRelease, source: str) -> str:
     """Say what printed counts were made of."""
     agree = "" if release.rows is None else " and, with the incomplete rows, add up to n"
-    return f"Counts are whole, not negative{agree}: made so from {others} in released."
+    return f"Counts are whole, not negative{agree}: made so from {source} in released."
 
 
 def crossed(facts: TableCall, counts: NDArray[np.generic]) -> Section:
@@ -114,8 +114,10 @@ def side_by_side(
 def joined_levels(levels: tuple[tuple[object, ...], ...]) -> list[str]:
     """Name the combinations of levels."""
     names = [""]
-    for own in levels:
-        names = [f"{name} / {level}" if name else str(level) for name in names for level in own]
+    for factor_levels in levels:
+        names = [
+            f"{name} / {level}" if name else str(level) for name in names for level in factor_levels
+        ]
     return names
 
 
@@ -184,15 +186,15 @@ def _test_notes(fit: TableResult) -> tuple[str, ...]:
     return (*_pooled(fit, test.pooled), *((approximate,) * (test.smallest < 5)))
 
 
-def _pooled(fit: TableResult, places: tuple[tuple[int, ...], ...]) -> list[str]:
+def _pooled(fit: TableResult, pooled_levels: tuple[tuple[int, ...], ...]) -> list[str]:
     """Say which levels the test takes as one."""
     facts, notes = fit.call.tables[0], []
-    for factor, levels, own in zip(facts.factors, facts.levels, places, strict=True):
-        if own:
-            named = ", ".join(str(levels[i]) for i in own[:SHOWN_COLUMNS])
-            others = len(own) - SHOWN_COLUMNS
-            which = f"{named} and {others} more" if others > 0 else named
-            notes.append(f"Test: levels {which} of {factor} pooled, too few rows for the noise.")
+    for factor, levels, pooled in zip(facts.factors, facts.levels, pooled_levels, strict=True):
+        if pooled:
+            listing = ", ".join(str(levels[i]) for i in pooled[:SHOWN_COLUMNS])
+            n_hidden = len(pooled) - SHOWN_COLUMNS
+            text = f"{listing} and {n_hidden} more" if n_hidden > 0 else listing
+            notes.append(f"Test: levels {text} of {factor} pooled, too few rows for the noise.")
     return notes
 
 
@@ -209,7 +211,7 @@ def states_report(fit: StatesResult) -> Report:
     complete = complete_text(fit.ncomplete, fit._counted.incomplete_sd, what="times")
     table = listed(" / ".join(facts.factors), facts.labels, fit.tidy(), release)
     persons = (release.rows or 0) // fit.steps
-    many = f"{count(persons)} person{'s' * (persons != 1)}, {count(fit.steps)} times each"
+    observations = f"{count(persons)} person{'s' * (persons != 1)}, {count(fit.steps)} times each"
     return Report(
         title="Private counts of states: Pufferfish (not differential privacy)",
         facts=(
@@ -217,7 +219,7 @@ def states_report(fit: StatesResult) -> Report:
             ("Guarantee", f"Pufferfish, eps = {fit.budget.eps:g}"),
             ("Mechanism", f"{release.card.name} ({release.card.numerics})"),
             ("Secrets", f"the state at each {fit.time}"),
-            ("Observations", many),
+            ("Observations", observations),
             ("Ledger", fit.call.ledger or "none"),
             ("Class", fit.chain.describe()),
             ("Complete", complete),
@@ -239,13 +241,13 @@ def _scales(fit: StatesResult) -> Section:
 
 
 def _quilt(fit: StatesResult) -> str:
-    own = fit.quilt
-    if own.trivial:
+    quilt = fit.quilt
+    if quilt.trivial:
         why = "asked for" if fit.budget.quilt == "trivial" else "no other is quieter"
-        return f"Active quilt: {own.describe()}, as for group privacy of a series ({why})."
+        return f"Active quilt: {quilt.describe()}, as for group privacy of a series ({why})."
     return (
-        f"Active quilt: the states {own.describe()}, at {fit.time} number {count(own.time)}, which "
-        f"needs most; their max-influence is {signif(own.influence, 3)} of eps = "
+        f"Active quilt: the states {quilt.describe()}, at {fit.time} number {count(quilt.time)}, "
+        f"which needs most; their max-influence is {signif(quilt.influence, 3)} of eps = "
         f"{fit.budget.eps:g}."
     )
 
@@ -270,8 +272,8 @@ def _doubts(fit: StatesResult) -> tuple[str, ...]:
     """Say where released shares are not those of the class; it is a reading of what is released."""
     if fit.kept is None:
         return ()
-    ends = fit.conf_int(_SURE)
-    if bool(((ends["lower"] <= fit.kept) & (fit.kept <= ends["upper"])).all()):
+    intervals = fit.conf_int(_SURE)
+    if bool(((intervals["lower"] <= fit.kept) & (fit.kept <= intervals["upper"])).all()):
         return ()
     shares = ", ".join(f"{100 * share:.1f}" for share in fit.kept.tolist())
     return (

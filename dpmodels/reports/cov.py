@@ -25,7 +25,7 @@ from dpmodels.reports.header import (
     complete_rows,
     counted_as,
     moments_header,
-    more,
+    omitted,
 )
 from dpmodels.results.base import report_of
 from dpmodels.results.cca import CCAResult
@@ -54,7 +54,7 @@ def cov_report(fit: CovResult) -> Report:
         sections=(
             _variables(fit),
             _triangle(fit, titles[0], fit.cov.to_numpy(), fit.noise_sd.to_numpy()),
-            _triangle(fit, titles[1], _told(fit), _cor_noise(fit)),
+            _triangle(fit, titles[1], _reported_correlations(fit), _cor_noise(fit)),
         ),
         notes=(*_notes(fit), *closing(fit.call, fit.release, SEE, fit.nobs)),
         stamp=fit.stamp,
@@ -66,8 +66,8 @@ def _facts(fit: CovResult) -> tuple[Fact, ...]:
     complete = complete_rows(
         fit.ncomplete, fit.release.noise.count, what=counted_as(fit.release.adjacency)
     )
-    own = moments_header(fit.call, fit.release, complete)
-    return (*own, ("Denoised", _denoised(fit)))
+    header = moments_header(fit.call, fit.release, complete)
+    return (*header, ("Denoised", _denoised(fit)))
 
 
 def _denoised(fit: CovResult) -> str:
@@ -79,20 +79,20 @@ def _denoised(fit: CovResult) -> str:
 
 def _variables(fit: CovResult) -> Section:
     """Tell the mean and the standard deviation of each column, with their noise."""
-    shown = slice(0, SHOWN_VARIABLES)
-    names = _labels(fit)[shown]
-    spread, spread_noise = fit.sd.to_numpy()[shown], fit.sd_noise_sd.to_numpy()[shown]
+    first = slice(0, SHOWN_VARIABLES)
+    names = _labels(fit)[first]
+    spread, spread_noise = fit.sd.to_numpy()[first], fit.sd_noise_sd.to_numpy()[first]
     # Noise of the unbiased release is not that of an estimate made from it.
-    own_noise = spread_noise if fit.release.estimate is None else np.full(len(spread), np.nan)
-    cells = [_printed(spread, spread_noise), _sds(own_noise)]
+    released_noise = spread_noise if fit.release.estimate is None else np.full(len(spread), np.nan)
+    cells = [_printed(spread, spread_noise), _sds(released_noise)]
     heads = ["Std. dev." if fit.call.center else "Root mean square", "noise sd"]
     if fit.center is not None and fit.center_noise_sd is not None:
-        mean, noise = fit.center.to_numpy()[shown], fit.center_noise_sd.to_numpy()[shown]
+        mean, noise = fit.center.to_numpy()[first], fit.center_noise_sd.to_numpy()[first]
         cells = [_printed(mean, noise, spread), _sds(noise), *cells]
         heads = ["Mean", "noise sd", *heads]
-    known = [about(fit.call, name) for name in fit.call.names[shown]]
-    rows = zip(names, zip(*cells, strict=True), known, strict=True)
-    section = tuple(Row(name, own, about=words) for name, own, words in rows)
+    descriptions = [about(fit.call, name) for name in fit.call.names[first]]
+    rows = zip(names, zip(*cells, strict=True), descriptions, strict=True)
+    section = tuple(Row(name, line, about=description) for name, line, description in rows)
     return Section("Variables", tuple(heads), section)
 
 
@@ -114,7 +114,7 @@ def _triangle(fit: CovResult, title: str, matrix: Floats, noise: Floats) -> Sect
     return Section(title, tuple(map(str, range(1, size + 1))), tuple(rows))
 
 
-def _told(fit: CovResult) -> Floats:
+def _reported_correlations(fit: CovResult) -> Floats:
     """Return correlations, nan beside the diagonal where a column's own variance is not known."""
     cor = fit.cor.to_numpy().copy()
     weak = fit.weak.to_numpy()
@@ -144,17 +144,17 @@ def _weak_note(fit: CovResult) -> tuple[str, ...]:
     weak = int(fit.weak.sum())
     if not weak:
         return ()
-    which = fit.weak_variables if weak <= SHOWN_COLUMNS else f"{weak} columns"
+    listing = fit.weak_variables if weak <= SHOWN_COLUMNS else f"{weak} columns"
     return (
-        f"* Variance below four times its noise: {which}. Correlations with them are not told; "
+        f"* Variance below four times its noise: {listing}. Correlations with them are not told; "
         "cor has them understated, divided by the root of that bound.",
     )
 
 
 def _notes(fit: CovResult) -> list[str]:
-    there = len(fit.call.names)
-    left = more(SHOWN_COLUMNS, there, "columns of the matrices", "cov, cor and tidy()")
-    notes = [*_weak_note(fit), *left, _noise_note(fit)]
+    n_columns = len(fit.call.names)
+    hidden = omitted(SHOWN_COLUMNS, n_columns, "columns of the matrices", "cov, cor and tidy()")
+    notes = [*_weak_note(fit), *hidden, _noise_note(fit)]
     if fit.call.unit_rows:
         notes.append("Each row was divided by its own norm: columns have no units of their own.")
     return notes
@@ -172,7 +172,7 @@ def _noise_note(fit: CovResult) -> str:
             "The matrix is the mechanism's estimate; noise sds and intervals are those of the "
             "unbiased release it was made from (cov_released), as a rule the noisier of the two."
         )
-    taken = "" if fit.call.denoise is None else "The matrix has its noise taken off (cov); "
+    denoised = "" if fit.call.denoise is None else "The matrix has its noise taken off (cov); "
     population = ""
     if fit.call.center:
         population = (
@@ -180,8 +180,8 @@ def _noise_note(fit: CovResult) -> str:
             "bounds."
         )
     return (
-        f"Digits end where noise begins. {taken}noise sds and noise_int() are those of the matrix "
-        f"as released (cov_released), privacy noise only.{population}"
+        f"Digits end where noise begins. {denoised}noise sds and noise_int() are those of the "
+        f"matrix as released (cov_released), privacy noise only.{population}"
     )
 
 
@@ -194,7 +194,7 @@ def moments_report(fit: MomentsResult) -> Report:
         sections=(_variables(fit.whole),),
         notes=(
             *_weak_note(fit.whole),
-            *more(SHOWN_VARIABLES, len(fit.call.names), "columns", "tidy()"),
+            *omitted(SHOWN_VARIABLES, len(fit.call.names), "columns", "tidy()"),
             "Free of charge from here on, for any formula with these columns: .pca(formula), "
             ".cov(formula), .cor(formula), .mean(formula), .lm(formula), .cca(formula), "
             ".cor_test(x, y), .pcor(formula), .aov(formula).",
@@ -219,15 +219,15 @@ def cca_report(fit: CCAResult) -> Report:
     complete = complete_rows(
         fit.ncomplete, fit.release.noise.count, what=counted_as(fit.release.adjacency)
     )
-    shown = np.flatnonzero(fit.readable.to_numpy())[:SHOWN]
+    selected = np.flatnonzero(fit.readable.to_numpy())[:SHOWN]
     loadings = (
-        _loadings(fit, "Loadings of x", fit.xloadings, shown),
-        _loadings(fit, "Loadings of y", fit.yloadings, shown),
+        _loadings(fit, "Loadings of x", fit.xloadings, selected),
+        _loadings(fit, "Loadings of y", fit.yloadings, selected),
     )
     return Report(
         title="Private canonical correlations",
         facts=(*moments_header(fit.call, fit.release, complete), ("Sides", _sides(fit))),
-        sections=(_correlations(fit), *(loadings if len(shown) else ())),
+        sections=(_correlations(fit), *(loadings if len(selected) else ())),
         notes=(*_cca_notes(fit), *closing(fit.call, fit.release, SEE, fit.nobs)),
         stamp=fit.stamp,
     )
@@ -249,13 +249,17 @@ def _correlations(fit: CCAResult) -> Section:
     return Section("Pairs of variates", heads, tuple(rows))
 
 
-def _loadings(fit: CCAResult, title: str, table: xr.DataArray, shown: np.ndarray) -> Section:
+def _loadings(fit: CCAResult, title: str, table: xr.DataArray, selected: np.ndarray) -> Section:
     names = [str(name) for name in table["variable"].to_numpy()[:SHOWN_VARIABLES]]
     rows = [
-        Row(name, tuple(f"{value + 0.0:.2f}" for value in line[shown]), about=about(fit.call, name))
+        Row(
+            name,
+            tuple(f"{value + 0.0:.2f}" for value in line[selected]),
+            about=about(fit.call, name),
+        )
         for name, line in zip(names, table.to_numpy(), strict=False)
     ]
-    return Section(title, tuple(fit.names[at] for at in shown), tuple(rows))
+    return Section(title, tuple(fit.names[at] for at in selected), tuple(rows))
 
 
 def _cca_notes(fit: CCAResult) -> list[str]:
@@ -269,7 +273,7 @@ def _cca_notes(fit: CCAResult) -> list[str]:
             "floor). Intervals are for the correlations of these rows, privacy noise only."
         )
     if ridged:
-        first, second = (signif(own, 2) for own in fit.ridge)
+        first, second = (signif(ridge, 2) for ridge in fit.ridge)
         notes.append(
             f"Noise leaves a side without an inverse: a ridge of {first} was added to the "
             f"variances of x, of {second} to those of y, scaled by the half-ranges. What it takes "
@@ -285,5 +289,5 @@ def _cca_notes(fit: CCAResult) -> list[str]:
             "Loadings are correlations of columns with the variates of their own side; the "
             "largest of x is positive. Coefficients of variates of variance 1: xcoef, ycoef."
         )
-    most = max(map(len, (fit.xcenter, fit.ycenter)))
-    return [*notes, *more(SHOWN_VARIABLES, most, "columns", "xloadings and yloadings")]
+    n_columns = max(map(len, (fit.xcenter, fit.ycenter)))
+    return [*notes, *omitted(SHOWN_VARIABLES, n_columns, "columns", "xloadings and yloadings")]

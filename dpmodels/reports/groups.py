@@ -21,13 +21,13 @@ from dpmodels.report import (
 from dpmodels.reports.header import (
     LOST,
     SHOWN_GROUPS,
+    bound_text,
     closing,
     complete_text,
     counted_as,
     day,
     described_header,
-    end,
-    more,
+    omitted,
     pvalue,
     range_note,
 )
@@ -92,7 +92,7 @@ def _report(
             ),
             ("Variable", facts.measured),
         ),
-        sections=(Section(name, heads, tuple(Row(label, own) for label, own in rows)),),
+        sections=(Section(name, heads, tuple(Row(label, texts) for label, texts in rows)),),
         notes=(*_notes(fit, facts, kinds), *closing(fit.call, fit.release)),
         stamp=fit.stamp,
     )
@@ -111,7 +111,7 @@ def _mean_cells(lines: list[dict[object, float]], of: TableCall) -> list[tuple[s
             mean_text(of, row["estimate"], row["noise_sd"], row["std_error"]),
             signif(row["noise_sd"], 2),
             signif(row["std_error"], 2),
-            *_ends(row, date=of.date),
+            *_intervals(row, date=of.date),
         )
         for row in lines
     ]
@@ -123,7 +123,7 @@ def _var_cells(lines: list[dict[object, float]]) -> list[tuple[str, ...]]:
             _rows(row),
             printed(row["estimate"], row["noise_sd"]),
             _spread(row),
-            *_ends(row, date=False),
+            *_intervals(row, date=False),
         )
         for row in lines
     ]
@@ -152,22 +152,22 @@ def _rows(row: dict[object, float]) -> str:
     return count(row["count"]) if np.isfinite(row["estimate"]) else LOST
 
 
-def _ends(row: dict[object, float], *, date: bool) -> tuple[str, str]:
+def _intervals(row: dict[object, float], *, date: bool) -> tuple[str, str]:
     """Print both intervals; none where the group is lost in noise."""
     if not np.isfinite(row["estimate"]):
         return LOST, LOST
     pairs = [(row[f"{kind}_low"], row[f"{kind}_high"]) for kind in ("noise", "conf")]
-    noise, both = (
+    noise, population = (
         f"[{day(low)}, {day(high)}]" if date else interval(low, high) for low, high in pairs
     )
-    return noise, both
+    return noise, population
 
 
 def _notes(fit: GroupedResult, facts: TableCall, kinds: str) -> list[str]:
     notes = []
     if fit.params.isna().any():
         notes.append(f"{LOST}: too few rows to be told from none at this budget.")
-    notes += more(SHOWN_GROUPS, facts.cells, "groups", "tidy()")
+    notes += omitted(SHOWN_GROUPS, facts.cells, "groups", "tidy()")
     notes.append(kinds)
     if (fit.counts[fit.params.notna()] < FEW).any():
         notes.append(
@@ -192,7 +192,7 @@ def _skewed_note(fit: MeanResult, facts: TableCall) -> list[str]:
     shape = fit.sd / (means - facts.lower).clip(upper=facts.upper - means)
     sampled = fit.bse**2 > 2 * fit.bse_noise**2
     poor = sampled & (shape > 1) & (rows < COCHRAN * (shape - 1 / shape) ** 2)
-    names = [label for label, own in zip(facts.labels, poor, strict=True) if own]
+    names = [label for label, is_poor in zip(facts.labels, poor, strict=True) if is_poor]
     return [
         "So skewed for their number of rows that conf. intervals may cover less than 95 %: "
         f"{shorten(', '.join(names))}."
@@ -201,15 +201,15 @@ def _skewed_note(fit: MeanResult, facts: TableCall) -> list[str]:
 
 def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
     """Say what rows were held in, and what share of them was farther."""
-    held = fit.release.held
-    if held is None:
+    clipping = fit.release.held
+    if clipping is None:
         unfound = fit.release.card.name == "rounds"
         note = f"{facts.measured}: no range much shorter than the declared one was found."
         return (note, *range_note(facts)) if unfound else range_note(facts)
-    share = min(max(held.outside, 0.0) + ndtri(LEVEL) * held.outside_sd, 1.0)
-    found = f"{end(facts, held.lower)} to {end(facts, held.upper)}"
+    share = min(max(clipping.outside, 0.0) + ndtri(LEVEL) * clipping.outside_sd, 1.0)
+    range_text = f"{bound_text(facts, clipping.lower)} to {bound_text(facts, clipping.upper)}"
     return (
-        f"{facts.measured}: held within {found}, a range found first. "
+        f"{facts.measured}: held within {range_text}, a range found first. "
         f"At most {100 * share:.2g}% of the rows (at 95%, by noisy counts) were outside and "
         "count as its ends: estimates and intervals are those of rows so held.",
     )

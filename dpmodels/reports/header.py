@@ -37,9 +37,13 @@ SEE = "; see dpmodels.mechanisms"
 def about(call: AnyCall, code: str) -> Fact | None:
     """Return a coded column and the words for it, where it is a variable that has some."""
     book = call.codebook
-    name = next((own for own in book if quote(own) == code), "") if code[:2] == "Q(" else code
-    told = words(name, book[name]) if name in book else ""
-    return (code, told) if told else None
+    name = (
+        next((variable for variable in book if quote(variable) == code), "")
+        if code[:2] == "Q("
+        else code
+    )
+    description = words(name, book[name]) if name in book else ""
+    return (code, description) if description else None
 
 
 def opening(call: AnyCall, release: AnyRelease) -> tuple[Fact, ...]:
@@ -91,9 +95,9 @@ def row_norm(call: MomentsCall | CoefficientsCall, release: AnyRelease | None = 
     ball = getattr(release, "ball", None)
     if ball is not None:
         share, sd = 100 * max(ball.shortened, 0.0), 100 * ball.shortened_sd
-        places = 1 if sd >= 0.05 else 2
+        decimals = 1 if sd >= 0.05 else 2
         what = "shortened" if isinstance(release, MomentsRelease) else "left out"
-        return f"{signif(ball.radius, 3)} ({share:.{places}f} ± {sd:.{places}f} % {what})"
+        return f"{signif(ball.radius, 3)} ({share:.{decimals}f} ± {sd:.{decimals}f} % {what})"
     if isinstance(call, MomentsCall) and call.unit_rows:
         why = "each row by its own"
     elif call.row_norm < call.worst_case:
@@ -126,12 +130,12 @@ def closing(
     """
     guarantee, card = release.guarantee, release.card
     protected = release.adjacency
-    known = (release.rows or 0.0 if rows is None else rows) / protected.design_effect
+    n_units = (release.rows or 0.0 if rows is None else rows) / protected.design_effect
     notes = list(_unused_delta(release))
-    if not notes and isinstance(guarantee, ApproxDP) and guarantee.delta * max(1.0, known) > 0.1:
-        whom = "rows" if protected.person is None else "persons"
+    if not notes and isinstance(guarantee, ApproxDP) and guarantee.delta * max(1.0, n_units) > 0.1:
+        unit = "rows" if protected.person is None else "persons"
         notes.append(
-            f"delta is not small against 1/n: it allows for the disclosure of single {whom}."
+            f"delta is not small against 1/n: it allows for the disclosure of single {unit}."
         )
     if isinstance(call, MomentsCall) and call.part_of:
         notes.append(
@@ -139,7 +143,7 @@ def closing(
             "are complete in all of them."
         )
     notes.extend(_shortened(release))
-    notes.extend(_found(release))
+    notes.extend(_rounds_notes(release))
     notes.extend(counted_notes(call, release))
     notes.extend(_shared_notes(release))
     if call.reason:
@@ -198,7 +202,7 @@ def _unused_delta(release: AnyRelease) -> tuple[str, ...]:
     return (f"delta is not used: the release is private with eps = {spent:.4g} and delta = 0.",)
 
 
-def _found(release: AnyRelease) -> tuple[str, ...]:
+def _rounds_notes(release: AnyRelease) -> tuple[str, ...]:
     """Say what the first rounds of a release came to, where it does not show in the ball."""
     if not isinstance(release, MomentsRelease) or not release.card.name.startswith("rounds"):
         return ()
@@ -216,13 +220,13 @@ def _found(release: AnyRelease) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def more(shown: int, there: int, what: str, where: str) -> tuple[str, ...]:
+def omitted(n_shown: int, total: int, what: str, where: str) -> tuple[str, ...]:
     """Say how many of something are left out, and where they are."""
-    left = there - shown
+    left = total - n_shown
     return (f"{left} more {'of the ' * (left == 1)}{what}: see {where}.",) * (left > 0)
 
 
-def end(of: TableCall, value: float) -> str:
+def bound_text(of: TableCall, value: float) -> str:
     """Print an end of a range, a date as such."""
     return day(value) if of.date else f"{value:,.10g}"
 
@@ -235,9 +239,9 @@ def day(value: float) -> str:
 def range_note(*tables: TableCall) -> tuple[str, ...]:
     """Say what was done with values outside declared ranges, but of those from 0 to 1."""
     ranges = [
-        f"{end(own, own.lower)} to {end(own, own.upper)} ({own.measured})"
-        for own in tables
-        if (own.lower, own.upper) != (0.0, 1.0)
+        f"{bound_text(table, table.lower)} to {bound_text(table, table.upper)} ({table.measured})"
+        for table in tables
+        if (table.lower, table.upper) != (0.0, 1.0)
     ]
     listed = ", ".join(ranges)
     note = f"Values outside {listed} were clipped to the ends; no interval knows of that."
@@ -256,13 +260,17 @@ def pvalue(value: float) -> str:
 
 def observations(release: AnyRelease) -> str:
     """Say how many rows or persons were read, where that is public."""
-    own = release.adjacency
+    adjacency = release.adjacency
     if release.rows is None:
         return "private"
-    if own.person is None:
+    if adjacency.person is None:
         return f"{count(release.rows)} (public)"
-    persons = f"{count(release.rows // own.design_effect)} persons (public)"
-    return persons if own.counts_persons else f"{persons}, at most {count(own.places)} rows each"
+    persons = f"{count(release.rows // adjacency.design_effect)} persons (public)"
+    return (
+        persons
+        if adjacency.counts_persons
+        else f"{persons}, at most {count(adjacency.places)} rows each"
+    )
 
 
 def counted_notes(call: AnyCall, release: AnyRelease) -> tuple[str, ...]:
@@ -271,13 +279,17 @@ def counted_notes(call: AnyCall, release: AnyRelease) -> tuple[str, ...]:
         "Rows outside the subset count as incomplete ones: how many are in it is not published, "
         "but in the number of complete ones, with its noise."
     )
-    kin = {_kin(own) for own in _errors_of(call, release)} if release.adjacency.places > 1 else ()
+    kin = (
+        {_cluster_note(pair) for pair in _errors_of(call, release)}
+        if release.adjacency.places > 1
+        else ()
+    )
     return ((subset,) * (release.subset is not None)) + tuple(sorted(kin))
 
 
 def _errors_of(call: AnyCall, release: AnyRelease) -> tuple[tuple[Adjacency, bool], ...]:
     """Return whether errors are of persons, for each table; nothing where there are no errors."""
-    own = release.adjacency
+    adjacency = release.adjacency
     match release:
         case SubspaceRelease() | CellsRelease() | LevelsRelease() | SelectionRelease():
             return ()
@@ -286,24 +298,24 @@ def _errors_of(call: AnyCall, release: AnyRelease) -> tuple[tuple[Adjacency, boo
         case CoefficientsRelease(curvature=None | BoughtCurvature(person=str())):
             return ()
     tables = call.tables if isinstance(call, DescribedCall) else ()
-    exact = tuple(own.person is not None and table.degree == 2 for table in tables)
-    return tuple((own, one) for one in exact or (False,))
+    exact = tuple(adjacency.person is not None and table.degree == 2 for table in tables)
+    return tuple((adjacency, clustered) for clustered in exact or (False,))
 
 
-def _kin(of: tuple[Adjacency, bool]) -> str:
-    own, exact = of
+def _cluster_note(of: tuple[Adjacency, bool]) -> str:
+    adjacency, exact = of
     if exact:
         return (
-            f"Sampling errors of means are clustered by person ({own.person}): each is one "
+            f"Sampling errors of means are clustered by person ({adjacency.person}): each is one "
             "observation, whatever its rows have in common. Standard deviations are of persons."
         )
-    if own.counts_persons:
+    if adjacency.counts_persons:
         return (
             "A person counts as one observation, whose sampling error is taken for that of one of "
             "its rows: no interval is too short for it, most are longer than need be."
         )
-    kin = "Rows of a person" if own.person else f"Any {own.places} rows"
+    kin = "Rows of a person" if adjacency.person else f"Any {adjacency.places} rows"
     return (
-        f"{kin} may be alike: sampling errors allow for {own.places} times the variance that "
+        f"{kin} may be alike: sampling errors allow for {adjacency.places} times the variance that "
         "independent rows have, so that no interval is too short for it."
     )

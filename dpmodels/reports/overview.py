@@ -13,7 +13,7 @@ from dpmodels.reports.header import (
     about,
     closing,
     counted_as,
-    more,
+    omitted,
     opening,
     pvalue,
     range_note,
@@ -60,40 +60,42 @@ def _variable(
     fit: OverviewResult, name: str, test: tuple[str, ...], blank: tuple[str, ...]
 ) -> list[Row]:
     """Head the lines of a variable with its name."""
-    own = fit[name]
-    lines = _mean_lines(own) if isinstance(own, MeanResult) else _level_lines(own)
+    result = fit[name]
+    lines = _mean_lines(result) if isinstance(result, MeanResult) else _level_lines(result)
     title = (
-        name if isinstance(own, MeanResult) else f"{name}, {counted_as(fit.release.adjacency)} (%)"
+        name
+        if isinstance(result, MeanResult)
+        else f"{name}, {counted_as(fit.release.adjacency)} (%)"
     )
     return [
         Row(title, (*blank, *test), heading=True, about=about(fit.call, name)),
-        *(Row(label, (*_shown(cells), *[""] * len(test)), indent=1) for label, cells in lines),
+        *(Row(label, (*_displayed(cells), *[""] * len(test)), indent=1) for label, cells in lines),
     ]
 
 
-def _shown(cells: list[str]) -> list[str]:
+def _displayed(cells: list[str]) -> list[str]:
     """Return the cells of groups that have a column, and that of all groups."""
     return [*cells[: min(len(cells) - 1, SHOWN_GROUPS)], cells[-1]]
 
 
-def _mean_lines(own: MeanResult) -> list[tuple[str, list[str]]]:
+def _mean_lines(result: MeanResult) -> list[tuple[str, list[str]]]:
     """Mean and standard deviation to the digits that noise leaves, the noise, complete rows."""
-    moments = own._moments
-    cells = _mean_cells(own, moments, own.counts.tolist())
-    if own._facts.factors:
-        cells += _mean_cells(own, moments.together, [float(own.counts.sum())])
-    names = ("mean (sd)", "noise sd of mean", counted_as(own.release.adjacency))
+    moments = result._moments
+    cells = _mean_cells(result, moments, result.counts.tolist())
+    if result._facts.factors:
+        cells += _mean_cells(result, moments.together, [float(result.counts.sum())])
+    names = ("mean (sd)", "noise sd of mean", counted_as(result.release.adjacency))
     return [(name, list(line)) for name, line in zip(names, zip(*cells, strict=True), strict=True)]
 
 
 def _mean_cells(
-    own: MeanResult, moments: GroupMoments, counts: list[float]
+    result: MeanResult, moments: GroupMoments, counts: list[float]
 ) -> list[tuple[str, str, str]]:
     """Print the mean with its standard deviation, the noise and the rows of each group."""
-    facts = own._facts
+    facts = result._facts
     means = (facts.lower + facts.width * moments.means).tolist()
     noise = (facts.width * moments.mean_noise_sd).tolist()
-    rows = map(count, np.clip(counts, 0.0, own.release.rows).tolist())
+    rows = map(count, np.clip(counts, 0.0, result.release.rows).tolist())
     return [
         (f"{mean_text(facts, mean, sd)} ({spread})", signif(sd, 2), number)
         if np.isfinite(mean)
@@ -110,20 +112,22 @@ def _spreads(width: float, moments: GroupMoments) -> list[str]:
     spreads = width * np.sqrt(variances)
     sds = (width * root_sd(np.sqrt(variances), noise)).tolist()
     return [
-        signif_uncertain(spread, max(sd, 10 * hundredth(spread))) if told else LOST
-        for spread, sd, told in zip(spreads, sds, variances > TOLD / 2 * noise, strict=True)
+        signif_uncertain(spread, max(sd, 10 * hundredth(spread))) if is_identified else LOST
+        for spread, sd, is_identified in zip(
+            spreads, sds, variances > TOLD / 2 * noise, strict=True
+        )
     ]
 
 
-def _level_lines(own: TableResult) -> list[tuple[str, list[str]]]:
+def _level_lines(result: TableResult) -> list[tuple[str, list[str]]]:
     """Print counts, and shares within the group, a line a level."""
-    facts, counts = own._facts, own.by_level
-    noise = np.full(len(counts), own.noise_sd())
-    sd = np.full(len(counts), own.noise_sd(counts.shape[1]))
+    facts, counts = result._facts, result.by_level
+    noise = np.full(len(counts), result.noise_sd())
+    sd = np.full(len(counts), result.noise_sd(counts.shape[1]))
     if len(facts.factors) > 1:
         counts = np.vstack([counts, counts.sum(axis=0)])
-        noise = np.append(noise, own.noise_sd(len(noise)))
-        sd = np.append(sd, own.noise_sd(own.by_level.size))
+        noise = np.append(noise, result.noise_sd(len(noise)))
+        sd = np.append(sd, result.noise_sd(result.by_level.size))
     totals = counts.sum(axis=1)
     divisor = np.where(totals > TOLD * sd, totals, np.nan)
     shares = np.asarray(counts / divisor[:, None])
@@ -136,8 +140,8 @@ def _level_lines(own: TableResult) -> list[tuple[str, list[str]]]:
 
 def _counted(counts: Integers, shares: Floats, errors: Floats) -> list[str]:
     """Print counts and percentages, these without a decimal where noise leaves none."""
-    places = np.where(errors > 0.5, 0, 1).tolist()
-    cells = zip(counts.tolist(), shares.tolist(), places, strict=True)
+    decimals = np.where(errors > 0.5, 0, 1).tolist()
+    cells = zip(counts.tolist(), shares.tolist(), decimals, strict=True)
     return [
         f"{count(number)} ({LOST if np.isnan(share) else f'{100 * share:.{digits}f}'})"
         for number, share, digits in cells
@@ -159,11 +163,11 @@ def _notes(fit: OverviewResult, *, lost: bool) -> list[str]:
             "what was released for the groups, at no further cost, with its noise counted in; not "
             "adjusted for their number."
         )
-    notes += more(SHOWN_GROUPS, fit.groups.cells, "groups", "tidy()")
+    notes += omitted(SHOWN_GROUPS, fit.groups.cells, "groups", "tidy()")
     notes.append(
         "Digits of means end where noise begins. fit[variable] has the errors and intervals of "
         "each: noise_int(), conf_int()."
     )
     dated = ("Means of dates are the nearest day; sd and noise are in days.",)
-    notes += dated * any(own.date for own in fit.call.tables)
+    notes += dated * any(table.date for table in fit.call.tables)
     return [*notes, *range_note(*fit.call.tables)]

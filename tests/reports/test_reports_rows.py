@@ -8,7 +8,7 @@ from verbs import forms
 
 import dpmodels as dp
 from dpmodels.report import signif
-from dpmodels.reports.header import complete_rows, complete_text, more
+from dpmodels.reports.header import complete_rows, complete_text, omitted
 
 BOOK = dp.codebook(sex=["F", "M"], g=["a", "b", "c", "d"], x=(0, 1))
 
@@ -18,9 +18,9 @@ def flat(fit):
 
 
 def test_what_is_left_out_is_counted_in_its_number():
-    assert more(8, 9, "columns", "tidy()") == ("1 more of the columns: see tidy().",)
-    assert more(8, 10, "columns", "tidy()") == ("2 more columns: see tidy().",)
-    assert more(8, 8, "columns", "tidy()") == ()
+    assert omitted(8, 9, "columns", "tidy()") == ("1 more of the columns: see tidy().",)
+    assert omitted(8, 10, "columns", "tidy()") == ("2 more columns: see tidy().",)
+    assert omitted(8, 8, "columns", "tidy()") == ()
 
 
 def test_no_more_rows_are_complete_than_there_are():
