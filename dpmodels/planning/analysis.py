@@ -1,4 +1,4 @@
-"""A planned analysis: what its calls will tell, and their parts of the budget."""
+"""A planned analysis: predicted errors of its calls, and their parts of the budget."""
 
 from __future__ import annotations
 
@@ -23,44 +23,44 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# The chance from which a figure is counted as identified: a choice.
+# Probability from which a figure counts as identified: a choice.
 LIKELY: Final = 0.95
 
 
 @dataclass(frozen=True, eq=False)
 class PlanQuestion:
-    """What an analysis is planned for: public facts and a guess."""
+    """The inputs of a plan: public facts and assumed rows."""
 
     guarantee: Guarantee  # Of all calls together
     adjacency: Adjacency
     n_rows: int
-    guess: str  # What rows are like, in words
+    guess: str  # Description of the assumed rows
     subset: str | None
     targets: Mapping[str, tuple[Target, ...]]
     weights: Floats
-    best: str  # What is made small: the "worst" call, or their "mean"
-    over: str  # Which figure stands for a call: the "median" or the "worst"
-    solved: str  # "eps" or "n" where it was looked for, else empty
+    best: str  # Objective: the "worst" loss, or the "mean" loss
+    over: str  # Which figure represents a call: the "median" or the "worst"
+    solved: str  # "eps" or "n" if that was solved for, else empty
 
 
 class PlanLine(NamedTuple):
-    """What one call will tell."""
+    """Predicted errors of one call."""
 
     name: str
     call: Call
     guarantee: Guarantee  # Its recommended part
     mechanism: str
     events: tuple[Event, ...]
-    figure: str  # What stands for it
+    figure: str  # The one that represents the call
     figures: int  # How many there are
     sampling: float  # Standard errors of that figure
     noise: float
     total: float
-    ratio: float  # Of the total to sampling
-    identified: float  # Mean chance that a figure is
-    share: float = 0.0  # Of the whole
+    ratio: float  # Total over sampling
+    identified: float  # Mean probability that a figure is
+    share: float = 0.0  # Of the total budget
     even: float = 0.0  # The ratio if all had equal parts
-    needs: float = 0.0  # A budget that identifies its figures: the one it has, where that does
+    needs: float = 0.0  # Smallest tried budget that identifies its figures
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -70,13 +70,13 @@ class AnalysisPlan(Printed):
     Attributes
     ----------
     figures : DataFrame
-        One row a call and figure: ``name``, ``figure``; its ``value`` for the
-        guessed rows; standard errors of ``sampling`` and ``noise``, and
-        ``total``; ``ratio``, total over sampling; ``identified``, the chance
-        that a release tells anything of it.
+        One row per call and figure: ``name``, ``figure``; its ``value`` on the
+        assumed rows; standard errors of ``sampling`` and ``noise``, and
+        ``total``; ``ratio``, total over sampling; ``identified``, the
+        probability that a release identifies it.
     pure : float
-        The eps of calls without Gaussian noise beside calls with it, which a
-        ledger of the whole has to keep: ``dp.Ledger(..., pure=plan.pure)``.
+        Total eps of the calls without Gaussian noise, if others have it, for
+        the ledger: ``dp.Ledger(..., pure=plan.pure)``.
     """
 
     question: PlanQuestion
@@ -88,17 +88,16 @@ class AnalysisPlan(Printed):
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a call, at the recommended division.
+        """One row per call, at the recommended division.
 
-        Columns: its ``name`` and ``call``; the ``mechanism`` taken; its budget
-        in ``eps`` or ``rho`` and its ``share``; the ``figure`` that stands for
-        it with standard errors of ``sampling`` and ``noise``, and the
-        ``total``; ``ratio``, total over sampling; ``noise_share``, of the
-        total's square; ``rows_factor``, how many times the rows would make up
-        for the noise, if it were sampling; ``even``, the ratio if all had
-        equal parts; ``identified``, the mean chance that a figure is, and
-        ``needs``, a budget of the call at which that is very likely: the one it
-        has, where that is enough; nan where none that was tried is.
+        Columns: its ``name`` and ``call``; its ``mechanism``; its budget in
+        ``eps`` or ``rho`` and its ``share``; the ``figure`` that represents it
+        with standard errors of ``sampling`` and ``noise``, and the ``total``;
+        ``ratio``, total over sampling; ``noise_share``, the share of noise in
+        the variance; ``rows_factor``, by which more rows would compensate for
+        the noise; ``even``, the ratio under an equal division; ``identified``,
+        the mean probability that a figure is; ``needs``, the smallest tried
+        budget at which that is very likely, or nan.
         """
         return pd.DataFrame([self._row(line) for line in self.lines])
 
@@ -120,7 +119,7 @@ class AnalysisPlan(Printed):
 
     @property
     def budgets(self) -> dict[str, Guarantee]:
-        """Recommended guarantees by name: the word ``budget`` of each verb."""
+        """Recommended guarantees by name, for ``budget=`` of each verb."""
         return {line.name: line.guarantee for line in self.lines}
 
     @property
@@ -131,16 +130,16 @@ class AnalysisPlan(Printed):
 
     @property
     def words(self) -> dict[str, str]:
-        """The calls as they would be written, by name."""
+        """The calls as code, by name."""
         return {line.name: _written(_with_budget(line)) for line in self.lines}
 
     def curve(self, along: str = "budget") -> pd.DataFrame:
-        """Return the errors of the calls with more and less.
+        """Return the errors of the calls at other budgets or numbers of rows.
 
         Parameters
         ----------
         along : {"budget", "n"}
-            The whole budget, divided in the same proportions, or the number of rows.
+            The total budget, divided in the same proportions, or the number of rows.
 
         Returns
         -------
@@ -152,11 +151,11 @@ class AnalysisPlan(Printed):
         return (self.budget_curve if by_budget else self.rows_curve).copy()
 
     def tidy(self) -> pd.DataFrame:
-        """Return one row a call and figure."""
+        """Return one row per call and figure."""
         return self.figures.copy()
 
     def glance(self) -> pd.DataFrame:
-        """Return one row about the whole."""
+        """Return one row about the plan."""
         question, table = self.question, self.table
         total = capacity(question.guarantee)
         row = {
@@ -174,7 +173,7 @@ class AnalysisPlan(Printed):
         return pd.DataFrame([row])
 
     def plot(self, along: str = "budget", ax: Axes | None = None) -> Axes:
-        """Draw the errors of the calls against the whole budget, or the number of rows.
+        """Draw the errors of the calls against the total budget, or the number of rows.
 
         Parameters
         ----------
@@ -207,7 +206,7 @@ class AnalysisPlan(Printed):
 
 
 def _written(call: Call) -> str:
-    """Return a call as it would be written, its budget too."""
+    """Return a call as code, with its budget."""
     budget = call.words.get("budget")
     if budget is None:
         return repr(call)
@@ -222,7 +221,7 @@ def _gaussian(events: tuple[Event, ...]) -> bool:
 
 
 def _with_budget(line: PlanLine) -> Call:
-    """Return a call with its part, as it would be written."""
+    """Return a call with its recommended budget."""
     options = {
         option: value
         for option, value in line.call.words.items()
@@ -275,7 +274,7 @@ def _error(value: float) -> str:
 
 
 def _curve(plan: AnalysisPlan) -> Section:
-    """Return the ratios at several whole budgets."""
+    """Return the ratios at several total budgets."""
     table = plan.budget_curve
     unit = str(table.columns[1])
     amounts = table[unit].unique()
@@ -286,11 +285,11 @@ def _curve(plan: AnalysisPlan) -> Section:
 
 
 def _weak(line: PlanLine) -> str:
-    """Say of a call what would identify its figures."""
+    """Say what would identify a call's figures."""
     unit = capacity(line.guarantee).unit
     if math.isfinite(line.needs):
-        return f"{line.name}, which needs about {unit} = {signif(line.needs, 2)} of its own"
-    return f"{line.name}, for which no {unit} is enough: more rows, or fewer terms, are needed"
+        return f"{line.name}, which needs about {unit} = {signif(line.needs, 2)}"
+    return f"{line.name}, for which no {unit} suffices: use more rows or fewer terms"
 
 
 def _facts(plan: AnalysisPlan) -> tuple[Fact, ...]:
@@ -317,21 +316,21 @@ def _notes(plan: AnalysisPlan) -> tuple[str, ...]:
     objective = "largest ratio" if question.best == "worst" else "geometric mean of the ratios"
     notes = [
         f"sampling, noise, total: expected standard errors of the {figure} figure of each call; "
-        "ratio: total over sampling, the price of privacy; even: the ratio if all calls had equal "
-        "parts.",
-        f"Divided so that the {objective} is least"
-        + (", once targets are met." if question.targets else "."),
+        "ratio: total over sampling, the price of privacy; even: the ratio under an equal "
+        "division.",
+        f"The division minimises the {objective}"
+        + (", subject to the targets." if question.targets else "."),
     ]
     weak = [_weak(line) for line in plan.lines if line.identified < LIKELY]
     if weak:
         notes.append(
-            "identified: the chance that a release tells anything of a figure. Some will be blank "
-            f"of {'; '.join(weak)}."
+            "identified: probability that a release identifies a figure. Some will not be "
+            f"identified: {'; '.join(weak)}."
         )
     if plan.pure:
         notes.append(
             f"Open the ledger with pure={plan.pure:.10g}, the eps of calls without Gaussian "
-            "noise; then calls may be made in any order."
+            "noise; the calls can then run in any order."
         )
-    notes.append("All of it is as good as the guess; nothing in it comes from private rows.")
+    notes.append("All of it depends on the assumed rows; no private data were read.")
     return tuple(notes)

@@ -1,4 +1,4 @@
-"""What the figures of a call come to at several budgets, and between them."""
+"""Predicted noise of a call's figures as a function of its budget."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from dpmodels.privacy import ZCDP, Event, GaussianEvent, Guarantee
 from dpmodels.sessions.call import Call, Terms
 from dpmodels.typing import Floats
 
-# Budgets of which the noise is next to nothing beside sampling, the first that a call takes.
+# Budgets with negligible noise: the first one that a call accepts is used.
 _PLENTY: Final = (1e3, 1e2, 1e1)
-# Tables that are invented where a result has no law of sampling: a choice.
+# Simulated tables if a result has no sampling errors: a choice.
 DRAWS: Final = 12
-# Releases that are compared where results have no noise of their own, at least: a choice.
+# Fewest releases to compare if results have no noise standard errors: a choice.
 _COMPARED: Final = 8
-# What stands for sampling where a figure is the same in all tables: this share of its size.
+# Substitute for the sampling error of a constant figure, as a fraction of its size.
 _SAMPLING_FLOOR: Final = 0.01
 _NEGLIGIBLE: Final = 1e-6
 _GRID_POINTS: Final = 400
-# How often the budget from which a call is identified is looked for more closely: a choice.
+# Refinements of the budget from which a call is identified: a choice.
 _REFINEMENTS: Final = 3
-# Times the budget at which half of the releases are identified, most are: a choice.
+# Multiple of the budget that identifies half of the releases which identifies most: a choice.
 _SAFETY_FACTOR: Final = 1.25
-# Standard errors below and above which none is told apart.
+# Standard errors beyond these limits are not distinguished.
 _TINY: Final = 1e-300
 _HUGE: Final = 690.0  # Its logarithm
 
@@ -55,7 +55,7 @@ class Release(NamedTuple):
 
 @dataclass(frozen=True)
 class Imagined:
-    """A call on guessed rows: its figures without noise, and their sampling errors."""
+    """A call on assumed rows: its figures without noise, and their sampling errors."""
 
     call: Call
     form: Form  # From an amount, of eps or rho, to a guarantee
@@ -69,16 +69,16 @@ class Imagined:
 
     @property
     def compared(self) -> bool:
-        """Whether values of releases are compared, as none has a standard error of its own."""
+        """Whether noise is measured by comparing releases, for lack of standard errors."""
         return bool(self.exact["noise"].isna().all())
 
     def at(self, amount: float, repeats: int) -> Release:
-        """Release so many times at a budget; of each figure the median noise."""
+        """Release `repeats` times at a budget, and return the median noise of each figure."""
         guarantee = self.form(amount)
         repeats = max(repeats, _COMPARED) if self.compared else repeats
         try:
             pricing = priced(self.call, self.terms, guarantee)
-        except BudgetError:  # The verb's own: nothing meaningful is released for so little
+        except BudgetError:  # The verb refuses so small a budget
             unidentified = np.full(len(self.exact), np.inf)
             return Release("", (), unidentified, np.zeros(len(self.exact)))
         fits = released(self.call, self.terms, guarantee, repeats)
@@ -95,7 +95,7 @@ class Imagined:
         )
 
     def _noise(self, table: pd.DataFrame) -> Floats:
-        """Return a release's own noise; without any, what its values are off by."""
+        """Return a release's noise standard errors, or its errors if it has none."""
         if not self.compared:
             noise = table["noise"].fillna(np.inf).to_numpy()
             unidentified = self.exact["total"].notna() & ~np.isfinite(table["total"])
@@ -107,16 +107,16 @@ class Imagined:
 def imagined(
     call: Call, world: World, form: Form, sampling_errors: Floats | None = None
 ) -> Imagined:
-    """Make a call on guessed rows with plenty of budget.
+    """Run a call on assumed rows with negligible noise.
 
-    `sampling_errors` are errors of sampling where the result has no law of it, if they are known.
+    `sampling_errors` are used if the result has no sampling errors; by default they are simulated.
     """
     terms = world.terms()
     try:
         plenty = _plenty(call, terms, form)
         exact = figures(released(call, terms, plenty, 1)[0])
     except FrameError as error:
-        raise FrameError(f"shape= does not go with {call!r}: {error}") from None
+        raise FrameError(f"shape= does not fit {call!r}: {error}") from None
     sampling = exact["total"].to_numpy()
     if exact["total"].isna().all() and sampling_errors is not None:
         sampling = sampling_errors
@@ -131,7 +131,7 @@ def imagined(
 
 
 def _plenty(call: Call, terms: Terms, form: Form) -> Guarantee:
-    """Return a budget at which noise is next to nothing, and which the call takes."""
+    """Return a budget with negligible noise that the call accepts."""
     for eps in _PLENTY:
         guarantee = form(eps)
         guarantee = ZCDP(eps**2) if isinstance(guarantee, ZCDP) else guarantee
@@ -145,11 +145,11 @@ def _plenty(call: Call, terms: Terms, form: Form) -> Guarantee:
 
 @dataclass(frozen=True)
 class Course:
-    """A call's noise as a function of its budget: releases at some, power laws between them."""
+    """A call's noise by budget: simulated at some budgets, power laws between them."""
 
     name: str
     imagined: Imagined
-    over: str  # Which figure stands for the call: "median" or "worst"
+    over: str  # Which figure represents the call: "median" or "worst"
     amounts: Floats  # Of eps or rho, rising, shape (budgets,)
     releases: tuple[Release, ...]
 
@@ -160,12 +160,12 @@ class Course:
 
     @property
     def _identified(self) -> NDArray[np.bool_]:
-        """Whether the figure that stands for the call is identified, by budget."""
+        """Whether the figure that represents the call is identified, by budget."""
         return np.isfinite([float(self.of_all(release.noise)) for release in self.releases])
 
     @property
     def identifying(self) -> float:
-        """The least budget that identifies it very likely; 0 where all do, infinite where none."""
+        """Smallest budget that very likely identifies it; 0 if all do, infinite if none does."""
         identified = self._identified
         if identified.all():
             return 0.0
@@ -177,13 +177,13 @@ class Course:
 
     @property
     def edge(self) -> float | None:
-        """A budget between the last without it and the first with it, if there are both."""
+        """A budget between the last that does not identify it and the first that does."""
         identified = self._identified
         first = int(np.argmax(identified))
         return float(np.sqrt(self.amounts[first - 1] * self.amounts[first])) if first else None
 
     def noise(self, amounts: Floats) -> Floats:
-        """Return standard errors, shape (budgets, figures): they fall as the budget rises."""
+        """Return noise standard errors, decreasing in the budget, shape (budgets, figures)."""
         falling = np.minimum.accumulate(
             np.stack([release.noise for release in self.releases]), axis=0
         )
@@ -197,15 +197,15 @@ class Course:
         return np.hypot(self.noise(amounts), self.imagined.sampling)
 
     def ratios(self, amounts: Floats) -> Floats:
-        """Return of the figure that stands for the call the error over that without privacy."""
+        """Return the error of the representative figure over that without privacy."""
         return self.of_all(self.totals(amounts) / self.imagined.sampling)
 
     def of_all(self, values: Floats) -> Floats:
-        """Return what stands for all figures, the last axis."""
+        """Return the representative of all figures, along the last axis."""
         return of_all(values, self.over)
 
     def refined(self, amount: float, repeats: int) -> Course:
-        """Return the same with a budget more that is tried."""
+        """Return a copy with one more simulated budget."""
         position = int(np.searchsorted(self.amounts, amount))
         if amount in self.amounts:
             return self
@@ -215,24 +215,24 @@ class Course:
 
     @property
     def fine(self) -> Floats:
-        """Budgets on which needs are looked up."""
+        """Grid of budgets for interpolation."""
         return np.geomspace(self.amounts[0], self.amounts[-1], _GRID_POINTS)
 
 
 def place_of(figures: int, over: str) -> int:
-    """Return the rank of the figure that stands for all."""
+    """Return the rank of the representative figure."""
     return (figures - 1) // 2 if over == "median" else figures - 1
 
 
 def of_all(values: Floats, over: str) -> Floats:
-    """Return the median, a figure itself, or the worst of figures, the last axis."""
+    """Return the lower median or the worst figure, along the last axis."""
     return np.asarray(np.sort(values, axis=-1)[..., place_of(values.shape[-1], over)])
 
 
 def _power_law(points: Floats, log_amounts: Floats, log_noise: Floats) -> Floats:
-    """Interpolate where noise is known, and go on beyond as between the last two.
+    """Interpolate log noise, and extrapolate by the outermost slopes.
 
-    Below the first budget at which a figure is identified it is not, unless none smaller was tried.
+    Noise is infinite below the first identifying budget, unless no smaller one was tried.
     """
     finite = np.isfinite(log_noise)
     if not finite.any():
@@ -247,7 +247,7 @@ def _power_law(points: Floats, log_amounts: Floats, log_noise: Floats) -> Floats
 
 
 def course(name: str, simulated: Imagined, over: str, amounts: Floats, repeats: int) -> Course:
-    """Release at every budget, and closer where figures begin to be identified."""
+    """Simulate every budget, and more of them where figures begin to be identified."""
     releases = tuple(simulated.at(float(amount), repeats) for amount in amounts)
     curve = Course(name, simulated, over, amounts, releases)
     for _ in range(_REFINEMENTS):

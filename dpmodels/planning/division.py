@@ -1,14 +1,14 @@
-r"""A budget divided between calls so that privacy costs each as little as can be.
+r"""Divide a budget between calls so that privacy increases their errors as little as possible.
 
-Amounts add up in the currency of their noise: eps, rho, or, of Gaussian noise under eps and delta,
-``1/m**2`` of the multipliers m, which is their exact composition; of both the eps of the Gaussian
-releases together and those of the others are added.
+Amounts add up in the currency of their noise: eps, rho, or, for Gaussian noise under eps and delta,
+``1/m**2`` of the multipliers m, which is their exact composition. If only some calls have Gaussian
+noise, the composed eps of these is added to those of the others.
 
-A call's loss is the ratio of its standard error to that without privacy; it falls as its amount
-rises. So the least level that all losses can be kept under is found by bisection: each call has the
-least amount that keeps it there. The least geometric mean of the losses is found from there by
-sequential quadratic programming. There, of Laplace noise, parts are in proportion to the share that
-noise has in each call's squared error: what a call does not need goes to the others.
+A call's loss is the ratio of its standard error to that without privacy; it decreases in its
+amount. Bisection finds the smallest upper limit of all losses: each call gets the smallest amount
+that meets it. From there sequential quadratic programming minimises the geometric mean of the
+losses. For Laplace noise, parts at the optimum are proportional to the share of noise in each
+call's squared error.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from dpmodels.privacy.calibrate import gaussian_eps
 from dpmodels.privacy.spent import capacity
 from dpmodels.typing import Floats
 
-# Logarithms of the least and the largest loss that is looked for.
+# Search range of the logarithm of the loss.
 _LOSSES: Final = (-14.0, 14.0)
 _MARGIN: Final = 1e-9
-# What a descent may spend too much, before its parts are scaled to the whole.
+# Overspending allowed in the optimisation, before its parts are scaled to the total.
 _OVERSPEND: Final = 1.01
 
 
@@ -48,41 +48,41 @@ def with_amount(guarantee: Guarantee, amount: float) -> Guarantee:
 
 @dataclass(frozen=True)
 class TotalBudget:
-    """A guarantee to be divided, and which of the calls have Gaussian noise alone."""
+    """A guarantee to divide, and which of the calls have only Gaussian noise."""
 
     guarantee: Guarantee  # Less the deltas that calls spend themselves
     gaussian: tuple[bool, ...]
-    fixed: tuple[float | None, ...]  # Amounts of calls that say their own
+    fixed: tuple[float | None, ...]  # Stated amounts of calls
 
     @property
     def amount(self) -> float:
-        """How much there is of eps or rho."""
+        """The total eps or rho."""
         return capacity(self.guarantee).amount
 
     @property
     def stated_amounts(self) -> Floats:
-        """Amounts of calls that say their own, 0 of all others."""
+        """Stated amounts of calls, 0 for all others."""
         return np.array([amount or 0.0 for amount in self.fixed])
 
     @property
     def normal(self) -> tuple[bool, ...]:
-        """Of each call whether its noise is counted by ``1/m**2``."""
+        """Whether each call's noise adds up by ``1/m**2``."""
         curved = isinstance(self.guarantee, ApproxDP)
         return tuple(curved and is_gaussian for is_gaussian in self.gaussian)
 
     def scaled(self, amount: float) -> TotalBudget:
-        """Return another amount of the same, of which calls have parts in proportion."""
+        """Return the same kind of budget with another amount, and no stated parts."""
         return TotalBudget(
             with_amount(self.guarantee, amount), self.gaussian, (None,) * len(self.fixed)
         )
 
     def cost(self, amounts: Floats) -> float:
-        """Return the amount that calls come to together."""
+        """Return the composed amount of all calls."""
         normal = np.array(self.normal)
         return float(amounts[~normal].sum()) + self._together(amounts[normal])
 
     def shares(self, amounts: Floats) -> Floats:
-        """Return shares of the whole, with the sum 1 if it is spent."""
+        """Return shares of the total, which sum to 1 if it is spent."""
         normal, shares = np.array(self.normal), amounts / self.amount
         if normal.any():
             squares = self._squares(amounts[normal])
@@ -91,7 +91,7 @@ class TotalBudget:
         return shares
 
     def filled(self, amounts: Floats) -> Floats:
-        """Scale what is not fixed until the whole is spent."""
+        """Scale the free amounts until the total is spent."""
         from scipy.optimize import brentq
 
         free = np.array([amount is None for amount in self.fixed])
@@ -105,7 +105,7 @@ class TotalBudget:
         return np.where(free, amounts * scale, amounts)
 
     def _together(self, amounts: Floats) -> float:
-        """Return the eps of Gaussian releases together."""
+        """Return the composed eps of Gaussian releases."""
         if len(amounts) < 2:
             return float(amounts.sum())
         guarantee = self.guarantee
@@ -125,26 +125,26 @@ class TotalBudget:
 
 @dataclass(frozen=True)
 class Losses:
-    """What budgets cost each call, and the least that each has to have."""
+    """Losses of the calls by budget, and the smallest budget allowed for each."""
 
     budget: TotalBudget
     courses: Sequence[Course]
     weights: Floats
-    floors: Floats  # Least amounts, 0 for none
+    floors: Floats  # Smallest amounts allowed, 0 for no limit
 
     def with_floors(self, floors: Floats) -> Losses:
-        """Return the same with other least amounts."""
+        """Return a copy with other floors."""
         return replace(self, floors=floors)
 
     def fixing(self, place: int, amount: float) -> Losses:
-        """Return the same with one call's amount no longer to be found."""
+        """Return a copy with one call's amount fixed."""
         fixed = list(self.budget.fixed)
         fixed[place] = amount
         return replace(self, budget=replace(self.budget, fixed=tuple(fixed)))
 
     @property
     def least(self) -> float:
-        """What the least amounts come to; infinite where none that was tried is enough."""
+        """Composed amount of the floors; infinite if no tried budget suffices."""
         amounts = self._fixed(
             np.maximum(self.floors, [course.amounts[0] for course in self.courses])
         )
@@ -152,7 +152,7 @@ class Losses:
 
     @property
     def is_stated(self) -> NDArray[np.bool_]:
-        """Whether a call's part is not to be found."""
+        """Whether a call's part is fixed."""
         return np.array([amount is not None for amount in self.budget.fixed])
 
     def even(self) -> Floats:
@@ -160,7 +160,7 @@ class Losses:
         return self.budget.filled(self._fixed(np.ones(len(self.courses))))
 
     def least_worst(self) -> Floats:
-        """Keep the largest weighted loss as small as can be."""
+        """Minimise the largest weighted loss."""
         from scipy.optimize import brentq
 
         def excess(level: float) -> float:
@@ -175,7 +175,7 @@ class Losses:
         return self.budget.filled(self._needs(math.exp(level)))
 
     def least_mean(self) -> Floats:
-        """Keep the weighted mean of the logarithms of ratios as small as can be."""
+        """Minimise the weighted mean of the log ratios."""
         worst = self.least_worst()
         starts = [worst, np.maximum(self.even(), self.floors)]
         candidates = [worst, *filter(self._fits, map(self._descended, starts))]
@@ -219,7 +219,7 @@ class Losses:
         return float(self.weights @ np.minimum(ratios, _LOSSES[1]))
 
     def _needs(self, level: float) -> Floats:
-        """Return the least amounts at which no loss is above a level."""
+        """Return the smallest amounts at which no loss exceeds a level."""
         pairs = zip(self.weights, self._tables, strict=True)
         needs = [least_at(fine, ratios, 1 + level / weight) for weight, (fine, ratios) in pairs]
         return self._fixed(np.maximum(needs, self.floors))
@@ -234,7 +234,7 @@ class Losses:
 
 
 def least_at(fine: Floats, falling: Floats, level: float) -> float:
-    """Return the least amount at which a falling function is at a level, or the largest."""
+    """Return the smallest amount at which a decreasing function reaches a level, or the last."""
     reached = falling <= level
     if reached[0] or not reached.any():
         return float(fine[0] if reached[0] else fine[-1])

@@ -1,4 +1,4 @@
-"""Populations in which means differ, shares are off or factors depend by a stated effect."""
+"""Populations with a stated effect on means, on shares or on the dependence of factors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INDEPENDENCE = "independence"
 
 
 def means(question: Question, guessed: Population, effect: Effect) -> Posed:
-    """Hold the mean of each group against a number that is the effect below it."""
+    """Test the mean of each group against a number that is the effect below it."""
     formula = sides(question.formula, question.codebook)
     number, factors = one_measured(formula, "dp_mean")
     tally = Tally(factors, number, 2)
@@ -31,7 +31,7 @@ def means(question: Question, guessed: Population, effect: Effect) -> Posed:
 
 
 def difference(question: Question, guessed: Population, effect: Effect) -> Posed:
-    """Move two groups apart by the effect; one mean is held against a number so far below."""
+    """Shift two groups apart by the effect; one mean is tested as in :func:`means`."""
     formula = sides(question.formula, question.codebook)
     number, factors = one_measured(formula, "dp_ttest")
     tally = Tally(factors, number, 2)
@@ -42,7 +42,7 @@ def difference(question: Question, guessed: Population, effect: Effect) -> Posed
     if not of_sample(effect, guessed):
         if number.variable is None:
             raise ArgumentError(
-                f"{number.code!r} is made from variables, and an effect is given to one variable: "
+                f"{number.code!r} is computed from variables, and effect= needs a single one: "
                 "declare it as a variable of the codebook, or write "
                 'effect="sample" with shape= a frame of public rows'
             )
@@ -64,7 +64,7 @@ def difference(question: Question, guessed: Population, effect: Effect) -> Posed
 
 
 def shares(question: Question, guessed: Population, effect: Effect) -> Posed:
-    """Hold shares of cells against others, or make factors depend by Cohen's w."""
+    """Test shares of cells against numbers, or make factors depend by Cohen's w."""
     tally = counted(sides(question.formula, question.codebook))
     population, cells, _ = _placed(tally, guessed)
     names = _labels(tally)
@@ -92,18 +92,18 @@ def shares(question: Question, guessed: Population, effect: Effect) -> Posed:
 
 
 def _stated(effect: Effect, terms: tuple[str, ...]) -> Floats:
-    """Return effects by term, nan of those that have none: nothing is tested there."""
+    """Return effects by term, nan for terms that are not tested."""
     if isinstance(effect, str):
         raise ArgumentError(
-            f"effect={effect!r}: one mean or share is held against a number that is an effect "
-            "away; write how far in its own unit, such as effect=2.5"
+            f"effect={effect!r}: expected the distance of the mean or share from the tested "
+            "number, in its own unit, such as effect=2.5"
         )
     stated = effects(effect, terms)
     return stated if effect is None else np.where(stated == 0, np.nan, stated)
 
 
 def _placed(tally: Tally, guessed: Population) -> tuple[Population, Integers, Floats]:
-    """Return the complete rows that count, the cell of each, and its number."""
+    """Return the complete rows in the subset, their cells and their values."""
     placed = tally.place(guessed.part.columns)
     complete = np.flatnonzero((placed.cells >= 0) & guessed.counted)
     population = guessed.among(complete, guessed.shares[complete])
@@ -116,7 +116,7 @@ def _placed(tally: Tally, guessed: Population) -> tuple[Population, Integers, Fl
     if empty.any() and (number is not None or len(tally.factors) > 1):
         names = [name for name, is_empty in zip(_labels(tally), empty, strict=True) if is_empty]
         raise ArgumentError(
-            f"shape=: no guessed row is in {names[0] or 'the table'!r}; guess shares above 0.001 "
+            f"shape=: no assumed row is in {names[0] or 'the table'!r}; write shares above 0.001 "
             "for every level, or give a larger public sample"
         )
     return population, cells, np.asarray(values)
@@ -152,7 +152,7 @@ def _independent(share: Floats) -> Floats:
 
 
 def _dependent(population: Population, cells: Integers, tally: Tally, w: float) -> Population:
-    """Keep the margins, and tilt the products of the first two by standardised level scores."""
+    """Keep the margins, and make the first two factors depend by standardised level scores."""
     share = _summed(cells, population.shares, tally.cells).reshape(tally.shape)
     independent = _independent(share).reshape(tally.shape)
     scores = []
@@ -165,8 +165,8 @@ def _dependent(population: Population, cells: Integers, tally: Tally, w: float) 
     if tilt.min() < 0:
         largest = -1 / float((scores[0] * scores[1] * np.sign(w)).min())
         raise ArgumentError(
-            f"effect={w:g}: factors with these shares of levels depend along their levels by a "
-            f"Cohen's w of {largest:.3g} at the most; write a smaller one"
+            f"effect={w:g}: with these shares of levels Cohen's w is at most {largest:.3g}; "
+            "write a smaller effect"
         )
     tilted = (independent * tilt).ravel()
     return population.among(

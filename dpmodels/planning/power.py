@@ -1,4 +1,4 @@
-"""``dp.power``: what an analysis will tell, before anything is read or spent."""
+"""``dp.power``: predict standard errors and power before data are read or budget is spent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
 from dpmodels.results.plan import SELDOM, PowerQuestion, PowerResult
 from dpmodels.verbs import Verb
 
-# A choice: cells of a plan, each of which takes up to two seconds.
+# A choice: cells of a plan; each takes up to two seconds.
 MOST_CELLS: Final = 100
 
 
@@ -41,45 +41,44 @@ def power(
     adjacency: AdjacencyName | Adjacency | None = None,
     **words: Any,
 ) -> PowerResult:
-    """Tell expected standard errors and power before a budget is spent, or solve for what gives it.
+    """Predict standard errors and power before a budget is spent, or solve for n, eps or effect.
 
-    Exactly one of `n`, `eps` (or `budget`), `effect` and `power` is left out, and
-    solved for. Nothing is read, nothing is charged.
+    Leave out exactly one of `n`, `eps` (or `budget`), `effect` and `power`, which
+    is solved for. No data are read, and no budget is charged.
 
     Parameters
     ----------
     formula : str
-        As the verb takes it, such as ``"wage ~ age + C(region)"``.
+        Formula of the verb, such as ``"wage ~ age + C(region)"``.
     verb : str
-        Of which verb: ``"lm"`` is :func:`dp_lm`; or ``"glm"``, ``"mean"``, ``"ttest"``,
+        Name of the verb: ``"lm"`` for :func:`dp_lm`; or ``"glm"``, ``"mean"``, ``"ttest"``,
         ``"table"``, and any verb with results of these kinds.
     codebook : Codebook
         Public bounds and levels of the variables.
     n : int or sequence of int, optional
-        Number of rows that will count: complete, and in the subset. From 10 to
-        10,000,000.
+        Number of complete rows in the subset, from 10 to 10,000,000.
     eps, delta, budget
         The guarantee, as for the verb.
     effect : float, mapping, str or sequence of float, optional
-        How far the truth is from what is tested, in the verb's own unit: slopes
-        (of log odds, of a logarithm of counts) by coefficient,
-        ``{"age": 0.5}``, or one number for all; a difference of means, first
-        level less second; how far a number is from one mean, or from a share;
-        Cohen's w of two factors and more. ``"sample"`` is what a frame given as
-        `shape` shows.
+        Distance of the truth from the null hypothesis, in the verb's unit:
+        slopes (of log odds or log counts) by coefficient, ``{"age": 0.5}``, or
+        one number for all; a difference of means, first level less second; the
+        distance of one mean or share from the tested number; Cohen's w of two
+        or more factors. ``"sample"`` takes the effects of a frame given as
+        `shape`.
     power : float, optional
-        Chance that the verb's own test rejects, between `alpha` and 1; of several
-        terms that of the least.
+        Probability that the verb's test rejects, between `alpha` and 1; for
+        several terms the smallest.
     alpha : float
         Level of the tests, two-sided.
     shape : str, mapping or frame
-        What rows are guessed to be like: ``"normal"`` (in the middle of the
+        Assumed distribution of the rows: ``"normal"`` (in the middle of the
         bounds, which are 3 sd away), ``"uniform"``, ``"skewed"``, ``"zeros"``
         (half at the lower bound), ``"tails"``, ``"narrow"`` (bounds ten times too
         wide); by variable ``{"wage": "skewed", "age": ("normal", 41, 12),
         "sex": [0.6, 0.4]}``; or a frame of **public or simulated rows** like the
-        private ones. A plan made of private rows would give them away: no
-        guarantee covers what this function returns, and it cannot tell.
+        private ones. Never pass private rows: the output has no privacy
+        guarantee, and this is not checked.
     mechanism, adjacency, **words
         As for the verb: ``family="poisson"``, ``vcov="HC"``, ``subset="age > 30"``.
 
@@ -93,28 +92,25 @@ def power(
     Raises
     ------
     ArgumentError
-        If none or two of the four are left out, an effect is 0 or of no term, a
-        power is not between `alpha` and 1 or is not reached, the verb is none of
-        these, or the guess lacks a variable.
+        If not exactly one of the four is left out, an effect is 0 or of no term, a
+        power is not between `alpha` and 1 or cannot be reached, the verb is not
+        supported, or the assumptions lack a variable.
     FormulaError, CodebookError, BudgetError
         As the verb.
 
     Notes
     -----
-    The verb's own mechanism, with its plan and its noise, releases from tables of
-    `n` rows drawn from about two thousand guessed ones, or up to 8,192 of a
-    frame's, and the verb's own inference reads what comes out, 64 to 600 times.
-    Power is the mean chance of rejection given the standard error where nearly
-    every release has one, the share of releases that reject where few have, and
-    the mean of both between;
-    ``power_se`` is what the simulation leaves open. Without an effect in them the
-    guessed variables are independent.
+    The verb's mechanism and inference run on 64 to 600 samples of `n` rows, drawn
+    from about two thousand assumed ones, or up to 8,192 of a frame's. Power is the
+    mean probability of rejection given the standard error if nearly every release
+    has one, the share of releases that reject if few have, and the mean of both
+    in between; ``power_se`` is the simulation error. Without an effect the
+    assumed variables are independent.
 
-    With an effect a response keeps the mean it is guessed to have, and in a
-    linear regression the variance; what its bounds cut off is counted in, so that
-    ``effect`` in the table may be a little less than was stated. Each row is
-    somebody's only one: for several rows a person, plan with the number of
-    persons.
+    With an effect a response keeps its assumed mean, and in a linear regression
+    its variance; as it is clipped to its bounds, ``effect`` in the table may be
+    slightly less than stated. Each person has one row: for several rows a person,
+    plan with the number of persons.
 
     References
     ----------
@@ -191,7 +187,7 @@ def _left_out(n: object, eps: object, budget: object, effect: object, power: obj
         left = ", ".join(absent) or "none of them"
         raise ArgumentError(
             f"left out: {left}; leave out exactly one of n, eps, effect and power, which is then "
-            "solved for: n=5_000, eps=1.0, effect=0.5 tells the power"
+            "solved for: n=5_000, eps=1.0, effect=0.5 gives the power"
         )
     return absent[0]
 
@@ -208,7 +204,7 @@ def _target(power: object, alpha: float) -> float:
 
 
 def _listed(value: object) -> list[object]:
-    """Return what is listed, or the one that is given."""
+    """Return listed values, or a single value in a list."""
     if not several(value) or isinstance(value, Mapping):
         return [value]
     values = list(value)
@@ -221,13 +217,13 @@ def _words(verb: Verb, words: Mapping[str, Any]) -> dict[str, Any]:
     for name in words:
         if name in ("person", "rows"):
             raise ArgumentError(
-                f"{name}=: a plan is of rows that are each somebody's only one; leave it out, and "
-                "give the number of persons as n"
+                f"{name}=: power assumes one row per person; leave it out, and give the number of "
+                "persons as n"
             )
         if name not in words_of(verb):
             expected = ", ".join(words_of(verb))
             raise ArgumentError(
-                f"{name}= is not expected; dp.power takes these words of dp_{verb.name}: {expected}"
+                f"{name}= is not expected; dp_{verb.name} has the options {expected}"
             )
     return {**words_of(verb), **words}
 
@@ -275,7 +271,7 @@ def _mechanism(trial: Trial) -> str:
 
 
 def _guarantee(delta: float, budget: Guarantee | None) -> str:
-    """Say of what kind the guarantee is; its eps stands beside each cell."""
+    """Describe the guarantee; its eps is printed with each cell."""
     if budget is not None:
         return budget.describe()
     return f"(eps, delta)-DP, delta = {delta:g}" if delta else "pure eps-DP"

@@ -1,4 +1,4 @@
-"""A study divided: its budget between the calls, and what they then come to."""
+"""The recommended division of a budget between calls, and their predicted errors."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from dpmodels.typing import Floats
 # Choices: releases of each call at the recommended division, and with other numbers of rows.
 _FINAL_RUNS: Final = 20
 _CURVE_RUNS: Final = 3
-# To how many digits parts are rounded.
+# Rounding of the parts.
 _DIGITS: Final = Context(prec=4, rounding=ROUND_FLOOR)
-# How often a budget is doubled that identifies too little.
+# Doublings of a budget that identifies too little.
 _DOUBLINGS: Final = 9
-# Budgets and numbers of rows of the curves, as multiples of those planned for.
+# Budgets and numbers of rows of the curves, as multiples of the planned ones.
 _MULTIPLES: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
 _FACTORS: Final = (0.1, 10.0)
-# By how much budgets are shrunk where releases of mixed noise cost more together than apart.
+# Factors for budgets if releases with different noise compose to more than the sum of their costs.
 _SHRINKAGES: Final = (1.0, 0.999, 0.99, 0.97, 0.9, 0.8, 0.65, 0.5)
-# What simulations with other noise may disagree by.
+# Tolerance for simulation error.
 _TOLERANCE: Final = 1.05
 
 
 def divided(study: Study) -> AnalysisPlan:
-    """Divide the budget, try the parts, and divide it once more."""
+    """Divide the budget, simulate the parts, and divide it again."""
     _require_met(study)
     study = study.refined(_parts(study))
     amounts = _rounded(study, _parts(study))
@@ -70,7 +70,7 @@ def _parts(study: Study) -> Floats:
 
 
 def _rounded(study: Study, amounts: Floats) -> Floats:
-    """Round budgets down, and shrink them until a ledger of the whole takes them all."""
+    """Round budgets down, and shrink them until a ledger of the total accepts them all."""
     is_stated = [study.budgeting.stated_budget(name) is not None for name in study.calls]
     for scale in _SHRINKAGES:
         shrunk = [float(_DIGITS.create_decimal(amount * scale)) for amount in amounts]
@@ -78,13 +78,13 @@ def _rounded(study: Study, amounts: Floats) -> Floats:
         if study.fits(rounded):
             return rounded
     raise BudgetError(
-        f"the calls do not fit {study.question.guarantee.describe()} together, as the noise of "
-        "some is of several kinds: write budget=dp.ZCDP(rho), in which all add up"
+        f"the calls together exceed {study.question.guarantee.describe()}, as some have several "
+        "kinds of noise: write budget=dp.ZCDP(rho), in which all add up"
     )
 
 
 def _figures(course: Course, release: Release) -> pd.DataFrame:
-    """Return the figures of a call, one a row."""
+    """Return the figures of a call, one per row."""
     sampling = course.imagined.sampling
     total = np.hypot(release.noise, sampling)
     columns = {
@@ -101,7 +101,7 @@ def _figures(course: Course, release: Release) -> pd.DataFrame:
 
 
 def _line(course: Course, release: Release, frame: pd.DataFrame) -> PlanLine:
-    """Return what stands for a call."""
+    """Return the summary of a call, by its representative figure."""
     order = np.argsort(frame["ratio"].to_numpy(), kind="stable")
     figure = frame.iloc[int(order[place_of(len(frame), course.over)])]
     return PlanLine(
@@ -118,7 +118,7 @@ def _line(course: Course, release: Release, frame: pd.DataFrame) -> PlanLine:
 
 
 def _identifying(course: Course, amount: float) -> float:
-    """Return a budget at which a call's figures are very likely identified, nan for none tried."""
+    """Return a budget that very likely identifies a call's figures; nan if none tried does."""
     for doubled in amount * 2.0 ** np.arange(1, _DOUBLINGS):
         if course.imagined.at(float(doubled), _CURVE_RUNS).chance.mean() >= LIKELY:
             return float(doubled)
@@ -126,7 +126,7 @@ def _identifying(course: Course, amount: float) -> float:
 
 
 def _budget_curve(study: Study, amounts: Floats) -> pd.DataFrame:
-    """Return ratios at multiples of the whole, divided in the same proportions."""
+    """Return ratios at multiples of the total, divided in the same proportions."""
     losses, unit = study.losses, capacity(study.question.guarantee).unit
     lines = []
     for multiple in _MULTIPLES:
@@ -156,7 +156,7 @@ def _rows_curve(study: Study, amounts: Floats, ratios: Floats) -> pd.DataFrame:
 
 
 def _with_rows(study: Study, course: Course, n_rows: int, amount: float) -> float:
-    """Return a call's ratio with other rows; sampling without a law goes by their root."""
+    """Return a call's ratio with other rows; simulated sampling errors scale with their root."""
     world, base = replace(study.world, n_rows=n_rows), course.imagined
     sampling = base.sampling * math.sqrt(study.world.n_rows / n_rows)
     simulated = imagined(base.call, world, base.form, sampling)
@@ -165,12 +165,12 @@ def _with_rows(study: Study, course: Course, n_rows: int, amount: float) -> floa
 
 
 def row_limit(study: Study) -> int:
-    """Return how many rows can be invented."""
+    """Return how many rows can be simulated."""
     return MOST_ROWS if study.world.adjacency.person is None else MOST_PERSONS
 
 
 def _require_met(study: Study) -> None:
-    """Refuse what cannot be met, and say what would meet it."""
+    """Refuse targets that cannot be met, and say what would meet them."""
     budget, question = study.losses.budget, study.question
     stated = np.array(
         [study.budgeting.stated_budget(course.name) is not None for course in study.courses]
@@ -180,7 +180,7 @@ def _require_met(study: Study) -> None:
     if stated.any() and budget.cost(smallest) > budget.amount * (1 + 1e-9):
         over = budget.cost(stated_amounts) > budget.amount * (1 + 1e-9)
         raise BudgetError(
-            f"the calls that say a budget come to {budget.cost(stated_amounts):.3g}, "
+            f"the stated budgets of calls compose to {budget.cost(stated_amounts):.3g}, "
             f"{'more than' if over else 'which leaves too little for the others of'} "
             f"{question.guarantee.describe()}: write smaller ones, or leave them out"
         )
@@ -192,7 +192,7 @@ def _require_met(study: Study) -> None:
 
 
 def _unmet(study: Study) -> str:
-    """Say of the first target that no budget meets what is nearest, or what all would need."""
+    """Describe the first target that no budget meets, or the budget that all targets need."""
     amount = study.losses.budget.amount
     for course, floor in zip(study.courses, study.losses.floors, strict=True):
         if math.isfinite(floor):
@@ -211,14 +211,15 @@ def _unmet(study: Study) -> str:
                 if by_sampling
                 else f"{course.amounts[-1]:.3g} would give {last:.3g}"
             )
-            return f"{course.name}, {target.describe()}: all of it gives {nearest:.3g}; {advice}"
+            goal = f"{course.name}, {target.describe()}"
+            return f"{goal}: the total budget gives {nearest:.3g}; {advice}"
     unit = capacity(study.question.guarantee).unit
-    return f"they need about {unit} = {study.needed:.3g}; write that, or targets that are nearer"
+    return f"they need about {unit} = {study.needed:.3g}; write that, or easier targets"
 
 
-# The least budget, or the least number of rows, at which all targets are met.
+# The smallest budget, or number of rows, that meets all targets.
 
-# Choices: where both are looked for, and how closely.
+# Choices: search ranges and tolerances of both.
 _EPS_RANGE: Final = (0.02, 64.0)
 _LEAST_ROWS: Final = 20
 _STEPS: Final = 14
@@ -227,12 +228,12 @@ _MAX_STEP: Final = 16.0
 
 
 def least_budget(study: Study) -> Study:
-    """Return the study with the least budget that meets its targets, rounded up."""
+    """Return the study with the smallest budget that meets its targets, rounded up."""
     needed = replace(study, span=_EPS_RANGE).needed
     if not math.isfinite(needed):
         raise BudgetError(
             f"no budget up to eps = {_EPS_RANGE[1]:g} a call meets the targets with "
-            f"{study.question.n_rows:,} rows: give more rows, or targets that are nearer"
+            f"{study.question.n_rows:,} rows: give more rows, or easier targets"
             + "".join(_without_noise(study))
         )
     solved = study.with_budget(_rounded_up(needed, 3))
@@ -244,10 +245,10 @@ def least_budget(study: Study) -> Study:
 
 
 def least_rows(study: Study) -> Study:
-    """Return the study with the least number of rows that meets its targets, rounded up.
+    """Return the study with the smallest number of rows that meets its targets, rounded up.
 
-    By how much a budget falls short tells of the rows that it lacks: noise goes by one over them,
-    sampling by one over their root.
+    Each step follows from the ratio of the needed to the given budget: noise decreases as 1/n,
+    sampling errors as 1/sqrt(n).
     """
     budget, limit = capacity(study.question.guarantee).amount, row_limit(study)
     low, high, n_rows = float(_LEAST_ROWS), math.inf, float(study.question.n_rows)
@@ -268,13 +269,13 @@ def least_rows(study: Study) -> Study:
     if not math.isfinite(high):
         raise BudgetError(
             f"no number of rows up to {limit:,} meets the targets with "
-            f"{study.question.guarantee.describe()}: give more budget, or targets that are nearer"
+            f"{study.question.guarantee.describe()}: give more budget, or easier targets"
         )
     return study.with_rows(min(int(_rounded_up(high, 2)), limit))
 
 
 def _without_noise(study: Study) -> Iterator[str]:
-    """Say of which calls sampling alone is beyond a target."""
+    """Name the calls whose sampling error alone exceeds a target."""
     for course in study.courses:
         sampling = course.of_all(course.imagined.sampling)
         for target in study.question.targets.get(course.name, ()):

@@ -15,13 +15,13 @@ from dpmodels.typing import Floats
 
 LEAST_ROWS, MOST_ROWS = 10, 10_000_000
 LEAST_EPS, MOST_EPS = 1e-3, 100.0
-# Choices: evaluations at the most, what powers may differ by, and releases left out on the way.
+# Choices: most evaluations, tolerance of powers, and divisor of releases during the search.
 MOST_STEPS, POWER_TOLERANCE, RUNS_DIVISOR = 9, 0.01, 2
-# A choice: what few releases say of a power by chance.
+# A choice: simulation error of the power with few releases.
 CHANCE_TOLERANCE = 0.05
-# Choices: releases that tell whether there are standard errors, and how many of them have to.
+# Choices: divisor of releases for identification, and the share of them that must be identified.
 FEW_RUNS_DIVISOR, IDENTIFIED_FRACTION = 10, 0.8
-# How power grows, in the logarithm of a standardised effect by that of what is solved for.
+# Slopes of the log standardised effect in the log of rows and of eps.
 _ROWS_SLOPE, _EPS_SLOPE = 0.7, 0.7
 
 
@@ -34,8 +34,8 @@ def rows_for(asking: Asking, eps: float | None, effect: Effect, target: float) -
     n_rows = _search(power, (1_000.0, LEAST_ROWS, MOST_ROWS), target, asking.alpha, _ROWS_SLOPE)
     if math.isnan(n_rows):
         raise ArgumentError(
-            f"power={target:g}: no number of rows up to {MOST_ROWS:,} has it under this guarantee; "
-            "give a larger eps or effect, or fewer terms"
+            f"power={target:g}: no number of rows up to {MOST_ROWS:,} reaches it under this "
+            "guarantee; give a larger eps or effect, or fewer terms"
         )
     return math.ceil(n_rows)
 
@@ -48,7 +48,7 @@ def eps_for(asking: Asking, n_rows: int, effect: Effect, target: float) -> float
     if np.nanmin(noiseless_power) <= target + POWER_TOLERANCE / 2:
         raise ArgumentError(
             f"power={target:g}: {n_rows:,} rows have the power {np.nanmin(noiseless_power):.2g} "
-            "without any noise, so no eps has it; give a larger n or effect"
+            "without any noise, so no eps reaches it; give a larger n or effect"
         )
 
     def power(eps: float) -> float:
@@ -57,16 +57,16 @@ def eps_for(asking: Asking, n_rows: int, effect: Effect, target: float) -> float
     solution = _search(power, (1.0, LEAST_EPS, MOST_EPS), target, asking.alpha, _EPS_SLOPE)
     if math.isnan(solution):
         raise ArgumentError(
-            f"power={target:g}: no eps up to {MOST_EPS:g} has it with {n_rows:,} rows; give a "
-            "larger n or effect"
+            f"power={target:g}: no eps up to {MOST_EPS:g} reaches it with {n_rows:,} rows; give "
+            "a larger n or effect"
         )
     return solution
 
 
 def identifying_eps(asking: Asking, cell: Cell) -> float:
-    """Return about the least eps at which most releases have standard errors of every term.
+    """Return about the smallest eps at which most releases have standard errors of every term.
 
-    nan where the cell has no eps, or where none up to the largest is enough.
+    nan if the cell has no eps, or if no eps up to the largest suffices.
     """
     if cell.eps is None:
         return math.nan
@@ -84,7 +84,7 @@ def identifying_eps(asking: Asking, cell: Cell) -> float:
 
 
 def _identified_fraction(asking: Asking, cell: Cell) -> float:
-    """Return in what share of a few releases the term that is hardest to tell is identified."""
+    """Return the share of a few releases that identify the least identified term."""
     expected = asking.trial(cell).expected(max(2, asking.power.runs // FEW_RUNS_DIVISOR))
     return float(expected.identified.min())
 
@@ -102,22 +102,22 @@ def effect_for(asking: Asking, n_rows: int, eps: float | None, target: float) ->
     }
     if not effects:
         raise ArgumentError(
-            f"power={target:g}: no effect, however large, has it with {n_rows:,} rows under this "
-            "guarantee, as too few releases have standard errors; give a larger n or eps"
+            f"power={target:g}: no effect, however large, reaches it with {n_rows:,} rows under "
+            "this guarantee, as too few releases have standard errors; give a larger n or eps"
         )
     return _corrected(asking, Cell(n_rows, eps, effects), target)
 
 
 def _corrected(asking: Asking, cell: Cell, target: float) -> Effect:
-    """Scale effects by what the power that they have is off."""
+    """Rescale effects whose simulated power differs from the target."""
     stated = cell.effect
     assert isinstance(stated, dict)
     try:
         trial = asking.trial(cell)
     except ArgumentError:
         raise ArgumentError(
-            f"power={target:g}: the effects that have it with {cell.n_rows:,} rows are larger than "
-            "the guessed response has room for; give a larger n or eps"
+            f"power={target:g}: the effects that reach it with {cell.n_rows:,} rows exceed the "
+            "range of the assumed response; give a larger n or eps"
         ) from None
     power = dict(zip(trial.posed.terms, trial.expected(RUNS_DIVISOR).power, strict=True))
     goal = _standardised(target, asking.alpha)
@@ -141,14 +141,14 @@ def _dependence_for(asking: Asking, n_rows: int, eps: float | None, target: floa
         solution = math.nan
     if math.isnan(solution):
         raise ArgumentError(
-            f"power={target:g}: no dependence that these shares of levels allow has it with "
+            f"power={target:g}: no dependence that these shares of levels allow reaches it with "
             f"{n_rows:,} rows under this guarantee; give a larger n or eps"
         )
     return solution
 
 
 def _effect_of(spread: Floats, target: float, alpha: float) -> float:
-    """Return the effect that releases with such standard errors find with the power."""
+    """Return the effect whose test has the power, given the standard errors of releases."""
     from scipy.optimize import brentq
 
     quantile, identified = -float(ndtri(alpha / 2)), spread[np.isfinite(spread)]
@@ -164,7 +164,7 @@ def _effect_of(spread: Floats, target: float, alpha: float) -> float:
 
 
 def _least(trial: Trial) -> float:
-    """Return the least power of the tested terms."""
+    """Return the smallest power of the tested terms."""
     return float(np.nanmin(trial.expected(RUNS_DIVISOR).power))
 
 
@@ -175,10 +175,10 @@ def _search(
     alpha: float,
     slope: float,
 ) -> float:
-    """Find where a power is reached that grows; nan where it is not.
+    """Find where an increasing power reaches the target; nan if it does not.
 
-    The standardised effect that a power stands for grows about as a power law: each step goes
-    where the last two say, within what is known to have too little and enough.
+    The standardised effect grows approximately as a power law: secant steps on log scales are
+    kept within the bracket.
     """
     at, lower, upper = range_
     goal, low, high = _standardised(target, alpha), 0.0, math.inf

@@ -1,4 +1,4 @@
-"""An analysis studied on guessed rows: courses of its calls, divisions, and what solves it."""
+"""An analysis simulated on assumed rows: noise of its calls by budget, and divisions."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from dpmodels.privacy.spent import capacity, price
 from dpmodels.sessions.call import Call
 from dpmodels.typing import Floats
 
-# Choices: releases at each budget that is tried, and at one that was recommended; how many budgets
-# are tried, from which part of an equal share to how many times the whole.
+# Choices: releases at each tried budget, and at a recommended one; the number of tried budgets,
+# from which fraction of an equal share, to which multiple of the total.
 REPEATS: Final = 4
 _REFINED_REPEATS: Final = 8
 _BUDGETS: Final = 8
@@ -31,17 +31,17 @@ _ABOVE: Final = 4
 
 @dataclass(frozen=True)
 class Study:
-    """Calls by name, the rows they are guessed to be made on, and what is asked of them."""
+    """Calls by name, the assumed rows, and the inputs of the plan."""
 
     calls: Mapping[str, Call]
     world: World
     question: PlanQuestion
-    span: tuple[float, float] | None = None  # Of budgets that are tried, where one is looked for
-    tried_courses: tuple[Course, ...] = ()  # Courses that were tried already
+    span: tuple[float, float] | None = None  # Of tried budgets, if one is solved for
+    tried_courses: tuple[Course, ...] = ()  # Courses simulated before
 
     @cached_property
     def budgeting(self) -> Budgeting:
-        """In what form each call has its part."""
+        """The form of each call's budget."""
         return Budgeting(self.question.guarantee, self.calls)
 
     @cached_property
@@ -53,7 +53,7 @@ class Study:
 
     @cached_property
     def imagined(self) -> dict[str, Imagined]:
-        """The calls on guessed rows, without noise."""
+        """The calls on assumed rows, without noise."""
         if self.tried_courses:
             return {course.name: course.imagined for course in self.tried_courses}
         form = self.budgeting.form
@@ -61,7 +61,7 @@ class Study:
 
     @cached_property
     def courses(self) -> tuple[Course, ...]:
-        """What each call comes to at the budgets that are tried."""
+        """Noise of each call at the tried budgets."""
         over = self.question.over
         return self.tried_courses or tuple(
             course(name, simulated, over, self._tried(name), REPEATS)
@@ -69,7 +69,7 @@ class Study:
         )
 
     def refined(self, amounts: Floats) -> Study:
-        """Return the same with another budget tried of each call."""
+        """Return a copy with one more tried budget per call."""
         pairs = zip(self.courses, amounts, strict=True)
         return replace(
             self,
@@ -84,11 +84,11 @@ class Study:
 
     @cached_property
     def losses(self) -> Losses:
-        """What can be divided, and what has to be kept."""
+        """Losses of the calls, and the constraints on their budgets."""
         gaussian = tuple(course.gaussian for course in self.courses)
         open_ = TotalBudget(self.budgeting.left, gaussian, (None,) * len(self.courses))
         budget = replace(open_, fixed=tuple(map(self._stated_amount, self.courses)))
-        # Of what calls leave that say their own; of all where they leave nothing.
+        # Of what stated budgets leave; of the total if they leave nothing.
         shared = budget if budget.cost(budget.stated_amounts) < budget.amount else open_
         part = open_.amount / len(self.courses)
         equal = shared.filled(
@@ -99,13 +99,13 @@ class Study:
         return self._identifying(losses, equal)
 
     def _stated_amount(self, course: Course) -> float | None:
-        """Return the amount that a call says itself."""
+        """Return a call's stated amount."""
         if self.budgeting.stated_budget(course.name) is None:
             return None
         return price(course.releases[0].events, self.question.guarantee).amount
 
     def _identifying(self, losses: Losses, equal: Floats) -> Losses:
-        """Keep what identifies the calls; those that need most have equal parts if not all can."""
+        """Require identifying budgets; the calls that need most get equal parts if not all fit."""
         needs = np.array([course.identifying for course in self.courses])
         aimed = np.array([bool(self._targets(course.name)) for course in self.courses])
         for _ in self.courses:
@@ -122,27 +122,27 @@ class Study:
 
     @property
     def needed(self) -> float:
-        """The least whole budget at which all targets are met; infinite where none tried does."""
+        """Smallest total budget that meets all targets; infinite if none tried does."""
         return self.losses.least
 
     def with_budget(self, amount: float) -> Study:
-        """Return the same with another whole budget."""
+        """Return a copy with another total budget."""
         guarantee = with_amount(self.question.guarantee, amount)
         question = replace(self.question, guarantee=guarantee)
         return Study(self.calls, self.world, question)
 
     def with_rows(self, n_rows: int) -> Study:
-        """Return the same with another number of rows."""
+        """Return a copy with another number of rows."""
         question = replace(self.question, n_rows=n_rows)
         return Study(self.calls, replace(self.world, n_rows=n_rows), question)
 
     def ratios(self, amounts: Floats) -> Floats:
-        """Return of each call the error over that without privacy, as interpolated."""
+        """Return each call's interpolated error over that without privacy."""
         pairs = zip(self.courses, amounts, strict=True)
         return np.array([course.ratios(np.array([amount]))[0] for course, amount in pairs])
 
     def charges(self, amounts: Floats) -> list[tuple[Event, ...]]:
-        """Return what each call would be charged."""
+        """Return the charge of each call."""
         pairs = zip(self.imagined.values(), amounts, strict=True)
         return [
             priced(simulated.call, simulated.terms, simulated.form(float(amount))).events
@@ -150,12 +150,12 @@ class Study:
         ]
 
     def pure(self, amounts: Floats) -> float:
-        """Return the eps that a ledger keeps for noise that is not Gaussian, beside other noise."""
+        """Return the eps of calls without Gaussian noise, if others have it."""
         normal = np.array(self.losses.budget.normal)
         return float(amounts[~normal].sum()) if 0 < normal.sum() < len(normal) else 0.0
 
     def fits(self, amounts: Floats) -> bool:
-        """Whether a ledger of the whole takes all calls, one by one."""
+        """Whether a ledger of the total accepts all calls, one by one."""
         question = self.question
         ledger = Ledger(
             budget=question.guarantee, adjacency=question.adjacency, pure=self.pure(amounts)
@@ -166,7 +166,7 @@ class Study:
 
 
 def _floor(course: Course, targets: tuple[Target, ...]) -> float:
-    """Return the least budget that meets a call's targets; infinite beyond those tried."""
+    """Return the smallest budget that meets a call's targets; infinite if none tried does."""
     floors = [0.0]
     for target in targets:
         falling = target_values(course, course.fine, target)
@@ -176,7 +176,7 @@ def _floor(course: Course, targets: tuple[Target, ...]) -> float:
 
 
 def target_values(course: Course, amounts: Floats, target: Target) -> Floats:
-    """Return what a target is of, by budget."""
+    """Return the quantity that a target limits, by budget."""
     totals = course.totals(amounts)
     shares = 1 - (course.imagined.sampling / totals) ** 2
     return course.of_all(totals if target.kind == "se" else shares)

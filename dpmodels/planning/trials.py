@@ -1,4 +1,4 @@
-"""Releases of a verb on tables drawn from a population, and what is expected of the next one."""
+"""Simulated releases of a verb on samples of a population, and the expected results."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from dpmodels.question import Question, asked
 from dpmodels.typing import Floats
 from dpmodels.verbs import Verb
 
-SEED: Final = 20_231_119  # A choice: any number makes every call draw the same tables and noise
-# Choices: the share of releases in which a test is told, and the spread of standard errors over
-# their mean, between which the law of an estimate given its standard error is taken for normal.
+SEED: Final = 20_231_119  # Arbitrary: every call draws the same samples and noise
+# Choices: the smallest share of releases with a test, and the largest spread of standard errors
+# over their median, at which estimates are taken as normal given their standard errors.
 NEARLY_ALL, EVEN_SPREAD = 0.99, 0.25
-# A choice: where a test is told at least so often, that law counts as much as the rejections do.
+# A choice: from this share on, the normal approximation and the share of rejections are averaged.
 HALF_OR_MORE = 0.5
 
 
 class Expected(NamedTuple):
-    """What a table of so many rows will tell of each term, shape (terms,)."""
+    """Expected results for each term, shape (terms,)."""
 
     se: Floats  # Median standard error of the releases that have one
-    se_low: Floats  # What a tenth of these are below
-    se_high: Floats  # What a tenth are above
+    se_low: Floats  # Its 10th percentile
+    se_high: Floats  # Its 90th percentile
     noise: Floats  # Median standard deviation of the noise in them
-    power: Floats  # nan where nothing is tested
-    power_se: Floats  # By the number of releases
+    power: Floats  # nan if not tested
+    power_se: Floats  # Simulation error
     identified: Floats  # Share of the releases with a standard error
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A verb asked of tables of so many rows from a population, by one mechanism."""
+    """A verb on samples of `n_rows` rows from a population, with one mechanism."""
 
     power: Power
     way: Way[object]
@@ -56,7 +56,7 @@ class Trial:
 
     @cached_property
     def chosen(self) -> tuple[Any, str]:
-        """The strategy and why it; of public facts."""
+        """The mechanism and the reason for its choice, from public facts."""
         sample = self.posed.population.sample(self.n_rows, np.random.default_rng(SEED))
         choice: tuple[object, str] = self.way.choose(self.mechanism, [self.way.private.of(sample)])
         return choice
@@ -73,7 +73,7 @@ class Trial:
         )
 
     def readings(self, count: int, first: int = 0) -> Reading:
-        """Release so often, each time from another table; shape (releases, terms)."""
+        """Release from `count` samples; shape (releases, terms)."""
         rng, (strategy, reason) = np.random.default_rng([SEED, first]), self.chosen
         readings, plan = [], self.plan
         with simulation(seed=SEED + first), as_one_of_many():
@@ -86,7 +86,7 @@ class Trial:
         return Reading(*map(np.array, zip(*readings, strict=True)))
 
     def expected(self, part: int = 1) -> Expected:
-        """Return what is expected; by a `part`-th of the releases where it need not be exact."""
+        """Return the expected results, from one `part`-th of the releases."""
         reading = self.readings(self.power.runs // part)
         if part == 1 and self.power.extra_runs and not self._even(reading).all():
             extra = self.readings(self.power.extra_runs, self.power.runs)
@@ -94,7 +94,7 @@ class Trial:
         return self._summed(reading)
 
     def _even(self, reading: Reading) -> Any:
-        """Return of which terms nearly all releases have a standard error, and much the same."""
+        """Return which terms have similar standard errors in nearly all releases."""
         identified = np.isfinite(reading.spread).mean(axis=0)
         spreads = np.where(np.isfinite(reading.spread), reading.spread, np.nan)
         with np.errstate(invalid="ignore"):
@@ -139,10 +139,10 @@ class Trial:
 
 
 def _normal(statistic: Floats, pull: Floats, quantile: float) -> tuple[float, float]:
-    """Return the mean probability of rejection given the standard errors.
+    """Return the mean probability of rejection given the standard errors, and its error.
 
-    The statistic less its pull has mean 0 and variance 1 where the test keeps its level. What it
-    has instead counts as far as the releases tell it from these.
+    The statistic less `pull` has mean 0 and variance 1 if the test keeps its level. Significant
+    departures from these are taken into account.
     """
     rest = statistic - pull
     bias = _shrunk(float(rest.mean()), 1 / len(rest))
@@ -154,12 +154,12 @@ def _normal(statistic: Floats, pull: Floats, quantile: float) -> tuple[float, fl
 
 
 def _shrunk(value: float, variance: float) -> float:
-    """Return a number, shrunk by what chance makes of 0: none within two standard errors."""
+    """Return a number shrunk towards 0; 0 within two standard errors."""
     return value * max(0.0, 1 - 4 * variance / value**2) if value else 0.0
 
 
 def _upper(statistic: Floats, quantile: float) -> tuple[float, float]:
-    """Return the probability of a statistic beyond the quantile, as that of a normal one."""
+    """Return the normal probability that a statistic exceeds the quantile, and its error."""
     scale = max(float(statistic.std()), 1e-9)
     at = (float(statistic.mean()) - quantile) / scale
     slope = np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi)
@@ -167,19 +167,19 @@ def _upper(statistic: Floats, quantile: float) -> tuple[float, float]:
 
 
 def _quantile(values: Floats, level: float = 0.5) -> Floats:
-    """Return quantiles of what is there, shape (terms,); nan of nothing."""
+    """Return quantiles of finite values, shape (terms,); nan without any."""
     columns = [column[np.isfinite(column)] for column in values.T]
     return np.array([np.quantile(column, level) if len(column) else np.nan for column in columns])
 
 
-# A verb asked of guessed rows: one cell of a plan for any number of rows, eps and effect.
+# A verb on assumed rows: one cell of a plan for any number of rows, eps and effect.
 
-# Choices: rows of which tables are drawn, by laws that spread them evenly, and of a sample.
+# Choices: sizes of the population from assumed distributions, and from a public sample.
 BLOCK, SAMPLED = 2048, 8192
 
 
 class Cell(NamedTuple):
-    """A number of rows, an eps and an effect; eps is None where a budget is given instead."""
+    """A number of rows, an eps and an effect; eps is None if a budget is given instead."""
 
     n_rows: int
     eps: float | None
@@ -188,7 +188,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Asking:
-    """What is said of every cell."""
+    """The arguments that all cells share."""
 
     verb: Verb
     power: Power
@@ -203,7 +203,7 @@ class Asking:
     words: Mapping[str, Any]
 
     def trial(self, cell: Cell) -> Trial:
-        """Return the verb on tables of such rows."""
+        """Return the trial of a cell."""
         question = self._question(cell.eps)
         posed = self.power.pose(question, self._population, cell.effect)
         if "mu" in self.verb.options:
@@ -213,7 +213,7 @@ class Asking:
 
     @cached_property
     def guess(self) -> Guess:
-        """What rows are taken to be like, the same for every cell."""
+        """The assumed rows, the same for every cell."""
         return guessed(self.book, self.shape, tuple(self._unread.private.codebook))
 
     @cached_property
@@ -234,7 +234,7 @@ class Asking:
 
 
 def without_noise(posed: Posed, n_rows: int, alpha: float) -> Floats:
-    """Return the power of the tests of so many rows without noise; nan where nothing is tested."""
+    """Return the power without noise; nan for terms that are not tested."""
     quantile = -float(ndtri(alpha / 2))
     with np.errstate(divide="ignore", invalid="ignore"):
         pull = posed.effect * np.sqrt(n_rows) / posed.sampling
@@ -247,7 +247,7 @@ def without_noise(posed: Posed, n_rows: int, alpha: float) -> Floats:
 
 
 def price(posed: Posed, expected: Expected, n_rows: int, alpha: float) -> Floats:
-    """Return how many times the rows are needed for a standard error, or the power of a test."""
+    """Return by how many times noise increases the rows needed for a standard error or a power."""
     with np.errstate(divide="ignore", invalid="ignore"):
         rows_factor = expected.se**2 * n_rows / posed.sampling**2
     if posed.freedom:

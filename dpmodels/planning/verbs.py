@@ -1,4 +1,4 @@
-"""The kinds of result whose power is known: how each is posed and read."""
+"""The kinds of result with known power: their hypotheses and tests."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from dpmodels.verbs import Verb
 
 # Populations in which a linear predictor has stated coefficients.
 
-# Quantiles of the response that each guessed row stands with in a Poisson regression: a choice.
+# Response quantiles for each assumed row in a Poisson regression: a choice.
 QUANTILES = 4
 _NEWTON = 100
 
 
 def least_squares(question: Question, guessed: Population, effect: Effect) -> Posed:
-    """Give the response the stated slopes, and the variance that it was guessed to have."""
+    """Give the response the stated slopes, and keep its assumed variance."""
     weights = question.words["weights"]
     excluded = () if weights is None else (str(weights),)
     formula = two_sided(question.formula, question.codebook, apart=excluded)
@@ -59,7 +59,7 @@ def least_squares(question: Question, guessed: Population, effect: Effect) -> Po
 
 
 def logistic(question: Question, guessed: Population, effect: Effect) -> Posed:
-    """Give the log odds of the second level the stated slopes, and its share as guessed."""
+    """Give the log odds of the second level the stated slopes, and keep its assumed share."""
     formula = two_levels(two_sided(question.formula, question.codebook))
     population, rows, response = _complete(formula, guessed)
     if not of_sample(effect, guessed):
@@ -76,7 +76,7 @@ def logistic(question: Question, guessed: Population, effect: Effect) -> Posed:
 
 
 def counted(question: Question, guessed: Population, effect: Effect) -> Posed:
-    """Give the logarithm of a mean count the stated slopes, and the mean as guessed."""
+    """Give the logarithm of a mean count the stated slopes, and keep its assumed mean."""
     formula = two_sided(question.formula, question.codebook)
     population, rows, response = _complete(formula, guessed)
     if not of_sample(effect, guessed):
@@ -96,18 +96,18 @@ def counted(question: Question, guessed: Population, effect: Effect) -> Posed:
 
 
 def _balanced(rows: Floats, residual: Floats, shares: Floats) -> Floats:
-    """Weigh rows a little otherwise, so that their residuals tell of no other coefficients."""
+    """Adjust weights so that residuals are orthogonal to the regressors."""
     score = rows * residual
     weight = np.linalg.lstsq((score * shares) @ score.T, score @ shares, rcond=None)[0]
     return np.asarray(shares * np.maximum(1 - weight @ score, 0.0))
 
 
 def _complete(formula: TwoSided, guessed: Population) -> tuple[Population, Floats, Floats]:
-    """Return the rows that count, the regressors with the constant first, and the response."""
+    """Return the complete rows in the subset, the regressors (constant first) and the response."""
     columns = guessed.part.columns
     if not formula.terms.names:
         raise ArgumentError(
-            f"the formula {shorten(formula.response.formula)!r} has no term to have an effect; "
+            f"the formula {shorten(formula.response.formula)!r} has no terms; "
             'name one, or write verb="mean" for the mean of the response'
         )
     coded = np.empty((len(formula.terms.names), guessed.part.rows))
@@ -117,8 +117,8 @@ def _complete(formula: TwoSided, guessed: Population) -> tuple[Population, Float
     usable = np.isfinite(coded).all(axis=0) & np.isfinite(response[0]) & guessed.counted
     if usable.sum() <= len(coded) + 1:
         raise ArgumentError(
-            f"shape=: {int(usable.sum())} of the guessed rows are complete and in the subset, too "
-            f"few for {len(coded)} terms; guess a shape with more"
+            f"shape=: {int(usable.sum())} of the assumed rows are complete and in the subset, too "
+            f"few for {len(coded)} terms; write a shape with more"
         )
     population = guessed.among(np.flatnonzero(usable), guessed.shares[usable])
     ones = np.ones((int(formula.intercept), int(usable.sum())))
@@ -126,15 +126,15 @@ def _complete(formula: TwoSided, guessed: Population) -> tuple[Population, Float
 
 
 def _variable(formula: TwoSided) -> str:
-    """Return the name of the response; ArgumentError where it is made from variables."""
+    """Return the name of the response; ArgumentError if it is computed from variables."""
     factor = formula.response.blocks[0].factors[0]
     name = factor.variable if isinstance(factor, Real) else None
     if isinstance(factor, Category) and factor.code in formula.response.codebook:
         name = factor.code
     if name is None or name in formula.terms.codebook:
         raise ArgumentError(
-            f"the response {shorten(formula.response.names[0])!r} is made from variables, and an "
-            "effect is given to one variable: declare the response as a variable of the codebook, "
+            f"the response {shorten(formula.response.names[0])!r} is computed from variables, and "
+            "effect= needs a single one: declare the response as a variable of the codebook, "
             'or write effect="sample" with shape= a frame of public rows'
         )
     return name
@@ -148,9 +148,9 @@ def _with_slopes(rows: Floats, response: Floats, stated: Floats, formula: TwoSid
     left = 1 - float(np.var(explained) / np.var(response))
     if not left > 0:
         raise ArgumentError(
-            f"effect=: terms with these slopes alone would vary by {np.std(explained):.4g}, more "
-            f"than the response, which is guessed to have an sd of {np.std(response):.4g}; write "
-            "smaller effects, or guess another shape"
+            f"effect=: these slopes alone imply an sd of {np.std(explained):.4g}, more than the "
+            f"assumed sd of the response, {np.std(response):.4g}; write smaller effects, or "
+            "another shape"
         )
     scale = np.sqrt(left * np.var(response) / max(float(np.var(residual)), 1e-300))
     return np.asarray(np.mean(response) + explained - np.mean(explained) + scale * residual)
@@ -164,7 +164,7 @@ def _centred(
     formula: TwoSided,
     link: np.ufunc,
 ) -> Floats:
-    """Return linear predictors with the stated slopes and the mean that was guessed."""
+    """Return linear predictors with the stated slopes and the assumed mean."""
     from scipy.optimize import brentq
 
     linear = np.asarray(stated @ rows[int(formula.intercept) :])
@@ -177,14 +177,14 @@ def _centred(
     widest = 60.0 + float(np.abs(linear).max(initial=0.0))
     if not beyond(-widest) < 0 < beyond(widest):
         raise ArgumentError(
-            "shape=: all guessed responses are the same; guess a mean within the bounds, or shares "
+            "shape=: all assumed responses are equal; write a mean within the bounds, or shares "
             "of both levels"
         )
     return linear + float(brentq(beyond, -widest, widest))
 
 
 def _fitted(rows: Floats, response: Floats, shares: Floats, family: str) -> tuple[Floats, Floats]:
-    """Return the coefficients that fit a population best, and their curvature there."""
+    """Return the maximum likelihood coefficients of a population, and the curvature."""
     point = np.zeros(len(rows))
     curvature = np.eye(len(rows))
     for _ in range(_NEWTON):
@@ -219,10 +219,10 @@ def _posed(
 
 
 class Reading(NamedTuple):
-    """What one release says of each term, shape (terms,); nan where it is not identified.
+    """Results of one release for each term, shape (terms,); nan if it is not identified.
 
-    The verb's test rejects where the size of `statistic` is beyond the normal quantile; it grows by
-    1 where the effect does by `spread`, which is nan where there is no such number.
+    The test rejects if `statistic` exceeds the normal quantile in absolute value; it grows by 1 if
+    the effect grows by `spread`, which is nan if there is no such number.
     """
 
     se: Floats
@@ -232,17 +232,17 @@ class Reading(NamedTuple):
 
 
 class Power(NamedTuple):
-    """How what a kind of result finds is posed and read."""
+    """The hypotheses and tests of a kind of result."""
 
     pose: Callable[[Question, Population, Effect], Posed]
     read: Callable[[Any, Posed, float], Reading]
-    runs: int  # A choice: releases that are enough where the test is told in nearly all of them
-    extra_runs: int  # A choice: further ones where it is not
+    runs: int  # A choice: releases, enough if nearly all have a test
+    extra_runs: int  # A choice: additional ones otherwise
     tested: str
 
 
 def _linear(result: Any, posed: Posed, alpha: float) -> Reading:
-    """Read coefficients after the constant, where there are standard errors."""
+    """Read coefficients after the constant, if there are standard errors."""
     terms = slice(-len(posed.terms), None)
     try:
         columns = [result.bse, result.bse_noise, result.tvalues]
@@ -267,11 +267,11 @@ def _means(result: Any, posed: Posed, alpha: float) -> Reading:
 
 
 def _shares(result: Any, posed: Posed, alpha: float) -> Reading:
-    """Read shares of the complete rows, and the test of independence of two factors or more."""
+    """Read shares of the complete rows, and the test of independence of two or more factors."""
     if not isinstance(result, TableResult):
         raise ArgumentError(
-            'mechanism="randomized_response": power is known of tables of counts; write "auto", '
-            '"geometric" or "gaussian"'
+            'mechanism="randomized_response": power is available for tables of counts; write '
+            '"auto", "geometric" or "gaussian"'
         )
     first = int(posed.freedom > 0)
     cells = posed._replace(truth=posed.truth[first:], null=posed.null[first:])
@@ -284,7 +284,7 @@ def _shares(result: Any, posed: Posed, alpha: float) -> Reading:
     reading = Reading(width / -ndtri(alpha / 2), noise, statistic, spread)
     if not first:
         return reading
-    # One-sided: shifted, so that the two-sided quantile is where it rejects.
+    # One-sided: shifted so that it rejects at the two-sided quantile.
     chance = result.chi2_test().pvalue
     tail = -ndtri(max(chance, 1e-300)) + ndtri(alpha) - ndtri(alpha / 2)
     pairs = zip((np.nan, np.nan, tail, np.nan), reading, strict=True)
@@ -294,7 +294,7 @@ def _shares(result: Any, posed: Posed, alpha: float) -> Reading:
 def _by_interval(
     estimate: Floats, interval: Any, posed: Posed, alpha: float
 ) -> tuple[Floats, Floats]:
-    """Return statistics that are beyond the quantile where an interval leaves out the null."""
+    """Return statistics that exceed the quantile if an interval excludes the null."""
     below = np.nan_to_num(posed.effect, nan=1.0) >= 0
     arm = np.where(below, estimate - interval["lower"], interval["upper"] - estimate)
     spread = np.where(np.isfinite(arm) & (arm > 0), arm, np.nan) / -ndtri(alpha / 2)
@@ -305,17 +305,17 @@ def _glm_pose(question: Question, guessed: Population, effect: Effect) -> Posed:
     family = question.words["family"]
     if family == "multinomial":
         raise ArgumentError(
-            'family="multinomial": power is known of one linear predictor; plan one level against '
-            'the rest, as in \'party == "a" ~ ...\' with family="binomial", and see '
-            "dp_glm of simulated rows inside dp.simulation for all of them"
+            'family="multinomial": power is available for one linear predictor; plan one level '
+            'against the rest, as in \'party == "a" ~ ...\' with family="binomial", or simulate '
+            "dp_glm inside dp.simulation"
         )
     pose = counted if family == "poisson" else logistic
     return pose(question, guessed, effect)
 
 
 _COEFFICIENTS: Final = "each coefficient against 0"
-_OFFSET: Final = "interval leaves out a number an effect away"
-# A line for each kind of result whose intervals or tests have a power that is known.
+_OFFSET: Final = "interval excludes a number an effect away"
+# The kinds of result with known power.
 POWERS: Final[dict[type, Power]] = {
     MeanResult: Power(means, _means, 300, 0, f"whether a mean's {_OFFSET}"),
     TTestResult: Power(
@@ -332,7 +332,7 @@ def _power(verb: Verb) -> Power | None:
 
 
 def verb_with_power(name: object) -> tuple[Verb, Power]:
-    """Return a verb, and how its kind of result is posed; ArgumentError where that is not known."""
+    """Return a verb and the power of its kind of result; ArgumentError if it has none."""
     verb = verb_of(name) if isinstance(name, str) else None
     power = None if verb is None else _power(verb)
     if verb is None or power is None:
@@ -342,6 +342,6 @@ def verb_with_power(name: object) -> tuple[Verb, Power]:
 
 
 def words_of(verb: Verb) -> dict[str, object]:
-    """Return a verb's own words, with their defaults."""
+    """Return a verb's options with their defaults."""
     options = {**verb.options, "subset": None}.items()
     return {name: value for name, value in options if name not in ("mu", "time")}
