@@ -24,7 +24,7 @@ from dpmodels.results.levels import FEWEST, LevelsResult
 
 @report_of.register
 def bounds_report(fit: BoundsResult) -> Report:
-    """Lay out found and declared bounds as a table of strings."""
+    """Lay out released and declared bounds as a table of strings."""
     sds = ", then ".join(signif(sd, 2) for sd in fit.release.noise_sds)
     return Report(
         title="Private bounds",
@@ -41,7 +41,7 @@ def bounds_report(fit: BoundsResult) -> Report:
 
 
 def _section(fit: BoundsResult) -> Section:
-    """One line a variable: found and declared range, and the share beyond with its noise."""
+    """One line per variable: released and declared range, and the share outside with its noise."""
     heads = ("Found", "Declared", "% beyond", "95% noise int.")
     intervals = fit.noise_int().to_numpy()
     rows = []
@@ -73,17 +73,16 @@ def _range_text(facts: TableCall, lower: float, upper: float) -> str:
 def _notes(fit: BoundsResult) -> tuple[str, ...]:
     some_declared = not all(bounds.told for bounds in fit.found.values())
     declared_note = (
-        "As declared: too few rows are told from the noise, or the range that they are in is "
-        "hardly shorter.",
+        "As declared: too few rows exceed the noise, or their range is hardly shorter.",
     ) * some_declared
     return (
         *omitted(SHOWN_VARIABLES, len(fit.names), "variables", "tidy()"),
         *declared_note,
-        "% beyond: noisy share of the complete rows in cells wholly beyond the bounds; its "
-        "interval is privacy noise only. Rows there are clipped to the bounds by whatever is "
-        "fitted with them; a tail that no count tells of was taken from where most rows are.",
-        "The declared codebook with these bounds is in codebook, public from now on: nothing "
-        "has to be paid for it again.",
+        "% beyond: noisy share of complete rows in cells outside the bounds; its interval is "
+        "privacy noise only. Fits with these bounds clip such rows; tails below the noise were "
+        "extrapolated from the bulk of the rows.",
+        "codebook is the declared one with these bounds: it is public, and using it costs no "
+        "budget.",
     )
 
 
@@ -92,7 +91,7 @@ def _notes(fit: BoundsResult) -> tuple[str, ...]:
 
 @report_of.register
 def levels_report(fit: LevelsResult) -> Report:
-    """Lay out levels with their noisy counts as tables of strings, one a variable."""
+    """Lay out levels with their noisy counts as tables of strings, one per variable."""
     release = fit.release
     table, what = fit.tidy(), counted_as(release.adjacency)
     return Report(
@@ -119,7 +118,7 @@ def _threshold(fit: LevelsResult) -> str:
 
 
 def _levels_section(name: str, table: pd.DataFrame, what: str) -> Section:
-    """One line a level."""
+    """One line per level."""
     columns = ["level", "estimate", "noise_low", "noise_high"]
     rows = tuple(
         Row(str(level), (count(noisy), f"[{count(low)}, {count(high)}]"))
@@ -135,9 +134,9 @@ def _levels_notes(fit: LevelsResult) -> tuple[str, ...]:
     listed = ", ".join(few)
     return (
         *omitted(0, hidden, "levels", "levels and tidy()"),
-        *(f"Fewer than two levels of {listed} were found: codebook has none." for _ in few[:1]),
-        f"A level is released if its count exceeds {_threshold(fit)} with its noise, which "
-        "one with a single row does with a probability within delta. Of others nothing is told: "
-        "their rows count as incomplete wherever the codebook is used.",
-        "The noise interval is of the rows of a level, given that it was released.",
+        *(f"codebook omits {listed}: fewer than two levels were released." for _ in few[:1]),
+        f"A level is released if its noisy count exceeds {_threshold(fit)}; a level with a single "
+        "row does so with probability at most delta. Rows with other levels count as incomplete "
+        "wherever the codebook is used.",
+        "Noise intervals are for the number of rows of a level, given that it was released.",
     )

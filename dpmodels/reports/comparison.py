@@ -37,7 +37,7 @@ def comparison_report(comparison: Comparison) -> Report:
 
 
 def _measures(comparison: Comparison) -> tuple[tuple[str, str], ...]:
-    """Return columns and their heads; all components together have all of the energy."""
+    """Return columns and their heads; without energy if all components are kept."""
     return (ENERGY, ERROR) if comparison.question.ranked_by == "energy" else (ERROR,)
 
 
@@ -57,7 +57,7 @@ def _label(comparison: Comparison, name: str) -> str:
 
 
 def _by_shape(comparison: Comparison) -> Section:
-    """Lay out what mechanisms are sorted by, shape by shape."""
+    """Lay out the sorting measure by shape."""
     by = comparison.question.ranked_by
     wide = comparison.by_shape.pivot_table(by, "mechanism", "shape", sort=False)
     names = [name for name in comparison.predicted["mechanism"] if name in wide.index]
@@ -118,29 +118,29 @@ def _notes(comparison: Comparison) -> tuple[str, ...]:
     energy, order = "", "the error, since all components are kept"
     if question.ranked_by == "energy":
         energy = (
-            "energy: share of the variance along the wanted components that the released ones "
+            "energy: share of the variance along the true components that the released ones "
             "capture. "
         )
         order = "energy"
     notes = [
-        f'mechanism="auto" takes {comparison.auto.mechanism} where rows can be read again: '
+        f'mechanism="auto" uses {comparison.auto.mechanism} if rows can be read repeatedly: '
         f"{comparison.auto.reason}",
-        f"Simulated on invented rows, releases of each{_each(comparison)}: {question.repeats}. "
-        "No data were read. What is assumed about rows is a guess; so is what follows from it.",
-        f"{energy}error: Frobenius norm over that of the covariance; 1 is no better than zeros. "
+        f"Simulated on artificial rows, releases of each{_each(comparison)}: {question.repeats}. "
+        "No data were read. The results depend on the assumptions about rows.",
+        f"{energy}error: Frobenius norm over that of the covariance; 1 is as bad as zeros. "
         f"Sorted by {order}.",
     ]
     if comparison.shapes is not None:
         notes.append(
-            "typical: the median over the shapes of rows; worst: on the worst of them. length: of "
-            "90% of the rows; from mean: median distance; both in row norms. Choose by the shape "
-            "that publicly known facts make likely, or by the worst."
+            "typical: median over the shapes of rows; worst: worst shape. length: of 90% of the "
+            "rows; from mean: median distance; both in row norms. Choose by the shape that public "
+            "facts make likely, or by the worst."
         )
     predicted = comparison.predicted
     if (predicted["note"] == "baseline").any():
-        notes.append("* baseline: looks at no row. What does no better is of no use.")
+        notes.append("* baseline: reads no rows. A mechanism must do better to be useful.")
     if question.scale == "sd":
-        notes.append("Before the division by standard deviations: of columns scaled by range.")
+        notes.append("Measured on columns scaled by range, before division by standard deviations.")
     absent = comparison.table[comparison.table["energy"].isna()]
     return (*notes, *not_listed(absent))
 
@@ -150,7 +150,7 @@ def _each(comparison: Comparison) -> str:
 
 
 def not_listed(absent: pd.DataFrame) -> list[str]:
-    """Say once for each reason which mechanisms it keeps out."""
+    """List the mechanisms that are left out, by reason."""
     reasons: dict[str, list[str]] = {}
     for name, note in zip(absent["mechanism"], absent["note"], strict=True):
         reasons.setdefault(note, []).append(name)
@@ -237,17 +237,15 @@ def _fit_comparison_notes(comparison: FitComparison) -> tuple[str, ...]:
     behind = ""
     if not math.isnan(worst):
         typical = signif(float(comparison.behind.median()), 3)
-        behind = (
-            f" Its error is {typical} times that of the best, {signif(float(worst), 3)} at worst."
-        )
+        behind = f" Its error is {typical} times the best, {signif(float(worst), 3)} at worst."
     return (
-        f'mechanism="auto" takes {comparison.auto.mechanism}: {comparison.auto.reason}{behind}',
-        f"Simulated on invented rows, releases of each on each shape: {question.repeats}. No data "
-        "were read. What is assumed about rows is a guess; so is what follows from it.",
-        "error: root mean square over the slopes of what separates the estimate from that without "
-        "privacy, in its standard errors: at 1 the noise doubles the variance. excess: part of the "
-        "explained deviance that is lost; 1 is no better than a constant. identified: slopes with "
-        "standard errors. typical: the median over the shapes; worst: on the worst of them. "
-        "open: rows of that shape leave a slope open without noise too.",
+        f'mechanism="auto" uses {comparison.auto.mechanism}: {comparison.auto.reason}{behind}',
+        f"Simulated on artificial rows, releases of each on each shape: {question.repeats}. No "
+        "data were read. The results depend on the assumptions about rows.",
+        "error: root mean square difference of slopes from those without privacy, in their "
+        "standard errors: at 1 the noise doubles the variance. excess: share of the explained "
+        "deviance that is lost; 1 is as bad as a constant. identified: slopes with standard "
+        "errors. typical: median over the shapes; worst: worst shape. open: a slope is not "
+        "identified on that shape even without noise.",
         *not_listed(comparison.table[~comparison.table["fits"]]),
     )

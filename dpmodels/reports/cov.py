@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# Columns of a matrix that a line has room for: a choice.
+# Most columns of a printed matrix: a choice.
 SHOWN_COLUMNS = 10
 
 
@@ -78,11 +78,11 @@ def _denoised(fit: CovResult) -> str:
 
 
 def _variables(fit: CovResult) -> Section:
-    """Tell the mean and the standard deviation of each column, with their noise."""
+    """Lay out the mean and the standard deviation of each column, with their noise."""
     first = slice(0, SHOWN_VARIABLES)
     names = _labels(fit)[first]
     spread, spread_noise = fit.sd.to_numpy()[first], fit.sd_noise_sd.to_numpy()[first]
-    # Noise of the unbiased release is not that of an estimate made from it.
+    # The noise of the unbiased release is not that of an estimate from it.
     released_noise = spread_noise if fit.release.estimate is None else np.full(len(spread), np.nan)
     cells = [_printed(spread, spread_noise), _sds(released_noise)]
     heads = ["Std. dev." if fit.call.center else "Root mean square", "noise sd"]
@@ -97,7 +97,7 @@ def _variables(fit: CovResult) -> Section:
 
 
 def _labels(fit: CovResult) -> list[str]:
-    """Return names with the numbers that heads of matrices are, weak columns marked."""
+    """Return names with the numbers that head matrices, weak columns marked."""
     return [
         f"{number}. {name}{' *' if poor else ''}"
         for number, (name, poor) in enumerate(zip(fit.call.names, fit.weak, strict=True), 1)
@@ -115,7 +115,7 @@ def _triangle(fit: CovResult, title: str, matrix: Floats, noise: Floats) -> Sect
 
 
 def _reported_correlations(fit: CovResult) -> Floats:
-    """Return correlations, nan beside the diagonal where a column's own variance is not known."""
+    """Return correlations, nan off the diagonal for columns of unknown variance."""
     cor = fit.cor.to_numpy().copy()
     weak = fit.weak.to_numpy()
     cor[(weak[:, None] | weak) & ~np.eye(len(cor), dtype=bool)] = np.nan
@@ -123,14 +123,14 @@ def _reported_correlations(fit: CovResult) -> Floats:
 
 
 def _cor_noise(fit: CovResult) -> Floats:
-    """Return what leaves a correlation at most three decimals, and a diagonal of 1 exact."""
+    """Return noise that limits correlations to three decimals, and keeps the diagonal exact."""
     noise: Floats = np.fmax(fit.cor_noise_sd.to_numpy(), 0.01)
     np.fill_diagonal(noise, 0.0)
     return noise
 
 
 def _printed(values: Floats, noise: Floats, sizes: Floats | None = None) -> tuple[str, ...]:
-    """Print numbers to the digits their noise leaves, at most four of their size."""
+    """Print numbers to the digits that their noise leaves, at most four."""
     sizes = np.abs(values) if sizes is None else np.fmax(np.abs(values), sizes)
     return uncertain(values, np.fmax(noise, [hundredth(size) for size in sizes.tolist()]))
 
@@ -140,14 +140,14 @@ def _sds(noise: Floats) -> tuple[str, ...]:
 
 
 def _weak_note(fit: CovResult) -> tuple[str, ...]:
-    """Say which columns' correlations are understated."""
+    """Say which columns have understated correlations."""
     weak = int(fit.weak.sum())
     if not weak:
         return ()
     listing = fit.weak_variables if weak <= SHOWN_COLUMNS else f"{weak} columns"
     return (
-        f"* Variance below four times its noise: {listing}. Correlations with them are not told; "
-        "cor has them understated, divided by the root of that bound.",
+        f"* Variance below four times its noise: {listing}. Correlations with them are not "
+        "reported; those in cor are understated, as they are divided by the root of that bound.",
     )
 
 
@@ -156,31 +156,31 @@ def _notes(fit: CovResult) -> list[str]:
     hidden = omitted(SHOWN_COLUMNS, n_columns, "columns of the matrices", "cov, cor and tidy()")
     notes = [*_weak_note(fit), *hidden, _noise_note(fit)]
     if fit.call.unit_rows:
-        notes.append("Each row was divided by its own norm: columns have no units of their own.")
+        notes.append("Each row was divided by its norm, so columns have no units.")
     return notes
 
 
 def _noise_note(fit: CovResult) -> str:
-    """Say what noise the printed numbers have."""
+    """Describe the noise of the printed numbers."""
     if not fit.lawful:
         return (
-            "The error of this mechanism has no known law: there is no noise sd and no interval, "
-            "and nothing tells how many of the digits hold."
+            "The error distribution of this mechanism is not known: there are no noise sds and no "
+            "intervals, and the number of correct digits is unknown."
         )
     if fit.release.estimate is not None:
         return (
             "The matrix is the mechanism's estimate; noise sds and intervals are those of the "
-            "unbiased release it was made from (cov_released), as a rule the noisier of the two."
+            "underlying unbiased release (cov_released), usually the noisier of the two."
         )
-    denoised = "" if fit.call.denoise is None else "The matrix has its noise taken off (cov); "
+    denoised = "" if fit.call.denoise is None else "The matrix is denoised (cov); "
     population = ""
     if fit.call.center:
         population = (
-            " For the population: conf_int(), of 95 % or more whatever the rows are within their "
+            " For the population use conf_int(): coverage is at least 95 % for any data within the "
             "bounds."
         )
     return (
-        f"Digits end where noise begins. {denoised}noise sds and noise_int() are those of the "
+        f"Digits are limited by the noise. {denoised}noise sds and noise_int() are those of the "
         f"matrix as released (cov_released), privacy noise only.{population}"
     )
 
@@ -195,11 +195,11 @@ def moments_report(fit: MomentsResult) -> Report:
         notes=(
             *_weak_note(fit.whole),
             *omitted(SHOWN_VARIABLES, len(fit.call.names), "columns", "tidy()"),
-            "Free of charge from here on, for any formula with these columns: .pca(formula), "
+            "At no further cost, for any formula with these columns: .pca(formula), "
             ".cov(formula), .cor(formula), .mean(formula), .lm(formula), .cca(formula), "
             ".cor_test(x, y), .pcor(formula), .aov(formula).",
-            "Digits end where noise begins. Noise sds are privacy noise only; for the population: "
-            ".cov(formula).conf_int().",
+            "Digits are limited by the noise. Noise sds are privacy noise only; for the population "
+            "use .cov(formula).conf_int().",
             *closing(fit.call, fit.release, SEE, fit.nobs),
         ),
         stamp=fit.stamp,
@@ -208,7 +208,7 @@ def moments_report(fit: MomentsResult) -> Report:
 
 # The printed report of a canonical correlation analysis.
 
-# Pairs that a line has room for: a choice.
+# Most pairs of variates in a table: a choice.
 SHOWN = 6
 UNKNOWN = "not identified"
 
@@ -266,7 +266,7 @@ def _cca_notes(fit: CCAResult) -> list[str]:
     readable, ridged = fit.readable.to_numpy(), max(fit.ridge) > 0
     notes = []
     if np.isnan(fit.cor.to_numpy()).any():
-        return ["Noise leaves no direction of a side: nothing is told at this budget."]
+        return ["One side has no direction above the noise: this budget is too small."]
     if np.isfinite(fit.noise_floor):
         notes.append(
             f"Noise alone makes canonical correlations of up to about {fit.noise_floor:.2g} (noise "
@@ -275,19 +275,19 @@ def _cca_notes(fit: CCAResult) -> list[str]:
     if ridged:
         first, second = (signif(ridge, 2) for ridge in fit.ridge)
         notes.append(
-            f"Noise leaves a side without an inverse: a ridge of {first} was added to the "
-            f"variances of x, of {second} to those of y, scaled by the half-ranges. What it takes "
-            "off correlations is not known: cor and xcoef are understated. Name fewer columns."
+            f"The noisy matrix of a side is singular: ridges of {first} and {second} were added to "
+            "the variances of x and of y, scaled by the half-ranges. cor and xcoef are understated "
+            "by an unknown amount: use fewer columns."
         )
     if not readable.all():
         notes.append(
-            f"{UNKNOWN}: not told from 0. Loadings of variates that are not told from 0, or from "
-            "other variates, are not printed; xloadings and yloadings have them."
+            f"{UNKNOWN}: not distinguishable from 0. Loadings of variates that are not "
+            "distinguishable from 0 or from other variates are only in xloadings and yloadings."
         )
     if readable.any():
         notes.append(
-            "Loadings are correlations of columns with the variates of their own side; the "
-            "largest of x is positive. Coefficients of variates of variance 1: xcoef, ycoef."
+            "Loadings are correlations of columns with the variates of their side; the largest of "
+            "x is positive. Coefficients of variates with variance 1: xcoef, ycoef."
         )
     n_columns = max(map(len, (fit.xcenter, fit.ycenter)))
     return [*notes, *omitted(SHOWN_VARIABLES, n_columns, "columns", "xloadings and yloadings")]

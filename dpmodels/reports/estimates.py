@@ -1,4 +1,4 @@
-"""The printed table of what follows from a fit."""
+"""The printed table of estimates and tests that are computed from a fit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpmodels.reports.header import about, omitted, pvalue
 from dpmodels.results.base import release_facts, report_of
 from dpmodels.results.estimates import Estimates
 
-# Rows of a page: a choice.
+# Most rows of a table: a choice.
 SHOWN = 80
 UNKNOWN = "not identified"
 NUMBERS = (
@@ -54,12 +54,12 @@ def estimates_report(estimates: Estimates) -> Report:
     )
 
 
-LOST = "not identified: noise leaves open what it is made of."
-FREE = "Made of the released fit alone: no row is read, and nothing is spent."
+LOST = "not identified: it depends on coefficients that the noise leaves unknown."
+FREE = "Computed from the released fit: no data are read, and no budget is spent."
 
 
 def _heads(estimates: Estimates) -> dict[str, str]:
-    """Return the head of each column that is shown."""
+    """Return the head of each printed column."""
     labels = {
         "estimate": "ratio" if estimates.ratio else "estimate",
         "std_error": "std err (log)" if estimates.ratio else "std err",

@@ -13,7 +13,7 @@ from dpmodels.results.base import is_local, protected, release_row, report_of
 from dpmodels.results.etable import ETable, Line, Look, apart, listed, together
 from dpmodels.results.etable_columns import COEFFICIENTS, LOST, NOT_IDENTIFIED, Column, worded
 
-# How numbers of the whole are called; others by their names in glance().
+# Labels of fit statistics; others have their names in glance().
 WORDS: Final = {
     "nobs": "Observations",
     "ncomplete": "Complete rows",
@@ -41,7 +41,7 @@ Cell = dict[str, Any]
 
 @report_of.register
 def etable_report(table: ETable) -> Report:
-    """Lay out results as one table of strings, a column each."""
+    """Lay out results as one table of strings, one column per result."""
     columns, look = table.columns, table.look
     rows = [*_estimates(table), *_fit_rows(columns, look)]
     if look.privacy:
@@ -61,7 +61,7 @@ def etable_report(table: ETable) -> Report:
 
 
 def _estimates(table: ETable) -> list[Row]:
-    """Set each row's estimates, and what is asked for below them where any has it."""
+    """Lay out estimates, with the requested statistics below them."""
     look, columns = table.look, table.columns
     cells = [
         dict(zip(column.cells.index, column.cells.to_dict("records"), strict=True))
@@ -93,7 +93,7 @@ def _heading(text: str, columns: Sequence[Column]) -> Row:
 
 
 def _cell(line: Line, column: Column, cells: dict[str, Cell]) -> Cell | None:
-    """Return the cell of a row, None where the column has none."""
+    """Return the cell of a row, or None."""
     if column.part != line.part:
         return None
     return next((cells[name] for name in line.written if name in cells), None)
@@ -122,7 +122,7 @@ def _estimate(column: Column, cell: Cell | None, look: Look) -> str:
 
 
 def _below(name: str, cell: Cell, look: Look) -> str:
-    """Print one number below an estimate, blank where there is none."""
+    """Print one number below an estimate, or blank."""
     if cell["open"]:
         return ""
     if name in ("noise_int", "conf_int"):
@@ -144,7 +144,7 @@ def _below(name: str, cell: Cell, look: Look) -> str:
 
 
 def _fit_rows(columns: Sequence[Column], look: Look) -> list[Row]:
-    """Set what each result says of the whole."""
+    """Lay out the fit statistics of each result."""
     rows = [Row("Model", tuple(column.kind for column in columns))]
     for name in look.stats:
         label = (look.words or {}).get(name, WORDS.get(name, name))
@@ -156,7 +156,7 @@ def _fit_rows(columns: Sequence[Column], look: Look) -> list[Row]:
 
 
 def _number(name: str, value: Any, sd: float, look: Look) -> str:
-    """Print a number of the whole to the digits that its noise leaves."""
+    """Print a fit statistic to the digits that its noise leaves."""
     if isinstance(value, str | bool):
         return str(value)
     if not math.isfinite(value):
@@ -167,7 +167,7 @@ def _number(name: str, value: Any, sd: float, look: Look) -> str:
 
 
 def _noise(value: Any, sd: float, look: Look) -> str:
-    """Print the noise sd of a number of the whole, where it is asked for and there is one."""
+    """Print the noise sd of a fit statistic, if it is requested and known."""
     is_reported = "noise_sd" in look.statistic and _noisy(sd) and math.isfinite(value)
     return f"[{signif(sd, look.digits)}]" if is_reported else ""
 
@@ -188,8 +188,8 @@ def _notes(table: ETable, rows: Sequence[Row]) -> tuple[str, ...]:
     texts = {cell for row in rows for cell in row.cells}
     if NOT_IDENTIFIED in texts:
         notes.append(
-            "not identified: noise leaves open how large it is at this budget; the fit's own "
-            "summary() says why."
+            "not identified: the noise leaves its size unknown at this budget; see the fit's "
+            "summary()."
         )
     if LOST in texts:
         notes.append("lost in noise: too few rows, or too little variance, for this budget.")
@@ -197,7 +197,7 @@ def _notes(table: ETable, rows: Sequence[Row]) -> tuple[str, ...]:
     notes += [f"{name}: {note}." for name, note in column_notes]
     simulated = dict.fromkeys(column.model for column in columns if column.result.simulated)
     if simulated:
-        notes.append(f"{listed(list(simulated))}: of a simulation, private of nobody.")
+        notes.append(f"{listed(list(simulated))}: simulated, without a privacy guarantee.")
     return (*notes, *apart(columns), *table.accounts, *look.notes)
 
 
@@ -211,7 +211,7 @@ def _stars_note(look: Look) -> list[str]:
     return [f"{', '.join(marks)}; p-values allow for sampling and privacy noise."] if marks else []
 
 
-# What a table of results side by side says of each one's release.
+# Rows about the release of each result.
 
 LAWS: Final = {
     GaussianEvent: "Gaussian",
@@ -226,15 +226,15 @@ def _neighbours(release: Any) -> str:
 
 
 def _law(release: Any) -> str:
-    """Name the laws of the noise; of what is no law by name, the mechanism's own."""
+    """Name the distributions of the noise."""
     if is_local(release) and not release.events:
-        return "coins of respondents"
+        return "randomised answers"
     return ", ".join(
         dict.fromkeys(LAWS.get(type(event), "of its own law") for event in release.events)
     )
 
 
-# What is the same for all columns stands once, above the table.
+# Facts that are printed once above the table if they are the same for all columns.
 SHARED: Final[dict[str, Callable[[Any], str]]] = {
     "Neighbours": _neighbours,
     "Numerics": lambda release: str(release.card.numerics),
@@ -242,7 +242,7 @@ SHARED: Final[dict[str, Callable[[Any], str]]] = {
 }
 
 
-# What differs stands in rows, in fewer words.
+# Facts that differ are printed in rows, in fewer words.
 DIFFERING: Final[dict[str, dict[str, Callable[[Any], str]]]] = {
     **{name: {name: describe} for name, describe in SHARED.items()},
     "Neighbours": {
@@ -253,7 +253,7 @@ DIFFERING: Final[dict[str, dict[str, Callable[[Any], str]]]] = {
 
 
 def common_facts(columns: Sequence[Column]) -> tuple[Fact, ...]:
-    """Return what all releases have in common; of a subset nothing where there is none."""
+    """Return the facts that all releases have in common."""
     facts = []
     for name, describe in SHARED.items():
         values = {describe(column.result.release) for column in columns}
@@ -263,7 +263,7 @@ def common_facts(columns: Sequence[Column]) -> tuple[Fact, ...]:
 
 
 def privacy_rows(columns: Sequence[Column]) -> list[Row]:
-    """Return a row for each budget word that is used, then what differs between the releases."""
+    """Return a row for each budget unit in use, then for facts that differ between releases."""
     releases = [column.result.release for column in columns]
     lines = [release_row(release) for release in releases]
     for line in lines:
@@ -282,7 +282,7 @@ def privacy_rows(columns: Sequence[Column]) -> list[Row]:
 
 
 def _release_row(columns: Sequence[Column]) -> list[Row]:
-    """Letter the releases where two columns share one."""
+    """Label the releases by letters if two columns share one."""
     groups = together(columns)
     models = {name: at for at, names in enumerate(groups.values()) for name in names}
     indices = [models[column.model] for column in columns]

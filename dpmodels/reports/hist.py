@@ -33,7 +33,7 @@ from dpmodels.results.hist import HistResult
 from dpmodels.results.plane import PlaneResult
 from dpmodels.typing import Floats
 
-# Lines that runs of many bins have: a choice.
+# Lines for runs of many bins: a choice.
 RUNS = 32
 LEVEL = 0.95
 _ONE = np.ones(())
@@ -70,7 +70,7 @@ def _complete(fit: HistResult) -> str:
 
 
 def _noise(fit: HistResult, half: float) -> tuple[tuple[str, str], ...]:
-    """Tell the noise of a bin, and of many where there are many."""
+    """Give the noise of a bin, and of ranges of bins if there are many."""
     if fit.ordered.unlawful:
         return ()
     bins = fit._shape[1]
@@ -84,7 +84,7 @@ def _noise(fit: HistResult, half: float) -> tuple[tuple[str, str], ...]:
 
 
 def _one_group(fit: HistResult, runs: Ranges) -> tuple[Section, ...]:
-    """Print each line's rows, their noise interval, share and a bar as long as it is high."""
+    """Print the count, noise interval, share and bar of each line."""
     table = _lines(fit, runs, 0)
     listing = listed(fit.call.tables[0].factors[-1], fit.bins.names(runs), table, fit.release)
     heights = table["count"].to_numpy() / np.diff(fit.bins.at(np.append(runs.start, runs.stop[-1])))
@@ -106,7 +106,7 @@ def _lines(fit: HistResult, runs: Ranges, group: int) -> pd.DataFrame:
 
 
 def _by_group(fit: HistResult, runs: Ranges) -> Section:
-    """Set groups side by side, or one below the other where they are many."""
+    """Print groups side by side, or below each other if they are many."""
     facts, names = fit.call.tables[0], list(fit.bins.names(runs))
     groups = joined_levels(facts.levels[:-1])
     titles = (facts.factors[-1], " / ".join(facts.factors[:-1]))
@@ -124,11 +124,11 @@ def _by_group(fit: HistResult, runs: Ranges) -> Section:
 def _reading(fit: HistResult) -> str:
     if not fit.ordered.unlawful:
         return reading(fit.release)
-    return rounding_note(fit.release, "the estimates, alike within a run and not unbiased,")
+    return rounding_note(fit.release, "the biased estimates, constant within a run,")
 
 
 def _bars(heights: Floats) -> list[Bar]:
-    """Draw bars, the highest of full length; where nothing is high there are none."""
+    """Draw bars, the highest of full length."""
     highest = float(heights.max())
     shares = np.maximum(heights, 0.0) / highest if highest > 0 else np.zeros(len(heights))
     return [Bar(share) for share in shares.tolist()]
@@ -162,7 +162,7 @@ def _value(value: object) -> str:
 
 
 def _lost_note(fit: HistResult, half: float) -> tuple[str, ...]:
-    """Say which counts are no evidence of rows, where there are some."""
+    """Say which counts may be noise."""
     if fit.ordered.unlawful:
         return (f"No intervals: {fit.ordered.unlawful}",)
     some_small = bool((fit.ordered.cells <= half).any())
@@ -179,7 +179,7 @@ def _hist_notes(fit: HistResult, runs: Ranges) -> list[str]:
             "quantile(), tidy() and plot()."
         )
     if not np.allclose(np.diff(fit.breaks), fit.breaks[1] - fit.breaks[0], rtol=1e-6):
-        notes.append("Bars: rows by unit, since the bins differ in width.")
+        notes.append("Bars: rows per unit, as bins differ in width.")
     notes.append(
         "Values beyond the declared bounds were clipped to them, into the end bins where breaks "
         "reach the bounds; rows outside the breaks count as incomplete."
@@ -189,13 +189,13 @@ def _hist_notes(fit: HistResult, runs: Ranges) -> list[str]:
 
 # The printed report of histograms of two numbers.
 
-# Runs of bins that a table has room for, down and across, and tables of groups: choices.
+# Most runs of bins in rows and columns, and tables of groups: choices.
 SHOWN_RUNS, SHOWN = (12, 6), 3
 
 
 @report_of.register
 def plane_report(fit: PlaneResult) -> Report:
-    """Lay out blocks of cells as tables of strings, one a group, with totals."""
+    """Lay out blocks of cells as tables of strings, one per group, with totals."""
     runs = fit.blocks(SHOWN_RUNS)
     total = fit.ordered.spread(np.ones(fit.cells), np.ones(())).squares
     sd = fit.release.noise_sd * float(np.sqrt(total))
@@ -227,7 +227,7 @@ def _section(fit: PlaneResult, runs: tuple[Ranges, Ranges], place: int, name: st
 
 
 def _plane_noise(fit: PlaneResult, runs: tuple[Ranges, Ranges]) -> tuple[tuple[str, str], ...]:
-    """Tell the noise of a cell, and of the blocks that are printed where these are of many."""
+    """Give the noise of a cell, and of the printed blocks of cells."""
     cells = tuple(axis_bins.runs(bins) for axis_bins, bins in zip(fit.bins, fit.shape, strict=True))
     facts = (("Cell noise", _within(fit, (cells[0], cells[1]))),)
     single_cells = all(len(run.start) == bins for run, bins in zip(runs, fit.shape, strict=True))

@@ -1,4 +1,4 @@
-"""The printed report of a linear regression: statsmodels' table and a noise panel."""
+"""The printed reports of linear regressions, as in statsmodels, with their noise."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dpmodels.results.lm import LMResult
 from dpmodels.results.path import PathResult
 from dpmodels.typing import Floats
 
-# Coefficients in a printed table: a choice.
+# Most coefficients in a printed table: a choice.
 SHOWN = 60
 UNKNOWN = "not identified"
 
@@ -71,12 +71,12 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
 
 
 def _covariance_type(fit: LMResult) -> tuple[Fact, ...]:
-    """Say of what kind standard errors are, where that was bought."""
+    """Give the kind of standard errors, if budget was spent on them."""
     meat = fit.release.meat
     if meat is None:
         return ()
     kind = "HC" if meat.person is None else f"cluster ({shorten(meat.person, 40)})"
-    return (("Covariance type", f"{kind}, bought with {meat.share:.0%} of the budget"),)
+    return (("Covariance type", f"{kind}, for {meat.share:.0%} of the budget"),)
 
 
 def _tested(fit: LMResult, slopes: float) -> str:
@@ -132,7 +132,7 @@ def _coefficients(fit: LMResult) -> Section:
 
 
 def _noise(fit: LMResult) -> Section:
-    """Tell noise from sampling, coefficient by coefficient."""
+    """Lay out the noise of each coefficient."""
     panel = fit.linear
     ends = fit.noise_int()
     sds = fit.bse_noise.to_numpy().tolist()
@@ -168,43 +168,43 @@ def _notes(fit: LMResult) -> list[str]:
         notes.append(_unidentified(fit))
     if fit.sampled and (differing := _score_tested(fit)):
         notes.append(
-            "score z: z and P>|z| are of the score test that the intervals invert. Where X'X is "
-            f"noisy that is not coef/std err: {_listed(differing)}."
+            "score z: z and P>|z| are of the score test that the intervals invert. As X'X is "
+            f"noisy, they differ from coef/std err for {_listed(differing)}."
         )
     notes.append(
         f"std err and confidence intervals: sampling with {_variances(fit)}, and the privacy "
-        "noise in X'X and X'y. Noise intervals: the non-private fit of these rows. Bias by values "
-        "outside the declared bounds is in neither."
+        "noise in X'X and X'y. Noise intervals: for the non-private fit of these rows. Neither "
+        "accounts for bias by values outside the declared bounds."
     )
     if math.isnan(fit.scale) and fit.release.meat is None and fit.sampled:
         notes.append(
-            "The residuals' variance is lost in its noise: predictions have intervals of the mean, "
-            "and of single rows only where the mean's is the longer by far."
+            "The residual variance is lost in noise: predictions have intervals for the mean, and "
+            "for single rows only if the mean's interval is much longer."
         )
     if not fit.sampled:
         notes.append(
-            "Without the number of rows the residuals' variance has no estimate: no std err, no "
-            'confidence intervals. Without weights, with one row replaced, or vcov="HC", there are.'
+            "Without the number of rows the residual variance, std err and confidence intervals "
+            'are not available; use no weights, adjacency="replace", or vcov="HC".'
         )
     elif fit.model.weights and fit.release.meat is None:
         notes.append(
-            "Weighted rows are not counted: the residuals' degrees of freedom are those of all "
-            "rows, and std err is too small where many are incomplete."
+            "The number of complete weighted rows is not known: residual degrees of freedom are "
+            "those of all rows, and std err is too small if many are incomplete."
         )
     if any(isinstance(event, LaplaceEvent) for event in fit.release.events):
         notes.append(
-            "Laplace noise is taken by its variance, as if sums of it were normal: 95% intervals "
-            "cover 93.8% at the least, where one draw prevails."
+            "Laplace noise is approximated by normal noise: 95% intervals cover at least 93.8%, "
+            "the case of one dominating draw."
         )
     return notes
 
 
 def _variances(fit: LMResult) -> str:
-    """Say what is taken of the residuals' variances."""
+    """Describe the assumption about residual variances."""
     meat = fit.release.meat
     if meat is None:
         return "equal residual variances"
-    kind, unit = "residual variances of their own (White's sandwich, HC1", "row"
+    kind, unit = "unequal residual variances (White's sandwich, HC1", "row"
     if meat.person is not None:
         kind = f"rows clustered by person ({shorten(meat.person, 40)}: sums of a person's scores"
         unit = "person"
@@ -215,7 +215,7 @@ def _variances(fit: LMResult) -> str:
 
 
 def _unidentified(fit: LMResult) -> str:
-    """Say which coefficients the noise leaves open, why, and what to do."""
+    """Say which coefficients are not identified, why, and what to do."""
     identified = fit.identified.to_numpy()
     lost = [
         name
@@ -224,19 +224,19 @@ def _unidentified(fit: LMResult) -> str:
     ]
     if not identified.any():
         return (
-            "No coefficient is identified at this budget: the noise in X'X leaves their size open "
-            f"(strength {fit.strength:.2g}). {_weakest(fit)}A larger eps, more rows, fewer terms "
-            "or narrower bounds are needed."
+            "No coefficient is identified at this budget: the noise in X'X leaves their size "
+            f"unknown (strength {fit.strength:.2g}). {_weakest(fit)}Use a larger eps, more rows, "
+            "fewer terms or narrower bounds."
         )
     levels = ""
     if fit.linear.equations.more is not None:
         levels = (
-            " Levels are compared with the first of their variable, whose rows are all less those "
-            "of the others: declare a common one first."
+            " Levels are compared with the first of their variable, whose count is a noisy "
+            "difference: declare a common level first."
         )
     return (
-        f"Not identified at this budget: {_listed(lost)}. Noise hides how many rows there are, or "
-        "how they vary; tests are without them, and predict() leaves rows out that need them."
+        f"Not identified at this budget: {_listed(lost)}. Noise hides the number of rows or their "
+        "variation; tests omit these terms, and predict() omits rows that need them."
         f"{levels}"
     )
 
@@ -257,25 +257,25 @@ def _listed(names: list[str]) -> str:
 
 
 def _weakest(fit: LMResult) -> str:
-    """Name the terms that X'X says least of."""
+    """Name the terms about which X'X has least information."""
     equations = fit.linear.equations
     names = fit.call.names[:-1]
     if not names:
         return ""
     loads = np.abs(np.linalg.eigh(equations.scatter).eigenvectors[:, 0])
     worst = [names[i] for i in np.argsort(-loads)[:3] if loads[i] > 0.5]
-    return f"Least is known of {', '.join(worst)}. " if worst else ""
+    return f"Weakest terms: {', '.join(worst)}. " if worst else ""
 
 
 # The printed report of ridge and lasso paths.
 
-# Terms, and penalties besides that of the noise, in a printed table: choices.
+# Most terms, and penalties besides that of the noise, in a printed table: choices.
 SHOWN_LINES, STEPS = 60, 4
 
 
 @report_of.register
 def path_report(path: PathResult) -> Report:
-    """Lay out coefficients at some penalties, with those of no penalty beside them."""
+    """Lay out coefficients at some penalties, with standard errors of those without penalty."""
     fit = path.linear
     return Report(
         title=f"Private linear regression, {path.penalty} path",
@@ -304,7 +304,7 @@ def _path_facts(path: PathResult) -> tuple[Fact, ...]:
 
 
 def _column_penalties(path: PathResult) -> Floats:
-    """Return the penalties that have a column: some of the path, and that of the noise."""
+    """Return the printed penalties: some of the path, and that of the noise."""
     positions = np.linspace(0, len(path.lambdas) - 1, min(STEPS, len(path.lambdas))).round()
     selected = path.lambdas[np.unique(positions.astype(int))].tolist()
     noise = [] if math.isnan(path.noise_lambda) else [path.noise_lambda]
@@ -337,7 +337,7 @@ def _head(path: PathResult, penalty: float) -> str:
 
 
 def _cell(value: float, sd: float) -> str:
-    """Print a coefficient to the digits that one without penalty has; a 0 of a lasso as a dot."""
+    """Print a coefficient to the digits of the one without penalty; 0 as a dot."""
     if value == 0:
         return "."
     return signif_uncertain(value, sd) if math.isfinite(sd) else signif(value, 2)
@@ -348,33 +348,33 @@ def _path_notes(path: PathResult) -> list[str]:
     term = "s|b|" if path.penalty == "lasso" else "(sb)^2/2"
     notes = [
         *omitted(SHOWN_LINES, len(fit.names), "coefficients", "params and tidy()"),
-        f"Least RSS/(2n) + penalty x sum of {term}, s the released sd of each term; the constant "
-        f"has no penalty. {_error(path)} is that of the coefficient without one.",
+        f"Minimises RSS/(2n) + penalty x sum of {term}, s the released sd of each term; the "
+        f"constant has no penalty. {_error(path)} is that of the coefficient without penalty.",
     ]
     if not standardised.told.all():
         wide = path.scaled_by[path.scaled_by != "sd"].index.tolist()
         listing = ", ".join(wide) if len(wide) <= 6 else f"{', '.join(wide[:5])}, ..."
-        notes.append(f"s is half the public range where noise hides the sd: {listing}.")
+        notes.append(f"s is half the public range if noise hides the sd: {listing}.")
     if standardised.lifted:
         notes.append(
-            "A ridge was put on X'X before any penalty, as in dp_lm: noise hides some of it, or "
-            "the mechanism has one of its own."
+            "A ridge was added to X'X before any penalty, as in dp_lm: noise hides part of it, or "
+            "the mechanism requires one."
         )
     if path.penalty == "lasso":
         n_kept, slopes = len(path.kept), len(fit.call.names) - 1
         condition = "no slopes" if fit.sampled else "none in these rows, sampling not counted"
         notes.append(
-            f"Noise penalty: below it slopes are not told from noise; were there {condition}, all "
-            f"would be 0 there in about 95 of 100 releases. {n_kept} of {slopes} slopes are not 0 "
-            "at it."
+            f"Noise penalty: if there were {condition}, all slopes would be 0 at it in about 95 of "
+            f"100 releases; below it they may be noise. {n_kept} of {slopes} slopes are not 0 at "
+            "it."
         )
     if not fit.identified.all():
         notes.append(
-            f"{UNKNOWN}: the release says nothing of the coefficient without penalty; with one it "
-            "is what the penalty leaves."
+            f"{UNKNOWN}: the release does not determine the coefficient without penalty; with one "
+            "it depends on the penalty."
         )
     notes.append(
-        "No intervals: none covers after a penalty, or a choice by the same noise. .lm(formula) "
-        "of dp_moments fits terms that were chosen otherwise, free."
+        "No intervals: they would not cover after penalisation, or after a choice of terms from "
+        "the same release. To fit terms chosen otherwise, use .lm(formula) of dp_moments."
     )
     return notes

@@ -24,20 +24,20 @@ from dpmodels.results.held_margins import HeldMargins
 from dpmodels.results.margin import Margin
 from dpmodels.results.margins import LogLinear, MarginsResult
 
-# Lines of tables that are printed below the list of margins: a choice, about two pages.
+# Most lines of tables below the list of margins: a choice, about two pages.
 SHOWN_LINES = 60
-# What rows a log-linear model is of.
-ONE = "Of the rows that are complete in the table."
+# The rows that a log-linear model describes.
+ONE = "For the rows that are complete in the table."
 SEVERAL = (
-    "Fitted to the margins of its terms, as no released table has all of its variables: nothing is "
-    "told of the fit. Rows that miss a variable are a level of it, (missing), where they are told "
-    "from 0, and else taken for none."
+    "Fitted to the margins of its terms, as no released table has all of its variables: the fit "
+    "cannot be tested. Missing values are a level, (missing), if their number exceeds its noise, "
+    "and ignored otherwise."
 )
 
 
 @report_of.register
 def margins_report(fit: MarginsResult) -> Report:
-    """List the margins with their noise and tests, then print tables as far as there is room."""
+    """List the margins with their noise and tests, then print the first tables."""
     tables = [Margin(fit.held, term) for term in fit.held.asked]
     printed = _printed(tables)
     hidden = omitted(len(printed), len(tables), "tables", "table('a', 'b') and tidy()")
@@ -58,7 +58,7 @@ def margins_report(fit: MarginsResult) -> Report:
 
 @report_of.register
 def margin_report(margin: Margin) -> Report:
-    """Lay out one margin, and the test of independence where there is one."""
+    """Lay out one margin, and the test of independence if there is one."""
     fit = margin.fit
     what = counted_as(fit.release.adjacency)
     test = (_test(margin.chi2_test()),) if len(margin.term) > 1 else ()
@@ -91,9 +91,9 @@ def loglin_report(fit: LogLinear) -> Report:
         ),
         sections=(_coefficients(fit), *_fitted(fit)),
         notes=(
-            "Log link; treatment coding, the first level of each variable the base. Standard "
-            "errors count sampling and noise, of which the third column is the noise alone; "
-            "noise_int() is the distance to the coefficients of these rows.",
+            "Log link; treatment coding with the first level as base. std err: sampling and "
+            "privacy noise; of noise: privacy noise alone. For the coefficients of these rows use "
+            "noise_int().",
             SEVERAL if math.isnan(model.deviance) else ONE,
             *closing(result.call, result.release),
         ),
@@ -129,7 +129,7 @@ def _coefficients(fit: LogLinear) -> Section:
 
 
 def _fitted(fit: LogLinear) -> tuple[Section, ...]:
-    """Test the fit, where there is something to test."""
+    """Test the fit, if it has degrees of freedom."""
     model = fit.model
     if not model.df:
         return ()
@@ -139,7 +139,7 @@ def _fitted(fit: LogLinear) -> tuple[Section, ...]:
 
 
 def _printed(tables: Sequence[Margin]) -> list[Margin]:
-    """Return the first tables, as many as there is room for; one at least."""
+    """Return the first tables, at least one, of about SHOWN_LINES lines."""
     printed: list[Margin] = []
     lines = 0
     for margin in tables:
@@ -157,7 +157,7 @@ def _lines(margin: Margin) -> int:
 
 
 def _wide(margin: Margin) -> bool:
-    """Whether the last variable stands across."""
+    """Whether the last variable has the columns."""
     return len(margin.term) > 1 and margin.facts.shape[-1] <= SHOWN_COLUMNS
 
 
@@ -193,10 +193,10 @@ def _table(margin: Margin) -> Section:
 def _notes(fit: HeldMargins) -> tuple[str, ...]:
     public = "" if fit.release.rows is None else " the public"
     return (
-        "Rows with a missing or unlisted level of a variable are counted as a level of their own, "
-        f"which is not printed: with it every table adds up to{public or ' one and the same'} "
-        "number, and a variable has the same counts in every table of at most 10,000 cells.",
-        "Counts are whole and not negative: made so from the unbiased ones in released, whose "
-        "sums agree in all margins. Noise and noise_int() are privacy noise only; shares of the "
-        "population: conf_int(). Tests count the noise in.",
+        "Missing or unlisted values count as a separate level, which is not printed: with it every "
+        f"table adds up to{public or ' the same'} number, and counts of a variable agree in "
+        "tables of at most 10,000 cells.",
+        "Counts are nonnegative integers, computed from the unbiased ones in released, whose sums "
+        "agree in all margins. Noise and noise_int() are privacy noise only; for shares of the "
+        "population use conf_int(). Tests account for the noise.",
     )

@@ -26,14 +26,14 @@ from dpmodels.results.overview import OverviewResult
 from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats, Integers
 
-# Columns and levels of a page: choices.
+# Most columns and levels of a table: choices.
 SHOWN_GROUPS = 6
 SHOWN_LEVELS = 20
 
 
 @report_of.register
 def overview_report(fit: OverviewResult) -> Report:
-    """Lay out all variables as one table: a column a group, one of all, and one of tests."""
+    """Lay out all variables as one table: a column for each group, for all, and for tests."""
     groups, what = fit.groups, counted_as(fit.release.adjacency)
     heads = (*groups.labels[:SHOWN_GROUPS], "All") if groups.factors else ("All",)
     tests = fit.tests()["p_value"].tolist() if fit.tested else []
@@ -74,12 +74,12 @@ def _variable(
 
 
 def _displayed(cells: list[str]) -> list[str]:
-    """Return the cells of groups that have a column, and that of all groups."""
+    """Return the cells of printed groups, and that of all groups."""
     return [*cells[: min(len(cells) - 1, SHOWN_GROUPS)], cells[-1]]
 
 
 def _mean_lines(result: MeanResult) -> list[tuple[str, list[str]]]:
-    """Mean and standard deviation to the digits that noise leaves, the noise, complete rows."""
+    """Lay out mean and sd to the digits that noise leaves, the noise sd and complete rows."""
     moments = result._moments
     cells = _mean_cells(result, moments, result.counts.tolist())
     if result._facts.factors:
@@ -107,7 +107,7 @@ def _mean_cells(
 
 
 def _spreads(width: float, moments: GroupMoments) -> list[str]:
-    """Print standard deviations to three digits or less; none that may be 0 by the noise."""
+    """Print standard deviations to three digits or less; a dash if they may be noise."""
     variances, noise = moments.variances, moments.variance_noise_sd
     spreads = width * np.sqrt(variances)
     sds = (width * root_sd(np.sqrt(variances), noise)).tolist()
@@ -120,7 +120,7 @@ def _spreads(width: float, moments: GroupMoments) -> list[str]:
 
 
 def _level_lines(result: TableResult) -> list[tuple[str, list[str]]]:
-    """Print counts, and shares within the group, a line a level."""
+    """Print counts, and shares within the group, one line per level."""
     facts, counts = result._facts, result.by_level
     noise = np.full(len(counts), result.noise_sd())
     sd = np.full(len(counts), result.noise_sd(counts.shape[1]))
@@ -139,7 +139,7 @@ def _level_lines(result: TableResult) -> list[tuple[str, list[str]]]:
 
 
 def _counted(counts: Integers, shares: Floats, errors: Floats) -> list[str]:
-    """Print counts and percentages, these without a decimal where noise leaves none."""
+    """Print counts and percentages, to the decimals that noise leaves."""
     decimals = np.where(errors > 0.5, 0, 1).tolist()
     cells = zip(counts.tolist(), shares.tolist(), decimals, strict=True)
     return [
@@ -149,24 +149,24 @@ def _counted(counts: Integers, shares: Floats, errors: Floats) -> list[str]:
 
 
 def _notes(fit: OverviewResult, *, lost: bool) -> list[str]:
-    notes = ["Complete rows of each variable by itself; percentages within the group."]
+    notes = ["Complete rows of each variable separately; percentages within the group."]
     if lost:
         notes.append(
-            f"{LOST}: lost in the noise at this budget. Where bounds are wide, dp_mean and dp_var "
-            "of one number can find a shorter range."
+            f"{LOST}: lost in the noise at this budget. If bounds are wide, dp_mean and dp_var of "
+            "one variable can find a shorter range."
         )
     if fit.strata:
-        notes.append("All: the groups together, at no further cost; rows of no group are out.")
+        notes.append("All: all groups, at no further cost; rows without a group are excluded.")
     if fit.tested:
         notes.append(
-            "p-values: Welch's t or analysis of variance of means, chi-square of counts, made of "
-            "what was released for the groups, at no further cost, with its noise counted in; not "
-            "adjusted for their number."
+            "p-values: Welch's t or analysis of variance for means, chi-square for counts, from "
+            "the released groups at no further cost. They account for noise, and are not adjusted "
+            "for multiple tests."
         )
     notes += omitted(SHOWN_GROUPS, fit.groups.cells, "groups", "tidy()")
     notes.append(
-        "Digits of means end where noise begins. fit[variable] has the errors and intervals of "
-        "each: noise_int(), conf_int()."
+        "Digits of means are limited by the noise. For the errors and intervals of a variable use "
+        "fit[variable].noise_int() and conf_int()."
     )
     dated = ("Means of dates are the nearest day; sd and noise are in days.",)
     notes += dated * any(table.date for table in fit.call.tables)

@@ -78,7 +78,7 @@ def _importance(fit: PCAResult, columns: tuple[str, ...]) -> Section:
     distinct = panel["distinct"].to_numpy()
     released, debiased = fit.sdev.to_numpy()[:n_shown], np.sqrt(panel["debiased"].to_numpy())
     noise = root_sd(released, panel["noise_sd"].to_numpy())
-    # Of an estimate nobody knows how many digits hold: three are printed.
+    # The accuracy of an estimate is unknown: three digits are printed.
     smallest = hundredth(released.max()) * (10 if isinstance(fit.spectrum, Unread) else 1)
     noise = np.fmax(noise, smallest)
     share = fit.explained_variance_ratio.to_numpy()[:n_shown]
@@ -103,7 +103,7 @@ def _importance(fit: PCAResult, columns: tuple[str, ...]) -> Section:
 
 
 def _cosines(values: Floats) -> tuple[str, ...]:
-    """Print cosines with as many nines as they have, at most six."""
+    """Print cosines with all leading nines, at most six."""
     return tuple(
         "-"
         if math.isnan(value)
@@ -124,7 +124,7 @@ def _loadings(fit: PCAResult, columns: tuple[str, ...]) -> Section:
 
 
 def _loading_rows(call: MomentsCall, table: Floats, noise: Floats) -> tuple[Row, ...]:
-    """Print the variables of the largest loadings, in their order; none where noise is nan."""
+    """Print the variables with the largest loadings, in their order; blank if noise is nan."""
     order = np.argsort(-np.abs(table[:, ~np.isnan(noise)]).max(axis=1), kind="stable")
     return tuple(
         Row(
@@ -137,22 +137,22 @@ def _loading_rows(call: MomentsCall, table: Floats, noise: Floats) -> tuple[Row,
 
 
 def _loading(value: float, sd: float) -> str:
-    """Print a loading to the place of the first digit of its noise, three at most."""
+    """Print a loading to the decimal of its noise, at most three decimals."""
     if math.isnan(sd) or abs(value) < max(SMALL_LOADING, 2 * sd):
         return ""
     return f"{value:.{int(np.clip(-math.floor(math.log10(max(sd, 1e-9))), 1, 3))}f}"
 
 
 def _signs(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
-    """Name components whose largest loadings, of opposite signs, noise leaves alike."""
+    """Name components whose largest loadings have opposite signs and similar size."""
     if isinstance(fit.spectrum, Unread):
         return ()
     noise, table = loading_noise(fit.spectrum)[:n_shown], fit.loadings.to_numpy()[:, :n_shown]
     difference = table.max(axis=0) + table.min(axis=0)
     names = np.array(component_names(n_shown))[(table.min(axis=0) < 0) & (difference < 3 * noise)]
     return (
-        f"Sign left open by the noise: {', '.join(names)}. The largest loading is shown as "
-        "positive, and another of opposite sign is as large but for noise.",
+        f"Sign not determined, given the noise: {', '.join(names)}. The largest loading is "
+        "positive, but another of opposite sign has about the same size.",
     ) * bool(names.size)
 
 
@@ -162,7 +162,7 @@ def _notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
     unread = np.flatnonzero((fit.spectrum.distinct & ~fit.spectrum.readable)[:n_shown])
     if unread.size:
         listed = ", ".join(component_names(n_shown)[i] for i in unread)
-        notes.append(f"Loadings not shown, as noise leaves too little of them: {listed}.")
+        notes.append(f"Loadings not printed, as they are lost in noise: {listed}.")
     notes += _signs(fit, n_shown)
     if fit.spectrum.readable[:n_shown].any():
         n_variables = len(fit.call.names)
@@ -171,14 +171,14 @@ def _notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
         )
     if fit.weak_variables:
         notes.append(
-            f"Variance below four times its noise: {fit.weak_variables}. Divided by the root of "
-            "that bound instead of a standard deviation: correlations are understated."
+            f"Variance below four times its noise: {fit.weak_variables}. They were divided by the "
+            "root of that bound, not by their sd, so correlations are understated."
         )
     population = "not for the population."
     if fit.call.scale != "sd" and fit.call.center:
         population = (
-            "for the population use conf_int(). Those cover 95 % or more, whatever the rows are "
-            "within their bounds."
+            "for the population use conf_int(), with coverage of at least 95 % for any data "
+            "within the bounds."
         )
     if isinstance(fit.spectrum, Unread):
         notes += _unread(fit.spectrum)
@@ -191,11 +191,11 @@ def _notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
 
 
 def _unread(spectrum: Unread) -> tuple[str, ...]:
-    """Say what is not known of an estimate, and what the release it was made from tells."""
+    """Say what is not known of an estimate, and what its unbiased release identifies."""
     if spectrum.source is None:
         return (
-            "The error of this mechanism has no known law: no noise floor, no intervals, and "
-            "nothing tells small components from noise.",
+            "The error distribution of this mechanism is not known: there are no noise floor and "
+            "no intervals, and small components may be noise.",
         )
     n_distinct = int(spectrum.source.distinct.sum())
     sentence = (
@@ -206,31 +206,29 @@ def _unread(spectrum: Unread) -> tuple[str, ...]:
         else NONE
     )
     return (
-        "The error of the mechanism's estimate has no known law: no noise floor, no intervals, no "
-        f"cos2. {sentence} above the noise of the unbiased release that it was made from, as a "
-        "rule the noisier of the two.",
+        "The error distribution of the mechanism's estimate is not known: there are no noise "
+        f"floor, intervals and cos2. {sentence} above the noise of the underlying unbiased "
+        "release, usually the noisier of the two.",
     )
 
 
 def _floor_notes(fit: PCAResult, n_shown: int) -> list[str]:
-    """Say which components noise leaves nothing, or little, to be read from."""
+    """Name the components that noise hides or does not separate."""
     distinct = fit.spectrum.distinct
     notes = []
     if isinstance(fit.spectrum, Unread):
-        star = "* not distinguishable from noise in the release that the estimate was made from."
+        star = "* not distinguishable from noise in the underlying release."
         if fit.spectrum.source is None:
             star = "* no variance in the mechanism's estimate."
         return [] if distinct[:n_shown].all() else [star]
     if not distinct[:n_shown].all():
         floor = signif(math.sqrt(fit.noise_floor), 3)
         notes.append(
-            f"* below the noise floor (standard deviation {floor}): not distinguishable from "
-            "noise; nothing more is said of it."
+            f"* below the noise floor (standard deviation {floor}): not distinguishable from noise."
         )
     if not distinct[:n_shown].any():
         notes.append(
-            f"{NONE} above it: a larger eps, more rows, fewer columns or narrower bounds "
-            "are needed."
+            f"{NONE} above it: use a larger eps, more rows, fewer columns or narrower bounds."
         )
     names = component_names(len(distinct))
     together = fit.spectrum.alike & distinct[:, None] & distinct[None, :]
@@ -238,7 +236,7 @@ def _floor_notes(fit: PCAResult, n_shown: int) -> list[str]:
     listed = "; ".join(", ".join(names[i] for i in group) for group in groups if len(group) > 1)
     if listed:
         notes.append(
-            f"Too close to be told apart: {listed}. Read the space they span together, not the "
+            f"Too close to separate: {listed}. Interpret the space that they span, not the "
             "loadings of each."
         )
     return notes
@@ -287,7 +285,7 @@ def _directions(fit: SubspaceResult, columns: tuple[str, ...]) -> Section:
 
 
 def _subspace_noise(fit: SubspaceResult) -> Section:
-    """Say what theory gives."""
+    """Lay out the expected loss, and how directions were drawn."""
     end = "end of a chain" if fit.release.limit else "no chain"
     rows = (
         Row("Expected loss of captured variance", (signif(fit.expected_loss, 2),)),
@@ -302,16 +300,15 @@ def _subspace_notes(fit: SubspaceResult, n_shown: int) -> tuple[str, ...]:
     notes = []
     if fit.lost:
         notes.append(
-            "Directions are not shown: theory expects this budget to lose as much variance as "
-            "rows of half the row norm have, so they may be close to random. A larger eps, more "
-            "rows, fewer columns or narrower bounds are needed."
+            "Directions are not printed: the expected loss of variance is as large as the variance "
+            "of rows of half the row norm, so they may be almost random. Use a larger eps, more "
+            "rows, fewer columns or narrower bounds."
         )
     elif not release.ordered:
-        notes.append("Only the space spanned is meaningful; its basis is arbitrary.")
+        notes.append("Only the spanned space is meaningful; its basis is arbitrary.")
     if fit.ncomp == columns and not release.ordered:
         notes.append(
-            f"All {columns} directions span the whole space, whatever the rows: ask for fewer, by "
-            "ncomp=."
+            f"All {columns} directions span the whole space for any data: set a smaller ncomp=."
         )
     notes += _accuracy_notes(fit)
     notes += omitted(n_shown, fit.ncomp, "components", "loadings")
@@ -320,26 +317,26 @@ def _subspace_notes(fit: SubspaceResult, n_shown: int) -> tuple[str, ...]:
 
 
 def _accuracy_notes(fit: SubspaceResult) -> list[str]:
-    """Say what the guarantee rests on, and what is known of the directions."""
+    """Describe the conditions of the guarantee, and the accuracy of the directions."""
     release, notes = fit.release, []
     if release.limit:
         notes.append(f"The guarantee is {release.limit}.")
     if not math.isnan(fit.expected_loss):
         notes.append(
-            "Expected loss: what the variances along the components sum to less than those along "
-            "the non-private ones; an approximation for a budget that tells them apart."
+            "Expected loss: sum of the variances along the non-private components less that along "
+            "the released ones; an approximation for budgets that separate the components."
         )
     elif math.isnan(release.expected_loss) and release.events:
-        notes.append("Theory gives no expected loss here: nothing tells directions from noise.")
+        notes.append("The expected loss is not known here: directions may be noise.")
     elif release.events:
         notes.append(
-            "What is expected to be lost needs the number of rows, which is private: "
-            'eigenvals="private" buys it too.'
+            "The expected loss needs the number of rows, which is private; "
+            'eigenvals="private" releases it too.'
         )
     if fit.bought:
-        notes.append("Variances are those along the released directions, with noise of their own.")
+        notes.append("Variances are along the released directions, with separate noise.")
     elif release.events:
         notes.append(
-            'Variances along the directions were not released; eigenvals="private" buys them.'
+            'Variances along the directions were not released; eigenvals="private" releases them.'
         )
     return notes

@@ -43,7 +43,7 @@ def _cells(call: PlannedCall) -> tuple[str, ...]:
 
 
 def noise(events: tuple[Event, ...]) -> str:
-    """Say of what kind noise is, and of how many releases."""
+    """Describe the noise, and the number of releases."""
     kinds = dict.fromkeys(_kind(event) for event in events)
     n_releases = sum(event.count for event in events)
     return (
@@ -52,7 +52,7 @@ def noise(events: tuple[Event, ...]) -> str:
 
 
 def _kind(event: Event) -> str:
-    """Return the law of the noise in a word, the first one of its description."""
+    """Return the distribution of the noise, the first part of its description."""
     return event.describe().partition(",")[0]
 
 
@@ -70,7 +70,7 @@ def _facts(plan: PlanResult) -> tuple[Fact, ...]:
 
 
 def _together(plan: PlanResult) -> str:
-    """Say what all calls come to if they are charged as one."""
+    """Return the cost of all calls if they are charged as one."""
     limit = capacity(plan.guarantee).amount
     fits = plan.announced.amount <= limit * (1 + TOLERANCE)
     return signif(plan.announced.amount, 3) + ("" if fits else ", does not fit")
@@ -79,38 +79,38 @@ def _together(plan: PlanResult) -> str:
 def _notes(plan: PlanResult) -> tuple[str, ...]:
     unit = capacity(plan.guarantee).unit
     notes = [
-        f"{unit}: of the call by itself; total {unit}: of all before it and it, whatever their "
-        "answers make you choose next. As one: if all were charged together before any answer.",
+        f"{unit}: of the call alone; total {unit}: of it and all calls before it, also if later "
+        "calls depend on earlier answers. As one: if all are charged together before any answer.",
     ]
     if not plan.fits:
-        notes.append("NO: the ledger would refuse it; totals after it are without it.")
+        notes.append("NO: the ledger would refuse the call; later totals exclude it.")
     if any(_late(plan)):
         notes.append(
-            "A release without delta costs least before the first one of Gaussian noise: ask for "
-            'it first, or write mechanism="gaussian" where there is one.'
+            "A release without delta costs least before the first one with Gaussian noise: run it "
+            'first, or write mechanism="gaussian" if it is available.'
         )
     return tuple(notes)
 
 
 def _late(plan: PlanResult) -> tuple[bool, ...]:
-    """Tell of each call whether it has no Gaussian noise and comes after one that has."""
+    """Return whether each call has no Gaussian noise but follows one that has."""
     normal = [any(isinstance(event, GaussianEvent) for event in call.events) for call in plan.calls]
     if isinstance(plan.guarantee, PureDP) or not capacity(plan.guarantee).delta:
         return ()
     return tuple(not is_normal and any(normal[:place]) for place, is_normal in enumerate(normal))
 
 
-# ``ledger_report``: what a ledger has been charged, as a printed table.
+# ``ledger_report``: the charges of a ledger, as a printed table.
 
 _SHOWN: Final = 12
 _STATES: Final = (
-    "charged: nothing is known to have come of it, and it stays spent; released: digest begins "
-    "the SHA-256 of what came out; void: nothing came of it, and it was given back if no other "
-    "came after it."
+    "charged: no release is recorded, and the budget stays spent; released: digest is the start of "
+    "the release's SHA-256; void: nothing was released, and the budget was returned if no later "
+    "charge followed."
 )
 _CHAIN: Final = (
-    "Each line's hash is made of the line and the hash before it. A changed line shows; an older "
-    "copy of the whole file does not: keep a printed head where the file cannot be written."
+    "Each line's hash covers the line and the previous hash. This detects a changed line, but not "
+    "an older copy of the whole file: keep a printed head where the file cannot be written."
 )
 
 
@@ -132,7 +132,7 @@ def ledger_report(ledger: Ledger) -> Summary:
     LedgerError
         If a line was changed.
     ArgumentError
-        If it is no ledger.
+        If it is not a ledger.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def _ledger_cells(line: dict[Any, Any]) -> tuple[str, ...]:
     )
 
 
-# The printed report of what analyses will tell.
+# The printed report of power.
 
 _HEADS = ("effect", "std. err.", "noise sd", "sampling", "power", "identified", "no noise", "price")
 _SOLVED = {"n": "rows", "eps": "eps", "effect": "smallest effects", "power": "power"}
@@ -186,7 +186,7 @@ _SOLVED = {"n": "rows", "eps": "eps", "effect": "smallest effects", "power": "po
 
 @report_of.register
 def power_report(result: PowerResult) -> Report:
-    """Lay out what is expected as tables of strings."""
+    """Lay out the expected results as tables of strings."""
     cells = result.table.groupby("cell", sort=False)
     sections = tuple(
         Section(_title(lines), _HEADS, tuple(map(_row, lines.to_dict("records"))))
@@ -220,7 +220,7 @@ def _row(line: dict[Any, Any]) -> Row:
 
 
 def _share(power: float) -> str:
-    """Print a power to the two digits that the simulation leaves at the most."""
+    """Print a power to two digits."""
     if math.isnan(power):
         return "-"
     return f"{power:.2f}" if power < 0.995 else ">.99"
@@ -242,29 +242,29 @@ def _power_facts(result: PowerResult) -> tuple[Fact, ...]:
 def _error(result: PowerResult) -> str:
     error = result.table["power_se"].max()
     if not error > 0.01:
-        return "the simulation itself leaves powers within one or two hundredths"
-    return f"the simulation itself leaves powers a standard error of {error:.1g} at the most"
+        return "simulation errors of powers are one or two hundredths"
+    return f"simulation standard errors of powers are at most {error:.1g}"
 
 
 def _power_notes(result: PowerResult) -> tuple[str, ...]:
     question = result.question
     notes = [f"Mechanism: {mechanism}" for mechanism in dict.fromkeys(question.mechanisms)]
     notes += [
-        "std. err.: the median that the table will print; noise sd: of the noise in it; sampling: "
-        "without noise. identified: how often a release has a standard error of the term; power "
-        "counts the others as not rejected.",
-        "no noise: power of as many rows without privacy; price: how many times the rows it takes "
-        "for the same standard error, or power where there is none.",
-        f"All is simulated from the guess, and off where that is; {_error(result)}.",
+        "std. err.: median over releases; noise sd: privacy noise in it; sampling: without noise. "
+        "identified: share of releases with a standard error of the term; power counts the others "
+        "as not rejected.",
+        "no noise: power of as many rows without privacy; price: factor of rows needed for the "
+        "same standard error, or else the same power.",
+        f"All results depend on the assumed rows; {_error(result)}.",
     ]
     seldom = result.table[result.table["identified"] < SELDOM]
     if len(seldom):
         instead = (
-            "solve for eps or n by giving a power, such as power=0.8, and leaving it out"
+            "leave out eps or n and give a power, such as power=0.8, to solve for it"
             if math.isnan(question.enough)
             else f"about eps = {question.enough:.2g} is needed, or more rows"
         )
-        notes.append(f"Very likely no standard errors of {_terms(seldom)} here: {instead}.")
+        notes.append(f"Most releases have no standard errors of {_terms(seldom)}: {instead}.")
     uneven = result.table[result.table["se_high"] > UNEVEN * result.table["se_low"]]
     if len(uneven):
         notes.append(
@@ -322,17 +322,15 @@ def _split_facts(split: SplitResult) -> tuple[Fact, ...]:
 def _split_notes(split: SplitResult) -> tuple[str, ...]:
     question = split.question
     notes = [
-        "* best mean score. = not told apart from it: the 95% interval of the difference, from "
-        "runs with the same random words, reaches 0."
-        + (" The runs do not tell any division from any other." if _all_near(split) else ""),
-        "behind: how much worse the mean score is than the best one, which is a little too good, "
-        "having been chosen. se: of the runs on these rows; other rows differ by more.",
+        "* best mean score. = not significantly worse: the 95% interval of the difference, from "
+        "runs with the same random numbers, contains 0."
+        + (" The runs separate no divisions." if _all_near(split) else ""),
+        "behind: difference of the mean score from the best one, which is slightly optimistic, as "
+        "it was selected. se: over runs on these rows; other rows differ by more.",
     ]
     if isinstance(question.guarantee, ApproxDP):
         notes.append(f"Every stage has the whole delta. {_composition(split)}")
-    notes.append(
-        "The scores depend on the rows without any guarantee: rows have to be public or simulated."
-    )
+    notes.append("The scores have no privacy guarantee: rows must be public or simulated.")
     return tuple(notes)
 
 
@@ -341,14 +339,14 @@ def _all_near(split: SplitResult) -> bool:
 
 
 def _composition(split: SplitResult) -> str:
-    """Say how the stages' eps make up the whole."""
+    """Say how the stages' eps compose to the total."""
     total = capacity(split.question.guarantee).amount
     if sum(capacity(budget).amount for budget in split.divisions[0]) <= total * (1 + 1e-6):
         return (
-            "Their eps add up to the whole one: open the ledger with pure=, the eps of the stages "
+            "Their eps add up to the total: open the ledger with pure=, the eps of the stages "
             "without Gaussian noise."
         )
     return (
-        "Stages of Gaussian noise share 1/m^2 of their joint multiplier m, which is exact: their "
-        "eps add up to more than the whole one. Stages of other noise share eps."
+        "Stages with Gaussian noise share 1/m^2 of their joint multiplier m, which is exact: their "
+        "eps add up to more than the total. Stages with other noise share eps."
     )

@@ -20,7 +20,7 @@ from dpmodels.results.base import report_of
 from dpmodels.results.quantile import QuantileResult
 from dpmodels.typing import Floats
 
-# Ends farther apart than so many times the nearer to 0 are printed to digits of their own.
+# Bounds of an interval wider than this multiple of the smaller one are rounded separately.
 WIDE = 5.0
 
 
@@ -45,7 +45,7 @@ def quantile_report(fit: QuantileResult) -> Report:
 
 
 def _section(fit: QuantileResult) -> Section:
-    """One line a group and prob; where it was drawn and its interval beside it, if need be."""
+    """One line per group and prob, with the rank drawn and the interval if there is one."""
     facts = fit.call.tables[0]
     values, ranks = fit.params.to_numpy(), fit.drawn.to_numpy()
     intervals = _intervals(fit)
@@ -67,14 +67,14 @@ def _section(fit: QuantileResult) -> Section:
 
 
 def _intervals(fit: QuantileResult) -> Floats:
-    """Return both ends of each interval; of no length where none were bought."""
+    """Return both bounds of each interval, or zeros without intervals."""
     if fit.level is None:
         return np.zeros((*fit.params.shape, 2))
     return fit.conf_int().to_numpy().reshape(*fit.params.shape, 2)
 
 
 def _shifted(fit: QuantileResult) -> bool:
-    """Whether a quantile was drawn elsewhere than asked."""
+    """Whether a quantile was drawn at another rank than requested."""
     return bool((np.abs(fit.drawn.to_numpy() - np.array(fit.probs)) > 0).any())
 
 
@@ -83,7 +83,7 @@ def _share(rank: float) -> str:
 
 
 def _printed(fit: QuantileResult, value: float, width: float) -> str:
-    """Print a quantile to the digits that the grid and the interval leave; a step as it is."""
+    """Print a quantile to the digits that the grid and the interval leave; steps exactly."""
     if not np.isfinite(value):
         return LOST
     if fit.call.tables[0].date:
@@ -110,13 +110,13 @@ def _notes(fit: QuantileResult) -> list[str]:
         notes.append(f"{LOST}: too few rows for this budget.")
     if _shifted(fit):
         notes.append(
-            "Drawn at: noise would take ranks nearer 0% and 100% out of the rows; these are the "
-            "nearest it leaves."
+            "Drawn at: ranks nearer 0% or 100% would be lost in noise; these are the nearest "
+            "possible."
         )
     notes += omitted(SHOWN_GROUPS, facts.cells, "groups", "tidy()")
     if fit.level is not None:
         notes.append(
-            "Conf. interval: noise and sampling, for the population; its ends are ends of public "
-            "cells, rounded outwards, and cover more often where many rows share a value."
+            "Conf. interval: noise and sampling, for the population; rounded outwards to public "
+            "cells, and conservative if many rows share a value."
         )
     return [*notes, *range_note(facts)]

@@ -1,4 +1,4 @@
-"""The printed report of what guarantees mean."""
+"""The printed report of the interpretation of guarantees."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from dpmodels.results.base import report_of
 from dpmodels.results.reading import UNITS, ReadingResult
 
 _TESTS = (
-    "Power: how often a test finds somebody in the table who is there, if at the rate of its level "
-    "it finds somebody who is not. Advantage: power less level, where that is most. Posterior: of "
-    "being in the table, after the release. The bounds hold for whoever knows everything else, "
-    "whatever is made of the release."
+    "Power: how often a test detects that somebody is in the table, if its level is the rate of "
+    "false detections. Advantage: largest power less level. Posterior: probability of being in the "
+    "table, after the release. The bounds hold for attackers who know everything else, and for any "
+    "use of the release."
 )
 _POPULATION = (
-    "They are about what being in the table adds. What a release teaches about the population, "
-    "such as that smoking goes with a disease, may be concluded of anybody, in the table or not: "
-    "no guarantee prevents that."
+    "The bounds limit the effect of being in the table. Conclusions about the population, such as "
+    "an association of smoking and a disease, apply to people in the table or not: no guarantee "
+    "prevents them."
 )
 
 
@@ -85,23 +85,22 @@ def _notes(result: ReadingResult) -> tuple[str, ...]:
     pure = all(isinstance(curve, PureDP) for curve in result.curves)
     if not pure:
         notes.append(
-            f"* but for outputs of probability {result.alpha:g} at most: with a delta, zCDP or "
-            "Gaussian noise nothing bounds what all outputs tell."
+            f"* except for outputs of probability at most {result.alpha:g}: with a delta, zCDP or "
+            "Gaussian noise there is no bound for all outputs."
         )
     if result.table["lie"].notna().any():
-        less = "" if pure else ", but for delta"
+        less = "" if pure else ", except for delta"
         notes.append(
-            "Lying probability: of a randomized response, whose yes or no is as private as this"
-            f"{less}."
+            f"Lying probability: of a randomized response to yes or no that is as private{less}."
         )
     if any(isinstance(curve, GaussianEvent) for curve in result.curves):
         notes.append(
-            "Gaussian noise: the whole curve of the noise that was added, which says more than its "
-            "guarantee."
+            "Gaussian noise: bounds follow from the distribution of the noise, and are tighter "
+            "than the guarantee."
         )
     notes.append(
-        "So far: if nobody chose by an answer what to ask next, or when to stop. In all: always."
+        "So far: if neither calls nor stopping depended on earlier answers. In all: always."
         if result.spent
-        else "Of this alone: another release of the same rows adds to it."
+        else "For this release only: other releases of the same rows add to it."
     )
     return tuple(notes)

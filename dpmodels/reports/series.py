@@ -13,14 +13,14 @@ from dpmodels.results.base import report_of
 from dpmodels.results.series import SeriesResult
 from dpmodels.typing import Integers
 
-# Lines of a group, and groups of a page: choices.
+# Most lines of a group, and groups of a page: choices.
 SHOWN_LINES = 26
 SHOWN_SERIES = 6
 
 
 @report_of.register
 def series_report(fit: SeriesResult) -> Report:
-    """Lay out counts and running totals as tables of strings, of runs of periods if need be."""
+    """Lay out counts and running totals as tables of strings, by runs of periods if many."""
     what = counted_as(fit.release.adjacency)
     groups, public = fit._groups, fit.release.rows is not None
     sds = [float(table["noise_sd"].max()) for table in (fit.window(1), fit.running())]
@@ -51,7 +51,7 @@ def _by(fit: SeriesResult) -> str:
 
 
 def protected(fit: SeriesResult) -> str:
-    """Say whose presence the guarantee hides."""
+    """Return the unit of protection."""
     adjacency = fit.release.adjacency
     if adjacency.counts_persons:
         return "one person, as one event"
@@ -65,7 +65,7 @@ def protected(fit: SeriesResult) -> str:
 
 
 def _section(fit: SeriesResult, place: int) -> Section:
-    """Give runs of periods a line each: what is in it, and the running total at its end."""
+    """Print a line for each run of periods: its count, and the running total at its end."""
     size = len(fit.periods)
     width = -(-size // SHOWN_LINES)
     stops = np.append(np.arange(width, size, width), size)
@@ -100,12 +100,12 @@ def _cells(row: dict[object, float]) -> tuple[str, str]:
 
 def _notes(fit: SeriesResult) -> list[str]:
     width = -(-len(fit.periods) // SHOWN_LINES)
-    notes = [f"A line is of {width} periods; each by itself: counts and tidy()."] * (width > 1)
+    notes = [f"Each line is {width} periods; for single ones use counts or tidy()."] * (width > 1)
     return [
         *notes,
-        "Counts are whole, not negative and add up to the totals: made so from the unbiased ones "
-        "in released. Any interval: between(start, end); any run of periods: window(periods).",
-        "Rows without a time, with a day outside the declared ones, or of which the event is not "
-        "true count as incomplete.",
-        "Noise intervals are of privacy noise only; expected numbers of events: conf_int().",
+        "Counts are nonnegative integers that add up to the totals, computed from the unbiased "
+        "ones in released. For intervals of time use between(start, end) or window(periods).",
+        "Rows without a time, with a day outside the declared ones, or whose event is not true "
+        "count as incomplete.",
+        "Noise intervals are privacy noise only; for expected numbers of events use conf_int().",
     ]

@@ -1,4 +1,4 @@
-"""The printed reports of answers that were randomised one by one."""
+"""The printed reports of randomised responses."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from dpmodels.results.base import release_facts, report_of
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.survey_fit import SurveyFitResult
 
-# Lines of a printed table: a choice, about what a page holds.
+# Most lines of a printed table: a choice.
 SHOWN = 40
 HEADS = ("answers", "estimate", "std err", "coins", "noise int.", "conf. int.", "deff")
 USED = (
-    "The guarantee is local and rests on the devices having been used before answering, which "
-    "no computation can see."
+    "The guarantee is local. It assumes that the devices were used before answering, which cannot "
+    "be checked."
 )
 
 
@@ -50,7 +50,7 @@ def survey_report(fit: SurveyResult) -> Report:
 
 
 def _opening(fit: SurveyResult | SurveyFitResult, release: Any) -> tuple[Fact, ...]:
-    """Return the facts of every report on randomised answers."""
+    """Return the facts of every report on randomised responses."""
     charged = bool(release.events)
     guarantee = release.guarantee.describe()
     whose = f"each {release.adjacency.unit.removeprefix('one ')}" if charged else "each respondent"
@@ -75,7 +75,7 @@ def _opening(fit: SurveyResult | SurveyFitResult, release: Any) -> tuple[Fact, .
 
 
 def _devices(fit: SurveyResult) -> tuple[Fact, ...]:
-    """Say through which device each question came, and which came as they were."""
+    """Give the device of each question."""
     if fit.rowwise:
         (channel,) = fit.release.channels
         return (
@@ -104,7 +104,7 @@ def _sampling(release: AnswersRelease | AnswersFitRelease) -> tuple[Fact, ...]:
 
 
 def _sections(fit: SurveyResult) -> tuple[Section, ...]:
-    """Lay out each randomised question, then all together, within those that were not."""
+    """Lay out each randomised question, then all together within the exact ones."""
     facts = fit.call.tables[0]
     if len(facts.factors) == 1:
         return (_section(facts.variable, facts.labels, fit.tidy()),)
@@ -144,7 +144,7 @@ def _cells(line: dict[Any, Any]) -> tuple[str, ...]:
 
 
 def _test(fit: SurveyResult) -> tuple[Section, ...]:
-    """Lay out the test of independence, where there is something to be independent of."""
+    """Lay out the test of independence, if there are several factors."""
     if len(fit.call.tables[0].factors) < 2:
         return ()
     test = fit.independence()
@@ -167,37 +167,37 @@ def _notes(fit: SurveyResult) -> tuple[str, ...]:
         if test.reason:
             notes.append(f"No test: {test.reason}")
         notes.append(
-            "information kept: the part of the respondents who would have told as much of a "
-            "dependence without randomised answers, at the likeliest shares."
+            "information kept: the fraction of respondents that would be as informative about "
+            "dependence without randomisation, at the maximum likelihood shares."
         )
     values = fit.estimate.to_numpy()
     if np.isnan(values).any():
-        notes.append("Shares are not told: for the noise there may be nobody to be shared.")
+        notes.append("Shares are not reported: given the noise, the group may be empty.")
     elif not ((values >= 0).all() and (values <= 1).all()):
         notes.append(
-            "Estimates are unbiased, and may lie outside 0 and 100% for their noise: likeliest "
-            "has the shares under which the answers are likeliest, which do not."
+            "Estimates are unbiased, and may lie outside 0 and 100% by noise; likeliest has the "
+            "maximum likelihood shares, which do not."
         )
     whose = "rows" if fit.rowwise else "respondents"
     interval_kind = (
         "estimate ± 1.96 std err" if fit.rowwise else "by Wilson for one randomised question"
     )
     notes.append(
-        "coins: the part of the variance that randomising adds; deff: how many times the "
-        "variance of a simple random sample of truths. Intervals of 95%: noise int. is of the "
-        f"truth of these {whose}, conf. int. of the population, {interval_kind}; cut to 0 and 100%."
+        "coins: share of the variance from randomisation; deff: variance over that of a simple "
+        "random sample of true answers. 95% intervals, truncated to 0 and 100%: noise int. for the "
+        f"truth of these {whose}, conf. int. for the population, {interval_kind}."
     )
     return tuple(notes)
 
 
 def _closing(fit: SurveyResult | SurveyFitResult) -> tuple[str, ...]:
-    """Say whom the guarantee protects, and from what it follows."""
+    """Return the notes on the guarantee and its source."""
     release: Any = fit.release
     if release.events:
         return (
-            "Answers are drawn from the exact counts, one coin a row: their law, and so the "
-            "errors, are those of rows that answer for themselves. Whoever holds the rows has seen "
-            "them; where that holder is trusted, mechanism='auto' has far less noise.",
+            "Answers are randomised row by row from the exact counts: distribution and errors are "
+            "those of respondents who randomise themselves. If the holder of the rows is trusted, "
+            "mechanism='auto' has much less noise.",
             *closing(fit.call, release, SEE),
         )
     channels = (release.channel,) if isinstance(fit, SurveyFitResult) else release.channels
@@ -209,12 +209,11 @@ def _closing(fit: SurveyResult | SurveyFitResult) -> tuple[str, ...]:
     is_weighted = release.weighted is not None or release.stratified is not None
     if is_weighted or isinstance(fit, SurveyFitResult) or len(randomised) < len(channels):
         notes.append(
-            "Variables that were not randomised came as they are; the guarantee does not cover "
-            "them, and nothing was added to them."
+            "Variables that were not randomised are exact, and the guarantee does not cover them."
         )
     lost = release.rows - fit.ncomplete
     if lost:
-        notes.append(f"{count(lost)} respondents are left out: an answer is missing, or no level.")
+        notes.append(f"{count(lost)} respondents with missing or invalid answers are left out.")
     return (*notes, f"Source: {release.card.name}, {release.card.source}.")
 
 
@@ -233,16 +232,16 @@ def fit_report(fit: SurveyFitResult) -> Report:
     )
     notes = (
         *omitted(SHOWN, len(call.names), "coefficients", "params and tidy()"),
-        "std err: sampling and randomising, robust (sandwich). noise: what randomising adds, about "
-        "the coefficients that the truth of these respondents would give, if the model holds: if "
-        "not, a fit of answers weighs respondents otherwise than one of truths. The likelihood is "
-        "that of the answers.",
+        "std err: sampling and randomisation, robust (sandwich). noise: randomisation only, about "
+        "the coefficients for the true answers of these respondents, if the model is correct; "
+        "otherwise the two fits weigh respondents differently. The likelihood is that of the "
+        "randomised answers.",
     )
     if not fit.identified:
         notes = (
             *notes,
-            "Not identified: the answers do not tell of all coefficients; more respondents, fewer "
-            "terms, or levels that the terms do not separate are needed.",
+            "Not identified: the answers do not determine all coefficients. Use more respondents, "
+            "fewer terms, or levels that the terms do not separate.",
         )
     section = _coefficients(fit)
     return Report(

@@ -19,7 +19,7 @@ from dpmodels.results.base import report_of
 from dpmodels.results.survfit import SurvfitResult
 from dpmodels.results.survival_curve import Curve
 
-# Lines of a curve, and curves of a page: choices.
+# Most lines of a curve, and curves of a page: choices.
 SHOWN_LINES = 20
 SHOWN_CURVES = 6
 LEVEL = 0.95
@@ -61,13 +61,13 @@ def _test(fit: SurvfitResult) -> tuple[Fact, ...]:
     try:
         test = fit.logrank()
     except NotAvailable:
-        return (("Log-rank", "not told from noise"),)
+        return (("Log-rank", "lost in noise"),)
     p = "p < 0.0001" if test.pvalue < 1e-4 else f"p = {signif(test.pvalue, 2)}"
     return (("Log-rank", f"chi2({test.df}) = {signif(test.statistic, 3)}, {p}"),)
 
 
 def _overview(fit: SurvfitResult) -> Section:
-    """Print what R's print of a survfit does."""
+    """Lay out the columns of R's print of a survfit."""
     table = fit.table(LEVEL)
     upto = table["upto"].max()
     mean = "mean" if np.isnan(upto) else f"mean to {upto:,.6g}"
@@ -92,7 +92,7 @@ def _line(row: dict[object, float]) -> tuple[str, ...]:
 
 
 def _time(value: float) -> str:
-    """Print a time, a stroke where it is not reached."""
+    """Print a time, or a dash if it is not reached."""
     return LOST if np.isnan(value) else f"{value:,.4g}"
 
 
@@ -103,7 +103,7 @@ def _curves(fit: SurvfitResult) -> tuple[Section, ...]:
 
 
 def _curve(name: str, curve: Curve) -> Section:
-    """Give times a line each; of many some, with the events since the line before."""
+    """Print a line for each time, or for some of many, with the events since the line before."""
     table = pd.DataFrame(curve.columns(LEVEL))
     width = -(-curve.end // SHOWN_LINES)
     positions = np.append(np.arange(width - 1, curve.end - 1, width), curve.end - 1)
@@ -131,11 +131,11 @@ def _interval(low: float, high: float, digits: int) -> str:
 
 
 def _ends(fit: SurvfitResult) -> tuple[str, ...]:
-    """Say how far the curves are told."""
-    why = "fewer are at risk than five sds of the noise in their number"
+    """Say where the curves end."""
+    why = "the number at risk is below five sds of its noise"
     curves = list(zip(fit.strata or ["(all)"], fit.counted.curves, strict=True))
     lost = [name for name, curve in curves if not curve.end]
-    notes = [f"Curves not told, as {why}: {shorten(', '.join(lost), 200)}."] if lost else []
+    notes = [f"Curves not reported, as {why}: {shorten(', '.join(lost), 200)}."] if lost else []
     for name, curve in curves:
         if 0 < curve.end < len(curve.times):
             whose = f" of {name}" if fit.strata else ""
@@ -144,7 +144,7 @@ def _ends(fit: SurvfitResult) -> tuple[str, ...]:
 
 
 def _order(fit: SurvfitResult) -> tuple[str, ...]:
-    """Say where the grid is too coarse for the convention not to matter."""
+    """Say where the grid is so coarse that the actuarial convention matters."""
     notes = []
     for name, curve in zip(fit.strata or [""], fit.counted.curves, strict=True):
         low, high = curve.counts.unordered
@@ -153,9 +153,9 @@ def _order(fit: SurvfitResult) -> tuple[str, ...]:
             at = int(np.argmax(half_width))
             whose = f" of {name}" if name else ""
             notes.append(
-                f"Coarse grid: by the order in which rows left within intervals survival{whose} "
+                f"Coarse grid: depending on the order of times within intervals, survival{whose} "
                 f"at {curve.known[at]:,.6g} is from {low[at]:.3f} to {high[at]:.3f}; write more "
-                "breaks where rows are."
+                "breaks where times are frequent."
             )
     return tuple(notes[:SHOWN_CURVES])
 
@@ -163,25 +163,25 @@ def _order(fit: SurvfitResult) -> tuple[str, ...]:
 def _notes(fit: SurvfitResult) -> list[str]:
     notes = []
     if any(curve.end > SHOWN_LINES for curve in fit.counted.curves):
-        notes.append("Events are those since the line before; all times: tidy(); some: at(times).")
+        notes.append("Events are those since the line before; for all times use tidy().")
     if fit.counted.halved.any():
         notes.append(
-            "Actuarial: of those censored in an interval half were at risk in it. At risk is their "
-            "number at the start of the interval that ends at the time."
+            "Actuarial: half of those censored in an interval count as at risk in it. At risk is "
+            "the number at the start of the interval that ends at the time."
         )
     else:
         notes.append("Each interval holds one value: the product-limit estimate itself.")
     return [
         *notes,
-        "Counts are whole and agree, and survival is made of them; noise intervals are about the "
-        "curve of these rows, confidence intervals about the population's, each time by itself.",
+        "Survival is computed from consistent integer counts; noise intervals are for the curve of "
+        "these rows, confidence intervals for the population's, pointwise.",
         _above(fit),
     ]
 
 
 def _above(fit: SurvfitResult) -> str:
-    """Say what became of times above the declared range."""
+    """Describe the treatment of times above the declared range."""
     time = fit.counted.asked.time
     if not time.step:
         return "Times above the declared range are censored at its end."
-    return f"Times from {time.upper:,.6g} up are censored there: it stands for all above it."
+    return f"Times from {time.upper:,.6g} on are censored there."

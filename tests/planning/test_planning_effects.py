@@ -102,7 +102,7 @@ def test_factors_depend_by_cohens_w_and_keep_their_margins(w):
         ("table", 0.9999999, {"shape": {"sex": [0.3, 0.7]}}, "Cohen's w is at most"),
         ("mean", "sample", {}, "in its own unit"),
         ("mean", {"X": 1.0}, {}, "the terms are 'F', 'M'"),
-        ("ttest", 1.0, {"shape": {"sex": [1.0, 0.0]}}, "no guessed row is in 'M'"),
+        ("ttest", 1.0, {"shape": {"sex": [1.0, 0.0]}}, "no assumed row is in 'M'"),
         ("lm", 0.1, {"subset": "age > 79.99"}, "too few for 2 terms"),
     ],
 )

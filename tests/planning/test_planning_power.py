@@ -100,7 +100,7 @@ def test_neighbours_and_budgets_are_those_of_the_verb():
         ({"n": list(range(10, 200))}, "190 cells"),
         ({"effect": 0}, "other than 0"),
         ({"effect": {"sex": 1}}, "the terms are 'F - M'"),
-        ({"effect": {}}, "names no term, so that nothing is tested; write one of 'F - M'"),
+        ({"effect": {}}, "names no term; write one of 'F - M'"),
         ({"n": None, "power": 0.8, "effect": {}}, "names no term"),
         ({"verb": "table", "time": "edu"}, "time= is not expected"),
         ({"effect": None, "power": 0.05}, "between alpha=0.05 and 1"),
