@@ -1,21 +1,20 @@
-"""Checks of algorithms: bias, consistency, and whether rows and budget can stand for each other.
+"""Checks of algorithms: bias, consistency, and exchangeability of rows and budget.
 
 *Bias.* Signed errors e_1, ..., e_R of independent runs, vectors of one workload, have the squared
 bias ``|E e|²`` as the mean of ``<e_i, e_j>`` over pairs of different runs. If errors are symmetric
-about 0, as noise of the house is, their signs may be turned at will: the p-value is the share of
-turned samples with a mean as large, exact for the turns that are drawn.
+about 0, as this package's noise is, their signs can be flipped: the p-value is the share of
+flipped samples with a mean as large, exact for the flips that are drawn.
 
-*Consistency.* As eps grows without end the error has to vanish. It is measured at 10³ and at 10⁶
-times eps: an error in proportion to 1/eps is then 1,000 times smaller, one that does not fall is
-that of a table the algorithm cannot give. It has to fall by five.
+*Consistency.* The error must vanish as eps grows. It is measured at 10³ and at 10⁶ times eps: an
+error proportional to 1/eps is then 1,000 times smaller, and one that does not decrease is that of
+a table which the algorithm cannot represent. It must decrease by a factor of five.
 
-*Exchangeability.* Where every row stands ten times and eps is a tenth, the scaled error of an
-algorithm that knows only signal and noise is the same. The two are run on the same tables, and the
-mean of the logarithm of their ratio has an interval, of each table and of all together. Rounding to
-whole numbers is not exchangeable, so eps is one half at most here, where it is worth one percent;
-what is flagged lies beyond ten. Noise of an (eps, delta) guarantee is not in proportion to 1/eps,
-and may be flagged for that. What is not flagged is not proved: the interval says what could have
-been. Where an error is 0 there is none.
+*Exchangeability.* If every row is repeated ten times and eps is a tenth, the scaled error of an
+algorithm that depends only on signal and noise is the same. Both are run on the same tables, and
+the mean log ratio has an interval, for each table and for all. Rounding to integers is not
+exchangeable, so eps is at most one half here, where it costs one percent; ratios beyond ten percent
+are flagged. Noise of an (eps, delta) guarantee is not proportional to 1/eps, and may be flagged.
+Absence of a flag proves nothing: see the interval, which is nan if an error is 0.
 """
 
 from __future__ import annotations
@@ -39,18 +38,18 @@ FALL: Final = 5.0
 TIMES: Final = 10
 LARGEST: Final = 0.5
 TOLERANCE: Final = 1.1
-# Runs of the check of consistency: what has to be told apart differs by orders of magnitude.
+# Runs of the check of consistency: the errors compared differ by orders of magnitude.
 CONSISTENCY_RUNS: Final = 3
 ALARM: Final = 0.01
-# Scaled errors below are rounding.
+# Smaller scaled errors are rounding.
 _ROUNDING: Final = 1e-9
 
 
 def bias(products: Floats, rng: np.random.Generator) -> tuple[float, float]:
-    """Return the squared bias as a share of the squared error, and the p-value of none.
+    """Return the squared bias as a share of the squared error, and the p-value of no bias.
 
     Inner products of signed errors have the shape (runs, runs). The share is an unbiased estimate,
-    which may be negative; both are nan of fewer than two runs.
+    which may be negative; both are nan for fewer than two runs.
     """
     runs = len(products)
     if runs < 2:
@@ -62,25 +61,25 @@ def bias(products: Floats, rng: np.random.Generator) -> tuple[float, float]:
     pair_sum = float(pairs.sum())
     signs = rng.choice([-1.0, 1.0], size=(SIGN_FLIPS, runs))
     flipped = ((signs @ pairs) * signs).sum(axis=1)
-    # Sums in another order differ in their last digits.
+    # Sums in a different order differ in the last digits.
     larger = int((flipped >= pair_sum - 1e-9 * abs(pair_sum)).sum())
     return pair_sum / (runs * (runs - 1)) / total, (1 + larger) / (1 + SIGN_FLIPS)
 
 
 def smallest_p(runs: int) -> float:
-    """Return the smallest p-value that so many runs can give: turning all signs changes nothing."""
+    """Return the smallest possible p-value of `runs` runs: flipping all signs changes nothing."""
     return max(2.0 ** (1 - runs), 1 / (1 + SIGN_FLIPS))
 
 
 def checked(
     task: Task, recipes: Sequence[Recipe], cells: Sequence[Cell], repeats: int, seed: int
 ) -> pd.DataFrame:
-    """Try consistency and exchangeability at the smallest scale of every table.
+    """Check consistency and exchangeability at the smallest scale of every table.
 
-    One row a recipe and table, and of ratios one for all tables, named by an empty text: ratios of
-    errors with intervals, and True, False, or None where a recipe cannot be asked at such a budget.
+    One row per recipe and table, and one for the ratio over all tables, named by an empty string:
+    ratios of errors with intervals, and True, False, or None if a recipe refuses such a budget.
     """
-    # The last of a table and domain stays: of the smallest scale, the smallest eps.
+    # The last cell of a table and domain is kept: the smallest eps of the smallest scale.
     order = sorted(cells, key=lambda cell: (-cell.scale, -cell.eps))
     tried = {(cell.table, cell.domain): cell for cell in order}
     level = 1 - ALARM / max(len(recipes) * (len(tried) + 1), 1)
@@ -102,7 +101,7 @@ def checked(
 def _errors(
     task: Task, recipe: Recipe, cell: Cell, tables: Iterable[object], seed: int
 ) -> Floats | None:
-    """Return errors on tables that were drawn before; None where the recipe cannot be asked."""
+    """Return errors on given tables; None if the recipe refuses the budget."""
     try:
         scores = [
             run_once(task, recipe, table, cell, seed_of(seed, f"check {recipe.name}", cell, repeat))
@@ -126,7 +125,7 @@ def _consistent(task: Task, recipe: Recipe, cell: Cell, seed: int) -> dict[str, 
 
 
 def _log_ratios(task: Task, recipe: Recipe, cell: Cell, repeats: int, seed: int) -> Floats:
-    """Return how errors change where rows are ten times as many, eps a tenth; none if not asked."""
+    """Return log ratios of errors for ten times the rows and a tenth of eps; empty if refused."""
     small = cell._replace(eps=min(cell.eps, LARGEST))
     enlarged = (task.times(table, TIMES) for table in draw_tables(task, cell, repeats, seed))
     base = _errors(task, recipe, small, draw_tables(task, cell, repeats, seed), seed)
@@ -137,7 +136,7 @@ def _log_ratios(task: Task, recipe: Recipe, cell: Cell, repeats: int, seed: int)
 
 
 def _interval(logs: Floats, level: float) -> dict[str, object]:
-    """Return the ratio of errors with its interval, and whether that allows for about 1."""
+    """Return the ratio of errors with its interval, and whether it is compatible with 1."""
     if len(logs) < 2:
         blank = {"ratio": math.nan, "ratio_low": math.nan, "ratio_high": math.nan}
         return blank | {"exchangeable": None}

@@ -1,9 +1,9 @@
-"""What is evaluated: anything that makes an answer of a table and a budget.
+"""The algorithms to evaluate: any function of a table and a budget.
 
-A recipe that takes the words ``data`` and ``codebook`` is asked as a verb is: it gets simulated
-rows, their codebook, ``eps``, and of ``adjacency`` and ``breaks`` what it takes and does not say
-itself. Any other recipe is called with the counts by cell and eps, and ``rng=`` if it takes that
-word: a numpy generator of its own, the same in the same study.
+A recipe with the parameters ``data`` and ``codebook`` is called as a verb: with simulated rows,
+their codebook, ``eps``, and ``adjacency`` and ``breaks`` if it takes them and does not set them.
+Any other recipe is called with the counts by cell and eps, and ``rng=`` if it takes that: a numpy
+generator, reproducible within the study.
 
 Its answer is an array, or has ``released`` (unbiased counts by cell) or else ``counts``. A pair of
 a recipe and a name reads that attribute of the answer instead: ``(recipe, "counts")``.
@@ -30,7 +30,7 @@ from dpmodels.typing import Floats
 
 Callee = Callable[..., object]
 
-# What the evaluation says, and no recipe may.
+# Arguments that the evaluation sets, and no recipe may.
 _RESERVED: Final = ("data", "sites", "codebook", "eps", "budget", "ledger")
 _FILLED: Final = ("adjacency", "breaks")
 _VERB: Final = ("data", "codebook", "eps", *_FILLED)
@@ -38,7 +38,7 @@ _VERB: Final = ("data", "codebook", "eps", *_FILLED)
 
 @dataclass(frozen=True)
 class Recipe:
-    """A function that is evaluated, under its name, and what of its answer is read."""
+    """A function to evaluate, its name, and the attribute of its answer to read."""
 
     name: str
     ask: Callee
@@ -47,11 +47,11 @@ class Recipe:
 
     @property
     def is_verb(self) -> bool:
-        """Whether it is asked of rows."""
+        """Whether it is called with rows."""
         return {"data", "codebook"} <= self.words
 
     def of_counts(self, counts: Any, eps: float, seed: int) -> object:
-        """Answer counts by cell."""
+        """Call it with counts by cell."""
         kwargs = {"rng": np.random.default_rng(seed)} if "rng" in self.words else {}
         with simulation(seed=seed):
             return self.ask(counts.copy(), eps, **kwargs)
@@ -59,7 +59,7 @@ class Recipe:
     def of_rows(
         self, data: object, codebook: object, eps: float, seed: int, **words: object
     ) -> object:
-        """Answer rows, as a verb."""
+        """Call it with rows, as a verb."""
         preset = self.ask.keywords if isinstance(self.ask, partial) else {}
         extra = {name: words[name] for name in _FILLED if name in words and name not in preset}
         accepted = {name: value for name, value in extra.items() if name in self.words}
@@ -67,7 +67,7 @@ class Recipe:
             return self.ask(data=data, codebook=codebook, eps=eps, **accepted)
 
     def array(self, answer: Any, attributes: tuple[str, ...]) -> Any:
-        """Read the numbers of an answer: itself, or the first attribute that it has."""
+        """Read the numbers of an answer: the first attribute that it has, or itself."""
         names = attributes if self.read is None else (self.read,)
         numbers = next((getattr(answer, name) for name in names if hasattr(answer, name)), answer)
         if numbers is answer and self.read is not None:
@@ -79,43 +79,43 @@ class Recipe:
         except (TypeError, ValueError):
             listed = " or ".join(names)
             raise ArgumentError(
-                f"its answer is a {type(answer).__name__}: expected an array, or something with "
-                f"{listed}; name the attribute that is meant, as in (recipe, {names[0]!r})"
+                f"its answer is a {type(answer).__name__}: expected an array, or an object with "
+                f"{listed}; name another attribute as in (recipe, {names[0]!r})"
             ) from None
 
 
 def recipes(mapping: object) -> tuple[Recipe, ...]:
-    """Return recipes by name, or say what is wrong with one."""
+    """Return named recipes; ArgumentError if one is not valid."""
     if not isinstance(mapping, Mapping) or not mapping:
         raise ArgumentError(
-            f"recipes={said(mapping)}: expected names with recipes, such as "
-            '{"flat": functools.partial(dp.dp_hist, "~ v")}, one or more'
+            f"recipes={said(mapping)}: expected a mapping from names to recipes, such as "
+            '{"flat": functools.partial(dp.dp_hist, "~ v")}'
         )
     return tuple(_recipe(name, recipe) for name, recipe in mapping.items())
 
 
 def _recipe(name: object, recipe: object) -> Recipe:
     if not isinstance(name, str) or not name:
-        raise ArgumentError(f"recipes: the name {said(name)} is no text; write a short one")
+        raise ArgumentError(f"recipes: the name {said(name)} is not a nonempty string")
     ask, read = recipe if isinstance(recipe, tuple) and len(recipe) == 2 else (recipe, None)
     if not callable(ask) or not isinstance(read, str | None):
         raise ArgumentError(
             f"recipes[{name!r}] is of type {type(recipe).__name__}: expected a verb, a function of "
-            "counts and eps, or a pair of one and the name of an attribute of its answer"
+            "counts and eps, or a pair of one of these and the name of an attribute"
         )
     function: Callee = ask
     _refuse_charged(name, function)
     words = _words(function)
     if "codebook" in words and "data" not in words:
         raise ArgumentError(
-            f"recipes[{name!r}] has its rows: an evaluation asks for simulated ones; write "
+            f"recipes[{name!r}] already has rows, but an evaluation simulates them; write "
             'functools.partial(dp.dp_hist, "~ v") without data'
         )
     return Recipe(name, function, words, read)
 
 
 def _words(ask: Callee) -> frozenset[str]:
-    """Return the words that a recipe takes; of one that takes any, those of a verb."""
+    """Return the parameters of a recipe; those of a verb if it takes any keyword."""
     try:
         parameters = inspect.signature(ask).parameters
     except (TypeError, ValueError):
@@ -125,21 +125,21 @@ def _words(ask: Callee) -> frozenset[str]:
 
 
 def _refuse_charged(name: str, ask: Callee) -> None:
-    """Refuse a recipe with rows, a budget or a ledger of its own."""
+    """Refuse a recipe that sets rows, a budget or a ledger."""
     function = ask.func if isinstance(ask, partial) else ask
     if isinstance(getattr(function, "__self__", None), Session):
         raise ArgumentError(
-            f"recipes[{name!r}] asks a session, which has rows and a ledger of its own: an "
+            f"recipes[{name!r}] is a method of a session, which has rows and a ledger: an "
             'evaluation spends nothing; write functools.partial(dp.dp_hist, "~ v")'
         )
     for word in _RESERVED:
         if isinstance(ask, partial) and word in ask.keywords:
             raise ArgumentError(
-                f"recipes[{name!r}] says {word}=, which an evaluation says itself: leave it out"
+                f"recipes[{name!r}] sets {word}=, which the evaluation sets: leave it out"
             )
 
 
-# What an evaluation has to know of the tables it asks about.
+# The tables of an evaluation.
 
 
 class Cell(NamedTuple):
@@ -147,12 +147,12 @@ class Cell(NamedTuple):
 
     table: str
     scale: int
-    domain: Domain  # empty of rows that are no table of cells
+    domain: Domain  # empty for rows
     eps: float
 
     @property
     def size(self) -> str:
-        """The numbers of cells, in words."""
+        """The numbers of cells as text."""
         return " x ".join(map(str, self.domain))
 
     def __str__(self) -> str:
@@ -164,58 +164,58 @@ class Score(NamedTuple):
     """How far one answer is from the truth."""
 
     error: float
-    # A vector as long as the error, linear in it; empty where there is none.
+    # A vector whose norm is the error; empty if there is none.
     signed: Floats = np.empty(0)
-    answer: Floats = np.empty(0)  # as it is drawn
-    coverage: float = float("nan")  # share of intervals that hold the truth
+    answer: Floats = np.empty(0)  # for plots
+    coverage: float = float("nan")  # share of intervals that contain the truth
 
 
 class Task(Protocol):
-    """Public or simulated tables, and what is asked of them."""
+    """Public or simulated tables, and the error to measure."""
 
     @property
     def about(self) -> str:
-        """What is asked, in words."""
+        """Description of the error."""
 
     @property
     def baselines(self) -> tuple[Recipe, ...]:
-        """Recipes that every study has."""
+        """Recipes that are part of every study."""
 
     def settings(self) -> list[Cell]:
-        """Return all settings but for eps, which is nan."""
+        """Return all settings, with eps nan."""
 
     def draw(self, cell: Cell, rng: np.random.Generator) -> Any:
         """Draw a table of the setting."""
 
     def times(self, table: Any, copies: int) -> Any:
-        """Return a table in which every row stands so many times."""
+        """Return a table in which every row is repeated `copies` times."""
 
     def truth(self, table: Any) -> Floats:
-        """Return what an answer is drawn beside."""
+        """Return the exact answer, for plots."""
 
     def score(self, recipe: Recipe, table: Any, eps: float, seed: int) -> Score:
-        """Ask a recipe and measure its answer."""
+        """Call a recipe and measure the error of its answer."""
 
 
-# Every recipe on the same drawn tables, in every setting, again and again.
+# Every recipe on the same simulated tables, repeatedly in every setting.
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Outcomes:
-    """What came of all runs in one setting: arrays of shape (recipes, repeats)."""
+    """Results of all runs in one setting: arrays of shape (recipes, repeats)."""
 
     error: Floats
     coverage: Floats
-    # A recipe's inner products of signed errors, of shape (repeats, repeats); none of no errors.
+    # Per recipe, inner products of signed errors, of shape (repeats, repeats); may be empty.
     products: tuple[Floats, ...]
-    truth: Floats  # of the first repeat, as the answers below
+    truth: Floats  # of the first repeat, as are the answers
     answers: tuple[Floats, ...]
 
 
 def run(
     task: Task, recipes: Sequence[Recipe], cells: Sequence[Cell], repeats: int, seed: int
 ) -> list[Outcomes]:
-    """Run all recipes in all settings; nothing is charged, whatever was chosen for all calls."""
+    """Run all recipes in all settings, without a ledger and other global options."""
     with options(codebook=None, adjacency=None, ledger=None):
         watched = steps(iter(cells), total=len(cells), label="evaluation")
         return [_setting(task, recipes, cell, repeats, seed) for cell in watched]
@@ -224,7 +224,7 @@ def run(
 def _setting(
     task: Task, recipes: Sequence[Recipe], cell: Cell, repeats: int, seed: int
 ) -> Outcomes:
-    """Ask one recipe after the other; tables are drawn anew for each, and are the same."""
+    """Run one recipe after the other, on the same tables, which are drawn again for each."""
     errors, coverages, products, answers = [], [], [], []
     for recipe in recipes:
         scores = [
@@ -241,14 +241,14 @@ def _setting(
 
 
 def draw_tables(task: Task, cell: Cell, n_tables: int, seed: int) -> Iterator[Any]:
-    """Draw the tables of a setting, which are the same at every eps."""
+    """Draw the tables of a setting, the same at every eps."""
     setting = cell._replace(eps=0.0)
     for repeat in range(n_tables):
         yield task.draw(cell, np.random.default_rng(seed_of(seed, "rows", setting, repeat)))
 
 
 def run_once(task: Task, recipe: Recipe, table: Any, cell: Cell, seed: int) -> Score:
-    """Ask a recipe once; what it raises is said with its name and the setting."""
+    """Run a recipe once; errors name the recipe and the setting."""
     try:
         score = task.score(recipe, table, cell.eps, seed)
     except Exception as error:
@@ -257,14 +257,14 @@ def run_once(task: Task, recipe: Recipe, table: Any, cell: Cell, seed: int) -> S
         ) from error
     if not np.isfinite(score.error):
         raise ArgumentError(
-            f"recipes[{recipe.name!r}] returned numbers that are not finite at {cell}: mend it, or "
+            f"recipes[{recipe.name!r}] returned numbers that are not finite at {cell}: fix it, or "
             "leave out the setting"
         )
     return score
 
 
 def seed_of(seed: int, name: str, cell: Cell, repeat: int) -> int:
-    """Return a seed of one run, that does not depend on which others there are."""
+    """Return the seed of one run, which does not depend on other runs."""
     digest = zlib.crc32(f"{name} at {cell}".encode())
     state = np.random.SeedSequence([seed, digest, repeat]).generate_state(2, np.uint64)
     return int(state[0])

@@ -12,7 +12,7 @@ from dpmodels.evaluation.workload import WORKLOADS
 from dpmodels.report import Fact, Report, Row, Section, count, signif
 from dpmodels.results.base import report_of
 
-# Cells of which the errors of every algorithm are printed.
+# Most cells in the table of errors.
 _MOST_CELLS: Final = 24
 
 
@@ -80,7 +80,7 @@ def _percent(share: float) -> str:
 
 
 def _ends(low: float, high: float) -> str:
-    """Print an interval of a ratio, of which hundredths are enough."""
+    """Print an interval of a ratio to hundredths."""
     if math.isnan(low):
         return "-"
     texts = [f"{end:.2f}" if 0.01 <= end < 100 else signif(end, 2) for end in (low, high)]
@@ -92,7 +92,7 @@ def _verdict(verdict: bool | None) -> str:
 
 
 def _by_cell(study: Study) -> tuple[Section, ...]:
-    """Lay out mean errors, a row a cell, the competitive ones marked."""
+    """Lay out mean errors, one row per cell, with competitive ones marked."""
     lines = study.tidy()
     cells = study.data.sizes["cell"]
     if cells > _MOST_CELLS:
@@ -107,7 +107,7 @@ def _by_cell(study: Study) -> tuple[Section, ...]:
 
 
 def _labels(study: Study) -> list[str]:
-    """Name cells by what differs between them."""
+    """Name cells by the settings that differ between them."""
     texts: dict[str, Callable[[object], str]] = {
         "table": str,
         "domain": str,
@@ -127,34 +127,33 @@ def _error(line: dict[Hashable, Any]) -> str:
 
 def _notes(study: Study) -> tuple[str, ...]:
     notes = [
-        "regret: mean error over the least of any algorithm in the cell, geometric mean over "
-        "cells; competitive: not above the best by a paired t-test at 5% over the number of the "
-        "others; "
-        "p95: 95th percentile over repeats.",
+        "regret: mean error over the smallest of any algorithm in the cell, geometric mean over "
+        "cells; competitive: not worse than the best by a paired t-test at 5% over the number of "
+        "other algorithms; p95: 95th percentile over repeats.",
     ]
     if study.asked.error != "coverage":
         few = smallest_p(study.asked.repeats) > 0.05 / study.data["bias_p"].size
         notes.append(
-            "bias share: of the squared error, what would stay in the mean of many releases; "
-            "biased: told from 0 at 5% over the number of tests"
-            + (", for which the repeats are too few." if few else ".")
+            "bias share: share of the squared error that remains in the mean of many releases; "
+            "biased: significant at 5% over the number of tests"
+            + (", for which there are too few repeats." if few else ".")
         )
     else:
         notes.append(
-            "Errors are widths. An algorithm whose intervals hold less than 95% of the values is "
-            "competitive nowhere that this can be told."
+            "Errors are widths. An algorithm is not competitive in cells where its intervals "
+            "contain significantly less than 95% of the values."
         )
     notes += [
-        "consistent: the error vanishes as eps grows without end. same eps x scale: interval of "
-        "the ratio of errors where rows are ten times as many and eps is a tenth; NO: not "
-        "exchangeable, beyond 10% on a table or on all, as what has a delta may be.",
-        "Rows were drawn by the shapes of public or simulated tables; nothing was charged. That a "
-        "recipe keeps its eps is not tried here: dp.audit does.",
+        "consistent: the error vanishes as eps grows. same eps x scale: interval of the ratio of "
+        "errors with ten times the rows and a tenth of eps; NO: not exchangeable, beyond 10% on a "
+        "table or on all, which a delta may cause.",
+        "Rows were drawn from public or simulated tables; no budget was charged. This does not "
+        "check that a recipe satisfies its eps; use dp.audit.",
     ]
     if study.data.sizes["cell"] > _MOST_CELLS:
         notes.append("Errors by cell: tidy().")
     else:
         notes.append("+ competitive in the cell.")
     if study.asked.baselines:
-        notes.append("* baseline. What does no better is of no use.")
+        notes.append("* baseline. An algorithm must do better to be useful.")
     return tuple(notes)

@@ -1,7 +1,7 @@
 """Shapes of simulated tables: shares by cell that sum to one, on domains of any size.
 
-``standard(4096)`` gives six that pull algorithms different ways; ``standard((64, 64))`` the same of
-two axes. They are made here, depend on no data and are the same at every call.
+``standard(4096)`` gives six that challenge algorithms differently; ``standard((64, 64))`` the same
+with two axes. They depend on no data and are the same at every call.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpmodels.typing import Floats
 
 LEAST, MOST = 2, 2**24
 _SEED: Final = 11
-# Cells of a sparse table that hold rows, one in so many; and of a spiky one that are spikes.
+# One in so many cells of a sparse table has rows, and of a spiky table is a spike.
 _SPARSE: Final = 50
 
 
@@ -42,7 +42,7 @@ def standard(cells: int | Sequence[int] = 4096) -> dict[str, Floats]:
     Raises
     ------
     ArgumentError
-        If a number of cells is none.
+        If a number of cells is not valid.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def _domain(cells: object) -> tuple[int, ...]:
 
 
 def _centres(domain: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return the middles of cells as shares of each axis, of shape (axes, *domain)."""
+    """Return the centres of cells as fractions of each axis, of shape (axes, *domain)."""
     axes = [(np.arange(cells) + 0.5) / cells for cells in domain]
     return np.array(np.meshgrid(*axes, indexing="ij"))
 
@@ -81,7 +81,7 @@ def _hill(centres: NDArray[np.float64], centre: float, width: float) -> Floats:
 
 
 def _few(domain: tuple[int, ...]) -> Floats:
-    """Return shares in one cell of fifty, unequal as those of a Pareto law, that sum to 1."""
+    """Return Pareto distributed shares in one cell of fifty, that sum to 1."""
     rng = np.random.default_rng(_SEED)
     cells = math.prod(domain)
     occupied = rng.choice(cells, size=max(cells // _SPARSE, 1), replace=False)

@@ -1,4 +1,4 @@
-"""What an evaluation found: its table, its pictures and its page."""
+"""The results of an evaluation: table, plots and page."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# A study as one HTML file: three pictures to choose cells in, with a table under each.
+# A study as one HTML file: three plots with a choice of cells, and a table under each.
 #
-# The file is whole: its script and its style stand in it, and its own policy forbids it to load
-# anything else. What it shows is data in the script, so that no name acts as markup.
+# The file contains its script and style, and its content policy forbids loading anything else.
+# Results are data in the script, so that no name acts as markup.
 
-# Parts that a table is drawn in, along its one axis or each of two.
+# Most parts of a plotted table along its one axis, or each of two.
 _PARTS: Final = {1: 256, 2: 32}
 _DIGITS: Final = 5
 _DATA, _REPORT = "/*study*/null", "<!--report-->"
@@ -57,7 +57,7 @@ def page(
     stamp: str,
     report: str,
 ) -> str:
-    """Return the file's text; `report` is a fragment of HTML that has all the rest."""
+    """Return the file's text; `report` is a fragment of HTML with all other results."""
     text = files("dpmodels.evaluation").joinpath("page.html").read_text("utf-8")
     before, after = text.split(_DATA)
     # A table's name could end the script or begin a comment.
@@ -94,7 +94,7 @@ def _as_json(
 
 
 def _rounded(values: Floats) -> object:
-    """Return nested lists of numbers of few digits, None for what is not finite."""
+    """Return nested lists of numbers of few digits, None for those that are not finite."""
     if values.ndim:
         return [_rounded(part) for part in values]
     value = float(values)
@@ -102,7 +102,7 @@ def _rounded(values: Floats) -> object:
 
 
 def _in_parts(table: Floats) -> dict[str, object]:
-    """Return a table in parts that are few enough to be drawn."""
+    """Return a table in few enough parts for a plot."""
     if table.ndim not in _PARTS:
         table = table.ravel()
     max_parts = _PARTS[table.ndim]
@@ -115,21 +115,21 @@ def _in_parts(table: Floats) -> dict[str, object]:
     return {"shape": small.shape, "parts": parts, "values": _rounded(small.ravel())}
 
 
-# What a study is about, in words.
+# The settings of a study.
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What was measured, how often, from which seed, and which algorithms look at next to nothing.
+    """The error, the repeats, the seed and the baselines.
 
     Attributes
     ----------
     error, about : str
-        The error's word, and what it is.
+        The name of the error, and its description.
     repeats, seed : int
-        Tables drawn in each cell, and where the simulation began.
+        Tables drawn in each cell, and the seed of the simulation.
     baselines : tuple of str
-        Names of the algorithms that every study has.
+        Names of the algorithms that are part of every study.
     """
 
     error: str
@@ -146,21 +146,21 @@ class Study(Printed):
     Attributes
     ----------
     asked : Asked
-        What was measured, in how many repeats, from which seed.
+        The error, the repeats and the seed.
     data : xarray.Dataset
-        ``error`` and, of intervals, ``coverage`` by ``algorithm``, ``cell`` and
+        ``error`` and, for intervals, ``coverage`` by ``algorithm``, ``cell`` and
         ``repeat``; ``mean``, ``se``, ``p95``, ``regret``, ``competitive``,
         ``bias`` (the share of the squared error that is squared bias) and
         ``bias_p`` by ``algorithm`` and ``cell``. A cell has the coordinates
         ``table``, ``scale``, ``domain`` and ``eps``.
     checks : DataFrame
-        One row an algorithm, table and domain: ``falls_to``, the error at a
+        One row per algorithm, table and domain: ``falls_to``, the error at a
         million times eps over that at a thousand times, ``consistent``;
-        ``ratio``, of errors where rows are ten times as many and eps is a
-        tenth, with its interval ``ratio_low, ratio_high``, ``exchangeable``.
-        Where ``table`` is empty the ratio is that of all tables.
+        ``ratio``, of errors with ten times the rows and a tenth of eps, with
+        its interval ``ratio_low, ratio_high``, ``exchangeable``. Where
+        ``table`` is empty the ratio is that of all tables.
     truths, answers : mapping
-        What was drawn first in each cell, and what each algorithm gave for it.
+        The first table in each cell, and the answer of each algorithm to it.
     """
 
     asked: Asked
@@ -171,7 +171,7 @@ class Study(Printed):
 
     @property
     def stamp(self) -> str:
-        """What tables and pictures are stamped with."""
+        """The stamp of tables and plots."""
         return STAMP
 
     @property
@@ -181,15 +181,15 @@ class Study(Printed):
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row an algorithm over all cells, the most competitive first.
+        """One row per algorithm over all cells, the most competitive first.
 
         ``algorithm``; ``regret``, the geometric mean over cells, and
         ``regret_worst``; ``competitive``, in how many of ``cells``; ``p95``, the
         95th percentile of errors over their mean; ``bias``, the mean share, and
-        ``biased``, in how many cells it is told from 0 at 5 % over the number
+        ``biased``, in how many cells it is significant at 5 % over the number
         of tests; ``coverage`` of intervals; ``consistent`` and
-        ``exchangeable``, False where that is ruled out on a table, None where
-        it could not be tried, and ``ratio_low, ratio_high``.
+        ``exchangeable``, False if ruled out on a table, None if not tested,
+        and ``ratio_low, ratio_high``.
         """
         data, checks = self.data, self.checks
         level = 0.05 / data["bias_p"].size
@@ -214,7 +214,7 @@ class Study(Printed):
         return order.reset_index(drop=True)
 
     def tidy(self) -> pd.DataFrame:
-        """Return one row an algorithm and cell: where, how large errors are, and what is told."""
+        """Return one row per algorithm and cell: the setting, errors and tests."""
         names = ["mean", "se", "p95", "regret", "competitive", "bias", "bias_p"]
         wide = self.data[names].assign(coverage=self.data["coverage"].mean("repeat"))
         frame = wide.to_dataframe().reset_index()
@@ -222,7 +222,7 @@ class Study(Printed):
         return frame[[*first, *names, "coverage"]]
 
     def glance(self) -> pd.DataFrame:
-        """Return one row: the algorithm that is competitive most often, and what was run."""
+        """Return one row: the algorithm that is competitive most often, and the settings."""
         best = self.table.iloc[0]
         line = {
             "best": best["algorithm"],
@@ -238,7 +238,7 @@ class Study(Printed):
         return pd.DataFrame([line])
 
     def plot(self, cell: int = 0, axes: Sequence[Axes] | None = None) -> tuple[Axes, ...]:
-        """Draw three pictures side by side, of one cell.
+        """Draw three plots of one cell side by side.
 
         Errors by algorithm in the cell; errors against eps times scale for the
         cell's table and domain; the true table and the answer of the best.
@@ -246,8 +246,7 @@ class Study(Printed):
         Parameters
         ----------
         cell : int
-            Number of the cell, from 0; of two axes the first picture and the
-            second alone are of use.
+            Number of the cell, from 0.
         axes : three matplotlib Axes, optional
             Where to draw; a new figure by default.
 
@@ -281,34 +280,34 @@ class Study(Printed):
         return signal(same_table, self.algorithms, title, ax=ax, stamp=self.stamp)
 
     def plot_released(self, algorithm: str, cell: int = 0, ax: Axes | None = None) -> Axes:
-        """Draw what was drawn first in a cell, and what an algorithm gave for it."""
+        """Draw the first table in a cell, and an algorithm's answer to it."""
         name = word("algorithm", algorithm, self.algorithms)
         truth = self.truths[self._number(cell)]
         answer = self.answers[name, cell]
         return beside(truth, answer, name, self.title(cell), ax=ax, stamp=self.stamp)
 
     def cell(self, number: int) -> pd.DataFrame:
-        """Return what is told of one cell, a row an algorithm."""
+        """Return the results of one cell, one row per algorithm."""
         lines = self.tidy()
         cell_numbers = np.tile(np.arange(self.data.sizes["cell"]), len(self.algorithms))
         return lines.iloc[np.flatnonzero(cell_numbers == self._number(number))]
 
     def title(self, cell: int) -> str:
-        """Return a cell in words."""
+        """Return the title of a cell."""
         setting = self.data.isel(cell=self._number(cell))
         domain = [f"{setting['domain'].item()} cells"] if setting["domain"].item() else []
         rest = (*domain, f"{setting['scale'].item():,} rows", f"eps {setting['eps'].item():g}")
         return f"{setting['table'].item()}: {', '.join(rest)}"
 
     def page(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
-        """Write one HTML file with the three pictures, to be looked at without a network.
+        """Write one HTML file with the three plots, which needs no network.
 
         Parameters
         ----------
         path : path
             Of the file.
         overwrite : bool
-            Whether to write over a file that is there.
+            Whether to overwrite an existing file.
 
         Raises
         ------
@@ -336,7 +335,7 @@ def _over(above: Floats, below: Floats) -> Floats:
 
 
 def _all(checks: pd.DataFrame, algorithm: str, name: str) -> bool | None:
-    """Return whether a check holds on all tables on which it could be made."""
+    """Return whether a check holds on all tables where it was possible."""
     results = [
         result
         for result in checks.loc[checks["algorithm"] == algorithm, name]
@@ -345,14 +344,14 @@ def _all(checks: pd.DataFrame, algorithm: str, name: str) -> bool | None:
     return all(results) if results else None
 
 
-# Three pictures of a study: errors in a cell, errors against signal, truth beside an answer.
+# Three plots of a study: errors in a cell, errors against signal, and truth with an answer.
 
 _MARKS = "os^DvP*X<>"
 _COLOURS = (*SERIES, INK, GREY)
 
 
 def three_axes(axes: Sequence[Axes] | None) -> tuple[Axes, ...]:
-    """Take three axes, or make a figure of them."""
+    """Return three given axes, or those of a new figure."""
     if axes is None:
         first = axes_or_new(None, (15.0, 4.4))
         figure = first.figure
@@ -371,7 +370,7 @@ def errors(
     ax: Axes | None = None,
     stamp: str | None = None,
 ) -> Axes:
-    """Draw errors of shape (names, repeats), the least mean at the top: runs, means, 95 %."""
+    """Draw errors of shape (names, repeats), smallest mean first: runs, means, 95 %."""
     ax = axes_or_new(ax, (6.0, 1.1 + 0.3 * len(names)))
     order = np.argsort(runs.mean(axis=1), kind="stable")
     for place, at in enumerate(order):
@@ -399,7 +398,7 @@ def signal(
     ax: Axes | None = None,
     stamp: str | None = None,
 ) -> Axes:
-    """Draw mean errors against eps times scale, a line an algorithm."""
+    """Draw mean errors against eps times scale, one line per algorithm."""
     ax = axes_or_new(ax, (6.0, 4.0))
     for at, name in enumerate(names):
         line = lines[lines["algorithm"] == name]
@@ -433,7 +432,7 @@ def beside(
     ax: Axes | None = None,
     stamp: str | None = None,
 ) -> Axes:
-    """Draw a true table, of one axis as steps, and an answer over it; of two, their difference."""
+    """Draw a true table and an answer; for two axes, their difference."""
     ax = axes_or_new(ax, (6.0, 4.0))
     if truth.ndim == 2 and truth.shape == answer.shape:
         limit = float(np.abs(answer - truth).max()) or 1.0

@@ -1,4 +1,4 @@
-"""``evaluate``: algorithms side by side on public tables, before any budget is spent."""
+"""``evaluate``: compare algorithms on public tables, before any budget is spent."""
 
 from __future__ import annotations
 
@@ -39,54 +39,53 @@ def evaluate(
     truth: Callable[[object], object] | None = None,
     seed: int = 0,
 ) -> Study:
-    """Compare algorithms on public or simulated tables; nothing is private, nothing is spent.
+    """Compare algorithms on public or simulated tables; no budget is spent.
 
-    Every algorithm answers the same tables, drawn anew in every repeat, in every cell: a table's
-    shape, a scale, a domain and an eps. Baselines that learn next to nothing are always among them.
+    Every algorithm answers the same tables, drawn again in every repeat, in every cell: a table's
+    shape, a scale, a domain and an eps. Simple baselines are always included.
 
     Parameters
     ----------
     recipes : mapping of str to recipe
-        What is compared. A recipe that takes ``data`` and ``codebook`` is
-        asked as a verb, such as ``functools.partial(dp.dp_hist, "~ v")``: with
-        rows of a whole number ``v`` from 0 on, the cell of a row (``v1, v2,
-        ...`` along several axes; categories where marginals are asked for),
-        with ``eps``, and with ``breaks``, the cells, and
-        ``adjacency="add-remove"``, where it takes these and does not say them.
-        Any other is called with the counts by cell, an array of whole numbers,
-        and eps, with ``rng=`` if it takes that; of rows, with the exact answer
-        instead of counts. Of an answer ``released`` is read, unbiased counts
-        by cell, else ``counts``, else the array that it is; a pair,
-        ``(recipe, "counts")``, names what is read.
+        Algorithms by name. A recipe that takes ``data`` and ``codebook`` is
+        called as a verb, such as ``functools.partial(dp.dp_hist, "~ v")``: with
+        rows of an integer ``v`` from 0 on, the cell of a row (``v1, v2, ...``
+        along several axes; categories for marginals), with ``eps``, and with
+        ``breaks``, the cells, and ``adjacency="add-remove"``, if it takes these
+        and does not set them. Any other is called with the counts by cell, an
+        array of integers, and eps, with ``rng=`` if it takes that; for rows,
+        with the exact answer instead of counts. The answer is read from its
+        ``released``, unbiased counts by cell, else ``counts``, else it is an
+        array; a pair, ``(recipe, "counts")``, names the attribute to read.
     tables : mapping of str to array_like, optional
-        Public or simulated histograms, of which the shape is kept: counts or
-        shares by cell, along one axis or several. By default
-        ``dp.shapes.standard()``. Of the last four errors, data frames of rows.
+        Public or simulated histograms, whose shape is kept: counts or shares
+        by cell, along one axis or several. By default ``dp.shapes.standard()``.
+        For the last four errors, data frames of rows.
     scale : number or iterable of numbers
-        Rows that are drawn, whole numbers from 1.
+        Numbers of rows to draw, integers from 1.
     domain : int, tuple of int or iterable of these, optional
-        Cells along each axis, which have to divide those of the tables; by
-        default theirs.
+        Cells along each axis, which must divide those of the tables; by
+        default those of the tables.
     eps : float or iterable of float
-        Budgets, above 0, for neighbours that differ by one row more or fewer
-        where counts are asked for. Noise of another kind is a recipe's own matter:
+        Positive budgets; for counts, neighbours differ by one row more or
+        fewer. A recipe sets other kinds of noise itself:
         ``functools.partial(dp.dp_hist, "~ v", delta=1e-6)``.
     error : str
-        Of counts, the queries: ``"prefix"``, all ranges from the first cell
+        For counts, the queries: ``"prefix"``, all ranges from the first cell
         on; ``"ranges"``, all ranges; ``"random"``, 2,000 of them;
         ``"identity"``, every cell; ``"marginals"`` of one and two variables.
-        Of rows: ``"frobenius"`` of ``cov``, ``"energy"`` of ``loadings``,
-        ``"coefficients"``, of ``params``, ``"coverage"``, the width of
-        ``noise_int()`` with the share that holds.
+        For rows: ``"frobenius"`` of ``cov``, ``"energy"`` of ``loadings``,
+        ``"coefficients"`` of ``params``, ``"coverage"``, the width of
+        ``noise_int()`` with its coverage.
     repeats : int
         Tables drawn in each cell, from 2.
     codebook : Codebook
-        Of rows, for verbs; counts need none.
+        Codebook of rows, for verbs; not needed for counts.
     truth : callable
-        Of rows: a function of a data frame that gives the exact answer, as
-        the recipes define it; another definition is an error at any eps.
+        For rows: a function from a data frame to the exact answer, as the
+        recipes define it; a different definition is an error at any eps.
     seed : int
-        Of the simulation, from 0: the same seed gives the same study.
+        Seed of the simulation, from 0: the same seed gives the same study.
 
     Returns
     -------
@@ -96,20 +95,18 @@ def evaluate(
     Raises
     ------
     ArgumentError
-        If there is no recipe, one of them has rows, a budget or a ledger of its own, a table is no
-        public histogram, a scale or an eps is none, a domain does not divide, or the error is not
-        known; and if a recipe raises or gives numbers that are not finite, with its name and the
-        cell.
+        If there is no recipe, one of them sets rows, a budget or a ledger, a table, scale, eps,
+        domain or error is not valid, or a recipe raises or returns numbers that are not finite;
+        the message names it and the cell.
 
     Notes
     -----
     The error of queries W is ``|Wx - y| / (queries * scale)``. The principles of Hay et al. (2016)
-    are kept where a program can: scales, shapes and domains are several; recipes see counts and eps
-    and nothing else, so that what they need besides they have to buy, though a recipe that was
-    tuned on these very tables cannot be told; variability and bias are reported; baselines that
-    show whether anything was gained are always there.
+    are followed as far as a program can: there are several scales, shapes and domains; recipes see
+    only counts and eps, and must spend budget on anything else, though tuning on these tables
+    cannot be detected; variability and bias are reported; baselines are always included.
 
-    Nothing here checks that a recipe keeps its eps: ``dp.audit`` tries that.
+    This does not check that a recipe satisfies its eps: use ``dp.audit``.
 
     References
     ----------
@@ -159,18 +156,18 @@ def evaluate(
 
 
 def _several(name: str, value: Any) -> tuple[object, ...]:
-    """Return one thing or many as a tuple; a tuple of a domain is one thing."""
+    """Return one value or several as a tuple; a tuple of a domain is one value."""
     single = value is None or not isinstance(value, Iterable) or isinstance(value, str)
     if single or (name == "domain" and isinstance(value, tuple)):
         return (value,)
     values = tuple(value)
     if not values:
-        raise ArgumentError(f"{name} is empty: expected one value or more")
+        raise ArgumentError(f"{name} is empty: expected at least one value")
     return values
 
 
 def _integral(value: object) -> object:
-    """Return a whole number that is written as a float, as 1e5 is."""
+    """Return an integer for a whole float such as 1e5."""
     number = real(value)
     return int(number) if number == number // 1 else value
 
@@ -178,14 +175,14 @@ def _integral(value: object) -> object:
 def _budget(value: object) -> float:
     number = real(value)
     if not number > 0:
-        raise ArgumentError(f"eps={said(value)}: expected a number above 0, such as 0.1")
+        raise ArgumentError(f"eps={said(value)}: expected a positive number, such as 0.1")
     return number
 
 
 def _dataset(
     entered: Sequence[Recipe], cells: Sequence[Cell], outcomes: Sequence[Outcomes], seed: int
 ) -> xr.Dataset:
-    """Lay out errors, and what is told of them, by algorithm and cell."""
+    """Lay out errors and their statistics by algorithm and cell."""
     verdicts = [judged(outcome.error, outcome.coverage, LEVEL) for outcome in outcomes]
     tests = [
         [
@@ -217,17 +214,17 @@ def _dataset(
 _STATISTICS: Final = ("mean", "se", "p95", "regret", "competitive")
 
 
-# What errors of several algorithms on the same tables say of which to take.
+# Comparison of errors of several algorithms on the same tables.
 #
-# *Regret* is an algorithm's mean error over the least of any in the setting. It is *competitive*
-# there if a one-sided t-test of its errors less those of the best, run by run on the same tables,
-# does not put it above at 5 % over the number of the others.
+# *Regret* is an algorithm's mean error over the smallest of any in the setting. It is *competitive*
+# there if a one-sided paired t-test does not find its errors larger than those of the best, at 5 %
+# over the number of other algorithms.
 
 ALPHA: Final = 0.05
 
 
 class Judged(NamedTuple):
-    """Of one setting, arrays of shape (algorithms,)."""
+    """Statistics of one setting, arrays of shape (algorithms,)."""
 
     mean: Floats
     se: Floats
@@ -237,10 +234,9 @@ class Judged(NamedTuple):
 
 
 def judged(error: Floats, coverage: Floats, level: float) -> Judged:
-    """Judge errors of shape (algorithms, repeats), none but of those whose intervals hold.
+    """Compare errors of shape (algorithms, repeats).
 
-    Where coverage is not nan, an algorithm that covers less than `level` is out of the comparison,
-    by the same test.
+    If coverage is not nan, algorithms that cover less than `level` by the same test are excluded.
     """
     n_algorithms, repeats = error.shape
     mean = error.mean(axis=1)
@@ -260,7 +256,7 @@ def judged(error: Floats, coverage: Floats, level: float) -> Judged:
 
 
 def _above(differences: Floats, alpha: float) -> bool:
-    """Tell whether a mean is above 0, by a t-test; of equal numbers, whether they are."""
+    """Whether a mean is positive by a t-test; for equal numbers, whether they are."""
     repeats = len(differences)
     if np.isnan(differences).any() or repeats < 2:
         return False
