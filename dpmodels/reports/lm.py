@@ -76,7 +76,7 @@ def _covariance_type(fit: LMResult) -> tuple[Fact, ...]:
     if meat is None:
         return ()
     kind = "HC" if meat.person is None else f"cluster ({shorten(meat.person, 40)})"
-    return (("Covariance type", f"{kind}, for {meat.share:.0%} of the budget"),)
+    return (("Covariance type", f"{kind}, bought with {meat.share:.0%} of the budget"),)
 
 
 def _tested(fit: LMResult, slopes: float) -> str:

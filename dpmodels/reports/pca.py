@@ -174,10 +174,10 @@ def _notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
             f"Variance below four times its noise: {fit.weak_variables}. They were divided by the "
             "root of that bound, not by their sd, so correlations are understated."
         )
-    population = "not for the population."
+    population = ", not for the population."
     if fit.call.scale != "sd" and fit.call.center:
         population = (
-            "for the population use conf_int(), with coverage of at least 95 % for any data "
+            "; for the population use conf_int(), with coverage of at least 95 % for any data "
             "within the bounds."
         )
     if isinstance(fit.spectrum, Unread):
@@ -185,7 +185,7 @@ def _notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
     else:
         notes.append(
             f"Noise sd of an entry of the analysed matrix: {signif(fit.noise_sd, 3)}. Noise "
-            f"intervals are for these rows, {population} Proportions and cos2 allow for noise."
+            f"intervals are for these rows{population} Proportions and cos2 allow for noise."
         )
     return (*notes, *closing(fit.call, fit.release, SEE, fit.nobs))
 

@@ -121,8 +121,8 @@ def _notes(fit: SelectResult) -> tuple[str, ...]:
         )
     elif n_requested < fit.ncandidates:
         notes.append(
-            f"The {_ordinal(n_requested)} may not exceed the {_ordinal(n_requested + 1)}: the "
-            "ranking has noise, and nothing else about other candidates was released."
+            f"The {_ordinal(n_requested)} and the {_ordinal(n_requested + 1)} are not separated: "
+            "the ranking has noise, and nothing else about other candidates was released."
         )
     if fit.score == GAIN:
         notes.append(

@@ -162,4 +162,4 @@ def test_a_column_without_spread_has_no_correlation():
     assert fit.selected[0] == "b"
     assert math.isnan(fit.values["a"])
     assert fit.noise_int().loc["a"].tolist() == [-1, 1]
-    assert "bounds that rows fill" in " ".join(str(fit.summary()).split())
+    assert "declare narrower bounds" in " ".join(str(fit.summary()).split())

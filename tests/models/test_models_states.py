@@ -126,9 +126,9 @@ def test_doubts_about_the_class_are_told_from_what_was_released():
     rows = ROWS.assign(activity=np.where(np.arange(800) % 10 == 0, "walk", "rest"))
     wrong = dp.Pufferfish(20.0, dp.markov_chain(LEVELS, stay=0.6))
     made = dp.dp_table("~ activity", rows, **{**ASKED, "codebook": book, "budget": wrong})
-    assert "the class may not hold the truth" in " ".join(str(made.summary()).split())
+    assert "the class may not contain the true process" in " ".join(str(made.summary()).split())
     even = fit(budget=wrong)
-    assert "may not hold the truth" not in str(even.summary())
+    assert "may not contain the true process" not in str(even.summary())
 
 
 def test_a_chain_that_does_not_forget_has_no_intervals_of_the_population():

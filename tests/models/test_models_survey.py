@@ -233,14 +233,14 @@ def test_a_report_says_what_the_guarantee_rests_on():
     text = " ".join(str(asked("~ drug + sex").summary()).split())
     assert "Guarantee: eps = 2 for each respondent, local" in text
     assert "none charged" in text
-    assert "rests on the devices having been used" in text
+    assert "assumes that the devices were used before answering" in text
     assert "as answered, not protected" in text
     assert "does not cover them" in text
     assert "cover them" not in " ".join(str(asked("~ drug").summary()).split())
     weighed = " ".join(str(asked("~ drug", weights="w").summary()).split())
     assert "does not cover them" in weighed
     fit = " ".join(str(asked("drug ~ sex").summary()).split())
-    assert "rests on the devices" in fit
+    assert "assumes that the devices were used" in fit
     assert "does not cover them" in fit
 
 
@@ -257,7 +257,7 @@ def test_nothing_is_charged_and_a_table_of_rows_is():
     assert fit.counts.sum().item() + fit.nincomplete == SIZE
     assert fit.margin("sex").shape[0] == 2
     assert 0 < fit.independence().kept < 1
-    assert "one coin a row" in " ".join(str(fit.summary()).split())
+    assert "randomised row by row" in " ".join(str(fit.summary()).split())
 
 
 def test_both_tables_estimate_the_same_shares():
