@@ -173,7 +173,7 @@ def domain_of(name: str, table_domain: Domain, domain: Any) -> Domain:
     if not divides:
         raise ArgumentError(
             f"domain={domain}: cells of tables[{name!r}] are merged evenly; expected divisors of "
-            f" {' x '.join(map(str, table_domain))}, 2 or more"
+            f"{' x '.join(map(str, table_domain))}, at least 2"
         )
     return divisors
 

@@ -81,7 +81,8 @@ def _as_json(
     return {
         "stamp": stamp,
         "about": f"{settings.error}: {settings.about}. {settings.repeats} repeats in each of "
-        f"{len(cells)} cells. Rows were drawn by public or simulated shapes; nothing was charged.",
+        f"{len(cells)} cells. Rows were drawn from public or simulated shapes; no budget was "
+        "charged.",
         "algorithms": names,
         "baselines": settings.baselines,
         "cells": cells,
