@@ -94,7 +94,7 @@ def test_an_answer_that_is_none_makes_a_respondent_incomplete():
     odd.loc[:9, "drug"] = ["maybe", None, 3, np.nan, "", "YES", "no ", True, -1, "nope"]
     fit = asked("~ drug + sex", odd)
     assert (fit.nobs, fit.ncomplete, fit.nincomplete) == (SIZE, SIZE - 10, 10)
-    assert "10 respondents are left out" in str(fit.summary())
+    assert "10 respondents with missing or invalid answers are left out" in str(fit.summary())
     assert asked("drug ~ sex", odd).ncomplete == SIZE - 10
 
 
