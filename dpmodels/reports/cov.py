@@ -195,7 +195,7 @@ def moments_report(fit: MomentsResult) -> Report:
         notes=(
             *_weak_note(fit.whole),
             *omitted(SHOWN_VARIABLES, len(fit.call.names), "columns", "tidy()"),
-            "At no further cost, for any formula with these columns: .pca(formula), "
+            "Without further budget, for any formula with these columns: .pca(formula), "
             ".cov(formula), .cor(formula), .mean(formula), .lm(formula), .cca(formula), "
             ".cor_test(x, y), .pcor(formula), .aov(formula).",
             "Digits are limited by the noise. Noise sds are privacy noise only; for the population "

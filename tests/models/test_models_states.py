@@ -135,7 +135,7 @@ def test_a_chain_that_does_not_forget_has_no_intervals_of_the_population():
     stuck = dp.markov_chain(LEVELS, [[1, 0], [0, 1]])
     made = fit(budget=dp.Pufferfish(1.0, stuck, quilt="trivial"))
     assert made.scales["scale"]["quilt"] == made.scales["scale"]["all times together"]
-    assert "as for group privacy of a series (asked for)" in " ".join(str(made.summary()).split())
+    assert "as for group privacy of a series (requested)" in " ".join(str(made.summary()).split())
     with pytest.raises(NotAvailable, match="keep several laws"):
         made.conf_int()
     assert made.tidy()["conf_low"].isna().all()

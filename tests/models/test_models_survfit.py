@@ -77,7 +77,7 @@ def test_groups_are_curves_of_their_own_and_an_empty_one_is_not_told():
     assert "Curves not reported, as the number at risk is below" in " ".join(
         str(fit.summary()).split()
     )
-    assert "number: arm=c." in " ".join(str(fit.summary()).split())
+    assert "of its noise: arm=c." in " ".join(str(fit.summary()).split())
     assert np.isnan(fit.at([3], group="c")["estimate"]).all()
     assert fit.quantile(0.5, group="c")["conf_high"].tolist() == [np.inf]
 
