@@ -193,7 +193,7 @@ def power_report(result: PowerResult) -> Report:
         for _, lines in cells
     )
     return Report(
-        title=f"What dp_{result.question.verb} will tell, nothing read or spent",
+        title=f"Expected results of dp_{result.question.verb}, nothing read or spent",
         facts=_power_facts(result),
         sections=sections,
         notes=_power_notes(result),

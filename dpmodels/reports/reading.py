@@ -27,7 +27,7 @@ _POPULATION = (
 def reading_report(result: ReadingResult) -> Report:
     """Lay out readings as tables of strings."""
     return Report(
-        title="What is guaranteed, read as tests and as bets",
+        title="Guarantees interpreted as tests and as bets",
         facts=_facts(result),
         sections=tuple(_section(result, units) for units in UNITS),
         notes=_notes(result),
