@@ -252,7 +252,7 @@ def analysis_report(plan: AnalysisPlan) -> Report:
         sections=(
             Section("Call", heads, rows),
             _curve(plan),
-            Section("Calls, as they are written", (), code),
+            Section("Calls as code", (), code),
         ),
         notes=_notes(plan),
     )
@@ -281,7 +281,7 @@ def _curve(plan: AnalysisPlan) -> Section:
     heads = tuple(f"{unit} {amount:.3g}" for amount in amounts)
     ratios = {line.name: table.loc[table["name"] == line.name, "ratio"] for line in plan.lines}
     rows = tuple(Row(name, tuple(map(_error, values))) for name, values in ratios.items())
-    return Section("Ratio, by whole budget", heads, rows)
+    return Section("Ratio by total budget", heads, rows)
 
 
 def _weak(line: PlanLine) -> str:
