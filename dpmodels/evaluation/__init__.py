@@ -1,8 +1,8 @@
 """Principled evaluation of algorithms on public or simulated tables: ``dp.evaluate``.
 
-It stands beside the house: nothing imports it. Its verb is `dpmodels.evaluation.verb.evaluate`,
-its tables `dpmodels.evaluation.shapes`; `published_algorithms` imports
-algorithms to compare with from benchmarks/algorithms.py of the source tree.
+No other subpackage but the shell imports it. Its verb is `dpmodels.evaluation.verb.evaluate`, its
+tables are in `dpmodels.evaluation.shapes`; `published_algorithms` imports algorithms to compare
+with from benchmarks/algorithms.py of the source tree.
 """
 
 from dpmodels.evaluation import report as report

@@ -1,4 +1,4 @@
-"""The two baselines of every study of counts: noise on each cell, and an even table."""
+"""The two baselines of every study of counts: noise on each cell, and a uniform table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from dpmodels.noise import discrete_laplace, source
 from dpmodels.typing import Floats, Integers
 
-# Below, all but one draw in e^128 is 0; more noise than requested costs less.
+# Below, all but one draw in e^128 are 0; more noise than requested costs less.
 _SMALLEST_SCALE: Final = 2.0**-7
 
 
@@ -20,7 +20,7 @@ def noisy(counts: Integers, scale: float) -> Floats:
 
 
 def identity(counts: Integers, eps: float) -> Floats:
-    """Add noise to every cell: the baseline that does best where rows are many.
+    """Add noise to every cell: the better baseline if rows are many.
 
     Theorem
         ε-differentially private where neighbours have one row more or fewer.
@@ -38,11 +38,11 @@ def identity(counts: Integers, eps: float) -> Floats:
 
 
 def uniform(counts: Integers, eps: float) -> Floats:
-    """Spread the noisy total evenly: the baseline that does best where rows are few.
+    """Spread the noisy total evenly: the better baseline if rows are few.
 
     Theorem
-        ε-differentially private where neighbours have one row more or fewer. Inconsistent: whatever
-        is not even in the shape stays its error at any ε.
+        ε-differentially private where neighbours have one row more or fewer. Inconsistent: the
+        deviation of the shape from uniform remains as error at any ε.
     Sensitivity
         A row more or fewer moves the total by 1.
     Noise

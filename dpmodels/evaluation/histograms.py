@@ -1,4 +1,4 @@
-"""Tables of counts that keep the shape of a public one, and queries on their cells."""
+"""Tables of counts drawn from public shapes, and queries on their cells."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_CELLS: Final = 2**24
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Histograms:
-    """Shapes by name, drawn anew at every scale and domain."""
+    """Shapes by name, from which tables are drawn at every scale and domain."""
 
     shapes: Mapping[str, Floats]
     scales: tuple[int, ...]
@@ -34,7 +34,7 @@ class Histograms:
 
     @property
     def about(self) -> str:
-        """What is asked, in words."""
+        """Description of the workload and the error."""
         return f"{WORKLOADS[self.error]((2, 2)).about}; error |Wx - y| / (queries x scale)"
 
     @property
@@ -43,102 +43,102 @@ class Histograms:
         return recipes(BASELINES)
 
     def settings(self) -> list[Cell]:
-        """Return tables, scales and domains; refuse a domain that does not divide a table's."""
+        """Return tables, scales and domains; refuse domains that do not divide a table's."""
         return [
             Cell(name, scale, domain_of(name, self.shapes[name].shape, domain), math.nan)
             for name, domain, scale in product(self.shapes, self.domains, self.scales)
         ]
 
     def draw(self, cell: Cell, rng: np.random.Generator) -> Integers:
-        """Draw rows independently by the table's shares of cells."""
+        """Draw independent rows by the table's shares of cells."""
         shares = coarsened(self.shapes[cell.table], cell.domain).ravel()
-        drawn = rng.multinomial(cell.scale, shares / shares.sum())
-        return drawn.astype(np.int64).reshape(cell.domain)
+        counts = rng.multinomial(cell.scale, shares / shares.sum())
+        return counts.astype(np.int64).reshape(cell.domain)
 
-    def times(self, drawn: Integers, many: int) -> Integers:
-        """Return counts that are so many times as large."""
-        return drawn * many
+    def times(self, table: Integers, copies: int) -> Integers:
+        """Return counts multiplied by `copies`."""
+        return table * copies
 
-    def truth(self, drawn: Integers) -> Floats:
+    def truth(self, table: Integers) -> Floats:
         """Return the counts themselves."""
-        return drawn.astype(np.float64)
+        return table.astype(np.float64)
 
-    def score(self, recipe: Recipe, drawn: Integers, eps: float, seed: int) -> Score:
-        """Measure the error of the workload's answers that follow from released cells."""
-        answer = self._asked(recipe, drawn, eps, seed)
+    def score(self, recipe: Recipe, table: Integers, eps: float, seed: int) -> Score:
+        """Measure the error of the workload's answers from released cells."""
+        answer = self._answer(recipe, table, eps, seed)
         if self.error == "marginals" and recipe.read is None and _has_margins(answer):
-            return _of_margins(answer, drawn)
+            return _of_margins(answer, table)
         cells = recipe.array(answer, READ)
-        if cells.size != drawn.size:
+        if cells.size != table.size:
             raise ArgumentError(
-                f"its answer has the shape {cells.shape}: expected a number for each of the cells "
-                f"of {drawn.shape}"
+                f"its answer has the shape {cells.shape}: expected a number for each cell of "
+                f"{table.shape}"
             )
-        cells = cells.reshape(drawn.shape)
-        workload = WORKLOADS[self.error](drawn.shape)
-        scale = float(drawn.sum())
-        signed = workload.image(cells - drawn)
+        cells = cells.reshape(table.shape)
+        workload = WORKLOADS[self.error](table.shape)
+        scale = float(table.sum())
+        signed = workload.image(cells - table)
         return Score(workload.error(signed, scale), signed / scale, cells)
 
-    def _asked(self, recipe: Recipe, drawn: Integers, eps: float, seed: int) -> object:
+    def _answer(self, recipe: Recipe, table: Integers, eps: float, seed: int) -> object:
         if not recipe.is_verb:
-            return recipe.of_counts(drawn, eps, seed)
-        names = variables(drawn.ndim)
-        places = np.unravel_index(np.repeat(np.arange(drawn.size), drawn.ravel()), drawn.shape)
+            return recipe.of_counts(table, eps, seed)
+        names = variables(table.ndim)
+        positions = np.unravel_index(np.repeat(np.arange(table.size), table.ravel()), table.shape)
         kind = Categorical if self.error == "marginals" else Integer
         declared = {
             name: Categorical(tuple(range(cells))) if kind is Categorical else Integer(0, cells - 1)
-            for name, cells in zip(names, drawn.shape, strict=True)
+            for name, cells in zip(names, table.shape, strict=True)
         }
-        breaks = drawn.shape[0] if drawn.ndim == 1 else drawn.shape
-        rows = dict(zip(names, places, strict=True))
+        breaks = table.shape[0] if table.ndim == 1 else table.shape
+        rows = dict(zip(names, positions, strict=True))
         book = Codebook(declared)
         return recipe.of_rows(rows, book, eps, seed, adjacency="add-remove", breaks=breaks)
 
 
 def variables(axes: int) -> list[str]:
-    """Return the names of the variables of rows: ``v`` of one axis, ``v1, v2, ...`` of more."""
+    """Return the names of the variables of rows: ``v`` for one axis, ``v1, v2, ...`` for more."""
     return ["v"] if axes == 1 else [f"v{axis + 1}" for axis in range(axes)]
 
 
 def _has_margins(answer: object) -> bool:
-    """Tell a result that gives margins by names of variables, and no table of all cells."""
+    """Whether a result has margins by names of variables, and no table of all cells."""
     return not hasattr(answer, READ[0]) and callable(getattr(answer, "table", None))
 
 
-def _of_margins(answer: Any, drawn: Integers) -> Score:
-    """Measure the margins that a result has by the names of variables."""
-    names, parts = variables(drawn.ndim), []
-    for axes in margins(drawn.ndim):
-        over = tuple(axis for axis in range(drawn.ndim) if axis not in axes)
-        own = answer.table(*(names[axis] for axis in axes)).released
-        parts.append(np.ravel(np.asarray(own, dtype=np.float64) - drawn.sum(axis=over)))
-    signed, scale = np.concatenate(parts), float(drawn.sum())
-    return Score(WORKLOADS["marginals"](drawn.shape).error(signed, scale), signed / scale)
+def _of_margins(answer: Any, table: Integers) -> Score:
+    """Measure the margins of a result."""
+    names, parts = variables(table.ndim), []
+    for axes in margins(table.ndim):
+        over = tuple(axis for axis in range(table.ndim) if axis not in axes)
+        released = answer.table(*(names[axis] for axis in axes)).released
+        parts.append(np.ravel(np.asarray(released, dtype=np.float64) - table.sum(axis=over)))
+    signed, scale = np.concatenate(parts), float(table.sum())
+    return Score(WORKLOADS["marginals"](table.shape).error(signed, scale), signed / scale)
 
 
 def histograms(
     tables: object, scales: tuple[int, ...], domains: tuple[object, ...], error: object
 ) -> Histograms:
-    """Return the task, or say what is wrong with a table."""
+    """Return the task; ArgumentError if a table is not valid."""
     if not isinstance(tables, Mapping) or not tables:
         raise ArgumentError(
-            f"tables={said(tables)}: expected names with public histograms, such as "
-            "dp.shapes.standard(4096), one or more"
+            f"tables={said(tables)}: expected a mapping from names to public histograms, such as "
+            "dp.shapes.standard(4096)"
         )
     require_names(tables)
     shapes = {name: _shape(name, table) for name, table in tables.items()}
-    made = Histograms(shapes, scales, domains, word("error", error, WORKLOADS))
-    for cell in made.settings():
-        WORKLOADS[made.error](cell.domain)
-    return made
+    task = Histograms(shapes, scales, domains, word("error", error, WORKLOADS))
+    for cell in task.settings():
+        WORKLOADS[task.error](cell.domain)
+    return task
 
 
 def require_names(tables: Mapping[object, object]) -> None:
-    """Refuse tables without a name that can be printed."""
+    """Refuse tables whose names are not nonempty strings."""
     for name in tables:
         if not isinstance(name, str) or not name:
-            raise ArgumentError(f"tables: the name {said(name)} is no text; write a short one")
+            raise ArgumentError(f"tables: the name {said(name)} is not a nonempty string")
 
 
 def _shape(name: str, table: object) -> Floats:
@@ -150,36 +150,36 @@ def _shape(name: str, table: object) -> Floats:
     fits = shape.ndim >= 1 and all(cells >= 2 for cells in shape.shape)
     if not fits or not shape.size <= MOST_CELLS:
         raise ArgumentError(
-            f"tables[{name!r}] has the shape {shape.shape}: expected counts by cell, two cells or "
-            f"more along each axis and {MOST_CELLS:,} at most"
+            f"tables[{name!r}] has the shape {shape.shape}: expected counts by cell, at least two "
+            f"cells along each axis and at most {MOST_CELLS:,} in total"
         )
     if not np.isfinite(shape).all() or shape.min() < 0 or not 0 < shape.sum() < np.inf:
         raise ArgumentError(
-            f"tables[{name!r}] is no histogram: expected counts or shares of a public or simulated "
-            "table that are finite, none negative and not all 0"
+            f"tables[{name!r}] is not a valid histogram: expected finite nonnegative counts or "
+            "shares of a public or simulated table, not all 0"
         )
     return shape
 
 
-def domain_of(name: str, own: Domain, domain: Any) -> Domain:
-    """Return the cells along each axis that a domain is of a table."""
+def domain_of(name: str, table_domain: Domain, domain: Any) -> Domain:
+    """Return the number of cells along each axis of a table for a domain."""
     if domain is None:
-        return own
-    wanted = domain if isinstance(domain, tuple) else (domain,) * len(own)
-    divides = len(wanted) == len(own) and all(
+        return table_domain
+    divisors = domain if isinstance(domain, tuple) else (domain,) * len(table_domain)
+    divides = len(divisors) == len(table_domain) and all(
         isinstance(into, int) and into >= 2 and cells % into == 0
-        for cells, into in zip(own, wanted, strict=True)
+        for cells, into in zip(table_domain, divisors, strict=True)
     )
     if not divides:
         raise ArgumentError(
-            f"domain={domain}: cells of tables[{name!r}] are put together evenly; expected "
-            f"divisors of {' x '.join(map(str, own))}, 2 or more"
+            f"domain={domain}: cells of tables[{name!r}] are merged evenly; expected divisors of "
+            f"{' x '.join(map(str, table_domain))}, at least 2"
         )
-    return wanted
+    return divisors
 
 
 def coarsened(shape: Floats, domain: Domain) -> Floats:
-    """Put neighbouring cells together.
+    """Merge neighbouring cells.
 
     >>> coarsened(np.arange(6.0), (3,))
     array([1., 5., 9.])

@@ -1,9 +1,9 @@
-"""What is evaluated: anything that makes an answer of a table and a budget.
+"""The algorithms to evaluate: any function of a table and a budget.
 
-A recipe that takes the words ``data`` and ``codebook`` is asked as a verb is: it gets simulated
-rows, their codebook, ``eps``, and of ``adjacency`` and ``breaks`` what it takes and does not say
-itself. Any other recipe is called with the counts by cell and eps, and ``rng=`` if it takes that
-word: a numpy generator of its own, the same in the same study.
+A recipe with the parameters ``data`` and ``codebook`` is called as a verb: with simulated rows,
+their codebook, ``eps``, and ``adjacency`` and ``breaks`` if it takes them and does not set them.
+Any other recipe is called with the counts by cell and eps, and ``rng=`` if it takes that: a numpy
+generator, reproducible within the study.
 
 Its answer is an array, or has ``released`` (unbiased counts by cell) or else ``counts``. A pair of
 a recipe and a name reads that attribute of the answer instead: ``(recipe, "counts")``.
@@ -30,15 +30,15 @@ from dpmodels.typing import Floats
 
 Callee = Callable[..., object]
 
-# What the evaluation says, and no recipe may.
-_SAID: Final = ("data", "sites", "codebook", "eps", "budget", "ledger")
+# Arguments that the evaluation sets, and no recipe may.
+_RESERVED: Final = ("data", "sites", "codebook", "eps", "budget", "ledger")
 _FILLED: Final = ("adjacency", "breaks")
 _VERB: Final = ("data", "codebook", "eps", *_FILLED)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A function that is evaluated, under its name, and what of its answer is read."""
+    """A function to evaluate, its name, and the attribute of its answer to read."""
 
     name: str
     ask: Callee
@@ -47,99 +47,99 @@ class Recipe:
 
     @property
     def is_verb(self) -> bool:
-        """Whether it is asked of rows."""
+        """Whether it is called with rows."""
         return {"data", "codebook"} <= self.words
 
     def of_counts(self, counts: Any, eps: float, seed: int) -> object:
-        """Answer counts by cell."""
-        more = {"rng": np.random.default_rng(seed)} if "rng" in self.words else {}
+        """Call it with counts by cell."""
+        kwargs = {"rng": np.random.default_rng(seed)} if "rng" in self.words else {}
         with simulation(seed=seed):
-            return self.ask(counts.copy(), eps, **more)
+            return self.ask(counts.copy(), eps, **kwargs)
 
     def of_rows(
         self, data: object, codebook: object, eps: float, seed: int, **words: object
     ) -> object:
-        """Answer rows, as a verb."""
-        own = self.ask.keywords if isinstance(self.ask, partial) else {}
-        more = {name: words[name] for name in _FILLED if name in words and name not in own}
-        kept = {name: value for name, value in more.items() if name in self.words}
+        """Call it with rows, as a verb."""
+        preset = self.ask.keywords if isinstance(self.ask, partial) else {}
+        extra = {name: words[name] for name in _FILLED if name in words and name not in preset}
+        accepted = {name: value for name, value in extra.items() if name in self.words}
         with simulation(seed=seed):
-            return self.ask(data=data, codebook=codebook, eps=eps, **kept)
+            return self.ask(data=data, codebook=codebook, eps=eps, **accepted)
 
-    def array(self, answer: Any, among: tuple[str, ...]) -> Any:
-        """Read the numbers of an answer: itself, or the first attribute that it has."""
-        names = among if self.read is None else (self.read,)
-        found = next((getattr(answer, one) for one in names if hasattr(answer, one)), answer)
-        if found is answer and self.read is not None:
+    def array(self, answer: Any, attributes: tuple[str, ...]) -> Any:
+        """Read the numbers of an answer: the first attribute that it has, or itself."""
+        names = attributes if self.read is None else (self.read,)
+        numbers = next((getattr(answer, name) for name in names if hasattr(answer, name)), answer)
+        if numbers is answer and self.read is not None:
             raise ArgumentError(
                 f"its answer is a {type(answer).__name__} without the attribute {self.read!r}"
             )
         try:
-            return np.asarray(found, dtype=np.float64)
+            return np.asarray(numbers, dtype=np.float64)
         except (TypeError, ValueError):
             listed = " or ".join(names)
             raise ArgumentError(
-                f"its answer is a {type(answer).__name__}: expected an array, or something with "
-                f"{listed}; name the attribute that is meant, as in (recipe, {names[0]!r})"
+                f"its answer is a {type(answer).__name__}: expected an array, or an object with "
+                f"{listed}; name another attribute as in (recipe, {names[0]!r})"
             ) from None
 
 
-def recipes(given: object) -> tuple[Recipe, ...]:
-    """Return recipes by name, or say what is wrong with one."""
-    if not isinstance(given, Mapping) or not given:
+def recipes(mapping: object) -> tuple[Recipe, ...]:
+    """Return named recipes; ArgumentError if one is not valid."""
+    if not isinstance(mapping, Mapping) or not mapping:
         raise ArgumentError(
-            f"recipes={said(given)}: expected names with recipes, such as "
-            '{"flat": functools.partial(dp.dp_hist, "~ v")}, one or more'
+            f"recipes={said(mapping)}: expected a mapping from names to recipes, such as "
+            '{"flat": functools.partial(dp.dp_hist, "~ v")}'
         )
-    return tuple(_recipe(name, one) for name, one in given.items())
+    return tuple(_recipe(name, recipe) for name, recipe in mapping.items())
 
 
-def _recipe(name: object, given: object) -> Recipe:
+def _recipe(name: object, recipe: object) -> Recipe:
     if not isinstance(name, str) or not name:
-        raise ArgumentError(f"recipes: the name {said(name)} is no text; write a short one")
-    ask, read = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+        raise ArgumentError(f"recipes: the name {said(name)} is not a nonempty string")
+    ask, read = recipe if isinstance(recipe, tuple) and len(recipe) == 2 else (recipe, None)
     if not callable(ask) or not isinstance(read, str | None):
         raise ArgumentError(
-            f"recipes[{name!r}] is of type {type(given).__name__}: expected a verb, a function of "
-            "counts and eps, or a pair of one and the name of an attribute of its answer"
+            f"recipes[{name!r}] is of type {type(recipe).__name__}: expected a verb, a function of "
+            "counts and eps, or a pair of one of these and the name of an attribute"
         )
-    own: Callee = ask
-    _refuse_charged(name, own)
-    words = _words(own)
+    function: Callee = ask
+    _refuse_charged(name, function)
+    words = _words(function)
     if "codebook" in words and "data" not in words:
         raise ArgumentError(
-            f"recipes[{name!r}] has its rows: an evaluation asks for simulated ones; write "
+            f"recipes[{name!r}] already has rows, but an evaluation simulates them; write "
             'functools.partial(dp.dp_hist, "~ v") without data'
         )
-    return Recipe(name, own, words, read)
+    return Recipe(name, function, words, read)
 
 
 def _words(ask: Callee) -> frozenset[str]:
-    """Return the words that a recipe takes; of one that takes any, those of a verb."""
+    """Return the parameters of a recipe; those of a verb if it takes any keyword."""
     try:
-        taken = inspect.signature(ask).parameters
+        parameters = inspect.signature(ask).parameters
     except (TypeError, ValueError):
         return frozenset()
-    kinds = {one.kind for one in taken.values()}
-    return frozenset(_VERB) if kinds == {inspect.Parameter.VAR_KEYWORD} else frozenset(taken)
+    kinds = {parameter.kind for parameter in parameters.values()}
+    return frozenset(_VERB) if kinds == {inspect.Parameter.VAR_KEYWORD} else frozenset(parameters)
 
 
 def _refuse_charged(name: str, ask: Callee) -> None:
-    """Refuse a recipe with rows, a budget or a ledger of its own."""
+    """Refuse a recipe that sets rows, a budget or a ledger."""
     function = ask.func if isinstance(ask, partial) else ask
     if isinstance(getattr(function, "__self__", None), Session):
         raise ArgumentError(
-            f"recipes[{name!r}] asks a session, which has rows and a ledger of its own: an "
+            f"recipes[{name!r}] is a method of a session, which has rows and a ledger: an "
             'evaluation spends nothing; write functools.partial(dp.dp_hist, "~ v")'
         )
-    for word in _SAID:
+    for word in _RESERVED:
         if isinstance(ask, partial) and word in ask.keywords:
             raise ArgumentError(
-                f"recipes[{name!r}] says {word}=, which an evaluation says itself: leave it out"
+                f"recipes[{name!r}] sets {word}=, which the evaluation sets: leave it out"
             )
 
 
-# What an evaluation has to know of the tables it asks about.
+# The tables of an evaluation.
 
 
 class Cell(NamedTuple):
@@ -147,12 +147,12 @@ class Cell(NamedTuple):
 
     table: str
     scale: int
-    domain: Domain  # empty of rows that are no table of cells
+    domain: Domain  # empty for rows
     eps: float
 
     @property
     def size(self) -> str:
-        """The numbers of cells, in words."""
+        """The numbers of cells as text."""
         return " x ".join(map(str, self.domain))
 
     def __str__(self) -> str:
@@ -164,58 +164,58 @@ class Score(NamedTuple):
     """How far one answer is from the truth."""
 
     error: float
-    # A vector as long as the error, linear in it; empty where there is none.
+    # A vector whose norm is the error; empty if there is none.
     signed: Floats = np.empty(0)
-    answer: Floats = np.empty(0)  # as it is drawn
-    coverage: float = float("nan")  # share of intervals that hold the truth
+    answer: Floats = np.empty(0)  # for plots
+    coverage: float = float("nan")  # share of intervals that contain the truth
 
 
 class Task(Protocol):
-    """Public or simulated tables, and what is asked of them."""
+    """Public or simulated tables, and the error to measure."""
 
     @property
     def about(self) -> str:
-        """What is asked, in words."""
+        """Description of the error."""
 
     @property
     def baselines(self) -> tuple[Recipe, ...]:
-        """Recipes that every study has."""
+        """Recipes that are part of every study."""
 
     def settings(self) -> list[Cell]:
-        """Return all settings but for eps, which is nan."""
+        """Return all settings, with eps nan."""
 
     def draw(self, cell: Cell, rng: np.random.Generator) -> Any:
         """Draw a table of the setting."""
 
-    def times(self, drawn: Any, many: int) -> Any:
-        """Return a table in which every row stands so many times."""
+    def times(self, table: Any, copies: int) -> Any:
+        """Return a table in which every row is repeated `copies` times."""
 
-    def truth(self, drawn: Any) -> Floats:
-        """Return what an answer is drawn beside."""
+    def truth(self, table: Any) -> Floats:
+        """Return the exact answer, for plots."""
 
-    def score(self, recipe: Recipe, drawn: Any, eps: float, seed: int) -> Score:
-        """Ask a recipe and measure its answer."""
+    def score(self, recipe: Recipe, table: Any, eps: float, seed: int) -> Score:
+        """Call a recipe and measure the error of its answer."""
 
 
-# Every recipe on the same drawn tables, in every setting, again and again.
+# Every recipe on the same simulated tables, repeatedly in every setting.
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Outcomes:
-    """What came of all runs in one setting: arrays of shape (recipes, repeats)."""
+    """Results of all runs in one setting: arrays of shape (recipes, repeats)."""
 
     error: Floats
     coverage: Floats
-    # A recipe's inner products of signed errors, of shape (repeats, repeats); none of no errors.
+    # Per recipe, inner products of signed errors, of shape (repeats, repeats); may be empty.
     products: tuple[Floats, ...]
-    truth: Floats  # of the first repeat, as the answers below
+    truth: Floats  # of the first repeat, as are the answers
     answers: tuple[Floats, ...]
 
 
 def run(
     task: Task, recipes: Sequence[Recipe], cells: Sequence[Cell], repeats: int, seed: int
 ) -> list[Outcomes]:
-    """Run all recipes in all settings; nothing is charged, whatever was chosen for all calls."""
+    """Run all recipes in all settings, without a ledger and other global options."""
     with options(codebook=None, adjacency=None, ledger=None):
         watched = steps(iter(cells), total=len(cells), label="evaluation")
         return [_setting(task, recipes, cell, repeats, seed) for cell in watched]
@@ -224,47 +224,47 @@ def run(
 def _setting(
     task: Task, recipes: Sequence[Recipe], cell: Cell, repeats: int, seed: int
 ) -> Outcomes:
-    """Ask one recipe after the other; tables are drawn anew for each, and are the same."""
+    """Run one recipe after the other, on the same tables, which are drawn again for each."""
     errors, coverages, products, answers = [], [], [], []
     for recipe in recipes:
         scores = [
-            asked(task, recipe, own, cell, seed_of(seed, f"ask {recipe.name}", cell, repeat))
-            for repeat, own in enumerate(drawn(task, cell, repeats, seed))
+            run_once(task, recipe, table, cell, seed_of(seed, f"ask {recipe.name}", cell, repeat))
+            for repeat, table in enumerate(draw_tables(task, cell, repeats, seed))
         ]
         errors.append([score.error for score in scores])
         coverages.append([score.coverage for score in scores])
         signed = np.stack([score.signed for score in scores])
         products.append(signed @ signed.T if signed.size else np.empty((0, 0)))
         answers.append(scores[0].answer)
-    truth = task.truth(next(drawn(task, cell, 1, seed)))
+    truth = task.truth(next(draw_tables(task, cell, 1, seed)))
     return Outcomes(np.array(errors), np.array(coverages), tuple(products), truth, tuple(answers))
 
 
-def drawn(task: Task, cell: Cell, many: int, seed: int) -> Iterator[Any]:
-    """Draw the tables of a setting, which are the same at every eps."""
+def draw_tables(task: Task, cell: Cell, n_tables: int, seed: int) -> Iterator[Any]:
+    """Draw the tables of a setting, the same at every eps."""
     setting = cell._replace(eps=0.0)
-    for repeat in range(many):
+    for repeat in range(n_tables):
         yield task.draw(cell, np.random.default_rng(seed_of(seed, "rows", setting, repeat)))
 
 
-def asked(task: Task, recipe: Recipe, drawn: Any, cell: Cell, seed: int) -> Score:
-    """Ask a recipe once; what it raises is said with its name and the setting."""
+def run_once(task: Task, recipe: Recipe, table: Any, cell: Cell, seed: int) -> Score:
+    """Run a recipe once; errors name the recipe and the setting."""
     try:
-        score = task.score(recipe, drawn, cell.eps, seed)
+        score = task.score(recipe, table, cell.eps, seed)
     except Exception as error:
         raise ArgumentError(
             f"recipes[{recipe.name!r}] raised {type(error).__name__} at {cell}: {error}"
         ) from error
     if not np.isfinite(score.error):
         raise ArgumentError(
-            f"recipes[{recipe.name!r}] returned numbers that are not finite at {cell}: mend it, or "
+            f"recipes[{recipe.name!r}] returned numbers that are not finite at {cell}: fix it, or "
             "leave out the setting"
         )
     return score
 
 
 def seed_of(seed: int, name: str, cell: Cell, repeat: int) -> int:
-    """Return a seed of one run, that does not depend on which others there are."""
-    words = zlib.crc32(f"{name} at {cell}".encode())
-    made = np.random.SeedSequence([seed, words, repeat]).generate_state(2, np.uint64)
-    return int(made[0])
+    """Return the seed of one run, which does not depend on other runs."""
+    digest = zlib.crc32(f"{name} at {cell}".encode())
+    state = np.random.SeedSequence([seed, digest, repeat]).generate_state(2, np.uint64)
+    return int(state[0])

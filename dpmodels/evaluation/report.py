@@ -6,51 +6,51 @@ import math
 from collections.abc import Callable, Hashable
 from typing import Any, Final
 
-from dpmodels.evaluation.checks import least_p
+from dpmodels.evaluation.checks import smallest_p
 from dpmodels.evaluation.study import Study
 from dpmodels.evaluation.workload import WORKLOADS
 from dpmodels.report import Fact, Report, Row, Section, count, signif
 from dpmodels.results.base import report_of
 
-# Cells of which the errors of every algorithm are printed.
+# Most cells in the table of errors.
 _MOST_CELLS: Final = 24
 
 
 @report_of.register
-def study_report(made: Study) -> Report:
+def study_report(study: Study) -> Report:
     """Lay out a study as tables of strings."""
-    sections = (_overall(made), *_by_cell(made))
+    sections = (_overall(study), *_by_cell(study))
     return Report(
         title="Algorithms compared on public or simulated tables",
-        facts=_facts(made),
+        facts=_facts(study),
         sections=sections,
-        notes=_notes(made),
-        stamp=made.stamp,
+        notes=_notes(study),
+        stamp=study.stamp,
     )
 
 
-def _facts(made: Study) -> tuple[Fact, ...]:
-    data = made.data
-    counted = made.asked.error in WORKLOADS
+def _facts(study: Study) -> tuple[Fact, ...]:
+    data = study.data
+    counted = study.asked.error in WORKLOADS
     return (
-        ("Error", f"{made.asked.error}: {made.asked.about}"),
+        ("Error", f"{study.asked.error}: {study.asked.about}"),
         ("Tables", ", ".join(dict.fromkeys(data["table"].to_numpy()))),
-        ("Scales", ", ".join(count(one) for one in dict.fromkeys(data["scale"].to_numpy()))),
+        ("Scales", ", ".join(count(scale) for scale in dict.fromkeys(data["scale"].to_numpy()))),
         ("Domains", ", ".join(dict.fromkeys(data["domain"].to_numpy())) or "rows"),
-        ("eps", ", ".join(f"{one:g}" for one in dict.fromkeys(data["eps"].to_numpy()))),
-        ("Repeats", f"{made.asked.repeats} in each of {data.sizes['cell']} cells"),
+        ("eps", ", ".join(f"{eps:g}" for eps in dict.fromkeys(data["eps"].to_numpy()))),
+        ("Repeats", f"{study.asked.repeats} in each of {data.sizes['cell']} cells"),
         ("Neighbours", "add or remove one row" if counted else "as each recipe says"),
     )
 
 
-def _overall(made: Study) -> Section:
-    covers = made.asked.error == "coverage"
+def _overall(study: Study) -> Section:
+    covers = study.asked.error == "coverage"
     heads = ["regret", "worst", "competitive", "p95/mean"]
     heads += ["coverage"] if covers else ["bias share", "biased in"]
     heads += ["consistent", "same eps x scale"]
-    rows = [_row(line, covers=covers) for line in made.table.to_dict("records")]
+    rows = [_row(line, covers=covers) for line in study.table.to_dict("records")]
     marked = [
-        Row(row.label + (" *" if row.label in made.asked.baselines else ""), row.cells)
+        Row(row.label + (" *" if row.label in study.asked.baselines else ""), row.cells)
         for row in rows
     ]
     return Section("Algorithm", tuple(heads), tuple(marked))
@@ -80,79 +80,80 @@ def _percent(share: float) -> str:
 
 
 def _ends(low: float, high: float) -> str:
-    """Print an interval of a ratio, of which hundredths are enough."""
+    """Print an interval of a ratio to hundredths."""
     if math.isnan(low):
         return "-"
     texts = [f"{end:.2f}" if 0.01 <= end < 100 else signif(end, 2) for end in (low, high)]
     return f"[{', '.join(texts)}]"
 
 
-def _verdict(found: bool | None) -> str:
-    return "-" if found is None else ("yes" if found else "NO")
+def _verdict(verdict: bool | None) -> str:
+    return "-" if verdict is None else ("yes" if verdict else "NO")
 
 
-def _by_cell(made: Study) -> tuple[Section, ...]:
-    """Lay out mean errors, a row a cell, the competitive ones marked."""
-    lines = made.tidy()
-    cells = made.data.sizes["cell"]
+def _by_cell(study: Study) -> tuple[Section, ...]:
+    """Lay out mean errors, one row per cell, with competitive ones marked."""
+    lines = study.tidy()
+    cells = study.data.sizes["cell"]
     if cells > _MOST_CELLS:
         return ()
-    names = made.table["algorithm"].tolist()
+    names = study.table["algorithm"].tolist()
     by = {name: lines[lines["algorithm"] == name].to_dict("records") for name in names}
     rows = tuple(
         Row(label, tuple(_error(by[name][cell]) for name in names))
-        for cell, label in enumerate(_labels(made))
+        for cell, label in enumerate(_labels(study))
     )
     return (Section("Mean error in each cell", tuple(names), rows),)
 
 
-def _labels(made: Study) -> list[str]:
-    """Name cells by what differs between them."""
+def _labels(study: Study) -> list[str]:
+    """Name cells by the settings that differ between them."""
     texts: dict[str, Callable[[object], str]] = {
         "table": str,
         "domain": str,
-        "scale": lambda one: f"{one:,}",
-        "eps": lambda one: f"eps {one:g}",
+        "scale": lambda scale: f"{scale:,}",
+        "eps": lambda eps: f"eps {eps:g}",
     }
-    told = {name: [text(one) for one in made.data[name].to_numpy()] for name, text in texts.items()}
-    shown = [own for name, own in told.items() if name == "table" or len(set(own)) > 1]
-    return [", ".join(filter(None, parts)) for parts in zip(*shown, strict=True)]
+    labels = {
+        name: [text(value) for value in study.data[name].to_numpy()] for name, text in texts.items()
+    }
+    columns = [column for name, column in labels.items() if name == "table" or len(set(column)) > 1]
+    return [", ".join(filter(None, parts)) for parts in zip(*columns, strict=True)]
 
 
 def _error(line: dict[Hashable, Any]) -> str:
     return signif(line["mean"], 2) + (" +" if line["competitive"] else "")
 
 
-def _notes(made: Study) -> tuple[str, ...]:
+def _notes(study: Study) -> tuple[str, ...]:
     notes = [
-        "regret: mean error over the least of any algorithm in the cell, geometric mean over "
-        "cells; competitive: not above the best by a paired t-test at 5% over the number of the "
-        "others; "
-        "p95: 95th percentile over repeats.",
+        "regret: mean error over the smallest of any algorithm in the cell, geometric mean over "
+        "cells; competitive: not worse than the best by a paired t-test at 5% over the number of "
+        "other algorithms; p95: 95th percentile over repeats.",
     ]
-    if made.asked.error != "coverage":
-        few = least_p(made.asked.repeats) > 0.05 / made.data["bias_p"].size
+    if study.asked.error != "coverage":
+        few = smallest_p(study.asked.repeats) > 0.05 / study.data["bias_p"].size
         notes.append(
-            "bias share: of the squared error, what would stay in the mean of many releases; "
-            "biased: told from 0 at 5% over the number of tests"
-            + (", for which the repeats are too few." if few else ".")
+            "bias share: share of the squared error that remains in the mean of many releases; "
+            "biased: significant at 5% over the number of tests"
+            + (", for which there are too few repeats." if few else ".")
         )
     else:
         notes.append(
-            "Errors are widths. An algorithm whose intervals hold less than 95% of the values is "
-            "competitive nowhere that this can be told."
+            "Errors are widths. An algorithm is not competitive in cells where its intervals "
+            "contain significantly less than 95% of the values."
         )
     notes += [
-        "consistent: the error vanishes as eps grows without end. same eps x scale: interval of "
-        "the ratio of errors where rows are ten times as many and eps is a tenth; NO: not "
-        "exchangeable, beyond 10% on a table or on all, as what has a delta may be.",
-        "Rows were drawn by the shapes of public or simulated tables; nothing was charged. That a "
-        "recipe keeps its eps is not tried here: dp.audit does.",
+        "consistent: the error vanishes as eps grows. same eps x scale: interval of the ratio of "
+        "errors with ten times the rows and a tenth of eps; NO: not exchangeable, beyond 10% on a "
+        "table or on all, which a delta may cause.",
+        "Rows were drawn from public or simulated tables; no budget was charged. This does not "
+        "check that a recipe satisfies its eps; use dp.audit.",
     ]
-    if made.data.sizes["cell"] > _MOST_CELLS:
+    if study.data.sizes["cell"] > _MOST_CELLS:
         notes.append("Errors by cell: tidy().")
     else:
         notes.append("+ competitive in the cell.")
-    if made.asked.baselines:
-        notes.append("* baseline. What does no better is of no use.")
+    if study.asked.baselines:
+        notes.append("* baseline. An algorithm must do better to be useful.")
     return tuple(notes)

@@ -1,4 +1,4 @@
-"""Rows drawn from public tables, and errors of moments, directions, coefficients, intervals."""
+"""Rows drawn from public tables, and errors of moments, directions, coefficients and intervals."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Samples:
 
     @property
     def about(self) -> str:
-        """What is asked, in words."""
+        """Description of the error."""
         return MEASURES[self.error].about
 
     @property
     def baselines(self) -> tuple[Recipe, ...]:
-        """An answer that looks at no row, where there is one of the kind."""
+        """An answer that reads no rows, if there is one of the kind."""
         return recipes(blind) if (blind := MEASURES[self.error].blind) else ()
 
     def settings(self) -> list[Cell]:
@@ -49,23 +49,23 @@ class Samples:
         ]
 
     def draw(self, cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
-        """Draw rows with replacement, which keeps their joint shape."""
-        own = self.frames[cell.table]
-        return own.iloc[rng.integers(0, len(own), size=cell.scale)].reset_index(drop=True)
+        """Draw rows with replacement."""
+        frame = self.frames[cell.table]
+        return frame.iloc[rng.integers(0, len(frame), size=cell.scale)].reset_index(drop=True)
 
-    def times(self, drawn: pd.DataFrame, many: int) -> pd.DataFrame:
-        """Return every row so many times."""
-        return drawn.iloc[np.tile(np.arange(len(drawn)), many)].reset_index(drop=True)
+    def times(self, table: pd.DataFrame, copies: int) -> pd.DataFrame:
+        """Return every row `copies` times."""
+        return table.iloc[np.tile(np.arange(len(table)), copies)].reset_index(drop=True)
 
-    def truth(self, drawn: pd.DataFrame) -> Floats:
+    def truth(self, table: pd.DataFrame) -> Floats:
         """Return the exact answer of the rows."""
-        return np.asarray(self.exact(drawn), dtype=np.float64)
+        return np.asarray(self.exact(table), dtype=np.float64)
 
-    def score(self, recipe: Recipe, drawn: pd.DataFrame, eps: float, seed: int) -> Score:
-        """Measure the error of an answer against the exact one of the same rows."""
-        measure, truth = MEASURES[self.error], self.truth(drawn)
+    def score(self, recipe: Recipe, table: pd.DataFrame, eps: float, seed: int) -> Score:
+        """Measure the error of an answer relative to the exact one for the same rows."""
+        measure, truth = MEASURES[self.error], self.truth(table)
         if recipe.is_verb:
-            answer = recipe.of_rows(drawn, self.codebook, eps, seed)
+            answer = recipe.of_rows(table, self.codebook, eps, seed)
         else:
             answer = recipe.of_counts(truth, eps, seed)
         if self.error == "coverage" and hasattr(answer, "noise_int"):
@@ -75,7 +75,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class Measure:
-    """How an answer is read, and how far it is from the truth."""
+    """An error: how an answer is read and compared with the truth."""
 
     about: str
     read: tuple[str, ...]
@@ -86,8 +86,8 @@ class Measure:
 def _alike(answer: Floats, truth: Floats) -> None:
     if answer.shape != truth.shape:
         raise ArgumentError(
-            f"its answer has the shape {answer.shape} and the truth {truth.shape}: make truth= of "
-            "the same numbers in the same order"
+            f"its answer has the shape {answer.shape}, but the truth {truth.shape}: truth= must "
+            "return the same numbers in the same order"
         )
 
 
@@ -104,10 +104,10 @@ def _coefficients(answer: Floats, truth: Floats) -> Score:
 
 
 def _energy(answer: Floats, truth: Floats) -> Score:
-    """Measure directions, columns of `answer`, by the second moment `truth` of the same columns."""
+    """Measure directions, columns of `answer`, by the second moment matrix `truth`."""
     if answer.ndim != 2 or truth.shape != (len(answer), len(answer)):
         raise ArgumentError(
-            f"its answer has the shape {answer.shape} and the truth {truth.shape}: expected "
+            f"its answer has the shape {answer.shape}, but the truth {truth.shape}: expected "
             "loadings, variables by components, and truth= the covariance of the variables"
         )
     basis, _ = np.linalg.qr(answer)
@@ -116,11 +116,11 @@ def _energy(answer: Floats, truth: Floats) -> Score:
 
 
 def _coverage(answer: Floats, truth: Floats) -> Score:
-    """Measure intervals, lines of `answer`, by their mean width and by what they hold."""
+    """Measure intervals, rows of `answer`, by their mean width and coverage."""
     _alike(answer, np.stack([truth.ravel()] * 2, axis=1))
     low, high = answer.T
-    held = float(((low <= truth.ravel()) & (truth.ravel() <= high)).mean())
-    return Score(float((high - low).mean()), answer=answer.mean(axis=1), coverage=held)
+    covered = float(((low <= truth.ravel()) & (truth.ravel() <= high)).mean())
+    return Score(float((high - low).mean()), answer=answer.mean(axis=1), coverage=covered)
 
 
 def _zero(truth: Floats, eps: float) -> Floats:
@@ -133,25 +133,25 @@ def _random(truth: Floats, eps: float, rng: np.random.Generator) -> Floats:
 
 MEASURES: Final[Mapping[str, Measure]] = {
     "frobenius": Measure(
-        "Frobenius norm of a matrix less the exact one",
+        "Frobenius norm of the error of a matrix",
         ("cov",),
         _frobenius,
         {"zero": _zero},
     ),
     "energy": Measure(
-        "1 - energy that directions capture over the most so many can",
+        "1 - energy that directions capture over the largest possible",
         ("loadings",),
         _energy,
         {"random": _random},
     ),
     "coefficients": Measure(
-        "root mean square of coefficients less the non-private ones",
+        "root mean square error of coefficients, relative to the non-private ones",
         ("params",),
         _coefficients,
         {"zero": _zero},
     ),
     "coverage": Measure(
-        "mean width of 95% noise intervals, that have to hold the non-private values",
+        "mean width of 95% noise intervals, which must contain the non-private values",
         ("values",),
         _coverage,
         {},
@@ -162,24 +162,25 @@ MEASURES: Final[Mapping[str, Measure]] = {
 def samples(
     tables: object, scales: tuple[int, ...], codebook: object, truth: object, error: object
 ) -> Samples:
-    """Return the task, or say what is wrong with a table."""
+    """Return the task; ArgumentError if a table is not valid."""
     if not isinstance(tables, Mapping) or not tables:
         raise ArgumentError(
-            f"tables={said(tables)}: expected names with public or simulated data frames"
+            f"tables={said(tables)}: expected a mapping from names to public or simulated data "
+            "frames"
         )
     require_names(tables)
     for name, table in tables.items():
         if not isinstance(table, pd.DataFrame) or table.empty:
             raise ArgumentError(
-                f"tables[{name!r}] is of type {type(table).__name__}: error={error!r} asks for "
+                f"tables[{name!r}] is of type {type(table).__name__}: error={error!r} needs "
                 "rows, in a pandas DataFrame that is not empty"
             )
     if not isinstance(codebook, Mapping):
         raise ArgumentError(f"codebook={said(codebook)}: expected the dp.codebook of the rows")
     if not callable(truth):
         raise ArgumentError(
-            f"truth={said(truth)}: expected a function of a data frame that gives the exact "
-            "answer, such as lambda rows: numpy.cov(rows.T)"
+            f"truth={said(truth)}: expected a function from a data frame to the exact answer, such "
+            "as lambda rows: numpy.cov(rows.T)"
         )
     book = codebook if isinstance(codebook, Codebook) else Codebook(codebook)
     return Samples(dict(tables), scales, book, truth, word("error", error, MEASURES))

@@ -1,7 +1,7 @@
 """Shapes of simulated tables: shares by cell that sum to one, on domains of any size.
 
-``standard(4096)`` gives six that pull algorithms different ways; ``standard((64, 64))`` the same of
-two axes. They are made here, depend on no data and are the same at every call.
+``standard(4096)`` gives six that challenge algorithms differently; ``standard((64, 64))`` the same
+with two axes. They depend on no data and are the same at every call.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpmodels.typing import Floats
 
 LEAST, MOST = 2, 2**24
 _SEED: Final = 11
-# Cells of a sparse table that hold rows, one in so many; and of a spiky one that are spikes.
+# One in so many cells of a sparse table has rows, and of a spiky table is a spike.
 _SPARSE: Final = 50
 
 
@@ -42,7 +42,7 @@ def standard(cells: int | Sequence[int] = 4096) -> dict[str, Floats]:
     Raises
     ------
     ArgumentError
-        If a number of cells is none.
+        If a number of cells is not valid.
 
     Examples
     --------
@@ -51,16 +51,16 @@ def standard(cells: int | Sequence[int] = 4096) -> dict[str, Floats]:
     (256,)
     """
     domain = _domain(cells)
-    places = _places(domain)
-    made = {
+    centres = _centres(domain)
+    shapes = {
         "sparse": _few(domain),
-        "smooth": np.prod([1.2 + np.sin(5 * place) for place in places], axis=0),
+        "smooth": np.prod([1.2 + np.sin(5 * place) for place in centres], axis=0),
         "spiky": _few(domain) + 1 / math.prod(domain),
         "uniform": np.ones(domain),
-        "bimodal": _hill(places, 0.3, 0.06) + 0.6 * _hill(places, 0.7, 0.1),
-        "heavy-tailed": (1 + 200 * np.linalg.norm(places, axis=0)) ** -1.5,
+        "bimodal": _hill(centres, 0.3, 0.06) + 0.6 * _hill(centres, 0.7, 0.1),
+        "heavy-tailed": (1 + 200 * np.linalg.norm(centres, axis=0)) ** -1.5,
     }
-    return {name: shares / shares.sum() for name, shares in made.items()}
+    return {name: shares / shares.sum() for name, shares in shapes.items()}
 
 
 def _domain(cells: object) -> tuple[int, ...]:
@@ -70,21 +70,21 @@ def _domain(cells: object) -> tuple[int, ...]:
     return tuple(whole("cells", size, LEAST, MOST) for size in sizes)
 
 
-def _places(domain: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return the middles of cells as shares of each axis, of shape (axes, *domain)."""
+def _centres(domain: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return the centres of cells as fractions of each axis, of shape (axes, *domain)."""
     axes = [(np.arange(cells) + 0.5) / cells for cells in domain]
     return np.array(np.meshgrid(*axes, indexing="ij"))
 
 
-def _hill(places: NDArray[np.float64], centre: float, width: float) -> Floats:
-    return np.asarray(np.exp(-(((places - centre) / width) ** 2).sum(axis=0) / 2))
+def _hill(centres: NDArray[np.float64], centre: float, width: float) -> Floats:
+    return np.asarray(np.exp(-(((centres - centre) / width) ** 2).sum(axis=0) / 2))
 
 
 def _few(domain: tuple[int, ...]) -> Floats:
-    """Return shares in one cell of fifty, unequal as those of a Pareto law, that sum to 1."""
+    """Return Pareto distributed shares in one cell of fifty, that sum to 1."""
     rng = np.random.default_rng(_SEED)
     cells = math.prod(domain)
-    taken = rng.choice(cells, size=max(cells // _SPARSE, 1), replace=False)
+    occupied = rng.choice(cells, size=max(cells // _SPARSE, 1), replace=False)
     shares = np.zeros(cells)
-    shares[taken] = rng.pareto(1.2, size=len(taken)) + 0.1
+    shares[occupied] = rng.pareto(1.2, size=len(occupied)) + 0.1
     return np.asarray(shares / shares.sum()).reshape(domain)

@@ -1,4 +1,4 @@
-"""What an evaluation found: its table, its pictures and its page."""
+"""The results of an evaluation: table, plots and page."""
 
 from __future__ import annotations
 
@@ -38,35 +38,35 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# A study as one HTML file: three pictures to choose cells in, with a table under each.
+# A study as one HTML file: three plots with a choice of cells, and a table under each.
 #
-# The file is whole: its script and its style stand in it, and its own policy forbids it to load
-# anything else. What it shows is data in the script, so that no name acts as markup.
+# The file contains its script and style, and its content policy forbids loading anything else.
+# Results are data in the script, so that no name acts as markup.
 
-# Parts that a table is drawn in, along its one axis or each of two.
+# Most parts of a plotted table along its one axis, or each of two.
 _PARTS: Final = {1: 256, 2: 32}
 _DIGITS: Final = 5
 _DATA, _REPORT = "/*study*/null", "<!--report-->"
 
 
 def page(
-    asked: Asked,
+    settings: Asked,
     data: xr.Dataset,
     truths: Mapping[int, Floats],
     answers: Mapping[tuple[str, int], Floats],
     stamp: str,
     report: str,
 ) -> str:
-    """Return the file's text; `report` is a fragment of HTML that has all the rest."""
+    """Return the file's text; `report` is a fragment of HTML with all other results."""
     text = files("dpmodels.evaluation").joinpath("page.html").read_text("utf-8")
     before, after = text.split(_DATA)
     # A table's name could end the script or begin a comment.
-    plain = json.dumps(_plain(asked, data, truths, answers, stamp), allow_nan=False)
+    plain = json.dumps(_as_json(settings, data, truths, answers, stamp), allow_nan=False)
     return before.replace(_REPORT, report) + plain.replace("<", "\\u003c") + after
 
 
-def _plain(
-    asked: Asked,
+def _as_json(
+    settings: Asked,
     data: xr.Dataset,
     truths: Mapping[int, Floats],
     answers: Mapping[tuple[str, int], Floats],
@@ -77,59 +77,60 @@ def _plain(
     lines = zip(*columns.values(), strict=True)
     cells = [dict(zip(columns, values, strict=True)) for values in lines]
     names = data["algorithm"].to_numpy().tolist()
-    told = ("mean", "se", "p95", "regret", "bias")
+    measures = ("mean", "se", "p95", "regret", "bias")
     return {
         "stamp": stamp,
-        "about": f"{asked.error}: {asked.about}. {asked.repeats} repeats in each of "
-        f"{len(cells)} cells. Rows were drawn by public or simulated shapes; nothing was charged.",
+        "about": f"{settings.error}: {settings.about}. {settings.repeats} repeats in each of "
+        f"{len(cells)} cells. Rows were drawn from public or simulated shapes; no budget was "
+        "charged.",
         "algorithms": names,
-        "baselines": asked.baselines,
+        "baselines": settings.baselines,
         "cells": cells,
-        **{name: _rounded(data[name].to_numpy()) for name in told},
+        **{name: _rounded(data[name].to_numpy()) for name in measures},
         "competitive": data["competitive"].to_numpy().tolist(),
         "runs": _rounded(data["error"].to_numpy()),
-        "truths": [_drawn(truths[at]) for at in range(len(cells))],
-        "answers": [[_drawn(answers[name, at]) for at in range(len(cells))] for name in names],
+        "truths": [_in_parts(truths[at]) for at in range(len(cells))],
+        "answers": [[_in_parts(answers[name, at]) for at in range(len(cells))] for name in names],
     }
 
 
 def _rounded(values: Floats) -> object:
-    """Return nested lists of numbers of few digits, None for what is not finite."""
+    """Return nested lists of numbers of few digits, None for those that are not finite."""
     if values.ndim:
         return [_rounded(part) for part in values]
     value = float(values)
     return float(f"{value:.{_DIGITS - 1}e}") if math.isfinite(value) else None
 
 
-def _drawn(table: Floats) -> dict[str, object]:
-    """Return a table in parts that are few enough to be drawn."""
+def _in_parts(table: Floats) -> dict[str, object]:
+    """Return a table in few enough parts for a plot."""
     if table.ndim not in _PARTS:
         table = table.ravel()
-    most = _PARTS[table.ndim]
+    max_parts = _PARTS[table.ndim]
     small, parts = table, 1
     for axis, cells in enumerate(table.shape):
-        many = min(cells, most)
-        ends = np.linspace(0, cells, many + 1).astype(np.int64)
-        small = np.add.reduceat(small, ends[:-1], axis=axis) if cells else small
-        parts *= max(round(cells / max(many, 1)), 1)
+        n_parts = min(cells, max_parts)
+        edges = np.linspace(0, cells, n_parts + 1).astype(np.int64)
+        small = np.add.reduceat(small, edges[:-1], axis=axis) if cells else small
+        parts *= max(round(cells / max(n_parts, 1)), 1)
     return {"shape": small.shape, "parts": parts, "values": _rounded(small.ravel())}
 
 
-# What a study is about, in words.
+# The settings of a study.
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What was measured, how often, from which seed, and which algorithms look at next to nothing.
+    """The error, the repeats, the seed and the baselines.
 
     Attributes
     ----------
     error, about : str
-        The error's word, and what it is.
+        The name of the error, and its description.
     repeats, seed : int
-        Tables drawn in each cell, and where the simulation began.
+        Tables drawn in each cell, and the seed of the simulation.
     baselines : tuple of str
-        Names of the algorithms that every study has.
+        Names of the algorithms that are part of every study.
     """
 
     error: str
@@ -146,21 +147,21 @@ class Study(Printed):
     Attributes
     ----------
     asked : Asked
-        What was measured, in how many repeats, from which seed.
+        The error, the repeats and the seed.
     data : xarray.Dataset
-        ``error`` and, of intervals, ``coverage`` by ``algorithm``, ``cell`` and
+        ``error`` and, for intervals, ``coverage`` by ``algorithm``, ``cell`` and
         ``repeat``; ``mean``, ``se``, ``p95``, ``regret``, ``competitive``,
         ``bias`` (the share of the squared error that is squared bias) and
         ``bias_p`` by ``algorithm`` and ``cell``. A cell has the coordinates
         ``table``, ``scale``, ``domain`` and ``eps``.
     checks : DataFrame
-        One row an algorithm, table and domain: ``falls_to``, the error at a
+        One row per algorithm, table and domain: ``falls_to``, the error at a
         million times eps over that at a thousand times, ``consistent``;
-        ``ratio``, of errors where rows are ten times as many and eps is a
-        tenth, with its interval ``ratio_low, ratio_high``, ``exchangeable``.
-        Where ``table`` is empty the ratio is that of all tables.
+        ``ratio``, of errors with ten times the rows and a tenth of eps, with
+        its interval ``ratio_low, ratio_high``, ``exchangeable``. Where
+        ``table`` is empty the ratio is that of all tables.
     truths, answers : mapping
-        What was drawn first in each cell, and what each algorithm gave for it.
+        The first table in each cell, and the answer of each algorithm to it.
     """
 
     asked: Asked
@@ -171,7 +172,7 @@ class Study(Printed):
 
     @property
     def stamp(self) -> str:
-        """What tables and pictures are stamped with."""
+        """The stamp of tables and plots."""
         return STAMP
 
     @property
@@ -181,15 +182,15 @@ class Study(Printed):
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row an algorithm over all cells, the most competitive first.
+        """One row per algorithm over all cells, the most competitive first.
 
         ``algorithm``; ``regret``, the geometric mean over cells, and
         ``regret_worst``; ``competitive``, in how many of ``cells``; ``p95``, the
         95th percentile of errors over their mean; ``bias``, the mean share, and
-        ``biased``, in how many cells it is told from 0 at 5 % over the number
+        ``biased``, in how many cells it is significant at 5 % over the number
         of tests; ``coverage`` of intervals; ``consistent`` and
-        ``exchangeable``, False where that is ruled out on a table, None where
-        it could not be tried, and ``ratio_low, ratio_high``.
+        ``exchangeable``, False if ruled out on a table, None if not tested,
+        and ``ratio_low, ratio_high``.
         """
         data, checks = self.data, self.checks
         level = 0.05 / data["bias_p"].size
@@ -209,20 +210,20 @@ class Study(Printed):
             "ratio_low": ratios["ratio_low"].to_numpy(),
             "ratio_high": ratios["ratio_high"].to_numpy(),
         }
-        made = pd.DataFrame(columns)
-        order = made.sort_values(["competitive", "regret"], ascending=[False, True], kind="stable")
+        frame = pd.DataFrame(columns)
+        order = frame.sort_values(["competitive", "regret"], ascending=[False, True], kind="stable")
         return order.reset_index(drop=True)
 
     def tidy(self) -> pd.DataFrame:
-        """Return one row an algorithm and cell: where, how large errors are, and what is told."""
+        """Return one row per algorithm and cell: the setting, errors and tests."""
         names = ["mean", "se", "p95", "regret", "competitive", "bias", "bias_p"]
         wide = self.data[names].assign(coverage=self.data["coverage"].mean("repeat"))
-        made = wide.to_dataframe().reset_index()
+        frame = wide.to_dataframe().reset_index()
         first = ["algorithm", "table", "scale", "domain", "eps"]
-        return made[[*first, *names, "coverage"]]
+        return frame[[*first, *names, "coverage"]]
 
     def glance(self) -> pd.DataFrame:
-        """Return one row: the algorithm that is competitive most often, and what was run."""
+        """Return one row: the algorithm that is competitive most often, and the settings."""
         best = self.table.iloc[0]
         line = {
             "best": best["algorithm"],
@@ -238,7 +239,7 @@ class Study(Printed):
         return pd.DataFrame([line])
 
     def plot(self, cell: int = 0, axes: Sequence[Axes] | None = None) -> tuple[Axes, ...]:
-        """Draw three pictures side by side, of one cell.
+        """Draw three plots of one cell side by side.
 
         Errors by algorithm in the cell; errors against eps times scale for the
         cell's table and domain; the true table and the answer of the best.
@@ -246,8 +247,7 @@ class Study(Printed):
         Parameters
         ----------
         cell : int
-            Number of the cell, from 0; of two axes the first picture and the
-            second alone are of use.
+            Number of the cell, from 0.
         axes : three matplotlib Axes, optional
             Where to draw; a new figure by default.
 
@@ -256,57 +256,59 @@ class Study(Printed):
         ArgumentError
             If there is no such cell.
         """
-        drawn = three_axes(axes)
+        panels = three_axes(axes)
         best = str(self.cell(cell).sort_values("mean")["algorithm"].iloc[0])
         return (
-            self.plot_errors(cell, drawn[0]),
-            self.plot_signal(cell, drawn[1]),
-            self.plot_released(best, cell, drawn[2]),
+            self.plot_errors(cell, panels[0]),
+            self.plot_signal(cell, panels[1]),
+            self.plot_released(best, cell, panels[2]),
         )
 
     def plot_errors(self, cell: int = 0, ax: Axes | None = None) -> Axes:
         """Draw errors by algorithm in one cell: means, and every run."""
         number = self._number(cell)
-        found = self.data["error"].isel(cell=number).to_numpy()
-        return errors(self.algorithms, found, self.title(cell), ax=ax, stamp=self.stamp)
+        runs = self.data["error"].isel(cell=number).to_numpy()
+        return errors(self.algorithms, runs, self.title(cell), ax=ax, stamp=self.stamp)
 
     def plot_signal(self, cell: int = 0, ax: Axes | None = None) -> Axes:
         """Draw errors against eps times scale, for the table and domain of a cell."""
-        own = self.cell(cell).iloc[0]
+        setting = self.cell(cell).iloc[0]
         lines = self.tidy()
-        alike = lines[(lines["table"] == own["table"]) & (lines["domain"] == own["domain"])]
-        title = f"{own['table']} {own['domain']}".strip()
-        return signal(alike, self.algorithms, title, ax=ax, stamp=self.stamp)
+        same_table = lines[
+            (lines["table"] == setting["table"]) & (lines["domain"] == setting["domain"])
+        ]
+        title = f"{setting['table']} {setting['domain']}".strip()
+        return signal(same_table, self.algorithms, title, ax=ax, stamp=self.stamp)
 
     def plot_released(self, algorithm: str, cell: int = 0, ax: Axes | None = None) -> Axes:
-        """Draw what was drawn first in a cell, and what an algorithm gave for it."""
+        """Draw the first table in a cell, and an algorithm's answer to it."""
         name = word("algorithm", algorithm, self.algorithms)
         truth = self.truths[self._number(cell)]
         answer = self.answers[name, cell]
         return beside(truth, answer, name, self.title(cell), ax=ax, stamp=self.stamp)
 
     def cell(self, number: int) -> pd.DataFrame:
-        """Return what is told of one cell, a row an algorithm."""
-        own = self.tidy()
-        places = np.tile(np.arange(self.data.sizes["cell"]), len(self.algorithms))
-        return own.iloc[np.flatnonzero(places == self._number(number))]
+        """Return the results of one cell, one row per algorithm."""
+        lines = self.tidy()
+        cell_numbers = np.tile(np.arange(self.data.sizes["cell"]), len(self.algorithms))
+        return lines.iloc[np.flatnonzero(cell_numbers == self._number(number))]
 
     def title(self, cell: int) -> str:
-        """Return a cell in words."""
-        own = self.data.isel(cell=self._number(cell))
-        domain = [f"{own['domain'].item()} cells"] if own["domain"].item() else []
-        rest = (*domain, f"{own['scale'].item():,} rows", f"eps {own['eps'].item():g}")
-        return f"{own['table'].item()}: {', '.join(rest)}"
+        """Return the title of a cell."""
+        setting = self.data.isel(cell=self._number(cell))
+        domain = [f"{setting['domain'].item()} cells"] if setting["domain"].item() else []
+        rest = (*domain, f"{setting['scale'].item():,} rows", f"eps {setting['eps'].item():g}")
+        return f"{setting['table'].item()}: {', '.join(rest)}"
 
     def page(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
-        """Write one HTML file with the three pictures, to be looked at without a network.
+        """Write one HTML file with the three plots, which needs no network.
 
         Parameters
         ----------
         path : path
             Of the file.
         overwrite : bool
-            Whether to write over a file that is there.
+            Whether to overwrite an existing file.
 
         Raises
         ------
@@ -314,8 +316,8 @@ class Study(Printed):
             If it cannot be written.
         """
         report = self.summary().as_html()
-        made = page(self.asked, self.data, self.truths, self.answers, self.stamp, report)
-        write_whole(path, made.encode(), overwrite=overwrite)
+        text = page(self.asked, self.data, self.truths, self.answers, self.stamp, report)
+        write_whole(path, text.encode(), overwrite=overwrite)
 
     def _number(self, cell: int) -> int:
         return whole("cell", cell, 0, self.data.sizes["cell"] - 1)
@@ -334,19 +336,23 @@ def _over(above: Floats, below: Floats) -> Floats:
 
 
 def _all(checks: pd.DataFrame, algorithm: str, name: str) -> bool | None:
-    """Return whether a check holds on all tables on which it could be made."""
-    own = [one for one in checks.loc[checks["algorithm"] == algorithm, name] if one is not None]
-    return all(own) if own else None
+    """Return whether a check holds on all tables where it was possible."""
+    results = [
+        result
+        for result in checks.loc[checks["algorithm"] == algorithm, name]
+        if result is not None
+    ]
+    return all(results) if results else None
 
 
-# Three pictures of a study: errors in a cell, errors against signal, truth beside an answer.
+# Three plots of a study: errors in a cell, errors against signal, and truth with an answer.
 
 _MARKS = "os^DvP*X<>"
 _COLOURS = (*SERIES, INK, GREY)
 
 
 def three_axes(axes: Sequence[Axes] | None) -> tuple[Axes, ...]:
-    """Take three axes, or make a figure of them."""
+    """Return three given axes, or those of a new figure."""
     if axes is None:
         first = axes_or_new(None, (15.0, 4.4))
         figure = first.figure
@@ -359,21 +365,21 @@ def three_axes(axes: Sequence[Axes] | None) -> tuple[Axes, ...]:
 
 def errors(
     names: Sequence[str],
-    found: Floats,
+    runs: Floats,
     title: str,
     *,
     ax: Axes | None = None,
     stamp: str | None = None,
 ) -> Axes:
-    """Draw errors of shape (names, repeats), the least mean at the top: runs, means, 95 %."""
+    """Draw errors of shape (names, repeats), smallest mean first: runs, means, 95 %."""
     ax = axes_or_new(ax, (6.0, 1.1 + 0.3 * len(names)))
-    order = np.argsort(found.mean(axis=1), kind="stable")
+    order = np.argsort(runs.mean(axis=1), kind="stable")
     for place, at in enumerate(order):
-        own = found[at][found[at] > 0]
-        ax.plot(own, np.full(own.size, place), "|", color=PALE, markersize=9, zorder=1)
-        if own.size:
-            ax.plot(found[at].mean(), place, "o", color=BLUE, markersize=6, zorder=3)
-            ax.plot(np.quantile(found[at], 0.95), place, "|", color=INK, markersize=11)
+        positive = runs[at][runs[at] > 0]
+        ax.plot(positive, np.full(positive.size, place), "|", color=PALE, markersize=9, zorder=1)
+        if positive.size:
+            ax.plot(runs[at].mean(), place, "o", color=BLUE, markersize=6, zorder=3)
+            ax.plot(np.quantile(runs[at], 0.95), place, "|", color=INK, markersize=11)
     ax.set_xscale("log")
     ax.set_yticks(range(len(names)), [names[at] for at in order])
     for tick in ax.get_yticklabels():
@@ -381,8 +387,8 @@ def errors(
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.set_xlabel("error: mean, 95th percentile, runs")
     ax.set_title(title, fontsize=FONT + 1, color=INK, parse_math=False)
-    told = listed([names[at] for at in order], map(number, found[order].mean(axis=1)))
-    return finished(ax, stamp, alt=f"Errors of algorithms, {title}. Means: {told}")
+    summary = listed([names[at] for at in order], map(number, runs[order].mean(axis=1)))
+    return finished(ax, stamp, alt=f"Errors of algorithms, {title}. Means: {summary}")
 
 
 def signal(
@@ -393,15 +399,15 @@ def signal(
     ax: Axes | None = None,
     stamp: str | None = None,
 ) -> Axes:
-    """Draw mean errors against eps times scale, a line an algorithm."""
+    """Draw mean errors against eps times scale, one line per algorithm."""
     ax = axes_or_new(ax, (6.0, 4.0))
     for at, name in enumerate(names):
-        own = lines[lines["algorithm"] == name]
-        across = (own["eps"] * own["scale"]).to_numpy()
-        order = np.argsort(across, kind="stable")
+        line = lines[lines["algorithm"] == name]
+        x = (line["eps"] * line["scale"]).to_numpy()
+        order = np.argsort(x, kind="stable")
         ax.plot(
-            across[order],
-            own["mean"].to_numpy()[order],
+            x[order],
+            line["mean"].to_numpy()[order],
             color=_COLOURS[at % len(_COLOURS)],
             marker=_MARKS[at % len(_MARKS)],
             markersize=5,
@@ -413,7 +419,7 @@ def signal(
     ax.set_xlabel("eps x scale")
     ax.set_ylabel("mean error")
     ax.set_title(title, fontsize=FONT + 1, color=INK, parse_math=False)
-    _named(ax)
+    _legend(ax)
     alt = f"Mean errors against eps times scale, {title}, of {', '.join(names)}"
     return finished(ax, stamp, alt=alt)
 
@@ -427,23 +433,25 @@ def beside(
     ax: Axes | None = None,
     stamp: str | None = None,
 ) -> Axes:
-    """Draw a true table, of one axis as steps, and an answer over it; of two, their difference."""
+    """Draw a true table and an answer; for two axes, their difference."""
     ax = axes_or_new(ax, (6.0, 4.0))
     if truth.ndim == 2 and truth.shape == answer.shape:
-        most = float(np.abs(answer - truth).max()) or 1.0
-        image = ax.imshow((answer - truth).T, origin="lower", cmap="RdBu", vmin=-most, vmax=most)
+        limit = float(np.abs(answer - truth).max()) or 1.0
+        image = ax.imshow((answer - truth).T, origin="lower", cmap="RdBu", vmin=-limit, vmax=limit)
         ax.figure.colorbar(image, ax=ax, label="released less true")
     else:
         ax.plot(truth.ravel(), color=INK, linewidth=1.4, drawstyle="steps-mid", label="true")
-        drawn = answer.ravel()
-        ax.plot(drawn, color=VERMILION, linewidth=0.9, drawstyle="steps-mid", label=name, alpha=0.8)
-        _named(ax)
+        values = answer.ravel()
+        ax.plot(
+            values, color=VERMILION, linewidth=0.9, drawstyle="steps-mid", label=name, alpha=0.8
+        )
+        _legend(ax)
         ax.set_xlabel("cell")
         quiet(ax)
     ax.set_title(f"{name}, {title}", fontsize=FONT + 1, color=INK, parse_math=False)
     return finished(ax, stamp, alt=f"True table beside that released by {name}, {title}")
 
 
-def _named(ax: Axes) -> None:
+def _legend(ax: Axes) -> None:
     for text in ax.legend(frameon=False, fontsize=FONT - 1).get_texts():
         text.set_parse_math(False)

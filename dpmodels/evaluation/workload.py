@@ -1,10 +1,10 @@
 """Sets of linear queries on the cells of a table, answered for all cells at once.
 
-A workload is a matrix W, which is never made: ``image(e)`` is a vector as long as W e, by sums that
-take time near that of reading e. Of all ranges of n cells with prefix sums ``P_0, ..., P_n`` it is
-``sqrt(n + 1) (P - mean P)``, since ``sum_{i<j} (P_j - P_i)² = (n + 1) sum P² - (sum P)²``. Along
-several axes the same is done to one after the other: of a Kronecker product of matrices ``W_i``,
-any ``T_i`` with ``T_iᵀ T_i = W_iᵀ W_i`` have a product of the same length.
+A workload is a matrix W, which is never formed: ``image(e)`` is a vector of the same norm as W e,
+computed in about linear time. For all ranges of n cells with prefix sums ``P_0, ..., P_n`` it is
+``sqrt(n + 1) (P - mean P)``, since ``sum_{i<j} (P_j - P_i)² = (n + 1) sum P² - (sum P)²``. Several
+axes are transformed one after the other: for a Kronecker product of matrices ``W_i``, any ``T_i``
+with ``T_iᵀ T_i = W_iᵀ W_i`` give a product of the same norm.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dpmodels.typing import Floats, Integers
 Domain = tuple[int, ...]
 
 RANDOM: Final = 2_000
-# Of random ranges, the same in all studies.
+# Seed of random ranges, the same in all studies.
 _SEED: Final = 12
 
 
@@ -34,7 +34,9 @@ class Workload:
 
     about: str
     queries: int
-    image: Callable[[Floats], Floats]  # linear: of an error by cell, as long as that of all queries
+    image: Callable[
+        [Floats], Floats
+    ]  # linear map of errors by cell, to the norm of all queries' errors
 
     def error(self, image: Floats, scale: float) -> float:
         """Return the scaled average error of a query: ``|W e| / (queries * scale)``."""
@@ -42,23 +44,23 @@ class Workload:
 
 
 def identity(domain: Domain) -> Workload:
-    """Ask for every cell."""
+    """All cells."""
     return Workload("every cell", math.prod(domain), np.ravel)
 
 
 def prefix(domain: Domain) -> Workload:
-    """Ask for all ranges that begin at the first cell; of two axes, boxes at the first corner."""
+    """All ranges that begin at the first cell; for two axes, boxes at the first corner."""
     return Workload("ranges from the first cell on", math.prod(domain), _prefixes)
 
 
 def ranges(domain: Domain) -> Workload:
-    """Ask for all ranges of cells; of two axes, all boxes."""
+    """All ranges of cells; for two axes, all boxes."""
     queries = math.prod(n * (n + 1) // 2 for n in domain)
     return Workload("all ranges of cells", queries, _ranges)
 
 
 def random_ranges(domain: Domain) -> Workload:
-    """Ask for 2,000 ranges of cells, or boxes, whose ends are drawn once for all studies."""
+    """2,000 ranges of cells, or boxes, with bounds drawn once for all studies."""
     rng = np.random.default_rng(_SEED)
     ends = [np.sort(rng.integers(0, n, size=(2, RANDOM)), axis=0) for n in domain]
     lows, highs = tuple(low for low, _ in ends), tuple(last + 1 for _, last in ends)
@@ -68,19 +70,23 @@ def random_ranges(domain: Domain) -> Workload:
 
 def margins(axes: int) -> list[tuple[int, ...]]:
     """Return the axes of all marginals of one and of two variables."""
-    return [own for many in (1, 2) for own in combinations(range(axes), many)]
+    return [subset for size in (1, 2) for subset in combinations(range(axes), size)]
 
 
 def marginals(domain: Domain) -> Workload:
-    """Ask for all marginals of one and of two variables."""
+    """All marginals of one and of two variables."""
     if len(domain) < 2:
         raise ArgumentError(
             'error="marginals": a table of one variable has no marginals; write error="identity"'
         )
-    kept = margins(len(domain))
-    queries = sum(math.prod(domain[axis] for axis in axes) for axes in kept)
-    others = [tuple(axis for axis in range(len(domain)) if axis not in axes) for axes in kept]
-    return Workload("marginals of one and two variables", queries, partial(_summed, over=others))
+    subsets = margins(len(domain))
+    queries = sum(math.prod(domain[axis] for axis in axes) for axes in subsets)
+    complements = [
+        tuple(axis for axis in range(len(domain)) if axis not in axes) for axes in subsets
+    ]
+    return Workload(
+        "marginals of one and two variables", queries, partial(_summed, over=complements)
+    )
 
 
 WORKLOADS: Final[Mapping[str, Callable[[Domain], Workload]]] = {
@@ -106,7 +112,7 @@ def _ranges(error: Floats) -> Floats:
 
 
 def _boxes(error: Floats, lows: tuple[Integers, ...], highs: tuple[Integers, ...]) -> Floats:
-    """Sum over boxes by gathers at their corners."""
+    """Sum over boxes from prefix sums at their corners."""
     for axis in range(error.ndim):
         error = np.insert(error.cumsum(axis=axis), 0, 0.0, axis=axis)
     total = np.zeros(len(lows[0]))

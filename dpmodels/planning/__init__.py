@@ -1,6 +1,6 @@
-"""What an analysis will tell, before anything is read or spent.
+"""Predict the errors and power of an analysis before data are read or budget is spent.
 
-It stands beside the house: nothing imports it.
+No other subpackage imports it.
 """
 
 from dpmodels.planning import analysis as analysis

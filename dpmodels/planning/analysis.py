@@ -1,4 +1,4 @@
-"""A planned analysis: what its calls will tell, and their parts of the budget."""
+"""A planned analysis: predicted errors of its calls, and their parts of the budget."""
 
 from __future__ import annotations
 
@@ -23,44 +23,44 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# The chance from which a figure is counted as identified: a choice.
-SURE: Final = 0.95
+# Probability from which a figure counts as identified: a choice.
+LIKELY: Final = 0.95
 
 
 @dataclass(frozen=True, eq=False)
 class PlanQuestion:
-    """What an analysis is planned for: public facts and a guess."""
+    """The inputs of a plan: public facts and assumed rows."""
 
     guarantee: Guarantee  # Of all calls together
     adjacency: Adjacency
-    rows: int
-    guess: str  # What rows are like, in words
+    n_rows: int
+    guess: str  # Description of the assumed rows
     subset: str | None
     targets: Mapping[str, tuple[Target, ...]]
     weights: Floats
-    best: str  # What is made small: the "worst" call, or their "mean"
-    over: str  # Which figure stands for a call: the "median" or the "worst"
-    solved: str  # "eps" or "n" where it was looked for, else empty
+    best: str  # Objective: the "worst" loss, or the "mean" loss
+    over: str  # Which figure represents a call: the "median" or the "worst"
+    solved: str  # "eps" or "n" if that was solved for, else empty
 
 
 class PlanLine(NamedTuple):
-    """What one call will tell."""
+    """Predicted errors of one call."""
 
     name: str
     call: Call
     guarantee: Guarantee  # Its recommended part
     mechanism: str
     events: tuple[Event, ...]
-    figure: str  # What stands for it
+    figure: str  # The one that represents the call
     figures: int  # How many there are
     sampling: float  # Standard errors of that figure
     noise: float
     total: float
-    ratio: float  # Of the total to sampling
-    identified: float  # Mean chance that a figure is
-    share: float = 0.0  # Of the whole
+    ratio: float  # Total over sampling
+    identified: float  # Mean probability that a figure is
+    share: float = 0.0  # Of the total budget
     even: float = 0.0  # The ratio if all had equal parts
-    needs: float = 0.0  # A budget that identifies its figures: the one it has, where that does
+    needs: float = 0.0  # Smallest tried budget that identifies its figures
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -70,13 +70,13 @@ class AnalysisPlan(Printed):
     Attributes
     ----------
     figures : DataFrame
-        One row a call and figure: ``name``, ``figure``; its ``value`` for the
-        guessed rows; standard errors of ``sampling`` and ``noise``, and
-        ``total``; ``ratio``, total over sampling; ``identified``, the chance
-        that a release tells anything of it.
+        One row per call and figure: ``name``, ``figure``; its ``value`` on the
+        assumed rows; standard errors of ``sampling`` and ``noise``, and
+        ``total``; ``ratio``, total over sampling; ``identified``, the
+        probability that a release identifies it.
     pure : float
-        The eps of calls without Gaussian noise beside calls with it, which a
-        ledger of the whole has to keep: ``dp.Ledger(..., pure=plan.pure)``.
+        Total eps of the calls without Gaussian noise, if others have it, for
+        the ledger: ``dp.Ledger(..., pure=plan.pure)``.
     """
 
     question: PlanQuestion
@@ -88,59 +88,58 @@ class AnalysisPlan(Printed):
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a call, at the recommended division.
+        """One row per call, at the recommended division.
 
-        Columns: its ``name`` and ``call``; the ``mechanism`` taken; its budget
-        in ``eps`` or ``rho`` and its ``share``; the ``figure`` that stands for
-        it with standard errors of ``sampling`` and ``noise``, and the
-        ``total``; ``ratio``, total over sampling; ``noise_share``, of the
-        total's square; ``rows_factor``, how many times the rows would make up
-        for the noise, if it were sampling; ``even``, the ratio if all had
-        equal parts; ``identified``, the mean chance that a figure is, and
-        ``needs``, a budget of the call at which that is very likely: the one it
-        has, where that is enough; nan where none that was tried is.
+        Columns: its ``name`` and ``call``; its ``mechanism``; its budget in
+        ``eps`` or ``rho`` and its ``share``; the ``figure`` that represents it
+        with standard errors of ``sampling`` and ``noise``, and the ``total``;
+        ``ratio``, total over sampling; ``noise_share``, the share of noise in
+        the variance; ``rows_factor``, by which more rows would compensate for
+        the noise; ``even``, the ratio under an equal division; ``identified``,
+        the mean probability that a figure is; ``needs``, the smallest tried
+        budget at which that is very likely, or nan.
         """
-        return pd.DataFrame([self._row(one) for one in self.lines])
+        return pd.DataFrame([self._row(line) for line in self.lines])
 
-    def _row(self, one: PlanLine) -> dict[str, object]:
+    def _row(self, line: PlanLine) -> dict[str, object]:
         return {
-            "name": one.name,
-            "call": repr(one.call),
-            "mechanism": one.mechanism,
-            capacity(one.guarantee).unit: capacity(one.guarantee).amount,
-            "share": one.share,
-            **{name: getattr(one, name) for name in ("figure", "sampling", "noise", "total")},
-            "ratio": one.ratio,
-            "noise_share": 1 - one.ratio**-2,
-            "rows_factor": one.ratio**2,
-            "even": one.even,
-            "identified": one.identified,
-            "needs": one.needs,
+            "name": line.name,
+            "call": repr(line.call),
+            "mechanism": line.mechanism,
+            capacity(line.guarantee).unit: capacity(line.guarantee).amount,
+            "share": line.share,
+            **{name: getattr(line, name) for name in ("figure", "sampling", "noise", "total")},
+            "ratio": line.ratio,
+            "noise_share": 1 - line.ratio**-2,
+            "rows_factor": line.ratio**2,
+            "even": line.even,
+            "identified": line.identified,
+            "needs": line.needs,
         }
 
     @property
     def budgets(self) -> dict[str, Guarantee]:
-        """Recommended guarantees by name: the word ``budget`` of each verb."""
-        return {one.name: one.guarantee for one in self.lines}
+        """Recommended guarantees by name, for ``budget=`` of each verb."""
+        return {line.name: line.guarantee for line in self.lines}
 
     @property
     def calls(self) -> list[Call]:
         """The calls with their budgets, those without Gaussian noise first, for a session."""
-        late = sorted(self.lines, key=lambda one: _gaussian(one.events))
-        return [_with_budget(one) for one in late]
+        ordered = sorted(self.lines, key=lambda line: _gaussian(line.events))
+        return [_with_budget(line) for line in ordered]
 
     @property
     def words(self) -> dict[str, str]:
-        """The calls as they would be written, by name."""
-        return {one.name: _written(_with_budget(one)) for one in self.lines}
+        """The calls as code, by name."""
+        return {line.name: _written(_with_budget(line)) for line in self.lines}
 
     def curve(self, along: str = "budget") -> pd.DataFrame:
-        """Return the errors of the calls with more and less.
+        """Return the errors of the calls at other budgets or numbers of rows.
 
         Parameters
         ----------
         along : {"budget", "n"}
-            The whole budget, divided in the same proportions, or the number of rows.
+            The total budget, divided in the same proportions, or the number of rows.
 
         Returns
         -------
@@ -148,23 +147,23 @@ class AnalysisPlan(Printed):
             ``name``; ``eps``, ``rho`` or ``n``; ``ratio``, the standard error over that without
             privacy.
         """
-        budget = word("along", along, ("budget", "n")) == "budget"
-        return (self.budget_curve if budget else self.rows_curve).copy()
+        by_budget = word("along", along, ("budget", "n")) == "budget"
+        return (self.budget_curve if by_budget else self.rows_curve).copy()
 
     def tidy(self) -> pd.DataFrame:
-        """Return one row a call and figure."""
+        """Return one row per call and figure."""
         return self.figures.copy()
 
     def glance(self) -> pd.DataFrame:
-        """Return one row about the whole."""
-        asked, table = self.question, self.table
-        whole = capacity(asked.guarantee)
+        """Return one row about the plan."""
+        question, table = self.question, self.table
+        total = capacity(question.guarantee)
         row = {
             "calls": len(table),
-            "n": asked.rows,
-            whole.unit: whole.amount,
-            "delta": whole.delta,
-            "adjacency": asked.adjacency.name,
+            "n": question.n_rows,
+            total.unit: total.amount,
+            "delta": total.delta,
+            "adjacency": question.adjacency.name,
             "ratio_worst": table["ratio"].max(),
             "ratio_mean": table["ratio"].mean(),
             "even_worst": table["even"].max(),
@@ -174,7 +173,7 @@ class AnalysisPlan(Printed):
         return pd.DataFrame([row])
 
     def plot(self, along: str = "budget", ax: Axes | None = None) -> Axes:
-        """Draw the errors of the calls against the whole budget, or the number of rows.
+        """Draw the errors of the calls against the total budget, or the number of rows.
 
         Parameters
         ----------
@@ -185,145 +184,153 @@ class AnalysisPlan(Printed):
         """
         from dpmodels.plots.bars import ratios
 
-        table, asked = self.curve(along), self.question
-        across = str(table.columns[1])
+        table, question = self.curve(along), self.question
+        x_column = str(table.columns[1])
         lines = {
-            str(name): own[[across, "ratio"]].to_numpy(dtype=np.float64)
-            for name, own in table.groupby("name", sort=False)
+            str(name): group[[x_column, "ratio"]].to_numpy(dtype=np.float64)
+            for name, group in table.groupby("name", sort=False)
         }
-        at = float(asked.rows) if across == "n" else capacity(asked.guarantee).amount
-        words = {"n": "rows", "eps": "eps of all calls", "rho": "rho of all calls"}
-        return ratios(lines, at, (words[across], "standard error over that without privacy"), ax=ax)
+        planned = float(question.n_rows) if x_column == "n" else capacity(question.guarantee).amount
+        x_labels = {"n": "rows", "eps": "eps of all calls", "rho": "rho of all calls"}
+        return ratios(
+            lines, planned, (x_labels[x_column], "standard error over that without privacy"), ax=ax
+        )
 
     def __repr__(self) -> str:
-        worst = max(one.ratio for one in self.lines)
+        worst = max(line.ratio for line in self.lines)
         return (
-            f"<AnalysisPlan of {len(self.lines)} calls, n = {self.question.rows:,}, "
+            f"<AnalysisPlan of {len(self.lines)} calls, n = {self.question.n_rows:,}, "
             f"{self.question.guarantee.describe()}: errors up to {worst:.3g} times those without "
             "privacy, nothing spent>"
         )
 
 
 def _written(call: Call) -> str:
-    """Return a call as it would be written, its budget too."""
-    own = call.words.get("budget")
-    if own is None:
+    """Return a call as code, with its budget."""
+    budget = call.words.get("budget")
+    if budget is None:
         return repr(call)
-    bare = replace(call, words={word: said for word, said in call.words.items() if said is not own})
-    return f"{repr(bare)[:-1]}, budget=dp.{own})"
+    bare = replace(
+        call, words={option: value for option, value in call.words.items() if value is not budget}
+    )
+    return f"{repr(bare)[:-1]}, budget=dp.{budget})"
 
 
 def _gaussian(events: tuple[Event, ...]) -> bool:
     return all(isinstance(event, GaussianEvent) for event in events)
 
 
-def _with_budget(one: PlanLine) -> Call:
-    """Return a call with its part, as it would be written."""
-    words = {word: own for word, own in one.call.words.items() if word not in (*AMOUNTS, "delta")}
-    own = one.guarantee
-    amount = capacity(own)
+def _with_budget(line: PlanLine) -> Call:
+    """Return a call with its recommended budget."""
+    options = {
+        option: value
+        for option, value in line.call.words.items()
+        if option not in (*AMOUNTS, "delta")
+    }
+    guarantee = line.guarantee
+    amount = capacity(guarantee)
     if amount.unit == "rho":
-        return replace(one.call, words={**words, "budget": own})
-    kept = {"delta": one.call.words["delta"]} if "delta" in one.call.words else {}
-    delta = {"delta": own.delta} if isinstance(own, ApproxDP) else kept
-    return replace(one.call, words={**words, "eps": amount.amount, **delta})
+        return replace(line.call, words={**options, "budget": guarantee})
+    stated = {"delta": line.call.words["delta"]} if "delta" in line.call.words else {}
+    delta = {"delta": guarantee.delta} if isinstance(guarantee, ApproxDP) else stated
+    return replace(line.call, words={**options, "eps": amount.amount, **delta})
 
 
 # The printed report of a planned analysis.
 
 
 @report_of.register
-def analysis_report(made: AnalysisPlan) -> Report:
+def analysis_report(plan: AnalysisPlan) -> Report:
     """Lay out a planned analysis as tables of strings."""
-    unit = capacity(made.question.guarantee).unit
+    unit = capacity(plan.question.guarantee).unit
     heads = (unit, "mechanism", "sampling", "noise", "total", "ratio", "even", "identified")
-    rows = tuple(Row(one.name, _cells(one)) for one in made.lines)
-    written = tuple(Row(own) for own in made.words.values())
+    rows = tuple(Row(line.name, _cells(line)) for line in plan.lines)
+    code = tuple(Row(source) for source in plan.words.values())
     return Report(
         title="Analysis planned, nothing read, nothing spent",
-        facts=_facts(made),
+        facts=_facts(plan),
         sections=(
             Section("Call", heads, rows),
-            _curve(made),
-            Section("Calls, as they are written", (), written),
+            _curve(plan),
+            Section("Calls as code", (), code),
         ),
-        notes=_notes(made),
+        notes=_notes(plan),
     )
 
 
-def _cells(one: PlanLine) -> tuple[str, ...]:
+def _cells(line: PlanLine) -> tuple[str, ...]:
     return (
-        signif(capacity(one.guarantee).amount, 3),
-        one.mechanism,
-        *(_error(own) for own in (one.sampling, one.noise, one.total)),
-        _error(one.ratio),
-        _error(one.even),
-        f"{100 * one.identified:.0f}%",
+        signif(capacity(line.guarantee).amount, 3),
+        line.mechanism,
+        *(_error(error) for error in (line.sampling, line.noise, line.total)),
+        _error(line.ratio),
+        _error(line.even),
+        f"{100 * line.identified:.0f}%",
     )
 
 
-def _error(own: float) -> str:
-    return signif(own, 3) if math.isfinite(own) else "-"
+def _error(value: float) -> str:
+    return signif(value, 3) if math.isfinite(value) else "-"
 
 
-def _curve(made: AnalysisPlan) -> Section:
-    """Return the ratios at several whole budgets."""
-    table = made.budget_curve
+def _curve(plan: AnalysisPlan) -> Section:
+    """Return the ratios at several total budgets."""
+    table = plan.budget_curve
     unit = str(table.columns[1])
     amounts = table[unit].unique()
     heads = tuple(f"{unit} {amount:.3g}" for amount in amounts)
-    ratios = {one.name: table.loc[table["name"] == one.name, "ratio"] for one in made.lines}
-    rows = tuple(Row(name, tuple(map(_error, own))) for name, own in ratios.items())
-    return Section("Ratio, by whole budget", heads, rows)
+    ratios = {line.name: table.loc[table["name"] == line.name, "ratio"] for line in plan.lines}
+    rows = tuple(Row(name, tuple(map(_error, values))) for name, values in ratios.items())
+    return Section("Ratio by total budget", heads, rows)
 
 
-def _weak(one: PlanLine) -> str:
-    """Say of a call what would identify its figures."""
-    unit = capacity(one.guarantee).unit
-    if math.isfinite(one.needs):
-        return f"{one.name}, which needs about {unit} = {signif(one.needs, 2)} of its own"
-    return f"{one.name}, for which no {unit} is enough: more rows, or fewer terms, are needed"
+def _weak(line: PlanLine) -> str:
+    """Say what would identify a call's figures."""
+    unit = capacity(line.guarantee).unit
+    if math.isfinite(line.needs):
+        return f"{line.name}, which needs about {unit} = {signif(line.needs, 2)}"
+    return f"{line.name}, for which no {unit} suffices: use more rows or fewer terms"
 
 
-def _facts(made: AnalysisPlan) -> tuple[Fact, ...]:
-    asked = made.question
-    n = count(asked.rows) + (" (guessed)" if not asked.adjacency.n_public else "")
-    found = {"n": "least n found", "eps": "least eps found"}
+def _facts(plan: AnalysisPlan) -> tuple[Fact, ...]:
+    question = plan.question
+    n = count(question.n_rows) + (" (guessed)" if not question.adjacency.n_public else "")
+    solved = {"n": "least n found", "eps": "least eps found"}
     facts: tuple[Fact, ...] = (
-        ("Guarantee", asked.guarantee.describe()),
+        ("Guarantee", question.guarantee.describe()),
         ("Rows", n),
-        ("Neighbours", asked.adjacency.describe()),
-        ("Guess", asked.guess),
+        ("Neighbours", question.adjacency.describe()),
+        ("Guess", question.guess),
     )
-    facts += (("Subset", asked.subset),) if asked.subset else ()
+    facts += (("Subset", question.subset),) if question.subset else ()
     facts += tuple(
-        (name, "; ".join(own.describe() for own in targets))
-        for name, targets in asked.targets.items()
+        (name, "; ".join(target.describe() for target in targets))
+        for name, targets in question.targets.items()
     )
-    return facts + ((("Solved", found[asked.solved]),) if asked.solved else ())
+    return facts + ((("Solved", solved[question.solved]),) if question.solved else ())
 
 
-def _notes(made: AnalysisPlan) -> tuple[str, ...]:
-    asked = made.question
-    figure = "median" if asked.over == "median" else "worst"
-    least = "largest ratio" if asked.best == "worst" else "geometric mean of the ratios"
+def _notes(plan: AnalysisPlan) -> tuple[str, ...]:
+    question = plan.question
+    figure = "median" if question.over == "median" else "worst"
+    objective = "largest ratio" if question.best == "worst" else "geometric mean of the ratios"
     notes = [
         f"sampling, noise, total: expected standard errors of the {figure} figure of each call; "
-        "ratio: total over sampling, the price of privacy; even: the ratio if all calls had equal "
-        "parts.",
-        f"Divided so that the {least} is least"
-        + (", once targets are met." if asked.targets else "."),
+        "ratio: total over sampling, the price of privacy; even: the ratio under an equal "
+        "division.",
+        f"The division minimises the {objective}"
+        + (", subject to the targets." if question.targets else "."),
     ]
-    weak = [_weak(one) for one in made.lines if one.identified < SURE]
+    weak = [_weak(line) for line in plan.lines if line.identified < LIKELY]
     if weak:
         notes.append(
-            "identified: the chance that a release tells anything of a figure. Some will be blank "
-            f"of {'; '.join(weak)}."
+            "identified: probability that a release identifies a figure. Some will not be "
+            f"identified: {'; '.join(weak)}."
         )
-    if made.pure:
+    if plan.pure:
         notes.append(
-            f"Open the ledger with pure={made.pure:.10g}, the eps of calls without Gaussian "
-            "noise; then calls may be made in any order."
+            f"Open the ledger with pure={plan.pure:.10g}, the eps of calls without Gaussian "
+            "noise; the calls can then run in any order."
         )
-    notes.append("All of it is as good as the guess; nothing in it comes from private rows.")
+    notes.append("All of it depends on the assumed rows; no private data were read.")
     return tuple(notes)

@@ -1,4 +1,4 @@
-"""What the figures of a call come to at several budgets, and between them."""
+"""Predicted noise of a call's figures as a function of its budget."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from dpmodels.privacy import ZCDP, Event, GaussianEvent, Guarantee
 from dpmodels.sessions.call import Call, Terms
 from dpmodels.typing import Floats
 
-# Budgets of which the noise is next to nothing beside sampling, the first that a call takes.
+# Budgets with negligible noise: the first one that a call accepts is used.
 _PLENTY: Final = (1e3, 1e2, 1e1)
-# Tables that are invented where a result has no law of sampling: a choice.
+# Simulated tables if a result has no sampling errors: a choice.
 DRAWS: Final = 12
-# Releases that are compared where results have no noise of their own, at least: a choice.
+# Fewest releases to compare if results have no noise standard errors: a choice.
 _COMPARED: Final = 8
-# What stands for sampling where a figure is the same in all tables: this share of its size.
-_LEAST: Final = 0.01
-_SAME: Final = 1e-6
-_FINE: Final = 400
-# How often the budget from which a call is identified is looked for more closely: a choice.
-_CLOSER: Final = 3
-# Times the budget at which half of the releases are identified, most are: a choice.
-_SAFER: Final = 1.25
-# Standard errors below and above which none is told apart.
+# Substitute for the sampling error of a constant figure, as a fraction of its size.
+_SAMPLING_FLOOR: Final = 0.01
+_NEGLIGIBLE: Final = 1e-6
+_GRID_POINTS: Final = 400
+# Refinements of the budget from which a call is identified: a choice.
+_REFINEMENTS: Final = 3
+# Multiple of the budget that identifies half of the releases which identifies most: a choice.
+_SAFETY_FACTOR: Final = 1.25
+# Standard errors beyond these limits are not distinguished.
 _TINY: Final = 1e-300
 _HUGE: Final = 690.0  # Its logarithm
 
@@ -55,7 +55,7 @@ class Release(NamedTuple):
 
 @dataclass(frozen=True)
 class Imagined:
-    """A call on guessed rows: its figures without noise, and their sampling errors."""
+    """A call on assumed rows: its figures without noise, and their sampling errors."""
 
     call: Call
     form: Form  # From an amount, of eps or rho, to a guarantee
@@ -69,116 +69,126 @@ class Imagined:
 
     @property
     def compared(self) -> bool:
-        """Whether values of releases are compared, as none has a standard error of its own."""
+        """Whether noise is measured by comparing releases, for lack of standard errors."""
         return bool(self.exact["noise"].isna().all())
 
     def at(self, amount: float, repeats: int) -> Release:
-        """Release so many times at a budget; of each figure the median noise."""
+        """Release `repeats` times at a budget, and return the median noise of each figure."""
         guarantee = self.form(amount)
         repeats = max(repeats, _COMPARED) if self.compared else repeats
         try:
-            own = priced(self.call, self.terms, guarantee)
-        except BudgetError:  # The verb's own: nothing meaningful is released for so little
-            lost = np.full(len(self.exact), np.inf)
-            return Release("", (), lost, np.zeros(len(self.exact)))
+            pricing = priced(self.call, self.terms, guarantee)
+        except BudgetError:  # The verb refuses so small a budget
+            unidentified = np.full(len(self.exact), np.inf)
+            return Release("", (), unidentified, np.zeros(len(self.exact)))
         fits = released(self.call, self.terms, guarantee, repeats)
-        each = np.stack([self._noise(figures(fit).reindex(self.exact.index)) for fit in fits])
-        known = np.isfinite(each)
+        noises = np.stack([self._noise(figures(fit).reindex(self.exact.index)) for fit in fits])
+        identified = np.isfinite(noises)
         if self.compared:
-            sum_of_squares = np.where(known, each, 0.0) ** 2
-            mean = sum_of_squares.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-            noise = np.where(known.mean(axis=0) >= 0.5, np.sqrt(mean), np.inf)
+            sum_of_squares = np.where(identified, noises, 0.0) ** 2
+            mean = sum_of_squares.sum(axis=0) / np.maximum(identified.sum(axis=0), 1)
+            noise = np.where(identified.mean(axis=0) >= 0.5, np.sqrt(mean), np.inf)
         else:
-            noise = np.quantile(each, 0.5, axis=0, method="inverted_cdf")
-        return Release(own.mechanism, own.events, np.asarray(noise), known.mean(axis=0))
+            noise = np.quantile(noises, 0.5, axis=0, method="inverted_cdf")
+        return Release(
+            pricing.mechanism, pricing.events, np.asarray(noise), identified.mean(axis=0)
+        )
 
-    def _noise(self, found: pd.DataFrame) -> Floats:
-        """Return a release's own noise; without any, what its values are off by."""
+    def _noise(self, table: pd.DataFrame) -> Floats:
+        """Return a release's noise standard errors, or its errors if it has none."""
         if not self.compared:
-            noise = found["noise"].fillna(np.inf).to_numpy()
-            lost = self.exact["total"].notna() & ~np.isfinite(found["total"])
-            return np.where(lost, np.inf, noise)
-        off = np.abs(found["value"].to_numpy() - self.exact["value"].to_numpy())
-        return np.where(np.isnan(off), np.inf, off)
+            noise = table["noise"].fillna(np.inf).to_numpy()
+            unidentified = self.exact["total"].notna() & ~np.isfinite(table["total"])
+            return np.where(unidentified, np.inf, noise)
+        errors = np.abs(table["value"].to_numpy() - self.exact["value"].to_numpy())
+        return np.where(np.isnan(errors), np.inf, errors)
 
 
-def imagined(call: Call, world: World, form: Form, drawn: Floats | None = None) -> Imagined:
-    """Make a call on guessed rows with plenty of budget.
+def imagined(
+    call: Call, world: World, form: Form, sampling_errors: Floats | None = None
+) -> Imagined:
+    """Run a call on assumed rows with negligible noise.
 
-    `drawn` are errors of sampling where the result has no law of it, if they are known.
+    `sampling_errors` are used if the result has no sampling errors; by default they are simulated.
     """
     terms = world.terms()
     try:
         plenty = _plenty(call, terms, form)
         exact = figures(released(call, terms, plenty, 1)[0])
     except FrameError as error:
-        raise FrameError(f"shape= does not go with {call!r}: {error}") from None
+        raise FrameError(f"shape= does not fit {call!r}: {error}") from None
     sampling = exact["total"].to_numpy()
-    if exact["total"].isna().all() and drawn is not None:
-        sampling = drawn
+    if exact["total"].isna().all() and sampling_errors is not None:
+        sampling = sampling_errors
     elif exact["total"].isna().all():
         draws = [figures(released(call, world.terms(draw), plenty, 1)[0]) for draw in range(DRAWS)]
-        values = [own["value"].reindex(exact.index) for own in draws]
+        values = [sample["value"].reindex(exact.index) for sample in draws]
         sampling = np.std(np.stack(values), axis=0, ddof=1) / world.thinner
-    sizes = exact["value"].abs()[lambda own: np.isfinite(own)]
-    least = _LEAST * (sizes.max() if sizes.any() else 1.0)
-    sound = np.isfinite(sampling) & (sampling > _SAME * least)
-    return Imagined(call, form, terms, exact.assign(sampling=np.where(sound, sampling, least)))
+    sizes = exact["value"].abs()[lambda size: np.isfinite(size)]
+    floor = _SAMPLING_FLOOR * (sizes.max() if sizes.any() else 1.0)
+    usable = np.isfinite(sampling) & (sampling > _NEGLIGIBLE * floor)
+    return Imagined(call, form, terms, exact.assign(sampling=np.where(usable, sampling, floor)))
 
 
 def _plenty(call: Call, terms: Terms, form: Form) -> Guarantee:
-    """Return a budget at which noise is next to nothing, and which the call takes."""
+    """Return a budget with negligible noise that the call accepts."""
     for eps in _PLENTY:
-        own = form(eps)
-        own = ZCDP(eps**2) if isinstance(own, ZCDP) else own
+        guarantee = form(eps)
+        guarantee = ZCDP(eps**2) if isinstance(guarantee, ZCDP) else guarantee
         try:
-            priced(call, terms, own)
+            priced(call, terms, guarantee)
         except BudgetError:
             continue
-        return own
+        return guarantee
     return form(_PLENTY[-1])
 
 
 @dataclass(frozen=True)
 class Course:
-    """A call's noise as a function of its budget: releases at some, power laws between them."""
+    """A call's noise by budget: simulated at some budgets, power laws between them."""
 
     name: str
     imagined: Imagined
-    over: str  # Which figure stands for the call: "median" or "worst"
+    over: str  # Which figure represents the call: "median" or "worst"
     amounts: Floats  # Of eps or rho, rising, shape (budgets,)
     releases: tuple[Release, ...]
 
     @property
     def gaussian(self) -> bool:
         """Whether all noise is Gaussian at every budget."""
-        return all(own.gaussian for own in self.releases)
+        return all(release.gaussian for release in self.releases)
 
     @property
-    def _told(self) -> NDArray[np.bool_]:
-        """Whether the figure that stands for the call is identified, by budget."""
-        return np.isfinite([float(self.of_all(own.noise)) for own in self.releases])
+    def _identified(self) -> NDArray[np.bool_]:
+        """Whether the figure that represents the call is identified, by budget."""
+        return np.isfinite([float(self.of_all(release.noise)) for release in self.releases])
 
     @property
     def identifying(self) -> float:
-        """The least budget that identifies it very likely; 0 where all do, infinite where none."""
-        told = self._told
-        if told.all():
+        """Smallest budget that very likely identifies it; 0 if all do, infinite if none does."""
+        identified = self._identified
+        if identified.all():
             return 0.0
-        return float(self.amounts[np.argmax(told)] * _SAFER) if told.any() else math.inf
+        return (
+            float(self.amounts[np.argmax(identified)] * _SAFETY_FACTOR)
+            if identified.any()
+            else math.inf
+        )
 
     @property
     def edge(self) -> float | None:
-        """A budget between the last without it and the first with it, if there are both."""
-        told = self._told
-        first = int(np.argmax(told))
+        """A budget between the last that does not identify it and the first that does."""
+        identified = self._identified
+        first = int(np.argmax(identified))
         return float(np.sqrt(self.amounts[first - 1] * self.amounts[first])) if first else None
 
     def noise(self, amounts: Floats) -> Floats:
-        """Return standard errors, shape (budgets, figures): they fall as the budget rises."""
-        found = np.minimum.accumulate(np.stack([own.noise for own in self.releases]), axis=0)
-        told, given = np.log(np.maximum(found, _TINY)), np.log(self.amounts)
-        columns = [_power_law(np.log(amounts), given, own) for own in told.T]
+        """Return noise standard errors, decreasing in the budget, shape (budgets, figures)."""
+        falling = np.minimum.accumulate(
+            np.stack([release.noise for release in self.releases]), axis=0
+        )
+        log_noise, log_amounts = np.log(np.maximum(falling, _TINY)), np.log(self.amounts)
+        columns = [_power_law(np.log(amounts), log_amounts, column) for column in log_noise.T]
         logs = np.stack(columns, axis=1)
         return np.exp(np.where(logs > _HUGE, np.inf, logs))
 
@@ -187,62 +197,62 @@ class Course:
         return np.hypot(self.noise(amounts), self.imagined.sampling)
 
     def ratios(self, amounts: Floats) -> Floats:
-        """Return of the figure that stands for the call the error over that without privacy."""
+        """Return the error of the representative figure over that without privacy."""
         return self.of_all(self.totals(amounts) / self.imagined.sampling)
 
-    def of_all(self, each: Floats) -> Floats:
-        """Return what stands for all figures, the last axis."""
-        return of_all(each, self.over)
+    def of_all(self, values: Floats) -> Floats:
+        """Return the representative of all figures, along the last axis."""
+        return of_all(values, self.over)
 
     def refined(self, amount: float, repeats: int) -> Course:
-        """Return the same with a budget more that is tried."""
-        place = int(np.searchsorted(self.amounts, amount))
+        """Return a copy with one more simulated budget."""
+        position = int(np.searchsorted(self.amounts, amount))
         if amount in self.amounts:
             return self
         release = self.imagined.at(amount, repeats)
-        releases = (*self.releases[:place], release, *self.releases[place:])
-        return replace(self, amounts=np.insert(self.amounts, place, amount), releases=releases)
+        releases = (*self.releases[:position], release, *self.releases[position:])
+        return replace(self, amounts=np.insert(self.amounts, position, amount), releases=releases)
 
     @property
     def fine(self) -> Floats:
-        """Budgets on which needs are looked up."""
-        return np.geomspace(self.amounts[0], self.amounts[-1], _FINE)
+        """Grid of budgets for interpolation."""
+        return np.geomspace(self.amounts[0], self.amounts[-1], _GRID_POINTS)
 
 
 def place_of(figures: int, over: str) -> int:
-    """Return the rank of the figure that stands for all."""
+    """Return the rank of the representative figure."""
     return (figures - 1) // 2 if over == "median" else figures - 1
 
 
-def of_all(each: Floats, over: str) -> Floats:
-    """Return the median, a figure itself, or the worst of figures, the last axis."""
-    return np.asarray(np.sort(each, axis=-1)[..., place_of(each.shape[-1], over)])
+def of_all(values: Floats, over: str) -> Floats:
+    """Return the lower median or the worst figure, along the last axis."""
+    return np.asarray(np.sort(values, axis=-1)[..., place_of(values.shape[-1], over)])
 
 
-def _power_law(asked: Floats, given: Floats, told: Floats) -> Floats:
-    """Interpolate where noise is known, and go on beyond as between the last two.
+def _power_law(points: Floats, log_amounts: Floats, log_noise: Floats) -> Floats:
+    """Interpolate log noise, and extrapolate by the outermost slopes.
 
-    Below the first budget at which a figure is identified it is not, unless none smaller was tried.
+    Noise is infinite below the first identifying budget, unless no smaller one was tried.
     """
-    known = np.isfinite(told)
-    if not known.any():
-        return np.full(asked.shape, np.inf)
-    x, y = given[known], told[known]
+    finite = np.isfinite(log_noise)
+    if not finite.any():
+        return np.full(points.shape, np.inf)
+    x, y = log_amounts[finite], log_noise[finite]
     first, last = -1.0, -1.0
     if len(x) > 1:
         first, last = ((y[k + 1] - y[k]) / (x[k + 1] - x[k]) for k in (0, len(x) - 2))
-    below = y[0] + first * (asked - x[0]) if known[0] else np.inf
-    inside = np.where(asked < x[0], below, np.interp(asked, x, y))
-    return np.where(asked > x[-1], y[-1] + last * (asked - x[-1]), inside)
+    below = y[0] + first * (points - x[0]) if finite[0] else np.inf
+    inside = np.where(points < x[0], below, np.interp(points, x, y))
+    return np.where(points > x[-1], y[-1] + last * (points - x[-1]), inside)
 
 
-def course(name: str, own: Imagined, over: str, amounts: Floats, repeats: int) -> Course:
-    """Release at every budget, and closer where figures begin to be identified."""
-    releases = tuple(own.at(float(amount), repeats) for amount in amounts)
-    found = Course(name, own, over, amounts, releases)
-    for _ in range(_CLOSER):
-        edge = found.edge
+def course(name: str, simulated: Imagined, over: str, amounts: Floats, repeats: int) -> Course:
+    """Simulate every budget, and more of them where figures begin to be identified."""
+    releases = tuple(simulated.at(float(amount), repeats) for amount in amounts)
+    curve = Course(name, simulated, over, amounts, releases)
+    for _ in range(_REFINEMENTS):
+        edge = curve.edge
         if edge is None:
             break
-        found = found.refined(edge, repeats)
-    return found
+        curve = curve.refined(edge, repeats)
+    return curve

@@ -1,14 +1,14 @@
-r"""A budget divided between calls so that privacy costs each as little as can be.
+r"""Divide a budget between calls so that privacy increases their errors as little as possible.
 
-Amounts add up in the currency of their noise: eps, rho, or, of Gaussian noise under eps and delta,
-``1/m**2`` of the multipliers m, which is their exact composition; of both the eps of the Gaussian
-releases together and those of the others are added.
+Amounts add up in the currency of their noise: eps, rho, or, for Gaussian noise under eps and delta,
+``1/m**2`` of the multipliers m, which is their exact composition. If only some calls have Gaussian
+noise, the composed eps of these is added to those of the others.
 
-A call's loss is the ratio of its standard error to that without privacy; it falls as its amount
-rises. So the least level that all losses can be kept under is found by bisection: each call has the
-least amount that keeps it there. The least geometric mean of the losses is found from there by
-sequential quadratic programming. There, of Laplace noise, parts are in proportion to the share that
-noise has in each call's squared error: what a call does not need goes to the others.
+A call's loss is the ratio of its standard error to that without privacy; it decreases in its
+amount. Bisection finds the smallest upper limit of all losses: each call gets the smallest amount
+that meets it. From there sequential quadratic programming minimises the geometric mean of the
+losses. For Laplace noise, parts at the optimum are proportional to the share of noise in each
+call's squared error.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from dpmodels.privacy.calibrate import gaussian_eps
 from dpmodels.privacy.spent import capacity
 from dpmodels.typing import Floats
 
-# Logarithms of the least and the largest loss that is looked for.
+# Search range of the logarithm of the loss.
 _LOSSES: Final = (-14.0, 14.0)
-_NOTHING: Final = 1e-9
-# What a descent may spend too much, before its parts are scaled to the whole.
-_NEARLY: Final = 1.01
+_MARGIN: Final = 1e-9
+# Overspending allowed in the optimisation, before its parts are scaled to the total.
+_OVERSPEND: Final = 1.01
 
 
 def with_amount(guarantee: Guarantee, amount: float) -> Guarantee:
@@ -47,40 +47,42 @@ def with_amount(guarantee: Guarantee, amount: float) -> Guarantee:
 
 
 @dataclass(frozen=True)
-class Whole:
-    """A guarantee to be divided, and which of the calls have Gaussian noise alone."""
+class TotalBudget:
+    """A guarantee to divide, and which of the calls have only Gaussian noise."""
 
     guarantee: Guarantee  # Less the deltas that calls spend themselves
     gaussian: tuple[bool, ...]
-    fixed: tuple[float | None, ...]  # Amounts of calls that say their own
+    fixed: tuple[float | None, ...]  # Stated amounts of calls
 
     @property
     def amount(self) -> float:
-        """How much there is of eps or rho."""
+        """The total eps or rho."""
         return capacity(self.guarantee).amount
 
     @property
-    def said(self) -> Floats:
-        """Amounts of calls that say their own, 0 of all others."""
-        return np.array([own or 0.0 for own in self.fixed])
+    def stated_amounts(self) -> Floats:
+        """Stated amounts of calls, 0 for all others."""
+        return np.array([amount or 0.0 for amount in self.fixed])
 
     @property
     def normal(self) -> tuple[bool, ...]:
-        """Of each call whether its noise is counted by ``1/m**2``."""
+        """Whether each call's noise adds up by ``1/m**2``."""
         curved = isinstance(self.guarantee, ApproxDP)
-        return tuple(curved and own for own in self.gaussian)
+        return tuple(curved and is_gaussian for is_gaussian in self.gaussian)
 
-    def scaled(self, amount: float) -> Whole:
-        """Return another amount of the same, of which calls have parts in proportion."""
-        return Whole(with_amount(self.guarantee, amount), self.gaussian, (None,) * len(self.fixed))
+    def scaled(self, amount: float) -> TotalBudget:
+        """Return the same kind of budget with another amount, and no stated parts."""
+        return TotalBudget(
+            with_amount(self.guarantee, amount), self.gaussian, (None,) * len(self.fixed)
+        )
 
     def cost(self, amounts: Floats) -> float:
-        """Return the amount that calls come to together."""
+        """Return the composed amount of all calls."""
         normal = np.array(self.normal)
         return float(amounts[~normal].sum()) + self._together(amounts[normal])
 
     def shares(self, amounts: Floats) -> Floats:
-        """Return shares of the whole, with the sum 1 if it is spent."""
+        """Return shares of the total, which sum to 1 if it is spent."""
         normal, shares = np.array(self.normal), amounts / self.amount
         if normal.any():
             squares = self._squares(amounts[normal])
@@ -89,78 +91,80 @@ class Whole:
         return shares
 
     def filled(self, amounts: Floats) -> Floats:
-        """Scale what is not fixed until the whole is spent."""
+        """Scale the free amounts until the total is spent."""
         from scipy.optimize import brentq
 
-        free = np.array([own is None for own in self.fixed])
+        free = np.array([amount is None for amount in self.fixed])
         if not free.any():
             return amounts
 
         def left(log_scale: float) -> float:
             return self.cost(np.where(free, amounts * math.exp(log_scale), amounts)) - self.amount
 
-        scale = math.exp(brentq(left, -30.0, 30.0, xtol=1e-13)) * (1 - _NOTHING)
+        scale = math.exp(brentq(left, -30.0, 30.0, xtol=1e-13)) * (1 - _MARGIN)
         return np.where(free, amounts * scale, amounts)
 
     def _together(self, amounts: Floats) -> float:
-        """Return the eps of Gaussian releases together."""
+        """Return the composed eps of Gaussian releases."""
         if len(amounts) < 2:
             return float(amounts.sum())
-        own = self.guarantee
-        assert isinstance(own, ApproxDP)
+        guarantee = self.guarantee
+        assert isinstance(guarantee, ApproxDP)
         square = self._squares(amounts).sum()
-        return gaussian_eps(own.delta, square**-0.5) if square else 0.0
+        return gaussian_eps(guarantee.delta, square**-0.5) if square else 0.0
 
     def _squares(self, amounts: Floats) -> Floats:
-        own = self.guarantee
-        assert isinstance(own, ApproxDP)
-        each = [
-            gaussian_multiplier(replace(own, eps=float(eps))) ** -2.0 if eps else 0.0
+        guarantee = self.guarantee
+        assert isinstance(guarantee, ApproxDP)
+        squares = [
+            gaussian_multiplier(replace(guarantee, eps=float(eps))) ** -2.0 if eps else 0.0
             for eps in amounts
         ]
-        return np.asarray(each)
+        return np.asarray(squares)
 
 
 @dataclass(frozen=True)
 class Losses:
-    """What budgets cost each call, and the least that each has to have."""
+    """Losses of the calls by budget, and the smallest budget allowed for each."""
 
-    whole: Whole
+    budget: TotalBudget
     courses: Sequence[Course]
     weights: Floats
-    floors: Floats  # Least amounts, 0 for none
+    floors: Floats  # Smallest amounts allowed, 0 for no limit
 
     def with_floors(self, floors: Floats) -> Losses:
-        """Return the same with other least amounts."""
+        """Return a copy with other floors."""
         return replace(self, floors=floors)
 
     def fixing(self, place: int, amount: float) -> Losses:
-        """Return the same with one call's amount no longer to be found."""
-        fixed = list(self.whole.fixed)
+        """Return a copy with one call's amount fixed."""
+        fixed = list(self.budget.fixed)
         fixed[place] = amount
-        return replace(self, whole=replace(self.whole, fixed=tuple(fixed)))
+        return replace(self, budget=replace(self.budget, fixed=tuple(fixed)))
 
     @property
     def least(self) -> float:
-        """What the least amounts come to; infinite where none that was tried is enough."""
-        amounts = self._fixed(np.maximum(self.floors, [own.amounts[0] for own in self.courses]))
-        return self.whole.cost(amounts) if np.isfinite(amounts).all() else math.inf
+        """Composed amount of the floors; infinite if no tried budget suffices."""
+        amounts = self._fixed(
+            np.maximum(self.floors, [course.amounts[0] for course in self.courses])
+        )
+        return self.budget.cost(amounts) if np.isfinite(amounts).all() else math.inf
 
     @property
-    def said(self) -> NDArray[np.bool_]:
-        """Whether a call's part is not to be found."""
-        return np.array([own is not None for own in self.whole.fixed])
+    def is_stated(self) -> NDArray[np.bool_]:
+        """Whether a call's part is fixed."""
+        return np.array([amount is not None for amount in self.budget.fixed])
 
     def even(self) -> Floats:
         """Divide equally: the calls of each kind of noise have equal amounts."""
-        return self.whole.filled(self._fixed(np.ones(len(self.courses))))
+        return self.budget.filled(self._fixed(np.ones(len(self.courses))))
 
     def least_worst(self) -> Floats:
-        """Keep the largest weighted loss as small as can be."""
+        """Minimise the largest weighted loss."""
         from scipy.optimize import brentq
 
         def excess(level: float) -> float:
-            return self.whole.cost(self._needs(math.exp(level))) - self.whole.amount
+            return self.budget.cost(self._needs(math.exp(level))) - self.budget.amount
 
         low, high = _LOSSES
         if excess(low) <= 0 or excess(high) >= 0:
@@ -168,66 +172,69 @@ class Losses:
         else:
             level = brentq(excess, low, high, xtol=1e-10)
             level += 0.0 if excess(level) <= 0 else 1e-9
-        return self.whole.filled(self._needs(math.exp(level)))
+        return self.budget.filled(self._needs(math.exp(level)))
 
     def least_mean(self) -> Floats:
-        """Keep the weighted mean of the logarithms of ratios as small as can be."""
+        """Minimise the weighted mean of the log ratios."""
         worst = self.least_worst()
         starts = [worst, np.maximum(self.even(), self.floors)]
-        found = [worst, *filter(self._fits, map(self._descended, starts))]
-        return min(map(self.whole.filled, found), key=self._sum)
+        candidates = [worst, *filter(self._fits, map(self._descended, starts))]
+        return min(map(self.budget.filled, candidates), key=self._sum)
 
     def _descended(self, start: Floats) -> Floats:
         from scipy.optimize import minimize
 
-        free = ~self.said
-        least = np.maximum(self.floors, [own.amounts[0] for own in self.courses])[free]
+        free = ~self.is_stated
+        smallest = np.maximum(self.floors, [course.amounts[0] for course in self.courses])[free]
 
         def amounts(logs: Floats) -> Floats:
-            own = start.copy()
-            own[free] = np.exp(logs)
-            return own
+            candidate = start.copy()
+            candidate[free] = np.exp(logs)
+            return candidate
 
         def left(logs: Floats) -> float:
-            return math.log(self.whole.amount / self.whole.cost(amounts(logs)))
+            return math.log(self.budget.amount / self.budget.cost(amounts(logs)))
 
-        held: Any = {"type": "ineq", "fun": left}
-        most = math.log(self.whole.amount)
+        constraint: Any = {"type": "ineq", "fun": left}
+        log_whole = math.log(self.budget.amount)
         descend: Any = minimize
-        found = descend(
+        optimum = descend(
             lambda logs: self._sum(amounts(logs)),
             np.log(start[free]),
             method="SLSQP",
-            bounds=[(min(math.log(own), most), most) for own in least],
-            constraints=held,
+            bounds=[(min(math.log(bound), log_whole), log_whole) for bound in smallest],
+            constraints=constraint,
         )
-        return amounts(found.x)
+        return amounts(optimum.x)
 
     def _fits(self, amounts: Floats) -> bool:
-        return self.whole.cost(amounts) <= self.whole.amount * _NEARLY
+        return self.budget.cost(amounts) <= self.budget.amount * _OVERSPEND
 
     def _sum(self, amounts: Floats) -> float:
-        each = zip(np.log(amounts), self._tables, strict=True)
-        ratios = [np.interp(own, np.log(fine), np.log(told)) for own, (fine, told) in each]
+        pairs = zip(np.log(amounts), self._tables, strict=True)
+        ratios = [
+            np.interp(log_amount, np.log(fine), np.log(values))
+            for log_amount, (fine, values) in pairs
+        ]
         return float(self.weights @ np.minimum(ratios, _LOSSES[1]))
 
     def _needs(self, level: float) -> Floats:
-        """Return the least amounts at which no loss is above a level."""
-        each = zip(self.weights, self._tables, strict=True)
-        needs = [least_at(fine, ratios, 1 + level / weight) for weight, (fine, ratios) in each]
+        """Return the smallest amounts at which no loss exceeds a level."""
+        pairs = zip(self.weights, self._tables, strict=True)
+        needs = [least_at(fine, ratios, 1 + level / weight) for weight, (fine, ratios) in pairs]
         return self._fixed(np.maximum(needs, self.floors))
 
     @cached_property
     def _tables(self) -> list[tuple[Floats, Floats]]:
-        return [(own.fine, own.ratios(own.fine)) for own in self.courses]
+        return [(course.fine, course.ratios(course.fine)) for course in self.courses]
 
     def _fixed(self, amounts: Floats) -> Floats:
-        each = zip(amounts, self.whole.fixed, strict=True)
-        return np.array([own if given is None else given for own, given in each])
+        pairs = zip(amounts, self.budget.fixed, strict=True)
+        return np.array([amount if fixed is None else fixed for amount, fixed in pairs])
 
 
 def least_at(fine: Floats, falling: Floats, level: float) -> float:
-    """Return the least amount at which a falling function is at a level, or the largest."""
+    """Return the smallest amount at which a decreasing function reaches a level, or the last."""
     reached = falling <= level
     if reached[0] or not reached.any():
         return float(fine[0] if reached[0] else fine[-1])

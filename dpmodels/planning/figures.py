@@ -1,4 +1,4 @@
-"""Of each kind of result the figures by which it is planned: values and their standard errors."""
+"""The figures by which each kind of result is planned: values and their standard errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from dpmodels.results.svm import SVMResult
 from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats
 
-# Between the ends of an interval of 95 % there are so many standard errors.
+# Width of a 95 % interval in standard errors.
 LEVEL: Final = 0.95
 _WIDTH: Final = float(2 * ndtri((1 + LEVEL) / 2))
 COLUMNS: Final = ("value", "noise", "total")
@@ -42,39 +42,39 @@ COLUMNS: Final = ("value", "noise", "total")
 def figures(fit: object) -> pd.DataFrame:
     """Return the figures of a result, by name.
 
-    Columns: ``value``; standard errors ``noise`` and ``total``, nan where the result has none of
-    its own (then releases are compared) and infinite where the value is not identified.
+    Columns: ``value``; standard errors ``noise`` and ``total``, nan if the result has none (then
+    releases are compared) and infinite if the value is not identified.
     """
-    own = next((FIGURES[kind] for kind in type(fit).__mro__ if kind in FIGURES), None)
-    if own is None and not hasattr(type(fit), "bse_noise"):
-        raise NotAvailable(f"a {type(fit).__name__} has no bse and bse_noise to be planned by")
-    found = (own or _errors)(fit)
-    frame = pd.DataFrame(found, columns=list(COLUMNS), dtype=np.float64)
-    return frame.set_axis(pd.Index([_name(own) for own in frame.index], name="figure"))
+    reader = next((FIGURES[kind] for kind in type(fit).__mro__ if kind in FIGURES), None)
+    if reader is None and not hasattr(type(fit), "bse_noise"):
+        raise NotAvailable(f"{type(fit).__name__} has no bse and bse_noise, which a plan needs")
+    table = (reader or _errors)(fit)
+    frame = pd.DataFrame(table, columns=list(COLUMNS), dtype=np.float64)
+    return frame.set_axis(pd.Index([_name(label) for label in frame.index], name="figure"))
 
 
 def _name(label: object) -> str:
     parts = label if isinstance(label, tuple) else (label,)
-    return ", ".join(f"{own:.6g}" if isinstance(own, float) else str(own) for own in parts)
+    return ", ".join(f"{part:.6g}" if isinstance(part, float) else str(part) for part in parts)
 
 
 def _errors(fit: Any) -> pd.DataFrame:
-    """Return what is printed as standard errors; a coefficient without them is not identified."""
+    """Return the printed standard errors; a coefficient without them is not identified."""
     table = fit.tidy().set_index(list(fit.estimates.keys))
     total = table["std_error"].fillna(math.inf)
     noise = table["noise_sd"].where(np.isfinite(total), math.inf).fillna(math.inf)
-    own = {"value": table["estimate"], "noise": noise, "total": total}
-    return pd.DataFrame(own).set_axis(table.index.to_flat_index())
+    columns = {"value": table["estimate"], "noise": noise, "total": total}
+    return pd.DataFrame(columns).set_axis(table.index.to_flat_index())
 
 
 def _difference(fit: TTestResult) -> pd.DataFrame:
-    own = {"value": fit.params, "noise": fit.bse_noise, "total": fit.bse}
-    return pd.DataFrame(own, index=[fit.term])
+    columns = {"value": fit.params, "noise": fit.bse_noise, "total": fit.bse}
+    return pd.DataFrame(columns, index=[fit.term])
 
 
-def _spread(ends: pd.DataFrame) -> Floats:
-    """Return standard errors of intervals."""
-    return np.asarray((ends["upper"] - ends["lower"]) / _WIDTH)
+def _spread(interval: pd.DataFrame) -> Floats:
+    """Return the standard errors that intervals imply."""
+    return np.asarray((interval["upper"] - interval["lower"]) / _WIDTH)
 
 
 def _shares(fit: Any) -> pd.DataFrame:
@@ -83,30 +83,30 @@ def _shares(fit: Any) -> pd.DataFrame:
 
 
 def _counted(fit: Any, unit: float = 1.0) -> pd.DataFrame:
-    """Return counts, or shares, whose intervals are of the same cells."""
+    """Return counts or shares, with standard errors from their intervals."""
     values = np.asarray(fit.released, dtype=np.float64).ravel() / unit
     try:
         noise, total = fit.noise_int(LEVEL), fit.conf_int(LEVEL)
     except NotAvailable:
         return pd.DataFrame({"value": values})
-    # Lower ends may be cut at 0.
+    # Lower bounds may be truncated at 0.
     above = 2 * (noise["upper"].to_numpy() / unit - values) / _WIDTH
-    ends = {"noise": above, "total": _spread(total)}
-    return pd.DataFrame({"value": values, **ends}, index=total.index)
+    errors = {"noise": above, "total": _spread(total)}
+    return pd.DataFrame({"value": values, **errors}, index=total.index)
 
 
 def _survival(fit: SurvfitResult) -> pd.DataFrame:
-    """Return the curves at all times; beyond their ends they are not identified."""
+    """Return the curves at all times; they are not identified beyond their last time."""
     names = {"estimate": "value", "noise_sd": "noise", "std_error": "total"}
-    told = fit.at(fit.times)
-    index = [*told.columns[: list(told.columns).index("n_risk")]]
-    own = told.set_index(index)[list(names)].rename(columns=names)
-    return own.fillna({"noise": math.inf, "total": math.inf})
+    curves = fit.at(fit.times)
+    index = [*curves.columns[: list(curves.columns).index("n_risk")]]
+    table = curves.set_index(index)[list(names)].rename(columns=names)
+    return table.fillna({"noise": math.inf, "total": math.inf})
 
 
 def _margins(fit: MarginsResult) -> pd.DataFrame:
-    each = [_shares(fit.table(*name.split(":"))) for name in fit.terms]
-    return pd.concat([own.set_axis(own.index.to_flat_index()) for own in each])
+    tables = [_shares(fit.table(*name.split(":"))) for name in fit.terms]
+    return pd.concat([table.set_axis(table.index.to_flat_index()) for table in tables])
 
 
 def _overview(fit: OverviewResult) -> pd.DataFrame:
@@ -114,9 +114,9 @@ def _overview(fit: OverviewResult) -> pd.DataFrame:
 
 
 def _eigenvalues(fit: PCAResult) -> pd.DataFrame:
-    """Return eigenvalues, not identified below the floor of noise; without any, loadings' sizes.
+    """Return eigenvalues, identified above the noise floor; without any, absolute loadings.
 
-    Their intervals hold whatever the directions are, and are no standard errors.
+    Their intervals hold for any directions, and do not imply standard errors.
     """
     try:
         values, floor = fit.eigenvals.to_series(), fit.noise_floor
@@ -126,16 +126,18 @@ def _eigenvalues(fit: PCAResult) -> pd.DataFrame:
 
 
 def _directions(fit: PCAResult | SubspaceResult) -> pd.DataFrame:
-    """Return sizes of loadings, whose signs say nothing."""
+    """Return absolute loadings, as signs are arbitrary."""
     return pd.DataFrame({"value": np.abs(fit.loadings.to_series())})
 
 
 def _covariances(fit: CovResult) -> pd.DataFrame:
-    """Return entries with their noise; intervals hold rows that may lie outside, too."""
+    """Return entries with their noise standard deviations."""
     names, upper = fit.call.names, np.triu_indices(len(fit.call.names))
-    own = {"value": fit.cov_released, "noise": fit.noise_sd}
+    matrices = {"value": fit.cov_released, "noise": fit.noise_sd}
     pairs = [(names[row], names[column]) for row, column in zip(*upper, strict=True)]
-    return pd.DataFrame({name: each.to_numpy()[upper] for name, each in own.items()}, index=pairs)
+    return pd.DataFrame(
+        {name: matrix.to_numpy()[upper] for name, matrix in matrices.items()}, index=pairs
+    )
 
 
 def _long(wide: pd.DataFrame) -> object:
@@ -143,28 +145,30 @@ def _long(wide: pd.DataFrame) -> object:
 
 
 def _quantiles(fit: QuantileResult) -> pd.DataFrame:
-    """Return quantiles, whose intervals hold noise and sampling in one."""
+    """Return quantiles, whose intervals combine noise and sampling."""
     value = _long(fit.params)
     if fit.level is None:
         return pd.DataFrame({"value": value})
-    ends = fit.conf_int()
-    total = (ends["upper"] - ends["lower"]) / float(2 * ndtri((1 + fit.level) / 2))
+    interval = fit.conf_int()
+    total = (interval["upper"] - interval["lower"]) / float(2 * ndtri((1 + fit.level) / 2))
     return pd.DataFrame({"value": value, "total": total})
 
 
 def _levels(fit: LevelsResult) -> pd.DataFrame:
-    """Return counts of found levels, as of a sample: of those not found nothing is told."""
-    noise, rows = _spread(fit.noise_int(LEVEL)), fit.counts.groupby(level=0).transform("sum")
-    drawn = np.maximum(fit.counts * (1 - fit.counts / rows), 0.0)
-    return pd.DataFrame({"value": fit.counts, "noise": noise, "total": np.hypot(noise, drawn**0.5)})
+    """Return counts of the released levels, with binomial sampling errors."""
+    noise, totals = _spread(fit.noise_int(LEVEL)), fit.counts.groupby(level=0).transform("sum")
+    sampling_variance = np.maximum(fit.counts * (1 - fit.counts / totals), 0.0)
+    return pd.DataFrame(
+        {"value": fit.counts, "noise": noise, "total": np.hypot(noise, sampling_variance**0.5)}
+    )
 
 
 def _bounds(fit: BoundsResult) -> pd.DataFrame:
     return pd.DataFrame({"value": _long(fit.params[["lower", "upper"]])})
 
 
-def _named(fit: SelectResult) -> pd.DataFrame:
-    """Return what was named, with values where they were bought; what is not is not identified."""
+def _selected(fit: SelectResult) -> pd.DataFrame:
+    """Return the selected candidates, with values if they were released."""
     try:
         return pd.DataFrame({"value": fit.values, "noise": fit.noise_sd})
     except NotAvailable:
@@ -172,7 +176,7 @@ def _named(fit: SelectResult) -> pd.DataFrame:
 
 
 def _associations(fit: FDRResult) -> pd.DataFrame:
-    """Return what was released of columns looked at; others are not identified."""
+    """Return the associations of examined columns; others are not identified."""
     return pd.DataFrame({"value": fit.params, "noise": fit.bse_noise})
 
 
@@ -181,17 +185,16 @@ def _hyperplane(fit: SVMResult) -> pd.DataFrame:
 
 
 def _canonical(fit: CCAResult) -> pd.DataFrame:
-    """Return canonical correlations; intervals hold whatever the others are."""
-    own = fit.tidy().set_index("component")
-    return pd.DataFrame({"value": own["estimate"], "noise": _spread(fit.noise_int(LEVEL))})
+    """Return canonical correlations, with noise from their intervals."""
+    table = fit.tidy().set_index("component")
+    return pd.DataFrame({"value": table["estimate"], "noise": _spread(fit.noise_int(LEVEL))})
 
 
 def _moments(fit: MomentsResult) -> pd.DataFrame:
     return _covariances(fit.whole)
 
 
-# A line for each kind of result that is not planned by its standard errors, params, bse and
-# bse_noise.
+# The kinds of result that are not planned by params, bse and bse_noise.
 FIGURES: Final[Mapping[type, Callable[[Any], pd.DataFrame]]] = MappingProxyType(
     {
         TTestResult: _difference,
@@ -210,7 +213,7 @@ FIGURES: Final[Mapping[type, Callable[[Any], pd.DataFrame]]] = MappingProxyType(
         QuantileResult: _quantiles,
         LevelsResult: _levels,
         BoundsResult: _bounds,
-        SelectResult: _named,
+        SelectResult: _selected,
         FDRResult: _associations,
         SVMResult: _hyperplane,
     }

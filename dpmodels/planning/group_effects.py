@@ -1,4 +1,4 @@
-"""Populations in which means differ, shares are off or factors depend by a stated effect."""
+"""Populations with a stated effect on means, on shares or on the dependence of factors."""
 
 from __future__ import annotations
 
@@ -19,68 +19,70 @@ INDEPENDENCE = "independence"
 
 
 def means(question: Question, guessed: Population, effect: Effect) -> Posed:
-    """Hold the mean of each group against a number that is the effect below it."""
-    both = sides(question.formula, question.codebook)
-    number, factors = one_measured(both, "dp_mean")
+    """Test the mean of each group against a number that is the effect below it."""
+    formula = sides(question.formula, question.codebook)
+    number, factors = one_measured(formula, "dp_mean")
     tally = Tally(factors, number, 2)
-    own, cells, values = _placed(tally, guessed)
+    population, cells, values = _placed(tally, guessed)
     terms = _labels(tally) if factors else ("mean",)
-    mean, sd, share = _moments(own, cells, values, len(terms))
+    mean, sd, share = _moments(population, cells, values, len(terms))
     null = mean - _stated(effect, terms)
-    return Posed(own, terms, mean, null, sd / np.sqrt(share))
+    return Posed(population, terms, mean, null, sd / np.sqrt(share))
 
 
 def difference(question: Question, guessed: Population, effect: Effect) -> Posed:
-    """Move two groups apart by the effect; one mean is held against a number so far below."""
-    both = sides(question.formula, question.codebook)
-    number, factors = one_measured(both, "dp_ttest")
+    """Shift two groups apart by the effect; one mean is tested as in :func:`means`."""
+    formula = sides(question.formula, question.codebook)
+    number, factors = one_measured(formula, "dp_ttest")
     tally = Tally(factors, number, 2)
     if not factors:
         return means(question, guessed, effect)
-    own, cells, values = _placed(tally, guessed)
+    population, cells, values = _placed(tally, guessed)
     terms = (" - ".join(_labels(tally)),)
     if not of_sample(effect, guessed):
         if number.variable is None:
             raise ArgumentError(
-                f"{number.code!r} is made from variables, and an effect is given to one variable: "
+                f"{number.code!r} is computed from variables, and effect= needs a single one: "
                 "declare it as a variable of the codebook, or write "
                 'effect="sample" with shape= a frame of public rows'
             )
-        mean, _, share = _moments(own, cells, values, 2)
-        apart = np.array([share[1], -share[0]]) * float(effects(effect, terms)[0])
-        moved = values - mean[cells] + float(share @ mean) + apart[cells]
-        values = np.clip(moved, number.lower, number.upper)
+        mean, _, share = _moments(population, cells, values, 2)
+        shifts = np.array([share[1], -share[0]]) * float(effects(effect, terms)[0])
+        shifted = values - mean[cells] + float(share @ mean) + shifts[cells]
+        values = np.clip(shifted, number.lower, number.upper)
         if number.step:
-            own, places, values = own.on_steps(number.variable, values, number.lower, number.step)
-            cells = cells[places]
+            population, positions, values = population.on_steps(
+                number.variable, values, number.lower, number.step
+            )
+            cells = cells[positions]
         else:
-            own = own.having(number.variable, values)
-    mean, sd, share = _moments(own, cells, values, 2)
+            population = population.having(number.variable, values)
+    mean, sd, share = _moments(population, cells, values, 2)
     truth = np.array([mean[0] - mean[1]])
     sampling = np.sqrt(np.array([(sd**2 / share).sum()]))
-    return Posed(own, terms, truth, np.zeros(1), sampling)
+    return Posed(population, terms, truth, np.zeros(1), sampling)
 
 
 def shares(question: Question, guessed: Population, effect: Effect) -> Posed:
-    """Hold shares of cells against others, or make factors depend by Cohen's w."""
+    """Test shares of cells against numbers, or make factors depend by Cohen's w."""
     tally = counted(sides(question.formula, question.codebook))
-    own, cells, _ = _placed(tally, guessed)
+    population, cells, _ = _placed(tally, guessed)
     names = _labels(tally)
     if len(tally.factors) == 1:
-        share = _summed(cells, own.shares, tally.cells)
+        share = _summed(cells, population.shares, tally.cells)
         sampling = np.sqrt(share * (1 - share))
-        return Posed(own, names, share, share - _stated(effect, names), sampling)
+        return Posed(population, names, share, share - _stated(effect, names), sampling)
     if not of_sample(effect, guessed):
         w = float(effects(effect, (INDEPENDENCE,))[0])
-        own = _dependent(own, cells, tally, w)
-    share = _summed(cells, own.shares, tally.cells)
-    alone = _independent(share.reshape(tally.shape))
-    w = math.sqrt(float(((share - alone) ** 2 / np.maximum(alone, 1e-300)).sum()))
+        population = _dependent(population, cells, tally, w)
+    share = _summed(cells, population.shares, tally.cells)
+    independent = _independent(share.reshape(tally.shape))
+    w = math.sqrt(float(((share - independent) ** 2 / np.maximum(independent, 1e-300)).sum()))
     sampling = np.sqrt(share * (1 - share))
     untested = np.full(len(names), np.nan)
     freedom = math.prod(tally.shape) - 1 - sum(size - 1 for size in tally.shape)
     return Posed(
-        own,
+        population,
         (INDEPENDENCE, *names),
         np.append(w, share),
         np.append(0.0, untested),
@@ -90,40 +92,42 @@ def shares(question: Question, guessed: Population, effect: Effect) -> Posed:
 
 
 def _stated(effect: Effect, terms: tuple[str, ...]) -> Floats:
-    """Return effects by term, nan of those that have none: nothing is tested there."""
+    """Return effects by term, nan for terms that are not tested."""
     if isinstance(effect, str):
         raise ArgumentError(
-            f"effect={effect!r}: one mean or share is held against a number that is an effect "
-            "away; write how far in its own unit, such as effect=2.5"
+            f"effect={effect!r}: expected the distance of the mean or share from the tested "
+            "number, in its own unit, such as effect=2.5"
         )
     stated = effects(effect, terms)
     return stated if effect is None else np.where(stated == 0, np.nan, stated)
 
 
 def _placed(tally: Tally, guessed: Population) -> tuple[Population, Integers, Floats]:
-    """Return the complete rows that count, the cell of each, and its number."""
+    """Return the complete rows in the subset, their cells and their values."""
     placed = tally.place(guessed.part.columns)
-    there = np.flatnonzero((placed.cells >= 0) & guessed.counted)
-    own = guessed.among(there, guessed.shares[there])
+    complete = np.flatnonzero((placed.cells >= 0) & guessed.counted)
+    population = guessed.among(complete, guessed.shares[complete])
     number = tally.measured
-    values = np.zeros(len(there)) if number is None else number.evaluate(own.part.columns)
+    values = np.zeros(len(complete)) if number is None else number.evaluate(population.part.columns)
     if number is not None:
         values = np.clip(values, number.lower, number.upper)
-    cells = placed.cells[there].astype(np.int64)
+    cells = placed.cells[complete].astype(np.int64)
     empty = np.bincount(cells, minlength=tally.cells) == 0
     if empty.any() and (number is not None or len(tally.factors) > 1):
-        names = [name for name, none in zip(_labels(tally), empty, strict=True) if none]
+        names = [name for name, is_empty in zip(_labels(tally), empty, strict=True) if is_empty]
         raise ArgumentError(
-            f"shape=: no guessed row is in {names[0] or 'the table'!r}; guess shares above 0.001 "
+            f"shape=: no assumed row is in {names[0] or 'the table'!r}; write shares above 0.001 "
             "for every level, or give a larger public sample"
         )
-    return own, cells, np.asarray(values)
+    return population, cells, np.asarray(values)
 
 
 def _labels(tally: Tally) -> tuple[str, ...]:
     """Name the cells as tables print them."""
     levels = [[str(level) for level in factor.levels] for factor in tally.factors]
-    return tuple(reduce(lambda one, two: [f"{a}:{b}" for a in one for b in two], levels or [[""]]))
+    return tuple(
+        reduce(lambda left, right: [f"{a}:{b}" for a in left for b in right], levels or [[""]])
+    )
 
 
 def _summed(cells: Integers, weights: Floats, size: int) -> Floats:
@@ -131,38 +135,40 @@ def _summed(cells: Integers, weights: Floats, size: int) -> Floats:
 
 
 def _moments(
-    own: Population, cells: Integers, values: Floats, size: int
+    population: Population, cells: Integers, values: Floats, size: int
 ) -> tuple[Floats, Floats, Floats]:
     """Return means, sds and shares of the rows by cell."""
-    share = _summed(cells, own.shares, size)
-    mean = _summed(cells, own.shares * values, size) / share
-    square = _summed(cells, own.shares * (values - mean[cells]) ** 2, size) / share
+    share = _summed(cells, population.shares, size)
+    mean = _summed(cells, population.shares * values, size) / share
+    square = _summed(cells, population.shares * (values - mean[cells]) ** 2, size) / share
     return mean, np.sqrt(square), share
 
 
 def _independent(share: Floats) -> Floats:
     """Return the products of the margins, flat."""
     axes = range(share.ndim)
-    margins = [share.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+    margins = [share.sum(axis=tuple(k for k in axes if k != axis)) for axis in axes]
     return np.asarray(reduce(np.multiply.outer, margins)).ravel()
 
 
-def _dependent(own: Population, cells: Integers, tally: Tally, w: float) -> Population:
-    """Keep the margins, and tilt the products of the first two by standardised level scores."""
-    share = _summed(cells, own.shares, tally.cells).reshape(tally.shape)
-    alone = _independent(share).reshape(tally.shape)
+def _dependent(population: Population, cells: Integers, tally: Tally, w: float) -> Population:
+    """Keep the margins, and make the first two factors depend by standardised level scores."""
+    share = _summed(cells, population.shares, tally.cells).reshape(tally.shape)
+    independent = _independent(share).reshape(tally.shape)
     scores = []
     for axis in (0, 1):
-        margin = share.sum(axis=tuple(other for other in range(share.ndim) if other != axis))
+        margin = share.sum(axis=tuple(k for k in range(share.ndim) if k != axis))
         level = np.arange(len(margin)) - float(margin @ np.arange(len(margin)))
-        shape = [-1 if other == axis else 1 for other in range(share.ndim)]
+        shape = [-1 if k == axis else 1 for k in range(share.ndim)]
         scores.append((level / math.sqrt(float(margin @ level**2))).reshape(shape))
     tilt = 1 + w * scores[0] * scores[1]
     if tilt.min() < 0:
         largest = -1 / float((scores[0] * scores[1] * np.sign(w)).min())
         raise ArgumentError(
-            f"effect={w:g}: factors with these shares of levels depend along their levels by a "
-            f"Cohen's w of {largest:.3g} at the most; write a smaller one"
+            f"effect={w:g}: with these shares of levels Cohen's w is at most {largest:.3g}; "
+            "write a smaller effect"
         )
-    wanted = (alone * tilt).ravel()
-    return own.among(np.arange(len(cells)), own.shares * (wanted / share.ravel())[cells])
+    tilted = (independent * tilt).ravel()
+    return population.among(
+        np.arange(len(cells)), population.shares * (tilted / share.ravel())[cells]
+    )

@@ -1,4 +1,4 @@
-"""What rows are taken to be like before there are any: a public guess, and rows made by it."""
+"""Public assumptions about rows, and rows simulated from them."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from dpmodels.sites import Parties
 from dpmodels.typing import Floats
 from dpmodels.variables import Categorical, Numeric, Variable
 
-SEED: Final = 20_260_101  # A choice: any number makes every call invent the same rows
+SEED: Final = 20_260_101  # Arbitrary: every call simulates the same rows
 HEAVY: Final = 3  # Degrees of freedom
 
 
 class Law(NamedTuple):
-    """Quantiles of a law of mean 0 and variance 1, and where a number has it by default."""
+    """Quantiles of a distribution of mean 0 and variance 1, and its default mean and sd."""
 
     like: str
     quantiles: Callable[[Floats], Floats]
@@ -40,7 +40,7 @@ class Law(NamedTuple):
 
 
 def _zeros(uniform: Floats) -> Floats:
-    """Half of the numbers the least, the others exponential above it."""
+    """Half of the numbers at the minimum, the others exponential above it."""
     above = -np.log1p(-np.maximum(2 * uniform - 1, 0.0))
     return np.asarray((above - 0.5) / math.sqrt(0.75))
 
@@ -63,56 +63,54 @@ _FORM: Final = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Guess:
-    """Rows of a codebook's variables as they are guessed to be; public, and no row is shown.
+    """Assumed distributions of a codebook's variables, or a public frame of rows.
 
-    Numbers and categories that a law makes are independent of one another; rows of a frame are
-    drawn whole.
+    Variables with assumed distributions are independent; rows of a frame are drawn as they are.
     """
 
-    codebook: Codebook  # Of the variables that are made
-    shapes: Mapping[str, object]  # By variable a word, a word with mean and sd, or shares
-    usual: str  # The law of numbers that have none of their own
-    frame: pd.DataFrame | None = None  # Public rows, instead of all laws
+    codebook: Codebook  # Of the simulated variables
+    shapes: Mapping[str, object]  # By variable: a distribution, with mean and sd or not, or shares
+    usual: str  # Distribution of numbers that are not in shapes
+    frame: pd.DataFrame | None = None  # Public rows, instead of distributions
 
     def __repr__(self) -> str:
         return f"<Guess: {self.about}>"
 
     @property
     def about(self) -> str:
-        """What is assumed, in words."""
+        """Description of the assumptions."""
         if self.frame is not None:
             return f"rows like those of a public sample of {len(self.frame):,}"
-        said = [f"{name} {_said_of(given)}" for name, given in self.shapes.items()]
-        others = [own for name, own in self.codebook.items() if name not in self.shapes]
-        levels = [isinstance(own, Categorical) for own in others]
+        stated = [f"{name} {_describe_shape(shape)}" for name, shape in self.shapes.items()]
+        usual_variables = [
+            variable for name, variable in self.codebook.items() if name not in self.shapes
+        ]
+        levels = [isinstance(variable, Categorical) for variable in usual_variables]
         usual = [f"numbers {LAWS[self.usual].like}"] * (not all(levels))
         usual += ["levels equally common"] * any(levels)
-        apart = ["variables independent"] * (len(self.codebook) > 1)
-        return "; ".join([*said, *usual, *apart])
+        independence = ["variables independent"] * (len(self.codebook) > 1)
+        return "; ".join([*stated, *usual, *independence])
 
     def rows(self, count: int, draw: int = 0) -> pd.DataFrame:
-        """Draw rows independently; the same for the same count and number of the draw."""
+        """Draw independent rows, reproducible by `count` and `draw`."""
         rng = np.random.default_rng([SEED, draw])
         if self.frame is not None:
-            return _taken(self.frame, rng.integers(0, len(self.frame), size=count))
-        return self._made(rng.random((count, len(self.codebook))))
+            return _rows_at(self.frame, rng.integers(0, len(self.frame), size=count))
+        return self._from_uniform(rng.random((count, len(self.codebook))))
 
     def block(self, count: int) -> pd.DataFrame:
-        """Return so many rows that stand for all: evenly spread over the joint law of variables.
-
-        Of a frame with fewer rows, all of them.
-        """
+        """Return `count` rows spread evenly over the joint distribution; at most a frame's rows."""
         rng = np.random.default_rng(SEED)
         if self.frame is not None:
-            return _taken(self.frame, rng.permutation(len(self.frame))[:count])
+            return _rows_at(self.frame, rng.permutation(len(self.frame))[:count])
         points = qmc.Sobol(max(len(self.codebook), 1), seed=rng).random_base2(count.bit_length())
-        places = points[:count].argsort(axis=0).argsort(axis=0)
-        return self._made((places + 0.5) / count)
+        ranks = points[:count].argsort(axis=0).argsort(axis=0)
+        return self._from_uniform((ranks + 0.5) / count)
 
-    def _made(self, uniform: Floats) -> pd.DataFrame:
+    def _from_uniform(self, uniform: Floats) -> pd.DataFrame:
         columns = {
-            name: _column(variable, self.shapes.get(name, self.usual), own)
-            for (name, variable), own in zip(self.codebook.items(), uniform.T, strict=False)
+            name: _column(variable, self.shapes.get(name, self.usual), column)
+            for (name, variable), column in zip(self.codebook.items(), uniform.T, strict=False)
         }
         count = len(uniform)
         person = self.codebook.person
@@ -122,22 +120,22 @@ class Guess:
 
 
 def guessed(codebook: Codebook, shape: object = "normal", names: Iterable[str] = ()) -> Guess:
-    """Read what rows are guessed to be like.
+    """Read the assumptions about rows.
 
     Parameters
     ----------
     codebook : Codebook
         Public bounds and levels.
     shape : str, mapping or frame
-        A law of all numbers, one of :data:`LAWS`; by variable such a word, a word with mean and sd
-        in the variable's unit, or shares of the levels in their order; or **public** rows.
+        A distribution of all numbers, one of :data:`LAWS`; by variable a distribution, one with
+        mean and sd in the variable's unit, or shares of the levels in order; or **public** rows.
     names : iterable of str
-        The variables that have to be made; all of the codebook by default.
+        The variables to simulate; all of the codebook by default.
 
     Raises
     ------
     ArgumentError, CodebookError
-        If a word, a variable or a share is not expected, or the frame lacks a column.
+        If a distribution, a variable or a share is not valid, or the frame lacks a column.
 
     Examples
     --------
@@ -152,10 +150,10 @@ def guessed(codebook: Codebook, shape: object = "normal", names: Iterable[str] =
     if isinstance(shape, str):
         return Guess(book, {}, word("shape", shape, LAWS, f"; {_FORM}"))
     if isinstance(shape, Mapping):
-        for name, given in shape.items():
-            _check(name, given, codebook)
-        own = {name: given for name, given in shape.items() if name in book}
-        return Guess(book, own, "normal")
+        for name, variable_shape in shape.items():
+            _check(name, variable_shape, codebook)
+        shapes = {name: variable_shape for name, variable_shape in shape.items() if name in book}
+        return Guess(book, shapes, "normal")
     return Guess(book, {}, "normal", _public(shape, book))
 
 
@@ -164,24 +162,24 @@ def _public(shape: Any, book: Codebook) -> pd.DataFrame:
         frame: pd.DataFrame = nw.from_native(shape, eager_only=True).to_pandas()
     except TypeError:
         raise ArgumentError(f"shape is of type {type(shape).__name__}: {_FORM}") from None
-    wanted = [*book, *([] if book.person is None else [book.person])]
-    absent = [name for name in wanted if name not in frame.columns]
+    required = [*book, *([] if book.person is None else [book.person])]
+    absent = [name for name in required if name not in frame.columns]
     if absent or not len(frame):
-        told = f"lacks the column {absent[0]!r}" if absent else "has no rows"
+        problem = f"lacks the column {absent[0]!r}" if absent else "has no rows"
         raise ArgumentError(
-            f"shape= is a frame that {told}: give public rows of {', '.join(map(repr, wanted))}, "
-            'or a law, shape="normal"'
+            f"shape= is a frame that {problem}: give public rows of "
+            f'{", ".join(map(repr, required))}, or a distribution, shape="normal"'
         )
-    return frame[wanted]
+    return frame[required]
 
 
-def _taken(frame: pd.DataFrame, places: Any) -> pd.DataFrame:
-    taken: pd.DataFrame = frame.iloc[places].reset_index(drop=True)
-    return taken
+def _rows_at(frame: pd.DataFrame, positions: Any) -> pd.DataFrame:
+    rows: pd.DataFrame = frame.iloc[positions].reset_index(drop=True)
+    return rows
 
 
-def _check(name: object, given: object, codebook: Codebook) -> None:
-    """Refuse a variable that is not declared, or a shape that it cannot have."""
+def _check(name: object, shape: object, codebook: Codebook) -> None:
+    """Refuse an undeclared variable, or a shape that is not valid for it."""
     if name not in codebook:
         raise ArgumentError(
             f"shape= names {said(name)}, which the codebook does not declare; it declares "
@@ -189,15 +187,19 @@ def _check(name: object, given: object, codebook: Codebook) -> None:
         )
     variable = codebook[str(name)]
     if isinstance(variable, Categorical):
-        _check_shares(str(name), given, variable)
+        _check_shares(str(name), shape, variable)
         return
-    law, *moments = given if isinstance(given, tuple) else (given,)
+    law, *moments = shape if isinstance(shape, tuple) else (shape,)
     word(f"shape[{name!r}]", law, LAWS, f"; {_FORM}")
-    sound = not moments or (len(moments) == 2 and real(moments[1]) > 0)
-    if not sound or any(math.isnan(real(own)) for own in moments) or _is_day(variable, moments):
+    valid = not moments or (len(moments) == 2 and real(moments[1]) > 0)
+    if (
+        not valid
+        or any(math.isnan(real(moment)) for moment in moments)
+        or _is_day(variable, moments)
+    ):
         raise ArgumentError(
-            f"shape[{name!r}]: expected a law, with a mean and an sd above 0 or without, such as "
-            '("normal", 41, 12); dates have a law alone'
+            f"shape[{name!r}]: expected a distribution, with or without a mean and a positive sd, "
+            'such as ("normal", 41, 12); dates take no mean and sd'
         )
 
 
@@ -205,35 +207,35 @@ def _is_day(variable: Variable, moments: list[object]) -> bool:
     return isinstance(variable, Date) and bool(moments)
 
 
-def _check_shares(name: str, given: object, variable: Categorical) -> None:
-    shares = [real(own) for own in given] if several(given) else []
-    sound = len(shares) == len(variable.levels) and all(own >= 0 for own in shares)
-    if not sound or not math.isclose(sum(shares), 1.0, abs_tol=1e-6):
+def _check_shares(name: str, shape: object, variable: Categorical) -> None:
+    shares = [real(share) for share in shape] if several(shape) else []
+    valid = len(shares) == len(variable.levels) and all(share >= 0 for share in shares)
+    if not valid or not math.isclose(sum(shares), 1.0, abs_tol=1e-6):
         raise ArgumentError(
-            f"shape[{name!r}]: expected {len(variable.levels)} shares with the sum 1, one for each "
+            f"shape[{name!r}]: expected {len(variable.levels)} shares that sum to 1, one for each "
             f"of the levels {variable.describe()}"
         )
 
 
-def _said_of(given: Any) -> str:
-    """Return a shape of one variable in words."""
-    if isinstance(given, str):
-        return LAWS[given].like
-    if isinstance(given, tuple) and isinstance(given[0], str):
-        law, *moments = given
+def _describe_shape(shape: Any) -> str:
+    """Describe the shape of one variable."""
+    if isinstance(shape, str):
+        return LAWS[shape].like
+    if isinstance(shape, tuple) and isinstance(shape[0], str):
+        law, *moments = shape
         return f"{law}" + (f", mean {moments[0]:g}, sd {moments[1]:g}" if moments else "")
-    return "in shares " + " : ".join(f"{own:g}" for own in given)
+    return "in shares " + " : ".join(f"{share:g}" for share in shape)
 
 
-def _column(variable: Variable, given: object, uniform: Floats) -> object:
-    """Return the values at some quantiles of a variable's law, as cells are written."""
+def _column(variable: Variable, shape: object, uniform: Floats) -> object:
+    """Return the values of a variable at given probabilities."""
     if isinstance(variable, Categorical):
         levels = len(variable.levels)
-        shares = np.full(levels, 1 / levels) if isinstance(given, str) else np.asarray(given)
-        place = np.searchsorted(np.cumsum(shares)[:-1], uniform, side="right")
-        return np.array([*variable.levels, None], dtype=object)[place]
+        shares = np.full(levels, 1 / levels) if isinstance(shape, str) else np.asarray(shape)
+        code = np.searchsorted(np.cumsum(shares)[:-1], uniform, side="right")
+        return np.array([*variable.levels, None], dtype=object)[code]
     low, high = variable.days if isinstance(variable, Date) else (variable.lower, variable.upper)
-    name, *moments = given if isinstance(given, tuple) else (given,)
+    name, *moments = shape if isinstance(shape, tuple) else (shape,)
     law, width = LAWS[name], high - low
     mean, sd = moments or (low + law.mean * width, law.sd * width)
     value = np.clip(mean + sd * law.quantiles(uniform), low, high)
@@ -244,64 +246,64 @@ def _column(variable: Variable, given: object, uniform: Floats) -> object:
     return value
 
 
-# Calls made on rows that are guessed: nothing is read, nothing is spent.
+# Calls on assumed rows: no data are read, no budget is spent.
 
 Bound = TypeVar("Bound")
-PLAN_SEED: Final = 20_130_325  # A choice: any number gives every plan the same noise
-BLOCK: Final = 16_384  # A choice: rows that are invented, and stand as often as a table has rows
+PLAN_SEED: Final = 20_130_325  # Arbitrary: every plan has the same noise
+BLOCK: Final = 16_384  # A choice: simulated rows, repeated up to the table's size
 MOST_ROWS: Final = 10**8
-MOST_PERSONS: Final = 10**6  # Each of whom is invented
+MOST_PERSONS: Final = 10**6  # Each is simulated
 
 
 @dataclass(frozen=True, repr=False)
 class Standing(Parties):
-    """A table of which each row stands several times."""
+    """A table in which each row is repeated."""
 
     times: int = 1
 
     def bind(self, binding: Callable[[object], Bound]) -> tuple[Bound, ...]:
-        """Bind a formula to the rows, each as often as it stands."""
+        """Bind a formula to the repeated rows."""
         bound: tuple[Any, ...] = super().bind(binding)
-        return bound if self.times == 1 else tuple(one.standing(self.times) for one in bound)
+        return bound if self.times == 1 else tuple(rows.standing(self.times) for rows in bound)
 
 
 @dataclass(frozen=True)
 class World:
-    """What a table will be like, as it is guessed, and what is said once of all calls."""
+    """Assumed rows, and the settings that all calls share."""
 
     guess: Guess
     codebook: Codebook
     adjacency: Adjacency
-    rows: int
+    n_rows: int
     subset: str | None
 
     @property
     def _times(self) -> int:
-        """How often each invented row stands."""
+        """How often each simulated row is repeated."""
         if self.adjacency.person is not None:
             return 1
-        known = BLOCK if self.guess.frame is None else min(BLOCK, len(self.guess.frame))
-        return -(-self.rows // known)
+        n_invented = BLOCK if self.guess.frame is None else min(BLOCK, len(self.guess.frame))
+        return -(-self.n_rows // n_invented)
 
     def terms(self, draw: int | None = None) -> Terms:
-        """Return a session's terms with rows that stand for all, or a random draw of them."""
+        """Return a session's terms with evenly spread rows, or with a random draw."""
         times = self._times
-        count = -(-self.rows // times)
+        count = -(-self.n_rows // times)
         frame = self.guess.block(count) if draw is None else self.guess.rows(count, draw)
         if self.adjacency.person is not None:
             persons = np.arange(count) // self.adjacency.places
             frame = frame.assign(**{self.adjacency.person: persons})
-        held = Standing(("",), (_encoded(frame),), times=times)
-        return Terms(held, self.codebook, self.adjacency, self.subset)
+        parties = Standing(("",), (_encoded(frame),), times=times)
+        return Terms(parties, self.codebook, self.adjacency, self.subset)
 
     @property
     def thinner(self) -> float:
-        """By what the sd over draws of invented rows is larger than over tables."""
+        """Ratio of the sd over draws of simulated rows to that over tables."""
         return math.sqrt(self._times)
 
 
 def _encoded(frame: pd.DataFrame) -> pd.DataFrame:
-    """Hold levels as codes, which are read quickly."""
+    """Store levels as codes, which are faster to read."""
     texts = [name for name, kind in frame.dtypes.items() if is_string_dtype(kind)]
     return frame.astype(dict.fromkeys(texts, "category"))
 
@@ -309,16 +311,16 @@ def _encoded(frame: pd.DataFrame) -> pd.DataFrame:
 def released(
     call: Call, terms: Terms, guarantee: Guarantee, times: int, *, seed: int = PLAN_SEED
 ) -> list[object]:
-    """Make a call so many times; its releases differ, and are the same at every plan."""
+    """Run a call `times` times with independent noise, the same in every plan."""
     with as_one_of_many(), simulation(seed=seed):
-        return [_made(call, terms, guarantee) for _ in range(times)]
+        return [_release(call, terms, guarantee) for _ in range(times)]
 
 
 def priced(call: Call, terms: Terms, guarantee: Guarantee) -> Priced:
-    """Return what a call would be charged, and the mechanism it would take."""
+    """Return the charge of a call, and its mechanism."""
     return terms.price(call, {"budget": guarantee})
 
 
-def _made(call: Call, terms: Terms, guarantee: Guarantee) -> Any:
+def _release(call: Call, terms: Terms, guarantee: Guarantee) -> Any:
     ledger = Ledger(budget=guarantee, adjacency=terms.adjacency)
     return terms.make(call, {"budget": guarantee}, ledger)

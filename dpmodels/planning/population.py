@@ -1,4 +1,4 @@
-"""Guessed rows as a population, and tables of any number of rows drawn from it."""
+"""Assumed rows as a population, and samples of any size from it."""
 
 from __future__ import annotations
 
@@ -19,38 +19,34 @@ from dpmodels.typing import Floats
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Population:
-    """Rows that a verb has been asked of, and how likely each of them is.
-
-    All tables drawn have as many rows as their number says, each of them one of these: the table
-    is how often each of them stands in it.
-    """
+    """Rows and their probabilities; a sample is stored as how often it contains each row."""
 
     part: Part
     shares: Floats  # Shape (rows,), with the sum 1
     terms: Terms
-    sampled: bool = False  # Whether they are a public sample, with relations of its own
+    sampled: bool = False  # Whether they are a public sample, with dependent variables
 
     @property
     def counted(self) -> NDArray[np.bool_]:
         """Which rows are in the subset."""
-        own = self.part.counted
-        return np.ones(self.part.rows, dtype=bool) if own is None else own
+        mask = self.part.counted
+        return np.ones(self.part.rows, dtype=bool) if mask is None else mask
 
     def among(self, rows: NDArray[Any], shares: Floats) -> Population:
-        """Return the population of some rows, which may be named again and again."""
-        columns = {name: own[rows] for name, own in self.part.columns.items()}
+        """Return the population of some rows, with repetitions."""
+        columns = {name: column[rows] for name, column in self.part.columns.items()}
         counted = None if self.part.counted is None else self.part.counted[rows]
         return replace(self, part=Part(columns, counted, None), shares=shares / shares.sum())
 
     def having(self, name: str, column: Floats) -> Population:
         """Return the same rows with other values of one variable."""
-        own = self.part._replace(columns={**self.part.columns, name: column})
-        return replace(self, part=own)
+        part = self.part._replace(columns={**self.part.columns, name: column})
+        return replace(self, part=part)
 
     def on_steps(self, name: str, values: Floats, lower: float, step: float) -> Stepped:
         """Return each row twice, at the steps below and above its value, with the value as mean.
 
-        Rounding would swallow an effect that is small against the step.
+        Rounding would remove an effect that is small relative to the step.
         """
         above, below = np.modf((values - lower) / step)
         response = lower + step * np.concatenate([below, below + (above > 0)])
@@ -58,20 +54,20 @@ class Population:
         shares = np.concatenate([self.shares * (1 - above), self.shares * above])
         return Stepped(self.among(rows, shares).having(name, response), rows, response)
 
-    def drawn(self, count: int, rng: np.random.Generator) -> Rows:
-        """Draw a table: rows that stand equally often, in powers of two, stand together."""
-        times, at, places = rng.multinomial(count, self.shares), [], []
+    def sample(self, count: int, rng: np.random.Generator) -> Rows:
+        """Draw a sample, with repetitions of rows split into powers of two."""
+        times, indices, repeats = rng.multinomial(count, self.shares), [], []
         for power in range(int(times.max()).bit_length()):
-            there = np.flatnonzero(times >> power & 1)
-            at.append(there)
-            places.append(np.full(len(there), 1 << power))
-        own, often = np.concatenate(at), np.concatenate(places)
-        part = self.among(own, np.ones(len(own))).part._replace(places=often)
+            positions = np.flatnonzero(times >> power & 1)
+            indices.append(positions)
+            repeats.append(np.full(len(positions), 1 << power))
+        rows, counts = np.concatenate(indices), np.concatenate(repeats)
+        part = self.among(rows, np.ones(len(rows))).part._replace(places=counts)
         return DrawnRows(part, self.terms)
 
 
 class Stepped(NamedTuple):
-    """A population of rows that are named twice, which they are, and their new values."""
+    """A population in which each row occurs twice, the indices of the rows, and new values."""
 
     population: Population
     rows: NDArray[np.int64]
@@ -79,17 +75,17 @@ class Stepped(NamedTuple):
 
 
 def population(rows: Rows, *, sampled: bool) -> Population:
-    """Read rows that are public, once; all of them are equally likely."""
+    """Read public rows once, with equal probabilities."""
     parts = list(rows.parts(count_public=True))
     names = parts[0].columns
-    columns = {name: np.concatenate([own.columns[name] for own in parts]) for name in names}
-    counted = [own.counted for own in parts if own.counted is not None]
+    columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in names}
+    counted = [part.counted for part in parts if part.counted is not None]
     part = Part(columns, np.concatenate(counted) if counted else None, None)
     return Population(part, np.full(part.rows, 1 / part.rows), rows.terms, sampled)
 
 
 class DrawnRows(Rows):
-    """Rows of which each stands so often, as if the table were written out."""
+    """Rows with their numbers of repetitions."""
 
     __slots__ = ("_part",)
 
@@ -99,86 +95,86 @@ class DrawnRows(Rows):
 
     @property
     def rereadable(self) -> bool:
-        """They can be read again and again."""
+        """They can be read repeatedly."""
         return True
 
     @property
     def nrows(self) -> int:
-        """How many rows the table would have."""
+        """Number of rows, with repetitions."""
         return self._part.taken
 
     def parts(self, *, count_public: bool) -> Iterator[Part]:
-        """Give all of them at once."""
+        """Yield all of them as one part."""
         yield self._part
 
 
-# What is tested of a population, and how far its truth is from that.
+# Hypotheses about a population, and the true effects.
 
 Effect = float | Mapping[str, float] | str | None
-"""A number for all terms, numbers by term, ``"sample"`` for what public rows show, or none yet."""
+"""A number for all terms, numbers by term, ``"sample"`` for those of public rows, or None yet."""
 
 
 class Posed(NamedTuple):
-    """A population in which the effects are what was stated, and the tests of a verb."""
+    """A population with the stated effects, and the hypotheses that a verb tests."""
 
     population: Population
     terms: tuple[str, ...]
     truth: Floats  # Of the population, shape (terms,)
-    null: Floats  # What each is tested against; nan where nothing is
+    null: Floats  # Under the null hypothesis; nan if not tested
     sampling: Floats  # Standard error without noise, times the root of the number of rows
     freedom: int = 0  # Degrees of freedom of the first term where it is a chi-square test
 
     @property
     def effect(self) -> Floats:
-        """How far the truth is from what it is tested against; nan where nothing is tested."""
+        """Truth less null; nan for terms that are not tested."""
         return self.truth - self.null
 
 
 def effects(effect: Effect, terms: Sequence[str]) -> Floats:
-    """Return the stated effect of each term, 0 of those that are not named."""
+    """Return the stated effect of each term, 0 for others."""
     if effect is None:
         return np.zeros(len(terms))
     if isinstance(effect, Mapping):
         if not effect:
             raise ArgumentError(
-                f"effect={{}} names no term, so that nothing is tested; write one of "
+                f"effect={{}} names no term; write one of "
                 f"{shorten(', '.join(map(repr, terms)), 300)}, such as {{{terms[0]!r}: 0.5}}"
             )
-        for name, own in effect.items():
+        for name, size in effect.items():
             if name not in terms:
                 raise ArgumentError(
                     f"effect= names {said(name)}; the terms are "
                     f"{shorten(', '.join(map(repr, terms)), 300)}"
                 )
-            _nonzero(f"effect[{name!r}]", own)
+            _nonzero(f"effect[{name!r}]", size)
         return np.array([real(effect.get(name, 0.0)) for name in terms])
     return np.full(len(terms), _nonzero("effect", effect))
 
 
-def _nonzero(name: str, given: object) -> float:
-    number = real(given)
+def _nonzero(name: str, value: object) -> float:
+    number = real(value)
     if not abs(number) > 0:
         raise ArgumentError(
-            f"{name}={said(given)}: expected a number other than 0, in units of the coefficient; "
+            f"{name}={said(value)}: expected a number other than 0, in units of the coefficient; "
             'by term write effect={"age": 0.5}, and leave out terms without an effect'
         )
     return number
 
 
-def held_against(effect: Effect, terms: Sequence[str]) -> Floats:
-    """Return the 0 that coefficients are tested against, nan of those without a stated effect."""
+def null_values(effect: Effect, terms: Sequence[str]) -> Floats:
+    """Return the null hypothesis, 0, for coefficients with a stated effect; nan for others."""
     if not isinstance(effect, Mapping):
         return np.zeros(len(terms))
     return np.where(effects(effect, terms) == 0, np.nan, 0.0)
 
 
 def of_sample(effect: Effect, population: Population) -> bool:
-    """Whether effects are those that public rows show; ArgumentError for any other word."""
+    """Whether effects are those of public rows; ArgumentError for any other string."""
     if not isinstance(effect, str):
         return False
     if effect != "sample" or not population.sampled:
         raise ArgumentError(
             f'effect={effect!r}: expected a number, numbers by term, or "sample" where shape= is a '
-            "frame of public rows, which has effects of its own"
+            "frame of public rows"
         )
     return True

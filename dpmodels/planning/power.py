@@ -1,4 +1,4 @@
-"""``dp.power``: what an analysis will tell, before anything is read or spent."""
+"""``dp.power``: predict standard errors and power before data are read or budget is spent."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import pandas as pd
 from dpmodels.arguments import real, several, share, whole
 from dpmodels.declared import Declared, declared
 from dpmodels.errors import ArgumentError, said
-from dpmodels.planning.solve import MOST_ROWS, effect_for, eps_for, eps_told, rows_for
+from dpmodels.planning.solve import MOST_ROWS, effect_for, eps_for, identifying_eps, rows_for
 from dpmodels.planning.trials import Asking, Cell, Trial, price, without_noise
 from dpmodels.planning.verbs import verb_with_power, words_of
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
 from dpmodels.results.plan import SELDOM, PowerQuestion, PowerResult
 from dpmodels.verbs import Verb
 
-# A choice: cells of a plan, each of which takes up to two seconds.
+# A choice: cells of a plan; each takes up to two seconds.
 MOST_CELLS: Final = 100
 
 
@@ -41,45 +41,44 @@ def power(
     adjacency: AdjacencyName | Adjacency | None = None,
     **words: Any,
 ) -> PowerResult:
-    """Tell expected standard errors and power before a budget is spent, or solve for what gives it.
+    """Predict standard errors and power before a budget is spent, or solve for n, eps or effect.
 
-    Exactly one of `n`, `eps` (or `budget`), `effect` and `power` is left out, and
-    solved for. Nothing is read, nothing is charged.
+    Leave out exactly one of `n`, `eps` (or `budget`), `effect` and `power`, which
+    is solved for. No data are read, and no budget is charged.
 
     Parameters
     ----------
     formula : str
-        As the verb takes it, such as ``"wage ~ age + C(region)"``.
+        Formula of the verb, such as ``"wage ~ age + C(region)"``.
     verb : str
-        Of which verb: ``"lm"`` is :func:`dp_lm`; or ``"glm"``, ``"mean"``, ``"ttest"``,
+        Name of the verb: ``"lm"`` for :func:`dp_lm`; or ``"glm"``, ``"mean"``, ``"ttest"``,
         ``"table"``, and any verb with results of these kinds.
     codebook : Codebook
         Public bounds and levels of the variables.
     n : int or sequence of int, optional
-        Number of rows that will count: complete, and in the subset. From 10 to
-        10,000,000.
+        Number of complete rows in the subset, from 10 to 10,000,000.
     eps, delta, budget
         The guarantee, as for the verb.
     effect : float, mapping, str or sequence of float, optional
-        How far the truth is from what is tested, in the verb's own unit: slopes
-        (of log odds, of a logarithm of counts) by coefficient,
-        ``{"age": 0.5}``, or one number for all; a difference of means, first
-        level less second; how far a number is from one mean, or from a share;
-        Cohen's w of two factors and more. ``"sample"`` is what a frame given as
-        `shape` shows.
+        Distance of the truth from the null hypothesis, in the verb's unit:
+        slopes (of log odds or log counts) by coefficient, ``{"age": 0.5}``, or
+        one number for all; a difference of means, first level less second; the
+        distance of one mean or share from the tested number; Cohen's w of two
+        or more factors. ``"sample"`` takes the effects of a frame given as
+        `shape`.
     power : float, optional
-        Chance that the verb's own test rejects, between `alpha` and 1; of several
-        terms that of the least.
+        Probability that the verb's test rejects, between `alpha` and 1; for
+        several terms the smallest.
     alpha : float
         Level of the tests, two-sided.
     shape : str, mapping or frame
-        What rows are guessed to be like: ``"normal"`` (in the middle of the
+        Assumed distribution of the rows: ``"normal"`` (in the middle of the
         bounds, which are 3 sd away), ``"uniform"``, ``"skewed"``, ``"zeros"``
         (half at the lower bound), ``"tails"``, ``"narrow"`` (bounds ten times too
         wide); by variable ``{"wage": "skewed", "age": ("normal", 41, 12),
         "sex": [0.6, 0.4]}``; or a frame of **public or simulated rows** like the
-        private ones. A plan made of private rows would give them away: no
-        guarantee covers what this function returns, and it cannot tell.
+        private ones. Never pass private rows: the output has no privacy
+        guarantee, and this is not checked.
     mechanism, adjacency, **words
         As for the verb: ``family="poisson"``, ``vcov="HC"``, ``subset="age > 30"``.
 
@@ -93,28 +92,25 @@ def power(
     Raises
     ------
     ArgumentError
-        If none or two of the four are left out, an effect is 0 or of no term, a
-        power is not between `alpha` and 1 or is not reached, the verb is none of
-        these, or the guess lacks a variable.
+        If not exactly one of the four is left out, an effect is 0 or of no term, a
+        power is not between `alpha` and 1 or cannot be reached, the verb is not
+        supported, or the assumptions lack a variable.
     FormulaError, CodebookError, BudgetError
         As the verb.
 
     Notes
     -----
-    The verb's own mechanism, with its plan and its noise, releases from tables of
-    `n` rows drawn from about two thousand guessed ones, or up to 8,192 of a
-    frame's, and the verb's own inference reads what comes out, 64 to 600 times.
-    Power is the mean chance of rejection given the standard error where nearly
-    every release has one, the share of releases that reject where few have, and
-    the mean of both between;
-    ``power_se`` is what the simulation leaves open. Without an effect in them the
-    guessed variables are independent.
+    The verb's mechanism and inference run on 64 to 600 samples of `n` rows, drawn
+    from about two thousand assumed ones, or up to 8,192 of a frame's. Power is the
+    mean probability of rejection given the standard error if nearly every release
+    has one, the share of releases that reject if few have, and the mean of both
+    in between; ``power_se`` is the simulation error. Without an effect the
+    assumed variables are independent.
 
-    With an effect a response keeps the mean it is guessed to have, and in a
-    linear regression the variance; what its bounds cut off is counted in, so that
-    ``effect`` in the table may be a little less than was stated. Each row is
-    somebody's only one: for several rows a person, plan with the number of
-    persons.
+    With an effect a response keeps its assumed mean, and in a linear regression
+    its variance; as it is clipped to its bounds, ``effect`` in the table may be
+    slightly less than stated. Each person has one row: for several rows a person,
+    plan with the number of persons.
 
     References
     ----------
@@ -131,17 +127,17 @@ def power(
     >>> bool(0.75 < plan.power["F - M"] < plan.table["without_noise"].item() < 0.99)
     True
     """
-    known, kind = verb_with_power(verb)
+    verb_spec, kind = verb_with_power(verb)
     solved = _left_out(n, eps, budget, effect, power)
     level = share("alpha", alpha)
     target = _target(power, level)
     if eps is not None or budget is not None:
-        for one in _listed(eps):
-            resolve_budget(real(one) if one is not None else None, delta, budget)
+        for amount in _listed(eps):
+            resolve_budget(real(amount) if amount is not None else None, delta, budget)
     else:
         resolve_budget(1.0, delta)
     asking = Asking(
-        known,
+        verb_spec,
         kind,
         formula,
         declared(codebook, None, None, formula),
@@ -151,18 +147,18 @@ def power(
         mechanism,
         adjacency,
         level,
-        _words(known, words),
+        _words(verb_spec, words),
     )
-    sizes = [None if one is None else whole("n", one, 10, MOST_ROWS) for one in _listed(n)]
+    sizes = [None if size is None else whole("n", size, 10, MOST_ROWS) for size in _listed(n)]
     cells = list(product(sizes, _listed(eps), _listed(effect)))
     if len(cells) > MOST_CELLS:
         raise ArgumentError(f"{len(cells)} cells are listed: expected at most {MOST_CELLS}")
-    frames, told = [], []
-    for number, (rows, spent, size) in enumerate(cells):
-        cell = _solved(asking, solved, (rows, spent, size), target)
+    frames, mechanisms = [], []
+    for number, (n_rows, cell_eps, size) in enumerate(cells):
+        cell = _solved(asking, solved, (n_rows, cell_eps, size), target)
         trial = asking.trial(cell)
         frames.append(_table(trial, cell, number))
-        told.append(_mechanism(trial))
+        mechanisms.append(_mechanism(trial))
     table = pd.concat(frames, ignore_index=True)
     swamped = len(cells) == 1 and solved == "power" and table["identified"].min() < SELDOM
     return PowerResult(
@@ -175,8 +171,8 @@ def power(
             alpha=level,
             solved=solved,
             target=target,
-            mechanisms=tuple(told),
-            enough=eps_told(asking, cell) if swamped else math.nan,
+            mechanisms=tuple(mechanisms),
+            enough=identifying_eps(asking, cell) if swamped else math.nan,
             tested="independence of the factors" if trial.posed.freedom else kind.tested,
         ),
         table,
@@ -185,13 +181,13 @@ def power(
 
 def _left_out(n: object, eps: object, budget: object, effect: object, power: object) -> str:
     """Return the one of four that is solved for."""
-    given = {"n": n, "eps": eps if budget is None else budget, "effect": effect, "power": power}
-    absent = [name for name, own in given.items() if own is None]
+    arguments = {"n": n, "eps": eps if budget is None else budget, "effect": effect, "power": power}
+    absent = [name for name, value in arguments.items() if value is None]
     if len(absent) != 1:
         left = ", ".join(absent) or "none of them"
         raise ArgumentError(
             f"left out: {left}; leave out exactly one of n, eps, effect and power, which is then "
-            "solved for: n=5_000, eps=1.0, effect=0.5 tells the power"
+            "solved for: n=5_000, eps=1.0, effect=0.5 gives the power"
         )
     return absent[0]
 
@@ -207,63 +203,63 @@ def _target(power: object, alpha: float) -> float:
     return number
 
 
-def _listed(given: object) -> list[object]:
-    """Return what is listed, or the one that is given."""
-    if not several(given) or isinstance(given, Mapping):
-        return [given]
-    own = list(given)
-    if not own:
+def _listed(value: object) -> list[object]:
+    """Return listed values, or a single value in a list."""
+    if not several(value) or isinstance(value, Mapping):
+        return [value]
+    values = list(value)
+    if not values:
         raise ArgumentError("an empty list: write one value, or several such as n=[1_000, 5_000]")
-    return own
+    return values
 
 
 def _words(verb: Verb, words: Mapping[str, Any]) -> dict[str, Any]:
-    for one in words:
-        if one in ("person", "rows"):
+    for name in words:
+        if name in ("person", "rows"):
             raise ArgumentError(
-                f"{one}=: a plan is of rows that are each somebody's only one; leave it out, and "
-                "give the number of persons as n"
+                f"{name}=: power assumes one row per person; leave it out, and give the number of "
+                "persons as n"
             )
-        if one not in words_of(verb):
+        if name not in words_of(verb):
             expected = ", ".join(words_of(verb))
             raise ArgumentError(
-                f"{one}= is not expected; dp.power takes these words of dp_{verb.name}: {expected}"
+                f"{name}= is not expected; dp_{verb.name} has the options {expected}"
             )
     return {**words_of(verb), **words}
 
 
-def _solved(asking: Asking, solved: str, given: tuple[Any, Any, Any], target: float) -> Cell:
+def _solved(asking: Asking, solved: str, inputs: tuple[Any, Any, Any], target: float) -> Cell:
     """Return a cell in which nothing is left out."""
-    rows, eps, effect = given
+    n_rows, eps, effect = inputs
     if solved == "n":
-        rows = rows_for(asking, eps, effect, target)
+        n_rows = rows_for(asking, eps, effect, target)
     elif solved == "eps":
-        eps = eps_for(asking, rows, effect, target)
+        eps = eps_for(asking, n_rows, effect, target)
     elif solved == "effect":
-        effect = effect_for(asking, rows, eps, target)
-    return Cell(rows, eps, effect)
+        effect = effect_for(asking, n_rows, eps, target)
+    return Cell(n_rows, eps, effect)
 
 
 def _table(trial: Trial, cell: Cell, number: int) -> pd.DataFrame:
     """Return the lines of one cell."""
-    found, posed = trial.expected(), trial.posed
-    dear = price(posed, found, cell.rows, trial.alpha)
+    expected, posed = trial.expected(), trial.posed
+    rows_factor = price(posed, expected, cell.n_rows, trial.alpha)
     lines = {
         "cell": number,
-        "n": cell.rows,
+        "n": cell.n_rows,
         "eps": np.nan if cell.eps is None else float(cell.eps),
         "term": posed.terms,
         "effect": posed.effect,
-        "std_error": found.se,
-        "se_low": found.least,
-        "se_high": found.most,
-        "noise_sd": found.noise,
-        "sampling_se": posed.sampling / math.sqrt(cell.rows),
-        "power": found.power,
-        "power_se": found.power_se,
-        "identified": found.identified,
-        "without_noise": without_noise(posed, cell.rows, trial.alpha),
-        "price": np.where(found.identified < SELDOM, np.nan, dear),
+        "std_error": expected.se,
+        "se_low": expected.se_low,
+        "se_high": expected.se_high,
+        "noise_sd": expected.noise,
+        "sampling_se": posed.sampling / math.sqrt(cell.n_rows),
+        "power": expected.power,
+        "power_se": expected.power_se,
+        "identified": expected.identified,
+        "without_noise": without_noise(posed, cell.n_rows, trial.alpha),
+        "price": np.where(expected.identified < SELDOM, np.nan, rows_factor),
     }
     return pd.DataFrame(lines)
 
@@ -275,7 +271,7 @@ def _mechanism(trial: Trial) -> str:
 
 
 def _guarantee(delta: float, budget: Guarantee | None) -> str:
-    """Say of what kind the guarantee is; its eps stands beside each cell."""
+    """Describe the guarantee; its eps is printed with each cell."""
     if budget is not None:
         return budget.describe()
     return f"(eps, delta)-DP, delta = {delta:g}" if delta else "pure eps-DP"

@@ -15,151 +15,157 @@ from dpmodels.typing import Floats
 
 LEAST_ROWS, MOST_ROWS = 10, 10_000_000
 LEAST_EPS, MOST_EPS = 1e-3, 100.0
-# Choices: evaluations at the most, what powers may differ by, and releases left out on the way.
-MOST_STEPS, NEAR, PART = 9, 0.01, 2
-# A choice: what few releases say of a power by chance.
-FAR = 0.05
-# Choices: releases that tell whether there are standard errors, and how many of them have to.
-FEW, OFTEN = 10, 0.8
-# How power grows, in the logarithm of a standardised effect by that of what is solved for.
+# Choices: most evaluations, tolerance of powers, and divisor of releases during the search.
+MOST_STEPS, POWER_TOLERANCE, RUNS_DIVISOR = 9, 0.01, 2
+# A choice: simulation error of the power with few releases.
+CHANCE_TOLERANCE = 0.05
+# Choices: divisor of releases for identification, and the share of them that must be identified.
+FEW_RUNS_DIVISOR, IDENTIFIED_FRACTION = 10, 0.8
+# Slopes of the log standardised effect in the log of rows and of eps.
 _ROWS_SLOPE, _EPS_SLOPE = 0.7, 0.7
 
 
 def rows_for(asking: Asking, eps: float | None, effect: Effect, target: float) -> int:
     """Return the number of rows at which every tested term has the power."""
 
-    def power(rows: float) -> float:
-        return _least(asking.trial(Cell(round(rows), eps, effect)))
+    def power(n_rows: float) -> float:
+        return _least(asking.trial(Cell(round(n_rows), eps, effect)))
 
-    found = _search(power, (1_000.0, LEAST_ROWS, MOST_ROWS), target, asking.alpha, _ROWS_SLOPE)
-    if math.isnan(found):
+    n_rows = _search(power, (1_000.0, LEAST_ROWS, MOST_ROWS), target, asking.alpha, _ROWS_SLOPE)
+    if math.isnan(n_rows):
         raise ArgumentError(
-            f"power={target:g}: no number of rows up to {MOST_ROWS:,} has it under this guarantee; "
-            "give a larger eps or effect, or fewer terms"
+            f"power={target:g}: no number of rows up to {MOST_ROWS:,} reaches it under this "
+            "guarantee; give a larger eps or effect, or fewer terms"
         )
-    return math.ceil(found)
+    return math.ceil(n_rows)
 
 
-def eps_for(asking: Asking, rows: int, effect: Effect, target: float) -> float:
+def eps_for(asking: Asking, n_rows: int, effect: Effect, target: float) -> float:
     """Return the eps at which every tested term has the power."""
-    plain = without_noise(asking.trial(Cell(rows, 1.0, effect)).posed, rows, asking.alpha)
-    if np.nanmin(plain) <= target + NEAR / 2:
+    noiseless_power = without_noise(
+        asking.trial(Cell(n_rows, 1.0, effect)).posed, n_rows, asking.alpha
+    )
+    if np.nanmin(noiseless_power) <= target + POWER_TOLERANCE / 2:
         raise ArgumentError(
-            f"power={target:g}: {rows:,} rows have the power {np.nanmin(plain):.2g} without any "
-            "noise, so no eps has it; give a larger n or effect"
+            f"power={target:g}: {n_rows:,} rows have the power {np.nanmin(noiseless_power):.2g} "
+            "without any noise, so no eps reaches it; give a larger n or effect"
         )
 
     def power(eps: float) -> float:
-        return _least(asking.trial(Cell(rows, eps, effect)))
+        return _least(asking.trial(Cell(n_rows, eps, effect)))
 
-    found = _search(power, (1.0, LEAST_EPS, MOST_EPS), target, asking.alpha, _EPS_SLOPE)
-    if math.isnan(found):
+    solution = _search(power, (1.0, LEAST_EPS, MOST_EPS), target, asking.alpha, _EPS_SLOPE)
+    if math.isnan(solution):
         raise ArgumentError(
-            f"power={target:g}: no eps up to {MOST_EPS:g} has it with {rows:,} rows; give a larger "
-            "n or effect"
+            f"power={target:g}: no eps up to {MOST_EPS:g} reaches it with {n_rows:,} rows; give "
+            "a larger n or effect"
         )
-    return found
+    return solution
 
 
-def eps_told(asking: Asking, cell: Cell) -> float:
-    """Return about the least eps at which most releases have standard errors of every term.
+def identifying_eps(asking: Asking, cell: Cell) -> float:
+    """Return about the smallest eps at which most releases have standard errors of every term.
 
-    nan where the cell has no eps, or where none up to the largest is enough.
+    nan if the cell has no eps, or if no eps up to the largest suffices.
     """
     if cell.eps is None:
         return math.nan
     low = high = cell.eps
-    while _told(asking, cell._replace(eps=high)) < OFTEN:
+    while _identified_fraction(asking, cell._replace(eps=high)) < IDENTIFIED_FRACTION:
         low, high = high, 2 * high
         if high > MOST_EPS:
             return math.nan
     middle = math.sqrt(low * high)
-    return middle if _told(asking, cell._replace(eps=middle)) >= OFTEN else high
+    return (
+        middle
+        if _identified_fraction(asking, cell._replace(eps=middle)) >= IDENTIFIED_FRACTION
+        else high
+    )
 
 
-def _told(asking: Asking, cell: Cell) -> float:
-    """Return in what share of a few releases the term that is hardest to tell is identified."""
-    found = asking.trial(cell).expected(max(2, asking.power.runs // FEW))
-    return float(found.identified.min())
+def _identified_fraction(asking: Asking, cell: Cell) -> float:
+    """Return the share of a few releases that identify the least identified term."""
+    expected = asking.trial(cell).expected(max(2, asking.power.runs // FEW_RUNS_DIVISOR))
+    return float(expected.identified.min())
 
 
-def effect_for(asking: Asking, rows: int, eps: float | None, target: float) -> Effect:
+def effect_for(asking: Asking, n_rows: int, eps: float | None, target: float) -> Effect:
     """Return the effect of each term at which its test has the power."""
-    trial = asking.trial(Cell(rows, eps, None))
+    trial = asking.trial(Cell(n_rows, eps, None))
     if trial.posed.freedom:
-        return _dependence_for(asking, rows, eps, target)
-    spread = trial.readings(asking.power.runs // PART).spread
-    found = {
-        term: own
+        return _dependence_for(asking, n_rows, eps, target)
+    spread = trial.readings(asking.power.runs // RUNS_DIVISOR).spread
+    effects = {
+        term: size
         for term, column in zip(trial.posed.terms, spread.T, strict=True)
-        if math.isfinite(own := _effect_of(column, target, asking.alpha))
+        if math.isfinite(size := _effect_of(column, target, asking.alpha))
     }
-    if not found:
+    if not effects:
         raise ArgumentError(
-            f"power={target:g}: no effect, however large, has it with {rows:,} rows under this "
-            "guarantee, as too few releases have standard errors; give a larger n or eps"
+            f"power={target:g}: no effect, however large, reaches it with {n_rows:,} rows under "
+            "this guarantee, as too few releases have standard errors; give a larger n or eps"
         )
-    return _corrected(asking, Cell(rows, eps, found), target)
+    return _corrected(asking, Cell(n_rows, eps, effects), target)
 
 
 def _corrected(asking: Asking, cell: Cell, target: float) -> Effect:
-    """Scale effects by what the power that they have is off."""
+    """Rescale effects whose simulated power differs from the target."""
     stated = cell.effect
     assert isinstance(stated, dict)
     try:
         trial = asking.trial(cell)
     except ArgumentError:
         raise ArgumentError(
-            f"power={target:g}: the effects that have it with {cell.rows:,} rows are larger than "
-            "the guessed response has room for; give a larger n or eps"
+            f"power={target:g}: the effects that reach it with {cell.n_rows:,} rows exceed the "
+            "range of the assumed response; give a larger n or eps"
         ) from None
-    power = dict(zip(trial.posed.terms, trial.expected(PART).power, strict=True))
-    wanted = _standardised(target, asking.alpha)
-    far = {term: abs(power[term] - target) > FAR for term in stated}
+    power = dict(zip(trial.posed.terms, trial.expected(RUNS_DIVISOR).power, strict=True))
+    goal = _standardised(target, asking.alpha)
+    off_target = {term: abs(power[term] - target) > CHANCE_TOLERANCE for term in stated}
     return {
-        term: own * (wanted / _standardised(power[term], asking.alpha) if far[term] else 1.0)
-        for term, own in stated.items()
+        term: size * (goal / _standardised(power[term], asking.alpha) if off_target[term] else 1.0)
+        for term, size in stated.items()
     }
 
 
-def _dependence_for(asking: Asking, rows: int, eps: float | None, target: float) -> Effect:
+def _dependence_for(asking: Asking, n_rows: int, eps: float | None, target: float) -> Effect:
     """Return Cohen's w at which the test of independence has the power."""
 
     def power(w: float) -> float:
-        return _least(asking.trial(Cell(rows, eps, w)))
+        return _least(asking.trial(Cell(n_rows, eps, w)))
 
-    start = 3 / math.sqrt(rows)
+    start = 3 / math.sqrt(n_rows)
     try:
-        found = _search(power, (min(start, 0.3), 1e-5, 10.0), target, asking.alpha, 1.0)
+        solution = _search(power, (min(start, 0.3), 1e-5, 10.0), target, asking.alpha, 1.0)
     except ArgumentError:
-        found = math.nan
-    if math.isnan(found):
+        solution = math.nan
+    if math.isnan(solution):
         raise ArgumentError(
-            f"power={target:g}: no dependence that these shares of levels allow has it with "
-            f"{rows:,} rows under this guarantee; give a larger n or eps"
+            f"power={target:g}: no dependence that these shares of levels allow reaches it with "
+            f"{n_rows:,} rows under this guarantee; give a larger n or eps"
         )
-    return found
+    return solution
 
 
 def _effect_of(spread: Floats, target: float, alpha: float) -> float:
-    """Return the effect that releases with such standard errors find with the power."""
+    """Return the effect whose test has the power, given the standard errors of releases."""
     from scipy.optimize import brentq
 
-    quantile, told = -float(ndtri(alpha / 2)), spread[np.isfinite(spread)]
-    if not len(told) or target >= len(told) / len(spread):
+    quantile, identified = -float(ndtri(alpha / 2)), spread[np.isfinite(spread)]
+    if not len(identified) or target >= len(identified) / len(spread):
         return math.nan
 
     def beyond(effect: float) -> float:
-        pull = effect / told
+        pull = effect / identified
         power = ndtr(pull - quantile) + ndtr(-pull - quantile)
         return float(power.sum()) / len(spread) - target
 
-    return float(brentq(beyond, 0.0, 40 * float(told.max())))
+    return float(brentq(beyond, 0.0, 40 * float(identified.max())))
 
 
 def _least(trial: Trial) -> float:
-    """Return the least power of the tested terms."""
-    return float(np.nanmin(trial.expected(PART).power))
+    """Return the smallest power of the tested terms."""
+    return float(np.nanmin(trial.expected(RUNS_DIVISOR).power))
 
 
 def _search(
@@ -169,35 +175,35 @@ def _search(
     alpha: float,
     slope: float,
 ) -> float:
-    """Find where a power is reached that grows; nan where it is not.
+    """Find where an increasing power reaches the target; nan if it does not.
 
-    The standardised effect that a power stands for grows about as a power law: each step goes
-    where the last two say, within what is known to have too little and enough.
+    The standardised effect grows approximately as a power law: secant steps on log scales are
+    kept within the bracket.
     """
-    at, least, most = range_
-    wanted, low, high = _standardised(target, alpha), 0.0, math.inf
-    seen: list[tuple[float, float]] = []
+    at, lower, upper = range_
+    goal, low, high = _standardised(target, alpha), 0.0, math.inf
+    history: list[tuple[float, float]] = []
     for _ in range(MOST_STEPS):
-        found = power(at)
-        if abs(found - target) <= NEAR:
+        reached = power(at)
+        if abs(reached - target) <= POWER_TOLERANCE:
             return at
-        low, high = (at, high) if found < target else (low, at)
-        own = (math.log(at), math.log(_standardised(found, alpha)))
-        if seen and seen[-1][0] != own[0]:
-            between = (own[1] - seen[-1][1]) / (own[0] - seen[-1][0])
+        low, high = (at, high) if reached < target else (low, at)
+        point = (math.log(at), math.log(_standardised(reached, alpha)))
+        if history and history[-1][0] != point[0]:
+            between = (point[1] - history[-1][1]) / (point[0] - history[-1][0])
             slope = min(max(between, 0.3), 2.0)
-        seen.append(own)
-        step = math.exp(min(max((math.log(wanted) - own[1]) / slope, -2.5), 2.5))
-        after = min(max(at * step, least), most)
+        history.append(point)
+        step = math.exp(min(max((math.log(goal) - point[1]) / slope, -2.5), 2.5))
+        after = min(max(at * step, lower), upper)
         if not low < after < high:
-            after = math.sqrt(max(low, least) * min(high, most))
+            after = math.sqrt(max(low, lower) * min(high, upper))
         if after == at or high / max(low, 1e-300) < 1.01:
-            return math.nan if found < target and at >= most else at
+            return math.nan if reached < target and at >= upper else at
         at = after
     return high if math.isfinite(high) else math.nan
 
 
 def _standardised(power: float, alpha: float) -> float:
     """Return the effect, in standard errors, that has a power."""
-    held = min(max(power, alpha + 0.005), 1 - 1e-6)
-    return float(ndtri(held) - ndtri(alpha / 2))
+    clipped = min(max(power, alpha + 0.005), 1 - 1e-6)
+    return float(ndtri(clipped) - ndtri(alpha / 2))

@@ -1,4 +1,4 @@
-"""What a plan is asked for: calls by name, the budget of each in form, targets and weights."""
+"""Inputs of a plan: calls by name, the form of their budgets, targets and weights."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _WRITE: Final = (
 
 
 def named_calls(calls: object) -> dict[str, Call]:
-    """Return calls by name: of a mapping, else their verbs, numbered where one comes again."""
+    """Return calls by name: the keys of a mapping, or their verbs, numbered if repeated."""
     if isinstance(calls, Mapping):
         if not all(isinstance(name, str) and name for name in calls):
-            raise ArgumentError(f"calls=: expected names that are texts; write {_WRITE}")
-        written = {name: call.read(own) for name, own in calls.items()}
+            raise ArgumentError(f"calls=: expected names that are strings; write {_WRITE}")
+        written = {name: call.read(value) for name, value in calls.items()}
     elif isinstance(calls, str | Call) or not isinstance(calls, Iterable):
         raise ArgumentError(f"calls of type {type(calls).__name__}: write {_WRITE}")
     else:
-        listed = [call.read(own) for own in calls]
-        seen: Counter[str] = Counter()
+        listed = [call.read(value) for value in calls]
+        counts: Counter[str] = Counter()
         written = {}
-        for own in listed:
-            seen[own.name] += 1
-            number = seen[own.name]
-            written[own.name if number == 1 else f"{own.name} {number}"] = own
+        for entry in listed:
+            counts[entry.name] += 1
+            number = counts[entry.name]
+            written[entry.name if number == 1 else f"{entry.name} {number}"] = entry
     if not 1 <= len(written) <= MOST_CALLS:
         raise ArgumentError(f"{len(written)} calls: expected 1 to {MOST_CALLS}; write {_WRITE}")
     return written
@@ -47,125 +47,127 @@ def named_calls(calls: object) -> dict[str, Call]:
 
 @dataclass(frozen=True)
 class Target:
-    """What a call's figure is to be: a standard error, or the share of noise in its square."""
+    """Upper limit of a call's standard error, or of the share of noise in the variance."""
 
     kind: str  # "se" or "noise"
     level: float
 
     def describe(self) -> str:
-        """Return it in words."""
+        """Describe the target."""
         word = "total se" if self.kind == "se" else "share of noise"
         return f"{word} at most {self.level:g}"
 
 
-def targets_of(given: object, names: Sequence[str]) -> dict[str, tuple[Target, ...]]:
+def targets_of(targets: object, names: Sequence[str]) -> dict[str, tuple[Target, ...]]:
     """Read targets, of all calls or by name."""
     write = 'write targets={"noise": 0.5}, or by call targets={"mean": {"se": 0.2}}'
-    if given is None:
+    if targets is None:
         return {}
-    if not isinstance(given, Mapping) or not given:
-        raise ArgumentError(f"targets of type {type(given).__name__}: {write}")
-    if set(given) <= {"se", "noise"}:
-        given = dict.fromkeys(names, given)
-    found = {}
-    for name, own in given.items():
+    if not isinstance(targets, Mapping) or not targets:
+        raise ArgumentError(f"targets of type {type(targets).__name__}: {write}")
+    if set(targets) <= {"se", "noise"}:
+        targets = dict.fromkeys(names, targets)
+    result = {}
+    for name, levels in targets.items():
         if name not in names:
-            raise ArgumentError(f"targets: {said(name)} is no call; calls are {', '.join(names)}")
-        if not isinstance(own, Mapping) or not own or not set(own) <= {"se", "noise"}:
+            raise ArgumentError(
+                f"targets: {said(name)} is not a call; calls are {', '.join(names)}"
+            )
+        if not isinstance(levels, Mapping) or not levels or not set(levels) <= {"se", "noise"}:
             raise ArgumentError(f"targets of {name}: {write}")
-        found[name] = tuple(Target(kind, _level(name, kind, own[kind])) for kind in own)
-    return found
+        result[name] = tuple(Target(kind, _level(name, kind, levels[kind])) for kind in levels)
+    return result
 
 
-def _level(name: str, kind: str, given: object) -> float:
-    level = real(given)
+def _level(name: str, kind: str, value: object) -> float:
+    level = real(value)
     if not (0 < level < (1 if kind == "noise" else math.inf)):
-        expected = "a share, above 0 and below 1" if kind == "noise" else "a number above 0"
-        raise ArgumentError(f"targets of {name}: {kind}={said(given)}, expected {expected}")
+        expected = "a share between 0 and 1" if kind == "noise" else "a positive number"
+        raise ArgumentError(f"targets of {name}: {kind}={said(value)}, expected {expected}")
     return level
 
 
-def weights_of(given: object, names: Sequence[str]) -> Floats:
-    """Read weights by name; 1 where none is said."""
-    if given is None:
+def weights_of(by_name: object, names: Sequence[str]) -> Floats:
+    """Read weights by name, 1 by default."""
+    if by_name is None:
         return np.ones(len(names))
-    write = 'write weights={"mean": 2}, a number above 0 by call'
-    if not isinstance(given, Mapping) or not set(given) <= set(names):
-        raise ArgumentError(f"weights={said(given)}: {write}; calls are {', '.join(names)}")
-    weights = np.array([real(given.get(name, 1)) for name in names])
+    write = 'write weights={"mean": 2}, a positive number by call'
+    if not isinstance(by_name, Mapping) or not set(by_name) <= set(names):
+        raise ArgumentError(f"weights={said(by_name)}: {write}; calls are {', '.join(names)}")
+    weights = np.array([real(by_name.get(name, 1)) for name in names])
     if not (weights > 0).all():
-        raise ArgumentError(f"weights={said(given)}: {write}")
+        raise ArgumentError(f"weights={said(by_name)}: {write}")
     return weights
 
 
 @dataclass(frozen=True)
 class Budgeting:
-    """The whole guarantee, and in what form each call has a part of it."""
+    """The total guarantee, and the form of each call's part."""
 
     guarantee: Guarantee
     calls: Mapping[str, Call]
 
     @property
     def left(self) -> Guarantee:
-        """The guarantee less the deltas that calls spend themselves."""
-        own = self.guarantee
-        if not isinstance(own, ApproxDP):
-            return own
+        """The guarantee less the deltas that calls spend."""
+        guarantee = self.guarantee
+        if not isinstance(guarantee, ApproxDP):
+            return guarantee
         spent = math.fsum(self._spent(name) for name in self.calls)
-        if spent >= own.delta:
+        if spent >= guarantee.delta:
             raise BudgetError(
-                f"the calls spend delta = {spent:g} themselves, of {own.delta:g} in all: write "
-                "smaller ones, such as a hundredth of it"
+                f"the deltas of calls add up to {spent:g}, of {guarantee.delta:g} in total: "
+                "write smaller ones, such as a hundredth of it"
             )
-        return replace(own, delta=own.delta - spent)
+        return replace(guarantee, delta=guarantee.delta - spent)
 
     def form(self, name: str) -> Form:
-        """Return what makes a call's guarantee of an amount."""
-        call, whole = self.calls[name], self.guarantee
-        said_own = self.own(name)
-        if said_own is not None:
-            return lambda amount: said_own
-        if isinstance(whole, ZCDP):
+        """Return a function from an amount to a call's guarantee."""
+        call, guarantee = self.calls[name], self.guarantee
+        stated = self.stated_budget(name)
+        if stated is not None:
+            return lambda amount: stated
+        if isinstance(guarantee, ZCDP):
             return ZCDP
         delta = self._spent(name) or (self.left.delta if isinstance(self.left, ApproxDP) else 0.0)
         if call.words.get("delta") == 0:
             delta = 0.0
         return (lambda amount: ApproxDP(amount, delta)) if delta else PureDP
 
-    def own(self, name: str) -> Guarantee | None:
-        """Return the budget that a call says itself."""
+    def stated_budget(self, name: str) -> Guarantee | None:
+        """Return a call's stated budget."""
         words = self.calls[name].words
         if words.get("share") is not None or isinstance(words.get("eps"), str):
             raise BudgetError(
-                f"{name}: a plan divides the budget: leave the share out, or write an amount, "
+                f"{name}: a plan divides the budget; leave the share out, or write an amount, "
                 "eps=0.2"
             )
         eps, budget = words.get("eps"), words.get("budget")
         if eps is None and budget is None:
             return None
-        kept = self.left.delta if isinstance(self.left, ApproxDP) else 0.0
-        delta: Any = words.get("delta", kept if budget is None else 0.0)
+        remaining = self.left.delta if isinstance(self.left, ApproxDP) else 0.0
+        delta: Any = words.get("delta", remaining if budget is None else 0.0)
         return resolve_budget(eps, delta, budget)
 
     def _spent(self, name: str) -> float:
-        """Return the delta that a call's releases spend, of which Gaussian noise then has less."""
-        call, whole = self.calls[name], self.guarantee
+        """Return the delta that a call spends, which is not available for Gaussian noise."""
+        call, guarantee = self.calls[name], self.guarantee
         delta = call.words.get("delta")
         if not call.spends_delta:
             if delta is not None and delta != 0 and call.silent:
                 raise BudgetError(
-                    f"{name}: delta={said(delta)} without a budget: leave it out, as all Gaussian "
-                    "noise has the whole delta, or write delta=0 for noise without"
+                    f"{name}: delta={said(delta)} without a budget: leave it out, as Gaussian "
+                    "noise uses the total delta, or write delta=0 for noise without delta"
                 )
             return 0.0
-        if delta is None and isinstance(whole, ApproxDP):
+        if delta is None and isinstance(guarantee, ApproxDP):
             raise BudgetError(
-                f"{name} spends its delta, and all {whole.delta:.3g} would leave none for Gaussian "
-                f"noise: write delta={whole.delta / 100:.3g}, or another part of it"
+                f"{name} spends its delta, and {guarantee.delta:.3g} would leave none for "
+                f"Gaussian noise: write delta={guarantee.delta / 100:.3g}, or another part of it"
             )
-        return real(delta) if isinstance(whole, ApproxDP) else 0.0
+        return real(delta) if isinstance(guarantee, ApproxDP) else 0.0
 
 
-# ``call``: the verbs, which write a call and do not make it.
+# ``call``: the verbs, which describe a call without running it.
 
 call: Final = Calls()

@@ -1,4 +1,4 @@
-"""Releases of a verb on tables drawn from a population, and what is expected of the next one."""
+"""Simulated releases of a verb on samples of a population, and the expected results."""
 
 from __future__ import annotations
 
@@ -23,43 +23,43 @@ from dpmodels.question import Question, asked
 from dpmodels.typing import Floats
 from dpmodels.verbs import Verb
 
-SEED: Final = 20_231_119  # A choice: any number makes every call draw the same tables and noise
-# Choices: the share of releases in which a test is told, and the spread of standard errors over
-# their mean, between which the law of an estimate given its standard error is taken for normal.
-TOLD, EVEN = 0.99, 0.25
-# A choice: where a test is told at least so often, that law counts as much as the rejections do.
-OFTEN = 0.5
+SEED: Final = 20_231_119  # Arbitrary: every call draws the same samples and noise
+# Choices: the smallest share of releases with a test, and the largest spread of standard errors
+# over their median, at which estimates are taken as normal given their standard errors.
+NEARLY_ALL, EVEN_SPREAD = 0.99, 0.25
+# A choice: from this share on, the normal approximation and the share of rejections are averaged.
+HALF_OR_MORE = 0.5
 
 
 class Expected(NamedTuple):
-    """What a table of so many rows will tell of each term, shape (terms,)."""
+    """Expected results for each term, shape (terms,)."""
 
     se: Floats  # Median standard error of the releases that have one
-    least: Floats  # What a tenth of these are below
-    most: Floats  # What a tenth are above
+    se_low: Floats  # Its 10th percentile
+    se_high: Floats  # Its 90th percentile
     noise: Floats  # Median standard deviation of the noise in them
-    power: Floats  # nan where nothing is tested
-    power_se: Floats  # By the number of releases
+    power: Floats  # nan if not tested
+    power_se: Floats  # Simulation error
     identified: Floats  # Share of the releases with a standard error
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A verb asked of tables of so many rows from a population, by one mechanism."""
+    """A verb on samples of `n_rows` rows from a population, with one mechanism."""
 
     power: Power
     way: Way[object]
     posed: Posed
-    rows: int
+    n_rows: int
     alpha: float
     mechanism: object
 
     @cached_property
     def chosen(self) -> tuple[Any, str]:
-        """The strategy and why it; of public facts."""
-        drawn = self.posed.population.drawn(self.rows, np.random.default_rng(SEED))
-        own: tuple[object, str] = self.way.choose(self.mechanism, [self.way.private.of(drawn)])
-        return own
+        """The mechanism and the reason for its choice, from public facts."""
+        sample = self.posed.population.sample(self.n_rows, np.random.default_rng(SEED))
+        choice: tuple[object, str] = self.way.choose(self.mechanism, [self.way.private.of(sample)])
+        return choice
 
     @cached_property
     def plan(self) -> Any:
@@ -67,67 +67,71 @@ class Trial:
         question = self.way.question
         return planned_for_group(
             partial(self.chosen[0].plan, self.way.facts),
-            lambda one: one.events,
+            lambda candidate: candidate.events,
             question.guarantee,
             question.adjacency.places,
         )
 
     def readings(self, count: int, first: int = 0) -> Reading:
-        """Release so often, each time from another table; shape (releases, terms)."""
+        """Release from `count` samples; shape (releases, terms)."""
         rng, (strategy, reason) = np.random.default_rng([SEED, first]), self.chosen
-        found, plan = [], self.plan
+        readings, plan = [], self.plan
         with simulation(seed=SEED + first), as_one_of_many():
             for _ in range(count):
-                private = self.way.private.of(self.posed.population.drawn(self.rows, rng))
+                private = self.way.private.of(self.posed.population.sample(self.n_rows, rng))
                 statistic = strategy.measure(private, plan)
                 release = strategy.release(statistic, plan, source())
                 result = self.way.of(of_question(release, self.way.question), "", reason)
-                found.append(self.power.read(result, self.posed, self.alpha))
-        return Reading(*map(np.array, zip(*found, strict=True)))
+                readings.append(self.power.read(result, self.posed, self.alpha))
+        return Reading(*map(np.array, zip(*readings, strict=True)))
 
     def expected(self, part: int = 1) -> Expected:
-        """Return what is expected; by a `part`-th of the releases where it need not be exact."""
-        found = self.readings(self.power.runs // part)
-        if part == 1 and self.power.more and not self._even(found).all():
-            more = self.readings(self.power.more, self.power.runs)
-            found = Reading(*map(np.concatenate, zip(found, more, strict=True)))
-        return self._summed(found)
+        """Return the expected results, from one `part`-th of the releases."""
+        reading = self.readings(self.power.runs // part)
+        if part == 1 and self.power.extra_runs and not self._even(reading).all():
+            extra = self.readings(self.power.extra_runs, self.power.runs)
+            reading = Reading(*map(np.concatenate, zip(reading, extra, strict=True)))
+        return self._summed(reading)
 
-    def _even(self, found: Reading) -> Any:
-        """Return of which terms nearly all releases have a standard error, and much the same."""
-        told = np.isfinite(found.spread).mean(axis=0)
-        held = np.where(np.isfinite(found.spread), found.spread, np.nan)
+    def _even(self, reading: Reading) -> Any:
+        """Return which terms have similar standard errors in nearly all releases."""
+        identified = np.isfinite(reading.spread).mean(axis=0)
+        spreads = np.where(np.isfinite(reading.spread), reading.spread, np.nan)
         with np.errstate(invalid="ignore"):
-            middle = _quantile(held)
-            spread = _quantile(np.abs(held - middle)) / middle / 0.6745
-        return (told >= TOLD) & (spread <= EVEN) & np.isfinite(self.posed.effect)
+            middle = _quantile(spreads)
+            spread = _quantile(np.abs(spreads - middle)) / middle / 0.6745
+        return (identified >= NEARLY_ALL) & (spread <= EVEN_SPREAD) & np.isfinite(self.posed.effect)
 
-    def _summed(self, found: Reading) -> Expected:
-        runs, even = len(found.se), self._even(found)
-        told = np.isfinite(found.statistic)
+    def _summed(self, reading: Reading) -> Expected:
+        runs, even = len(reading.se), self._even(reading)
+        has_statistic = np.isfinite(reading.statistic)
         quantile = -float(ndtri(self.alpha / 2))
-        power = (np.abs(found.statistic) > quantile).mean(axis=0)
+        power = (np.abs(reading.statistic) > quantile).mean(axis=0)
         error = np.sqrt(power * (1 - power) / runs)
-        for at in np.flatnonzero(np.isfinite(self.posed.effect) & (told.mean(axis=0) >= OFTEN)):
-            own = told[:, at] & np.isfinite(found.spread[:, at])
-            if not own.any():
+        for term in np.flatnonzero(
+            np.isfinite(self.posed.effect) & (has_statistic.mean(axis=0) >= HALF_OR_MORE)
+        ):
+            usable = has_statistic[:, term] & np.isfinite(reading.spread[:, term])
+            if not usable.any():
                 continue
-            pull = self.posed.effect[at] / found.spread[own, at]
-            given, more = _normal(found.statistic[own, at], pull, quantile)
-            share = 1.0 if even[at] else 0.5
-            power[at] += share * (own.mean() * given - power[at])
-            error[at] = np.hypot((1 - share) * error[at], share * more)
-        if self.posed.freedom and told[:, 0].mean() >= TOLD:
-            power[0], error[0] = _upper(found.statistic[told[:, 0], 0], quantile)
+            pull = self.posed.effect[term] / reading.spread[usable, term]
+            normal_power, normal_se = _normal(reading.statistic[usable, term], pull, quantile)
+            weight = 1.0 if even[term] else 0.5
+            power[term] += weight * (usable.mean() * normal_power - power[term])
+            error[term] = np.hypot((1 - weight) * error[term], weight * normal_se)
+        if self.posed.freedom and has_statistic[:, 0].mean() >= NEARLY_ALL:
+            power[0], error[0] = _upper(reading.statistic[has_statistic[:, 0], 0], quantile)
         tested = np.isfinite(self.posed.effect) & (self.posed.effect != 0)
         identified = np.where(
-            np.isfinite(self.posed.effect), told.mean(axis=0), np.isfinite(found.se).mean(axis=0)
+            np.isfinite(self.posed.effect),
+            has_statistic.mean(axis=0),
+            np.isfinite(reading.se).mean(axis=0),
         )
         return Expected(
-            _quantile(found.se),
-            _quantile(found.se, 0.1),
-            _quantile(found.se, 0.9),
-            _quantile(found.noise),
+            _quantile(reading.se),
+            _quantile(reading.se, 0.1),
+            _quantile(reading.se, 0.9),
+            _quantile(reading.noise),
             np.where(tested, power, np.nan),
             np.where(tested, error, np.nan),
             identified,
@@ -135,27 +139,27 @@ class Trial:
 
 
 def _normal(statistic: Floats, pull: Floats, quantile: float) -> tuple[float, float]:
-    """Return the mean probability of rejection given the standard errors.
+    """Return the mean probability of rejection given the standard errors, and its error.
 
-    The statistic less its pull has mean 0 and variance 1 where the test keeps its level. What it
-    has instead counts as far as the releases tell it from these.
+    The statistic less `pull` has mean 0 and variance 1 if the test keeps its level. Significant
+    departures from these are taken into account.
     """
     rest = statistic - pull
-    bias = _told(float(rest.mean()), 1 / len(rest))
-    scale = 1 + _told(float(rest.std()) - 1, 1 / (2 * len(rest)))
+    bias = _shrunk(float(rest.mean()), 1 / len(rest))
+    scale = 1 + _shrunk(float(rest.std()) - 1, 1 / (2 * len(rest)))
     at = pull + bias
     power = ndtr((at - quantile) / scale) + ndtr((-at - quantile) / scale)
     slope = np.exp(-(((np.abs(at) - quantile) / scale) ** 2) / 2) / np.sqrt(2 * np.pi)
     return float(power.mean()), float(slope.mean() / scale / np.sqrt(len(rest)))
 
 
-def _told(value: float, variance: float) -> float:
-    """Return a number, shrunk by what chance makes of 0: none within two standard errors."""
+def _shrunk(value: float, variance: float) -> float:
+    """Return a number shrunk towards 0; 0 within two standard errors."""
     return value * max(0.0, 1 - 4 * variance / value**2) if value else 0.0
 
 
 def _upper(statistic: Floats, quantile: float) -> tuple[float, float]:
-    """Return the probability of a statistic beyond the quantile, as that of a normal one."""
+    """Return the normal probability that a statistic exceeds the quantile, and its error."""
     scale = max(float(statistic.std()), 1e-9)
     at = (float(statistic.mean()) - quantile) / scale
     slope = np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi)
@@ -163,28 +167,28 @@ def _upper(statistic: Floats, quantile: float) -> tuple[float, float]:
 
 
 def _quantile(values: Floats, level: float = 0.5) -> Floats:
-    """Return quantiles of what is there, shape (terms,); nan of nothing."""
-    columns = [own[np.isfinite(own)] for own in values.T]
-    return np.array([np.quantile(own, level) if len(own) else np.nan for own in columns])
+    """Return quantiles of finite values, shape (terms,); nan without any."""
+    columns = [column[np.isfinite(column)] for column in values.T]
+    return np.array([np.quantile(column, level) if len(column) else np.nan for column in columns])
 
 
-# A verb asked of guessed rows: one cell of a plan for any number of rows, eps and effect.
+# A verb on assumed rows: one cell of a plan for any number of rows, eps and effect.
 
-# Choices: rows of which tables are drawn, by laws that spread them evenly, and of a sample.
+# Choices: sizes of the population from assumed distributions, and from a public sample.
 BLOCK, SAMPLED = 2048, 8192
 
 
 class Cell(NamedTuple):
-    """A number of rows, an eps and an effect; eps is None where a budget is given instead."""
+    """A number of rows, an eps and an effect; eps is None if a budget is given instead."""
 
-    rows: int
+    n_rows: int
     eps: float | None
     effect: Effect
 
 
 @dataclass(frozen=True, eq=False)
 class Asking:
-    """What is said of every cell."""
+    """The arguments that all cells share."""
 
     verb: Verb
     power: Power
@@ -199,17 +203,17 @@ class Asking:
     words: Mapping[str, Any]
 
     def trial(self, cell: Cell) -> Trial:
-        """Return the verb on tables of such rows."""
+        """Return the trial of a cell."""
         question = self._question(cell.eps)
         posed = self.power.pose(question, self._population, cell.effect)
         if "mu" in self.verb.options:
             question = replace(question, words={**question.words, "mu": float(posed.null[0])})
         way: Way[Any] = self.verb.spec(question)
-        return Trial(self.power, way, posed, cell.rows, self.alpha, self.mechanism)
+        return Trial(self.power, way, posed, cell.n_rows, self.alpha, self.mechanism)
 
     @cached_property
     def guess(self) -> Guess:
-        """What rows are taken to be like, the same for every cell."""
+        """The assumed rows, the same for every cell."""
         return guessed(self.book, self.shape, tuple(self._unread.private.codebook))
 
     @cached_property
@@ -229,32 +233,32 @@ class Asking:
         return asked(self.verb.name, *terms, person=False, **words)
 
 
-def without_noise(posed: Posed, rows: int, alpha: float) -> Floats:
-    """Return the power of the tests of so many rows without noise; nan where nothing is tested."""
+def without_noise(posed: Posed, n_rows: int, alpha: float) -> Floats:
+    """Return the power without noise; nan for terms that are not tested."""
     quantile = -float(ndtri(alpha / 2))
     with np.errstate(divide="ignore", invalid="ignore"):
-        pull = posed.effect * np.sqrt(rows) / posed.sampling
+        pull = posed.effect * np.sqrt(n_rows) / posed.sampling
     power = ndtr(pull - quantile) + ndtr(-pull - quantile)
     if posed.freedom:
         beyond = chi2.isf(alpha, posed.freedom)
-        power[0] = ncx2.sf(beyond, posed.freedom, rows * posed.truth[0] ** 2)
+        power[0] = ncx2.sf(beyond, posed.freedom, n_rows * posed.truth[0] ** 2)
     tested = np.isfinite(posed.effect) & (posed.effect != 0)
     return np.where(tested, power, np.nan)
 
 
-def price(posed: Posed, found: Expected, rows: int, alpha: float) -> Floats:
-    """Return how many times the rows are needed for a standard error, or the power of a test."""
+def price(posed: Posed, expected: Expected, n_rows: int, alpha: float) -> Floats:
+    """Return by how many times noise increases the rows needed for a standard error or a power."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        own = found.se**2 * rows / posed.sampling**2
+        rows_factor = expected.se**2 * n_rows / posed.sampling**2
     if posed.freedom:
-        own[0] = rows / _rows_for(found.power[0], posed, rows, alpha)
-    return np.asarray(own)
+        rows_factor[0] = n_rows / _rows_for(expected.power[0], posed, n_rows, alpha)
+    return np.asarray(rows_factor)
 
 
-def _rows_for(power: float, posed: Posed, rows: int, alpha: float) -> float:
+def _rows_for(power: float, posed: Posed, n_rows: int, alpha: float) -> float:
     """Return how many rows without noise have the power of a chi-square test; nan if unclear."""
     if not 2 * alpha < power < 0.99:
         return np.nan
-    beyond, tried = chi2.isf(alpha, posed.freedom), np.geomspace(rows / 1e4, rows, 400)
-    found = ncx2.sf(beyond, posed.freedom, tried * posed.truth[0] ** 2)
-    return float(np.interp(power, found, tried))
+    beyond, tried = chi2.isf(alpha, posed.freedom), np.geomspace(n_rows / 1e4, n_rows, 400)
+    powers = ncx2.sf(beyond, posed.freedom, tried * posed.truth[0] ** 2)
+    return float(np.interp(power, powers, tried))

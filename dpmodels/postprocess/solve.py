@@ -329,16 +329,17 @@ def about_line(own: NormalEquations, rows: float, row_norm: float) -> NormalEqua
     coefficients as whole ones do.
     """
     terms = slice(0, len(own.moments) - 1)
-    shrunk, left = shrunk_gram(own.moments[terms, terms] / rows, own.variance[terms, terms] / rows**2)
+    noise = own.variance[terms, terms] / rows**2
+    shrunk, remaining = shrunk_gram(own.moments[terms, terms] / rows, noise)
     values, axes = np.linalg.eigh(shrunk)
-    least = DETECTION_SDS / 2 * math.sqrt(float(left.max()))
-    shrunk = (axes * np.maximum(values, least)) @ axes.T
+    least = DETECTION_SDS / 2 * math.sqrt(float(remaining.max()))
     moments, variance = own.moments.copy(), own.variance.copy()
-    moments[terms, terms], variance[terms, terms] = shrunk * rows, left * rows**2
+    moments[terms, terms] = (axes * np.maximum(values, least)) @ axes.T * rows
+    variance[terms, terms] = remaining * rows**2
     square = max(float(moments[-1, -1]) / rows, 0.0)
-    unit = np.ones(len(moments))
-    unit[-1] = 1 / kept_whole(square, row_norm / math.sqrt(2))
-    unit = np.outer(unit, unit)
+    scale = np.ones(len(moments))
+    scale[-1] = 1 / kept_whole(square, row_norm / math.sqrt(2))
+    unit = np.outer(scale, scale)
     return replace(own, moments=moments * unit, variance=variance * unit**2, near_zero=True)
 
 

@@ -1,7 +1,7 @@
-"""How results print: one report a kind of result, registered with ``results.base.report_of``.
+"""How results print: one report per kind of result, registered with ``results.base.report_of``.
 
-Above the results, which know none of it; ``models/printing.py`` imports it at the first
-print, so that whatever a verb returns or ``load`` reads is printed.
+No result imports this package; ``models/printing.py`` imports it at the first print, so that
+everything that a verb returns or ``load`` reads can be printed.
 """
 
 from dpmodels.reports import bounds as bounds

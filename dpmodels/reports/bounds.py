@@ -12,7 +12,7 @@ from dpmodels.reports.header import (
     SHOWN_VARIABLES,
     closing,
     counted_as,
-    more,
+    omitted,
     opening,
     shared_facts,
 )
@@ -24,7 +24,7 @@ from dpmodels.results.levels import FEWEST, LevelsResult
 
 @report_of.register
 def bounds_report(fit: BoundsResult) -> Report:
-    """Lay out found and declared bounds as a table of strings."""
+    """Lay out released and declared bounds as a table of strings."""
     sds = ", then ".join(signif(sd, 2) for sd in fit.release.noise_sds)
     return Report(
         title="Private bounds",
@@ -41,49 +41,48 @@ def bounds_report(fit: BoundsResult) -> Report:
 
 
 def _section(fit: BoundsResult) -> Section:
-    """One line a variable: found and declared range, and the share beyond with its noise."""
+    """One line per variable: released and declared range, and the share outside with its noise."""
     heads = ("Found", "Declared", "% beyond", "95% noise int.")
-    ends = fit.noise_int().to_numpy()
+    intervals = fit.noise_int().to_numpy()
     rows = []
-    lines = zip(fit.call.tables, fit.found.values(), ends, strict=True)
-    for facts, own, (low, high) in list(lines)[:SHOWN_VARIABLES]:
+    lines = zip(fit.call.tables, fit.found.values(), intervals, strict=True)
+    for facts, bounds, (low, high) in list(lines)[:SHOWN_VARIABLES]:
         shares = (LOST, LOST)
-        if own.cells:
-            share = 100 * min(max(own.outside / max(own.rows, 1.0), 0.0), 1.0)
+        if bounds.cells:
+            share = 100 * min(max(bounds.outside / max(bounds.rows, 1.0), 0.0), 1.0)
             shares = (f"{share:.1f}", f"[{100 * low:.1f}, {100 * high:.1f}]")
-        rows.append(Row(facts.measured, (_found(facts, own), _range(facts), *shares)))
+        rows.append(Row(facts.measured, (_found_range(facts, bounds), _range(facts), *shares)))
     return Section("Bounds", heads, tuple(rows))
 
 
-def _found(facts: TableCall, own: FoundBounds) -> str:
-    return _ends(facts, own.lower, own.upper) if own.told else "as declared"
+def _found_range(facts: TableCall, bounds: FoundBounds) -> str:
+    return _range_text(facts, bounds.lower, bounds.upper) if bounds.told else "as declared"
 
 
 def _range(facts: TableCall) -> str:
     steps = f" by {facts.step:,.10g}" if facts.step and not facts.date else ""
-    return _ends(facts, facts.lower, facts.upper) + steps
+    return _range_text(facts, facts.lower, facts.upper) + steps
 
 
-def _ends(facts: TableCall, lower: float, upper: float) -> str:
+def _range_text(facts: TableCall, lower: float, upper: float) -> str:
     if facts.date:
         return f"{text_of_day(lower)} to {text_of_day(upper)}"
     return f"{lower:,.10g} to {upper:,.10g}"
 
 
 def _notes(fit: BoundsResult) -> tuple[str, ...]:
-    left = not all(own.told for own in fit.found.values())
-    kept = (
-        "As declared: too few rows are told from the noise, or the range that they are in is "
-        "hardly shorter.",
-    ) * left
+    some_declared = not all(bounds.told for bounds in fit.found.values())
+    declared_note = (
+        "As declared: too few rows exceed the noise, or their range is hardly shorter.",
+    ) * some_declared
     return (
-        *more(SHOWN_VARIABLES, len(fit.names), "variables", "tidy()"),
-        *kept,
-        "% beyond: noisy share of the complete rows in cells wholly beyond the bounds; its "
-        "interval is privacy noise only. Rows there are clipped to the bounds by whatever is "
-        "fitted with them; a tail that no count tells of was taken from where most rows are.",
-        "The declared codebook with these bounds is in codebook, public from now on: nothing "
-        "has to be paid for it again.",
+        *omitted(SHOWN_VARIABLES, len(fit.names), "variables", "tidy()"),
+        *declared_note,
+        "% beyond: noisy share of complete rows in cells outside the bounds; its interval is "
+        "privacy noise only. Fits with these bounds clip such rows; tails below the noise were "
+        "extrapolated from the bulk of the rows.",
+        "codebook is the declared one with these bounds: it is public, and using it costs no "
+        "budget.",
     )
 
 
@@ -92,7 +91,7 @@ def _notes(fit: BoundsResult) -> tuple[str, ...]:
 
 @report_of.register
 def levels_report(fit: LevelsResult) -> Report:
-    """Lay out levels with their noisy counts as tables of strings, one a variable."""
+    """Lay out levels with their noisy counts as tables of strings, one per variable."""
     release = fit.release
     table, what = fit.tidy(), counted_as(release.adjacency)
     return Report(
@@ -100,7 +99,10 @@ def levels_report(fit: LevelsResult) -> Report:
         facts=(
             *opening(fit.call, release),
             *shared_facts(release),
-            ("Cell noise", f"scale {signif(release.scale / fit.unit, 2)}, at most {_most(fit)}"),
+            (
+                "Cell noise",
+                f"scale {signif(release.scale / fit.unit, 2)}, at most {_threshold(fit)}",
+            ),
             ("Found", f"95% of levels with {count(fit.found_with())} {what}"),
         ),
         sections=tuple(
@@ -111,12 +113,12 @@ def levels_report(fit: LevelsResult) -> Report:
     )
 
 
-def _most(fit: LevelsResult) -> str:
+def _threshold(fit: LevelsResult) -> str:
     return count(fit.release.most / fit.unit)
 
 
 def _levels_section(name: str, table: pd.DataFrame, what: str) -> Section:
-    """One line a level."""
+    """One line per level."""
     columns = ["level", "estimate", "noise_low", "noise_high"]
     rows = tuple(
         Row(str(level), (count(noisy), f"[{count(low)}, {count(high)}]"))
@@ -127,14 +129,14 @@ def _levels_section(name: str, table: pd.DataFrame, what: str) -> Section:
 
 
 def _levels_notes(fit: LevelsResult) -> tuple[str, ...]:
-    hidden = sum(max(len(own) - SHOWN_GROUPS, 0) for own in fit.release.levels)
-    few = [name for name, own in fit.levels.items() if len(own) < FEWEST]
-    left = ", ".join(few)
+    hidden = sum(max(len(levels) - SHOWN_GROUPS, 0) for levels in fit.release.levels)
+    few = [name for name, levels in fit.levels.items() if len(levels) < FEWEST]
+    listed = ", ".join(few)
     return (
-        *more(0, hidden, "levels", "levels and tidy()"),
-        *(f"Fewer than two levels of {left} were found: codebook has none." for _ in few[:1]),
-        f"A level is released if its count exceeds {_most(fit)} with its noise, which "
-        "one with a single row does with a probability within delta. Of others nothing is told: "
-        "their rows count as incomplete wherever the codebook is used.",
-        "The noise interval is of the rows of a level, given that it was released.",
+        *omitted(0, hidden, "levels", "levels and tidy()"),
+        *(f"codebook omits {listed}: fewer than two levels were released." for _ in few[:1]),
+        f"A level is released if its noisy count exceeds {_threshold(fit)}; a level with a single "
+        "row does so with probability at most delta. Rows with other levels count as incomplete "
+        "wherever the codebook is used.",
+        "Noise intervals are for the number of rows of a level, given that it was released.",
     )

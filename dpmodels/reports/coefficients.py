@@ -15,7 +15,7 @@ from dpmodels.reports.header import (
     about,
     closing,
     counted_as,
-    more,
+    omitted,
     opening,
     pvalue,
     row_norm,
@@ -28,7 +28,7 @@ from dpmodels.results.glm import GLMResult
 from dpmodels.results.multinomial import MultinomialResult
 from dpmodels.results.svm import SVMResult
 
-# Coefficients in a printed table: a choice.
+# Most coefficients in a printed table: a choice.
 SHOWN = 60
 UNKNOWN = "not identified"
 COLUMNS = ("coef", "std err", "noise", "z", "P>|z|", "95% conf. interval")
@@ -39,7 +39,7 @@ def glm_report(fit: GLMResult) -> Report:
     """Lay out a fit as tables of strings."""
     model = f"{fit.call.family}, {LINKS[fit.call.family]}"
     section = _coefficients(fit) if fit.identified.any() else _unidentified(fit)
-    notes = (*more(SHOWN, len(fit.call.names), "coefficients", "params and tidy()"),)
+    notes = (*omitted(SHOWN, len(fit.call.names), "coefficients", "params and tidy()"),)
     title = "Private generalised linear model"
     return fit_report(fit, title, model, _response(fit.call), (section,), (*notes, *fit_notes(fit)))
 
@@ -48,10 +48,10 @@ def glm_report(fit: GLMResult) -> Report:
 def svm_report(fit: SVMResult) -> Report:
     """Lay out a fit as tables of strings."""
     notes = (
-        "A margin above 0 stands for the second level. There are no intervals; accuracy is a "
-        "matter of public rows: predict(newdata).",
+        "A positive margin predicts the second level. There are no intervals; measure accuracy "
+        "on public rows with predict(newdata).",
         _pull_note(fit.release),
-        *more(SHOWN, len(fit.params), "coefficients", "params and tidy()"),
+        *omitted(SHOWN, len(fit.params), "coefficients", "params and tidy()"),
     )
     title, model = "Private linear support vector machine", "Huber loss, linear"
     section = _as_released(fit.call, fit.release)
@@ -70,7 +70,7 @@ def fit_report(
     sections: tuple[Section, ...],
     notes: tuple[str, ...],
 ) -> Report:
-    """Put what every report of coefficients says around its tables."""
+    """Add the facts and notes of every report of coefficients to its tables."""
     call, release = fit.call, fit.release
     facts: tuple[Fact, ...] = (
         *opening(call, release),
@@ -86,26 +86,26 @@ def fit_report(
 
 
 def _ridge(release: CoefficientsRelease) -> str:
-    own = f"{signif(release.ridge, 3)} {counted_as(release.adjacency)}"
+    text = f"{signif(release.ridge, 3)} {counted_as(release.adjacency)}"
     tuned = release.tuning
-    return own if tuned is None else f"{own}, chosen of {len(tuned.ridges)} privately"
+    return text if tuned is None else f"{text}, chosen of {len(tuned.ridges)} privately"
 
 
 def _tuning_notes(release: CoefficientsRelease) -> tuple[str, ...]:
-    """Say what was tried, what it cost, and what the choice could tell apart."""
+    """Describe the ridges tried, their cost, and the resolution of the choice."""
     tuned = release.tuning
     if tuned is None:
         return ()
-    tried = ", ".join(signif(own, 3) for own in tuned.ridges)
+    tried = ", ".join(signif(ridge, 3) for ridge in tuned.ridges)
     if release.rows is None:
-        told = f"a total of {signif(tuned.told_apart, 2)}"
+        gap = f"a total of {signif(tuned.told_apart, 2)}"
     else:
-        told = f"about {signif(tuned.told_apart / (tuned.held_out * max(release.rows, 1)), 2)}"
+        gap = f"about {signif(tuned.told_apart / (tuned.held_out * max(release.rows, 1)), 2)}"
     return (
-        f"{tuned.share:.0%} of the budget went on the choice among ridges {tried}: each was tried "
-        f"on a random {1 - tuned.held_out:.0%} of the rows, and one drawn by the {tuned.score} of "
-        f"the others, where one that is worse by {told} is drawn 20 times as seldom. The rest went "
-        "on this fit, to all rows.",
+        f"{tuned.share:.0%} of the budget was spent on choosing among ridges {tried}: each was "
+        f"fitted to a random {1 - tuned.held_out:.0%} of the rows, and one drawn by the "
+        f"{tuned.score} of the others; a ridge that is worse by {gap} is 20 times less likely. "
+        "The rest was spent on this fit, to all rows.",
     )
 
 
@@ -130,11 +130,11 @@ def coefficient_cells(
 
 
 def _unidentified(fit: GLMResult) -> Section:
-    """Lay out coefficients without standard errors, to the digits that noise leaves at most."""
-    least = fit.noise_least
-    if least.isna().any():
+    """Lay out coefficients without standard errors, to the digits that the noise leaves."""
+    smallest_noise = fit.noise_least
+    if smallest_noise.isna().any():
         return _as_released(fit.linear.scaled_call, fit.release)
-    pairs = list(zip(fit.params, least, strict=True))[:SHOWN]
+    pairs = list(zip(fit.params, smallest_noise, strict=True))[:SHOWN]
     rows = [
         Row(name, (signif_uncertain(value, sd), signif(sd, 2)), about=about(fit.call, name))
         for name, (value, sd) in zip(fit.call.names, pairs, strict=False)
@@ -143,7 +143,7 @@ def _unidentified(fit: GLMResult) -> Section:
 
 
 def _as_released(call: CoefficientsCall, release: CoefficientsRelease) -> Section:
-    """Lay out coefficients as released; their noise stands beside where it is theirs alone."""
+    """Lay out coefficients as released, with their noise if it is known."""
     values = (call.matrix @ release.coefficients)[:SHOWN].tolist()
     noise = released_noise(call, release)
     if noise is None:
@@ -160,62 +160,62 @@ def _as_released(call: CoefficientsCall, release: CoefficientsRelease) -> Sectio
 
 
 def _pull_note(release: CoefficientsRelease) -> str:
-    """Say what the coefficients without standard errors are."""
-    pulled = "Coefficients are as released, pulled by a ridge towards a constant alone"
+    """Describe coefficients without standard errors."""
+    pulled = "Coefficients are as released, shrunk by a ridge towards a constant model"
     if release.gradient is None and not math.isnan(release.coefficient_sd):
-        return f"{pulled}; noise: sd of the noise about those that the ridge gives these rows."
-    return f"{pulled}, and noisy by an amount that was not released."
+        return f"{pulled}; noise: sd of the noise about the ridge estimate of these rows."
+    return f"{pulled}; the size of their noise was not released."
 
 
 def fit_notes(fit: GLMResult | MultinomialResult) -> tuple[str, ...]:
-    """Say what standard errors are made of, or why there are none, and which rows counted."""
-    notes, own, known = [], fit.sandwich, fit.identified.to_numpy()
-    if own is None or not known.any():
+    """Describe standard errors, or say why they are missing, and say which rows counted."""
+    notes, sandwich, identified = [], fit.sandwich, fit.identified.to_numpy()
+    if sandwich is None or not identified.any():
         notes.append(f"Standard errors: {fit.why_not}.")
         notes.append(_pull_note(fit.release))
     else:
-        notes += _error_notes(own, int((~known).sum()), fit.release.curvature)
+        notes += _error_notes(sandwich, int((~identified).sum()), fit.release.curvature)
     if fit.release.ball is not None:
         notes.append(
-            "Rows farther than the row norm from a released centre were left out: what is told "
-            "here is of the others, and of all where the model holds for all."
+            "Rows farther than the row norm from a released centre were left out: results describe "
+            "the other rows, and all rows if the model holds for all."
         )
     if not math.isnan(fit.call.clip):
         notes.append(
             f"Residuals beyond {signif(fit.call.clip, 3)} in units of the response were clipped. "
-            "What that does to the coefficients is in no number here, and in no interval."
+            "Neither estimates nor intervals account for the bias of clipping."
         )
     return tuple(notes)
 
 
-def _error_notes(own: Sandwich, lost: int, bought: BoughtCurvature | None) -> list[str]:
-    """Say what standard errors are made of, and of how many coefficients there are none."""
+def _error_notes(sandwich: Sandwich, lost: int, bought: BoughtCurvature | None) -> list[str]:
+    """Describe standard errors, and count the coefficients without one."""
     notes = []
     if lost:
-        which = "1 coefficient is" if lost == 1 else f"{lost} coefficients are"
+        subject = "1 coefficient is" if lost == 1 else f"{lost} coefficients are"
         notes.append(
-            f"{which} not identified at this budget: the noise in the curvature leaves the size "
-            "open. A larger eps, more rows or fewer terms are needed. Intervals of the others "
-            f"allow for open ones that move the linear predictor by some {SIZE:g} at the row norm."
+            f"{subject} not identified at this budget: the noise in the curvature leaves the size "
+            "unknown. Use a larger eps, more rows or fewer terms. Intervals of the others allow "
+            f"for unknown ones that change the linear predictor by about {SIZE:g} at the row norm."
         )
-    if not own.noise_law.clear:
+    if not sandwich.noise_law.clear:
         notes.append(
-            f"The curvature is {own.noise_law.equations.strength:.1f} times its noise along its "
-            "weakest direction: intervals and z by score inversion, not coef ± 1.96 std err and "
-            "coef / std err."
+            f"The curvature is {sandwich.noise_law.equations.strength:.1f} times its noise along "
+            "its weakest direction: intervals and z are by score inversion, not coef ± 1.96 std "
+            "err and coef / std err."
         )
     notes.append(
-        "std err: sampling and privacy noise; noise: privacy noise alone. What is known to be "
-        "off the coefficients, as the ridge's pull, is taken off. For the non-private estimate "
-        "on these rows: noise_int()."
+        "std err: sampling and privacy noise; noise: privacy noise alone. Coefficients are "
+        "corrected for known bias, such as the ridge's shrinkage. For the non-private estimate "
+        "on these rows use noise_int()."
     )
-    gradients, rest = "squared gradients", "which is the same where the model is right"
+    gradients, rest = "squared gradients", "which is the same if the model is correct"
     if bought is not None and bought.person is not None:
         gradients = f"squares of persons' gradients ({shorten(bought.person, 40)})"
-        rest = "as if all rows of a person were alike"
+        rest = "as if all rows of a person were equal"
     notes.append(
-        f"Sandwich: {own.robust:.0%} of its meat is {gradients} (robust), the rest curvature, "
-        f"{rest}."
+        f"Covariance: {sandwich.robust:.0%} of the sandwich's middle matrix is {gradients} "
+        f"(robust), the rest curvature, {rest}."
     )
     return notes
 
@@ -228,7 +228,7 @@ def multinomial_report(fit: MultinomialResult) -> Report:
     """Lay out a fit as tables of strings."""
     call = fit.call
     notes = (
-        *more(SHOWN, len(fit.linear.matrix), "coefficients", "params and tidy()"),
+        *omitted(SHOWN, len(fit.linear.matrix), "coefficients", "params and tidy()"),
         *fit_notes(fit),
     )
     response = f"{len(call.levels)} levels, against {call.levels[0]}"
@@ -239,21 +239,21 @@ def multinomial_report(fit: MultinomialResult) -> Report:
 def _panels(fit: MultinomialResult) -> tuple[Section, ...]:
     """Return a section for each level, of the first coefficients."""
     call = fit.call
-    size, known = len(call.names), not fit.why_not
-    heads = COLUMNS if known else ("coef",)
-    cells = _told(fit) if known else _multinomial_as_released(fit)
-    found = []
-    for at, level in enumerate(call.levels[1:]):
-        own = zip(call.names, cells[at * size : min((at + 1) * size, SHOWN)], strict=False)
-        rows = tuple(Row(name, line, about=about(call, name)) for name, line in own)
+    size, identified = len(call.names), not fit.why_not
+    heads = COLUMNS if identified else ("coef",)
+    cells = _inference_cells(fit) if identified else _multinomial_as_released(fit)
+    sections = []
+    for index, level in enumerate(call.levels[1:]):
+        pairs = zip(call.names, cells[index * size : min((index + 1) * size, SHOWN)], strict=False)
+        rows = tuple(Row(name, line, about=about(call, name)) for name, line in pairs)
         if rows:
-            found.append(Section(f"{level} against {call.levels[0]}", heads, rows))
-    return tuple(found)
+            sections.append(Section(f"{level} against {call.levels[0]}", heads, rows))
+    return tuple(sections)
 
 
-def _told(fit: MultinomialResult) -> list[tuple[str, ...]]:
+def _inference_cells(fit: MultinomialResult) -> list[tuple[str, ...]]:
     parts = (fit.params, fit.bse, fit.bse_noise, fit.tvalues, fit.pvalues)
-    columns = [own.to_numpy(np.float64).T.ravel() for own in parts]
+    columns = [part.to_numpy(np.float64).T.ravel() for part in parts]
     numbers = np.column_stack([*columns, fit.conf_int()])
     return [coefficient_cells(*line) for line in numbers.tolist()]
 

@@ -16,53 +16,53 @@ ENERGY, ERROR = ("energy", "energy"), ("relative", "error")
 
 
 @report_of.register
-def comparison_report(made: Comparison) -> Report:
+def comparison_report(comparison: Comparison) -> Report:
     """Lay out a comparison as tables of strings."""
-    shown = made.predicted
+    predicted = comparison.predicted
     sections: tuple[Section, ...] = ()
-    if len(shown):
-        which = (" typical", " worst") if made.shapes is not None else ("",)
-        words = [word + end for _, word in _measures(made) for end in which]
-        heads = (*words, "numerics")
-        rows = tuple(_row(made, line) for line in shown.to_dict("records"))
+    if len(predicted):
+        suffixes = (" typical", " worst") if comparison.shapes is not None else ("",)
+        labels = [label + suffix for _, label in _measures(comparison) for suffix in suffixes]
+        heads = (*labels, "numerics")
+        rows = tuple(_row(comparison, line) for line in predicted.to_dict("records"))
         sections = (Section("Predicted, best first", heads, rows),)
-        if made.shapes is not None:
-            sections += (_by_shape(made), _shapes(made.shapes))
+        if comparison.shapes is not None:
+            sections += (_by_shape(comparison), _shapes(comparison.shapes))
     return Report(
         title="Mechanisms compared, nothing spent",
-        facts=_facts(made),
+        facts=_facts(comparison),
         sections=sections,
-        notes=_notes(made),
+        notes=_notes(comparison),
     )
 
 
-def _measures(made: Comparison) -> tuple[tuple[str, str], ...]:
-    """Return columns and their heads; all components together have all of the energy."""
-    return (ENERGY, ERROR) if made.question.ranked_by == "energy" else (ERROR,)
+def _measures(comparison: Comparison) -> tuple[tuple[str, str], ...]:
+    """Return columns and their heads; without energy if all components are kept."""
+    return (ENERGY, ERROR) if comparison.question.ranked_by == "energy" else (ERROR,)
 
 
-def _row(made: Comparison, line: dict[Hashable, Any]) -> Row:
+def _row(comparison: Comparison, line: dict[Hashable, Any]) -> Row:
     """Lay out the predictions of one mechanism."""
     cells = []
-    for name, _ in _measures(made):
+    for name, _ in _measures(comparison):
         cells.append(_uncertain(line[name], line[f"{name}_se"]))
-        if made.shapes is not None:
+        if comparison.shapes is not None:
             cells.append(signif(line[f"{name}_worst"], 3))
-    return Row(_label(made, line["mechanism"]), (*cells, str(line["numerics"])))
+    return Row(_label(comparison, line["mechanism"]), (*cells, str(line["numerics"])))
 
 
-def _label(made: Comparison, name: str) -> str:
-    notes = dict(zip(made.table["mechanism"], made.table["note"], strict=True))
-    return made.label(name) + (" *" if notes[name] == "baseline" else "")
+def _label(comparison: Comparison, name: str) -> str:
+    notes = dict(zip(comparison.table["mechanism"], comparison.table["note"], strict=True))
+    return comparison.label(name) + (" *" if notes[name] == "baseline" else "")
 
 
-def _by_shape(made: Comparison) -> Section:
-    """Lay out what mechanisms are sorted by, shape by shape."""
-    by = made.question.ranked_by
-    wide = made.by_shape.pivot_table(by, "mechanism", "shape", sort=False)
-    names = [name for name in made.predicted["mechanism"] if name in wide.index]
+def _by_shape(comparison: Comparison) -> Section:
+    """Lay out the sorting measure by shape."""
+    by = comparison.question.ranked_by
+    wide = comparison.by_shape.pivot_table(by, "mechanism", "shape", sort=False)
+    names = [name for name in comparison.predicted["mechanism"] if name in wide.index]
     rows = tuple(
-        Row(_label(made, name), tuple(signif(value, 3) for value in wide.loc[name]))
+        Row(_label(comparison, name), tuple(signif(value, 3) for value in wide.loc[name]))
         for name in names
     )
     title = "Energy by shape" if by == "energy" else "Error by shape"
@@ -89,68 +89,68 @@ def _uncertain(value: float, se: float) -> str:
     return signif(value, 3) if math.isnan(se) else signif_uncertain(value, max(se, value / 1000))
 
 
-def _facts(made: Comparison) -> tuple[Fact, ...]:
-    asked = made.question
-    how = {"range": "range", "sd": "sd (correlation)", None: "none"}[asked.scale]
-    centred = "centred" if asked.center else "not centred"
+def _facts(comparison: Comparison) -> tuple[Fact, ...]:
+    question = comparison.question
+    how = {"range": "range", "sd": "sd (correlation)", None: "none"}[question.scale]
+    centred = "centred" if question.center else "not centred"
     return (
-        ("Formula", asked.formula),
-        ("Guarantee", asked.guarantee.describe()),
-        ("Rows", f"{count(asked.rows)} (assumed)"),
-        ("Neighbours", asked.adjacency.describe()),
-        ("Variables", f"{asked.columns}, {centred}, scale = {how}"),
-        ("Components", str(asked.components)),
-        ("Spectrum", f"{asked.spectrum} (assumed)"),
-        ("Row length", _length(asked)),
+        ("Formula", question.formula),
+        ("Guarantee", question.guarantee.describe()),
+        ("Rows", f"{count(question.rows)} (assumed)"),
+        ("Neighbours", question.adjacency.describe()),
+        ("Variables", f"{question.columns}, {centred}, scale = {how}"),
+        ("Components", str(question.components)),
+        ("Spectrum", f"{question.spectrum} (assumed)"),
+        ("Row length", _length(question)),
     )
 
 
-def _length(asked: Question) -> str:
-    norm = signif(asked.row_norm, 3)
-    if not asked.row_lengths:
+def _length(question: Question) -> str:
+    norm = signif(question.row_norm, 3)
+    if not question.row_lengths:
         return f"five shapes, up to {norm}"
-    listed = ", ".join(signif(length, 2) for length in asked.row_lengths)
+    listed = ", ".join(signif(length, 2) for length in question.row_lengths)
     return f"{listed} of {norm} (assumed)"
 
 
-def _notes(made: Comparison) -> tuple[str, ...]:
-    asked = made.question
+def _notes(comparison: Comparison) -> tuple[str, ...]:
+    question = comparison.question
     energy, order = "", "the error, since all components are kept"
-    if asked.ranked_by == "energy":
+    if question.ranked_by == "energy":
         energy = (
-            "energy: share of the variance along the wanted components that the released ones "
+            "energy: share of the variance along the true components that the released ones "
             "capture. "
         )
         order = "energy"
     notes = [
-        f'mechanism="auto" takes {made.auto.mechanism} where rows can be read again: '
-        f"{made.auto.reason}",
-        f"Simulated on invented rows, releases of each{_each(made)}: {asked.repeats}. No data were "
-        "read. What is assumed about rows is a guess; so is what follows from it.",
-        f"{energy}error: Frobenius norm over that of the covariance; 1 is no better than zeros. "
+        f'mechanism="auto" uses {comparison.auto.mechanism} if rows can be read repeatedly: '
+        f"{comparison.auto.reason}",
+        f"Simulated on artificial rows, releases of each{_each(comparison)}: {question.repeats}. "
+        "No data were read. The results depend on the assumptions about rows.",
+        f"{energy}error: Frobenius norm over that of the covariance; 1 is as bad as zeros. "
         f"Sorted by {order}.",
     ]
-    if made.shapes is not None:
+    if comparison.shapes is not None:
         notes.append(
-            "typical: the median over the shapes of rows; worst: on the worst of them. length: of "
-            "90% of the rows; from mean: median distance; both in row norms. Choose by the shape "
-            "that publicly known facts make likely, or by the worst."
+            "typical: median over the shapes of rows; worst: worst shape. length: of 90% of the "
+            "rows; from mean: median distance; both in row norms. Choose by the shape that public "
+            "facts make likely, or by the worst."
         )
-    shown = made.predicted
-    if (shown["note"] == "baseline").any():
-        notes.append("* baseline: looks at no row. What does no better is of no use.")
-    if asked.scale == "sd":
-        notes.append("Before the division by standard deviations: of columns scaled by range.")
-    absent = made.table[made.table["energy"].isna()]
+    predicted = comparison.predicted
+    if (predicted["note"] == "baseline").any():
+        notes.append("* baseline: reads no rows. A mechanism must do better to be useful.")
+    if question.scale == "sd":
+        notes.append("Measured on columns scaled by range, before division by standard deviations.")
+    absent = comparison.table[comparison.table["energy"].isna()]
     return (*notes, *not_listed(absent))
 
 
-def _each(made: Comparison) -> str:
-    return "" if made.shapes is None else " on each shape"
+def _each(comparison: Comparison) -> str:
+    return "" if comparison.shapes is None else " on each shape"
 
 
 def not_listed(absent: pd.DataFrame) -> list[str]:
-    """Say once for each reason which mechanisms it keeps out."""
+    """List the mechanisms that are left out, by reason."""
     reasons: dict[str, list[str]] = {}
     for name, note in zip(absent["mechanism"], absent["note"], strict=True):
         reasons.setdefault(note, []).append(name)
@@ -163,41 +163,50 @@ HEADS = ("error typical", "error worst", "excess typical", "excess worst", "iden
 
 
 @report_of.register
-def fit_comparison_report(made: FitComparison) -> Report:
+def fit_comparison_report(comparison: FitComparison) -> Report:
     """Lay out a comparison of regressions as tables of strings."""
-    shown, sections = made.predicted, tuple[Section, ...]()
-    if len(shown):
-        rows = tuple(_fit_comparison_row(made, line) for line in shown.to_dict("records"))
-        sections = (Section("Predicted, best first", HEADS, rows), _fit_comparison_by_shape(made))
+    predicted, sections = comparison.predicted, tuple[Section, ...]()
+    if len(predicted):
+        rows = tuple(_fit_comparison_row(comparison, line) for line in predicted.to_dict("records"))
+        sections = (
+            Section("Predicted, best first", HEADS, rows),
+            _fit_comparison_by_shape(comparison),
+        )
     like = tuple(
-        Row(str(line["shape"]), (str(line["like"]),)) for line in made.shapes.to_dict("records")
+        Row(str(line["shape"]), (str(line["like"]),))
+        for line in comparison.shapes.to_dict("records")
     )
     return Report(
         title="Mechanisms of a regression compared, nothing spent",
-        facts=_fit_comparison_facts(made),
+        facts=_fit_comparison_facts(comparison),
         sections=(*sections, Section("Shapes of rows", ("numbers",), like)),
-        notes=_fit_comparison_notes(made),
+        notes=_fit_comparison_notes(comparison),
     )
 
 
-def _fit_comparison_row(made: FitComparison, line: dict[Hashable, Any]) -> Row:
+def _fit_comparison_row(comparison: FitComparison, line: dict[Hashable, Any]) -> Row:
     cells = []
     for name in ("error", "excess"):
         value, se = line[name], line[f"{name}_se"]
-        known = not math.isnan(se) and se > 0
-        cells.append(signif_uncertain(value, max(se, value / 1000)) if known else signif(value, 3))
+        has_error = not math.isnan(se) and se > 0
+        cells.append(
+            signif_uncertain(value, max(se, value / 1000)) if has_error else signif(value, 3)
+        )
         cells.append(signif(line[f"{name}_worst"], 3))
     cells.append(f"{100 * line['identified']:.0f}%")
-    return Row(made.label(line["mechanism"]), (*cells, str(line["numerics"])))
+    return Row(comparison.label(line["mechanism"]), (*cells, str(line["numerics"])))
 
 
-def _fit_comparison_by_shape(made: FitComparison) -> Section:
-    wide = made.by_shape.pivot_table("error", "mechanism", "shape", sort=False, dropna=False)
-    names = [name for name in made.predicted["mechanism"] if name in wide.index]
+def _fit_comparison_by_shape(comparison: FitComparison) -> Section:
+    wide = comparison.by_shape.pivot_table("error", "mechanism", "shape", sort=False, dropna=False)
+    names = [name for name in comparison.predicted["mechanism"] if name in wide.index]
     rows = [
-        Row(made.label(name), tuple(_number(value) for value in wide.loc[name])) for name in names
+        Row(comparison.label(name), tuple(_number(value) for value in wide.loc[name]))
+        for name in names
     ]
-    rows.append(Row("auto / best", tuple(_number(made.behind[name]) for name in wide.columns)))
+    rows.append(
+        Row("auto / best", tuple(_number(comparison.behind[name]) for name in wide.columns))
+    )
     return Section("Error by shape", tuple(map(str, wide.columns)), tuple(rows))
 
 
@@ -205,40 +214,38 @@ def _number(value: float) -> str:
     return "open" if math.isnan(value) else signif(value, 3)
 
 
-def _fit_comparison_facts(made: FitComparison) -> tuple[Fact, ...]:
-    asked = made.question
-    norm = "the codebook's longest" if asked.row_norm is None else signif(asked.row_norm, 3)
-    listed = ", ".join(signif(length, 2) for length in asked.row_lengths)
+def _fit_comparison_facts(comparison: FitComparison) -> tuple[Fact, ...]:
+    question = comparison.question
+    norm = "the codebook's longest" if question.row_norm is None else signif(question.row_norm, 3)
+    listed = ", ".join(signif(length, 2) for length in question.row_lengths)
     spread = f"numbers with sds of {listed} half ranges" if listed else "five shapes"
     return (
-        ("Formula", asked.formula),
-        ("Family", asked.family),
-        ("Guarantee", asked.guarantee.describe()),
-        ("Rows", f"{count(asked.rows)} (assumed)"),
-        ("Neighbours", asked.adjacency.describe()),
-        ("Terms", f"{asked.columns}, row norm {norm}"),
-        ("Spectrum", f"{asked.spectrum} (assumed)"),
+        ("Formula", question.formula),
+        ("Family", question.family),
+        ("Guarantee", question.guarantee.describe()),
+        ("Rows", f"{count(question.rows)} (assumed)"),
+        ("Neighbours", question.adjacency.describe()),
+        ("Terms", f"{question.columns}, row norm {norm}"),
+        ("Spectrum", f"{question.spectrum} (assumed)"),
         ("Rows like", spread),
     )
 
 
-def _fit_comparison_notes(made: FitComparison) -> tuple[str, ...]:
-    asked = made.question
-    worst = made.behind.max()
+def _fit_comparison_notes(comparison: FitComparison) -> tuple[str, ...]:
+    question = comparison.question
+    worst = comparison.behind.max()
     behind = ""
     if not math.isnan(worst):
-        typical = signif(float(made.behind.median()), 3)
-        behind = (
-            f" Its error is {typical} times that of the best, {signif(float(worst), 3)} at worst."
-        )
+        typical = signif(float(comparison.behind.median()), 3)
+        behind = f" Its error is {typical} times the best, {signif(float(worst), 3)} at worst."
     return (
-        f'mechanism="auto" takes {made.auto.mechanism}: {made.auto.reason}{behind}',
-        f"Simulated on invented rows, releases of each on each shape: {asked.repeats}. No data "
-        "were read. What is assumed about rows is a guess; so is what follows from it.",
-        "error: root mean square over the slopes of what separates the estimate from that without "
-        "privacy, in its standard errors: at 1 the noise doubles the variance. excess: part of the "
-        "explained deviance that is lost; 1 is no better than a constant. identified: slopes with "
-        "standard errors. typical: the median over the shapes; worst: on the worst of them. "
-        "open: rows of that shape leave a slope open without noise too.",
-        *not_listed(made.table[~made.table["fits"]]),
+        f'mechanism="auto" uses {comparison.auto.mechanism}: {comparison.auto.reason}{behind}',
+        f"Simulated on artificial rows, releases of each on each shape: {question.repeats}. No "
+        "data were read. The results depend on the assumptions about rows.",
+        "error: root mean square difference of slopes from those without privacy, in their "
+        "standard errors: at 1 the noise doubles the variance. excess: share of the explained "
+        "deviance that is lost; 1 is as bad as a constant. identified: slopes with standard "
+        "errors. typical: median over the shapes; worst: worst shape. open: a slope is not "
+        "identified on that shape even without noise.",
+        *not_listed(comparison.table[~comparison.table["fits"]]),
     )

@@ -25,14 +25,14 @@ from dpmodels.results.base import report_of
 from dpmodels.results.call import TableCall
 from dpmodels.results.table import StatesResult, TableResult
 
-# Lines and columns of a page: choices.
+# Most lines and columns of a table: choices.
 SHOWN_ROWS = 40
 SHOWN_COLUMNS = 12
 
 
 @report_of.register
 def table_report(fit: TableResult) -> Report:
-    """Lay out counts as tables of strings: the last factor across, else a list."""
+    """Lay out counts as tables of strings: by the last factor, or as a list."""
     facts = fit.call.tables[0]
     across = len(facts.shape) > 1 and facts.shape[-1] <= SHOWN_COLUMNS
     lines = facts.cells // (facts.shape[-1] if across else 1)
@@ -46,7 +46,7 @@ def table_report(fit: TableResult) -> Report:
 def _counts_report(
     fit: TableResult, title: str, sections: tuple[Section, ...], notes: tuple[str, ...]
 ) -> Report:
-    """Put what every report on counts says around its sections."""
+    """Add the facts and notes of every report of counts to its sections."""
     facts = fit.call.tables[0]
     sd = fit._counted.incomplete_sd if fit.release.rows is not None else fit.noise_sd(facts.cells)
     return Report(
@@ -60,7 +60,7 @@ def _counts_report(
             ("Cell noise", f"sd {signif(fit.noise_sd(), 2)}, 95% within {signif(_half(fit), 2)}"),
         ),
         sections=sections,
-        notes=(*notes, *_lost(fit), reading(fit.release), *closing(fit.call, fit.release)),
+        notes=(*notes, *_lost_note(fit), reading(fit.release), *closing(fit.call, fit.release)),
         stamp=fit.stamp,
     )
 
@@ -71,29 +71,29 @@ def _half(fit: TableResult) -> float:
     return float(fit.noise_int().to_numpy()[0, 1]) - middle
 
 
-def _lost(fit: TableResult) -> tuple[str, ...]:
-    """Say which counts are no evidence of rows, where there are some."""
-    none = bool((fit.noise_int()["lower"] == 0).any())
-    return (f"Counts up to {_half(fit):.0f} may be noise alone.",) * none
+def _lost_note(fit: TableResult) -> tuple[str, ...]:
+    """Say which counts may be noise."""
+    some_at_zero = bool((fit.noise_int()["lower"] == 0).any())
+    return (f"Counts up to {_half(fit):.0f} may be noise alone.",) * some_at_zero
 
 
 def reading(release: AnyRelease) -> str:
     """Say what printed counts are."""
     return (
-        f"{made_whole(release, 'the unbiased ones')} Intervals are about the unbiased: a whole "
-        "count may lie outside its own. Noise and noise_int() are privacy noise only; shares of "
-        "the population: conf_int()."
+        f"{rounding_note(release, 'the unbiased ones')} Intervals are about the unbiased counts, "
+        "so a printed count may lie outside its interval. Noise and noise_int() are privacy noise "
+        "only; for shares of the population use conf_int()."
     )
 
 
-def made_whole(release: AnyRelease, others: str) -> str:
-    """Say what printed counts were made of."""
+def rounding_note(release: AnyRelease, source: str) -> str:
+    """Say how printed counts follow from released ones."""
     agree = "" if release.rows is None else " and, with the incomplete rows, add up to n"
-    return f"Counts are whole, not negative{agree}: made so from {others} in released."
+    return f"Counts are nonnegative integers{agree}: computed from {source} in released."
 
 
 def crossed(facts: TableCall, counts: NDArray[np.generic]) -> Section:
-    """Set the last factor across, with totals."""
+    """Cross the last factor with all others, with totals."""
     names = (" / ".join(facts.factors[:-1]), facts.factors[-1])
     labels = joined_levels(facts.levels[:-1]), list(map(str, facts.levels[-1]))
     return side_by_side(counts.reshape(-1, facts.shape[-1]), names, labels)
@@ -114,8 +114,10 @@ def side_by_side(
 def joined_levels(levels: tuple[tuple[object, ...], ...]) -> list[str]:
     """Name the combinations of levels."""
     names = [""]
-    for own in levels:
-        names = [f"{name} / {level}" if name else str(level) for name in names for level in own]
+    for factor_levels in levels:
+        names = [
+            f"{name} / {level}" if name else str(level) for name in names for level in factor_levels
+        ]
     return names
 
 
@@ -126,7 +128,7 @@ def _listed(fit: TableResult) -> Section:
 
 
 def listed(title: str, labels: Sequence[str], table: pd.DataFrame, release: AnyRelease) -> Section:
-    """Give every line of a tidy table of counts a line, with its intervals."""
+    """Print a line for every row of a tidy table of counts, with its intervals."""
     cells = map(_cells, with_shares(table).to_dict("records"))
     rows = (Row(*row) for row in zip(labels, cells, strict=True))
     counted = counted_as(release.adjacency).capitalize()
@@ -154,7 +156,7 @@ def _cells(row: dict[Hashable, float]) -> tuple[str, ...]:
 
 
 def _tenth(share: float) -> str:
-    """Print a share as a percentage to a tenth, where nothing is told of its error."""
+    """Print a share of unknown error as a percentage to a tenth."""
     return f"{100 * share:.1f}" if share >= 0 else LOST
 
 
@@ -184,21 +186,21 @@ def _test_notes(fit: TableResult) -> tuple[str, ...]:
     return (*_pooled(fit, test.pooled), *((approximate,) * (test.smallest < 5)))
 
 
-def _pooled(fit: TableResult, places: tuple[tuple[int, ...], ...]) -> list[str]:
-    """Say which levels the test takes as one."""
+def _pooled(fit: TableResult, pooled_levels: tuple[tuple[int, ...], ...]) -> list[str]:
+    """Say which levels the test pools."""
     facts, notes = fit.call.tables[0], []
-    for factor, levels, own in zip(facts.factors, facts.levels, places, strict=True):
-        if own:
-            named = ", ".join(str(levels[i]) for i in own[:SHOWN_COLUMNS])
-            others = len(own) - SHOWN_COLUMNS
-            which = f"{named} and {others} more" if others > 0 else named
-            notes.append(f"Test: levels {which} of {factor} pooled, too few rows for the noise.")
+    for factor, levels, pooled in zip(facts.factors, facts.levels, pooled_levels, strict=True):
+        if pooled:
+            listing = ", ".join(str(levels[i]) for i in pooled[:SHOWN_COLUMNS])
+            n_hidden = len(pooled) - SHOWN_COLUMNS
+            text = f"{listing} and {n_hidden} more" if n_hidden > 0 else listing
+            notes.append(f"Test: levels {text} of {factor} are pooled, as their counts are small.")
     return notes
 
 
 # The printed report of counts of states in dependent series.
 
-# A choice: doubts about the class are told of where one release in a thousand would by chance.
+# A choice: level of the intervals that are compared with the class.
 _SURE: Final = 0.999
 
 
@@ -209,7 +211,7 @@ def states_report(fit: StatesResult) -> Report:
     complete = complete_text(fit.ncomplete, fit._counted.incomplete_sd, what="times")
     table = listed(" / ".join(facts.factors), facts.labels, fit.tidy(), release)
     persons = (release.rows or 0) // fit.steps
-    many = f"{count(persons)} person{'s' * (persons != 1)}, {count(fit.steps)} times each"
+    observations = f"{count(persons)} person{'s' * (persons != 1)}, {count(fit.steps)} times each"
     return Report(
         title="Private counts of states: Pufferfish (not differential privacy)",
         facts=(
@@ -217,7 +219,7 @@ def states_report(fit: StatesResult) -> Report:
             ("Guarantee", f"Pufferfish, eps = {fit.budget.eps:g}"),
             ("Mechanism", f"{release.card.name} ({release.card.numerics})"),
             ("Secrets", f"the state at each {fit.time}"),
-            ("Observations", many),
+            ("Observations", observations),
             ("Ledger", fit.call.ledger or "none"),
             ("Class", fit.chain.describe()),
             ("Complete", complete),
@@ -230,7 +232,7 @@ def states_report(fit: StatesResult) -> Report:
 
 
 def _scales(fit: StatesResult) -> Section:
-    """Lay out what the noise is, and what it would be where less or more were assumed."""
+    """Lay out the noise, and what it would be under weaker and stronger assumptions."""
     rows = tuple(
         Row(str(name), (signif(scale, 4), signif(ratio, 4)))
         for name, scale, ratio in fit.scales.itertuples()
@@ -239,27 +241,27 @@ def _scales(fit: StatesResult) -> Section:
 
 
 def _quilt(fit: StatesResult) -> str:
-    own = fit.quilt
-    if own.trivial:
-        why = "asked for" if fit.budget.quilt == "trivial" else "no other is quieter"
-        return f"Active quilt: {own.describe()}, as for group privacy of a series ({why})."
+    quilt = fit.quilt
+    if quilt.trivial:
+        why = "requested" if fit.budget.quilt == "trivial" else "no other has less noise"
+        return f"Active quilt: {quilt.describe()}, as for group privacy of a series ({why})."
     return (
-        f"Active quilt: the states {own.describe()}, at {fit.time} number {count(own.time)}, which "
-        f"needs most; their max-influence is {signif(own.influence, 3)} of eps = "
+        f"Active quilt: the states {quilt.describe()}, at {fit.time} number {count(quilt.time)}, "
+        f"which needs most noise; their max-influence is {signif(quilt.influence, 3)} of eps = "
         f"{fit.budget.eps:g}."
     )
 
 
 def _notes(fit: StatesResult) -> tuple[str, ...]:
     card = fit.release.card
-    shares = "Shares are of the long run, with the dependence of the class: conf_int()."
+    shares = "For long-run shares, with the dependence of the class, use conf_int()."
     return (
-        "The guarantee holds if the class holds the truth, different persons are independent, and "
-        "which states are missing has nothing to do with them. It is of single states: who is in "
-        "the table, when states are missing and how a series went as a whole are not hidden.",
-        '"Each time by itself" is too little noise where states depend on each other.',
-        "Counts are whole, not negative and, with the times without a state, add up to the places "
-        "of all persons. Noise intervals rest on the noise alone.",
+        "The guarantee holds if the class contains the true process, persons are independent, and "
+        "states are missing independently of their values. It protects single states: who is in "
+        "the table, when states are missing and the course of a whole series are not hidden.",
+        '"Each time by itself" has too little noise if states depend on each other.',
+        "Counts are nonnegative integers and, with the times without a state, add up to all times "
+        "of all persons. Noise intervals are privacy noise only.",
         *((shares,) * (fit.kept is not None)),
         *_doubts(fit),
         f"Source: {card.name}, {card.source}{SEE}.",
@@ -267,15 +269,15 @@ def _notes(fit: StatesResult) -> tuple[str, ...]:
 
 
 def _doubts(fit: StatesResult) -> tuple[str, ...]:
-    """Say where released shares are not those of the class; it is a reading of what is released."""
+    """Say whether released shares contradict the class."""
     if fit.kept is None:
         return ()
-    ends = fit.conf_int(_SURE)
-    if bool(((ends["lower"] <= fit.kept) & (fit.kept <= ends["upper"])).all()):
+    intervals = fit.conf_int(_SURE)
+    if bool(((intervals["lower"] <= fit.kept) & (fit.kept <= intervals["upper"])).all()):
         return ()
     shares = ", ".join(f"{100 * share:.1f}" for share in fit.kept.tolist())
     return (
-        f"The shares that the class keeps in the long run, {shares} %, are outside the {_SURE:.1%} "
-        "intervals of what was released: the class may not hold the truth, and the guarantee rests "
-        "on it. A model that is chosen after this release is learnt from the rows.",
+        f"The long-run shares of the class, {shares} %, are outside the {_SURE:.1%} intervals of "
+        "the released ones: the class may not contain the true process, on which the guarantee "
+        "depends. A class that is chosen after this release depends on the rows.",
     )

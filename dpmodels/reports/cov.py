@@ -25,7 +25,7 @@ from dpmodels.reports.header import (
     complete_rows,
     counted_as,
     moments_header,
-    more,
+    omitted,
 )
 from dpmodels.results.base import report_of
 from dpmodels.results.cca import CCAResult
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# Columns of a matrix that a line has room for: a choice.
+# Most columns of a printed matrix: a choice.
 SHOWN_COLUMNS = 10
 
 
@@ -54,7 +54,7 @@ def cov_report(fit: CovResult) -> Report:
         sections=(
             _variables(fit),
             _triangle(fit, titles[0], fit.cov.to_numpy(), fit.noise_sd.to_numpy()),
-            _triangle(fit, titles[1], _told(fit), _cor_noise(fit)),
+            _triangle(fit, titles[1], _reported_correlations(fit), _cor_noise(fit)),
         ),
         notes=(*_notes(fit), *closing(fit.call, fit.release, SEE, fit.nobs)),
         stamp=fit.stamp,
@@ -66,8 +66,8 @@ def _facts(fit: CovResult) -> tuple[Fact, ...]:
     complete = complete_rows(
         fit.ncomplete, fit.release.noise.count, what=counted_as(fit.release.adjacency)
     )
-    own = moments_header(fit.call, fit.release, complete)
-    return (*own, ("Denoised", _denoised(fit)))
+    header = moments_header(fit.call, fit.release, complete)
+    return (*header, ("Denoised", _denoised(fit)))
 
 
 def _denoised(fit: CovResult) -> str:
@@ -78,26 +78,26 @@ def _denoised(fit: CovResult) -> str:
 
 
 def _variables(fit: CovResult) -> Section:
-    """Tell the mean and the standard deviation of each column, with their noise."""
-    shown = slice(0, SHOWN_VARIABLES)
-    names = _labels(fit)[shown]
-    spread, spread_noise = fit.sd.to_numpy()[shown], fit.sd_noise_sd.to_numpy()[shown]
-    # Noise of the unbiased release is not that of an estimate made from it.
-    own_noise = spread_noise if fit.release.estimate is None else np.full(len(spread), np.nan)
-    cells = [_printed(spread, spread_noise), _sds(own_noise)]
+    """Lay out the mean and the standard deviation of each column, with their noise."""
+    first = slice(0, SHOWN_VARIABLES)
+    names = _labels(fit)[first]
+    spread, spread_noise = fit.sd.to_numpy()[first], fit.sd_noise_sd.to_numpy()[first]
+    # The noise of the unbiased release is not that of an estimate from it.
+    released_noise = spread_noise if fit.release.estimate is None else np.full(len(spread), np.nan)
+    cells = [_printed(spread, spread_noise), _sds(released_noise)]
     heads = ["Std. dev." if fit.call.center else "Root mean square", "noise sd"]
     if fit.center is not None and fit.center_noise_sd is not None:
-        mean, noise = fit.center.to_numpy()[shown], fit.center_noise_sd.to_numpy()[shown]
+        mean, noise = fit.center.to_numpy()[first], fit.center_noise_sd.to_numpy()[first]
         cells = [_printed(mean, noise, spread), _sds(noise), *cells]
         heads = ["Mean", "noise sd", *heads]
-    known = [about(fit.call, name) for name in fit.call.names[shown]]
-    rows = zip(names, zip(*cells, strict=True), known, strict=True)
-    section = tuple(Row(name, own, about=words) for name, own, words in rows)
+    descriptions = [about(fit.call, name) for name in fit.call.names[first]]
+    rows = zip(names, zip(*cells, strict=True), descriptions, strict=True)
+    section = tuple(Row(name, line, about=description) for name, line, description in rows)
     return Section("Variables", tuple(heads), section)
 
 
 def _labels(fit: CovResult) -> list[str]:
-    """Return names with the numbers that heads of matrices are, weak columns marked."""
+    """Return names with the numbers that head matrices, weak columns marked."""
     return [
         f"{number}. {name}{' *' if poor else ''}"
         for number, (name, poor) in enumerate(zip(fit.call.names, fit.weak, strict=True), 1)
@@ -114,8 +114,8 @@ def _triangle(fit: CovResult, title: str, matrix: Floats, noise: Floats) -> Sect
     return Section(title, tuple(map(str, range(1, size + 1))), tuple(rows))
 
 
-def _told(fit: CovResult) -> Floats:
-    """Return correlations, nan beside the diagonal where a column's own variance is not known."""
+def _reported_correlations(fit: CovResult) -> Floats:
+    """Return correlations, nan off the diagonal for columns of unknown variance."""
     cor = fit.cor.to_numpy().copy()
     weak = fit.weak.to_numpy()
     cor[(weak[:, None] | weak) & ~np.eye(len(cor), dtype=bool)] = np.nan
@@ -123,14 +123,14 @@ def _told(fit: CovResult) -> Floats:
 
 
 def _cor_noise(fit: CovResult) -> Floats:
-    """Return what leaves a correlation at most three decimals, and a diagonal of 1 exact."""
+    """Return noise that limits correlations to three decimals, and keeps the diagonal exact."""
     noise: Floats = np.fmax(fit.cor_noise_sd.to_numpy(), 0.01)
     np.fill_diagonal(noise, 0.0)
     return noise
 
 
 def _printed(values: Floats, noise: Floats, sizes: Floats | None = None) -> tuple[str, ...]:
-    """Print numbers to the digits their noise leaves, at most four of their size."""
+    """Print numbers to the digits that their noise leaves, at most four."""
     sizes = np.abs(values) if sizes is None else np.fmax(np.abs(values), sizes)
     return uncertain(values, np.fmax(noise, [hundredth(size) for size in sizes.tolist()]))
 
@@ -140,48 +140,48 @@ def _sds(noise: Floats) -> tuple[str, ...]:
 
 
 def _weak_note(fit: CovResult) -> tuple[str, ...]:
-    """Say which columns' correlations are understated."""
+    """Say which columns have understated correlations."""
     weak = int(fit.weak.sum())
     if not weak:
         return ()
-    which = fit.weak_variables if weak <= SHOWN_COLUMNS else f"{weak} columns"
+    listing = fit.weak_variables if weak <= SHOWN_COLUMNS else f"{weak} columns"
     return (
-        f"* Variance below four times its noise: {which}. Correlations with them are not told; "
-        "cor has them understated, divided by the root of that bound.",
+        f"* Variance below four times its noise: {listing}. Correlations with them are not "
+        "reported; those in cor are understated, as they are divided by the root of that bound.",
     )
 
 
 def _notes(fit: CovResult) -> list[str]:
-    there = len(fit.call.names)
-    left = more(SHOWN_COLUMNS, there, "columns of the matrices", "cov, cor and tidy()")
-    notes = [*_weak_note(fit), *left, _noise_note(fit)]
+    n_columns = len(fit.call.names)
+    hidden = omitted(SHOWN_COLUMNS, n_columns, "columns of the matrices", "cov, cor and tidy()")
+    notes = [*_weak_note(fit), *hidden, _noise_note(fit)]
     if fit.call.unit_rows:
-        notes.append("Each row was divided by its own norm: columns have no units of their own.")
+        notes.append("Each row was divided by its norm, so columns have no units.")
     return notes
 
 
 def _noise_note(fit: CovResult) -> str:
-    """Say what noise the printed numbers have."""
+    """Describe the noise of the printed numbers."""
     if not fit.lawful:
         return (
-            "The error of this mechanism has no known law: there is no noise sd and no interval, "
-            "and nothing tells how many of the digits hold."
+            "The error distribution of this mechanism is not known: there are no noise sds and no "
+            "intervals, and the number of correct digits is unknown."
         )
     if fit.release.estimate is not None:
         return (
             "The matrix is the mechanism's estimate; noise sds and intervals are those of the "
-            "unbiased release it was made from (cov_released), as a rule the noisier of the two."
+            "underlying unbiased release (cov_released), usually the noisier of the two."
         )
-    taken = "" if fit.call.denoise is None else "The matrix has its noise taken off (cov); "
+    denoised = "" if fit.call.denoise is None else "The matrix is denoised (cov); "
     population = ""
     if fit.call.center:
         population = (
-            " For the population: conf_int(), of 95 % or more whatever the rows are within their "
+            " For the population use conf_int(): coverage is at least 95 % for any data within the "
             "bounds."
         )
     return (
-        f"Digits end where noise begins. {taken}noise sds and noise_int() are those of the matrix "
-        f"as released (cov_released), privacy noise only.{population}"
+        f"Digits are limited by the noise. {denoised}noise sds and noise_int() are those of the "
+        f"matrix as released (cov_released), privacy noise only.{population}"
     )
 
 
@@ -194,12 +194,12 @@ def moments_report(fit: MomentsResult) -> Report:
         sections=(_variables(fit.whole),),
         notes=(
             *_weak_note(fit.whole),
-            *more(SHOWN_VARIABLES, len(fit.call.names), "columns", "tidy()"),
-            "Free of charge from here on, for any formula with these columns: .pca(formula), "
+            *omitted(SHOWN_VARIABLES, len(fit.call.names), "columns", "tidy()"),
+            "Without further budget, for any formula with these columns: .pca(formula), "
             ".cov(formula), .cor(formula), .mean(formula), .lm(formula), .cca(formula), "
             ".cor_test(x, y), .pcor(formula), .aov(formula).",
-            "Digits end where noise begins. Noise sds are privacy noise only; for the population: "
-            ".cov(formula).conf_int().",
+            "Digits are limited by the noise. Noise sds are privacy noise only; for the population "
+            "use .cov(formula).conf_int().",
             *closing(fit.call, fit.release, SEE, fit.nobs),
         ),
         stamp=fit.stamp,
@@ -208,7 +208,7 @@ def moments_report(fit: MomentsResult) -> Report:
 
 # The printed report of a canonical correlation analysis.
 
-# Pairs that a line has room for: a choice.
+# Most pairs of variates in a table: a choice.
 SHOWN = 6
 UNKNOWN = "not identified"
 
@@ -219,15 +219,15 @@ def cca_report(fit: CCAResult) -> Report:
     complete = complete_rows(
         fit.ncomplete, fit.release.noise.count, what=counted_as(fit.release.adjacency)
     )
-    shown = np.flatnonzero(fit.readable.to_numpy())[:SHOWN]
+    selected = np.flatnonzero(fit.readable.to_numpy())[:SHOWN]
     loadings = (
-        _loadings(fit, "Loadings of x", fit.xloadings, shown),
-        _loadings(fit, "Loadings of y", fit.yloadings, shown),
+        _loadings(fit, "Loadings of x", fit.xloadings, selected),
+        _loadings(fit, "Loadings of y", fit.yloadings, selected),
     )
     return Report(
         title="Private canonical correlations",
         facts=(*moments_header(fit.call, fit.release, complete), ("Sides", _sides(fit))),
-        sections=(_correlations(fit), *(loadings if len(shown) else ())),
+        sections=(_correlations(fit), *(loadings if len(selected) else ())),
         notes=(*_cca_notes(fit), *closing(fit.call, fit.release, SEE, fit.nobs)),
         stamp=fit.stamp,
     )
@@ -249,41 +249,45 @@ def _correlations(fit: CCAResult) -> Section:
     return Section("Pairs of variates", heads, tuple(rows))
 
 
-def _loadings(fit: CCAResult, title: str, table: xr.DataArray, shown: np.ndarray) -> Section:
+def _loadings(fit: CCAResult, title: str, table: xr.DataArray, selected: np.ndarray) -> Section:
     names = [str(name) for name in table["variable"].to_numpy()[:SHOWN_VARIABLES]]
     rows = [
-        Row(name, tuple(f"{value + 0.0:.2f}" for value in line[shown]), about=about(fit.call, name))
+        Row(
+            name,
+            tuple(f"{value + 0.0:.2f}" for value in line[selected]),
+            about=about(fit.call, name),
+        )
         for name, line in zip(names, table.to_numpy(), strict=False)
     ]
-    return Section(title, tuple(fit.names[at] for at in shown), tuple(rows))
+    return Section(title, tuple(fit.names[at] for at in selected), tuple(rows))
 
 
 def _cca_notes(fit: CCAResult) -> list[str]:
     readable, ridged = fit.readable.to_numpy(), max(fit.ridge) > 0
     notes = []
     if np.isnan(fit.cor.to_numpy()).any():
-        return ["Noise leaves no direction of a side: nothing is told at this budget."]
+        return ["One side has no direction above the noise: this budget is too small."]
     if np.isfinite(fit.noise_floor):
         notes.append(
             f"Noise alone makes canonical correlations of up to about {fit.noise_floor:.2g} (noise "
             "floor). Intervals are for the correlations of these rows, privacy noise only."
         )
     if ridged:
-        first, second = (signif(own, 2) for own in fit.ridge)
+        first, second = (signif(ridge, 2) for ridge in fit.ridge)
         notes.append(
-            f"Noise leaves a side without an inverse: a ridge of {first} was added to the "
-            f"variances of x, of {second} to those of y, scaled by the half-ranges. What it takes "
-            "off correlations is not known: cor and xcoef are understated. Name fewer columns."
+            f"The noisy matrix of a side is singular: ridges of {first} and {second} were added to "
+            "the variances of x and of y, scaled by the half-ranges. cor and xcoef are understated "
+            "by an unknown amount: use fewer columns."
         )
     if not readable.all():
         notes.append(
-            f"{UNKNOWN}: not told from 0. Loadings of variates that are not told from 0, or from "
-            "other variates, are not printed; xloadings and yloadings have them."
+            f"{UNKNOWN}: not distinguishable from 0. Loadings of variates that are not "
+            "distinguishable from 0 or from other variates are only in xloadings and yloadings."
         )
     if readable.any():
         notes.append(
-            "Loadings are correlations of columns with the variates of their own side; the "
-            "largest of x is positive. Coefficients of variates of variance 1: xcoef, ycoef."
+            "Loadings are correlations of columns with the variates of their side; the largest of "
+            "x is positive. Coefficients of variates with variance 1: xcoef, ycoef."
         )
-    most = max(map(len, (fit.xcenter, fit.ycenter)))
-    return [*notes, *more(SHOWN_VARIABLES, most, "columns", "xloadings and yloadings")]
+    n_columns = max(map(len, (fit.xcenter, fit.ycenter)))
+    return [*notes, *omitted(SHOWN_VARIABLES, n_columns, "columns", "xloadings and yloadings")]

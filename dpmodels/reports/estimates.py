@@ -1,4 +1,4 @@
-"""The printed table of what follows from a fit."""
+"""The printed table of estimates and tests that are computed from a fit."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from itertools import groupby
 from typing import Any
 
 from dpmodels.report import Report, Row, Section, interval, signif, signif_uncertain
-from dpmodels.reports.header import about, more, pvalue
+from dpmodels.reports.header import about, omitted, pvalue
 from dpmodels.results.base import release_facts, report_of
 from dpmodels.results.estimates import Estimates
 
-# Rows of a page: a choice.
+# Most rows of a table: a choice.
 SHOWN = 80
 UNKNOWN = "not identified"
 NUMBERS = (
@@ -22,63 +22,68 @@ NUMBERS = (
 
 
 @report_of.register
-def estimates_report(own: Estimates) -> Report:
+def estimates_report(estimates: Estimates) -> Report:
     """Lay out a table of estimates or tests."""
-    table, heads = own.table, _heads(own)
+    table, heads = estimates.table, _heads(estimates)
     first = "estimate" if "estimate" in table else "statistic"
-    named = [str(name) for name in table if name not in (*NUMBERS, "identified")]
+    keys = [str(name) for name in table if name not in (*NUMBERS, "identified")]
     lines = table.head(SHOWN).to_dict("records")
     rows: list[Row] = []
-    for term, group in groupby(lines, lambda line: str(line[named[0]])):
-        held, told = list(group), about(own.fit.call, term)
-        headed = len(named) > 1 and len(held) > 1
+    for term, group in groupby(lines, lambda line: str(line[keys[0]])):
+        group_lines, description = list(group), about(estimates.fit.call, term)
+        headed = len(keys) > 1 and len(group_lines) > 1
         if headed:
-            rows.append(Row(term, ("",) * len(heads), heading=True, about=told))
-        for line in held:
-            shown = (UNKNOWN,) + ("",) * (len(heads) - 1)
+            rows.append(Row(term, ("",) * len(heads), heading=True, about=description))
+        for line in group_lines:
+            cells = (UNKNOWN,) + ("",) * (len(heads) - 1)
             if line.get("identified", math.isfinite(line[first])):
-                shown = tuple(_cell(own, line, name) for name in heads)
-            label = ", ".join(str(line[name]) for name in named[headed:])
-            rows.append(Row(label, shown, int(headed), about=None if headed else told))
-    title = ", ".join(named).replace("term", "Term")
+                cells = tuple(_cell(estimates, line, name) for name in heads)
+            label = ", ".join(str(line[name]) for name in keys[headed:])
+            rows.append(Row(label, cells, int(headed), about=None if headed else description))
+    title = ", ".join(keys).replace("term", "Term")
     lost = () if table.get("identified", table[first].notna()).all() else (LOST,)
     return Report(
-        title=own.title,
-        facts=(("Formula", own.fit.call.formula), *release_facts(own.fit.release).items()),
+        title=estimates.title,
+        facts=(
+            ("Formula", estimates.fit.call.formula),
+            *release_facts(estimates.fit.release).items(),
+        ),
         sections=(Section(title, tuple(heads.values()), tuple(rows)),),
-        notes=(*more(SHOWN, len(table), "rows", "tidy()"), *own.notes, *lost, FREE),
-        stamp=own.stamp,
+        notes=(*omitted(SHOWN, len(table), "rows", "tidy()"), *estimates.notes, *lost, FREE),
+        stamp=estimates.stamp,
     )
 
 
-LOST = "not identified: noise leaves open what it is made of."
-FREE = "Made of the released fit alone: no row is read, and nothing is spent."
+LOST = "not identified: it depends on coefficients that the noise leaves unknown."
+FREE = "Computed from the released fit: no data are read, and no budget is spent."
 
 
-def _heads(own: Estimates) -> dict[str, str]:
-    """Return the head of each column that is shown."""
-    words = {
-        "estimate": "ratio" if own.ratio else "estimate",
-        "std_error": "std err (log)" if own.ratio else "std err",
+def _heads(estimates: Estimates) -> dict[str, str]:
+    """Return the head of each printed column."""
+    labels = {
+        "estimate": "ratio" if estimates.ratio else "estimate",
+        "std_error": "std err (log)" if estimates.ratio else "std err",
         "noise_sd": "noise sd",
         "df": "df",
         "df_resid": "df resid",
         "sumsq": "sum sq",
         "meansq": "mean sq",
-        "statistic": own.test,
-        "p_value": f"P>|{own.test}|" if own.test in ("z", "t") else f"P>{own.test}",
-        "conf_low": f"{own.level:.0%} conf. interval",
-        "noise_low": f"{own.level:.0%} noise interval",
+        "statistic": estimates.test,
+        "p_value": f"P>|{estimates.test}|"
+        if estimates.test in ("z", "t")
+        else f"P>{estimates.test}",
+        "conf_low": f"{estimates.level:.0%} conf. interval",
+        "noise_low": f"{estimates.level:.0%} noise interval",
     }
-    return {name: words[name] for name in own.table if name in words}
+    return {name: labels[name] for name in estimates.table if name in labels}
 
 
-def _cell(own: Estimates, line: Mapping[Hashable, Any], name: str) -> str:
+def _cell(estimates: Estimates, line: Mapping[Hashable, Any], name: str) -> str:
     value = line[name]
     match name:
         case "estimate":
             sd = line["std_error" if "std_error" in line else "noise_sd"]
-            return signif_uncertain(value, sd * abs(value) if own.ratio else sd)
+            return signif_uncertain(value, sd * abs(value) if estimates.ratio else sd)
         case "std_error" | "noise_sd":
             return "" if math.isnan(value) else signif(value, 2)
         case "sumsq":

@@ -13,7 +13,7 @@ from dpmodels.results.base import is_local, protected, release_row, report_of
 from dpmodels.results.etable import ETable, Line, Look, apart, listed, together
 from dpmodels.results.etable_columns import COEFFICIENTS, LOST, NOT_IDENTIFIED, Column, worded
 
-# How numbers of the whole are called; others by their names in glance().
+# Labels of fit statistics; others have their names in glance().
 WORDS: Final = {
     "nobs": "Observations",
     "ncomplete": "Complete rows",
@@ -41,9 +41,9 @@ Cell = dict[str, Any]
 
 @report_of.register
 def etable_report(table: ETable) -> Report:
-    """Lay out results as one table of strings, a column each."""
+    """Lay out results as one table of strings, one column per result."""
     columns, look = table.columns, table.look
-    rows = [*_estimates(table), *_whole(columns, look)]
+    rows = [*_estimates(table), *_fit_rows(columns, look)]
     if look.privacy:
         rows += privacy_rows(columns)
     words = look.words or {}
@@ -52,7 +52,8 @@ def etable_report(table: ETable) -> Report:
         tuple(column.head for column in columns),
         tuple(rows),
         tuple(
-            worded(own.above, words) if own.above == own.response else own.above for own in columns
+            worded(column.above, words) if column.above == column.response else column.above
+            for column in columns
         ),
     )
     facts = common_facts(columns) if look.privacy else ()
@@ -60,10 +61,11 @@ def etable_report(table: ETable) -> Report:
 
 
 def _estimates(table: ETable) -> list[Row]:
-    """Set each row's estimates, and what is asked for below them where any has it."""
+    """Lay out estimates, with the requested statistics below them."""
     look, columns = table.look, table.columns
     cells = [
-        dict(zip(own.cells.index, own.cells.to_dict("records"), strict=True)) for own in columns
+        dict(zip(column.cells.index, column.cells.to_dict("records"), strict=True))
+        for column in columns
     ]
     parts = list(dict.fromkeys(line.part for line in table.lines))
     rows = []
@@ -73,11 +75,15 @@ def _estimates(table: ETable) -> list[Row]:
         for line in table.lines:
             if line.part != part:
                 continue
-            found = [_found(line, column, own) for column, own in zip(columns, cells, strict=True)]
-            told = [_estimate(c, own, look) for c, own in zip(columns, found, strict=True)]
-            rows.append(Row(_label(line, look), tuple(told)))
+            row_cells = [
+                _cell(line, column, lookup) for column, lookup in zip(columns, cells, strict=True)
+            ]
+            texts = [_estimate(c, cell, look) for c, cell in zip(columns, row_cells, strict=True)]
+            rows.append(Row(_label(line, look), tuple(texts)))
             for name in look.statistic:
-                below = tuple("" if own is None else _below(name, own, look) for own in found)
+                below = tuple(
+                    "" if cell is None else _below(name, cell, look) for cell in row_cells
+                )
                 rows += [Row("", below)] * any(below)
     return rows
 
@@ -86,8 +92,8 @@ def _heading(text: str, columns: Sequence[Column]) -> Row:
     return Row(text, ("",) * len(columns), heading=True)
 
 
-def _found(line: Line, column: Column, cells: dict[str, Cell]) -> Cell | None:
-    """Return the cell of a row, None where the column has none."""
+def _cell(line: Line, column: Column, cells: dict[str, Cell]) -> Cell | None:
+    """Return the cell of a row, or None."""
     if column.part != line.part:
         return None
     return next((cells[name] for name in line.spellings if name in cells), None)
@@ -107,14 +113,16 @@ def _estimate(column: Column, cell: Cell | None, look: Look) -> str:
         return day(value)
     if column.form == "step":
         return f"{value:.10g}"
-    known = math.isfinite(spread)
-    told = signif_uncertain(value, spread, look.digits) if known else signif(value, column.digits)
+    has_spread = math.isfinite(spread)
+    text = (
+        signif_uncertain(value, spread, look.digits) if has_spread else signif(value, column.digits)
+    )
     stars = sum(bool(cell["p_value"] < level) for level in look.stars)
-    return told + "*" * stars
+    return text + "*" * stars
 
 
 def _below(name: str, cell: Cell, look: Look) -> str:
-    """Print one number below an estimate, blank where there is none."""
+    """Print one number below an estimate, or blank."""
     if cell["open"]:
         return ""
     if name in ("noise_int", "conf_int"):
@@ -126,29 +134,29 @@ def _below(name: str, cell: Cell, look: Look) -> str:
     value = cell[name]
     if not math.isfinite(value):
         return ""
-    shown: dict[str, Callable[[float], str]] = {
+    formats: dict[str, Callable[[float], str]] = {
         "std_error": lambda sd: f"({signif(sd, look.digits)})",
         "noise_sd": lambda sd: f"[{signif(sd, look.digits)}]",
         "statistic": lambda z: f"z = {z:.2f}",
         "p_value": lambda p: f"p {'' if p < 1e-4 else '= '}{pvalue(p)}",
     }
-    return shown[name](value)
+    return formats[name](value)
 
 
-def _whole(columns: Sequence[Column], look: Look) -> list[Row]:
-    """Set what each result says of the whole."""
+def _fit_rows(columns: Sequence[Column], look: Look) -> list[Row]:
+    """Lay out the fit statistics of each result."""
     rows = [Row("Model", tuple(column.kind for column in columns))]
     for name in look.stats:
-        words = (look.words or {}).get(name, WORDS.get(name, name))
-        found = [column.stats.get(name, ("", math.nan)) for column in columns]
-        rows.append(Row(words, tuple(_number(name, *own, look) for own in found)))
-        noise = tuple(_noise(*own, look) for own in found)
+        label = (look.words or {}).get(name, WORDS.get(name, name))
+        numbers = [column.stats.get(name, ("", math.nan)) for column in columns]
+        rows.append(Row(label, tuple(_number(name, *pair, look) for pair in numbers)))
+        noise = tuple(_noise(*pair, look) for pair in numbers)
         rows += [Row("", noise)] * any(noise)
     return [_heading("Fit", columns), *rows]
 
 
 def _number(name: str, value: Any, sd: float, look: Look) -> str:
-    """Print a number of the whole to the digits that its noise leaves."""
+    """Print a fit statistic to the digits that its noise leaves."""
     if isinstance(value, str | bool):
         return str(value)
     if not math.isfinite(value):
@@ -159,9 +167,9 @@ def _number(name: str, value: Any, sd: float, look: Look) -> str:
 
 
 def _noise(value: Any, sd: float, look: Look) -> str:
-    """Print the noise sd of a number of the whole, where it is asked for and there is one."""
-    told = "noise_sd" in look.statistic and _noisy(sd) and math.isfinite(value)
-    return f"[{signif(sd, look.digits)}]" if told else ""
+    """Print the noise sd of a fit statistic, if it is requested and known."""
+    is_reported = "noise_sd" in look.statistic and _noisy(sd) and math.isfinite(value)
+    return f"[{signif(sd, look.digits)}]" if is_reported else ""
 
 
 def _noisy(sd: float) -> bool:
@@ -177,19 +185,19 @@ def _notes(table: ETable, rows: Sequence[Row]) -> tuple[str, ...]:
             f"{listed(ratios)}: ratios, the exponentials of coefficients, with errors by the delta "
             "method and the ends of intervals transformed."
         )
-    shown = {cell for row in rows for cell in row.cells}
-    if NOT_IDENTIFIED in shown:
+    texts = {cell for row in rows for cell in row.cells}
+    if NOT_IDENTIFIED in texts:
         notes.append(
-            "not identified: noise leaves open how large it is at this budget; the fit's own "
-            "summary() says why."
+            "not identified: the noise leaves its size unknown at this budget; see the fit's "
+            "summary()."
         )
-    if LOST in shown:
+    if LOST in texts:
         notes.append("lost in noise: too few rows, or too little variance, for this budget.")
-    told = dict.fromkeys((own.model, own.note) for own in columns if own.note)
-    notes += [f"{name}: {note}." for name, note in told]
-    simulated = dict.fromkeys(own.model for own in columns if own.result.simulated)
+    column_notes = dict.fromkeys((column.model, column.note) for column in columns if column.note)
+    notes += [f"{name}: {note}." for name, note in column_notes]
+    simulated = dict.fromkeys(column.model for column in columns if column.result.simulated)
     if simulated:
-        notes.append(f"{listed(list(simulated))}: of a simulation, private of nobody.")
+        notes.append(f"{listed(list(simulated))}: simulated, without a privacy guarantee.")
     return (*notes, *apart(columns), *table.accounts, *look.notes)
 
 
@@ -199,11 +207,11 @@ def _below_note(look: Look) -> list[str]:
 
 
 def _stars_note(look: Look) -> list[str]:
-    told = [f"{'*' * (at + 1)} p < {level:g}" for at, level in enumerate(look.stars)]
-    return [f"{', '.join(told)}; p-values allow for sampling and privacy noise."] if told else []
+    marks = [f"{'*' * (at + 1)} p < {level:g}" for at, level in enumerate(look.stars)]
+    return [f"{', '.join(marks)}; p-values allow for sampling and privacy noise."] if marks else []
 
 
-# What a table of results side by side says of each one's release.
+# Rows about the release of each result.
 
 LAWS: Final = {
     GaussianEvent: "Gaussian",
@@ -218,15 +226,15 @@ def _neighbours(release: Any) -> str:
 
 
 def _law(release: Any) -> str:
-    """Name the laws of the noise; of what is no law by name, the mechanism's own."""
+    """Name the distributions of the noise."""
     if is_local(release) and not release.events:
-        return "coins of respondents"
+        return "randomised answers"
     return ", ".join(
         dict.fromkeys(LAWS.get(type(event), "of its own law") for event in release.events)
     )
 
 
-# What is the same for all columns stands once, above the table.
+# Facts that are printed once above the table if they are the same for all columns.
 SHARED: Final[dict[str, Callable[[Any], str]]] = {
     "Neighbours": _neighbours,
     "Numerics": lambda release: str(release.card.numerics),
@@ -234,9 +242,9 @@ SHARED: Final[dict[str, Callable[[Any], str]]] = {
 }
 
 
-# What differs stands in rows, in fewer words.
-APART: Final[dict[str, dict[str, Callable[[Any], str]]]] = {
-    **{name: {name: said} for name, said in SHARED.items()},
+# Facts that differ are printed in rows, in fewer words.
+DIFFERING: Final[dict[str, dict[str, Callable[[Any], str]]]] = {
+    **{name: {name: describe} for name, describe in SHARED.items()},
     "Neighbours": {
         "Neighbours": lambda release: str(release_row(release)["adjacency"]),
         "Protected": lambda release: protected(release.adjacency, is_local(release), 1),
@@ -245,42 +253,42 @@ APART: Final[dict[str, dict[str, Callable[[Any], str]]]] = {
 
 
 def common_facts(columns: Sequence[Column]) -> tuple[Fact, ...]:
-    """Return what all releases have in common; of a subset nothing where there is none."""
+    """Return the facts that all releases have in common."""
     facts = []
-    for name, said in SHARED.items():
-        told = {said(column.result.release) for column in columns}
-        if len(told) == 1 and told != {"all rows"}:
-            facts.append((name, told.pop()))
+    for name, describe in SHARED.items():
+        values = {describe(column.result.release) for column in columns}
+        if len(values) == 1 and values != {"all rows"}:
+            facts.append((name, values.pop()))
     return tuple(facts)
 
 
 def privacy_rows(columns: Sequence[Column]) -> list[Row]:
-    """Return a row for each budget word that is used, then what differs between the releases."""
+    """Return a row for each budget unit in use, then for facts that differ between releases."""
     releases = [column.result.release for column in columns]
     lines = [release_row(release) for release in releases]
-    for own in lines:
-        own["delta"] = math.nan if math.isnan(own["eps"]) else own["delta"]
+    for line in lines:
+        line["delta"] = math.nan if math.isnan(line["eps"]) else line["delta"]
     rows = [Row("Privacy", ("",) * len(columns), heading=True)]
     for name in ("eps", "delta", "rho"):
-        told = tuple("" if math.isnan(own[name]) else f"{own[name]:g}" for own in lines)
-        if name != "delta" or any(own["delta"] > 0 for own in lines):
-            rows += [Row(name, told)] * any(told)
-    for name, said in SHARED.items():
-        if len(set(map(said, releases))) > 1:
-            rows += [Row(label, tuple(map(of, releases))) for label, of in APART[name].items()]
+        cells = tuple("" if math.isnan(line[name]) else f"{line[name]:g}" for line in lines)
+        if name != "delta" or any(line["delta"] > 0 for line in lines):
+            rows += [Row(name, cells)] * any(cells)
+    for name, describe in SHARED.items():
+        if len(set(map(describe, releases))) > 1:
+            rows += [Row(label, tuple(map(of, releases))) for label, of in DIFFERING[name].items()]
     rows.append(Row("Mechanism", tuple(release.card.name for release in releases)))
     rows.append(Row("Noise", tuple(map(_law, releases))))
-    return [*rows, *_which(columns)]
+    return [*rows, *_release_row(columns)]
 
 
-def _which(columns: Sequence[Column]) -> list[Row]:
-    """Letter the releases where two columns share one."""
-    found = together(columns)
-    models = {name: at for at, names in enumerate(found.values()) for name in names}
-    own = [models[column.model] for column in columns]
-    if len(set(own)) == len(own):
+def _release_row(columns: Sequence[Column]) -> list[Row]:
+    """Label the releases by letters if two columns share one."""
+    groups = together(columns)
+    models = {name: at for at, names in enumerate(groups.values()) for name in names}
+    indices = [models[column.model] for column in columns]
+    if len(set(indices)) == len(indices):
         return []
-    return [Row("Release", tuple(_letter(at) for at in own))]
+    return [Row("Release", tuple(_letter(at) for at in indices))]
 
 
 def _letter(at: int) -> str:

@@ -21,13 +21,13 @@ from dpmodels.report import (
 from dpmodels.reports.header import (
     LOST,
     SHOWN_GROUPS,
+    bound_text,
     closing,
     complete_text,
     counted_as,
     day,
     described_header,
-    end,
-    more,
+    omitted,
     pvalue,
     range_note,
 )
@@ -36,11 +36,11 @@ from dpmodels.results.call import TableCall
 from dpmodels.results.components import root_sd
 from dpmodels.results.groups import GroupedResult, MeanResult, TTestResult, VarResult
 
-# Of the bound on the share of rows outside a range.
+# Level of the bound on the share of rows outside a range.
 LEVEL = 0.95
-# Fewer rows leave a skewed mean's law away from the normal one.
+# With fewer rows the mean of a skewed variable is not approximately normal.
 FEW = 100
-# Rows for each squared skewness from which on a mean's law is near the normal one: Cochran's rule.
+# Rows per squared skewness from which a mean is approximately normal: Cochran's rule.
 COCHRAN = 25
 
 
@@ -50,8 +50,8 @@ def mean_report(fit: MeanResult) -> Report:
     counted = counted_as(fit.release.adjacency).capitalize()
     heads = (counted, "Mean", "noise sd", "Std. err.", "95% noise int.", "95% conf. int.")
     kinds = (
-        "Noise sd and interval: privacy noise only, for the value on these rows. Std. err. and "
-        "conf. interval: noise and sampling, for the population."
+        "Noise sd and interval: privacy noise only, for these rows. Std. err. and conf. "
+        "interval: noise and sampling, for the population."
     )
     return _report("Private means", fit, heads, _mean_cells(_lines(fit), fit._facts), kinds)
 
@@ -62,8 +62,8 @@ def var_report(fit: VarResult) -> Report:
     counted = counted_as(fit.release.adjacency).capitalize()
     heads = (counted, "Variance", "Std. dev.", "95% noise int.", "95% conf. int.")
     kinds = (
-        "Noise interval: privacy noise only, for the value on these rows. Conf. interval: noise "
-        "and sampling, for the population; needs thousands of rows where they are very skewed."
+        "Noise interval: privacy noise only, for these rows. Conf. interval: noise and sampling, "
+        "for the population; very skewed variables need thousands of rows."
     )
     return _report("Private variances", fit, heads, _var_cells(_lines(fit)), kinds)
 
@@ -75,7 +75,7 @@ def _report(
     cells: list[tuple[str, ...]],
     kinds: str,
 ) -> Report:
-    """Lay out a table; `kinds` says what its errors and intervals are of."""
+    """Lay out a table; `kinds` is the note on its errors and intervals."""
     facts = fit._facts
     complete = float(fit.counts.sum())
     summed = fit.count_noise_sd * float(np.sqrt(facts.cells))
@@ -92,14 +92,14 @@ def _report(
             ),
             ("Variable", facts.measured),
         ),
-        sections=(Section(name, heads, tuple(Row(label, own) for label, own in rows)),),
+        sections=(Section(name, heads, tuple(Row(label, texts) for label, texts in rows)),),
         notes=(*_notes(fit, facts, kinds), *closing(fit.call, fit.release)),
         stamp=fit.stamp,
     )
 
 
 def _lines(fit: GroupedResult) -> list[dict[object, float]]:
-    """Return what is printed of each group; of no more rows than there are."""
+    """Return the printed rows of each group, with counts of at most n."""
     table = fit.tidy().head(SHOWN_GROUPS)
     return table.assign(count=table["count"].clip(upper=fit.release.rows)).to_dict("records")
 
@@ -111,7 +111,7 @@ def _mean_cells(lines: list[dict[object, float]], of: TableCall) -> list[tuple[s
             mean_text(of, row["estimate"], row["noise_sd"], row["std_error"]),
             signif(row["noise_sd"], 2),
             signif(row["std_error"], 2),
-            *_ends(row, date=of.date),
+            *_intervals(row, date=of.date),
         )
         for row in lines
     ]
@@ -123,7 +123,7 @@ def _var_cells(lines: list[dict[object, float]]) -> list[tuple[str, ...]]:
             _rows(row),
             printed(row["estimate"], row["noise_sd"]),
             _spread(row),
-            *_ends(row, date=False),
+            *_intervals(row, date=False),
         )
         for row in lines
     ]
@@ -148,31 +148,31 @@ def _spread(row: dict[object, float]) -> str:
 
 
 def _rows(row: dict[object, float]) -> str:
-    """Print a number of rows; none where it is not told from 0."""
+    """Print a number of rows, or a dash if the group is lost in noise."""
     return count(row["count"]) if np.isfinite(row["estimate"]) else LOST
 
 
-def _ends(row: dict[object, float], *, date: bool) -> tuple[str, str]:
-    """Print both intervals; none where the group is lost in noise."""
+def _intervals(row: dict[object, float], *, date: bool) -> tuple[str, str]:
+    """Print both intervals, or dashes if the group is lost in noise."""
     if not np.isfinite(row["estimate"]):
         return LOST, LOST
     pairs = [(row[f"{kind}_low"], row[f"{kind}_high"]) for kind in ("noise", "conf")]
-    noise, both = (
+    noise, population = (
         f"[{day(low)}, {day(high)}]" if date else interval(low, high) for low, high in pairs
     )
-    return noise, both
+    return noise, population
 
 
 def _notes(fit: GroupedResult, facts: TableCall, kinds: str) -> list[str]:
     notes = []
     if fit.params.isna().any():
-        notes.append(f"{LOST}: too few rows to be told from none at this budget.")
-    notes += more(SHOWN_GROUPS, facts.cells, "groups", "tidy()")
+        notes.append(f"{LOST}: too few rows to distinguish from 0 at this budget.")
+    notes += omitted(SHOWN_GROUPS, facts.cells, "groups", "tidy()")
     notes.append(kinds)
     if (fit.counts[fit.params.notna()] < FEW).any():
         notes.append(
-            f"Groups of fewer than {FEW} rows: conf. intervals hold where rows are not very "
-            "skewed, as Student's do."
+            f"Groups of fewer than {FEW} rows: conf. intervals assume that the variable is not "
+            "very skewed, as Student's do."
         )
     if isinstance(fit, MeanResult):
         notes += _skewed_note(fit, facts)
@@ -183,7 +183,7 @@ def _notes(fit: GroupedResult, facts: TableCall, kinds: str) -> list[str]:
 
 
 def _skewed_note(fit: MeanResult, facts: TableCall) -> list[str]:
-    """Say of which means the sampling law is not told to be near the normal one.
+    """Name the means whose sampling distribution may not be approximately normal.
 
     A number from 0 on of mean m and standard deviation s has a skewness of s/m - m/s or more, by
     ``E[X³] E[X] >= E[X²]²``.
@@ -192,26 +192,26 @@ def _skewed_note(fit: MeanResult, facts: TableCall) -> list[str]:
     shape = fit.sd / (means - facts.lower).clip(upper=facts.upper - means)
     sampled = fit.bse**2 > 2 * fit.bse_noise**2
     poor = sampled & (shape > 1) & (rows < COCHRAN * (shape - 1 / shape) ** 2)
-    names = [label for label, own in zip(facts.labels, poor, strict=True) if own]
+    names = [label for label, is_poor in zip(facts.labels, poor, strict=True) if is_poor]
     return [
-        "So skewed for their number of rows that conf. intervals may cover less than 95 %: "
+        "Conf. intervals may cover less than 95 %, as the variable is skewed and rows are few: "
         f"{shorten(', '.join(names))}."
     ] * bool(names)
 
 
 def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
-    """Say what rows were held in, and what share of them was farther."""
-    held = fit.release.held
-    if held is None:
+    """Describe the range to which values were clipped, and the share outside."""
+    clipping = fit.release.held
+    if clipping is None:
         unfound = fit.release.card.name == "rounds"
-        note = f"{facts.measured}: no range much shorter than the declared one was found."
+        note = f"{facts.measured}: no much shorter range than the declared one was found."
         return (note, *range_note(facts)) if unfound else range_note(facts)
-    share = min(max(held.outside, 0.0) + ndtri(LEVEL) * held.outside_sd, 1.0)
-    found = f"{end(facts, held.lower)} to {end(facts, held.upper)}"
+    share = min(max(clipping.outside, 0.0) + ndtri(LEVEL) * clipping.outside_sd, 1.0)
+    range_text = f"{bound_text(facts, clipping.lower)} to {bound_text(facts, clipping.upper)}"
     return (
-        f"{facts.measured}: held within {found}, a range found first. "
-        f"At most {100 * share:.2g}% of the rows (at 95%, by noisy counts) were outside and "
-        "count as its ends: estimates and intervals are those of rows so held.",
+        f"{facts.measured}: clipped to {range_text}, a range released first. At most "
+        f"{100 * share:.2g}% of the rows (at 95%, by noisy counts) were outside. Estimates and "
+        "intervals describe the clipped rows.",
     )
 
 
@@ -221,8 +221,8 @@ def ttest_report(fit: TTestResult) -> Report:
     means = mean_report(fit.means)
     two = bool(fit._facts.factors)
     title = "Private two-sample t-test" if two else "Private one-sample t-test"
-    unequal = "; variances are not taken as equal" if two else ""
-    note = f"The test counts the privacy noise in{unequal}."
+    unequal = "; variances may be unequal" if two else ""
+    note = f"The test accounts for the privacy noise{unequal}."
     sections = (*means.sections, _test(fit))
     return replace(means, title=title, sections=sections, notes=(note, *means.notes))
 

@@ -1,4 +1,4 @@
-"""What printed reports say of the release that a result is made from."""
+"""Facts and notes about a release that printed reports share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpmodels.results.call import AnyCall, CoefficientsCall, DescribedCall, Mome
 from dpmodels.results.estimate_table import counted_as as counted_as
 from dpmodels.results.estimate_table import words
 
-# Groups, and variables and components of a table: a choice, about what a page holds.
+# Most groups, variables and components of a table: choices, about a page.
 SHOWN_GROUPS = 40
 SHOWN_VARIABLES = 30
 SHOWN_COMPONENTS = 10
@@ -35,11 +35,15 @@ SEE = "; see dpmodels.mechanisms"
 
 
 def about(call: AnyCall, code: str) -> Fact | None:
-    """Return a coded column and the words for it, where it is a variable that has some."""
+    """Return a coded column and the description of its variable, if it has one."""
     book = call.codebook
-    name = next((own for own in book if quote(own) == code), "") if code[:2] == "Q(" else code
-    told = words(name, book[name]) if name in book else ""
-    return (code, told) if told else None
+    name = (
+        next((variable for variable in book if quote(variable) == code), "")
+        if code[:2] == "Q("
+        else code
+    )
+    description = words(name, book[name]) if name in book else ""
+    return (code, description) if description else None
 
 
 def opening(call: AnyCall, release: AnyRelease) -> tuple[Fact, ...]:
@@ -56,7 +60,7 @@ def opening(call: AnyCall, release: AnyRelease) -> tuple[Fact, ...]:
 
 
 def moments_header(call: MomentsCall, release: AnyRelease, complete: str) -> tuple[Fact, ...]:
-    """Return the header of a report on moments; `complete` tells the number of complete rows."""
+    """Return the header of a report on moments; `complete` gives the number of complete rows."""
     how = {"range": "range", "sd": "sd (correlation)", None: "none"}[call.scale]
     centred = "centred" if call.center else "not centred"
     return (
@@ -69,12 +73,12 @@ def moments_header(call: MomentsCall, release: AnyRelease, complete: str) -> tup
 
 
 def described_header(call: DescribedCall, release: AnyRelease, complete: str) -> tuple[Fact, ...]:
-    """Return the header of a description; `complete` tells the number of complete rows."""
+    """Return the header of a description; `complete` gives the number of complete rows."""
     return (*opening(call, release), ("Complete", complete), *shared_facts(release))
 
 
 def shared_facts(release: AnyRelease) -> tuple[tuple[str, str], ...]:
-    """Return what every report says of the sites of a release; nothing where there are none."""
+    """Return the facts about the sites of a release, if it has sites."""
     shared = release.shared
     if shared is None:
         return ()
@@ -86,14 +90,14 @@ def shared_facts(release: AnyRelease) -> tuple[tuple[str, str], ...]:
 
 
 def row_norm(call: MomentsCall | CoefficientsCall, release: AnyRelease | None = None) -> str:
-    """Say how long rows may be, and what that follows from."""
+    """Give the limit of the row norm, and its origin."""
     why = "from the codebook"
     ball = getattr(release, "ball", None)
     if ball is not None:
         share, sd = 100 * max(ball.shortened, 0.0), 100 * ball.shortened_sd
-        places = 1 if sd >= 0.05 else 2
+        decimals = 1 if sd >= 0.05 else 2
         what = "shortened" if isinstance(release, MomentsRelease) else "left out"
-        return f"{signif(ball.radius, 3)} ({share:.{places}f} ± {sd:.{places}f} % {what})"
+        return f"{signif(ball.radius, 3)} ({share:.{decimals}f} ± {sd:.{decimals}f} % {what})"
     if isinstance(call, MomentsCall) and call.unit_rows:
         why = "each row by its own"
     elif call.row_norm < call.worst_case:
@@ -102,7 +106,7 @@ def row_norm(call: MomentsCall | CoefficientsCall, release: AnyRelease | None = 
 
 
 def complete_rows(ncomplete: float, sd: float, rows: int | None = None, what: str = "rows") -> str:
-    """Say how many rows are complete, as far as it is known: of `rows`, where that is public."""
+    """Give the noisy number of complete rows, at most `rows` if that is public."""
     noise = f"noise sd {signif(sd, 2)}"
     if rows is not None and round(ncomplete) > rows:
         return f"{count(rows)} {what} ({noise}; released {count(ncomplete)})"
@@ -110,9 +114,9 @@ def complete_rows(ncomplete: float, sd: float, rows: int | None = None, what: st
 
 
 def complete_text(complete: float, sd: float, rows: int | None = None, what: str = "rows") -> str:
-    """Say how many rows are complete, where that is told from none."""
+    """Give the number of complete rows if it exceeds its noise."""
     if complete < TOLD * sd:
-        return f"not told from 0 {what} (noise sd {signif(sd, 2)})"
+        return f"may be 0 {what} (noise sd {signif(sd, 2)})"
     return complete_rows(complete, sd, rows, what)
 
 
@@ -121,25 +125,25 @@ def closing(
 ) -> tuple[str, ...]:
     """Return the notes that every report ends with.
 
-    `see` names where the mechanism is told of; `rows` is the number of rows to
-    hold a delta against, where it is not the public one.
+    `see` refers to the documentation of the mechanism; `rows` is the number of
+    rows to compare delta with, if it is not the public one.
     """
     guarantee, card = release.guarantee, release.card
     protected = release.adjacency
-    known = (release.rows or 0.0 if rows is None else rows) / protected.design_effect
+    n_units = (release.rows or 0.0 if rows is None else rows) / protected.design_effect
     notes = list(_unused_delta(release))
-    if not notes and isinstance(guarantee, ApproxDP) and guarantee.delta * max(1.0, known) > 0.1:
-        whom = "rows" if protected.person is None else "persons"
+    if not notes and isinstance(guarantee, ApproxDP) and guarantee.delta * max(1.0, n_units) > 0.1:
+        unit = "rows" if protected.person is None else "persons"
         notes.append(
-            f"delta is not small against 1/n: it allows for the disclosure of single {whom}."
+            f"delta is not small relative to 1/n: it permits the disclosure of single {unit}."
         )
     if isinstance(call, MomentsCall) and call.part_of:
         notes.append(
-            f"Part of one release of {call.part_of}, at no further cost; made from the rows that "
-            "are complete in all of them."
+            f"Part of one release of {call.part_of}, at no further cost; it uses the rows that are "
+            "complete in all of them."
         )
     notes.extend(_shortened(release))
-    notes.extend(_found(release))
+    notes.extend(_rounds_notes(release))
     notes.extend(counted_notes(call, release))
     notes.extend(_shared_notes(release))
     if call.reason:
@@ -154,32 +158,32 @@ def _shortened(release: AnyRelease) -> tuple[str, ...]:
     ball = release.ball if isinstance(release, MomentsRelease) else None
     if ball is not None and ball.axes is not None:
         return (
-            "Rows outside an ellipsoid about a released centre, in the units of its axes longer "
-            "than the row norm, were shortened to it: coefficients and intervals are of the rows "
-            "so held. Where errors of long rows lean to one side the line of all rows is another.",
+            "Rows outside an ellipsoid about a released centre were shortened to it: coefficients "
+            "and intervals describe the shortened rows. They may differ from those of all rows if "
+            "errors of long rows have a nonzero mean.",
         )
     if release.card.name == "ellipsoid":
         return (
-            "The rounds found no ellipsoid in which coefficients are predicted to have less noise: "
-            "rows were held in the codebook's ball, and no row was shortened.",
+            "No ellipsoid was found in which coefficients are predicted to have less noise: rows "
+            "are bounded by the codebook, and none was shortened.",
         )
     if ball is not None:
         return (
-            "Rows longer than the row norm, counted from a released centre, were shortened to it: "
-            "what is told here is of the rows so held.",
+            "Rows farther than the row norm from a released centre were shortened to it: results "
+            "describe the shortened rows.",
         )
     return ()
 
 
 def _shared_notes(release: AnyRelease) -> tuple[str, ...]:
-    """Say who has to be trusted with what."""
+    """Say what the aggregator sees, and against whom the guarantee holds."""
     shared = release.shared
     if shared is None:
         return ()
     if release.adjacency.person is None:
-        disjoint = "Sites are taken to hold disjoint rows: a row that two of them hold"
+        disjoint = "Sites are assumed to hold disjoint rows: a row at two sites"
     else:
-        disjoint = "Sites are taken to hold all rows of a person: one of whom two of them hold rows"
+        disjoint = "Sites are assumed to hold all rows of a person: a person at two sites"
     return (
         f"Trust ({shared.protocol}): the aggregator sees {shared.sees}. The guarantee holds "
         f"against {shared.holds}.",
@@ -188,7 +192,7 @@ def _shared_notes(release: AnyRelease) -> tuple[str, ...]:
 
 
 def _unused_delta(release: AnyRelease) -> tuple[str, ...]:
-    """Say where a delta was granted to a mechanism that has no use for it."""
+    """Say that the mechanism does not use the delta."""
     guarantee, events = release.guarantee, release.events
     if not isinstance(guarantee, ApproxDP) or any(isinstance(e, GaussianEvent) for e in events):
         return ()
@@ -198,31 +202,31 @@ def _unused_delta(release: AnyRelease) -> tuple[str, ...]:
     return (f"delta is not used: the release is private with eps = {spent:.4g} and delta = 0.",)
 
 
-def _found(release: AnyRelease) -> tuple[str, ...]:
-    """Say what the first rounds of a release came to, where it does not show in the ball."""
+def _rounds_notes(release: AnyRelease) -> tuple[str, ...]:
+    """Describe the first rounds of a release, if the ball does not show their result."""
     if not isinstance(release, MomentsRelease) or not release.card.name.startswith("rounds"):
         return ()
     notes = []
     if release.ball is None:
         notes.append(
-            "The first rounds told of no smaller ball than the codebook's: rows were held there, "
-            "and the rounds' share of the budget bought nothing."
+            "The first rounds found no smaller ball than the codebook's, which therefore bounds "
+            "the rows: their share of the budget had no effect."
         )
     if release.estimate is not None:
         notes.append(
-            "The lengths of the rows, as released, differ so much that increments between radii "
-            "were released instead of one matrix, with an estimate made of them."
+            "Row norms, as released, differ so much that increments between radii were released "
+            "instead of one matrix; the estimate combines them."
         )
     return tuple(notes)
 
 
-def more(shown: int, there: int, what: str, where: str) -> tuple[str, ...]:
+def omitted(n_shown: int, total: int, what: str, where: str) -> tuple[str, ...]:
     """Say how many of something are left out, and where they are."""
-    left = there - shown
+    left = total - n_shown
     return (f"{left} more {'of the ' * (left == 1)}{what}: see {where}.",) * (left > 0)
 
 
-def end(of: TableCall, value: float) -> str:
+def bound_text(of: TableCall, value: float) -> str:
     """Print an end of a range, a date as such."""
     return day(value) if of.date else f"{value:,.10g}"
 
@@ -233,51 +237,59 @@ def day(value: float) -> str:
 
 
 def range_note(*tables: TableCall) -> tuple[str, ...]:
-    """Say what was done with values outside declared ranges, but of those from 0 to 1."""
+    """Say that values outside declared ranges, other than 0 to 1, were clipped."""
     ranges = [
-        f"{end(own, own.lower)} to {end(own, own.upper)} ({own.measured})"
-        for own in tables
-        if (own.lower, own.upper) != (0.0, 1.0)
+        f"{bound_text(table, table.lower)} to {bound_text(table, table.upper)} ({table.measured})"
+        for table in tables
+        if (table.lower, table.upper) != (0.0, 1.0)
     ]
     listed = ", ".join(ranges)
-    note = f"Values outside {listed} were clipped to the ends; no interval knows of that."
+    note = f"Values outside {listed} were clipped to the bounds; intervals do not account for this."
     return (note,) * bool(ranges)
 
 
 def pvalue(value: float) -> str:
-    """Print a p-value; below 0.0001 nothing more is claimed."""
+    """Print a p-value, to 0.0001 at the least."""
     if math.isnan(value):
         return "-"
     return "< 0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
-# What printed reports say of whose rows a release counted, and how they are alike.
+# Facts and notes on the unit of protection and on dependent rows.
 
 
 def observations(release: AnyRelease) -> str:
-    """Say how many rows or persons were read, where that is public."""
-    own = release.adjacency
+    """Give the number of rows or persons, if it is public."""
+    adjacency = release.adjacency
     if release.rows is None:
         return "private"
-    if own.person is None:
+    if adjacency.person is None:
         return f"{count(release.rows)} (public)"
-    persons = f"{count(release.rows // own.design_effect)} persons (public)"
-    return persons if own.counts_persons else f"{persons}, at most {count(own.places)} rows each"
+    persons = f"{count(release.rows // adjacency.design_effect)} persons (public)"
+    return (
+        persons
+        if adjacency.counts_persons
+        else f"{persons}, at most {count(adjacency.places)} rows each"
+    )
 
 
 def counted_notes(call: AnyCall, release: AnyRelease) -> tuple[str, ...]:
-    """Say what rows outside a subset count as, and how sampling errors take rows of one person."""
+    """Return notes on rows outside a subset, and on sampling errors of dependent rows."""
     subset = (
-        "Rows outside the subset count as incomplete ones: how many are in it is not published, "
-        "but in the number of complete ones, with its noise."
+        "Rows outside the subset count as incomplete: the size of the subset is not published, "
+        "except for the noisy number of complete rows."
     )
-    kin = {_kin(own) for own in _errors_of(call, release)} if release.adjacency.places > 1 else ()
+    kin = (
+        {_cluster_note(pair) for pair in _errors_of(call, release)}
+        if release.adjacency.places > 1
+        else ()
+    )
     return ((subset,) * (release.subset is not None)) + tuple(sorted(kin))
 
 
 def _errors_of(call: AnyCall, release: AnyRelease) -> tuple[tuple[Adjacency, bool], ...]:
-    """Return whether errors are of persons, for each table; nothing where there are no errors."""
-    own = release.adjacency
+    """Return for each table whether errors are clustered by person; empty without errors."""
+    adjacency = release.adjacency
     match release:
         case SubspaceRelease() | CellsRelease() | LevelsRelease() | SelectionRelease():
             return ()
@@ -286,24 +298,24 @@ def _errors_of(call: AnyCall, release: AnyRelease) -> tuple[tuple[Adjacency, boo
         case CoefficientsRelease(curvature=None | BoughtCurvature(person=str())):
             return ()
     tables = call.tables if isinstance(call, DescribedCall) else ()
-    exact = tuple(own.person is not None and table.degree == 2 for table in tables)
-    return tuple((own, one) for one in exact or (False,))
+    exact = tuple(adjacency.person is not None and table.degree == 2 for table in tables)
+    return tuple((adjacency, clustered) for clustered in exact or (False,))
 
 
-def _kin(of: tuple[Adjacency, bool]) -> str:
-    own, exact = of
+def _cluster_note(of: tuple[Adjacency, bool]) -> str:
+    adjacency, exact = of
     if exact:
         return (
-            f"Sampling errors of means are clustered by person ({own.person}): each is one "
-            "observation, whatever its rows have in common. Standard deviations are of persons."
+            f"Sampling errors of means are clustered by person ({adjacency.person}), for any "
+            "dependence of a person's rows. Standard deviations are between persons."
         )
-    if own.counts_persons:
+    if adjacency.counts_persons:
         return (
-            "A person counts as one observation, whose sampling error is taken for that of one of "
-            "its rows: no interval is too short for it, most are longer than need be."
+            "A person counts as one observation, with the sampling error of a single row: "
+            "intervals are conservative."
         )
-    kin = "Rows of a person" if own.person else f"Any {own.places} rows"
+    kin = "Rows of a person" if adjacency.person else f"Any {adjacency.places} rows"
     return (
-        f"{kin} may be alike: sampling errors allow for {own.places} times the variance that "
-        "independent rows have, so that no interval is too short for it."
+        f"{kin} may be dependent: sampling variances are {adjacency.places} times those of "
+        "independent rows, the worst case, so intervals are conservative."
     )

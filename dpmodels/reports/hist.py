@@ -13,12 +13,19 @@ from dpmodels.reports.counts import (
     SHOWN_ROWS,
     joined_levels,
     listed,
-    made_whole,
     reading,
+    rounding_note,
     side_by_side,
     with_shares,
 )
-from dpmodels.reports.header import LOST, closing, complete_text, counted_as, described_header, more
+from dpmodels.reports.header import (
+    LOST,
+    closing,
+    complete_text,
+    counted_as,
+    described_header,
+    omitted,
+)
 from dpmodels.results.base import report_of
 from dpmodels.results.bins import Ranges
 from dpmodels.results.call import TableCall
@@ -26,7 +33,7 @@ from dpmodels.results.hist import HistResult
 from dpmodels.results.plane import PlaneResult
 from dpmodels.typing import Floats
 
-# Lines that runs of many bins have: a choice.
+# Lines for runs of many bins: a choice.
 RUNS = 32
 LEVEL = 0.95
 _ONE = np.ones(())
@@ -37,7 +44,7 @@ def hist_report(fit: HistResult) -> Report:
     """Lay out bins, or runs of many bins, as a table of strings: of one group with bars."""
     groups, bins = fit._shape
     runs = fit.bins.runs(bins if bins <= SHOWN_ROWS else RUNS)
-    sections = _alone(fit, runs) if groups == 1 else (_by_group(fit, runs),)
+    sections = _one_group(fit, runs) if groups == 1 else (_by_group(fit, runs),)
     half = np.nan if fit.ordered.unlawful else fit.half(LEVEL)
     return Report(
         title="Private histogram",
@@ -45,7 +52,7 @@ def hist_report(fit: HistResult) -> Report:
         sections=sections,
         notes=(
             *_hist_notes(fit, runs),
-            *_lost(fit, half),
+            *_lost_note(fit, half),
             _reading(fit),
             *closing(fit.call, fit.release),
         ),
@@ -63,7 +70,7 @@ def _complete(fit: HistResult) -> str:
 
 
 def _noise(fit: HistResult, half: float) -> tuple[tuple[str, str], ...]:
-    """Tell the noise of a bin, and of many where there are many."""
+    """Give the noise of a bin, and of ranges of bins if there are many."""
     if fit.ordered.unlawful:
         return ()
     bins = fit._shape[1]
@@ -72,20 +79,20 @@ def _noise(fit: HistResult, half: float) -> tuple[tuple[str, str], ...]:
     if bins <= SHOWN_ROWS:
         return (cell,)
     upto = fit.release.noise_sd * np.sqrt(fit.ordered.along(_ONE, _ONE, NO_WEIGHT).squares)
-    mean, most = (signif(float(own), 2) for own in (np.sqrt((upto**2).mean()), upto.max()))
-    return cell, ("Range noise", f"sd {mean}, at most {most}: bins from the first on")
+    mean, largest = (signif(float(value), 2) for value in (np.sqrt((upto**2).mean()), upto.max()))
+    return cell, ("Range noise", f"sd {mean}, at most {largest}: bins from the first on")
 
 
-def _alone(fit: HistResult, runs: Ranges) -> tuple[Section, ...]:
-    """Print each line's rows, their noise interval, share and a bar as long as it is high."""
+def _one_group(fit: HistResult, runs: Ranges) -> tuple[Section, ...]:
+    """Print the count, noise interval, share and bar of each line."""
     table = _lines(fit, runs, 0)
-    own = listed(fit.call.tables[0].factors[-1], fit.bins.names(runs), table, fit.release)
+    listing = listed(fit.call.tables[0].factors[-1], fit.bins.names(runs), table, fit.release)
     heights = table["count"].to_numpy() / np.diff(fit.bins.at(np.append(runs.start, runs.stop[-1])))
     rows = tuple(
         Row(row.label, (*row.cells[:3], bar))
-        for row, bar in zip(own.rows, _bars(heights), strict=True)
+        for row, bar in zip(listing.rows, _bars(heights), strict=True)
     )
-    section = Section(own.title, (*own.columns[:3], ""), rows)
+    section = Section(listing.title, (*listing.columns[:3], ""), rows)
     return (section, _quartiles(fit)) if fit._shape[1] > SHOWN_ROWS else (section,)
 
 
@@ -99,7 +106,7 @@ def _lines(fit: HistResult, runs: Ranges, group: int) -> pd.DataFrame:
 
 
 def _by_group(fit: HistResult, runs: Ranges) -> Section:
-    """Set groups side by side, or one below the other where they are many."""
+    """Print groups side by side, or below each other if they are many."""
     facts, names = fit.call.tables[0], list(fit.bins.names(runs))
     groups = joined_levels(facts.levels[:-1])
     titles = (facts.factors[-1], " / ".join(facts.factors[:-1]))
@@ -107,9 +114,9 @@ def _by_group(fit: HistResult, runs: Ranges) -> Section:
         counts = fit.ordered.whole[:-1].reshape(fit._shape)
         sums = np.add.reduceat(counts, runs.start.astype(int), axis=1)
         return side_by_side(sums.T, titles, (names, groups))
-    shown = groups[: -(-SHOWN_ROWS // len(names))]
-    tables = pd.concat([_lines(fit, runs, place) for place in range(len(shown))])
-    labels = [f"{group} / {name}" for group in shown for name in names]
+    shown_groups = groups[: -(-SHOWN_ROWS // len(names))]
+    tables = pd.concat([_lines(fit, runs, place) for place in range(len(shown_groups))])
+    labels = [f"{group} / {name}" for group in shown_groups for name in names]
     title = " / ".join(titles[::-1])
     return listed(title, labels[:SHOWN_ROWS], tables.head(SHOWN_ROWS), fit.release)
 
@@ -117,13 +124,13 @@ def _by_group(fit: HistResult, runs: Ranges) -> Section:
 def _reading(fit: HistResult) -> str:
     if not fit.ordered.unlawful:
         return reading(fit.release)
-    return made_whole(fit.release, "the estimates, alike within a run and not unbiased,")
+    return rounding_note(fit.release, "the biased estimates, constant within a run,")
 
 
 def _bars(heights: Floats) -> list[Bar]:
-    """Draw bars, the highest of full length; where nothing is high there are none."""
-    most = float(heights.max())
-    shares = np.maximum(heights, 0.0) / most if most > 0 else np.zeros(len(heights))
+    """Draw bars, the highest of full length."""
+    highest = float(heights.max())
+    shares = np.maximum(heights, 0.0) / highest if highest > 0 else np.zeros(len(heights))
     return [Bar(share) for share in shares.tolist()]
 
 
@@ -135,15 +142,15 @@ def _quartiles(fit: HistResult) -> Section:
 
 
 def _quantile(row: dict[object, object]) -> Row:
-    shown = {name: _value(value) for name, value in row.items()}
+    texts = {name: _value(value) for name, value in row.items()}
     noise, population = (
         LOST if LOST in (low, high) else f"[{low}, {high}]"
         for low, high in (
-            (shown["noise_low"], shown["noise_high"]),
-            (shown["conf_low"], shown["conf_high"]),
+            (texts["noise_low"], texts["noise_high"]),
+            (texts["conf_low"], texts["conf_high"]),
         )
     )
-    return Row(f"{100 * float(str(row['prob'])):g}%", (shown["estimate"], noise, population))
+    return Row(f"{100 * float(str(row['prob'])):g}%", (texts["estimate"], noise, population))
 
 
 def _value(value: object) -> str:
@@ -154,25 +161,25 @@ def _value(value: object) -> str:
     return LOST if np.isnan(number) else f"{number:,.6g}"
 
 
-def _lost(fit: HistResult, half: float) -> tuple[str, ...]:
-    """Say which counts are no evidence of rows, where there are some."""
+def _lost_note(fit: HistResult, half: float) -> tuple[str, ...]:
+    """Say which counts may be noise."""
     if fit.ordered.unlawful:
         return (f"No intervals: {fit.ordered.unlawful}",)
-    none = bool((fit.ordered.cells <= half).any())
-    return (f"Counts of single bins up to {half:.0f} may be noise alone.",) * none
+    some_small = bool((fit.ordered.cells <= half).any())
+    return (f"Counts of single bins up to {half:.0f} may be noise alone.",) * some_small
 
 
 def _hist_notes(fit: HistResult, runs: Ranges) -> list[str]:
     notes = []
     bins, lines = fit._shape[1], len(runs.start)
     if lines < bins:
-        each = int(runs.stop[0])
+        run_length = int(runs.stop[0])
         notes.append(
-            f"{count(bins)} bins, shown in runs of {count(each)}: see between(), cdf(), "
+            f"{count(bins)} bins, shown in runs of {count(run_length)}: see between(), cdf(), "
             "quantile(), tidy() and plot()."
         )
     if not np.allclose(np.diff(fit.breaks), fit.breaks[1] - fit.breaks[0], rtol=1e-6):
-        notes.append("Bars: rows by unit, since the bins differ in width.")
+        notes.append("Bars: rows per unit, as bins differ in width.")
     notes.append(
         "Values beyond the declared bounds were clipped to them, into the end bins where breaks "
         "reach the bounds; rows outside the breaks count as incomplete."
@@ -182,13 +189,13 @@ def _hist_notes(fit: HistResult, runs: Ranges) -> list[str]:
 
 # The printed report of histograms of two numbers.
 
-# Runs of bins that a table has room for, down and across, and tables of groups: choices.
+# Most runs of bins in rows and columns, and tables of groups: choices.
 SHOWN_RUNS, SHOWN = (12, 6), 3
 
 
 @report_of.register
 def plane_report(fit: PlaneResult) -> Report:
-    """Lay out blocks of cells as tables of strings, one a group, with totals."""
+    """Lay out blocks of cells as tables of strings, one per group, with totals."""
     runs = fit.blocks(SHOWN_RUNS)
     total = fit.ordered.spread(np.ones(fit.cells), np.ones(())).squares
     sd = fit.release.noise_sd * float(np.sqrt(total))
@@ -203,7 +210,7 @@ def plane_report(fit: PlaneResult) -> Report:
             _section(fit, runs, place, name) for place, name in enumerate(names[:SHOWN])
         ),
         notes=(
-            *more(SHOWN, len(names), "groups", "counts and tidy()"),
+            *omitted(SHOWN, len(names), "groups", "counts and tidy()"),
             *_notes(fit, runs),
             reading(fit.release),
             *closing(fit.call, fit.release),
@@ -213,18 +220,18 @@ def plane_report(fit: PlaneResult) -> Report:
 
 
 def _section(fit: PlaneResult, runs: tuple[Ranges, Ranges], place: int, name: str) -> Section:
-    labels = [list(own.names(run)) for own, run in zip(fit.bins, runs, strict=True)]
+    labels = [list(axis_bins.names(run)) for axis_bins, run in zip(fit.bins, runs, strict=True)]
     titles = (f"{name}: {fit.variables[0]}" if name else fit.variables[0], fit.variables[1])
     sums = fit.sums(runs, place, whole=True).astype(np.int64)
     return side_by_side(sums, titles, (labels[0], labels[1]))
 
 
 def _plane_noise(fit: PlaneResult, runs: tuple[Ranges, Ranges]) -> tuple[tuple[str, str], ...]:
-    """Tell the noise of a cell, and of the blocks that are printed where these are of many."""
-    cells = tuple(own.runs(bins) for own, bins in zip(fit.bins, fit.shape, strict=True))
-    told = (("Cell noise", _within(fit, (cells[0], cells[1]))),)
-    whole = all(len(own.start) == bins for own, bins in zip(runs, fit.shape, strict=True))
-    return told if whole else (*told, ("Block noise", _within(fit, runs)))
+    """Give the noise of a cell, and of the printed blocks of cells."""
+    cells = tuple(axis_bins.runs(bins) for axis_bins, bins in zip(fit.bins, fit.shape, strict=True))
+    facts = (("Cell noise", _within(fit, (cells[0], cells[1]))),)
+    single_cells = all(len(run.start) == bins for run, bins in zip(runs, fit.shape, strict=True))
+    return facts if single_cells else (*facts, ("Block noise", _within(fit, runs)))
 
 
 def _within(fit: PlaneResult, runs: tuple[Ranges, Ranges]) -> str:
@@ -234,7 +241,7 @@ def _within(fit: PlaneResult, runs: tuple[Ranges, Ranges]) -> str:
 
 def _notes(fit: PlaneResult, runs: tuple[Ranges, Ranges]) -> list[str]:
     notes = []
-    along, across = (int((own.stop - own.start).max()) for own in runs)
+    along, across = (int((run.stop - run.start).max()) for run in runs)
     if along * across > 1:
         first, second = map(count, fit.shape)
         notes.append(

@@ -1,4 +1,4 @@
-"""The printed report of a linear regression: statsmodels' table and a noise panel."""
+"""The printed reports of linear regressions, as in statsmodels, with their noise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpmodels.reports.header import (
     complete_rows,
     counted_as,
     moments_header,
-    more,
+    omitted,
     opening,
     pvalue,
     shared_facts,
@@ -27,7 +27,7 @@ from dpmodels.results.lm import LMResult
 from dpmodels.results.path import PathResult
 from dpmodels.typing import Floats
 
-# Coefficients in a printed table: a choice.
+# Most coefficients in a printed table: a choice.
 SHOWN = 60
 UNKNOWN = "not identified"
 
@@ -51,10 +51,10 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
         complete = complete_rows(
             fit.nobs, fit.release.noise.count, what=counted_as(fit.release.adjacency)
         )
-    own = moments_header(fit.call, fit.release, complete)
-    kept = tuple((label, value) for label, value in own if label != "Variables")
+    header = moments_header(fit.call, fit.release, complete)
+    shared = tuple((label, value) for label, value in header if label != "Variables")
     statistic, slopes, chance = fit.linear.slopes_test()
-    known = not math.isnan(statistic)
+    tested = not math.isnan(statistic)
     kind = "" if fit.model.intercept else " (uncentred)"
     return (
         ("Dep. variable", fit.call.names[-1]),
@@ -62,16 +62,16 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
         ("Model", f"WLS, weights {weighted}" if weighted else "OLS"),
         ("Adj. R-squared", _rsquared(fit, fit.rsquared_adj)),
         ("Residual sd", _sigma(fit)),
-        ("Wald chi2", f"{signif(statistic, 4)} ({_tested(fit, slopes)} 0)" if known else "-"),
+        ("Wald chi2", f"{signif(statistic, 4)} ({_tested(fit, slopes)} 0)" if tested else "-"),
         ("Df", f"{slopes:.0f} model, {_freedom(fit)} residuals"),
-        ("Prob (chi2)", pvalue(chance) if known else "-"),
+        ("Prob (chi2)", pvalue(chance) if tested else "-"),
         *_covariance_type(fit),
-        *kept,
+        *shared,
     )
 
 
 def _covariance_type(fit: LMResult) -> tuple[Fact, ...]:
-    """Say of what kind standard errors are, where that was bought."""
+    """Give the kind of standard errors, if budget was spent on them."""
     meat = fit.release.meat
     if meat is None:
         return ()
@@ -99,15 +99,15 @@ def _sigma(fit: LMResult) -> str:
     if math.isnan(fit.df_resid):
         return "-"
     if math.isnan(fit.scale):
-        most = max(value + TOLD * sd, 0.0)
-        return f"below {signif(math.sqrt(most), 2)}" if most > 0 else "lost in noise"
+        limit = max(value + TOLD * sd, 0.0)
+        return f"below {signif(math.sqrt(limit), 2)}" if limit > 0 else "lost in noise"
     root = math.sqrt(value)
     return signif_uncertain(root, max(sd / (2 * root), 0.001 * root))
 
 
 def _coefficients(fit: LMResult) -> Section:
     """Lay out statsmodels' columns; the z and its p-value are those that conf_int() inverts."""
-    z = "score z" if fit.sampled and _apart(fit) else "z"
+    z = "score z" if fit.sampled and _score_tested(fit) else "z"
     heads = ("coef", "std err", z, "P>|z|", "95% conf. interval")
     blank = ("",) * (len(heads) - 1)
     if not fit.sampled:
@@ -121,10 +121,10 @@ def _coefficients(fit: LMResult) -> Section:
     rows = []
     columns = ["estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"]
     numbers = table[columns].to_numpy(dtype=float)[:SHOWN].tolist()
-    for name, known, own in zip(table["term"], table["identified"], numbers, strict=False):
-        value, sd, z, p, low, high = own
+    for name, is_identified, line in zip(table["term"], table["identified"], numbers, strict=False):
+        value, sd, z, p, low, high = line
         cells = (UNKNOWN, *blank)
-        if known:
+        if is_identified:
             ends = interval(low, high) if math.isfinite(high - low) else UNKNOWN
             cells = (signif_uncertain(value, sd), signif(sd, 2), f"{z:.2f}", pvalue(p), ends)
         rows.append(Row(str(name), cells, about=about(fit.call, str(name))))
@@ -132,7 +132,7 @@ def _coefficients(fit: LMResult) -> Section:
 
 
 def _noise(fit: LMResult) -> Section:
-    """Tell noise from sampling, coefficient by coefficient."""
+    """Lay out the noise of each coefficient."""
     panel = fit.linear
     ends = fit.noise_int()
     sds = fit.bse_noise.to_numpy().tolist()
@@ -154,163 +154,167 @@ def _shares(fit: LMResult) -> list[str]:
     """Return the share of noise in each coefficient's variance."""
     if not fit.sampled:
         return ["-"] * len(fit.params)
-    both = fit.bse.to_numpy()
+    total = fit.bse.to_numpy()
     noise = fit.bse_noise.to_numpy()
     with np.errstate(invalid="ignore"):
-        shares = (noise / both) ** 2
+        shares = (noise / total) ** 2
     return ["-" if math.isnan(share) else f"{share:.0%}" for share in shares.tolist()]
 
 
 def _notes(fit: LMResult) -> list[str]:
-    known = fit.identified.to_numpy()
-    notes = [*more(SHOWN, len(known), "coefficients", "params, tidy() and noise()")]
-    if not known.all():
-        notes.append(_open(fit))
-    if fit.sampled and (apart := _apart(fit)):
+    identified = fit.identified.to_numpy()
+    notes = [*omitted(SHOWN, len(identified), "coefficients", "params, tidy() and noise()")]
+    if not identified.all():
+        notes.append(_unidentified(fit))
+    if fit.sampled and (differing := _score_tested(fit)):
         notes.append(
-            "score z: z and P>|z| are of the score test that the intervals invert. Where X'X is "
-            f"noisy that is not coef/std err: {_named(apart)}."
+            "score z: z and P>|z| are of the score test that the intervals invert. As X'X is "
+            f"noisy, they differ from coef/std err for {_listed(differing)}."
         )
     notes.append(
         f"std err and confidence intervals: sampling with {_variances(fit)}, and the privacy "
-        "noise in X'X and X'y. Noise intervals: the non-private fit of these rows. Bias by values "
-        "outside the declared bounds is in neither."
+        "noise in X'X and X'y. Noise intervals: for the non-private fit of these rows. Neither "
+        "accounts for bias by values outside the declared bounds."
     )
     if math.isnan(fit.scale) and fit.release.meat is None and fit.sampled:
         notes.append(
-            "The residuals' variance is lost in its noise: predictions have intervals of the mean, "
-            "and of single rows only where the mean's is the longer by far."
+            "The residual variance is lost in noise: predictions have intervals for the mean, and "
+            "for single rows only if the mean's interval is much longer."
         )
     if not fit.sampled:
         notes.append(
-            "Without the number of rows the residuals' variance has no estimate: no std err, no "
-            'confidence intervals. Without weights, with one row replaced, or vcov="HC", there are.'
+            "Without the number of rows the residual variance, std err and confidence intervals "
+            'are not available; use no weights, adjacency="replace", or vcov="HC".'
         )
     elif fit.model.weights and fit.release.meat is None:
         notes.append(
-            "Weighted rows are not counted: the residuals' degrees of freedom are those of all "
-            "rows, and std err is too small where many are incomplete."
+            "The number of complete weighted rows is not known: residual degrees of freedom are "
+            "those of all rows, and std err is too small if many are incomplete."
         )
     if any(isinstance(event, LaplaceEvent) for event in fit.release.events):
         notes.append(
-            "Laplace noise is taken by its variance, as if sums of it were normal: 95% intervals "
-            "cover 93.8% at the least, where one draw prevails."
+            "Laplace noise is approximated by normal noise: 95% intervals cover at least 93.8%, "
+            "the case of one dominating draw."
         )
     return notes
 
 
 def _variances(fit: LMResult) -> str:
-    """Say what is taken of the residuals' variances."""
+    """Describe the assumption about residual variances."""
     meat = fit.release.meat
     if meat is None:
         return "equal residual variances"
-    kind, one = "residual variances of their own (White's sandwich, HC1", "row"
+    kind, unit = "unequal residual variances (White's sandwich, HC1", "row"
     if meat.person is not None:
         kind = f"rows clustered by person ({shorten(meat.person, 40)}: sums of a person's scores"
-        one = "person"
+        unit = "person"
     return (
-        f"{kind}; one {one} counts for at most {100 * meat.most:.2g}% of a variance, and noise of "
+        f"{kind}; one {unit} counts for at most {100 * meat.most:.2g}% of a variance, and noise of "
         f"{meat.sd:.0%} of it is allowed for)"
     )
 
 
-def _open(fit: LMResult) -> str:
-    """Say which coefficients the noise leaves open, why, and what to do."""
-    known = fit.identified.to_numpy()
-    lost = [name for name, told in zip(fit.linear.names, known.tolist(), strict=True) if not told]
-    if not known.any():
+def _unidentified(fit: LMResult) -> str:
+    """Say which coefficients are not identified, why, and what to do."""
+    identified = fit.identified.to_numpy()
+    lost = [
+        name
+        for name, is_identified in zip(fit.linear.names, identified.tolist(), strict=True)
+        if not is_identified
+    ]
+    if not identified.any():
         return (
-            "No coefficient is identified at this budget: the noise in X'X leaves their size open "
-            f"(strength {fit.strength:.2g}). {_weakest(fit)}A larger eps, more rows, fewer terms "
-            "or narrower bounds are needed."
+            "No coefficient is identified at this budget: the noise in X'X leaves their size "
+            f"unknown (strength {fit.strength:.2g}). {_weakest(fit)}Use a larger eps, more rows, "
+            "fewer terms or narrower bounds."
         )
     levels = ""
     if fit.linear.equations.added_rows is not None:
         levels = (
-            " Levels are compared with the first of their variable, whose rows are all less those "
-            "of the others: declare a common one first."
+            " Levels are compared with the first of their variable, whose count is a noisy "
+            "difference: declare a common level first."
         )
     return (
-        f"Not identified at this budget: {_named(lost)}. Noise hides how many rows there are, or "
-        "how they vary; tests are without them, and predict() leaves rows out that need them."
+        f"Not identified at this budget: {_listed(lost)}. Noise hides the number of rows or their "
+        "variation; tests omit these terms, and predict() omits rows that need them."
         f"{levels}"
     )
 
 
-def _apart(fit: LMResult) -> list[str]:
+def _score_tested(fit: LMResult) -> list[str]:
     """Name identified coefficients whose z is not coef/std err."""
     with np.errstate(invalid="ignore"):
         ratio = (fit.params / fit.bse).to_numpy()
         off = np.abs(fit.tvalues.to_numpy() - ratio) > 0.02 * np.maximum(np.abs(ratio), 0.5)
     off &= fit.identified.to_numpy()
-    return [name for name, one in zip(fit.linear.names, off.tolist(), strict=True) if one]
+    return [name for name, differs in zip(fit.linear.names, off.tolist(), strict=True) if differs]
 
 
-def _named(names: list[str]) -> str:
+def _listed(names: list[str]) -> str:
     return (
         ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:5])} and {len(names) - 5} more"
     )
 
 
 def _weakest(fit: LMResult) -> str:
-    """Name the terms that X'X says least of."""
-    own = fit.linear.equations
+    """Name the terms about which X'X has least information."""
+    equations = fit.linear.equations
     names = fit.call.names[:-1]
     if not names:
         return ""
-    loads = np.abs(np.linalg.eigh(own.scatter).eigenvectors[:, 0])
+    loads = np.abs(np.linalg.eigh(equations.scatter).eigenvectors[:, 0])
     worst = [names[i] for i in np.argsort(-loads)[:3] if loads[i] > 0.5]
-    return f"Least is known of {', '.join(worst)}. " if worst else ""
+    return f"Weakest terms: {', '.join(worst)}. " if worst else ""
 
 
 # The printed report of ridge and lasso paths.
 
-# Terms, and penalties besides that of the noise, in a printed table: choices.
+# Most terms, and penalties besides that of the noise, in a printed table: choices.
 SHOWN_LINES, STEPS = 60, 4
 
 
 @report_of.register
-def path_report(made: PathResult) -> Report:
-    """Lay out coefficients at some penalties, with those of no penalty beside them."""
-    fit = made.linear
+def path_report(path: PathResult) -> Report:
+    """Lay out coefficients at some penalties, with standard errors of those without penalty."""
+    fit = path.linear
     return Report(
-        title=f"Private linear regression, {made.penalty} path",
-        facts=_path_facts(made),
-        sections=(_path_coefficients(made),),
-        notes=(*_path_notes(made), *closing(fit.call, fit.release, SEE, fit.nobs)),
-        stamp=made.stamp,
+        title=f"Private linear regression, {path.penalty} path",
+        facts=_path_facts(path),
+        sections=(_path_coefficients(path),),
+        notes=(*_path_notes(path), *closing(fit.call, fit.release, SEE, fit.nobs)),
+        stamp=path.stamp,
     )
 
 
-def _path_facts(made: PathResult) -> tuple[Fact, ...]:
-    fit = made.linear
+def _path_facts(path: PathResult) -> tuple[Fact, ...]:
+    fit = path.linear
     complete = "not counted (weights)"
     if fit.model.weights is None:
         what = counted_as(fit.release.adjacency)
         complete = complete_rows(fit.nobs, fit.release.noise.count, what=what)
-    first, last = (signif(float(made.lambdas[at]), 3) for at in (0, -1))
-    noise = (("Noise penalty", signif(made.noise_lambda, 3)),) * (made.penalty == "lasso")
+    first, last = (signif(float(path.lambdas[at]), 3) for at in (0, -1))
+    noise = (("Noise penalty", signif(path.noise_lambda, 3)),) * (path.penalty == "lasso")
     return (
         *opening(fit.call, fit.release),
         ("Complete", complete),
-        ("Penalties", f"{count(len(made.lambdas))}, from {first} to {last}"),
+        ("Penalties", f"{count(len(path.lambdas))}, from {first} to {last}"),
         *noise,
         *shared_facts(fit.release),
     )
 
 
-def _shown(made: PathResult) -> Floats:
-    """Return the penalties that have a column: some of the path, and that of the noise."""
-    places = np.linspace(0, len(made.lambdas) - 1, min(STEPS, len(made.lambdas))).round()
-    own = made.lambdas[np.unique(places.astype(int))].tolist()
-    noise = [] if math.isnan(made.noise_lambda) else [made.noise_lambda]
-    return np.array(sorted({*own, *noise}, reverse=True))
+def _column_penalties(path: PathResult) -> Floats:
+    """Return the printed penalties: some of the path, and that of the noise."""
+    positions = np.linspace(0, len(path.lambdas) - 1, min(STEPS, len(path.lambdas))).round()
+    selected = path.lambdas[np.unique(positions.astype(int))].tolist()
+    noise = [] if math.isnan(path.noise_lambda) else [path.noise_lambda]
+    return np.array(sorted({*selected, *noise}, reverse=True))
 
 
-def _path_coefficients(made: PathResult) -> Section:
-    fit, shown = made.linear, _shown(made)
+def _path_coefficients(path: PathResult) -> Section:
+    fit, penalties = path.linear, _column_penalties(path)
     sds = fit.errors(fit.full_law if fit.sampled else fit.noise_law, np.eye(len(fit.names)))
-    columns = np.column_stack([made.at(float(own)).to_numpy() for own in shown])
+    columns = np.column_stack([path.at(float(penalty)).to_numpy() for penalty in penalties])
     rows = []
     for name, sd, line in zip(
         fit.names[:SHOWN_LINES], sds.tolist(), columns.tolist(), strict=False
@@ -318,59 +322,59 @@ def _path_coefficients(made: PathResult) -> Section:
         last = signif(sd, 2) if math.isfinite(sd) else UNKNOWN
         cells = (*(_cell(value, sd) for value in line), last)
         rows.append(Row(name, cells, about=about(fit.call, name)))
-    heads = (*(_head(made, float(own)) for own in shown), _error(made))
-    above = (*("penalty",) * len(shown), "")
+    heads = (*(_head(path, float(penalty)) for penalty in penalties), _error(path))
+    above = (*("penalty",) * len(penalties), "")
     return Section("Coefficients", heads, tuple(rows), above)
 
 
-def _error(made: PathResult) -> str:
-    return "std err" if made.linear.sampled else "noise sd"
+def _error(path: PathResult) -> str:
+    return "std err" if path.linear.sampled else "noise sd"
 
 
-def _head(made: PathResult, penalty: float) -> str:
-    noise = penalty == made.noise_lambda
+def _head(path: PathResult, penalty: float) -> str:
+    noise = penalty == path.noise_lambda
     return f"noise {signif(penalty, 2)}" if noise else signif(penalty, 2)
 
 
 def _cell(value: float, sd: float) -> str:
-    """Print a coefficient to the digits that one without penalty has; a 0 of a lasso as a dot."""
+    """Print a coefficient to the digits of the one without penalty; 0 as a dot."""
     if value == 0:
         return "."
     return signif_uncertain(value, sd) if math.isfinite(sd) else signif(value, 2)
 
 
-def _path_notes(made: PathResult) -> list[str]:
-    fit, own = made.linear, made.standardised
-    term = "s|b|" if made.penalty == "lasso" else "(sb)^2/2"
+def _path_notes(path: PathResult) -> list[str]:
+    fit, standardised = path.linear, path.standardised
+    term = "s|b|" if path.penalty == "lasso" else "(sb)^2/2"
     notes = [
-        *more(SHOWN_LINES, len(fit.names), "coefficients", "params and tidy()"),
-        f"Least RSS/(2n) + penalty x sum of {term}, s the released sd of each term; the constant "
-        f"has no penalty. {_error(made)} is that of the coefficient without one.",
+        *omitted(SHOWN_LINES, len(fit.names), "coefficients", "params and tidy()"),
+        f"Minimises RSS/(2n) + penalty x sum of {term}, s the released sd of each term; the "
+        f"constant has no penalty. {_error(path)} is that of the coefficient without penalty.",
     ]
-    if not own.has_variance.all():
-        wide = made.scaled_by[made.scaled_by != "sd"].index.tolist()
-        named = ", ".join(wide) if len(wide) <= 6 else f"{', '.join(wide[:5])}, ..."
-        notes.append(f"s is half the public range where noise hides the sd: {named}.")
-    if own.lifted:
+    if not standardised.has_variance.all():
+        wide = path.scaled_by[path.scaled_by != "sd"].index.tolist()
+        listing = ", ".join(wide) if len(wide) <= 6 else f"{', '.join(wide[:5])}, ..."
+        notes.append(f"s is half the public range if noise hides the sd: {listing}.")
+    if standardised.lifted:
         notes.append(
-            "A ridge was put on X'X before any penalty, as in dp_lm: noise hides some of it, or "
-            "the mechanism has one of its own."
+            "A ridge was added to X'X before any penalty, as in dp_lm: noise hides part of it, or "
+            "the mechanism requires one."
         )
-    if made.penalty == "lasso":
-        kept, slopes = len(made.kept), len(fit.call.names) - 1
-        which = "no slopes" if fit.sampled else "none in these rows, sampling not counted"
+    if path.penalty == "lasso":
+        n_kept, slopes = len(path.kept), len(fit.call.names) - 1
+        condition = "no slopes" if fit.sampled else "none in these rows, sampling not counted"
         notes.append(
-            f"Noise penalty: below it slopes are not told from noise; were there {which}, all "
-            f"would be 0 there in about 95 of 100 releases. {kept} of {slopes} slopes are not 0 at "
+            f"Noise penalty: if there were {condition}, all slopes would be 0 at it in about 95 of "
+            f"100 releases; below it they may be noise. {n_kept} of {slopes} slopes are not 0 at "
             "it."
         )
     if not fit.identified.all():
         notes.append(
-            f"{UNKNOWN}: the release says nothing of the coefficient without penalty; with one it "
-            "is what the penalty leaves."
+            f"{UNKNOWN}: the release does not determine the coefficient without penalty; with one "
+            "it depends on the penalty."
         )
     notes.append(
-        "No intervals: none covers after a penalty, or a choice by the same noise. .lm(formula) "
-        "of dp_moments fits terms that were chosen otherwise, free."
+        "No intervals: they would not cover after penalisation, or after a choice of terms from "
+        "the same release. To fit terms chosen otherwise, use .lm(formula) of dp_moments."
     )
     return notes

@@ -14,7 +14,7 @@ from dpmodels.reports.header import (
     closing,
     complete_text,
     counted_as,
-    more,
+    omitted,
     opening,
     pvalue,
     shared_facts,
@@ -24,24 +24,24 @@ from dpmodels.results.margin import Margin
 from dpmodels.results.margins import LogLinear, MarginsResult
 from dpmodels.results.released_margins import ReleasedMargins
 
-# Lines of tables that are printed below the list of margins: a choice, about two pages.
+# Most lines of tables below the list of margins: a choice, about two pages.
 SHOWN_LINES = 60
-# What rows a log-linear model is of.
-ONE = "Of the rows that are complete in the table."
+# The rows that a log-linear model describes.
+ONE = "For the rows that are complete in the table."
 SEVERAL = (
-    "Fitted to the margins of its terms, as no released table has all of its variables: nothing is "
-    "told of the fit. Rows that miss a variable are a level of it, (missing), where they are told "
-    "from 0, and else taken for none."
+    "Fitted to the margins of its terms, as no released table has all of its variables: the fit "
+    "cannot be tested. Missing values are a level, (missing), if their number exceeds its noise, "
+    "and ignored otherwise."
 )
 
 
 @report_of.register
 def margins_report(fit: MarginsResult) -> Report:
-    """List the margins with their noise and tests, then print tables as far as there is room."""
+    """List the margins with their noise and tests, then print the first tables."""
     tables = [Margin(fit.source, term) for term in fit.source.terms]
-    shown = _printed(tables)
-    left = more(len(shown), len(tables), "tables", "table('a', 'b') and tidy()")
-    unlisted = more(SHOWN_GROUPS, len(tables), "margins", "tidy()")
+    printed = _printed(tables)
+    hidden = omitted(len(printed), len(tables), "tables", "table('a', 'b') and tidy()")
+    unlisted = omitted(SHOWN_GROUPS, len(tables), "margins", "tidy()")
     return Report(
         title="Private margins",
         facts=(
@@ -50,28 +50,28 @@ def margins_report(fit: MarginsResult) -> Report:
             ("Counts of", counted_as(fit.release.adjacency)),
             *shared_facts(fit.release),
         ),
-        sections=(_list(tables[:SHOWN_GROUPS]), *(_table(own) for own in shown)),
-        notes=(*unlisted, *left, *_notes(fit.source), *closing(fit.call, fit.release)),
+        sections=(_list(tables[:SHOWN_GROUPS]), *(_table(margin) for margin in printed)),
+        notes=(*unlisted, *hidden, *_notes(fit.source), *closing(fit.call, fit.release)),
         stamp=fit.stamp,
     )
 
 
 @report_of.register
-def margin_report(own: Margin) -> Report:
-    """Lay out one margin, and the test of independence where there is one."""
-    fit = own.fit
+def margin_report(margin: Margin) -> Report:
+    """Lay out one margin, and the test of independence if there is one."""
+    fit = margin.fit
     what = counted_as(fit.release.adjacency)
-    test = (_test(own.chi2_test()),) if len(own.term) > 1 else ()
-    half = signif(fit.noise.width(own.term, 0.95), 2)
+    test = (_test(margin.chi2_test()),) if len(margin.term) > 1 else ()
+    half = signif(fit.noise.width(margin.term, 0.95), 2)
     return Report(
-        title=f"Private margin of {own.name}",
+        title=f"Private margin of {margin.name}",
         facts=(
             *opening(fit.call, fit.release),
-            ("Complete", complete_text(own.ncomplete, own.ncomplete_sd, what=what)),
-            ("Cell noise", f"sd {signif(own.noise_sd, 2)}, 95% within {half}"),
+            ("Complete", complete_text(margin.ncomplete, margin.ncomplete_sd, what=what)),
+            ("Cell noise", f"sd {signif(margin.noise_sd, 2)}, 95% within {half}"),
             *shared_facts(fit.release),
         ),
-        sections=(_table(own), *test),
+        sections=(_table(margin), *test),
         notes=(*_notes(fit), *closing(fit.call, fit.release)),
         stamp=fit.stamp,
     )
@@ -91,9 +91,9 @@ def loglin_report(fit: LogLinear) -> Report:
         ),
         sections=(_coefficients(fit), *_fitted(fit)),
         notes=(
-            "Log link; treatment coding, the first level of each variable the base. Standard "
-            "errors count sampling and noise, of which the third column is the noise alone; "
-            "noise_int() is the distance to the coefficients of these rows.",
+            "Log link; treatment coding with the first level as base. std err: sampling and "
+            "privacy noise; of noise: privacy noise alone. For the coefficients of these rows use "
+            "noise_int().",
             SEVERAL if math.isnan(model.deviance) else ONE,
             *closing(result.call, result.release),
         ),
@@ -112,24 +112,24 @@ def _deviance(fit: LogLinear) -> tuple[tuple[str, str], ...]:
 def _coefficients(fit: LogLinear) -> Section:
     rows = [
         Row(
-            str(one["term"]),
+            str(line["term"]),
             (
-                signif_uncertain(one["estimate"], one["std_error"]),
-                signif(one["std_error"], 2),
-                signif(one["noise_sd"], 2),
-                f"{one['statistic']:.2f}",
-                pvalue(one["p_value"]),
-                interval(one["conf_low"], one["conf_high"]),
+                signif_uncertain(line["estimate"], line["std_error"]),
+                signif(line["std_error"], 2),
+                signif(line["noise_sd"], 2),
+                f"{line['statistic']:.2f}",
+                pvalue(line["p_value"]),
+                interval(line["conf_low"], line["conf_high"]),
             ),
         )
-        for one in fit.tidy().to_dict("records")
+        for line in fit.tidy().to_dict("records")
     ]
     heads = ("coef", "std err", "of noise", "z", "P>|z|", "95% conf. int.")
     return Section("Coefficients", heads, tuple(rows))
 
 
 def _fitted(fit: LogLinear) -> tuple[Section, ...]:
-    """Test the fit, where there is something to test."""
+    """Test the fit, if it has degrees of freedom."""
     model = fit.model
     if not model.df:
         return ()
@@ -139,64 +139,64 @@ def _fitted(fit: LogLinear) -> tuple[Section, ...]:
 
 
 def _printed(tables: Sequence[Margin]) -> list[Margin]:
-    """Return the first tables, as many as there is room for; one at least."""
-    found: list[Margin] = []
+    """Return the first tables, at least one, of about SHOWN_LINES lines."""
+    printed: list[Margin] = []
     lines = 0
-    for own in tables:
-        lines += _lines(own)
-        if found and lines > SHOWN_LINES:
+    for margin in tables:
+        lines += _lines(margin)
+        if printed and lines > SHOWN_LINES:
             break
-        found.append(own)
-    return found
+        printed.append(margin)
+    return printed
 
 
-def _lines(own: Margin) -> int:
-    facts = own.facts
-    crossed_by = facts.shape[-1] if _wide(own) else 1
+def _lines(margin: Margin) -> int:
+    facts = margin.facts
+    crossed_by = facts.shape[-1] if _wide(margin) else 1
     return min(facts.cells // crossed_by, SHOWN_ROWS)
 
 
-def _wide(own: Margin) -> bool:
-    """Whether the last variable stands across."""
-    return len(own.term) > 1 and own.facts.shape[-1] <= SHOWN_COLUMNS
+def _wide(margin: Margin) -> bool:
+    """Whether the last variable has the columns."""
+    return len(margin.term) > 1 and margin.facts.shape[-1] <= SHOWN_COLUMNS
 
 
 def _list(tables: Sequence[Margin]) -> Section:
     heads = ("cells", "noise sd", "incomplete", "chi-square", "df", "p-value")
     rows = []
-    for own in tables:
-        tested = own.chi2_test() if len(own.term) > 1 else None
-        cells = (LOST,) * 3 if tested is None else _told(tested)
-        told = (count(own.facts.cells), signif(own.noise_sd, 2), count(own.nincomplete))
-        rows.append(Row(own.name, (*told, *cells)))
+    for margin in tables:
+        test = margin.chi2_test() if len(margin.term) > 1 else None
+        cells = (LOST,) * 3 if test is None else _test_cells(test)
+        counts = (count(margin.facts.cells), signif(margin.noise_sd, 2), count(margin.nincomplete))
+        rows.append(Row(margin.name, (*counts, *cells)))
     return Section("Margins", heads, tuple(rows))
 
 
-def _told(test: Independence) -> tuple[str, str, str]:
+def _test_cells(test: Independence) -> tuple[str, str, str]:
     if math.isnan(test.statistic):
         return (LOST,) * 3
     return signif(test.statistic), str(test.df), pvalue(test.pvalue)
 
 
 def _test(test: Independence) -> Section:
-    row = Row("chi-square, noise counted in", _told(test))
+    row = Row("chi-square, noise counted in", _test_cells(test))
     return Section("Mutual independence", ("statistic", "df", "p-value"), (row,))
 
 
-def _table(own: Margin) -> Section:
-    if _wide(own):
-        return crossed(own.facts, own.counts.to_numpy())
-    table = own.tidy().head(SHOWN_ROWS)
-    return listed(own.name, own.labels[:SHOWN_ROWS], table, own.fit.release)
+def _table(margin: Margin) -> Section:
+    if _wide(margin):
+        return crossed(margin.facts, margin.counts.to_numpy())
+    table = margin.tidy().head(SHOWN_ROWS)
+    return listed(margin.name, margin.labels[:SHOWN_ROWS], table, margin.fit.release)
 
 
 def _notes(fit: ReleasedMargins) -> tuple[str, ...]:
     public = "" if fit.release.rows is None else " the public"
     return (
-        "Rows with a missing or unlisted level of a variable are counted as a level of their own, "
-        f"which is not printed: with it every table adds up to{public or ' one and the same'} "
-        "number, and a variable has the same counts in every table of at most 10,000 cells.",
-        "Counts are whole and not negative: made so from the unbiased ones in released, whose "
-        "sums agree in all margins. Noise and noise_int() are privacy noise only; shares of the "
-        "population: conf_int(). Tests count the noise in.",
+        "Missing or unlisted values count as a separate level, which is not printed: with it every "
+        f"table adds up to{public or ' the same'} number, and counts of a variable agree in "
+        "tables of at most 10,000 cells.",
+        "Counts are nonnegative integers, computed from the unbiased ones in released, whose sums "
+        "agree in all margins. Noise and noise_int() are privacy noise only; for shares of the "
+        "population use conf_int(). Tests account for the noise.",
     )

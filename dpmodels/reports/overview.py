@@ -13,7 +13,7 @@ from dpmodels.reports.header import (
     about,
     closing,
     counted_as,
-    more,
+    omitted,
     opening,
     pvalue,
     range_note,
@@ -26,14 +26,14 @@ from dpmodels.results.overview import OverviewResult
 from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats, Integers
 
-# Columns and levels of a page: choices.
+# Most columns and levels of a table: choices.
 SHOWN_GROUPS = 6
 SHOWN_LEVELS = 20
 
 
 @report_of.register
 def overview_report(fit: OverviewResult) -> Report:
-    """Lay out all variables as one table: a column a group, one of all, and one of tests."""
+    """Lay out all variables as one table: a column for each group, for all, and for tests."""
     groups, what = fit.groups, counted_as(fit.release.adjacency)
     heads = (*groups.labels[:SHOWN_GROUPS], "All") if groups.factors else ("All",)
     tests = fit.tests()["p_value"].tolist() if fit.tested else []
@@ -60,40 +60,42 @@ def _variable(
     fit: OverviewResult, name: str, test: tuple[str, ...], blank: tuple[str, ...]
 ) -> list[Row]:
     """Head the lines of a variable with its name."""
-    own = fit[name]
-    lines = _mean_lines(own) if isinstance(own, MeanResult) else _level_lines(own)
+    result = fit[name]
+    lines = _mean_lines(result) if isinstance(result, MeanResult) else _level_lines(result)
     title = (
-        name if isinstance(own, MeanResult) else f"{name}, {counted_as(fit.release.adjacency)} (%)"
+        name
+        if isinstance(result, MeanResult)
+        else f"{name}, {counted_as(fit.release.adjacency)} (%)"
     )
     return [
         Row(title, (*blank, *test), heading=True, about=about(fit.call, name)),
-        *(Row(label, (*_shown(cells), *[""] * len(test)), indent=1) for label, cells in lines),
+        *(Row(label, (*_displayed(cells), *[""] * len(test)), indent=1) for label, cells in lines),
     ]
 
 
-def _shown(cells: list[str]) -> list[str]:
-    """Return the cells of groups that have a column, and that of all groups."""
+def _displayed(cells: list[str]) -> list[str]:
+    """Return the cells of printed groups, and that of all groups."""
     return [*cells[: min(len(cells) - 1, SHOWN_GROUPS)], cells[-1]]
 
 
-def _mean_lines(own: MeanResult) -> list[tuple[str, list[str]]]:
-    """Mean and standard deviation to the digits that noise leaves, the noise, complete rows."""
-    moments = own._moments
-    cells = _mean_cells(own, moments, own.counts.tolist())
-    if own._facts.factors:
-        cells += _mean_cells(own, moments.together, [float(own.counts.sum())])
-    names = ("mean (sd)", "noise sd of mean", counted_as(own.release.adjacency))
+def _mean_lines(result: MeanResult) -> list[tuple[str, list[str]]]:
+    """Lay out mean and sd to the digits that noise leaves, the noise sd and complete rows."""
+    moments = result._moments
+    cells = _mean_cells(result, moments, result.counts.tolist())
+    if result._facts.factors:
+        cells += _mean_cells(result, moments.together, [float(result.counts.sum())])
+    names = ("mean (sd)", "noise sd of mean", counted_as(result.release.adjacency))
     return [(name, list(line)) for name, line in zip(names, zip(*cells, strict=True), strict=True)]
 
 
 def _mean_cells(
-    own: MeanResult, moments: GroupMoments, counts: list[float]
+    result: MeanResult, moments: GroupMoments, counts: list[float]
 ) -> list[tuple[str, str, str]]:
     """Print the mean with its standard deviation, the noise and the rows of each group."""
-    facts = own._facts
+    facts = result._facts
     means = (facts.lower + facts.width * moments.means).tolist()
     noise = (facts.width * moments.mean_noise_sd).tolist()
-    rows = map(count, np.clip(counts, 0.0, own.release.rows).tolist())
+    rows = map(count, np.clip(counts, 0.0, result.release.rows).tolist())
     return [
         (f"{mean_text(facts, mean, sd)} ({spread})", signif(sd, 2), number)
         if np.isfinite(mean)
@@ -105,25 +107,27 @@ def _mean_cells(
 
 
 def _spreads(width: float, moments: GroupMoments) -> list[str]:
-    """Print standard deviations to three digits or less; none that may be 0 by the noise."""
+    """Print standard deviations to three digits or less; a dash if they may be noise."""
     variances, noise = moments.variances, moments.variance_noise_sd
     spreads = width * np.sqrt(variances)
     sds = (width * root_sd(np.sqrt(variances), noise)).tolist()
     return [
-        signif_uncertain(spread, max(sd, 10 * hundredth(spread))) if told else LOST
-        for spread, sd, told in zip(spreads, sds, variances > TOLD / 2 * noise, strict=True)
+        signif_uncertain(spread, max(sd, 10 * hundredth(spread))) if is_identified else LOST
+        for spread, sd, is_identified in zip(
+            spreads, sds, variances > TOLD / 2 * noise, strict=True
+        )
     ]
 
 
-def _level_lines(own: TableResult) -> list[tuple[str, list[str]]]:
-    """Print counts, and shares within the group, a line a level."""
-    facts, counts = own._facts, own.by_level
-    noise = np.full(len(counts), own.noise_sd())
-    sd = np.full(len(counts), own.noise_sd(counts.shape[1]))
+def _level_lines(result: TableResult) -> list[tuple[str, list[str]]]:
+    """Print counts, and shares within the group, one line per level."""
+    facts, counts = result._facts, result.by_level
+    noise = np.full(len(counts), result.noise_sd())
+    sd = np.full(len(counts), result.noise_sd(counts.shape[1]))
     if len(facts.factors) > 1:
         counts = np.vstack([counts, counts.sum(axis=0)])
-        noise = np.append(noise, own.noise_sd(len(noise)))
-        sd = np.append(sd, own.noise_sd(own.by_level.size))
+        noise = np.append(noise, result.noise_sd(len(noise)))
+        sd = np.append(sd, result.noise_sd(result.by_level.size))
     totals = counts.sum(axis=1)
     divisor = np.where(totals > TOLD * sd, totals, np.nan)
     shares = np.asarray(counts / divisor[:, None])
@@ -135,9 +139,9 @@ def _level_lines(own: TableResult) -> list[tuple[str, list[str]]]:
 
 
 def _counted(counts: Integers, shares: Floats, errors: Floats) -> list[str]:
-    """Print counts and percentages, these without a decimal where noise leaves none."""
-    places = np.where(errors > 0.5, 0, 1).tolist()
-    cells = zip(counts.tolist(), shares.tolist(), places, strict=True)
+    """Print counts and percentages, to the decimals that noise leaves."""
+    decimals = np.where(errors > 0.5, 0, 1).tolist()
+    cells = zip(counts.tolist(), shares.tolist(), decimals, strict=True)
     return [
         f"{count(number)} ({LOST if np.isnan(share) else f'{100 * share:.{digits}f}'})"
         for number, share, digits in cells
@@ -145,25 +149,25 @@ def _counted(counts: Integers, shares: Floats, errors: Floats) -> list[str]:
 
 
 def _notes(fit: OverviewResult, *, lost: bool) -> list[str]:
-    notes = ["Complete rows of each variable by itself; percentages within the group."]
+    notes = ["Complete rows of each variable separately; percentages within the group."]
     if lost:
         notes.append(
-            f"{LOST}: lost in the noise at this budget. Where bounds are wide, dp_mean and dp_var "
-            "of one number can find a shorter range."
+            f"{LOST}: lost in the noise at this budget. If bounds are wide, dp_mean and dp_var of "
+            "one variable can find a shorter range."
         )
     if fit.strata:
-        notes.append("All: the groups together, at no further cost; rows of no group are out.")
+        notes.append("All: all groups, at no further cost; rows without a group are excluded.")
     if fit.tested:
         notes.append(
-            "p-values: Welch's t or analysis of variance of means, chi-square of counts, made of "
-            "what was released for the groups, at no further cost, with its noise counted in; not "
-            "adjusted for their number."
+            "p-values: Welch's t or analysis of variance for means, chi-square for counts, from "
+            "the released groups at no further cost. They account for noise, and are not adjusted "
+            "for multiple tests."
         )
-    notes += more(SHOWN_GROUPS, fit.groups.cells, "groups", "tidy()")
+    notes += omitted(SHOWN_GROUPS, fit.groups.cells, "groups", "tidy()")
     notes.append(
-        "Digits of means end where noise begins. fit[variable] has the errors and intervals of "
-        "each: noise_int(), conf_int()."
+        "Digits of means are limited by the noise. For the errors and intervals of a variable use "
+        "fit[variable].noise_int() and conf_int()."
     )
     dated = ("Means of dates are the nearest day; sd and noise are in days.",)
-    notes += dated * any(own.date for own in fit.call.tables)
+    notes += dated * any(table.date for table in fit.call.tables)
     return [*notes, *range_note(*fit.call.tables)]

@@ -28,7 +28,7 @@ from dpmodels.reports.header import (
     complete_rows,
     counted_as,
     moments_header,
-    more,
+    omitted,
 )
 from dpmodels.results.base import report_of
 from dpmodels.results.call import MomentsCall
@@ -43,18 +43,18 @@ NONE = "No component is"
 @report_of.register
 def pca_report(fit: PCAResult) -> Report:
     """Lay out a fit as tables of strings."""
-    shown = min(fit.ncomp, SHOWN_COMPONENTS)
-    distinct = fit.spectrum.distinct[:shown]
+    n_shown = min(fit.ncomp, SHOWN_COMPONENTS)
+    distinct = fit.spectrum.distinct[:n_shown]
     columns = tuple(
-        name if known else f"{name} *"
-        for name, known in zip(component_names(shown), distinct, strict=True)
+        name if is_distinct else f"{name} *"
+        for name, is_distinct in zip(component_names(n_shown), distinct, strict=True)
     )
-    loadings = (_loadings(fit, columns),) if fit.spectrum.readable[:shown].any() else ()
+    loadings = (_loadings(fit, columns),) if fit.spectrum.readable[:n_shown].any() else ()
     return Report(
         title="Private principal components analysis",
         facts=_facts(fit),
         sections=(_importance(fit, columns), *loadings),
-        notes=_notes(fit, shown),
+        notes=_notes(fit, n_shown),
         stamp=fit.stamp,
     )
 
@@ -73,16 +73,16 @@ def _total(fit: PCAResult) -> str:
 
 
 def _importance(fit: PCAResult, columns: tuple[str, ...]) -> Section:
-    shown = len(columns)
-    panel = fit.noise().iloc[:shown]
+    n_shown = len(columns)
+    panel = fit.noise().iloc[:n_shown]
     distinct = panel["distinct"].to_numpy()
-    released, debiased = fit.sdev.to_numpy()[:shown], np.sqrt(panel["debiased"].to_numpy())
+    released, debiased = fit.sdev.to_numpy()[:n_shown], np.sqrt(panel["debiased"].to_numpy())
     noise = root_sd(released, panel["noise_sd"].to_numpy())
-    # Of an estimate nobody knows how many digits hold: three are printed.
-    least = hundredth(released.max()) * (10 if isinstance(fit.spectrum, Unread) else 1)
-    noise = np.fmax(noise, least)
-    share = fit.explained_variance_ratio.to_numpy()[:shown]
-    share_sd = np.fmax(fit.explained_variance_ratio_noise_sd.to_numpy()[:shown], 0.01)
+    # The accuracy of an estimate is unknown: three digits are printed.
+    smallest = hundredth(released.max()) * (10 if isinstance(fit.spectrum, Unread) else 1)
+    noise = np.fmax(noise, smallest)
+    share = fit.explained_variance_ratio.to_numpy()[:n_shown]
+    share_sd = np.fmax(fit.explained_variance_ratio_noise_sd.to_numpy()[:n_shown], 0.01)
     summed = np.where(distinct, np.minimum(np.cumsum(share), 1.0), np.nan)
     summed_sd = np.sqrt(np.cumsum(share_sd**2))
     share = np.where(distinct, np.clip(share, 0.0, 1.0), np.nan)
@@ -103,7 +103,7 @@ def _importance(fit: PCAResult, columns: tuple[str, ...]) -> Section:
 
 
 def _cosines(values: Floats) -> tuple[str, ...]:
-    """Print cosines with as many nines as they have, at most six."""
+    """Print cosines with all leading nines, at most six."""
     return tuple(
         "-"
         if math.isnan(value)
@@ -124,7 +124,7 @@ def _loadings(fit: PCAResult, columns: tuple[str, ...]) -> Section:
 
 
 def _loading_rows(call: MomentsCall, table: Floats, noise: Floats) -> tuple[Row, ...]:
-    """Print the variables of the largest loadings, in their order; none where noise is nan."""
+    """Print the variables with the largest loadings, in their order; blank if noise is nan."""
     order = np.argsort(-np.abs(table[:, ~np.isnan(noise)]).max(axis=1), kind="stable")
     return tuple(
         Row(
@@ -137,100 +137,106 @@ def _loading_rows(call: MomentsCall, table: Floats, noise: Floats) -> tuple[Row,
 
 
 def _loading(value: float, sd: float) -> str:
-    """Print a loading to the place of the first digit of its noise, three at most."""
+    """Print a loading to the decimal of its noise, at most three decimals."""
     if math.isnan(sd) or abs(value) < max(SMALL_LOADING, 2 * sd):
         return ""
     return f"{value:.{int(np.clip(-math.floor(math.log10(max(sd, 1e-9))), 1, 3))}f}"
 
 
-def _signs(fit: PCAResult, shown: int) -> tuple[str, ...]:
-    """Name components whose largest loadings, of opposite signs, noise leaves alike."""
+def _signs(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
+    """Name components whose largest loadings have opposite signs and similar size."""
     if isinstance(fit.spectrum, Unread):
         return ()
-    noise, table = loading_noise(fit.spectrum)[:shown], fit.loadings.to_numpy()[:, :shown]
-    apart = table.max(axis=0) + table.min(axis=0)
-    names = np.array(component_names(shown))[(table.min(axis=0) < 0) & (apart < 3 * noise)]
+    noise, table = loading_noise(fit.spectrum)[:n_shown], fit.loadings.to_numpy()[:, :n_shown]
+    difference = table.max(axis=0) + table.min(axis=0)
+    names = np.array(component_names(n_shown))[(table.min(axis=0) < 0) & (difference < 3 * noise)]
     return (
-        f"Sign left open by the noise: {', '.join(names)}. The largest loading is shown as "
-        "positive, and another of opposite sign is as large but for noise.",
+        f"Sign not determined, given the noise: {', '.join(names)}. The largest loading is "
+        "positive, but another of opposite sign has about the same size.",
     ) * bool(names.size)
 
 
-def _notes(fit: PCAResult, shown: int) -> tuple[str, ...]:
-    notes = [*_floor_notes(fit, shown)]
-    notes += more(shown, fit.ncomp, "components", "noise() and loadings")
-    unread = np.flatnonzero((fit.spectrum.distinct & ~fit.spectrum.readable)[:shown])
+def _notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
+    notes = [*_floor_notes(fit, n_shown)]
+    notes += omitted(n_shown, fit.ncomp, "components", "noise() and loadings")
+    unread = np.flatnonzero((fit.spectrum.distinct & ~fit.spectrum.readable)[:n_shown])
     if unread.size:
-        listed = ", ".join(component_names(shown)[i] for i in unread)
-        notes.append(f"Loadings not shown, as noise leaves too little of them: {listed}.")
-    notes += _signs(fit, shown)
-    if fit.spectrum.readable[:shown].any():
-        there = len(fit.call.names)
-        notes += more(SHOWN_VARIABLES, there, "variables with smaller loadings", "loadings")
+        listed = ", ".join(component_names(n_shown)[i] for i in unread)
+        notes.append(f"Loadings not printed, as they are lost in noise: {listed}.")
+    notes += _signs(fit, n_shown)
+    if fit.spectrum.readable[:n_shown].any():
+        n_variables = len(fit.call.names)
+        notes += omitted(
+            SHOWN_VARIABLES, n_variables, "variables with smaller loadings", "loadings"
+        )
     if fit.weak_variables:
         notes.append(
-            f"Variance below four times its noise: {fit.weak_variables}. Divided by the root of "
-            "that bound instead of a standard deviation: correlations are understated."
+            f"Variance below four times its noise: {fit.weak_variables}. They were divided by the "
+            "root of that bound, not by their sd, so correlations are understated."
         )
-    population = "not for the population."
+    population = ", not for the population."
     if fit.call.scale != "sd" and fit.call.center:
         population = (
-            "for the population use conf_int(). Those cover 95 % or more, whatever the rows are "
-            "within their bounds."
+            "; for the population use conf_int(), with coverage of at least 95 % for any data "
+            "within the bounds."
         )
     if isinstance(fit.spectrum, Unread):
         notes += _unread(fit.spectrum)
     else:
         notes.append(
             f"Noise sd of an entry of the analysed matrix: {signif(fit.noise_sd, 3)}. Noise "
-            f"intervals are for these rows, {population} Proportions and cos2 allow for noise."
+            f"intervals are for these rows{population} Proportions and cos2 allow for noise."
         )
     return (*notes, *closing(fit.call, fit.release, SEE, fit.nobs))
 
 
 def _unread(spectrum: Unread) -> tuple[str, ...]:
-    """Say what is not known of an estimate, and what the release it was made from tells."""
+    """Say what is not known of an estimate, and what its unbiased release identifies."""
     if spectrum.source is None:
         return (
-            "The error of this mechanism has no known law: no noise floor, no intervals, and "
-            "nothing tells small components from noise.",
+            "The error distribution of this mechanism is not known: there are no noise floor and "
+            "no intervals, and small components may be noise.",
         )
-    there = int(spectrum.source.distinct.sum())
-    told = f"{there} components are" if there > 1 else "One component is" if there else NONE
+    n_distinct = int(spectrum.source.distinct.sum())
+    sentence = (
+        f"{n_distinct} components are"
+        if n_distinct > 1
+        else "One component is"
+        if n_distinct
+        else NONE
+    )
     return (
-        "The error of the mechanism's estimate has no known law: no noise floor, no intervals, no "
-        f"cos2. {told} above the noise of the unbiased release that it was made from, as a rule "
-        "the noisier of the two.",
+        "The error distribution of the mechanism's estimate is not known: there are no noise "
+        f"floor, intervals and cos2. {sentence} above the noise of the underlying unbiased "
+        "release, usually the noisier of the two.",
     )
 
 
-def _floor_notes(fit: PCAResult, shown: int) -> list[str]:
-    """Say which components noise leaves nothing, or little, to be read from."""
+def _floor_notes(fit: PCAResult, n_shown: int) -> list[str]:
+    """Name the components that noise hides or does not separate."""
     distinct = fit.spectrum.distinct
     notes = []
     if isinstance(fit.spectrum, Unread):
-        star = "* not distinguishable from noise in the release that the estimate was made from."
+        star = "* not distinguishable from noise in the underlying release."
         if fit.spectrum.source is None:
             star = "* no variance in the mechanism's estimate."
-        return [] if distinct[:shown].all() else [star]
-    if not distinct[:shown].all():
+        return [] if distinct[:n_shown].all() else [star]
+    if not distinct[:n_shown].all():
         floor = signif(math.sqrt(fit.noise_floor), 3)
         notes.append(
-            f"* below the noise floor (standard deviation {floor}): not distinguishable from "
-            "noise; nothing more is said of it."
+            f"* below the noise floor (standard deviation {floor}): not distinguishable from noise."
         )
-    if not distinct[:shown].any():
+    if not distinct[:n_shown].any():
         notes.append(
-            f"{NONE} above it: a larger eps, more rows, fewer columns or narrower bounds "
-            "are needed."
+            f"{NONE} above it: use a larger eps, more rows, fewer columns or narrower bounds."
         )
     names = component_names(len(distinct))
     together = fit.spectrum.alike & distinct[:, None] & distinct[None, :]
-    groups = {tuple(np.flatnonzero(row).tolist()): None for row in together[:shown]}
-    listed = "; ".join(", ".join(names[i] for i in own) for own in groups if len(own) > 1)
+    groups = {tuple(np.flatnonzero(row).tolist()): None for row in together[:n_shown]}
+    listed = "; ".join(", ".join(names[i] for i in group) for group in groups if len(group) > 1)
     if listed:
         notes.append(
-            f"Too close to be told apart: {listed}. Read the space they span together, not the "
+            f"Too close to separate: {listed}. Interpret the space that they span, not the "
             "loadings of each."
         )
     return notes
@@ -261,9 +267,9 @@ def _subspace_facts(fit: SubspaceResult) -> tuple[Fact, ...]:
 
 
 def _subspace_importance(fit: SubspaceResult, columns: tuple[str, ...]) -> Section:
-    shown = len(columns)
-    released = fit.sdev.to_numpy()[:shown]
-    noise = root_sd(released, fit.eigenvals_noise_sd.to_numpy()[:shown])
+    n_shown = len(columns)
+    released = fit.sdev.to_numpy()[:n_shown]
+    noise = root_sd(released, fit.eigenvals_noise_sd.to_numpy()[:n_shown])
     printed = np.fmax(noise, hundredth(released.max()))
     rows = (
         Row("Standard deviation", uncertain(released, printed)),
@@ -279,59 +285,58 @@ def _directions(fit: SubspaceResult, columns: tuple[str, ...]) -> Section:
 
 
 def _subspace_noise(fit: SubspaceResult) -> Section:
-    """Say what theory gives."""
-    drawn = "end of a chain" if fit.release.limit else "no chain"
+    """Lay out the expected loss, and how directions were drawn."""
+    end = "end of a chain" if fit.release.limit else "no chain"
     rows = (
         Row("Expected loss of captured variance", (signif(fit.expected_loss, 2),)),
         Row("Components mean something one by one", ("yes" if fit.release.ordered else "no",)),
-        Row("How the directions were drawn", (drawn,)),
+        Row("How the directions were drawn", (end,)),
     )
     return Section("Noise", ("",), rows)
 
 
-def _subspace_notes(fit: SubspaceResult, shown: int) -> tuple[str, ...]:
+def _subspace_notes(fit: SubspaceResult, n_shown: int) -> tuple[str, ...]:
     release, columns = fit.release, len(fit.call.names)
     notes = []
     if fit.lost:
         notes.append(
-            "Directions are not shown: theory expects this budget to lose as much variance as "
-            "rows of half the row norm have, so they may be close to random. A larger eps, more "
-            "rows, fewer columns or narrower bounds are needed."
+            "Directions are not printed: the expected loss of variance is as large as the variance "
+            "of rows of half the row norm, so they may be almost random. Use a larger eps, more "
+            "rows, fewer columns or narrower bounds."
         )
     elif not release.ordered:
-        notes.append("Only the space spanned is meaningful; its basis is arbitrary.")
+        notes.append("Only the spanned space is meaningful; its basis is arbitrary.")
     if fit.ncomp == columns and not release.ordered:
         notes.append(
-            f"All {columns} directions span the whole space, whatever the rows: ask for fewer, by "
-            "ncomp=."
+            f"All {columns} directions span the whole space for any data: set a smaller ncomp=."
         )
-    notes += _known(fit)
-    notes += more(shown, fit.ncomp, "components", "loadings")
-    notes += more(SHOWN_VARIABLES, columns, "variables with smaller loadings", "loadings")
+    notes += _accuracy_notes(fit)
+    notes += omitted(n_shown, fit.ncomp, "components", "loadings")
+    notes += omitted(SHOWN_VARIABLES, columns, "variables with smaller loadings", "loadings")
     return (*notes, *closing(fit.call, release, SEE, fit.nobs))
 
 
-def _known(fit: SubspaceResult) -> list[str]:
-    """Say what the guarantee rests on, and what is known of the directions."""
+def _accuracy_notes(fit: SubspaceResult) -> list[str]:
+    """Describe the conditions of the guarantee, and the accuracy of the directions."""
     release, notes = fit.release, []
     if release.limit:
         notes.append(f"The guarantee is {release.limit}.")
     if not math.isnan(fit.expected_loss):
         notes.append(
-            "Expected loss: what the variances along the components sum to less than those along "
-            "the non-private ones; an approximation for a budget that tells them apart."
+            "Expected loss: sum of the variances along the non-private components less that along "
+            "the released ones; an approximation for budgets that separate the components."
         )
     elif math.isnan(release.expected_loss) and release.events:
-        notes.append("Theory gives no expected loss here: nothing tells directions from noise.")
+        notes.append("The expected loss is not known here: directions may be noise.")
     elif release.events:
         notes.append(
-            "What is expected to be lost needs the number of rows, which is private: "
-            'eigenvals="private" buys it too.'
+            "The expected loss needs the number of rows, which is private; "
+            'eigenvals="private" releases it too.'
         )
     if fit.bought:
-        notes.append("Variances are those along the released directions, with noise of their own.")
+        notes.append("Variances are along the released directions, with separate noise.")
     elif release.events:
         notes.append(
-            'Variances along the directions were not released; eigenvals="private" buys them.'
+            'Variances along the directions were not released; eigenvals="private" releases them.'
         )
     return notes

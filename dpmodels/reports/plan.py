@@ -18,97 +18,99 @@ from dpmodels.results.plan import SELDOM, UNEVEN, PlannedCall, PlanResult, Power
 
 
 @report_of.register
-def plan_report(made: PlanResult) -> Report:
+def plan_report(plan: PlanResult) -> Report:
     """Lay out planned calls as tables of strings."""
-    unit = capacity(made.guarantee).unit
+    unit = capacity(plan.guarantee).unit
     heads = ("mechanism", "noise", unit, f"total {unit}", "fits")
-    rows = tuple(Row(one.call, _cells(one)) for one in made.calls)
+    rows = tuple(Row(call.call, _cells(call)) for call in plan.calls)
     return Report(
         title="Calls planned, nothing spent",
-        facts=_facts(made),
+        facts=_facts(plan),
         sections=(Section("Call", heads, rows),),
-        notes=_notes(made),
+        notes=_notes(plan),
     )
 
 
-def _cells(one: PlannedCall) -> tuple[str, ...]:
-    fits = "yes" if one.fits else "NO"
+def _cells(call: PlannedCall) -> tuple[str, ...]:
+    fits = "yes" if call.fits else "NO"
     return (
-        one.mechanism,
-        noise(one.events),
-        signif(one.price.amount, 3),
-        signif(one.total.amount, 3),
+        call.mechanism,
+        noise(call.events),
+        signif(call.price.amount, 3),
+        signif(call.total.amount, 3),
         fits,
     )
 
 
 def noise(events: tuple[Event, ...]) -> str:
-    """Say of what kind noise is, and of how many releases."""
+    """Describe the noise, and the number of releases."""
     kinds = dict.fromkeys(_kind(event) for event in events)
-    many = sum(event.count for event in events)
-    return " + ".join(kinds) + (f", {many} times" if many > 1 else "") if kinds else "none"
-
-
-def _kind(event: Event) -> str:
-    """Return the law of the noise in a word, the first one of its description."""
-    return event.describe().partition(",")[0]
-
-
-def _facts(made: PlanResult) -> tuple[Fact, ...]:
-    last = [one.total for one in made.calls if one.fits]
-    total = signif(last[-1].amount, 3) if last else "-"
+    n_releases = sum(event.count for event in events)
     return (
-        ("Guarantee", made.guarantee.describe()),
-        ("Neighbours", made.adjacency.describe()),
-        ("Before", made.ledger_state.split(";")[0]),
-        ("After", f"{total}, one by one"),
-        ("Calls", f"{len(made.calls)}, {sum(one.fits for one in made.calls)} fit"),
-        ("As one", _together(made)),
+        " + ".join(kinds) + (f", {n_releases} times" if n_releases > 1 else "") if kinds else "none"
     )
 
 
-def _together(made: PlanResult) -> str:
-    """Say what all calls come to if they are charged as one."""
-    most = capacity(made.guarantee).amount
-    fits = made.announced.amount <= most * (1 + TOLERANCE)
-    return signif(made.announced.amount, 3) + ("" if fits else ", does not fit")
+def _kind(event: Event) -> str:
+    """Return the distribution of the noise, the first part of its description."""
+    return event.describe().partition(",")[0]
 
 
-def _notes(made: PlanResult) -> tuple[str, ...]:
-    unit = capacity(made.guarantee).unit
+def _facts(plan: PlanResult) -> tuple[Fact, ...]:
+    last = [call.total for call in plan.calls if call.fits]
+    total = signif(last[-1].amount, 3) if last else "-"
+    return (
+        ("Guarantee", plan.guarantee.describe()),
+        ("Neighbours", plan.adjacency.describe()),
+        ("Before", plan.ledger_state.split(";")[0]),
+        ("After", f"{total}, one by one"),
+        ("Calls", f"{len(plan.calls)}, {sum(call.fits for call in plan.calls)} fit"),
+        ("As one", _together(plan)),
+    )
+
+
+def _together(plan: PlanResult) -> str:
+    """Return the cost of all calls if they are charged as one."""
+    limit = capacity(plan.guarantee).amount
+    fits = plan.announced.amount <= limit * (1 + TOLERANCE)
+    return signif(plan.announced.amount, 3) + ("" if fits else ", does not fit")
+
+
+def _notes(plan: PlanResult) -> tuple[str, ...]:
+    unit = capacity(plan.guarantee).unit
     notes = [
-        f"{unit}: of the call by itself; total {unit}: of all before it and it, whatever their "
-        "answers make you choose next. As one: if all were charged together before any answer.",
+        f"{unit}: of the call alone; total {unit}: of it and all calls before it, also if later "
+        "calls depend on earlier answers. As one: if all are charged together before any answer.",
     ]
-    if not made.fits:
-        notes.append("NO: the ledger would refuse it; totals after it are without it.")
-    if any(_late(made)):
+    if not plan.fits:
+        notes.append("NO: the ledger would refuse the call; later totals exclude it.")
+    if any(_late(plan)):
         notes.append(
-            "A release without delta costs least before the first one of Gaussian noise: ask for "
-            'it first, or write mechanism="gaussian" where there is one.'
+            "A release without delta costs least before the first one with Gaussian noise: run it "
+            'first, or write mechanism="gaussian" if it is available.'
         )
     return tuple(notes)
 
 
-def _late(made: PlanResult) -> tuple[bool, ...]:
-    """Tell of each call whether it has no Gaussian noise and comes after one that has."""
-    normal = [any(isinstance(event, GaussianEvent) for event in one.events) for one in made.calls]
-    if isinstance(made.guarantee, PureDP) or not capacity(made.guarantee).delta:
+def _late(plan: PlanResult) -> tuple[bool, ...]:
+    """Return whether each call has no Gaussian noise but follows one that has."""
+    normal = [any(isinstance(event, GaussianEvent) for event in call.events) for call in plan.calls]
+    if isinstance(plan.guarantee, PureDP) or not capacity(plan.guarantee).delta:
         return ()
-    return tuple(not own and any(normal[:place]) for place, own in enumerate(normal))
+    return tuple(not is_normal and any(normal[:place]) for place, is_normal in enumerate(normal))
 
 
-# ``ledger_report``: what a ledger has been charged, as a printed table.
+# ``ledger_report``: the charges of a ledger, as a printed table.
 
 _SHOWN: Final = 12
 _STATES: Final = (
-    "charged: nothing is known to have come of it, and it stays spent; released: digest begins "
-    "the SHA-256 of what came out; void: nothing came of it, and it was given back if no other "
-    "came after it."
+    "charged: no release is recorded, and the budget stays spent; released: digest is the start of "
+    "the release's SHA-256; void: nothing was released, and the budget was returned if no later "
+    "charge followed."
 )
 _CHAIN: Final = (
-    "Each line's hash is made of the line and the hash before it. A changed line shows; an older "
-    "copy of the whole file does not: keep a printed head where the file cannot be written."
+    "Each line's hash covers the line and the previous hash. This detects a changed line, but not "
+    "an older copy of the whole file: keep a printed head where the file cannot be written."
 )
 
 
@@ -130,7 +132,7 @@ def ledger_report(ledger: Ledger) -> Summary:
     LedgerError
         If a line was changed.
     ArgumentError
-        If it is no ledger.
+        If it is not a ledger.
 
     Examples
     --------
@@ -176,24 +178,25 @@ def _ledger_cells(line: dict[Any, Any]) -> tuple[str, ...]:
     )
 
 
-# The printed report of what analyses will tell.
+# The printed report of power.
 
 _HEADS = ("effect", "std. err.", "noise sd", "sampling", "power", "identified", "no noise", "price")
 _SOLVED = {"n": "rows", "eps": "eps", "effect": "smallest effects", "power": "power"}
 
 
 @report_of.register
-def power_report(made: PowerResult) -> Report:
-    """Lay out what is expected as tables of strings."""
-    cells = made.table.groupby("cell", sort=False)
+def power_report(result: PowerResult) -> Report:
+    """Lay out the expected results as tables of strings."""
+    cells = result.table.groupby("cell", sort=False)
     sections = tuple(
-        Section(_title(own), _HEADS, tuple(map(_row, own.to_dict("records")))) for _, own in cells
+        Section(_title(lines), _HEADS, tuple(map(_row, lines.to_dict("records"))))
+        for _, lines in cells
     )
     return Report(
-        title=f"What dp_{made.question.verb} will tell, nothing read or spent",
-        facts=_power_facts(made),
+        title=f"Expected results of dp_{result.question.verb}, nothing read or spent",
+        facts=_power_facts(result),
         sections=sections,
-        notes=_power_notes(made),
+        notes=_power_notes(result),
     )
 
 
@@ -217,52 +220,52 @@ def _row(line: dict[Any, Any]) -> Row:
 
 
 def _share(power: float) -> str:
-    """Print a power to the two digits that the simulation leaves at the most."""
+    """Print a power to two digits."""
     if math.isnan(power):
         return "-"
     return f"{power:.2f}" if power < 0.995 else ">.99"
 
 
-def _power_facts(made: PowerResult) -> tuple[Fact, ...]:
-    asked = made.question
-    target = "" if math.isnan(asked.target) else f" for power {asked.target:g}"
+def _power_facts(result: PowerResult) -> tuple[Fact, ...]:
+    question = result.question
+    target = "" if math.isnan(question.target) else f" for power {question.target:g}"
     return (
-        ("Formula", asked.formula),
-        ("Solved for", _SOLVED[asked.solved] + target),
-        ("Guarantee", asked.guarantee),
-        ("Neighbours", asked.adjacency.describe()),
-        ("Test", f"{asked.tested}, level {asked.alpha:g}"),
-        ("Rows guessed", asked.guess),
+        ("Formula", question.formula),
+        ("Solved for", _SOLVED[question.solved] + target),
+        ("Guarantee", question.guarantee),
+        ("Neighbours", question.adjacency.describe()),
+        ("Test", f"{question.tested}, level {question.alpha:g}"),
+        ("Rows guessed", question.guess),
     )
 
 
-def _error(made: PowerResult) -> str:
-    error = made.table["power_se"].max()
+def _error(result: PowerResult) -> str:
+    error = result.table["power_se"].max()
     if not error > 0.01:
-        return "the simulation itself leaves powers within one or two hundredths"
-    return f"the simulation itself leaves powers a standard error of {error:.1g} at the most"
+        return "simulation errors of powers are one or two hundredths"
+    return f"simulation standard errors of powers are at most {error:.1g}"
 
 
-def _power_notes(made: PowerResult) -> tuple[str, ...]:
-    asked = made.question
-    notes = [f"Mechanism: {one}" for one in dict.fromkeys(asked.mechanisms)]
+def _power_notes(result: PowerResult) -> tuple[str, ...]:
+    question = result.question
+    notes = [f"Mechanism: {mechanism}" for mechanism in dict.fromkeys(question.mechanisms)]
     notes += [
-        "std. err.: the median that the table will print; noise sd: of the noise in it; sampling: "
-        "without noise. identified: how often a release has a standard error of the term; power "
-        "counts the others as not rejected.",
-        "no noise: power of as many rows without privacy; price: how many times the rows it takes "
-        "for the same standard error, or power where there is none.",
-        f"All is simulated from the guess, and off where that is; {_error(made)}.",
+        "std. err.: median over releases; noise sd: privacy noise in it; sampling: without noise. "
+        "identified: share of releases with a standard error of the term; power counts the others "
+        "as not rejected.",
+        "no noise: power of as many rows without privacy; price: factor of rows needed for the "
+        "same standard error, or else the same power.",
+        f"All results depend on the assumed rows; {_error(result)}.",
     ]
-    seldom = made.table[made.table["identified"] < SELDOM]
+    seldom = result.table[result.table["identified"] < SELDOM]
     if len(seldom):
         instead = (
-            "solve for eps or n by giving a power, such as power=0.8, and leaving it out"
-            if math.isnan(asked.enough)
-            else f"about eps = {asked.enough:.2g} is needed, or more rows"
+            "leave out eps or n and give a power, such as power=0.8, to solve for it"
+            if math.isnan(question.enough)
+            else f"about eps = {question.enough:.2g} is needed, or more rows"
         )
-        notes.append(f"Very likely no standard errors of {_terms(seldom)} here: {instead}.")
-    uneven = made.table[made.table["se_high"] > UNEVEN * made.table["se_low"]]
+        notes.append(f"Most releases have no standard errors of {_terms(seldom)}: {instead}.")
+    uneven = result.table[result.table["se_high"] > UNEVEN * result.table["se_low"]]
     if len(uneven):
         notes.append(
             f"Standard errors of {_terms(uneven)} differ more than twofold from release to "
@@ -279,73 +282,71 @@ def _terms(lines: pd.DataFrame) -> str:
 
 
 @report_of.register
-def split_report(made: SplitResult) -> Report:
+def split_report(split: SplitResult) -> Report:
     """Lay out the divisions as tables of strings."""
-    asked, table = made.question, made.table
+    question, table = split.question, split.table
     rows = []
     for number, line in enumerate(table.to_dict("records")):
         mark = " *" if line["best"] else " =" if line["near"] else ""
         cells = (
-            *(f"{capacity(budget).amount:.3g}" for budget in made.divisions[number]),
+            *(f"{capacity(budget).amount:.3g}" for budget in split.divisions[number]),
             signif_uncertain(line["score"], line["score_se"]),
             f"{line['score_se']:.2g}",
             "-" if line["best"] else signif_uncertain(line["behind"], line["behind_se"]),
             "-" if line["best"] else f"{line['behind_se']:.2g}",
         )
-        rows.append(Row(made.labels[number] + mark, cells))
-    currency = capacity(asked.guarantee).unit
-    heads = (*(f"{stage} {currency}" for stage in asked.stages), "score", "se", "behind", "se")
+        rows.append(Row(split.labels[number] + mark, cells))
+    currency = capacity(question.guarantee).unit
+    heads = (*(f"{stage} {currency}" for stage in question.stages), "score", "se", "behind", "se")
     return Report(
         title="A budget divided between stages, nothing spent",
-        facts=_split_facts(made),
-        sections=(Section("Shares " + " : ".join(asked.stages), heads, tuple(rows)),),
-        notes=_split_notes(made),
+        facts=_split_facts(split),
+        sections=(Section("Shares " + " : ".join(question.stages), heads, tuple(rows)),),
+        notes=_split_notes(split),
         stamp=STAMP,
     )
 
 
-def _split_facts(made: SplitResult) -> tuple[Fact, ...]:
-    asked = made.question
+def _split_facts(split: SplitResult) -> tuple[Fact, ...]:
+    question = split.question
     return (
-        ("Recipe", asked.recipe),
-        ("Guarantee", asked.guarantee.describe()),
-        ("Stages", ", ".join(asked.stages)),
-        ("Neighbours", asked.adjacency.describe()),
-        ("Runs", f"{asked.repeats} of each division"),
-        ("Best", f"the {asked.best} mean score"),
+        ("Recipe", question.recipe),
+        ("Guarantee", question.guarantee.describe()),
+        ("Stages", ", ".join(question.stages)),
+        ("Neighbours", question.adjacency.describe()),
+        ("Runs", f"{question.repeats} of each division"),
+        ("Best", f"the {question.best} mean score"),
     )
 
 
-def _split_notes(made: SplitResult) -> tuple[str, ...]:
-    asked = made.question
+def _split_notes(split: SplitResult) -> tuple[str, ...]:
+    question = split.question
     notes = [
-        "* best mean score. = not told apart from it: the 95% interval of the difference, from "
-        "runs with the same random words, reaches 0."
-        + (" The runs do not tell any division from any other." if _all_near(made) else ""),
-        "behind: how much worse the mean score is than the best one, which is a little too good, "
-        "having been chosen. se: of the runs on these rows; other rows differ by more.",
+        "* best mean score. = not significantly worse: the 95% interval of the difference, from "
+        "runs with the same random numbers, contains 0."
+        + (" The runs separate no divisions." if _all_near(split) else ""),
+        "behind: difference of the mean score from the best one, which is slightly optimistic, as "
+        "it was selected. se: over runs on these rows; other rows differ by more.",
     ]
-    if isinstance(asked.guarantee, ApproxDP):
-        notes.append(f"Every stage has the whole delta. {_composition(made)}")
-    notes.append(
-        "The scores depend on the rows without any guarantee: rows have to be public or simulated."
-    )
+    if isinstance(question.guarantee, ApproxDP):
+        notes.append(f"Every stage has the whole delta. {_composition(split)}")
+    notes.append("The scores have no privacy guarantee: rows must be public or simulated.")
     return tuple(notes)
 
 
-def _all_near(made: SplitResult) -> bool:
-    return len(made.shares) > 1 and bool(made.table["near"].all())
+def _all_near(split: SplitResult) -> bool:
+    return len(split.shares) > 1 and bool(split.table["near"].all())
 
 
-def _composition(made: SplitResult) -> str:
-    """Say how the stages' eps make up the whole."""
-    whole = capacity(made.question.guarantee).amount
-    if sum(capacity(own).amount for own in made.divisions[0]) <= whole * (1 + 1e-6):
+def _composition(split: SplitResult) -> str:
+    """Say how the stages' eps compose to the total."""
+    total = capacity(split.question.guarantee).amount
+    if sum(capacity(budget).amount for budget in split.divisions[0]) <= total * (1 + 1e-6):
         return (
-            "Their eps add up to the whole one: open the ledger with pure=, the eps of the stages "
+            "Their eps add up to the total: open the ledger with pure=, the eps of the stages "
             "without Gaussian noise."
         )
     return (
-        "Stages of Gaussian noise share 1/m^2 of their joint multiplier m, which is exact: their "
-        "eps add up to more than the whole one. Stages of other noise share eps."
+        "Stages with Gaussian noise share 1/m^2 of their joint multiplier m, which is exact: their "
+        "eps add up to more than the total. Stages with other noise share eps."
     )

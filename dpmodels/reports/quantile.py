@@ -13,14 +13,14 @@ from dpmodels.reports.header import (
     counted_as,
     day,
     described_header,
-    more,
+    omitted,
     range_note,
 )
 from dpmodels.results.base import report_of
 from dpmodels.results.quantile import QuantileResult
 from dpmodels.typing import Floats
 
-# Ends farther apart than so many times the nearer to 0 are printed to digits of their own.
+# Bounds of an interval wider than this multiple of the smaller one are rounded separately.
 WIDE = 5.0
 
 
@@ -45,20 +45,20 @@ def quantile_report(fit: QuantileResult) -> Report:
 
 
 def _section(fit: QuantileResult) -> Section:
-    """One line a group and prob; where it was drawn and its interval beside it, if need be."""
+    """One line per group and prob, with the rank drawn and the interval if there is one."""
     facts = fit.call.tables[0]
-    values, drawn = fit.params.to_numpy(), fit.drawn.to_numpy()
-    ends = _ends(fit)
-    moved = _moved(fit)
-    heads = [*(["Drawn at"] if moved else []), "Quantile"]
+    values, ranks = fit.params.to_numpy(), fit.drawn.to_numpy()
+    intervals = _intervals(fit)
+    shifted = _shifted(fit)
+    heads = [*(["Drawn at"] if shifted else []), "Quantile"]
     if fit.level is not None:
         heads.append(f"{100 * fit.level:g}% conf. int.")
     rows = []
     for i, label in enumerate(facts.labels[:SHOWN_GROUPS]):
         for j, prob in enumerate(fit.probs):
             name = f"{label}, {100 * prob:g}%" if facts.factors else f"{100 * prob:g}%"
-            low, high = ends[i, j].tolist()
-            at = [_share(float(drawn[i, j]))] if moved else []
+            low, high = intervals[i, j].tolist()
+            at = [_share(float(ranks[i, j]))] if shifted else []
             cells = [*at, _printed(fit, float(values[i, j]), high - low)]
             if fit.level is not None:
                 cells.append(LOST if cells[-1] == LOST else _interval(fit, low, high))
@@ -66,24 +66,24 @@ def _section(fit: QuantileResult) -> Section:
     return Section(" / ".join(facts.factors) or facts.measured, tuple(heads), tuple(rows))
 
 
-def _ends(fit: QuantileResult) -> Floats:
-    """Return both ends of each interval; of no length where none were bought."""
+def _intervals(fit: QuantileResult) -> Floats:
+    """Return both bounds of each interval, or zeros without intervals."""
     if fit.level is None:
         return np.zeros((*fit.params.shape, 2))
     return fit.conf_int().to_numpy().reshape(*fit.params.shape, 2)
 
 
-def _moved(fit: QuantileResult) -> bool:
-    """Whether a quantile was drawn elsewhere than asked."""
+def _shifted(fit: QuantileResult) -> bool:
+    """Whether a quantile was drawn at another rank than requested."""
     return bool((np.abs(fit.drawn.to_numpy() - np.array(fit.probs)) > 0).any())
 
 
-def _share(drawn: float) -> str:
-    return LOST if np.isnan(drawn) else f"{100 * drawn:.3g}%"
+def _share(rank: float) -> str:
+    return LOST if np.isnan(rank) else f"{100 * rank:.3g}%"
 
 
 def _printed(fit: QuantileResult, value: float, width: float) -> str:
-    """Print a quantile to the digits that the grid and the interval leave; a step as it is."""
+    """Print a quantile to the digits that the grid and the interval leave; steps exactly."""
     if not np.isfinite(value):
         return LOST
     if fit.call.tables[0].date:
@@ -108,15 +108,15 @@ def _notes(fit: QuantileResult) -> list[str]:
     notes = []
     if fit.params.isna().any(axis=None):
         notes.append(f"{LOST}: too few rows for this budget.")
-    if _moved(fit):
+    if _shifted(fit):
         notes.append(
-            "Drawn at: noise would take ranks nearer 0% and 100% out of the rows; these are the "
-            "nearest it leaves."
+            "Drawn at: ranks nearer 0% or 100% would be lost in noise; these are the nearest "
+            "possible."
         )
-    notes += more(SHOWN_GROUPS, facts.cells, "groups", "tidy()")
+    notes += omitted(SHOWN_GROUPS, facts.cells, "groups", "tidy()")
     if fit.level is not None:
         notes.append(
-            "Conf. interval: noise and sampling, for the population; its ends are ends of public "
-            "cells, rounded outwards, and cover more often where many rows share a value."
+            "Conf. interval: noise and sampling, for the population; rounded outwards to public "
+            "cells, and conservative if many rows share a value."
         )
     return [*notes, *range_note(facts)]

@@ -1,4 +1,4 @@
-"""The printed report of what guarantees mean."""
+"""The printed report of the interpretation of guarantees."""
 
 from __future__ import annotations
 
@@ -11,51 +11,51 @@ from dpmodels.results.base import report_of
 from dpmodels.results.reading import UNITS, ReadingResult
 
 _TESTS = (
-    "Power: how often a test finds somebody in the table who is there, if at the rate of its level "
-    "it finds somebody who is not. Advantage: power less level, where that is most. Posterior: of "
-    "being in the table, after the release. The bounds hold for whoever knows everything else, "
-    "whatever is made of the release."
+    "Power: how often a test detects that somebody is in the table, if its level is the rate of "
+    "false detections. Advantage: largest power less level. Posterior: probability of being in the "
+    "table, after the release. The bounds hold for attackers who know everything else, and for any "
+    "use of the release."
 )
 _POPULATION = (
-    "They are about what being in the table adds. What a release teaches about the population, "
-    "such as that smoking goes with a disease, may be concluded of anybody, in the table or not: "
-    "no guarantee prevents that."
+    "The bounds limit the effect of being in the table. Conclusions about the population, such as "
+    "an association of smoking and a disease, apply to people in the table or not: no guarantee "
+    "prevents them."
 )
 
 
 @report_of.register
-def reading_report(made: ReadingResult) -> Report:
+def reading_report(result: ReadingResult) -> Report:
     """Lay out readings as tables of strings."""
     return Report(
-        title="What is guaranteed, read as tests and as bets",
-        facts=_facts(made),
-        sections=tuple(_section(made, units) for units in UNITS),
-        notes=_notes(made),
-        stamp=made.stamp,
+        title="Guarantees interpreted as tests and as bets",
+        facts=_facts(result),
+        sections=tuple(_section(result, units) for units in UNITS),
+        notes=_notes(result),
+        stamp=result.stamp,
     )
 
 
-def _facts(made: ReadingResult) -> tuple[Fact, ...]:
+def _facts(result: ReadingResult) -> tuple[Fact, ...]:
     local = "another truth, each respondent by itself"
-    neighbours = local if made.local else made.adjacency.describe()
-    whose = (("Of", made.of),) if made.of else ()
+    neighbours = local if result.local else result.adjacency.describe()
+    whose = (("Of", result.of),) if result.of else ()
     return (
         *whose,
         ("Neighbours", neighbours),
-        ("Level", f"{made.alpha:g}"),
-        ("Prior", f"{made.prior:g}"),
+        ("Level", f"{result.alpha:g}"),
+        ("Prior", f"{result.prior:g}"),
     )
 
 
-def _section(made: ReadingResult, units: int) -> Section:
-    own = made.table[made.table["units"] == units]
-    who: str = own["protected"].iloc[0]
-    columns = [_cells(line) for line in own.to_dict("records")]
+def _section(result: ReadingResult, units: int) -> Section:
+    table = result.table[result.table["units"] == units]
+    who: str = table["protected"].iloc[0]
+    columns = [_cells(line) for line in table.to_dict("records")]
     names = (
-        f"Power at level {made.alpha:g}",
+        f"Power at level {result.alpha:g}",
         "Membership advantage",
         "Odds multiplied by",
-        f"Posterior of prior {made.prior:g}",
+        f"Posterior of prior {result.prior:g}",
         "and at least",
         "Lying probability",
     )
@@ -64,7 +64,7 @@ def _section(made: ReadingResult, units: int) -> Section:
         for name, cells in zip(names, zip(*columns, strict=True), strict=True)
         if set(cells) != {"-"}
     )
-    return Section(f"{who[0].upper()}{who[1:]}, at most", made.labels, rows)
+    return Section(f"{who[0].upper()}{who[1:]}, at most", result.labels, rows)
 
 
 def _cells(line: dict[Any, Any]) -> tuple[str, ...]:
@@ -80,28 +80,27 @@ def _cells(line: dict[Any, Any]) -> tuple[str, ...]:
     )
 
 
-def _notes(made: ReadingResult) -> tuple[str, ...]:
+def _notes(result: ReadingResult) -> tuple[str, ...]:
     notes = [_TESTS, _POPULATION]
-    pure = all(isinstance(curve, PureDP) for curve in made.curves)
+    pure = all(isinstance(curve, PureDP) for curve in result.curves)
     if not pure:
         notes.append(
-            f"* but for outputs of probability {made.alpha:g} at most: with a delta, zCDP or "
-            "Gaussian noise nothing bounds what all outputs tell."
+            f"* except for outputs of probability at most {result.alpha:g}: with a delta, zCDP or "
+            "Gaussian noise there is no bound for all outputs."
         )
-    if made.table["lie"].notna().any():
-        less = "" if pure else ", but for delta"
+    if result.table["lie"].notna().any():
+        less = "" if pure else ", except for delta"
         notes.append(
-            "Lying probability: of a randomized response, whose yes or no is as private as this"
-            f"{less}."
+            f"Lying probability: of a randomized response to yes or no that is as private{less}."
         )
-    if any(isinstance(curve, GaussianEvent) for curve in made.curves):
+    if any(isinstance(curve, GaussianEvent) for curve in result.curves):
         notes.append(
-            "Gaussian noise: the whole curve of the noise that was added, which says more than its "
-            "guarantee."
+            "Gaussian noise: bounds follow from the distribution of the noise, and are tighter "
+            "than the guarantee."
         )
     notes.append(
-        "So far: if nobody chose by an answer what to ask next, or when to stop. In all: always."
-        if made.spent
-        else "Of this alone: another release of the same rows adds to it."
+        "So far: if neither calls nor stopping depended on earlier answers. In all: always."
+        if result.spent
+        else "For this release only: other releases of the same rows add to it."
     )
     return tuple(notes)

@@ -14,7 +14,7 @@ from dpmodels.reports.header import (
     closing,
     complete_text,
     counted_as,
-    more,
+    omitted,
     opening,
     shared_facts,
 )
@@ -26,7 +26,7 @@ from dpmodels.results.select import COUNT, GAIN, SelectResult
 
 @report_of.register
 def select_report(fit: SelectResult) -> Report:
-    """Lay out what was named, best first, as a table of strings."""
+    """Lay out the selected candidates, best first, as a table of strings."""
     release, facts = fit.release, fit.call.tables[0]
     what = counted_as(release.adjacency)
     bought = release.values is not None
@@ -49,33 +49,33 @@ def select_report(fit: SelectResult) -> Report:
 
 
 def _scale(fit: SelectResult, what: str) -> str:
-    """Say how much noise the ranking had: of counts in rows, of columns in the unit of values."""
-    own = fit.release
+    """Give the noise of the ranking: of counts in rows, of columns in the unit of values."""
+    release = fit.release
     if fit.score == COUNT:
-        return f"{signif(own.scale, 2)} {what}"
-    rows = max(own.count or 0.0, 1.0)
-    alike = rows * own.adjacency.design_effect
-    return signif(own.scale / (math.sqrt(alike) if fit.score == "z" else rows), 2)
+        return f"{signif(release.scale, 2)} {what}"
+    rows = max(release.count or 0.0, 1.0)
+    alike = rows * release.adjacency.design_effect
+    return signif(release.scale / (math.sqrt(alike) if fit.score == "z" else rows), 2)
 
 
 def _complete(fit: SelectResult, what: str) -> str:
-    own = fit.release
-    most = math.inf if own.rows is None else own.rows
-    return f"{count(min(max(own.count or 0.0, 0.0), most))} {what}, noisy"
+    release = fit.release
+    limit = math.inf if release.rows is None else release.rows
+    return f"{count(min(max(release.count or 0.0, 0.0), limit))} {what}, noisy"
 
 
 def _section(fit: SelectResult, what: str, name: str) -> Section:
-    """One line a thing named."""
+    """One line per selected candidate."""
     names = joined(fit.index)[:SHOWN_GROUPS]
-    labels = [f"{place}. {own}" for place, own in enumerate(names, start=1)]
+    labels = [f"{place}. {candidate}" for place, candidate in enumerate(names, start=1)]
     if not labels:
         return Section(name, ("",), (Row("(none found)", ("",)),))
     if fit.release.values is None:
         return Section(name, (), tuple(Row(label, ()) for label in labels))
     columns = fit.tidy()[["estimate", "noise_sd", "noise_low", "noise_high", "above_next"]]
     rows, sums = [], _cumulative(fit)
-    for label, own, total in zip(labels, columns.itertuples(index=False), sums, strict=False):
-        value, sd, low, high, above = own
+    for label, line, total in zip(labels, columns.itertuples(index=False), sums, strict=False):
+        value, sd, low, high, above = line
         rows.append(Row(label, (*_printed(fit, value, sd, low, high), _chance(above), *total)))
     first = what.capitalize() if fit.score == COUNT else fit.score.capitalize()
     head = (first, "Noise sd", "95% noise int.", "Pr(above next)")
@@ -83,7 +83,7 @@ def _section(fit: SelectResult, what: str, name: str) -> Section:
 
 
 def _cumulative(fit: SelectResult) -> list[tuple[str, ...]]:
-    """Print R² of the fit so far to the digits that its noise leaves; nothing for other scores."""
+    """Print R² of the fit so far to the digits that its noise leaves, for gains."""
     if fit.score != GAIN:
         return [()] * len(fit.index)
     return [
@@ -110,46 +110,44 @@ def _chance(probability: float) -> str:
 
 
 def _notes(fit: SelectResult) -> tuple[str, ...]:
-    found, places = len(fit.release.places), fit.asked
-    notes = [*more(SHOWN_GROUPS, found, "things named", "selected and tidy()")]
+    n_named, n_requested = len(fit.release.places), fit.asked
+    notes = [*omitted(SHOWN_GROUPS, n_named, "candidates", "selected and tidy()")]
     if fit.threshold is not None:
         searched = fit.release.card.name == "sparse_vector"
-        order = "in the order of the formula the first" if searched else "the largest"
+        order = "first in the order of the formula" if searched else "largest"
         notes.append(
-            f"Named is what is above {fit.threshold:,.10g} with the noise of the ranking, {order} "
-            f"{places:,} of it at most."
+            f"Selected: candidates above {fit.threshold:,.10g} with the noise of the ranking, at "
+            f"most the {n_requested:,} {order}."
         )
-    elif places < fit.ncandidates:
+    elif n_requested < fit.ncandidates:
         notes.append(
-            f"The {_ordinal(places)} and the {_ordinal(places + 1)} are not told apart: nothing of "
-            "what is not named was released, and the ranking has noise."
+            f"The {_ordinal(n_requested)} and the {_ordinal(n_requested + 1)} are not separated: "
+            "the ranking has noise, and nothing else about other candidates was released."
         )
     if fit.score == GAIN:
         notes.append(
-            "Ranked by the size of the correlation with what the columns named before leave, as a "
-            "share of the spread of the response: its square is the gain of the best coefficient. "
-            "Gain is that of the coefficient that was released, which has noise, and R2 so far is "
-            "of the fit of all of them."
+            "Ranked by the absolute correlation with the residual of the columns selected before, "
+            "in sds of the response: its square is the gain of the best coefficient. Gain is that "
+            "of the released coefficient, which has noise; R2 so far is of the fit of all of them."
         )
     elif fit.score != COUNT:
-        notes.append("Ranked by the size of the correlation.")
+        notes.append("Ranked by the absolute correlation.")
     if fit.score != COUNT:
-        lower = "rank lower" if fit.threshold is None else "come above the threshold more seldom"
+        lower = "rank lower" if fit.threshold is None else "exceed the threshold less often"
         notes.append(
-            "Columns whose standard deviation is below "
-            f"{signif(fit.release.least or 0.0, 2)} of their public half-range are taken for ones "
-            f"of so much, and {lower}: noise allows no less."
+            f"Given the noise, standard deviations below {signif(fit.release.least or 0.0, 2)} of "
+            f"the public half-range are replaced by that value; such columns {lower}."
         )
     if fit.release.values is not None and fit.values.isna().any():
         notes.append(
-            f"{LOST}: the spread of the column or of the response is not told from none with this "
-            "budget; declare bounds that rows fill."
+            f"{LOST}: the variance of the column or of the response is lost in noise; declare "
+            "narrower bounds."
         )
     if fit.release.values is not None:
         notes.append(
-            "Values have fresh noise, which the ranking had no part in: given what was named they "
-            "are unbiased for these rows, and need not fall from place to place. Pr(above next) "
-            "is from two values and the law of that noise alone."
+            "Values have fresh noise, independent of the ranking: given the selection they are "
+            "unbiased for these rows, and need not decrease. Pr(above next) follows from two "
+            "values and the distribution of that noise."
         )
     return tuple(notes)
 
@@ -161,19 +159,19 @@ def _ordinal(number: int) -> str:
 
 # The printed reports of tests at a false discovery rate.
 
-# Rejected hypotheses, and of the others the first, that a page holds: choices.
+# Most hypotheses of a table, and those printed after the rejected ones: choices.
 SHOWN, OTHERS = 60, 5
 
 
 @report_of.register
 def fdr_report(fit: FDRResult) -> Report:
-    """Lay out what was rejected, and the first that were not, as a table of strings."""
+    """Lay out rejected hypotheses, and the first others, as a table of strings."""
     call, release = fit.call, fit.release
     table = fit.tidy()
-    kept = table.head(min(len(fit.rejected) + OTHERS, SHOWN))
+    shown_table = table.head(min(len(fit.rejected) + OTHERS, SHOWN))
     rows = [
-        Row(str(one.hypothesis), _cells(one), about=about(call, str(one.hypothesis)))
-        for one in kept.itertuples()
+        Row(str(line.hypothesis), _cells(line), about=about(call, str(line.hypothesis)))
+        for line in shown_table.itertuples()
     ]
     whose = "persons" if release.adjacency.counts_persons else "rows"
     value = "Correlation" if fit.valued == "correlation" else "log p"
@@ -193,34 +191,34 @@ def fdr_report(fit: FDRResult) -> Report:
             ("Rejected", count(len(fit.rejected))),
         ),
         sections=(Section(f"Association with {call.response}", heads, tuple(rows)),),
-        notes=(*_fdr_notes(fit, len(kept)), *closing(call, release)),
+        notes=(*_fdr_notes(fit, len(shown_table)), *closing(call, release)),
         stamp=fit.stamp,
     )
 
 
-def _cells(one: object) -> tuple[str, ...]:
-    middle, sd = (getattr(one, name) for name in ("estimate", "noise_sd"))
-    seen = [LOST if math.isnan(own) else f"{own:.4f}" for own in (middle, sd)]
-    return (*seen, *_values(one), "yes" if getattr(one, "rejected", False) else "")
+def _cells(line: object) -> tuple[str, ...]:
+    middle, sd = (getattr(line, name) for name in ("estimate", "noise_sd"))
+    estimates = [LOST if math.isnan(value) else f"{value:.4f}" for value in (middle, sd)]
+    return (*estimates, *_values(line), "yes" if getattr(line, "rejected", False) else "")
 
 
-def _values(one: object) -> list[str]:
-    return [_small(getattr(one, name)) for name in ("p_value", "p_adjusted")]
+def _values(line: object) -> list[str]:
+    return [_small(getattr(line, name)) for name in ("p_value", "p_adjusted")]
 
 
 def _small(value: float) -> str:
-    """Print a p-value of many tests: to two digits, however small."""
+    """Print a p-value of many tests to two digits."""
     return LOST if math.isnan(value) else f"{value:.4f}" if value >= 1e-3 else f"{value:.1e}"
 
 
 def _spent(fit: FDRResult) -> str:
-    """Say what the choice and the values would cost, each by itself."""
+    """Give the cost of the choice and of the values, each alone."""
     events = fit.release.events
     if not fit.release.choice:
         return "Budget: all for values."
     parts = (("choice", events[:1]), ("values", events[1:]))
-    told = ", ".join(f"{what} {_price(fit, own)}" for what, own in parts)
-    return f"Budget: {told}, each by itself."
+    costs = ", ".join(f"{what} {_price(fit, part_events)}" for what, part_events in parts)
+    return f"Budget: {costs}, each alone."
 
 
 def _price(fit: FDRResult, events: tuple[Event, ...]) -> str:
@@ -231,21 +229,21 @@ def _price(fit: FDRResult, events: tuple[Event, ...]) -> str:
     return f"eps = {signif(total_eps(events, delta), 3)}"
 
 
-def _fdr_notes(fit: FDRResult, shown: int) -> tuple[str, ...]:
+def _fdr_notes(fit: FDRResult, n_shown: int) -> tuple[str, ...]:
     left = fit.hypotheses - len(fit.names)
     unseen = (
-        f"Hypotheses not among the {count(len(fit.names))} were not looked at: {count(left)} have "
-        "a p-value of 1."
+        f"Hypotheses not among the {count(len(fit.names))} were not examined: {count(left)} have a "
+        "p-value of 1."
     )
     bounds = {
         "by": "The rate holds for any dependence of the columns.",
         "bh": "The rate is proved for independent columns up to a factor of "
         f"{signif(1 + math.log(1 / fit.q), 2)}, and kept in simulations; method='by' for any.",
-        "adapt": "False discoveries are estimated by the columns that go the other way: the rate "
+        "adapt": "False discoveries are estimated by columns with the opposite sign: the rate "
         "holds for independent columns whose sums are symmetric under the null hypothesis.",
     }
     if fit.valued == "log_p":
-        # What noise that is lower than is allowed for adds to the rate.
+        # Increase of the rate by noise that is lower than allowed for.
         more_false = 1 / 11
         bounds = {
             "by": f"The rate is at most {signif(1 + more_false, 2)} q for any normal sums.",
@@ -253,62 +251,61 @@ def _fdr_notes(fit: FDRResult, shown: int) -> tuple[str, ...]:
             f"{signif(1 + math.log(1 / fit.q) + more_false, 2)}; method='by' for any.",
         }
     return (
-        *more(shown, len(fit.names), "columns", "tidy()"),
+        *omitted(n_shown, len(fit.names), "columns", "tidy()"),
         *((unseen,) if left else ()),
         _of_p_values(fit),
-        *_untold(fit),
+        *_lost_note(fit),
         bounds[fit.discoveries.method],
         _spent(fit),
     )
 
 
 def _of_p_values(fit: FDRResult) -> str:
-    fresh = "Values have fresh noise: having been chosen makes them no larger."
+    fresh = "Values have fresh noise, without selection bias."
     if fit.valued == "log_p":
-        least = fit.q / (2 * fit.hypotheses)
+        cutoff = fit.q / (2 * fit.hypotheses)
         return (
             "log p is the natural logarithm of a z-test's p-value, with noise, and cut off at "
-            f"{math.log(least):.1f}. The test takes a column for one that fills its bounds, and "
-            "its sum with the response for normal. p-values are larger by what the published "
-            "cut-offs are lower, twice the noise's scale times "
+            f"{math.log(cutoff):.1f}. The test assumes that a column fills its bounds, and that "
+            "its sum with the response is normal. p-values include the margin of the published "
+            "cut-offs, twice the noise's scale times "
             f"log(6 x {count(len(fit.names))}/q). {fresh} The method is here for comparison: "
             "mechanism='peeling' finds more."
         )
     return (
-        "p-values are of independence of column and response; they count in the noise, and what "
-        f"it hides of the column's variance: none is below {_small(fit.least)}. {fresh}"
+        "p-values test independence of column and response; they account for the noise, also in "
+        f"the column's variance: none is below {_small(fit.least)}. {fresh}"
     )
 
 
-def _untold(fit: FDRResult) -> tuple[str, ...]:
+def _lost_note(fit: FDRResult) -> tuple[str, ...]:
     lost = int(fit.params.isna().sum())
     return (
-        f"A dash, for {count(lost)}: the variance of the column, or of the response, is not told "
-        "from its noise.",
+        f"A dash, for {count(lost)}: the variance of the column, or of the response, is lost in "
+        "noise.",
     ) * (lost > 0)
 
 
 @report_of.register
-def discoveries_report(own: Discoveries) -> Report:
+def discoveries_report(discoveries: Discoveries) -> Report:
     """Lay out hypotheses with their p-values as a table of strings."""
-    table = own.tidy()
-    kept = table.head(SHOWN)
+    table = discoveries.tidy()
+    shown_table = table.head(SHOWN)
     rows = [
-        Row(str(one.hypothesis), (*_values(one), "yes" if one.rejected else ""))
-        for one in kept.itertuples()
+        Row(str(line.hypothesis), (*_values(line), "yes" if line.rejected else ""))
+        for line in shown_table.itertuples()
     ]
     facts = (
-        ("Formula", own.formula),
-        ("Hypotheses", count(own.hypotheses)),
-        ("q", f"{own.q:g}, {NAMES[own.method]}"),
-        ("Rejected", count(len(own.rejected))),
+        ("Formula", discoveries.formula),
+        ("Hypotheses", count(discoveries.hypotheses)),
+        ("q", f"{discoveries.q:g}, {NAMES[discoveries.method]}"),
+        ("Rejected", count(len(discoveries.rejected))),
     )
     untested = int(table["p_value"].isna().sum())
     notes = (
-        *more(len(kept), len(table), "hypotheses", "tidy()"),
+        *omitted(len(shown_table), len(table), "hypotheses", "tidy()"),
         *(f"{untested} without a p-value count as not rejected." for _ in range(untested > 0)),
-        "Made of p-values that were released already: nothing is paid for it. The intercept is no "
-        "hypothesis.",
+        "Computed from released p-values, at no further cost. The intercept is not tested.",
     )
     section = Section("Hypotheses", ("p-value", "Adjusted", "Rejected"), tuple(rows))
-    return Report("Tests at a false discovery rate", facts, (section,), notes, own.stamp)
+    return Report("Tests at a false discovery rate", facts, (section,), notes, discoveries.stamp)

@@ -8,22 +8,22 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.report import Report, Row, Section, count, signif
-from dpmodels.reports.header import closing, complete_text, counted_as, described_header, more
+from dpmodels.reports.header import closing, complete_text, counted_as, described_header, omitted
 from dpmodels.results.base import report_of
 from dpmodels.results.series import SeriesResult
 from dpmodels.typing import Integers
 
-# Lines of a group, and groups of a page: choices.
+# Most lines of a group, and groups of a page: choices.
 SHOWN_LINES = 26
 SHOWN_SERIES = 6
 
 
 @report_of.register
 def series_report(fit: SeriesResult) -> Report:
-    """Lay out counts and running totals as tables of strings, of runs of periods if need be."""
+    """Lay out counts and running totals as tables of strings, by runs of periods if many."""
     what = counted_as(fit.release.adjacency)
     groups, public = fit._groups, fit.release.rows is not None
-    sds = [float(own["noise_sd"].max()) for own in (fit.window(1), fit.running())]
+    sds = [float(table["noise_sd"].max()) for table in (fit.window(1), fit.running())]
     all_of = float(fit.running()["noise_sd"].iloc[-1]) * math.sqrt(groups.cells)
     sd = fit.release.noise_sd if public else all_of
     return Report(
@@ -38,7 +38,7 @@ def series_report(fit: SeriesResult) -> Report:
         ),
         sections=tuple(_section(fit, place) for place in range(min(groups.cells, SHOWN_SERIES))),
         notes=(
-            *more(SHOWN_SERIES, groups.cells, "groups", "totals and tidy()"),
+            *omitted(SHOWN_SERIES, groups.cells, "groups", "totals and tidy()"),
             *_notes(fit),
             *closing(fit.call, fit.release),
         ),
@@ -51,25 +51,29 @@ def _by(fit: SeriesResult) -> str:
 
 
 def protected(fit: SeriesResult) -> str:
-    """Say whose presence the guarantee hides."""
-    own = fit.release.adjacency
-    if own.counts_persons:
+    """Return the unit of protection."""
+    adjacency = fit.release.adjacency
+    if adjacency.counts_persons:
         return "one person, as one event"
-    if own.person is not None:
-        return f"one person, at most {count(own.places)} events"
-    return "one event (a row)" if own.places == 1 else f"any {count(own.places)} events (rows)"
+    if adjacency.person is not None:
+        return f"one person, at most {count(adjacency.places)} events"
+    return (
+        "one event (a row)"
+        if adjacency.places == 1
+        else f"any {count(adjacency.places)} events (rows)"
+    )
 
 
 def _section(fit: SeriesResult, place: int) -> Section:
-    """Give runs of periods a line each: what is in it, and the running total at its end."""
+    """Print a line for each run of periods: its count, and the running total at its end."""
     size = len(fit.periods)
     width = -(-size // SHOWN_LINES)
     stops = np.append(np.arange(width, size, width), size)
     starts = np.append(0, stops[:-1])
     inside, totals = (_of_group(fit, first, stops, place) for first in (starts, 0 * starts))
     rows = tuple(
-        Row(_named(fit, *ends), (*_cells(one), *_cells(all_of)))
-        for ends, one, all_of in zip(
+        Row(_period(fit, *run), (*_cells(row), *_cells(total_row)))
+        for run, row, total_row in zip(
             zip(starts.tolist(), stops.tolist(), strict=True),
             inside.to_dict("records"),
             totals.to_dict("records"),
@@ -85,7 +89,7 @@ def _of_group(fit: SeriesResult, starts: Integers, stops: Integers, place: int) 
     return fit._summed(starts, stops, 0.95).iloc[place * len(stops) : (place + 1) * len(stops)]
 
 
-def _named(fit: SeriesResult, start: int, stop: int) -> str:
+def _period(fit: SeriesResult, start: int, stop: int) -> str:
     names = fit._facts.levels[-1]
     return str(names[start]) if stop - start == 1 else f"{names[start]} .. {names[stop - 1]}"
 
@@ -96,12 +100,12 @@ def _cells(row: dict[object, float]) -> tuple[str, str]:
 
 def _notes(fit: SeriesResult) -> list[str]:
     width = -(-len(fit.periods) // SHOWN_LINES)
-    notes = [f"A line is of {width} periods; each by itself: counts and tidy()."] * (width > 1)
+    notes = [f"Each line is {width} periods; for single ones use counts or tidy()."] * (width > 1)
     return [
         *notes,
-        "Counts are whole, not negative and add up to the totals: made so from the unbiased ones "
-        "in released. Any interval: between(start, end); any run of periods: window(periods).",
-        "Rows without a time, with a day outside the declared ones, or of which the event is not "
-        "true count as incomplete.",
-        "Noise intervals are of privacy noise only; expected numbers of events: conf_int().",
+        "Counts are nonnegative integers that add up to the totals, computed from the unbiased "
+        "ones in released. For intervals of time use between(start, end) or window(periods).",
+        "Rows without a time, with a day outside the declared ones, or whose event is not true "
+        "count as incomplete.",
+        "Noise intervals are privacy noise only; for expected numbers of events use conf_int().",
     ]

@@ -1,4 +1,4 @@
-"""The printed reports of answers that were randomised one by one."""
+"""The printed reports of randomised responses."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from dpmodels.reports.header import (
     about,
     closing,
     counted_as,
-    more,
     observations,
+    omitted,
     pvalue,
     shared_facts,
 )
@@ -27,12 +27,12 @@ from dpmodels.results.base import release_facts, report_of
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.survey_fit import SurveyFitResult
 
-# Lines of a printed table: a choice, about what a page holds.
+# Most lines of a printed table: a choice.
 SHOWN = 40
 HEADS = ("answers", "estimate", "std err", "coins", "noise int.", "conf. int.", "deff")
 USED = (
-    "The guarantee is local and rests on the devices having been used before answering, which "
-    "no computation can see."
+    "The guarantee is local. It assumes that the devices were used before answering, which cannot "
+    "be checked."
 )
 
 
@@ -50,13 +50,13 @@ def survey_report(fit: SurveyResult) -> Report:
 
 
 def _opening(fit: SurveyResult | SurveyFitResult, release: Any) -> tuple[Fact, ...]:
-    """Return the facts of every report on randomised answers."""
+    """Return the facts of every report on randomised responses."""
     charged = bool(release.events)
     guarantee = release.guarantee.describe()
     whose = f"each {release.adjacency.unit.removeprefix('one ')}" if charged else "each respondent"
     counted = counted_as(release.adjacency) if charged else "answers"
     complete = f"{count(fit.ncomplete)} {counted}"
-    seen = observations(release) if charged else f"{count(release.rows)} respondents"
+    observed = observations(release) if charged else f"{count(release.rows)} respondents"
     subset = () if release.subset is None else (("Subset", release.subset),)
     return (
         ("Formula", fit.call.formula),
@@ -67,7 +67,7 @@ def _opening(fit: SurveyResult | SurveyFitResult, release: Any) -> tuple[Fact, .
         ("Neighbours", release.adjacency.describe() if charged else "one respondent's answers"),
         *subset,
         *(release.table or ()),
-        ("Observations", seen),
+        ("Observations", observed),
         ("Complete", f"{complete} (estimated)" if charged else complete),
         ("Ledger" if charged else "Budget", fit.call.ledger or "none"),
         *shared_facts(release),
@@ -75,20 +75,22 @@ def _opening(fit: SurveyResult | SurveyFitResult, release: Any) -> tuple[Fact, .
 
 
 def _devices(fit: SurveyResult) -> tuple[Fact, ...]:
-    """Say through which device each question came, and which came as they were."""
+    """Give the device of each question."""
     if fit.rowwise:
-        (own,) = fit.release.channels
-        return (("Device", f"{_device(own)}, {len(own.law):,} cells with the incomplete rows"),)
+        (channel,) = fit.release.channels
+        return (
+            ("Device", f"{_device(channel)}, {len(channel.law):,} cells with the incomplete rows"),
+        )
     factors = fit.call.tables[0].factors
-    asked = zip(factors, fit.release.channels, strict=True)
-    return tuple((name, _device(own)) for name, own in asked)
+    pairs = zip(factors, fit.release.channels, strict=True)
+    return tuple((name, _device(channel)) for name, channel in pairs)
 
 
-def _device(own: Channel) -> str:
-    if not own.how:
+def _device(channel: Channel) -> str:
+    if not channel.how:
         return "as answered, not protected"
-    lie = (1 - own.truth) * (1 - min(own.law))
-    return f"{own.how}: lie {signif(lie, 3)}, eps {own.eps:.3g}"
+    lie = (1 - channel.truth) * (1 - min(channel.law))
+    return f"{channel.how}: lie {signif(lie, 3)}, eps {channel.eps:.3g}"
 
 
 def _sampling(release: AnswersRelease | AnswersFitRelease) -> tuple[Fact, ...]:
@@ -96,120 +98,123 @@ def _sampling(release: AnswersRelease | AnswersFitRelease) -> tuple[Fact, ...]:
     if release.weighted is not None:
         facts.append(("Weights", release.weighted))
     if release.stratified is not None:
-        known = isinstance(release, AnswersRelease) and release.shares is not None
-        facts.append(("Strata", release.stratified + ", weighted to the population" * known))
+        has_shares = isinstance(release, AnswersRelease) and release.shares is not None
+        facts.append(("Strata", release.stratified + ", weighted to the population" * has_shares))
     return tuple(facts)
 
 
 def _sections(fit: SurveyResult) -> tuple[Section, ...]:
-    """Lay out each randomised question, then all together, within those that were not."""
+    """Lay out each randomised question, then all together within the exact ones."""
     facts = fit.call.tables[0]
     if len(facts.factors) == 1:
         return (_section(facts.variable, facts.labels, fit.tidy()),)
     channels = fit.release.channels
-    exact = () if fit.rowwise else [not own.how for own in channels]
-    known = [name for name, own in zip(facts.factors, exact, strict=False) if own]
-    asked = [name for name in facts.factors if name not in known]
+    exact = () if fit.rowwise else [not channel.how for channel in channels]
+    exact_names = [name for name, is_exact in zip(facts.factors, exact, strict=False) if is_exact]
+    randomised = [name for name in facts.factors if name not in exact_names]
     levels = dict(zip(facts.factors, facts.levels, strict=True))
-    alone = tuple(_section(name, map(str, levels[name]), fit.margin(name)) for name in asked)
-    table = fit.within(known) if known else fit.tidy()
-    title = " / ".join(facts.factors) + (f", within {' / '.join(known)}" if known else "")
-    return (*alone, _section(title, facts.labels, table))
+    margins = tuple(_section(name, map(str, levels[name]), fit.margin(name)) for name in randomised)
+    table = fit.within(exact_names) if exact_names else fit.tidy()
+    title = " / ".join(facts.factors) + (
+        f", within {' / '.join(exact_names)}" if exact_names else ""
+    )
+    return (*margins, _section(title, facts.labels, table))
 
 
 def _section(title: str, labels: Iterable[str], table: pd.DataFrame) -> Section:
     lines = table.head(SHOWN).to_dict("records")
-    rows = tuple(Row(label, _cells(own)) for label, own in zip(labels, lines, strict=False))
+    rows = tuple(Row(label, _cells(line)) for label, line in zip(labels, lines, strict=False))
     return Section(f"{title}, %", HEADS, rows)
 
 
-def _cells(own: dict[Any, Any]) -> tuple[str, ...]:
-    if not math.isfinite(own["estimate"]):
+def _cells(line: dict[Any, Any]) -> tuple[str, ...]:
+    if not math.isfinite(line["estimate"]):
         return (LOST,) * len(HEADS)
-    error = 100 * own["std_error"]
-    private = own["private_share"]
+    error = 100 * line["std_error"]
+    private = line["private_share"]
     return (
-        signif(100 * own["answers"], 3),
-        signif_uncertain(100 * own["estimate"], max(error, 1e-3)),
+        signif(100 * line["answers"], 3),
+        signif_uncertain(100 * line["estimate"], max(error, 1e-3)),
         signif(error, 2),
         LOST if math.isnan(private) else f"{100 * private:.0f}%",
-        interval(100 * own["noise_low"], 100 * own["noise_high"]),
-        interval(100 * own["conf_low"], 100 * own["conf_high"]),
-        LOST if math.isnan(own["design_effect"]) else signif(own["design_effect"], 3),
+        interval(100 * line["noise_low"], 100 * line["noise_high"]),
+        interval(100 * line["conf_low"], 100 * line["conf_high"]),
+        LOST if math.isnan(line["design_effect"]) else signif(line["design_effect"], 3),
     )
 
 
 def _test(fit: SurveyResult) -> tuple[Section, ...]:
-    """Lay out the test of independence, where there is something to be independent of."""
+    """Lay out the test of independence, if there are several factors."""
     if len(fit.call.tables[0].factors) < 2:
         return ()
     test = fit.independence()
     pearson = not fit.rowwise and fit._read.simple
     name = "chi-square of the answers" if pearson else "Wald, noise and weights counted in"
-    row = Row(name, (signif(test.statistic), str(test.df), pvalue(test.pvalue), _kept(test)))
+    row = Row(name, (signif(test.statistic), str(test.df), pvalue(test.pvalue), _information(test)))
     heads = ("statistic", "df", "p-value", "information kept")
     return (Section("Independence", heads, (row,)),)
 
 
-def _kept(test: AnswersTest) -> str:
+def _information(test: AnswersTest) -> str:
     return f"{signif(100 * test.kept, 2)}%"
 
 
 def _notes(fit: SurveyResult) -> tuple[str, ...]:
     facts = fit.call.tables[0]
-    notes = [*more(SHOWN, facts.cells, "lines", "tidy()")]
+    notes = [*omitted(SHOWN, facts.cells, "lines", "tidy()")]
     if len(facts.factors) > 1:
         test = fit.independence()
         if test.reason:
             notes.append(f"No test: {test.reason}")
         notes.append(
-            "information kept: the part of the respondents who would have told as much of a "
-            "dependence without randomised answers, at the likeliest shares."
+            "information kept: the fraction of respondents that would be as informative about "
+            "dependence without randomisation, at the maximum likelihood shares."
         )
     values = fit.estimate.to_numpy()
     if np.isnan(values).any():
-        notes.append("Shares are not told: for the noise there may be nobody to be shared.")
+        notes.append("Shares are not reported: given the noise, the group may be empty.")
     elif not ((values >= 0).all() and (values <= 1).all()):
         notes.append(
-            "Estimates are unbiased, and may lie outside 0 and 100% for their noise: likeliest "
-            "has the shares under which the answers are likeliest, which do not."
+            "Estimates are unbiased, and may lie outside 0 and 100% by noise; likeliest has the "
+            "maximum likelihood shares, which do not."
         )
     whose = "rows" if fit.rowwise else "respondents"
-    ends = "estimate ± 1.96 std err" if fit.rowwise else "by Wilson for one randomised question"
+    interval_kind = (
+        "estimate ± 1.96 std err" if fit.rowwise else "by Wilson for one randomised question"
+    )
     notes.append(
-        "coins: the part of the variance that randomising adds; deff: how many times the "
-        "variance of a simple random sample of truths. Intervals of 95%: noise int. is of the "
-        f"truth of these {whose}, conf. int. of the population, {ends}; cut to 0 and 100%."
+        "coins: share of the variance from randomisation; deff: variance over that of a simple "
+        "random sample of true answers. 95% intervals, truncated to 0 and 100%: noise int. for the "
+        f"truth of these {whose}, conf. int. for the population, {interval_kind}."
     )
     return tuple(notes)
 
 
 def _closing(fit: SurveyResult | SurveyFitResult) -> tuple[str, ...]:
-    """Say whom the guarantee protects, and from what it follows."""
+    """Return the notes on the guarantee and its source."""
     release: Any = fit.release
     if release.events:
         return (
-            "Answers are drawn from the exact counts, one coin a row: their law, and so the "
-            "errors, are those of rows that answer for themselves. Whoever holds the rows has seen "
-            "them; where that holder is trusted, mechanism='auto' has far less noise.",
+            "Answers are randomised row by row from the exact counts: distribution and errors are "
+            "those of respondents who randomise themselves. If the holder of the rows is trusted, "
+            "mechanism='auto' has much less noise.",
             *closing(fit.call, release, SEE),
         )
     channels = (release.channel,) if isinstance(fit, SurveyFitResult) else release.channels
-    asked = [own for own in channels if own.how]
-    told = [USED]
-    if len(asked) > 1:
-        parts = " + ".join(f"{own.eps:.3g}" for own in asked)
-        told.append(f"The answers of one respondent add up: eps = {parts}.")
-    drawn = release.weighted is not None or release.stratified is not None
-    if drawn or isinstance(fit, SurveyFitResult) or len(asked) < len(channels):
-        told.append(
-            "Variables that were not randomised came as they are; the guarantee does not cover "
-            "them, and nothing was added to them."
+    randomised = [channel for channel in channels if channel.how]
+    notes = [USED]
+    if len(randomised) > 1:
+        parts = " + ".join(f"{channel.eps:.3g}" for channel in randomised)
+        notes.append(f"The answers of one respondent add up: eps = {parts}.")
+    is_weighted = release.weighted is not None or release.stratified is not None
+    if is_weighted or isinstance(fit, SurveyFitResult) or len(randomised) < len(channels):
+        notes.append(
+            "Variables that were not randomised are exact, and the guarantee does not cover them."
         )
     lost = release.rows - fit.ncomplete
     if lost:
-        told.append(f"{count(lost)} respondents are left out: an answer is missing, or no level.")
-    return (*told, f"Source: {release.card.name}, {release.card.source}.")
+        notes.append(f"{count(lost)} respondents with missing or invalid answers are left out.")
+    return (*notes, f"Source: {release.card.name}, {release.card.source}.")
 
 
 @report_of.register
@@ -226,17 +231,17 @@ def fit_report(fit: SurveyFitResult) -> Report:
         ("LL-null", signif(fit.llnull, 6)),
     )
     notes = (
-        *more(SHOWN, len(call.names), "coefficients", "params and tidy()"),
-        "std err: sampling and randomising, robust (sandwich). noise: what randomising adds, about "
-        "the coefficients that the truth of these respondents would give, if the model holds: if "
-        "not, a fit of answers weighs respondents otherwise than one of truths. The likelihood is "
-        "that of the answers.",
+        *omitted(SHOWN, len(call.names), "coefficients", "params and tidy()"),
+        "std err: sampling and randomisation, robust (sandwich). noise: randomisation only, about "
+        "the coefficients for the true answers of these respondents, if the model is correct; "
+        "otherwise the two fits weigh respondents differently. The likelihood is that of the "
+        "randomised answers.",
     )
     if not fit.identified:
         notes = (
             *notes,
-            "Not identified: the answers do not tell of all coefficients; more respondents, fewer "
-            "terms, or levels that the terms do not separate are needed.",
+            "Not identified: the answers do not determine all coefficients. Use more respondents, "
+            "fewer terms, or levels that the terms do not separate.",
         )
     section = _coefficients(fit)
     return Report(

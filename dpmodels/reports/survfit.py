@@ -7,12 +7,19 @@ import pandas as pd
 
 from dpmodels.errors import NotAvailable, shorten
 from dpmodels.report import Fact, Report, Row, Section, count, signif
-from dpmodels.reports.header import LOST, closing, complete_text, counted_as, described_header, more
+from dpmodels.reports.header import (
+    LOST,
+    closing,
+    complete_text,
+    counted_as,
+    described_header,
+    omitted,
+)
 from dpmodels.results.base import report_of
 from dpmodels.results.survfit import SurvfitResult
 from dpmodels.results.survival_curve import Curve
 
-# Lines of a curve, and curves of a page: choices.
+# Most lines of a curve, and curves of a page: choices.
 SHOWN_LINES = 20
 SHOWN_CURVES = 6
 LEVEL = 0.95
@@ -21,20 +28,20 @@ LEVEL = 0.95
 @report_of.register
 def survfit_report(fit: SurvfitResult) -> Report:
     """Lay out a line for each curve, then each curve over time."""
-    own, what = fit.counted, counted_as(fit.release.adjacency)
-    complete = complete_text(fit.ncomplete, own.noise_sd, fit.release.rows, what)
+    counted, what = fit.counted, counted_as(fit.release.adjacency)
+    complete = complete_text(fit.ncomplete, counted.noise_sd, fit.release.rows, what)
     return Report(
         title="Private survival curves" if fit.strata else "Private survival curve",
         facts=(
             *described_header(fit.call, fit.release, complete),
-            ("Event", own.spec.event.code),
-            ("Grid", f"{own.spec.time.code}, {_grid(fit)}"),
+            ("Event", counted.spec.event.code),
+            ("Grid", f"{counted.spec.time.code}, {_grid(fit)}"),
             ("Count noise", f"sd {signif(fit.release.noise_sd, 2)} a released count"),
             *_test(fit),
         ),
         sections=(_overview(fit), *_curves(fit)),
         notes=(
-            *more(SHOWN_CURVES, fit.ncurves, "curves", "tidy() and plot()"),
+            *omitted(SHOWN_CURVES, fit.ncurves, "curves", "tidy() and plot()"),
             *_ends(fit),
             *_order(fit),
             *_notes(fit),
@@ -52,21 +59,21 @@ def _test(fit: SurvfitResult) -> tuple[Fact, ...]:
     if fit.ncurves < 2:
         return ()
     try:
-        own = fit.logrank()
+        test = fit.logrank()
     except NotAvailable:
-        return (("Log-rank", "not told from noise"),)
-    p = "p < 0.0001" if own.pvalue < 1e-4 else f"p = {signif(own.pvalue, 2)}"
-    return (("Log-rank", f"chi2({own.df}) = {signif(own.statistic, 3)}, {p}"),)
+        return (("Log-rank", "lost in noise"),)
+    p = "p < 0.0001" if test.pvalue < 1e-4 else f"p = {signif(test.pvalue, 2)}"
+    return (("Log-rank", f"chi2({test.df}) = {signif(test.statistic, 3)}, {p}"),)
 
 
 def _overview(fit: SurvfitResult) -> Section:
-    """Print what R's print of a survfit does."""
+    """Lay out the columns of R's print of a survfit."""
     table = fit.table(LEVEL)
     upto = table["upto"].max()
     mean = "mean" if np.isnan(upto) else f"mean to {upto:,.6g}"
-    shown = table.head(SHOWN_CURVES).to_dict("records")
+    lines = table.head(SHOWN_CURVES).to_dict("records")
     names = fit.strata or ["(all)"]
-    rows = tuple(Row(name, _line(row)) for name, row in zip(names, shown, strict=False))
+    rows = tuple(Row(name, _line(row)) for name, row in zip(names, lines, strict=False))
     title = "Curve" if fit.strata else counted_as(fit.release.adjacency).capitalize()
     return Section(title, ("n", "events", "median", "95% conf. int.", mean, "std. error"), rows)
 
@@ -85,22 +92,22 @@ def _line(row: dict[object, float]) -> tuple[str, ...]:
 
 
 def _time(value: float) -> str:
-    """Print a time, a stroke where it is not reached."""
+    """Print a time, or a dash if it is not reached."""
     return LOST if np.isnan(value) else f"{value:,.4g}"
 
 
 def _curves(fit: SurvfitResult) -> tuple[Section, ...]:
     names = fit.strata or [fit.counted.spec.time.code]
-    told = zip(names[:SHOWN_CURVES], fit.counted.curves, strict=False)
-    return tuple(_curve(name, own) for name, own in told if own.end)
+    pairs = zip(names[:SHOWN_CURVES], fit.counted.curves, strict=False)
+    return tuple(_curve(name, curve) for name, curve in pairs if curve.end)
 
 
-def _curve(name: str, own: Curve) -> Section:
-    """Give times a line each; of many some, with the events since the line before."""
-    table = pd.DataFrame(own.columns(LEVEL))
-    width = -(-own.end // SHOWN_LINES)
-    shown = np.append(np.arange(width - 1, own.end - 1, width), own.end - 1)
-    since = np.diff(np.append(0, np.cumsum(table["n_event"])[shown]))
+def _curve(name: str, curve: Curve) -> Section:
+    """Print a line for each time, or for some of many, with the events since the line before."""
+    table = pd.DataFrame(curve.columns(LEVEL))
+    width = -(-curve.end // SHOWN_LINES)
+    positions = np.append(np.arange(width - 1, curve.end - 1, width), curve.end - 1)
+    since = np.diff(np.append(0, np.cumsum(table["n_event"])[positions]))
     digits = 4 if table["std_error"].min() < 1e-3 else 3
     rows = tuple(
         Row(
@@ -113,7 +120,7 @@ def _curve(name: str, own: Curve) -> Section:
                 _interval(row["conf_low"], row["conf_high"], digits),
             ),
         )
-        for events, row in zip(since, table.iloc[shown].to_dict("records"), strict=True)
+        for events, row in zip(since, table.iloc[positions].to_dict("records"), strict=True)
     )
     heads = ("at risk", "events", "survival", "95% noise int.", "95% conf. int.")
     return Section(name, heads, rows)
@@ -124,59 +131,59 @@ def _interval(low: float, high: float, digits: int) -> str:
 
 
 def _ends(fit: SurvfitResult) -> tuple[str, ...]:
-    """Say how far the curves are told."""
-    why = "fewer are at risk than five sds of the noise in their number"
+    """Say where the curves end."""
+    why = "the number at risk is below five sds of its noise"
     curves = list(zip(fit.strata or ["(all)"], fit.counted.curves, strict=True))
-    untold = [name for name, own in curves if not own.end]
-    notes = [f"Curves not told, as {why}: {shorten(', '.join(untold), 200)}."] if untold else []
-    for name, own in curves:
-        if 0 < own.end < len(own.times):
+    lost = [name for name, curve in curves if not curve.end]
+    notes = [f"Curves not reported, as {why}: {shorten(', '.join(lost), 200)}."] if lost else []
+    for name, curve in curves:
+        if 0 < curve.end < len(curve.times):
             whose = f" of {name}" if fit.strata else ""
             notes.append(
-                f"The curve{whose} ends at {own.identified_times[-1]:,.6g}: beyond, {why}."
+                f"The curve{whose} ends at {curve.identified_times[-1]:,.6g}: beyond, {why}."
             )
     return tuple(notes[:SHOWN_CURVES])
 
 
 def _order(fit: SurvfitResult) -> tuple[str, ...]:
-    """Say where the grid is too coarse for the convention not to matter."""
+    """Say where the grid is so coarse that the actuarial convention matters."""
     notes = []
-    for name, own in zip(fit.strata or [""], fit.counted.curves, strict=True):
-        low, high = own.counts.unordered
-        apart = (high - low) / 2
-        if own.end and (apart > own.survival.std_error).any():
-            at = int(np.argmax(apart))
+    for name, curve in zip(fit.strata or [""], fit.counted.curves, strict=True):
+        low, high = curve.counts.unordered
+        half_width = (high - low) / 2
+        if curve.end and (half_width > curve.survival.std_error).any():
+            at = int(np.argmax(half_width))
             whose = f" of {name}" if name else ""
             notes.append(
-                f"Coarse grid: by the order in which rows left within intervals survival{whose} at "
-                f"{own.identified_times[at]:,.6g} is from {low[at]:.3f} to {high[at]:.3f}; "
-                "write more breaks where rows are."
+                f"Coarse grid: depending on the order of times within intervals, survival{whose} "
+                f"at {curve.identified_times[at]:,.6g} is from {low[at]:.3f} to {high[at]:.3f}; write more "
+                "breaks where times are frequent."
             )
     return tuple(notes[:SHOWN_CURVES])
 
 
 def _notes(fit: SurvfitResult) -> list[str]:
     notes = []
-    if any(own.end > SHOWN_LINES for own in fit.counted.curves):
-        notes.append("Events are those since the line before; all times: tidy(); some: at(times).")
+    if any(curve.end > SHOWN_LINES for curve in fit.counted.curves):
+        notes.append("Events are those since the line before; for all times use tidy().")
     if fit.counted.halved.any():
         notes.append(
-            "Actuarial: of those censored in an interval half were at risk in it. At risk is their "
-            "number at the start of the interval that ends at the time."
+            "Actuarial: half of those censored in an interval count as at risk in it. At risk is "
+            "the number at the start of the interval that ends at the time."
         )
     else:
         notes.append("Each interval holds one value: the product-limit estimate itself.")
     return [
         *notes,
-        "Counts are whole and agree, and survival is made of them; noise intervals are about the "
-        "curve of these rows, confidence intervals about the population's, each time by itself.",
+        "Survival is computed from consistent integer counts; noise intervals are for the curve of "
+        "these rows, confidence intervals for the population's, pointwise.",
         _above(fit),
     ]
 
 
 def _above(fit: SurvfitResult) -> str:
-    """Say what became of times above the declared range."""
+    """Describe the treatment of times above the declared range."""
     time = fit.counted.spec.time
     if not time.step:
         return "Times above the declared range are censored at its end."
-    return f"Times from {time.upper:,.6g} up are censored there: it stands for all above it."
+    return f"Times from {time.upper:,.6g} on are censored there."

@@ -65,9 +65,7 @@ def power_sums(
         total = total + part
         n_rows += count
     facts = {**design.facts, "lattice": repr(lattice), "powers": digest_of(np.stack(powers))}
-    return Statistic(
-        "sums of powers", total, n_rows, fingerprint(facts, count_public=count_public)
-    )
+    return Statistic("sums of powers", total, n_rows, fingerprint(facts, count_public=count_public))
 
 
 @additive

@@ -29,7 +29,7 @@ def finite_and_printable(fit: PCAResult | SubspaceResult) -> None:
         _moments(fit)
     summary = fit.summary()
     for text in (summary.as_text(), summary.as_html(), summary.as_latex(), summary.as_markdown()):
-        assert "PC1" in text or "Directions are not shown" in text
+        assert "PC1" in text or "Directions are not printed" in text
     assert type(fit).__name__ in repr(fit)
     fit.to_xarray()
 

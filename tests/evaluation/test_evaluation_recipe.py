@@ -122,16 +122,16 @@ def test_margins_are_read_by_the_names_of_their_variables():
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({}, "one or more"),
-        (None, "one or more"),
-        ({"": FLAT}, "no text"),
+        ({}, "expected a mapping from names to recipes"),
+        (None, "expected a mapping from names to recipes"),
+        ({"": FLAT}, "is not a nonempty string"),
         ({"x": 3}, "expected a verb"),
         ({"x": (FLAT, 3)}, "expected a verb"),
-        ({"x": partial(FLAT, eps=1)}, "says eps="),
-        ({"x": partial(FLAT, budget=dp.PureDP(1))}, "says budget="),
-        ({"x": partial(FLAT, ledger=dp.Ledger(eps=1.0))}, "says ledger="),
-        ({"x": partial(FLAT, data={"v": [1]})}, "says data="),
-        ({"x": partial(dp.dp_hist, "~ v", {"v": [1]})}, "has its rows"),
+        ({"x": partial(FLAT, eps=1)}, "sets eps="),
+        ({"x": partial(FLAT, budget=dp.PureDP(1))}, "sets budget="),
+        ({"x": partial(FLAT, ledger=dp.Ledger(eps=1.0))}, "sets ledger="),
+        ({"x": partial(FLAT, data={"v": [1]})}, "sets data="),
+        ({"x": partial(dp.dp_hist, "~ v", {"v": [1]})}, "already has rows"),
     ],
 )
 def test_recipes_with_rows_or_budgets_of_their_own_are_refused(given, told):
@@ -141,7 +141,7 @@ def test_recipes_with_rows_or_budgets_of_their_own_are_refused(given, told):
 
 def test_a_session_is_refused():
     own = dp.session({"v": [1, 2]}, codebook={"v": (0, 3)}, eps=1.0)
-    with pytest.raises(ArgumentError, match="asks a session"):
+    with pytest.raises(ArgumentError, match="a method of a session"):
         recipes({"x": own.hist})
 
 

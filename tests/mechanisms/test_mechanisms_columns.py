@@ -127,7 +127,7 @@ def test_a_search_stops_at_the_most_and_goes_by_the_order_of_the_formula():
     fit = dp.dp_select("y ~ .", rows, most=2, score="correlation", **words)
     assert fit.selected == ("b", "c")
     assert fit.values.tolist() == pytest.approx([1, -1], abs=0.1)
-    assert "formula the first 2" in " ".join(str(fit.summary()).split())
+    assert "at most the 2 first in the order of the formula" in " ".join(str(fit.summary()).split())
 
 
 def test_correlations_are_those_of_these_rows_within_their_intervals():
@@ -162,4 +162,4 @@ def test_a_column_without_spread_has_no_correlation():
     assert fit.selected[0] == "b"
     assert math.isnan(fit.values["a"])
     assert fit.noise_int().loc["a"].tolist() == [-1, 1]
-    assert "bounds that rows fill" in " ".join(str(fit.summary()).split())
+    assert "declare narrower bounds" in " ".join(str(fit.summary()).split())

@@ -275,5 +275,5 @@ def test_running_sums_are_of_gains_alone():
     fit = dp.dp_select("y ~ .", rows, score="gain", **words)
     text = " ".join(str(fit.summary()).split())
     assert "R2 so far" in text
-    assert "what the columns named before leave" in text
+    assert "the residual of the columns selected before" in text
     assert fit.tidy()["r_squared"].tolist() == fit.values.cumsum().tolist()

@@ -159,11 +159,11 @@ def test_the_table_names_the_range_and_bounds_the_share_outside(tmp_path):
         fit = dp.dp_mean("~ y", skewed(2_000), codebook=BOOK, eps=1.0)
         wide = dp.dp_var("~ y", {"y": np.linspace(0, 2_500, 2_000)}, codebook=BOOK, eps=1.0)
     held, text = fit.release.held, " ".join(fit.summary().as_text().split())
-    assert f"y: held within 0 to {held.upper:,.10g}, a range found first. At most" in text
+    assert f"y: clipped to 0 to {held.upper:,.10g}, a range released first. At most" in text
     assert "were clipped" not in text
     assert wide.release.held is None
     text = " ".join(wide.summary().as_text().split())
-    assert "y: no range much shorter than the declared one was found." in text
+    assert "y: no much shorter range than the declared one was found." in text
     fit.save(tmp_path / "fit.nc")
     again = dp.load(tmp_path / "fit.nc")
     assert again.release.held == held

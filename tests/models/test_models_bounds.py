@@ -77,7 +77,7 @@ def test_where_nothing_can_be_told_what_is_declared_stays(table):
         found = dp_bounds("~ wage + visits", table, codebook=BOOK, eps=1e-3)
     assert found.codebook == BOOK
     assert "as declared" in str(found.summary())
-    assert "too few rows are told from the noise" in " ".join(str(found.summary()).split())
+    assert "too few rows exceed the noise" in " ".join(str(found.summary()).split())
     empty = dp_bounds("~ wage", {"wage": []}, codebook=BOOK, eps=1.0, adjacency="add-remove")
     assert empty.codebook == BOOK
 

@@ -194,7 +194,7 @@ def test_a_coefficient_that_rows_leave_open_is_said():
 
 def test_the_report_says_how_far_the_automatic_choice_is_behind(usual):
     text = " ".join(usual.summary().as_text().split())
-    assert f'mechanism="auto" takes {usual.auto.mechanism}' in text
+    assert f'mechanism="auto" uses {usual.auto.mechanism}' in text
     assert f"{usual.behind.max():.3g} at worst" in text or "1.00 at worst" in text
     assert "nothing spent" in repr(usual)
     unfit = compared("visits ~ x", family="poisson").summary().as_text()

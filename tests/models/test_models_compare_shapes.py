@@ -70,7 +70,7 @@ def test_the_automatic_choice_is_that_of_the_verb(words, name, reason):
     made = compared(mechanisms=["gauss", "laplace"], repeats=1, **words)
     assert made.auto.mechanism == name
     assert reason in made.auto.reason
-    assert f'mechanism="auto" takes {name}' in " ".join(made.summary().as_text().split())
+    assert f'mechanism="auto" uses {name}' in " ".join(made.summary().as_text().split())
     given = {**USUAL, **words}
     n = given.pop("n")
     del given["repeats"]

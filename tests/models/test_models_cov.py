@@ -241,4 +241,6 @@ def test_a_mechanism_without_a_law_says_nothing_of_noise(table):
     assert np.isfinite(fit.cor).all()
     with pytest.raises(NotAvailable, match="gauss"):
         fit.conf_int()
-    assert "no known law" in " ".join(str(fit.summary()).split())
+    assert "error distribution of this mechanism is not known" in " ".join(
+        str(fit.summary()).split()
+    )

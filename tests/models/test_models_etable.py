@@ -110,7 +110,7 @@ def test_one_simulation_stamps_the_table_and_is_named(fits):
     table = dp.etable([fits["lm"], fits["simulated"]], privacy=False)
     assert table.stamp == "SIMULATION - NOT PRIVATE"
     assert table.summary().report.sections[0].columns == ("(1)", "(2) simulated")
-    assert "(2) simulated: of a simulation" in notes(table)
+    assert "(2) simulated: simulated, without a privacy guarantee" in notes(table)
     assert dp.etable(fits["lm"]).stamp is None
 
 

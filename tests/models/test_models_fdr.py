@@ -69,7 +69,7 @@ def test_how_many_are_looked_at_follows_from_the_columns(rows):
     assert len(asked(". ~ case", rows, mechanism="peeling").names) == 10 + 33 // 10
     assert len(asked("g0 + g1 ~ case", rows, mechanism="peeling").names) == 2
     fit = asked(". ~ case", rows, mechanism="peeling", most=3)
-    assert "Hypotheses not among the 3 were not looked at: 30 have" in " ".join(
+    assert "Hypotheses not among the 3 were not examined: 30 have" in " ".join(
         str(fit.summary()).split()
     )
 

@@ -68,4 +68,4 @@ def test_what_is_read_back_is_the_same_and_says_so(tmp_path):
     assert str(again.summary()) == str(fit.summary())
     text = " ".join(str(fit.summary()).split())
     assert "squares of persons' gradients (id)" in text
-    assert "as if all rows of a person were alike" in text
+    assert "as if all rows of a person were equal" in text

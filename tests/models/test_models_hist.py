@@ -178,7 +178,7 @@ def test_the_printed_table_shows_each_bin_on_a_line_of_its_own(budget, breaks):
         assert f" {count:,} " in line
     bars = [line.count("#") for line in lines if line.endswith((".", "#")) and "##" in line]
     assert max(bars) == 20
-    assert ("Bars: rows by unit" in str(fit.summary())) == isinstance(breaks, list)
+    assert ("Bars: rows per unit" in str(fit.summary())) == isinstance(breaks, list)
 
 
 def test_groups_stand_side_by_side_with_totals_that_add_up():

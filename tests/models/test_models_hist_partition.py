@@ -37,7 +37,7 @@ def test_what_is_missing_is_told_with_the_number_of_runs(fit):
             intervals()
     printed = " ".join(str(fit.summary()).split())
     assert f"No intervals: {runs}" in printed
-    assert "not unbiased" in printed
+    assert "the biased estimates" in printed
     assert "[0, 0" not in printed
 
 

@@ -67,7 +67,7 @@ def test_too_few_levels_are_said_and_left_out():
     fit = dp_levels("~ a", {"a": ["x"] * 500 + [f"own {i}" for i in range(50)]}, **WORDS)
     assert fit.levels == {"a": ("x",)}
     assert fit.codebook == dp.codebook()
-    assert "Fewer than two levels of a were found" in str(fit.summary())
+    assert "codebook omits a: fewer than two levels were released" in str(fit.summary())
     nothing = dp_levels("~ a", {"a": list("abc")}, **WORDS)
     assert "(none found)" in str(nothing.summary())
     assert len(nothing.tidy()) == 0

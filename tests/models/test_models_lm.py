@@ -238,6 +238,6 @@ def test_intervals_cover_what_they_are_for(words):
 
 def test_pure_guarantees_say_what_law_their_intervals_take():
     text = fit(delta=0.0).summary().as_text()
-    assert "Laplace noise is taken by its variance" in " ".join(text.split())
+    assert "Laplace noise is approximated by normal noise" in " ".join(text.split())
     assert "Laplace" not in fit().summary().as_text()
     assert math.isclose(fit(delta=0.0).release.guarantee.eps, 1.0)

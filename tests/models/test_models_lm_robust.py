@@ -173,7 +173,7 @@ def test_what_is_read_back_is_the_same(words, tmp_path):
     assert again.bse.equals(fit.bse)
     assert "Covariance type:" in text
     assert "HC, bought with 5% of the budget" in text
-    assert "variances of their own" in " ".join(text.split())
+    assert "unequal residual variances" in " ".join(text.split())
 
 
 def test_the_table_of_equal_variances_names_them():

@@ -254,7 +254,7 @@ def test_the_report_says_what_is_free(noisy):
     shown = " ".join(str(noisy.summary()).split())
     for said in (
         "Private moments",
-        "Free of charge from here on",
+        "Without further budget, for any formula",
         ".pca(formula), .cov(formula), .cor(formula), .mean(formula)",
         "eps = 2, delta = 1e-06",
         "5. age:sex[T.M]",

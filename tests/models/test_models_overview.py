@@ -190,7 +190,7 @@ def test_p_values_are_those_of_the_usual_tests_at_a_huge_budget():
     assert tests.loc["g", "p_value"] == pytest.approx(wanted.pvalue, rel=1e-3)
     text = str(fit.summary())
     assert "p-value" in text
-    assert "at no further cost, with its noise counted in" in " ".join(text.split())
+    assert "at no further cost. They account for noise" in " ".join(text.split())
     three = dp_summary("age ~ g", data, codebook=BOOK, eps=HUGE, tests=True).tests()
     groups = [part["age"] for _, part in known.groupby("g")]
     assert three["test"].item() == "Welch F"

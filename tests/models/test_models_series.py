@@ -155,7 +155,7 @@ def test_one_table_tells_all_of_it():
         assert said in text
     long = _flat(asked("~ 1"))
     assert "2024-01-01 .. 2024-01-05" in long
-    assert "A line is of 5 periods" in long
+    assert "Each line is 5 periods" in long
 
 
 def test_pictures_are_of_one_group():

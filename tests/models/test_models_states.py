@@ -126,16 +126,16 @@ def test_doubts_about_the_class_are_told_from_what_was_released():
     rows = ROWS.assign(activity=np.where(np.arange(800) % 10 == 0, "walk", "rest"))
     wrong = dp.Pufferfish(20.0, dp.markov_chain(LEVELS, stay=0.6))
     made = dp.dp_table("~ activity", rows, **{**ASKED, "codebook": book, "budget": wrong})
-    assert "the class may not hold the truth" in " ".join(str(made.summary()).split())
+    assert "the class may not contain the true process" in " ".join(str(made.summary()).split())
     even = fit(budget=wrong)
-    assert "may not hold the truth" not in str(even.summary())
+    assert "may not contain the true process" not in str(even.summary())
 
 
 def test_a_chain_that_does_not_forget_has_no_intervals_of_the_population():
     stuck = dp.markov_chain(LEVELS, [[1, 0], [0, 1]])
     made = fit(budget=dp.Pufferfish(1.0, stuck, quilt="trivial"))
     assert made.scales["scale"]["quilt"] == made.scales["scale"]["all times together"]
-    assert "as for group privacy of a series (asked for)" in " ".join(str(made.summary()).split())
+    assert "as for group privacy of a series (requested)" in " ".join(str(made.summary()).split())
     with pytest.raises(NotAvailable, match="several stationary distributions"):
         made.conf_int()
     assert made.tidy()["conf_low"].isna().all()

@@ -94,7 +94,7 @@ def test_an_answer_that_is_none_makes_a_respondent_incomplete():
     odd.loc[:9, "drug"] = ["maybe", None, 3, np.nan, "", "YES", "no ", True, -1, "nope"]
     fit = asked("~ drug + sex", odd)
     assert (fit.nobs, fit.ncomplete, fit.nincomplete) == (SIZE, SIZE - 10, 10)
-    assert "10 respondents are left out" in str(fit.summary())
+    assert "10 respondents with missing or invalid answers are left out" in str(fit.summary())
     assert asked("drug ~ sex", odd).ncomplete == SIZE - 10
 
 
@@ -233,14 +233,14 @@ def test_a_report_says_what_the_guarantee_rests_on():
     text = " ".join(str(asked("~ drug + sex").summary()).split())
     assert "Guarantee: eps = 2 for each respondent, local" in text
     assert "none charged" in text
-    assert "rests on the devices having been used" in text
+    assert "assumes that the devices were used before answering" in text
     assert "as answered, not protected" in text
     assert "does not cover them" in text
     assert "cover them" not in " ".join(str(asked("~ drug").summary()).split())
     weighed = " ".join(str(asked("~ drug", weights="w").summary()).split())
     assert "does not cover them" in weighed
     fit = " ".join(str(asked("drug ~ sex").summary()).split())
-    assert "rests on the devices" in fit
+    assert "assumes that the devices were used" in fit
     assert "does not cover them" in fit
 
 
@@ -257,7 +257,7 @@ def test_nothing_is_charged_and_a_table_of_rows_is():
     assert fit.counts.sum().item() + fit.nincomplete == SIZE
     assert fit.margin("sex").shape[0] == 2
     assert 0 < fit.independence().kept < 1
-    assert "one coin a row" in " ".join(str(fit.summary()).split())
+    assert "randomised row by row" in " ".join(str(fit.summary()).split())
 
 
 def test_both_tables_estimate_the_same_shares():

@@ -74,8 +74,10 @@ def test_groups_are_curves_of_their_own_and_an_empty_one_is_not_told():
         alone = asked(subset=f"arm == '{arm}'").at(peer.surv_times)
         np.testing.assert_allclose(alone["estimate"], peer.surv_prob)
     assert "arm=c" not in set(fit.tidy()["strata"])
-    assert "Curves not told, as fewer are at risk" in " ".join(str(fit.summary()).split())
-    assert "number: arm=c." in " ".join(str(fit.summary()).split())
+    assert "Curves not reported, as the number at risk is below" in " ".join(
+        str(fit.summary()).split()
+    )
+    assert "of its noise: arm=c." in " ".join(str(fit.summary()).split())
     assert np.isnan(fit.at([3], group="c")["estimate"]).all()
     assert fit.quantile(0.5, group="c")["conf_high"].tolist() == [np.inf]
 
@@ -153,9 +155,9 @@ def test_what_noise_hides_is_said_and_not_told():
     assert [own.end for own in fit.counted.curves] == [0, 0, 0]
     assert len(fit.tidy()) == len(fit.conf_int()) == 0
     assert np.isnan(fit.mean()["estimate"]).all()
-    assert "not told from noise" in str(fit.summary())
+    assert "lost in noise" in str(fit.summary())
     told = " ".join(str(fit.summary()).split())
-    assert told.count("in their number: arm=a, arm=b, arm=c.") == 1
+    assert told.count("of its noise: arm=a, arm=b, arm=c.") == 1
     with pytest.raises(NotAvailable, match="larger eps, fewer breaks"):
         fit.logrank()
     with pytest.raises(NotAvailable, match="it compares curves, and there is one"):

@@ -165,7 +165,7 @@ def test_a_report_says_what_was_tried_and_what_it_cost(verb):
         )
     text, other = (" ".join(str(own.summary()).split()) for own in (fit, private))
     assert "chosen of 2 privately" in text
-    assert "40% of the budget went on the choice among ridges 60.0, 6000" in text
+    assert "40% of the budget was spent on choosing among ridges 60.0, 6000" in text
     assert "a random 75% of the rows" in text
     assert ("Brier score" if verb is dp.dp_glm else "share of wrong labels") in text
     assert "worse by about" in text

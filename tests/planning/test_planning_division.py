@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dpmodels.planning.course import Course, Imagined, Release
-from dpmodels.planning.division import Losses, Whole, least_at
+from dpmodels.planning.division import Losses, TotalBudget, least_at
 from dpmodels.privacy import (
     ZCDP,
     ApproxDP,
@@ -32,7 +32,7 @@ def planted(noise, *, gaussian=False, sampling=1.0):
 
 
 def losses(guarantee, courses, weights=None, floors=None, fixed=None):
-    whole = Whole(
+    whole = TotalBudget(
         guarantee, tuple(own.gaussian for own in courses), fixed or (None,) * len(courses)
     )
     ones = np.ones(len(courses)) if weights is None else np.array(weights)
@@ -68,7 +68,7 @@ def test_gaussian_parts_under_a_delta_compose_to_the_whole_as_divide_has_it():
     assert parts == pytest.approx([own.eps for own in expected], rel=1e-3)
     multipliers = [gaussian_multiplier(ApproxDP(eps, 1e-6)) for eps in parts]
     assert gaussian_eps(1e-6, compose_gaussians(multipliers)) <= 1.0
-    assert made.whole.shares(parts) == pytest.approx([0.2, 0.8], rel=1e-3)
+    assert made.budget.shares(parts) == pytest.approx([0.2, 0.8], rel=1e-3)
 
 
 def test_gaussian_and_other_noise_share_eps_and_level_their_ratios():
@@ -78,7 +78,7 @@ def test_gaussian_and_other_noise_share_eps_and_level_their_ratios():
     assert np.ptp(ratios) < 1e-3 * ratios[0]
     square = sum(gaussian_multiplier(ApproxDP(eps, 1e-6)) ** -2 for eps in parts[1:])
     assert parts[0] + gaussian_eps(1e-6, square**-0.5) == pytest.approx(1.0, rel=1e-6)
-    assert made.whole.shares(parts).sum() == pytest.approx(1.0, rel=1e-6)
+    assert made.budget.shares(parts).sum() == pytest.approx(1.0, rel=1e-6)
 
 
 def test_the_geometric_mean_is_that_of_a_direct_search():

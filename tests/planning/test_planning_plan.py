@@ -135,7 +135,7 @@ def test_what_no_release_identifies_has_what_the_other_calls_leave():
     assert made.budgets["mean"] == dp.PureDP(0.9)
     assert made.budgets["lm"].eps == pytest.approx(0.1, rel=1e-3)
     whole = dp.call.mean("wage ~ sex", eps=1.0)
-    with pytest.raises(BudgetError, match="come to 1, which leaves too little for the others"):
+    with pytest.raises(BudgetError, match="compose to 1, which leaves too little for the others"):
         dp.plan([whole, free], codebook=BOOK, n=60, eps=1.0)
 
 
@@ -147,7 +147,7 @@ def test_a_call_that_says_its_budget_keeps_it():
     kept = planned(model, delta=1e-6)
     assert kept.budgets["own"] == dp.ApproxDP(0.3, 1e-6)
     assert kept.table["share"].sum() == pytest.approx(1.0, rel=2e-3)
-    with pytest.raises(BudgetError, match="come to 3, more than eps = 1"):
+    with pytest.raises(BudgetError, match="compose to 3, more than eps = 1"):
         planned({"own": dp.call.mean("~ age", eps=3)})
 
 
@@ -166,7 +166,7 @@ def test_a_budget_that_is_left_out_is_the_least_that_meets_the_targets():
 def test_a_number_of_rows_that_is_left_out_meets_the_targets():
     made = planned({"wages": PAIR["wages"]}, n=None, targets={"wages": {"se": 0.4}})
     assert 0.38 < made.table["total"].item() < 0.412
-    fewer = planned({"wages": PAIR["wages"]}, n=made.question.rows // 2)
+    fewer = planned({"wages": PAIR["wages"]}, n=made.question.n_rows // 2)
     assert fewer.table["total"].item() > 0.5
 
 
@@ -238,11 +238,11 @@ REFUSED = [
     ({"eps": None}, ArgumentError, 'write targets={"noise": 0.5}'),
     ({"targets": {"wages": {"se": 1e-4}}}, BudgetError, "more rows are needed"),
     ({"targets": {"noise": 2}}, ArgumentError, "noise=2"),
-    ({"targets": {"nobody": {"se": 1}}}, ArgumentError, "'nobody' is no call"),
+    ({"targets": {"nobody": {"se": 1}}}, ArgumentError, "'nobody' is not a call"),
     ({"targets": {"wages": 3}}, ArgumentError, "write targets="),
-    ({"weights": {"wages": 0}}, ArgumentError, "above 0 by call"),
+    ({"weights": {"wages": 0}}, ArgumentError, "a positive number by call"),
     ({"best": "all"}, ArgumentError, "best"),
-    ({"shape": pd.DataFrame({"age": [40.0]})}, FrameError, "shape= does not go with mean"),
+    ({"shape": pd.DataFrame({"age": [40.0]})}, FrameError, "shape= does not fit mean"),
     ({"shape": "round"}, ArgumentError, "shape"),
     ({"person": "id", "shape": pd.DataFrame({"wage": [40.0]})}, ArgumentError, "person=False"),
 ]

@@ -41,7 +41,7 @@ def written_out(rows):
 @pytest.mark.parametrize("verb", ["mean", "table", "lm"])
 def test_exact_sums_are_those_of_the_table_written_out(verb):
     trial = asking(verb).trial(Cell(9_001, 1.0, CALLS[verb][1]))
-    drawn = trial.posed.population.drawn(9_001, np.random.default_rng(5))
+    drawn = trial.posed.population.sample(9_001, np.random.default_rng(5))
     strategy = trial.chosen[0]
     standing = strategy.measure(trial.way.private.of(drawn), trial.plan)
     whole = strategy.measure(trial.way.private.bind(written_out(drawn)), trial.plan)
@@ -53,7 +53,7 @@ def test_exact_sums_are_those_of_the_table_written_out(verb):
 def test_a_release_from_standing_rows_is_that_from_the_table_written_out():
     """The whole of a logistic regression: passes over the rows, noise and inference."""
     trial = asking("glm").trial(Cell(5_000, 3.0, CALLS["glm"][1]))
-    drawn = trial.posed.population.drawn(5_000, np.random.default_rng(5))
+    drawn = trial.posed.population.sample(5_000, np.random.default_rng(5))
     strategy, found = trial.chosen[0], []
     for private in (trial.way.private.of(drawn), trial.way.private.bind(written_out(drawn))):
         with dp.simulation(seed=3):
@@ -66,7 +66,7 @@ def test_a_release_from_standing_rows_is_that_from_the_table_written_out():
 def test_rows_are_drawn_by_their_shares():
     population = asking("mean")._population
     two = population.among(np.array([0, 1]), np.array([0.25, 0.75]))
-    (part,) = two.drawn(100_000, np.random.default_rng(1)).parts(count_public=True)
+    (part,) = two.sample(100_000, np.random.default_rng(1)).parts(count_public=True)
     first = part.columns["wage"] == two.part.columns["wage"][0]
     # Binomial: five standard deviations, missed once in 10^6.
     assert abs(part.places[first].sum() - 25_000) < 5 * np.sqrt(100_000 * 0.1875)

@@ -16,7 +16,7 @@ USUAL = {"verb": "ttest", "codebook": BOOK, "n": 2_000, "eps": 1.0, "effect": 2.
 def _few_runs():
     """Forty releases of each, enough for what is no statistical test."""
     kept = dict(POWERS)
-    POWERS.update({kind: own._replace(runs=40, more=0) for kind, own in kept.items()})
+    POWERS.update({kind: own._replace(runs=40, extra_runs=0) for kind, own in kept.items()})
     yield
     POWERS.update(kept)
 
@@ -100,7 +100,7 @@ def test_neighbours_and_budgets_are_those_of_the_verb():
         ({"n": list(range(10, 200))}, "190 cells"),
         ({"effect": 0}, "other than 0"),
         ({"effect": {"sex": 1}}, "the terms are 'F - M'"),
-        ({"effect": {}}, "names no term, so that nothing is tested; write one of 'F - M'"),
+        ({"effect": {}}, "names no term; write one of 'F - M'"),
         ({"n": None, "power": 0.8, "effect": {}}, "names no term"),
         ({"verb": "table", "time": "edu"}, "time= is not expected"),
         ({"effect": None, "power": 0.05}, "between alpha=0.05 and 1"),

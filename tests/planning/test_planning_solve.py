@@ -61,5 +61,5 @@ def test_what_is_not_reached_is_said():
         eps_for(asking("ttest"), 100, 1.0, 0.8)
     with pytest.raises(ArgumentError, match="no effect, however large"):
         effect_for(asking("glm", runs=20), 100, 0.1, 0.8)
-    with pytest.raises(ArgumentError, match="larger than the guessed response has room for"):
+    with pytest.raises(ArgumentError, match="exceed the range of the assumed response"):
         effect_for(asking("lm", runs=20), 16, 1e4, 0.95)

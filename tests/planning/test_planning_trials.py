@@ -7,7 +7,7 @@ from statsmodels.stats.power import GofChisquarePower, TTestIndPower
 
 import dpmodels as dp
 from dpmodels.planning.population import Posed
-from dpmodels.planning.trials import Cell, Expected, _normal, _told, _upper, price, without_noise
+from dpmodels.planning.trials import Cell, Expected, _normal, _shrunk, _upper, price, without_noise
 from tests.planning.test_planning_population import BOOK, CALLS, asking
 
 NOISELESS = 1e5
@@ -73,9 +73,9 @@ def test_power_given_standard_errors_is_the_normal_law():
 
 
 def test_chance_does_not_count_as_bias():
-    assert _told(0.19, 1 / 100) == 0.0
-    assert _told(2.0, 1 / 100) == pytest.approx(1.98)
-    assert _told(0.0, 1.0) == 0.0
+    assert _shrunk(0.19, 1 / 100) == 0.0
+    assert _shrunk(2.0, 1 / 100) == pytest.approx(1.98)
+    assert _shrunk(0.0, 1.0) == 0.0
 
 
 def test_one_sided_power_is_the_normal_law():

@@ -43,7 +43,7 @@ def test_a_range_that_was_found_is_one_of_dates():
         fit = dp.dp_mean("~ d", rows, codebook=BOOK, eps=2.0, mechanism="rounds")
     note = " ".join(lines(fit))
     assert fit.release.held is not None
-    assert "d: held within 20" in note
+    assert "d: clipped to 20" in note
 
 
 def test_differences_of_dates_are_days():

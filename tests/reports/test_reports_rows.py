@@ -8,7 +8,7 @@ from verbs import forms
 
 import dpmodels as dp
 from dpmodels.report import signif
-from dpmodels.reports.header import complete_rows, complete_text, more
+from dpmodels.reports.header import complete_rows, complete_text, omitted
 
 BOOK = dp.codebook(sex=["F", "M"], g=["a", "b", "c", "d"], x=(0, 1))
 
@@ -18,9 +18,9 @@ def flat(fit):
 
 
 def test_what_is_left_out_is_counted_in_its_number():
-    assert more(8, 9, "columns", "tidy()") == ("1 more of the columns: see tidy().",)
-    assert more(8, 10, "columns", "tidy()") == ("2 more columns: see tidy().",)
-    assert more(8, 8, "columns", "tidy()") == ()
+    assert omitted(8, 9, "columns", "tidy()") == ("1 more of the columns: see tidy().",)
+    assert omitted(8, 10, "columns", "tidy()") == ("2 more columns: see tidy().",)
+    assert omitted(8, 8, "columns", "tidy()") == ()
 
 
 def test_no_more_rows_are_complete_than_there_are():
@@ -58,7 +58,7 @@ def test_pooled_levels_are_named():
     assert test.df == 1
     assert np.isfinite(test.pvalue)
     named = ", ".join("abcd"[i] for i in test.pooled[1])
-    assert f"Test: levels {named} of g pooled, too few rows for the noise." in flat(fit)
+    assert f"Test: levels {named} of g are pooled, as their counts are small." in flat(fit)
 
 
 def test_an_overview_says_the_noise_of_means_and_names_each_range_once():
@@ -99,7 +99,7 @@ def test_correlations_with_a_column_lost_in_noise_are_not_printed():
         fit = dp.dp_cov("~ x + z", rows, codebook=book, eps=0.5, delta=1e-6)
     assert fit.weak_variables == "z"
     assert re.search(r"Correlations .* 2\. z \* - 1\.000", flat(fit))
-    assert "Correlations with them are not told" in flat(fit)
+    assert "Correlations with them are not reported" in flat(fit)
 
 
 def test_means_of_few_skewed_rows_are_said_to_be_so():
@@ -111,5 +111,8 @@ def test_means_of_few_skewed_rows_are_said_to_be_so():
     with dp.simulation(seed=1):
         fit = dp.dp_mean("x ~ sex", rows, codebook=BOOK, eps=20.0, mechanism="geometric")
         lost = dp.dp_mean("x ~ sex", rows, codebook=BOOK, eps=0.1, mechanism="geometric")
-    assert "that conf. intervals may cover less than 95 %: M." in flat(fit)
-    assert "So skewed" not in flat(lost)
+    assert (
+        "Conf. intervals may cover less than 95 %, as the variable is skewed and rows are few: M."
+        in flat(fit)
+    )
+    assert "the variable is skewed" not in flat(lost)

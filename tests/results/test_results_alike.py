@@ -108,8 +108,8 @@ def test_tables_of_some_rows_of_persons_say_how_many_there_are_at_most():
     shown = text(fit)
     assert "Observations: 300 persons (public), at most 2 rows each" in shown
     assert "Subset: age > 0" in shown
-    assert "Rows outside the subset count as incomplete ones" in shown
-    assert "Rows of a person may be alike: sampling errors allow for 2 times" in shown
+    assert "Rows outside the subset count as incomplete: " in shown
+    assert "Rows of a person may be dependent: sampling variances are 2 times" in shown
     line = fit.glance().iloc[0]
     assert line["unit"] == "one person (at most 2 rows)"
     # Only the most rows that persons may have is public.
@@ -119,7 +119,7 @@ def test_tables_of_some_rows_of_persons_say_how_many_there_are_at_most():
 def test_tables_of_any_rows_say_what_errors_allow_for():
     shown = text(dp.dp_table("~ region", panel(), codebook=BOOK, eps=10.0, rows=3))
     assert "Observations: 900 (public)" in shown
-    assert "Any 3 rows may be alike" in shown
+    assert "Any 3 rows may be dependent: sampling variances are 3 times" in shown
 
 
 def test_delta_is_held_against_the_number_of_persons():

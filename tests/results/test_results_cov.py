@@ -162,7 +162,7 @@ def test_header_and_notes(cov):
         "Observations: 1,000 (public)",
         "Ledger: 1.00 of 2.00 eps spent",
         'Denoised: by the rule "auto"',
-        "privacy noise only. For the population: conf_int(), of 95 % or more whatever the rows",
+        "privacy noise only. For the population use conf_int(): coverage is at least 95 %",
         "Source: gauss",
     ):
         assert said in shown
@@ -214,7 +214,7 @@ def test_without_a_law_of_the_noise(cov):
     assert fit.noise_int()["lower"].isna().all()
     assert cells(fit, "Variables", "1. age")[-1] == "-"
     assert cells(fit, "Covariances", "2. score") == ["3.000", "0.1600"]
-    assert "no known law" in flat(fit)
+    assert "error distribution of this mechanism is not known" in flat(fit)
     with pytest.raises(NotAvailable, match="gauss"):
         fit.conf_int()
 

@@ -64,7 +64,7 @@ def test_tests_and_the_table_are_of_what_is_identified(empty):
     assert empty.glance()["df"][0] == 5
     assert 0.2 < empty.rsquared < 0.7
     assert "Not identified at this budget: g[T.f]." in text
-    assert "predict() leaves rows out" in text
+    assert "predict() omits rows" in text
     assert math.isnan(empty.wald_test("g[T.f] = 0, x = 0")["statistic"])
     assert empty.wald_test("g[T.b] = 0, x = 0")["statistic"] > 10
 

@@ -130,8 +130,8 @@ def test_slopes_of_noise_are_not_kept():
 def test_what_is_standardised_by_its_range_is_said(weak):
     path = weak.lasso_path()
     assert path.scaled_by["b"] == "half-range"
-    assert "s is half the public range where noise hides the sd" in str(path.summary())
-    assert "A ridge was put on X'X" in str(path.summary())
+    assert "s is half the public range if noise hides the sd" in str(path.summary())
+    assert "A ridge was added to X'X" in str(path.summary())
     assert set(released(eps=1e4).lasso_path().scaled_by) == {"sd"}
 
 

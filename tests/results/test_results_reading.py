@@ -46,7 +46,7 @@ def test_every_format_says_what_it_is_of_and_what_it_is_not(how):
         "Membership advantage",
         "smoking",
         "0.462",
-        "no guarantee prevents that",
+        "no guarantee prevents them",
     ):
         assert words in printed
     assert re.search(r"2\.72 \S?\*", printed)
@@ -60,7 +60,7 @@ def test_a_report_marks_what_holds_with_a_probability_and_says_where_it_does_not
     ledger = dp.Ledger(eps=1.0)
     cb = dp.codebook(g=["u", "v"])
     dp.dp_table("~ g", {"g": ["u", "v"] * 9}, codebook=cb, eps=0.5, ledger=ledger)
-    assert "chose by an answer" in str(dp.reading(ledger).summary())
+    assert "depended on earlier answers" in str(dp.reading(ledger).summary())
 
 
 def test_the_picture_has_a_curve_and_a_point_for_each_guarantee():

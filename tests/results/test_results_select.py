@@ -41,10 +41,10 @@ def test_levels_come_as_they_were_declared_with_their_counts():
 
 def test_the_report_tells_what_is_not_told():
     text = " ".join(str(dp.dp_select("~ t", ROWS, k=2, **WORDS).summary()).split())
-    assert "The 2nd and the 3rd are not told apart" in text
+    assert "The 2nd and the 3rd are not separated" in text
     assert "fresh noise" in text
     every = str(dp.dp_select("~ t", ROWS, k=3, **WORDS).summary())
-    assert "told apart" not in every
+    assert "not separated" not in every
 
 
 def test_names_alone_have_no_values():
@@ -80,7 +80,7 @@ def test_the_report_of_columns_knows_the_public_number_of_rows_and_the_threshold
     many = replace(fit, release=replace(fit.release, count=960.0))
     text = " ".join(str(many.summary()).split())
     assert "Complete: 900 rows" in text
-    assert "come above the threshold more seldom" in text
+    assert "exceed the threshold less often" in text
 
 
 def test_a_correlation_is_at_most_one_however_small_its_noisy_variances():

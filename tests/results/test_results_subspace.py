@@ -164,9 +164,9 @@ def test_the_report_says_what_is_known():
         "Mechanism: ppca (idealised)",
         "Complete: not released",
         "Expected loss of captured variance 0.048",
-        "Only the space spanned is meaningful; its basis is arbitrary.",
+        "Only the spanned space is meaningful; its basis is arbitrary.",
         f"The guarantee is {LIMIT}.",
-        'eigenvals="private" buys them',
+        'eigenvals="private" releases them',
         "Source: ppca, Chaudhuri",
     ):
         assert words in text, words
@@ -179,7 +179,7 @@ def test_the_report_of_bought_variances():
     assert "Importance of components PC1 PC2 Standard deviation 1.225 0 noise sd" in text
     assert "Complete: 800 rows (noise sd 10)" in text
     assert "arbitrary" not in text
-    assert "buys them" not in text
+    assert "releases them" not in text
     assert "Observations: private" in said(fit(PRIVATE))
     assert "Expected loss of captured variance -" in said(fit(PRIVATE))
 
@@ -318,15 +318,15 @@ def test_directions_that_theory_expects_to_lose_are_not_shown():
     assert not fit(replace(PLAIN, expected_loss=249.0)).lost
     own = fit(replace(PLAIN, expected_loss=251.0))
     assert own.lost
-    assert "Directions are not shown" in flat(own)
+    assert "Directions are not printed" in flat(own)
     assert not any(name in own.summary().as_text() for name in NAMES)
     assert own.loadings.sizes == {"variable": 5, "component": 2}
 
 
 def test_the_report_says_why_nothing_is_known_of_the_loss():
     unknown = replace(PLAIN, expected_loss=math.nan)
-    assert "nothing tells directions from noise" in flat(fit(unknown))
+    assert "expected loss is not known here: directions may be noise" in flat(fit(unknown))
     assert "needs the number of rows, which is private" in flat(fit(PRIVATE))
     for own in (fit(), fit(replace(unknown, events=()))):
-        assert "nothing tells" not in flat(own)
+        assert "may be noise" not in flat(own)
         assert "needs the number" not in flat(own)

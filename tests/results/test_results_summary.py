@@ -116,12 +116,12 @@ def test_loadings_within_their_noise_are_blank(make):
 def test_components_too_close_are_named(make):
     fit = make((0.9, 0.5, 0.495, 0.2, 0.199), noise=0.004)
     assert (
-        "Too close to be told apart: PC2, PC3; PC4, PC5. Read the space they span together, not "
+        "Too close to separate: PC2, PC3; PC4, PC5. Interpret the space that they span, not "
         "the loadings of each." in flat(fit)
     )
     assert "Too close" not in text(make(noise=1e-4))
     kept = make((0.9, 0.5, 0.495, 0.2), noise=0.004, ncomp=2)
-    assert "Too close to be told apart: PC2, PC3." in flat(kept)
+    assert "Too close to separate: PC2, PC3." in flat(kept)
 
 
 def test_all_components_below_the_floor(make):
@@ -145,7 +145,7 @@ def test_floor_note(make):
 
 
 def test_noise_and_population_are_not_mixed_up(make):
-    said = "Noise intervals are for these rows, for the population use conf_int(). Those cover 95 %"
+    said = "for these rows; for the population use conf_int(), with coverage of at least 95 %"
     assert said in flat(make())
     assert "conf_int" not in flat(make(center=False))
     correlation = flat(make(scale="sd"))
@@ -156,9 +156,8 @@ def test_noise_and_population_are_not_mixed_up(make):
 
 def test_weak_variables_note(make):
     fit = make(matrix=np.diag([0.5, 0.4, 0.001]), noise=0.01, scale="sd", names=["p", "q", "rare"])
-    assert "Variance below four times its noise: rare. Divided by the root of that bound" in flat(
-        fit
-    )
+    said = "Variance below four times its noise: rare. They were divided by the root of that bound"
+    assert said in flat(fit)
     assert "Variance below" not in text(make(scale="sd"))
 
 
@@ -167,7 +166,7 @@ def test_weak_variables_note(make):
 )
 def test_large_delta_note(make, delta, said):
     shown = flat(make(guarantee=ApproxDP(1.0, delta)))
-    assert ("delta is not small against 1/n" in shown) == said
+    assert ("delta is not small relative to 1/n" in shown) == said
 
 
 def test_no_delta_note_without_delta(make):
@@ -267,8 +266,8 @@ def test_of_an_estimate_nothing_is_said_that_belongs_to_another(make):
     assert panel["distinct"].tolist() == [True, True, True, False, False]
     for absent in ("Debiased", "95% noise interval", "Expected cos2", "noise floor (standard"):
         assert absent not in text(fit)
-    assert "no known law" in flat(fit)
-    assert "3 components are above the noise of the unbiased release" in flat(fit)
+    assert "error distribution of the mechanism's estimate is not known" in flat(fit)
+    assert "3 components are above the noise of the underlying unbiased release" in flat(fit)
     assert row(fit, "Importance of components")[:5] == ["PC1", "PC2", "PC3", "PC4", "*"]
     with pytest.raises(NotAvailable, match="gauss"):
         fit.conf_int()
@@ -285,13 +284,13 @@ def test_digits_of_loadings_end_where_noise_begins(make):
 def test_signs_that_noise_leaves_open_are_named(make):
     turn = np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2)
     fit = make(matrix=turn @ np.diag([0.5, 0.2]) @ turn.T, noise=0.01)
-    assert "Sign left open by the noise: PC2." in flat(fit)
-    assert "Sign left open" not in text(make(matrix=np.diag([0.5, 0.2]), noise=0.01))
+    assert "Sign not determined, given the noise: PC2." in flat(fit)
+    assert "Sign not determined" not in text(make(matrix=np.diag([0.5, 0.2]), noise=0.01))
 
 
 def test_components_more_noise_than_signal_have_no_loadings(make):
     fit = make((0.9, 0.062, 0.0, 0.0, 0.0, -0.01), noise=0.0105)
     assert fit.spectrum.distinct.tolist()[:2] == [True, True]
     assert not fit.spectrum.readable[1]
-    assert "Loadings not shown, as noise leaves too little of them: PC2." in flat(fit)
+    assert "Loadings not printed, as they are lost in noise: PC2." in flat(fit)
     assert len(row(fit, "noise sd of a loading")) == 1

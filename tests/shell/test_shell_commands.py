@@ -57,11 +57,11 @@ def test_main_job_prints_the_readme_table(capsys):
     # Which components the noise leaves apart is said where it leaves some together; and the rows
     # nearly fill the codebook's ball, so that the noise decides whether a smaller one is found.
     varying = {
-        "Too close to be told apart",
-        "The first rounds told of no smaller ball than the codebook",
-        "Rows longer than the row norm",
-        "Sign left open by the noise",
-        "Loadings not shown",
+        "Too close to separate",
+        "The first rounds found no smaller ball than the codebook",
+        "Rows farther than the row norm from a released centre were shortened to it",
+        "Sign not determined",
+        "Loadings not printed",
     }
     assert labels(printed) - varying == labels(shown) - varying
     assert "20,190 (public)" in printed

@@ -35,7 +35,9 @@ def test_sites_hold_the_persons_of_one_table(protocol):
     assert fit.params.item() == pytest.approx(one.params.item(), abs=1e-3)
     assert fit.release.rows == one.release.rows == 5 * 130
     assert fit.release.adjacency.unit == "one person (at most 5 rows)"
-    assert "all rows of a person: one of whom two of them" in " ".join(str(fit.summary()).split())
+    assert "all rows of a person: a person at two sites counts twice" in " ".join(
+        str(fit.summary()).split()
+    )
 
 
 def letters(folder, protocol, **words):

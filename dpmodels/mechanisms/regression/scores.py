@@ -80,7 +80,14 @@ from dpmodels.statistics.statistic import measured_as
 from dpmodels.typing import Floats
 
 # Of the budget: choices, within 10 % of the best on simulated rows of many shapes.
-SHARES = {"powers": 0.05, "columns": 0.02, "rough": 0.15, "better": 0.2, "lengths": 0.03, "final": 0.55}
+SHARES = {
+    "powers": 0.05,
+    "columns": 0.02,
+    "rough": 0.15,
+    "better": 0.2,
+    "lengths": 0.03,
+    "final": 0.55,
+}
 # A choice: bounds may be thousands of times too wide.
 OCTAVES = 24
 # A choice: the residual is in units of the response, whose variance is worth twice the budget.
@@ -162,7 +169,7 @@ class Scores:
             shortened_sd,
             coordinates.axes(radius, cut),
             about_line=True,
-                )
+        )
         return hand_over(self.card, plan, noisy, n_rows, ball=ball)
 
 
@@ -232,7 +239,7 @@ def public_columns(blocks: tuple[Block, ...], public: Scaling) -> PublicColumns:
 def _independent(points: Floats) -> bool:
     """Whether shares of the levels follow from the means of their columns."""
     levels, columns = points.shape
-    return levels == columns + 1 and np.linalg.matrix_rank(points[1:] - points[0]) == columns
+    return levels == columns + 1 and bool(np.linalg.matrix_rank(points[1:] - points[0]) == columns)
 
 
 def _columns(passes: Passes, plan: Plan, entropy: Entropy) -> tuple[Floats, Floats, float]:
@@ -294,9 +301,7 @@ def _first_moments(
     return mean, np.clip(variance, 1e-9, 1.0), variance_sd
 
 
-def _distances(
-    passes: Passes, centre: Floats, rows: float, plan: Plan, entropy: Entropy
-) -> Floats:
+def _distances(passes: Passes, centre: Floats, rows: float, plan: Plan, entropy: Entropy) -> Floats:
     """Return by column a distance to the centre that most rows are within, shape (columns,)."""
     public = passes.scaling
     farthest = public.row_norm + float(np.linalg.norm(centre))
@@ -347,9 +352,7 @@ def _moments(
     steps = max(plan.scales[name] * finer.radius**2, SMALLEST_SCALE)
     noisy = noised_symmetric(exact, steps, steps / math.sqrt(2), entropy) / finer.steps**2
     sd, longest = steps / finer.steps**2, radius * math.sqrt(2)
-    law = MomentNoise(
-        sd * longest**2, sd * longest / math.sqrt(2), sd, sd / math.sqrt(2)
-    )
+    law = MomentNoise(sd * longest**2, sd * longest / math.sqrt(2), sd, sd / math.sqrt(2))
     count, total = float(noisy[0, 0]) * longest**2, noisy[0, 1:] * longest
     return NoisyMoments(count, total, noisy[1:, 1:], law), n_rows
 
