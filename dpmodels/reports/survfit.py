@@ -156,8 +156,8 @@ def _order(fit: SurvfitResult) -> tuple[str, ...]:
             whose = f" of {name}" if name else ""
             notes.append(
                 f"Coarse grid: depending on the order of times within intervals, survival{whose} "
-                f"at {curve.identified_times[at]:,.6g} is from {low[at]:.3f} to {high[at]:.3f}; write more "
-                "breaks where times are frequent."
+                f"at {curve.identified_times[at]:,.6g} is from {low[at]:.3f} to {high[at]:.3f}; "
+                "write more breaks where times are frequent."
             )
     return tuple(notes[:SHOWN_CURVES])
 
