@@ -12,12 +12,10 @@ from dpmodels.arguments import word
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError, FrameError
-from dpmodels.formula.coding import cells
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
 from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
-from dpmodels.mechanisms.regression.ellipsoid import tells
 from dpmodels.mechanisms.sandwiched import NOBODY, Sandwiched
 from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.models.crossing import Way, slopes_of_moments
@@ -31,7 +29,6 @@ from dpmodels.results.call import MomentsCall
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel, layout
 from dpmodels.results.validate import require_law
-from dpmodels.sites import together
 
 # A choice: the bias of coefficients by clipping rows where errors depend on the terms.
 UNEVEN = 1.0
@@ -79,10 +76,10 @@ def dp_lm(
         the budget. The rows are then read once more. By default ``"cluster"`` where
         ``person`` is given and the rows can be read again, else ``"iid"``.
     mechanism : str or instance
-        ``"auto"``, ``"moments"`` (noisy moments of terms and response),
+        ``"auto"``, ``"scores"`` (a line first, then noisy moments of terms and
+        residuals about it), ``"moments"`` (noisy moments of terms and response),
         ``"adassp"`` (the same, and a ridge by a private eigenvalue) or
-        ``"ellipsoid"`` (moments of the rows in an ellipsoid found first, for bounds
-        that are too wide and correlated terms).
+        ``"ellipsoid"`` (moments of the rows in an ellipsoid found first).
 
     Returns
     -------
@@ -112,14 +109,11 @@ def dp_lm(
     clipping makes standard errors too small by less than the noise does. The noise
     of the squares is allowed for.
 
-    ``"auto"`` is ``"ellipsoid"`` for a Gaussian guarantee, a public number of rows
-    that can be read again, no category of three levels or more, and neither
-    ``weights`` nor ``row_norm``, where the noise in a number of rows by column is
-    below half a percent of the rows; else ``"moments"``. Where rows outside the
-    ellipsoid were clipped, the table says how many, and coefficients and intervals
-    describe the clipped rows: nearly the same line where errors are symmetric, and
-    another where those of long rows are skewed. With ``vcov="HC"`` fewer rows are
-    clipped.
+    ``"auto"`` is ``"scores"`` for a Gaussian guarantee and rows that can be read
+    again, without ``weights`` and ``row_norm``; else ``"moments"``. Where rows were
+    clipped the table says how many. Under ``"scores"`` radii grow with the number
+    of rows, so that what is clipped is small beside the noise; under
+    ``"ellipsoid"`` coefficients and intervals describe the clipped rows.
 
     Intervals of a pure guarantee take sums of Laplace noise as if they were
     normal of the same variance: those of 95 % cover 93.8 % at the least.
@@ -168,15 +162,11 @@ def lm_way(question: Question) -> Way[LMResult]:
         return LMResult(call, release, LinearModel(equation.intercept, weights), coder)
 
     def automatic(private: Sequence[PrivateDesign]) -> tuple[str, str]:
-        neighbours, counts = question.adjacency, (source.nrows for source in private)
-        rows = together(counts, neighbours.places) if neighbours.n_public else None
-        # A row of a rare level is far from the others: an ellipsoid would clip it.
-        levels = max(cells(equation.terms.blocks).sizes, default=0)
-        is_plain = weights is None and row_norm is None and len(private) == 1 and levels <= 2
-        if not is_plain or rows is None or isinstance(question.guarantee, PureDP):
+        is_plain = weights is None and row_norm is None and bool(equation.terms.names)
+        if isinstance(question.guarantee, PureDP) or not is_plain:
             return "moments", ONCE
-        if private[0].rereadable and tells(facts, question.private, rows):
-            return "ellipsoid", ROUNDS
+        if all(source.rereadable for source in private):
+            return "scores", ABOUT_LINE
         return "moments", ONCE
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
@@ -186,7 +176,7 @@ def lm_way(question: Question) -> Way[LMResult]:
                 f"mechanism= is of type {type(strategy).__name__}; least squares needs moments "
                 'with a known noise distribution: "moments", "adassp", or an instance of these'
             )
-        if weights is not None and isinstance(strategy, (Ellipsoid, Rounds)):
+        if weights is not None and isinstance(strategy, (Ellipsoid, Rounds, Scores)):
             raise ArgumentError(
                 f"{strategy.card.name} clips rows about their mean, which weights= would move: "
                 'leave out weights=, or write mechanism="moments"'

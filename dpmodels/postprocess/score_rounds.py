@@ -22,6 +22,9 @@ TERM_RADIUS, RESIDUAL_CUT = 1.0, 2.0
 # A choice: what is kept grows until a coordinate of the noise in the score is this many standard
 # errors of sampling, up to these multiples. Longer radii trade noise for less bias.
 NOISE_PER_SAMPLING, WIDEST_TERMS, WIDEST_RESIDUALS = 1.1, 3.75, 2.5
+# A choice: where the least noise that radii allow is below so many standard errors of sampling,
+# less noise is worth having, by the root of that.
+AMPLE = 0.5
 # Choices: within which ends the variance of an entry of X'X/n about the identity is estimated, and
 # the squared length of a step in residual standard deviations.
 GRAM_VARIANCE, SQUARED_STEP = (0.003, 0.2), (0.05, 1.0)
@@ -130,8 +133,9 @@ def chosen_radii(
 
     `terms` and `residuals` are noisy numbers of rows by the length of (1, z), in units of its root
     mean square, and of the residual in its sd; `multiplier` is that of the last release. The mean
-    square error of a coordinate of the score is least: of its noise, and of what is cut off. Less
-    noise than :data:`NOISE_PER_SAMPLING` times the error of sampling is no gain.
+    square error of a coordinate of the score is least: of its noise, and of what is cut off. Noise
+    below a multiple of the error of sampling does not count: beyond, radii grow until nothing is
+    cut off.
     """
     radius, cut = terms.radii[:, None], residuals.radii
     whole = erf(cut / math.sqrt(2))
@@ -143,7 +147,9 @@ def chosen_radii(
     excess = np.maximum(cut - cut[:, None], 0.0)
     off_residuals = excess @ tail(residuals) / rows * ALIKE_RESIDUALS
     allowed = (radius >= SHORTEST_TERMS) & (cut >= SHORTEST_RESIDUALS)
-    noise = np.maximum(noise, NOISE_PER_SAMPLING / math.sqrt(rows))
+    least = float(noise[allowed].min()) * math.sqrt(rows)
+    enough = NOISE_PER_SAMPLING * math.sqrt(min(least / AMPLE, 1.0))
+    noise = np.maximum(noise, enough / math.sqrt(rows))
     error = noise**2 + off_terms[:, None] ** 2 + off_residuals**2
     best = np.unravel_index(np.argmin(np.where(allowed, error, math.inf)), error.shape)
     return float(terms.radii[best[0]]) * math.sqrt(parameters), float(cut[best[1]])
@@ -174,52 +180,52 @@ def first_coordinates(mean: Floats, covariance: Floats) -> ScoreCoordinates:
     return ScoreCoordinates(mean[:-1], whitening, line, math.sqrt(float(covariance[-1, -1])))
 
 
-def rough_coordinates(own: ScoreCoordinates, seen: ScoreMoments) -> ScoreCoordinates:
+def rough_coordinates(now: ScoreCoordinates, moments: ScoreMoments) -> ScoreCoordinates:
     """Return coordinates after a first release of moments: correlations and a rough line.
 
     Correlations are shrunk towards 0 by what of them may be noise, and so is the line.
     """
-    shift, scatter = _centred(seen.gram)
-    floor = min(0.25, LEAST_VARIANCE + LEAST_IN_NOISE * seen.gram_sd)
+    shift, scatter = _centred(moments.gram)
+    floor = min(0.25, LEAST_VARIANCE + LEAST_IN_NOISE * moments.gram_sd)
     np.fill_diagonal(scatter, np.maximum(np.diagonal(scatter), floor))
-    off, remaining = shrunk_gram(scatter, seen.gram_variances[1:, 1:])
-    spread = np.sqrt(np.diagonal(off))
-    values, axes = np.linalg.eigh(off / np.outer(spread, spread))
-    edge = seen.gram_sd * math.sqrt(len(spread)) / 2
+    covariance, remaining = shrunk_gram(scatter, moments.gram_variances[1:, 1:])
+    spread = np.sqrt(np.diagonal(covariance))
+    values, axes = np.linalg.eigh(covariance / np.outer(spread, spread))
+    edge = moments.gram_sd * math.sqrt(len(spread)) / 2
     values = np.maximum(values, max(0.05, min(edge, 0.6)))
-    gain = values / (values**2 + _penalty(seen, remaining))
-    slope = np.clip(axes @ (gain * (axes.T @ (seen.score[1:] / spread))), -1, 1) / spread
-    explained = float(2 * slope @ seen.score[1:] - slope @ off @ slope)
-    left = _residual_variance(seen, slope, explained, float(gain.sum()))
-    moved = np.append(seen.score[0] - shift @ slope, slope)
-    trust_mean = 1 / (1 + seen.gram_sd**2 * len(spread))
-    centre = own.centre + np.linalg.solve(own.whitening, shift) * trust_mean
-    line = own.line + own.coefficients(moved)
-    whitening = (axes / np.sqrt(values)) @ axes.T @ (own.whitening / spread[:, None])
-    return ScoreCoordinates(centre, whitening, line, own.residual_sd * math.sqrt(left))
+    gain = values / (values**2 + _penalty(moments, remaining))
+    slope = np.clip(axes @ (gain * (axes.T @ (moments.score[1:] / spread))), -1, 1) / spread
+    explained = float(2 * slope @ moments.score[1:] - slope @ covariance @ slope)
+    left = _residual_variance(moments, slope, explained, float(gain.sum()))
+    moved = np.append(moments.score[0] - shift @ slope, slope)
+    trust_mean = 1 / (1 + moments.gram_sd**2 * len(spread))
+    centre = now.centre + np.linalg.solve(now.whitening, shift) * trust_mean
+    line = now.line + now.coefficients(moved)
+    whitening = (axes / np.sqrt(values)) @ axes.T @ (now.whitening / spread[:, None])
+    return ScoreCoordinates(centre, whitening, line, now.residual_sd * math.sqrt(left))
 
 
-def better_coordinates(own: ScoreCoordinates, seen: ScoreMoments) -> ScoreCoordinates:
+def better_coordinates(now: ScoreCoordinates, moments: ScoreMoments) -> ScoreCoordinates:
     """Return coordinates after one more release: a better line, whitening and residual sd.
 
     The mean of (1, z)(1, z)ᵀ is shrunk towards the identity and the step towards 0, each by the
     noise in it.
     """
-    gram, remaining = shrunk_gram(seen.gram, seen.gram_variances)
+    gram, remaining = shrunk_gram(moments.gram, moments.gram_variances)
     values, axes = np.linalg.eigh(gram)
-    floor = min(LARGEST_FLOOR, LEAST_VARIANCE + LEAST_IN_NOISE * seen.gram_sd)
+    floor = min(LARGEST_FLOOR, LEAST_VARIANCE + LEAST_IN_NOISE * moments.gram_sd)
     values = np.maximum(values, floor)
     gram = (axes * values) @ axes.T
-    gain = values / (values**2 + _penalty(seen, remaining))
-    step = axes @ ((axes.T @ seen.score) * gain)
-    explained = float(2 * step @ seen.score - step @ gram @ step)
-    left = _residual_variance(seen, step, explained, float(gain.sum()))
+    gain = values / (values**2 + _penalty(moments, remaining))
+    step = axes @ ((axes.T @ moments.score) * gain)
+    explained = float(2 * step @ moments.score - step @ gram @ step)
+    left = _residual_variance(moments, step, explained, float(gain.sum()))
     shift, scatter = _centred(gram)
     values, axes = np.linalg.eigh(scatter)
-    whitening = (axes / np.sqrt(np.maximum(values, floor))) @ axes.T @ own.whitening
-    centre = own.centre + np.linalg.solve(own.whitening, shift) / 2
-    line = own.line + own.coefficients(step)
-    return ScoreCoordinates(centre, whitening, line, own.residual_sd * math.sqrt(left))
+    whitening = (axes / np.sqrt(np.maximum(values, floor))) @ axes.T @ now.whitening
+    centre = now.centre + np.linalg.solve(now.whitening, shift) / 2
+    line = now.line + now.coefficients(step)
+    return ScoreCoordinates(centre, whitening, line, now.residual_sd * math.sqrt(left))
 
 
 def shrunk_gram(gram: Floats, noise: Floats) -> tuple[Floats, Floats]:
@@ -230,14 +236,14 @@ def shrunk_gram(gram: Floats, noise: Floats) -> tuple[Floats, Floats]:
     the variance that it has, given its noise.
     """
     size = len(gram)
-    own = DIAGONAL / (DIAGONAL + np.diagonal(noise))
-    diagonal = np.maximum(1 + (np.diagonal(gram) - 1) * own, LEAST_VARIANCE)
+    diagonal_keep = DIAGONAL / (DIAGONAL + np.diagonal(noise))
+    diagonal = np.maximum(1 + (np.diagonal(gram) - 1) * diagonal_keep, LEAST_VARIANCE)
     unit = np.outer(diagonal, diagonal)
     upper = np.triu_indices(size, 1)
     square = float(((gram**2 - noise) / unit)[upper].mean()) if size > 1 else 0.0
     prior = float(np.clip(square, *GRAM_VARIANCE)) * unit
     keep = prior / (prior + noise)
-    np.fill_diagonal(keep, own)
+    np.fill_diagonal(keep, diagonal_keep)
     shrunk = gram * keep
     np.fill_diagonal(shrunk, diagonal)
     return shrunk, keep * noise
@@ -263,25 +269,27 @@ def kept_whole(square: float, cut: float) -> float:
     return max(math.erf(cut / sd / math.sqrt(2)), 0.5)
 
 
-def _penalty(seen: ScoreMoments, remaining: Floats) -> float:
+def _penalty(moments: ScoreMoments, remaining: Floats) -> float:
     """Return the ridge of a step, in units of X'X/n, by the noise in the score and in X'X.
 
     The step is taken to be as long as the score is beyond its noise. Noise in X'X counts as far as
     it remains, times the step.
     """
-    size = len(seen.gram)
-    square = float(np.clip(seen.score @ seen.score - size * seen.score_sd**2, *SQUARED_STEP))
-    return size * (seen.score_sd**2 / square + float(remaining.mean()))
+    size = len(moments.gram)
+    square = float(
+        np.clip(moments.score @ moments.score - size * moments.score_sd**2, *SQUARED_STEP)
+    )
+    return size * (moments.score_sd**2 / square + float(remaining.mean()))
 
 
-def _residual_variance(seen: ScoreMoments, step: Floats, explained: float, gain: float) -> float:
+def _residual_variance(moments: ScoreMoments, step: Floats, explained: float, gain: float) -> float:
     """Return the variance that a step leaves, with one sd of its noise, in the old unit.
 
     A step that follows the noise in the score explains ``2 gain score_sd²`` too much.
     """
-    weight = max(float(seen.gram[0, 0]), 0.5)
-    noise = math.hypot(seen.square_sd, 2 * seen.score_sd * float(np.linalg.norm(step)))
-    left = seen.square - explained + 2 * gain * seen.score_sd**2 + noise
+    weight = max(float(moments.gram[0, 0]), 0.5)
+    noise = math.hypot(moments.square_sd, 2 * moments.score_sd * float(np.linalg.norm(step)))
+    left = moments.square - explained + 2 * gain * moments.score_sd**2 + noise
     return float(np.clip(left / weight, LEAST_RESIDUAL, 1.5))
 
 

@@ -317,9 +317,9 @@ def released_equations(
         axes=None if ball is None else ball.axes,
         layout=layout if ball is None else None,
     )
-    if ball is None or not ball.about_line:
+    if ball is None or math.isnan(ball.rows):
         return own
-    return about_line(own, release.count / max(1 - ball.shortened, 0.1), row_norm)
+    return about_line(own, max(ball.rows, 1.0), row_norm)
 
 
 def about_line(own: NormalEquations, rows: float, row_norm: float) -> NormalEquations:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -40,19 +41,20 @@ class Ball:
     axes : ndarray, shape (columns, columns) or None
         For an ellipsoid: a row of the unit ball times ``radius * axes`` is a scaled row about the
         centre. None for a ball.
-    about_line : bool
-        Whether the last axis is the residual of a line near the estimate, the others whitened
-        terms, and both were held apart: to ``radius / √2`` each, a row's number with its terms.
+    rows : float
+        Of moments about a released line, the noisy number of complete rows; nan of others. The
+        last axis is then the residual of the line, the others are whitened terms, and both are
+        clipped separately: to ``radius / √2`` each, the constant 1 of a row with its terms.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"axes", "about_line"})
+    later: ClassVar[frozenset[str]] = frozenset({"axes", "rows"})
 
     centre: Annotated[Bounded, "variable"]
     radius: Amount
     shortened: Quantity
     shortened_sd: Amount
     axes: Annotated[Bounded, "variable", "variable_"] | None = None
-    about_line: bool = False
+    rows: QuantityOrNan = math.nan
 
 
 @dataclass(frozen=True)

@@ -117,12 +117,21 @@ class LinearFit:
         n_public = math.inf if self.release.rows is None else float(self.release.rows)
         if self.model.weights is not None:
             return n_public if math.isfinite(n_public) else math.nan
-        return max(min(self.release.count, n_public), 1.0)
+        ball = self.release.ball
+        about_line = ball is not None and not math.isnan(ball.rows)
+        count = ball.rows if ball is not None and about_line else self.release.count
+        return max(min(count, n_public), 1.0)
 
     @property
     def freedom(self) -> float:
-        """Degrees of freedom of the residuals, at least 1; nan where rows cannot be counted."""
-        return max(self.nobs - len(self.names), 1.0) if not math.isnan(self.nobs) else math.nan
+        """Degrees of freedom of the residuals, at least 1; nan where rows cannot be counted.
+
+        Rows whose terms were clipped count by their squared weight.
+        """
+        if math.isnan(self.nobs):
+            return math.nan
+        count = self.nobs if self.model.weights is not None else self.release.count
+        return max(min(count, self.nobs) - len(self.names), 1.0)
 
     @cached_property
     def noise_law(self) -> LeastSquares:

@@ -156,26 +156,23 @@ class Scores:
         for name, learn in (("rough", rough_coordinates), ("better", better_coordinates)):
             noisy, _ = _moments(passes, coordinates, (radius, cut), name, plan, entropy)
             coordinates = learn(coordinates, _means(noisy, rows, radius, cut))
-        radius, cut = _radii(passes, coordinates, rows, plan, entropy)
+        terms, residuals = _lengths(passes, coordinates, plan, entropy)
+        multiplier = plan.scales["final"] / math.sqrt(1 + plan.facts.adjacency.n_public)
+        radius, cut = chosen_radii(terms, residuals, rows, coordinates.parameters, multiplier)
         noisy, n_rows = _moments(passes, coordinates, (radius, cut), "final", plan, entropy)
-        public, longest = passes.scaling, radius * math.sqrt(2)
+        public = passes.scaling
         middle = np.append(coordinates.centre, coordinates.line[0])
         middle[-1] += coordinates.line[1:] @ coordinates.centre
-        shortened, shortened_sd = _shortened(noisy, rows, radius)
+        shortened, shortened_sd = terms.beyond(radius / math.sqrt(coordinates.parameters))
         ball = Ball(
             public.centre + public.scale * middle,
-            longest,
+            radius * math.sqrt(2),
             shortened,
             shortened_sd,
             coordinates.axes(radius, cut),
-            about_line=True,
+            rows,
         )
         return hand_over(self.card, plan, noisy, n_rows, ball=ball)
-
-
-def _shortened(noisy: NoisyMoments, rows: float, radius: float) -> tuple[float, float]:
-    """Return the share of the squared weights that shortening took off, and its noise."""
-    return 1 - noisy.count / rows, noisy.noise.count / rows
 
 
 @dataclass(frozen=True)
@@ -313,19 +310,17 @@ def _distances(passes: Passes, centre: Floats, rows: float, plan: Plan, entropy:
     return radius_of_most(distances, within, drawn / rows)
 
 
-def _radii(
-    passes: Passes, coordinates: ScoreCoordinates, rows: float, plan: Plan, entropy: Entropy
-) -> tuple[float, float]:
-    """Choose what is kept whole at last by noisy numbers of rows by length."""
+def _lengths(
+    passes: Passes, coordinates: ScoreCoordinates, plan: Plan, entropy: Entropy
+) -> tuple[Cells, Cells]:
+    """Count rows by the length of (1, z), in units of its root mean square, and of the residual."""
     size = math.sqrt(coordinates.parameters)
     limits = tuple((LENGTHS[:-1] / math.sqrt(2)).tolist())
     transform = coordinates.transform(size, 1.0) * _units(passes, plan)
     exact, _ = passes.measured(score_lengths, transform, limits).cross()
     counts, drawn = noised_rows(exact.ravel(), plan.scales["lengths"], entropy)
-    terms, residuals = (Cells(LENGTHS, own, drawn) for own in counts.reshape(exact.shape))
-    changed = 2 if plan.facts.adjacency.n_public else 1
-    multiplier = plan.scales["final"] / math.sqrt(changed)
-    return chosen_radii(terms, residuals, rows, coordinates.parameters, multiplier)
+    terms, residuals = counts.reshape(exact.shape)
+    return Cells(LENGTHS, terms, drawn), Cells(LENGTHS, residuals, drawn)
 
 
 def _units(passes: Passes, plan: Plan) -> Floats:
