@@ -32,9 +32,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.formula import Block
@@ -81,10 +82,11 @@ from dpmodels.typing import Floats
 
 # Of the budget: choices, within 10 % of the best on simulated rows of many shapes.
 SHARES = {
-    "powers": 0.05,
+    "powers": 0.04,
     "columns": 0.02,
-    "rough": 0.15,
-    "better": 0.2,
+    "narrowed": 0.03,
+    "rough": 0.14,
+    "better": 0.19,
     "lengths": 0.03,
     "final": 0.55,
 }
@@ -92,6 +94,8 @@ SHARES = {
 OCTAVES = 24
 # A choice: the residual is in units of the response, whose variance is worth twice the budget.
 RESPONSE_WEIGHT = 2.0
+# A choice: the second sums are of ranges of so many released sds on both sides.
+NARROWED = 3.0
 # A choice: a variance below so many sds of its noise is read from numbers of rows by size instead.
 RESOLVED = 3.0
 
@@ -133,7 +137,8 @@ class Scores:
         multipliers = dict(zip(SHARES, split_gaussian(whole, list(SHARES.values())), strict=True))
         changed = 2 if facts.adjacency.n_public else 1
         scales = {name: own * ROUND_UP for name, own in multipliers.items()}
-        scales["powers"] *= gaussian_count(facts, 1.0).total
+        for name in ("powers", "narrowed"):
+            scales[name] *= gaussian_count(facts, 1.0).total
         scales["lengths"] *= math.sqrt(2 * changed)
         scales["columns"] *= math.sqrt(changed * facts.columns)
         for name in ("rough", "better", "final"):
@@ -176,24 +181,51 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class PublicColumns:
-    """What is public of the scaled columns, and the map that their sums are taken in.
+class ColumnRanges:
+    """Ranges of the scaled columns, and the map in which they are summed.
 
     A column is counted from the middle of its range in half-ranges, u, so that it is in [-1, 1]. A
-    number has u and u² - ½ in the map; of a level's column, which takes two values, u says all.
+    number has u and u² - ½ in the map; of a level's column, which takes two values, u is enough.
     """
 
-    powers: ColumnPowers
-    radius: float  # Of the ball that the powers lie in, in units of u
+    column: NDArray[np.intp]  # Shape (entries,): which column an entry of the map is made of
+    square: NDArray[np.bool_]  # Whether it is u² - ½
+    shift: Floats  # Of u, subtracted
+    radius: float  # Of the ball that the map lies in, weights included
     middle: Floats  # Shape (columns,): of each range, in scaled units
-    half: Floats  # Shape (columns,): of its length
-    weight: Floats  # Shape (columns,): by which u and u² are multiplied
+    half: Floats  # Shape (columns,): half its length
+    weight: Floats  # Shape (columns,): by which the entries of a column are multiplied
     # Where each factor's columns begin, and what they are, in u, at each of its levels.
     factors: tuple[tuple[int, Floats], ...]
 
+    @property
+    def powers(self) -> ColumnPowers:
+        """The map, in units of its ball."""
+        half = self.half[self.column]
+        unit = self.weight[self.column] / self.radius
+        return ColumnPowers(
+            self.column,
+            self.middle[self.column],
+            np.where(self.square, 0.0, unit / half),
+            np.where(self.square, unit / half**2, 0.0),
+            unit * np.where(self.square, 0.5, self.shift),
+        )
 
-def public_columns(blocks: tuple[Block, ...], public: Scaling) -> PublicColumns:
-    """Read off coded terms, the response last, what is public of their columns."""
+    @property
+    def numbers(self) -> NDArray[np.intp]:
+        """The columns with squares."""
+        return self.column[self.square]
+
+    def narrowed(self, mean: Floats, variance: Floats) -> ColumnRanges:
+        """Return ranges of :data:`NARROWED` released sds about the means of numbers."""
+        middle, half, at = self.middle.copy(), self.half.copy(), self.numbers
+        middle[at] = mean[at]
+        half[at] = np.minimum(NARROWED * np.sqrt(variance[at]), half[at])
+        return replace(self, middle=middle, half=half)
+
+
+def column_ranges(blocks: tuple[Block, ...], public: Scaling) -> ColumnRanges:
+    """Return the public ranges of coded columns, the response last."""
     start, squared_radius = 0, 0.0
     middles, halves, weights, entries, factors = [], [], [], [], []
     for at, block in enumerate(blocks):
@@ -204,33 +236,31 @@ def public_columns(blocks: tuple[Block, ...], public: Scaling) -> PublicColumns:
         half = np.where(high > low, (high - low) / 2, 1.0)
         points = (points - (low + high) / 2) / half
         categorical = all(isinstance(factor, Category) for factor in block.factors)
-        about = points.mean(axis=0) if categorical else np.zeros(len(half))
+        shift = points.mean(axis=0) if categorical else np.zeros(len(half))
         if categorical and _independent(points):
             factors.append((start, points))
-        squared = float(((points - about) ** 2).sum(axis=1).max())
+        squared = float(((points - shift) ** 2).sum(axis=1).max())
         for place in range(len(half)):
-            entries.append((start + place, weight, 0.0, weight * about[place]))
+            entries.append((start + place, False, shift[place]))
             if not categorical or len(np.unique(points[:, place].round(9))) > 2:
-                entries.append((start + place, 0.0, weight, weight / 2))
+                entries.append((start + place, True, 0.0))
                 squared += 0.25
         squared_radius += weight**2 * squared
         middles.append((low + high) / 2)
         halves.append(half)
         weights.append(np.full(len(half), weight))
         start = columns.stop
-    radius = math.sqrt(squared_radius) * ROUND_UP or 1.0
-    column, linear, square, shift = np.array(entries).T
-    middle, half = np.concatenate(middles), np.concatenate(halves)
-    column = column.astype(np.intp)
-    unit = half[column]
-    powers = ColumnPowers(
-        column,
-        middle[column],
-        linear / unit / radius,
-        square / unit**2 / radius,
-        shift / radius,
+    column, square, shift = zip(*entries, strict=True)
+    return ColumnRanges(
+        np.array(column, dtype=np.intp),
+        np.array(square, dtype=np.bool_),
+        np.array(shift),
+        math.sqrt(squared_radius) * ROUND_UP or 1.0,
+        np.concatenate(middles),
+        np.concatenate(halves),
+        np.concatenate(weights),
+        tuple(factors),
     )
-    return PublicColumns(powers, radius, middle, half, np.concatenate(weights), tuple(factors))
 
 
 def _independent(points: Floats) -> bool:
@@ -239,63 +269,73 @@ def _independent(points: Floats) -> bool:
     return levels == columns + 1 and bool(np.linalg.matrix_rank(points[1:] - points[0]) == columns)
 
 
+class _Columns(NamedTuple):
+    """Released means, and variances that are not smaller than noise allows, in scaled units."""
+
+    mean: Floats
+    variance: Floats
+    hidden: NDArray[np.bool_]  # Whether the variance is mostly noise
+    noise: Floats  # Of each mean
+    rows: float
+
+
 def _columns(passes: Passes, plan: Plan, entropy: Entropy) -> tuple[Floats, Floats, float]:
     """Return the means and a rough covariance of the scaled columns, and a number of rows."""
-    public = public_columns(passes.blocks, passes.scaling)
-    scale, unit = plan.scales["powers"], gaussian_count(plan.facts, 1.0)
-    finer = choose_lattice(len(public.powers.column), scale)
-    exact, n_rows = passes.measured(power_sums, public.powers, finer).cross()
+    ranges = column_ranges(passes.blocks, passes.scaling)
+    first = _powers(passes, ranges, "powers", plan, entropy)
+    distance = _distances(passes, first.mean, first.rows, plan, entropy)
+    narrow = np.minimum(np.maximum(distance, first.noise) ** 2, first.variance)
+    variance = np.where(first.hidden, narrow, first.variance)
+    second = _powers(passes, ranges.narrowed(first.mean, variance), "narrowed", plan, entropy)
+    at = ranges.numbers
+    mean = first.mean.copy()
+    mean[at], variance[at] = second.mean[at], second.variance[at]
+    covariance = np.diag(variance)
+    _put_factors(covariance, ranges, first)
+    return mean, covariance, first.rows
+
+
+def _powers(
+    passes: Passes, ranges: ColumnRanges, name: str, plan: Plan, entropy: Entropy
+) -> _Columns:
+    """Release the sums of columns and of their squares within ranges."""
+    scale, unit = plan.scales[name], gaussian_count(plan.facts, 1.0)
+    finer = choose_lattice(len(ranges.column), scale)
+    exact, n_rows = passes.measured(power_sums, ranges.powers, finer).cross()
     steps = max(scale * finer.radius, SMALLEST_SCALE)
     count = add_noise(exact[:1], max(steps * unit.rows / unit.total, SMALLEST_SCALE), entropy)
     rows = max(float(count[0]) / finer.radius, 1.0)
     if plan.facts.adjacency.n_public:
         rows = max(min(rows, float(n_rows)), 1.0)
-    sums = add_noise(exact[1:], steps, entropy) / finer.steps
-    means, sd = sums * public.radius / rows, steps / finer.steps * public.radius / rows
-    mean, variance, variance_sd = _first_moments(public, means, sd)
-    hidden = variance < RESOLVED * variance_sd
-    distance = _distances(passes, public.middle + public.half * mean, rows, plan, entropy)
-    distance = np.maximum(distance / public.half, sd / public.weight)
-    variance = np.where(hidden, np.minimum(distance**2, variance), variance)
-    covariance = _with_factors(public, mean, np.diag(variance), sd)
-    scaled = covariance * np.outer(public.half, public.half)
-    return public.middle + public.half * mean, scaled, rows
-
-
-def _with_factors(public: PublicColumns, mean: Floats, covariance: Floats, sd: float) -> Floats:
-    """Put in what released shares of its levels say of the columns of each factor."""
-    for start, points in public.factors:
-        columns = slice(start, start + points.shape[1])
-        noise = sd / public.weight[start] / 2
-        equations = np.vstack([points.T, np.ones(len(points))])
-        share = np.linalg.solve(equations, np.append(mean[columns], 1.0))
-        share = np.maximum(share + noise / 2, noise)
-        share /= share.sum()
-        centred = points - share @ points
-        covariance[columns, columns] = (centred.T * share) @ centred
-    return covariance
-
-
-def _first_moments(
-    public: PublicColumns, means: Floats, sd: float
-) -> tuple[Floats, Floats, Floats]:
-    """Return means, variances and the noise sds of variances of columns in half-ranges.
-
-    `sd` is the noise of each mean of a power. A variance is never taken for less than its noise
-    allows; that of a column of two values follows from its mean, and has no noise of its own.
-    """
-    powers, noise = public.powers, sd / public.weight
-    linear = powers.linear > 0
-    mean = (means[linear] + powers.middle[linear] * public.radius) / public.weight
-    mean = np.clip(mean, -1.0, 1.0)
+    means = add_noise(exact[1:], steps, entropy) / finer.steps * ranges.radius / rows
+    noise = steps / finer.steps * ranges.radius / rows / ranges.weight
+    square, at = ranges.square, ranges.numbers
+    mean = np.clip(means[~square] / ranges.weight + ranges.shift[~square], -1.0, 1.0)
     level = np.minimum((1 + mean) / 2, (1 - mean) / 2)
     level = np.clip(np.maximum(level + noise / 4, noise / 2), 0.0, 0.5)
-    variance, variance_sd = 4 * level * (1 - level), np.zeros(len(mean))
-    number = powers.column[~linear]
-    square = means[~linear] / public.weight[number] + 0.5 - mean[number] ** 2
-    variance[number] = np.maximum(square + noise[number], LEAST_SPREAD * noise[number])
-    variance_sd[number] = noise[number]
-    return mean, np.clip(variance, 1e-9, 1.0), variance_sd
+    variance = 4 * level * (1 - level)
+    squares = means[square] / ranges.weight[at] + 0.5 - mean[at] ** 2
+    variance[at] = np.maximum(squares + noise[at], LEAST_SPREAD * noise[at])
+    hidden = np.zeros(len(mean), dtype=np.bool_)
+    hidden[at] = variance[at] < RESOLVED * noise[at]
+    half = ranges.half
+    variance = np.clip(variance, 1e-9, 1.0) * half**2
+    return _Columns(ranges.middle + half * mean, variance, hidden, noise * half, rows)
+
+
+def _put_factors(covariance: Floats, ranges: ColumnRanges, released: _Columns) -> None:
+    """Write what released shares of its levels say of the columns of each factor."""
+    for start, points in ranges.factors:
+        columns = slice(start, start + points.shape[1])
+        half = ranges.half[columns]
+        mean = (released.mean[columns] - ranges.middle[columns]) / half
+        noise = float((released.noise[columns] / half).max()) / 2
+        equations = np.vstack([points.T, np.ones(len(points))])
+        share = np.linalg.solve(equations, np.append(mean, 1.0))
+        share = np.maximum(share + noise / 2, noise)
+        share /= share.sum()
+        centred = (points - share @ points) * half
+        covariance[columns, columns] = (centred.T * share) @ centred
 
 
 def _distances(passes: Passes, centre: Floats, rows: float, plan: Plan, entropy: Entropy) -> Floats:
