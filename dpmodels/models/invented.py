@@ -17,7 +17,7 @@ from dpmodels.dates import Date
 from dpmodels.design import PrivateDesign, Scaling, row_coder, unbound_design
 from dpmodels.design.columns import multiplied
 from dpmodels.design.rows import Terms, rows_of
-from dpmodels.formula import design
+from dpmodels.formula import Block, design
 from dpmodels.formula.response import TwoSided
 from dpmodels.mechanisms import Plan
 from dpmodels.mechanisms.protocol import AnyStrategy
@@ -173,6 +173,11 @@ class Repeated(Passes):
     def scaling(self) -> Scaling:
         """How the rows are brought into the ball."""
         return self._parts[0][1].scaling
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The coded terms of the rows, public."""
+        return self._parts[0][1].blocks
 
     def rescaled(self, scaling: Scaling) -> Repeated:
         """Return passes over the same rows, brought into the ball by released values."""

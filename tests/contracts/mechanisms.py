@@ -143,6 +143,13 @@ MECHANISMS = (
         weighted=False,
         rereads=True,
     ),
+    Mechanism(
+        *("scores", GAUSSIAN, "regression"),
+        law="gaussian",
+        counts="gaussian",
+        weighted=False,
+        rereads=True,
+    ),
     Mechanism("objective", BARE, "coefficients", rereads=True),
     Mechanism("objective", GAUSSIAN, "coefficients", rereads=True),
     Mechanism("gradients", GAUSSIAN, "coefficients", norm="L2", rereads=True),

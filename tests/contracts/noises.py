@@ -21,7 +21,7 @@ from dpmodels.mechanisms import quantile_rounds
 from dpmodels.mechanisms.margins import marginals
 from dpmodels.mechanisms.minimise import minimise, tolerance
 from dpmodels.mechanisms.quantile_facts import Grid
-from dpmodels.mechanisms.regression import gradients
+from dpmodels.mechanisms.regression import gradients, scores
 from dpmodels.mechanisms.scalar import QuantileFacts
 from dpmodels.noise import source
 from dpmodels.noise.discrete import below
@@ -50,6 +50,8 @@ def law_of(case: Any, part: str) -> str:
 
 def of_moments(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What is added to the number of rows, their sum and their second moment."""
+    if case.mechanism.name == "scores":
+        return about_lines(case, data, releases)
     strategy, design, statistic, plan = case.crossing(case.formula, data, case.book)
     lattice = plan.lattice
     exact, _ = moments(design, lattice, count_public=True).cross()
@@ -74,6 +76,36 @@ def of_moments(case: Any, data: Any, releases: int) -> dict[str, Noise]:
         for part, draws in found.items()
         if draws and (law := law_of(case, part))
     }
+
+
+def about_lines(case: Any, data: Any, releases: int) -> dict[str, Noise]:
+    """What is added to the moments of rows about the line of each release."""
+    strategy, _, statistic, plan = case.crossing(case.formula, data, case.book)
+    found: dict[str, list[Any]] = {part: [] for part in PARTS}
+    measured, measure = [], scores.score_moments
+
+    def recorded(*words: Any, **named: Any) -> Statistic:
+        measured.append((own := measure(*words, **named), words[3]))
+        return own
+
+    with dp.simulation(seed=SEED), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scores, "score_moments", recorded)
+        for _ in range(releases):
+            release = strategy.release(statistic, plan, source())
+            last, lattice = measured[-1]
+            exact, radius = last.cross()[0].astype(float) / lattice.steps**2, release.ball.radius
+            noise = release.second - exact[1:, 1:]
+            assert (release.second == release.second.T).all(), "the second moment is not symmetric"
+            upper = np.triu_indices(len(noise), 1)
+            draws = {
+                "count": np.array([release.count - exact[0, 0] * radius**2]),
+                "mean": release.total - exact[0, 1:] * radius,
+                "diagonal": np.diagonal(noise),
+                "off": noise[upper],
+            }
+            for part, draw in draws.items():
+                found[part].append(draw / getattr(release.noise, part))
+    return {part: Noise("gaussian", np.array(draws)) for part, draws in found.items()}
 
 
 def releases_of(own: Any, releases: int) -> list[Any]:

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 import numpy as np
 
 from dpmodels.mechanisms import add_noise, clipping_shells, most_rows
-from dpmodels.mechanisms.regression import gradients
+from dpmodels.mechanisms.regression import gradients, scores
 from dpmodels.privacy import LaplaceEvent
 from dpmodels.statistics import Statistic
 
-ROOMS = (add_noise, clipping_shells, most_rows, gradients)
+ROOMS = (add_noise, clipping_shells, most_rows, gradients, scores)
 
 
 def honest(rng, exact, scale):

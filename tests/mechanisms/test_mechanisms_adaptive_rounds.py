@@ -9,7 +9,7 @@ from dpmodels.design import private_design
 from dpmodels.design.regression import private_regression
 from dpmodels.digest import digest
 from dpmodels.mechanisms import Ellipsoid, Facts, Rounds, RoundsPure
-from dpmodels.mechanisms.regression import Moments
+from dpmodels.mechanisms.regression import Moments, Scores
 from dpmodels.mechanisms.sandwiched import Sandwiched
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, PureDP, adjacency
@@ -22,8 +22,10 @@ MECHANISMS = {
     "rounds": Rounds(),
     "rounds_pure": RoundsPure(),
     "ellipsoid": Ellipsoid(),
+    "scores": Scores(),
     "moments, HC": Sandwiched(Moments()),
     "ellipsoid, HC": Sandwiched(Ellipsoid()),
+    "scores, HC": Sandwiched(Scores()),
     "rounds, HC": Sandwiched(Rounds(), intercept=False),
     "rounds_pure, HC": Sandwiched(RoundsPure()),
 }
@@ -77,9 +79,9 @@ def test_whatever_the_answers_a_round_costs_its_event_and_nothing_else_is_told(n
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
-@pytest.mark.parametrize("name", ["rounds", "ellipsoid"])
+@pytest.mark.parametrize("name", ["rounds", "ellipsoid", "scores"])
 def test_the_smallest_budgets_that_a_plan_accepts_give_a_release(name, relation):
     mechanism = MECHANISMS[name]
     plan = mechanism.plan(Facts(3, adjacency(relation), centred=True), ZCDP(1e-20))
-    own = mechanism.measure(bound(POOL[:3], name == "ellipsoid", True), plan)
+    own = mechanism.measure(bound(POOL[:3], name != "rounds", True), plan)
     assert np.isfinite(mechanism.release(own, plan, seeded(1)).second).all()
