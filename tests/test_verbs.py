@@ -64,5 +64,5 @@ def test_a_fit_has_the_plot_and_the_column_that_the_table_says(name):
     if "column" in abilities:
         assert type(fit).__name__ not in dp.etable(fit).as_text()
     else:
-        with pytest.raises(ArgumentError, match=f"{type(fit).__name__} has no column"):
+        with pytest.raises(ArgumentError, match=f"{type(fit).__name__} cannot be a column"):
             dp.etable(fit)

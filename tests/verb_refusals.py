@@ -127,7 +127,7 @@ SELECT: Refusals = (
     ("at least 3", {"formula": "~ cut(age, [0, 100])"}, FormulaError),
     *bad("k", ArgumentError, 0, -1, 10**7, 1.5, "2", True),
     ("k= and threshold= are both", {"k": 2, "threshold": 5.0}, ArgumentError),
-    ("goes with threshold=", {"most": 2, "threshold": None}, ArgumentError),
+    ("threshold=", {"most": 2, "threshold": None}, ArgumentError),
     *(
         ("most", {"k": None, "threshold": 0.5, "most": most}, ArgumentError)
         for most in (0, 10**7, 2.0)
@@ -168,7 +168,7 @@ SURVFIT: Refusals = (
     ("two levels", {"formula": "Surv(age, wage) ~ sex"}, FormulaError),
     ("is a number", {"formula": "Surv(age, sex) ~ wage"}, FormulaError),
     ("twice", {"formula": "Surv(age, sex) ~ sex"}, FormulaError),
-    ("of whom", {"formula": "Surv(age, sex) ~ 0"}, FormulaError),
+    ("no group", {"formula": "Surv(age, sex) ~ 0"}, FormulaError),
 )
 QUANTILE: Refusals = (
     *ONE_NUMBER,

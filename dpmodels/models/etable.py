@@ -113,7 +113,7 @@ def etable(
     >>> table.tidy()[["model", "term"]].to_numpy().tolist()
     [['(1)', 'age'], ['(2)', 'age'], ['(2)', 'sex[T.M]']]
     >>> table.accounts
-    ('(1) and (2) are of one release, whose budget was paid once.',)
+    ('(1) and (2) share one release, whose budget was paid once.',)
     """
     look = look_of(statistic, stars, exponentiate, privacy, digits, level, title, notes)
     columns = _columns([models, *more] if more else models, look.level)

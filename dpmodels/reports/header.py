@@ -156,6 +156,11 @@ def closing(
 def _shortened(release: AnyRelease) -> tuple[str, ...]:
     """Say which rows were shortened."""
     ball = release.ball if isinstance(release, MomentsRelease) else None
+    if ball is not None and not math.isnan(ball.rows):
+        return (
+            "Rows with long terms have a smaller weight and large residuals are cut; radii grow "
+            "with n, so that the effect on coefficients stays small beside their noise.",
+        )
     if ball is not None and ball.axes is not None:
         return (
             "Rows outside an ellipsoid about a released centre were shortened to it: coefficients "

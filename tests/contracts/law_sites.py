@@ -36,7 +36,7 @@ def integers(release: Any, plan: Any) -> np.ndarray:
 
 def scales(plan: Any) -> np.ndarray:
     """The planned noise of the same numbers."""
-    if hasattr(plan, "whole"):
+    if hasattr(plan, "units_per_row"):
         return np.full(plan.facts.parts, plan.scale)
     size, steps = plan.facts.columns, plan.steps
     line, column = np.triu_indices(size)

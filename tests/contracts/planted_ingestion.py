@@ -117,4 +117,4 @@ def an_attached_codebook_overrules(patch: pytest.MonkeyPatch) -> None:
     def first(codebook, data, sites):
         return codebook if codebook is not None else DECLARED._attached(data, sites) or Codebook()
 
-    patch.setattr(DECLARED, "_said", first)
+    patch.setattr(DECLARED, "_codebook_source", first)

@@ -1,0 +1,306 @@
+"""A line first, then moments about it: what it costs, what steers it, and what it reports."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom, chi2
+
+import dpmodels as dp
+from dpmodels.codebook import Codebook
+from dpmodels.design import PrivateDesign
+from dpmodels.design.regression import private_regression
+from dpmodels.errors import ArgumentError, BudgetError
+from dpmodels.mechanisms import Facts
+from dpmodels.mechanisms.add_noise import SMALLEST_SCALE, gaussian_count
+from dpmodels.mechanisms.regression import Scores, scores
+from dpmodels.noise import seeded
+from dpmodels.noise.lattice import choose_lattice
+from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
+from dpmodels.statistics import Statistic
+from dpmodels.statistics.score_moments import power_sums, score_lengths, score_moments
+
+RELATIONS = ("replace", "add-remove")
+GUARANTEES = [ZCDP(0.1), ZCDP(1e-12), ApproxDP(1.0, 1e-6), ApproxDP(1e9, 1e-6)]
+NAMES = ["x1", "x2", "y"]
+FORMULA = "y ~ x1 + x2"
+ROUGH = np.array([[1, 0.2, -0.4, 0], [0, 3, 0.1, 0], [0, -7, 9, 0], [0.1, -0.5, 0.2, 5]])
+
+
+def facts(columns=3, relation="replace"):
+    return Facts(columns, adjacency(relation), centred=True)
+
+
+def measured(rows, plan, formula=FORMULA, book=None):
+    table = dict(zip(NAMES, rows.T, strict=True))
+    book = Codebook.uniform(NAMES, (-1, 1)) if book is None else book
+    return Scores().measure(private_regression(formula, table, book), plan)
+
+
+def survey(rows, seed=1):
+    """Skewed numbers, a factor of five levels, one of them of 4 %, and a response of them."""
+    rng = np.random.default_rng(seed)
+    income = np.minimum(rng.lognormal(3, 0.7, rows), 300)
+    children = np.minimum(rng.poisson(0.8, rows), 8)
+    region = rng.choice(5, rows, p=[0.4, 0.25, 0.2, 0.11, 0.04])
+    response = 5 + 0.02 * income + 0.4 * children + np.array([0, 0.5, -0.4, 0.9, -0.8])[region]
+    table = pd.DataFrame(
+        {
+            "income": income,
+            "children": children,
+            "region": np.array(list("abcde"))[region],
+            "y": np.clip(response + rng.normal(0, 1, rows), 0, 20),
+        }
+    )
+    book = dp.codebook(income=(0, 300), children=(0, 8), region=list("abcde"), y=(0, 20))
+    return table, book
+
+
+def least_squares(table):
+    columns = [(table["region"] == level).astype(float) for level in "bcde"]
+    design = np.column_stack([np.ones(len(table)), *columns, table["income"], table["children"]])
+    return np.linalg.lstsq(design, table["y"], rcond=None)[0]
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
+def test_the_rounds_compose_to_the_guarantee_and_use_it_up(guarantee):
+    for relation in RELATIONS:
+        plan = Scores().plan(facts(4, relation), guarantee)
+        assert len(plan.events) == len(scores.SHARES)
+        if isinstance(guarantee, ZCDP):
+            spent = total_rho(plan.events) / guarantee.rho
+        else:
+            spent = total_eps(plan.events, guarantee.delta) / guarantee.eps
+        assert 1 - 1e-6 < spent <= 1
+
+
+def test_a_pure_guarantee_is_refused():
+    with pytest.raises(BudgetError):
+        Scores().plan(facts(), PureDP(1.0))
+
+
+def rounds_of(passes, plan):
+    """Each round's answer for some rows, in units of its noise."""
+    size, weight, scales = plan.facts.columns, gaussian_count(plan.facts, 1.0), plan.scales
+    ranges = scores.column_ranges(passes.blocks, passes.scaling)
+    lattice = choose_lattice(len(ranges.column), scales["powers"])
+    sums = passes.measured(power_sums, ranges.powers, lattice).cross()[0].astype(float)
+    sums[0] *= weight.total / weight.rows
+    finer = choose_lattice(size + 1, scales["final"])
+    exact = passes.measured(score_moments, ROUGH, finer).cross()[0].astype(float)
+    steps = scales["final"] * finer.radius**2
+    upper = exact[np.triu_indices(size + 1, 1)] * np.sqrt(2)
+    counts = passes.measured(score_lengths, ROUGH, (0.3, 1.0, 4.0)).cross()[0].astype(float)
+    return {
+        "powers": sums / (max(scales["powers"] * lattice.radius, SMALLEST_SCALE)),
+        "lengths": counts.ravel() / scales["lengths"],
+        "final": np.concatenate([np.diagonal(exact), upper]) / steps,
+    }
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_neighbours_are_within_the_sensitivity_of_each_round(relation):
+    """All pairs of a pool of corners, far, small, odd and incomplete rows, in each round."""
+    plan = Scores().plan(facts(3, relation), ZCDP(0.1))
+    events = dict(zip(scores.SHARES, plan.events, strict=True))
+    rng = np.random.default_rng(7)
+    corners = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T.astype(float)
+    odd = [[np.nan, 1, 1], [np.inf, -np.inf, 1e308], [0, 0, 0], [5e-324, 1e-9, -0.3]]
+    rows = np.vstack([corners, 0.01 * corners, rng.uniform(-1, 1, (12, 3)), odd])
+    each = [rounds_of(measured(row[None], plan), plan) for row in rows]
+    furthest = {}
+    for name in each[0]:
+        parts = [one[name] for one in each]
+        pairs = combinations(parts, 2) if relation == "replace" else [(one, 0) for one in parts]
+        distance = max(float(np.linalg.norm(one - other)) for one, other in pairs)
+        furthest[name] = distance * events[name].multiplier
+    assert all(distance <= 1 + 1e-9 for distance in furthest.values()), furthest
+    assert all(distance > 0.8 for distance in furthest.values()), furthest
+
+
+@pytest.mark.parametrize("formula", ["y ~ g", "y ~ g*x1", "y ~ C(g, Sum) + poly(x1, 2)"])
+def test_powers_of_factors_and_products_stay_in_their_ball(formula):
+    """No declared row is shortened: means and variances would be of other rows."""
+    book = dp.codebook(x1=(-2, 5), g=list("abcd"), y=(0, 3))
+    levels = np.repeat(list("abcd"), 4)
+    table = {"x1": np.tile([-2, 5, 0, 1.0], 4), "g": levels, "y": np.tile([0, 3.0], 8)}
+    design = private_regression(formula, table, book)
+    ranges = scores.column_ranges(design.public.blocks, design.scaling)
+    plan = Scores().plan(facts(len(design.public.names)), ZCDP(0.5))
+    lattice = choose_lattice(len(ranges.column), plan.scales["powers"])
+    rows = _coded(design, plan.lattice)
+    powers = ranges.powers
+    u = rows[powers.column] - powers.centre[:, None]
+    expected = powers.linear[:, None] * u + powers.square[:, None] * u**2 - powers.middle[:, None]
+    # Rows are rounded to the lattice: a millionth of a range.
+    assert np.linalg.norm(expected, axis=0).max() <= 1 + 1e-5
+    exact, _ = power_sums(design, plan.lattice, powers, lattice, count_public=True).cross()
+    np.testing.assert_allclose(
+        exact[1:].astype(float) / lattice.steps, expected.sum(axis=1), atol=1e-3
+    )
+
+
+def _coded(design: PrivateDesign, lattice) -> np.ndarray:
+    """Scaled rows, shape (columns, rows)."""
+    (rows,) = [block.copy() for block, _ in design.blocks(np.array, lattice, count_public=True)]
+    return rows[1:] * design.scaling.row_norm / lattice.steps
+
+
+def test_a_row_has_the_same_integers_wherever_it_stands():
+    plan = Scores().plan(facts(), ZCDP(0.5))
+    finer = choose_lattice(4, plan.scales["final"])
+    rows = np.random.default_rng(2).uniform(-1, 1, (40, 3))
+    alone = sum(
+        measured(row[None], plan).measured(score_moments, ROUGH, finer).cross()[0] for row in rows
+    )
+    together = measured(rows[::-1], plan).measured(score_moments, ROUGH, finer).cross()[0]
+    assert (alone == together).all()
+
+
+def test_the_noise_of_the_coefficients_has_the_stated_law():
+    """Squares of 60 independent errors over their sds: bounds of a false alarm of 1e-6.
+
+    Rows of normal errors and radii that clip few of them, so that only noise is left.
+    """
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(8_000, 2)) @ np.array([[1, 0.6], [0, 0.8]])
+    response = x @ [0.5, -0.3] + 0.5 * rng.normal(size=8_000)
+    table = dict(zip(NAMES, np.clip(np.column_stack([x, response]), -4, 4).T, strict=True))
+    design = np.column_stack([np.ones(8_000), table["x1"], table["x2"]])
+    plain = np.linalg.lstsq(design, table["y"], rcond=None)[0]
+    squares = []
+    with dp.simulation(seed=6):
+        for _ in range(60):
+            words = {"codebook": Codebook.uniform(NAMES, (-4, 4)), "eps": 2.0, "delta": 1e-6}
+            fit = dp.dp_lm(FORMULA, table, mechanism="scores", **words)
+            squares.append(((fit.params.to_numpy() - plain) / fit.bse_noise.to_numpy()) ** 2)
+    low, high = chi2.ppf([0.17e-6, 1 - 0.17e-6], 60)
+    total = np.sum(squares, axis=0)
+    assert ((total > low) & (total < high)).all(), total
+
+
+def test_a_survey_of_5000_rows_is_identified_and_covered():
+    """Of 20 fits 140 intervals: fewer than 118 of 95 % cover with a probability below 1e-6."""
+    covered, offered, wide = 0, 0, []
+    for seed in range(20):
+        table, book = survey(5_000, seed)
+        plain = least_squares(table)
+        with dp.simulation(seed=seed):
+            fit = dp.dp_lm(
+                "y ~ income + children + region", table, codebook=book, eps=1.0, delta=1e-6
+            )
+        assert fit.release.card.name == "scores"
+        ends = fit.noise_int().to_numpy()
+        offered += int(fit.identified.sum())
+        covered += int(((ends[:, 0] <= plain) & (plain <= ends[:, 1])).sum())
+        wide.append(np.median(fit.bse / fit.bse_sampling))
+    assert binom.cdf(117, 140, 0.95) < 1e-6
+    assert offered >= 138
+    assert covered >= 118
+    assert np.median(wide) < 2.5
+
+
+@pytest.mark.parametrize("times", [3, 100])
+def test_bounds_that_are_too_wide_cost_little(times):
+    table, book = survey(20_000)
+    wider = book | {"income": (-150 * times, 150 * times + 300), "y": (-10 * times, 10 * times)}
+    errors = []
+    for declared in (book, wider):
+        with dp.simulation(seed=2):
+            fit = dp.dp_lm(
+                "y ~ income + children + region", table, codebook=declared, eps=1.0, delta=1e-6
+            )
+        assert fit.identified.all()
+        errors.append(fit.bse.to_numpy()[1:])
+    assert np.median(errors[1] / errors[0]) < 1.5
+
+
+def test_a_model_without_intercept_is_of_the_same_rows():
+    rng = np.random.default_rng(4)
+    x = rng.normal(1, 1, (20_000, 2))
+    response = x @ [0.7, -0.2] + rng.normal(0, 0.5, 20_000)
+    table = {"x1": x[:, 0], "x2": x[:, 1], "y": response}
+    plain = np.linalg.lstsq(x, response, rcond=None)[0]
+    with dp.simulation(seed=2):
+        fit = dp.dp_lm(
+            "y ~ 0 + x1 + x2", table, codebook=Codebook.uniform(NAMES, (-6, 6)), eps=1.0, delta=1e-6
+        )
+    # Each within 6 sds of its noise, exceeded with probability 4e-9.
+    assert (np.abs(fit.params.to_numpy() - plain) < 6 * fit.bse_noise.to_numpy()).all()
+
+
+def test_auto_is_of_public_facts():
+    table, book = survey(300)
+    words = {"codebook": book, "eps": 1.0, "delta": 1e-6}
+
+    def name(rows=table, formula="y ~ income + region", **more):
+        return dp.dp_lm(formula, rows, **{**words, **more}).release.card.name
+
+    assert name() == name(table[:20]) == name(adjacency="add-remove") == "scores"
+    assert name(iter([table])) == "moments"
+    assert name(delta=0.0) == "moments"
+    assert name(row_norm=1.0) == "moments"
+    assert name(formula="y ~ 1") == "moments"
+    assert name(weights="children") == "moments"
+
+
+@pytest.mark.filterwarnings("error:::dpmodels")
+@pytest.mark.filterwarnings("ignore::dpmodels.errors.BudgetWarning")
+@pytest.mark.parametrize("eps", [1e-3, 1.0, 1e9])
+def test_odd_rows_leave_everything_finite(eps):
+    plan = Scores().plan(facts(), ApproxDP(eps, 1e-6))
+    rng = np.random.default_rng(2)
+    odd = {
+        "two": rng.uniform(-1, 1, (2, 3)),
+        "equal": np.full((3_000, 3), 0.25),
+        "a column of one value": rng.uniform(-1, 1, (3_000, 3)) * [1, 0, 1],
+        "a constant response": rng.uniform(-1, 1, (3_000, 3)) * [1, 1, 0],
+        "terms that are one": rng.uniform(-1, 1, (3_000, 1)) * [1, 1, 0.5],
+        "incomplete": np.full((50, 3), np.nan),
+    }
+    for rows in odd.values():
+        release = Scores().release(measured(rows, plan), plan, seeded(1))
+        assert np.isfinite(release.second).all()
+        assert np.isfinite(release.ball.axes).all()
+        assert np.linalg.matrix_rank(release.ball.axes) == 3
+
+
+def test_a_fit_is_saved_with_its_line(tmp_path):
+    table, book = survey(3_000)
+    fit = dp.dp_lm("y ~ income + region", table, codebook=book, eps=1.0, delta=1e-6)
+    fit.save(tmp_path / "a.nc")
+    again = dp.load(tmp_path / "a.nc")
+    assert str(again.summary()) == str(fit.summary())
+    assert again.release.ball.rows == fit.release.ball.rows
+
+
+def test_robust_errors_go_with_it():
+    table, book = survey(20_000)
+    words = {"codebook": book, "eps": 1.0, "delta": 1e-6}
+    with dp.simulation(seed=1):
+        plain = dp.dp_lm("y ~ income + region", table, **words)
+        robust = dp.dp_lm("y ~ income + region", table, vcov="HC", **words)
+    assert robust.release.card.name == "scores"
+    assert ((robust.bse / plain.bse).between(0.8, 1.6)).all()
+
+
+def test_sites_that_are_pooled_have_the_noise_of_one_table():
+    table, book = survey(6_000)
+    words = {"codebook": book, "eps": 1.0, "delta": 1e-6}
+    parts = {"north": table[:2_000], "south": table[2_000:]}
+    with dp.simulation(seed=3):
+        one = dp.dp_lm("y ~ income + region", table, **words)
+    with dp.simulation(seed=3):
+        pooled = dp.dp_lm("y ~ income + region", sites=parts, protocol="pooled", **words)
+    np.testing.assert_allclose(pooled.bse, one.bse, rtol=1e-9)
+
+
+def test_weights_and_moments_alone_are_refused():
+    table, book = survey(50)
+    words = {"eps": 1.0, "delta": 1e-6, "mechanism": "scores", "weights": "children"}
+    with pytest.raises(ArgumentError, match="weights="):
+        dp.dp_lm("y ~ income", table, codebook=book, **words)
+    plan = Scores().plan(facts(2), ZCDP(0.1))
+    with pytest.raises(ArgumentError, match="measure"):
+        Scores().release(Statistic("moments", np.zeros((3, 3), object), 0), plan, seeded(1))

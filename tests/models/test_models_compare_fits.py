@@ -77,7 +77,7 @@ def test_the_automatic_choice_is_that_of_the_verb():
             fit = verb(formula, rows, **words)
         assert made.auto == (fit.release.card.name, fit.call.reason)
         names.add(made.auto.mechanism)
-    assert names == {"moments", "ellipsoid", "objective"}
+    assert names == {"scores", "objective"}
 
 
 def test_how_far_the_automatic_choice_is_behind_is_by_shape(usual):

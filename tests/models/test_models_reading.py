@@ -146,7 +146,7 @@ def test_a_pufferfish_guarantee_bounds_no_test_of_who_is_in_the_table():
         (None, {"eps": 1.0, "prior": 1.0}, ArgumentError, "prior=1.0: expected"),
         (None, {"eps": 1.0, "prior": Mine()}, ArgumentError, "prior=Mine: expected"),
         (None, {"eps": 1.0, "adjacency": "swap"}, ArgumentError, "write adjacency='replace'"),
-        (LEDGER, {"eps": 1.0}, ArgumentError, "Ledger says .* leave out eps="),
+        (LEDGER, {"eps": 1.0}, ArgumentError, "Ledger states .* leave out eps="),
         (LEDGER, {"person": "id"}, ArgumentError, "leave out"),
     ],
 )

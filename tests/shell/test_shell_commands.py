@@ -286,7 +286,7 @@ def test_other_verbs_of_sites(three, verb, formula, more, title, capsys):
         (["--colluders", "3"], "has to be honest"),
         (["--R", "2"], "--R is not an option of protocol 'secure_sum'"),
         (["--verb", "svm"], "verb='svm'"),
-        (["--verb", "table", "--ncomp", "1"], "ncomp= is no word"),
+        (["--verb", "table", "--ncomp", "1"], "ncomp= is not a parameter"),
         (["--key", "missing.key"], "missing.key"),
         (["--cards", "A.csv"], "A.csv"),
         (["--out", "nowhere/a.json"], "its folder does not exist"),

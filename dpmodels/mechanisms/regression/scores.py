@@ -1,31 +1,30 @@
-"""Gaussian noise on moments in rounds that end near the line, for least squares of few rows.
+"""Gaussian noise on moments about a released line, for least squares with few rows.
 
 Theorem
     Every round is a Gaussian mechanism, given what the rounds before released; their multipliers
     are fixed beforehand, so together they satisfy (ε, δ) with the exact trade-off of one Gaussian
-    mechanism, or ρ-zCDP: ``1/m² = Σ 1/m_j²``. The coordinates, radii and lines of a round are
-    functions of released values and public facts.
+    mechanism, or ρ-zCDP: ``1/m² = Σ 1/m_j²`` (docs/theory.md, Theorem 55). The coordinates, radii
+    and lines of a round are functions of released values and public facts.
 Sensitivity
-    In each round a row is an integer vector of norm at most ``2**bits`` that depends on that row
-    and released values alone. Sums of powers have the sensitivity of
-    :func:`dpmodels.mechanisms.add_noise.gaussian_count`; numbers of rows by column, one cell in
-    each of d, √(2d), or √d for a row more; numbers of rows by length in two tables 2, or √2;
-    moments of scores, in Frobenius norm, √2, or 1
+    In each round a row is an integer vector that depends on that row and released values alone.
+    Sums of powers have the sensitivity of :func:`dpmodels.mechanisms.add_noise.gaussian_count`;
+    numbers of rows by size, one cell in each of d columns, √(2d), or √d for a row more; numbers of
+    rows by length in two tables 2, or √2; moments of scores, in Frobenius norm, √2, or 1
     (:func:`dpmodels.statistics.score_moments.score_moments`).
 Noise
-    Independent discrete Gaussians of at least 2²⁰ steps: on sums of each column and its square
-    (5 % of the budget), on numbers of rows by the size of each column about its mean (2 %), and on
-    moments of (1, z) and the residual of a line in three rounds (15 %, 20 % and 58 %), with σ on
-    the diagonal and σ/√2 off it. Each of the first two gives a better line, a better residual sd
-    and better axes; the last is what the result is made of.
+    Independent discrete Gaussians of at least 2²⁰ steps, by :data:`SHARES` of the budget: on sums of
+    each column and its square, twice, on numbers of rows by the size of each column about its mean,
+    on moments of terms and residuals in three rounds, with σ on the diagonal and σ/√2 off it, and
+    on numbers of rows by the length of both. Each of the first two rounds of moments gives a better
+    line, residual sd and axes; the result is made of the last.
 Numerics
-    exact: in every round an integer statistic and integer noise of exact law; what happens in
-    floating point in between happens to released values.
+    exact: in every round an integer statistic and integer noise of exact law; floating point is
+    used between rounds on released values only.
 Source
-    This package. Clipping of terms and residuals apart is of Mallows, see Krasker and Welsch
-    (1982), "Efficient bounded-influence regression estimation", JASA 77. That noise in X'X hardly
-    matters where the coefficients are near 0 is why the line comes first: the noise in a
-    coefficient is then that of a score alone.
+    This package. Weights for long terms are those of Mallows; see Krasker and Welsch (1982),
+    "Efficient bounded-influence regression estimation", JASA 77. Noise in X'X is multiplied by the
+    coefficients that are left, which are near 0 about a released line: the noise in a coefficient
+    is then that of the score.
 """
 
 from __future__ import annotations
@@ -104,7 +103,7 @@ RESOLVED = 3.0
 class Scores:
     """A line first, then the moments of terms and residuals about it.
 
-    Made for few rows, many terms and factors. Reads the rows six times.
+    Made for few rows, many terms and factors. Reads the rows seven times.
 
     Examples
     --------
@@ -112,7 +111,7 @@ class Scores:
     >>> from dpmodels.privacy import ZCDP, adjacency
     >>> plan = Scores().plan(Facts(3, adjacency("replace"), centred=True), ZCDP(0.5))
     >>> len(plan.events), plan.events[-1].describe()
-    (5, 'Gaussian, multiplier 1.31306')
+    (7, 'Gaussian, multiplier 1.3484')
     """
 
     card: ClassVar[Card] = Card(
