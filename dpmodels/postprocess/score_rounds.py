@@ -237,8 +237,9 @@ def shrunk_gram(gram: Floats, noise: Floats) -> tuple[Floats, Floats]:
     """
     size = len(gram)
     diagonal_keep = DIAGONAL / (DIAGONAL + np.diagonal(noise))
-    diagonal = np.maximum(1 + (np.diagonal(gram) - 1) * diagonal_keep, LEAST_VARIANCE)
-    unit = np.outer(diagonal, diagonal)
+    diagonal = 1 + (np.diagonal(gram) - 1) * diagonal_keep
+    spread = np.maximum(diagonal, LEAST_VARIANCE)
+    unit = np.outer(spread, spread)
     upper = np.triu_indices(size, 1)
     square = float(((gram**2 - noise) / unit)[upper].mean()) if size > 1 else 0.0
     prior = float(np.clip(square, *GRAM_VARIANCE)) * unit

@@ -12,9 +12,9 @@ Sensitivity
     rows by length in two tables 2, or √2; moments of scores, in Frobenius norm, √2, or 1
     (:func:`dpmodels.statistics.score_moments.score_moments`).
 Noise
-    Independent discrete Gaussians of at least 2²⁰ steps, by :data:`SHARES` of the budget: on sums of
-    each column and its square, twice, on numbers of rows by the size of each column about its mean,
-    on moments of terms and residuals in three rounds, with σ on the diagonal and σ/√2 off it, and
+    Independent discrete Gaussians of at least 2²⁰ steps, by :data:`SHARES` of the budget: on sums
+    of each column and its square, twice, on numbers of rows by the size of each column about its
+    mean, on moments of terms and residuals in three rounds, with σ on the diagonal and σ/√2 off it, and
     on numbers of rows by the length of both. Each of the first two rounds of moments gives a better
     line, residual sd and axes; the result is made of the last.
 Numerics
@@ -302,8 +302,9 @@ def _powers(
     finer = choose_lattice(len(ranges.column), scale)
     exact, n_rows = passes.measured(power_sums, ranges.powers, finer).cross()
     steps = max(scale * finer.radius, SMALLEST_SCALE)
-    count = add_noise(exact[:1], max(steps * unit.rows / unit.total, SMALLEST_SCALE), entropy)
-    rows = max(float(count[0]) / finer.radius, 1.0)
+    complete = exact[:1] // int(finer.radius)
+    count, _ = noised_rows(complete, scale * unit.rows / unit.total, entropy)
+    rows = max(float(count[0]), 1.0)
     if plan.facts.adjacency.n_public:
         rows = max(min(rows, float(n_rows)), 1.0)
     means = add_noise(exact[1:], steps, entropy) / finer.steps * ranges.radius / rows
