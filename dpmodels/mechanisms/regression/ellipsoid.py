@@ -88,20 +88,11 @@ SHARES = {
 BY_LENGTH, OCTAVES = 4, 15
 # A choice: rough moments are of rows up to so many times as long as the root of their mean square.
 ROUGH = 1.6
-# A choice: of all rows, what the noise in a number of rows by column may be for "auto". Measured on
-# counts, dummies and zero-inflated incomes: with more, what is rare is taken for what is not there.
-UNTOLD = 0.005
 # A choice: a column that is told to spread no farther, in smallest radii, is taken not to vary, as
 # the dummy of a level without rows: axes would be of noise alone.
 FLAT = 4.0
 # A choice: rows are shortened only where that is predicted to leave so much of the error.
 GAIN = 0.6
-
-
-def tells(facts: Facts, guarantee: Guarantee, rows: int) -> bool:
-    """Return whether so many rows, one of them replaced, tell of spreads; by public facts alone."""
-    own = gaussian_multiplier(guarantee) / math.sqrt(SHARES["columns 2"])
-    return own * math.sqrt(2 * facts.columns) <= UNTOLD * rows
 
 
 class Found(NamedTuple):

@@ -14,9 +14,9 @@ Sensitivity
 Noise
     Independent discrete Gaussians of at least 2²⁰ steps, by :data:`SHARES` of the budget: on sums
     of each column and its square, twice, on numbers of rows by the size of each column about its
-    mean, on moments of terms and residuals in three rounds, with σ on the diagonal and σ/√2 off it, and
-    on numbers of rows by the length of both. Each of the first two rounds of moments gives a better
-    line, residual sd and axes; the result is made of the last.
+    mean, on moments of terms and residuals in three rounds, with σ on the diagonal and σ/√2 off it,
+    and on numbers of rows by the length of both. Each of the first two rounds of moments gives a
+    better line, residual sd and axes; the result is made of the last.
 Numerics
     exact: in every round an integer statistic and integer noise of exact law; floating point is
     used between rounds on released values only.
