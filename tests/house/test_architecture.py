@@ -44,7 +44,7 @@ def registered():
 @pytest.mark.parametrize(
     ("heading", "there"),
     [
-        ("The rooms", rooms()),
+        ("Subpackages and modules", rooms()),
         ("The mechanisms", registered()),
         ("The protocols between sites", set(PROTOCOLS)),
     ],
@@ -55,7 +55,7 @@ def test_lists_agree_with_the_tree(heading, there):
 
 
 def test_each_line_says_something():
-    for heading in ("The rooms", "The mechanisms", "The protocols between sites"):
+    for heading in ("Subpackages and modules", "The mechanisms", "The protocols between sites"):
         assert all(len(words.split()) >= 3 for _, words in entries(heading))
 
 
