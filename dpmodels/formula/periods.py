@@ -96,7 +96,7 @@ def periods(time: object, by: object, book: Mapping[str, Variable]) -> Periods:
         case Category(ordered=True, levels=levels, evaluate=evaluate):
             if by is not None:
                 raise ArgumentError(
-                    f"by={said(by)}: the levels of {shorten(time)!r} are the periods; leave out by="
+                    f"by={said(by)}: the levels of {shorten(time)!r} are the periods; write no by="
                 )
             ends = np.arange(len(levels) + 1.0)
             return Periods(Category(value.code, levels, evaluate), ends, "levels")

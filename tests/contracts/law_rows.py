@@ -103,7 +103,9 @@ def odd_rows_pass_in_silence(
 
 def _odd_words(case: Case) -> dict[str, Any]:
     """Words that name variables, of the codebook of odd rows."""
-    named = {"time": "g"} if case.verb is verbs_descriptions.SERIES else {}
+    named: dict[str, Any] = {"time": "g"} if case.verb is verbs_descriptions.SERIES else {}
+    if case.verb is verbs_descriptions.SURVFIT:
+        named = {"breaks": 4}
     return named | ({"weights": "b"} if case.way == "weighted" else {})
 
 
