@@ -105,7 +105,7 @@ class LeastSquares:
         if self.filling is None:
             return self.equations.moments / max(self.freedom, 1.0)
         last = np.zeros_like(self.equations.moments)
-        last[-1, -1] = 1.0
+        last[-1, -1] = 1 / self.equations.response[-1] ** 2
         return last
 
     def residual_variance(self, theta: Floats) -> float:

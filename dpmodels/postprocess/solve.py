@@ -30,6 +30,8 @@ _LEAST = 1e-300
 LARGEST = 1e3
 # Noise edges to which weak eigenvalues are raised: a choice.
 HELD = 2.0
+# A choice: the size of a slope of whitened terms about a line, in residual sds, that noise hides.
+HIDDEN_SLOPE = 0.5
 # Fraction of the largest eigenvalue below which an eigenvalue may be rounding error.
 RESOLVED = 1e-13
 
@@ -326,13 +328,17 @@ def about_line(own: NormalEquations, rows: float, row_norm: float) -> NormalEqua
     """Shrink the moments of whitened terms towards those of `rows` rows of covariance I.
 
     Residuals were cut at ``row_norm / √2``: those of a score are made to answer a change of the
-    coefficients as whole ones do.
+    coefficients as whole ones do. Along directions that noise hides a slope may be as large as
+    :data:`HIDDEN_SLOPE` residual sds: that is a variance of all coefficients that depend on it.
     """
     terms = slice(0, len(own.moments) - 1)
     noise = own.variance[terms, terms] / rows**2
     shrunk, remaining = shrunk_gram(own.moments[terms, terms] / rows, noise)
     values, axes = np.linalg.eigh(shrunk)
     least = DETECTION_SDS / 2 * math.sqrt(float(remaining.max()))
+    hidden = axes[:, values < least] * (least * rows * HIDDEN_SLOPE)
+    pull = np.zeros_like(own.moments)
+    pull[terms, terms] = hidden @ hidden.T
     moments, variance = own.moments.copy(), own.variance.copy()
     moments[terms, terms] = (axes * np.maximum(values, least)) @ axes.T * rows
     variance[terms, terms] = remaining * rows**2
@@ -340,7 +346,14 @@ def about_line(own: NormalEquations, rows: float, row_norm: float) -> NormalEqua
     scale = np.ones(len(moments))
     scale[-1] = 1 / kept_whole(square, row_norm / math.sqrt(2))
     unit = np.outer(scale, scale)
-    return replace(own, moments=moments * unit, variance=variance * unit**2, near_zero=True)
+    added_rows = Added(np.zeros_like(pull), pull) if hidden.size else None
+    return replace(
+        own,
+        moments=moments * unit,
+        variance=variance * unit**2,
+        added_rows=added_rows,
+        near_zero=True,
+    )
 
 
 def solved(equations: NormalEquations, release: MomentsRelease, row_norm: float) -> NormalEquations:

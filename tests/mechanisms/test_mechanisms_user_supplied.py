@@ -71,7 +71,7 @@ def test_laplace_noise_keeps_a_pure_guarantee(verb):
 @pytest.mark.parametrize("verb", [dp.dp_moments, dp.dp_cca])
 def test_verbs_that_need_gaussian_noise_refuse_others(verb):
     for other in ("equal_laplace", Iterative()):
-        with pytest.raises(ArgumentError, match="Gaussian noise of a known law"):
+        with pytest.raises(ArgumentError, match="Gaussian noise of a known distribution"):
             verb(dict(VERBS)[verb], ROWS, **BUDGET, mechanism=other)
     with pytest.raises(ArgumentError, match="expected one of 'auto', 'gauss'"):
         verb(dict(VERBS)[verb], ROWS, **BUDGET, mechanism="laplace")
