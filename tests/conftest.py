@@ -37,18 +37,18 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark the first case of every test and law: quick, unless dear; the others of a dear one."""
+    """Mark each first case quick, unless it is expensive: then its other cases are product."""
     seen = set()
     for item in items:
         if any(map(item.get_closest_marker, ASIDE)):
             continue
         case = item.callspec.params if hasattr(item, "callspec") else {}
         test = (item.nodeid.partition("[")[0], getattr(case.get("law"), "__name__", ""))
-        first, dear = test not in seen, item.get_closest_marker("dear")
+        first, expensive = test not in seen, item.get_closest_marker("expensive")
         seen.add(test)
-        if first and not dear:
+        if first and not expensive:
             item.add_marker("quick")
-        if dear and not first:
+        if expensive and not first:
             item.add_marker("product")
 
 

@@ -26,7 +26,7 @@ def test_every_protocol_is_audited():
     }
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("line", JOINT, ids=NAMES)
 def test_a_small_audit_flags_no_protocol(line):
     # False alarms: 1e-6 each.

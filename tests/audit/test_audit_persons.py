@@ -30,7 +30,7 @@ def audited(line, *, runs, confidence):
         return dp.audit(line.verb, line.pair, runs=runs, confidence=confidence)
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("line", LINES)
 def test_a_small_audit_flags_no_mechanism(line):
     # False alarms: 1e-6 each.

@@ -33,7 +33,7 @@ def known():
         yield
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("kind", [Equal, EqualLaplace, Writes])
 def test_a_mechanism_that_keeps_its_claim_passes(kind):
     checked = dp.mechanisms.check(kind, runs=2_000)

@@ -143,7 +143,7 @@ ON_VERBS: dict[Law, Where] = {
     **OF_THE_LEDGER,
 }
 # What takes longest on all cases, but for neighbours and refusals.
-DEAR = (
+EXPENSIVE = (
     law_answer.a_huge_budget_gives_the_exact_answer,
     law_answer.a_huge_budget_gives_the_verbs_answer,
     law_ledger.the_ledger_records_what_the_plan_costs,
@@ -164,7 +164,7 @@ ON_MECHANISMS = (
 )
 
 
-@pytest.mark.parametrize(("law", "case"), parameters(ON_CASES, CASES, DEAR))
+@pytest.mark.parametrize(("law", "case"), parameters(ON_CASES, CASES, EXPENSIVE))
 def test_law(law: Law, case: Case):
     law(case)
 
@@ -183,13 +183,13 @@ def test_law_of_the_plan(law: Law, cases: list[Case]):
 
 
 @pytest.mark.parametrize(
-    ("law", "case"), [*parameters(ON_FEWER, FEWER, DEAR), *parameters(ON_OTHERS, OTHERS)]
+    ("law", "case"), [*parameters(ON_FEWER, FEWER, EXPENSIVE), *parameters(ON_OTHERS, OTHERS)]
 )
 def test_law_whatever_the_guarantee(law: Law, case: Case):
     law(case)
 
 
-@pytest.mark.parametrize(("law", "case"), parameters(ON_VERBS, OTHER_VERBS, DEAR))
+@pytest.mark.parametrize(("law", "case"), parameters(ON_VERBS, OTHER_VERBS, EXPENSIVE))
 def test_law_by_another_verb(law: Law, case: Case):
     law(case)
 
@@ -210,7 +210,7 @@ def test_no_verb_has_a_seed():
 
 def test_the_ordinary_run_tries_every_law_on_every_mechanism_and_verb():
     lists = ((ON_CASES, CASES), (ON_FEWER, FEWER), (ON_OTHERS, OTHERS), (ON_VERBS, OTHER_VERBS))
-    every = [one for laws, cases in lists for one in parameters(laws, cases, DEAR)]
+    every = [one for laws, cases in lists for one in parameters(laws, cases, EXPENSIVE)]
     ordinary = [one.values for one in every if not one.marks]
     tried, there = (
         {(law, case.mechanism, case.verb) for law, case in own}
@@ -218,7 +218,7 @@ def test_the_ordinary_run_tries_every_law_on_every_mechanism_and_verb():
     )
     assert tried == there
     assert len(ordinary) < len(every)
-    for law in DEAR:
+    for law in EXPENSIVE:
         own = [case for one, case in ordinary if one is law and case.mechanism.norm]
         if own:
             assert {case.adjacency for case in own} == {"replace", "add-remove"}, law.__name__

@@ -249,7 +249,7 @@ FAULTS_OF_FAMILIES = (
 ALL = [*FAULTS, *FAULTS_OF_FAMILIES]
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("fault", ALL, ids=lambda fault: fault.plant.__name__)
 def test_a_planted_fault_turns_its_law_red(fault: Fault, monkeypatch: pytest.MonkeyPatch):
     fault.plant(monkeypatch)

@@ -169,7 +169,7 @@ def test_whatever_is_written_is_a_design_or_a_refusal(tokens, space, tilde):
     assert len(message) < 1000
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @settings(max_examples=200)
 @given(st.text(max_size=30))
 def test_whatever_text_is_a_design_or_a_refusal(text):

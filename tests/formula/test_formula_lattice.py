@@ -35,7 +35,7 @@ def on_lattice(design, bits):
     return whole[1:].T, whole[0] == 2.0**bits
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @MANY
 @given(tables(), SCALINGS, st.sampled_from([8, 13, 20]))
 def test_rows_are_integers_in_the_ball_and_incomplete_rows_are_zero(table, scaling, bits):
@@ -50,7 +50,7 @@ def test_rows_are_integers_in_the_ball_and_incomplete_rows_are_zero(table, scali
     assert (integers[~complete] == 0).all()
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @MANY
 @given(tables(), SCALINGS, st.sampled_from([8, 20]))
 def test_a_row_on_the_lattice_does_not_depend_on_the_others(table, scaling, bits):
@@ -63,7 +63,7 @@ def test_a_row_on_the_lattice_does_not_depend_on_the_others(table, scaling, bits
         assert listed[0] == complete[row]
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @MANY
 @given(tables(), st.sampled_from(["range", None]), st.booleans())
 def test_no_row_is_longer_than_the_declared_worst_case(table, scale, center):

@@ -76,9 +76,11 @@ def test_the_first_case_of_every_test_and_law_is_quick(marked):
     assert marked(*laws) == ["quick", "", "quick"]
 
 
-def test_the_first_case_of_a_dear_test_is_not_quick_and_the_others_are_the_products(marked):
-    found = marked(Item("f::a", "dear"), Item("f::b[1]", "dear"), Item("f::b[2]", "dear"))
-    assert found == ["dear", "dear", "dear product"]
+def test_the_first_case_of_an_expensive_test_is_not_quick_and_the_others_are_the_products(marked):
+    found = marked(
+        Item("f::a", "expensive"), Item("f::b[1]", "expensive"), Item("f::b[2]", "expensive")
+    )
+    assert found == ["expensive", "expensive", "expensive product"]
 
 
 @pytest.mark.parametrize("mark", ["slow", "audit_full", "product"])

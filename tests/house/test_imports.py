@@ -28,8 +28,8 @@ def test_the_first_verb_takes_no_fits_of_others_along():
     code = "import sys, dpmodels; dpmodels.dp_mean; print(*sys.modules)"
     loaded = set(python("-c", code).stdout.split())
     assert "dpmodels.models.mean" in loaded
-    dear = {"matplotlib", "dask", "flwr", "statsmodels", "scipy.stats", "scipy.interpolate"}
-    assert dear & loaded == set()
+    heavy = {"matplotlib", "dask", "flwr", "statsmodels", "scipy.stats", "scipy.interpolate"}
+    assert heavy & loaded == set()
     first_used = {"xarray", "mpmath", "narwhals", "cryptography", "scipy.sparse", "scipy.linalg"}
     assert first_used & loaded == set()
     assert {"dpmodels.reports", "dpmodels.plots"} & loaded == set()

@@ -54,7 +54,7 @@ WAYS = {
 }
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("way", WAYS)
 def test_entries_scatter_as_said(unit_rows, same_sd, way):
     # Within 5 % beyond chance, 1e-6 for each entry: the law is of first order.

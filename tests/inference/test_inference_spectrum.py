@@ -25,7 +25,7 @@ def known(name):
     return {"two": 2, "decaying": 4, "wide": 2}.get(name, 1)
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("name", SPIKES)
 def test_noise_intervals_cover(rng, noisy, most, fewest, name):
     # Asked 0.95; false alarms <= 1e-6 for coverage from 0.93 to 0.985, unless they are the
@@ -60,7 +60,7 @@ def test_other_levels(rng, noisy, most, fewest, level):
     assert fewest(TIMES, 0.6 * (1 - level)) <= missed <= most(TIMES, 1.25 * (1 - level))
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("name", SPIKES)
 def test_debiased_eigenvalues_are_nearly_unbiased(rng, noisy, within, name):
     # Within 0.15 noise sds (0.4 near the floor, among those seen); false alarms <= 1e-6.
@@ -86,7 +86,7 @@ def test_debiased_equal_eigenvalues_are_drawn_together(rng, noisy, equal):
     assert left < released / 3
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("name", SPIKES)
 def test_captured_variance_is_nearly_unbiased(rng, noisy, within, name):
     # The variance along the released vector, not the eigenvalue; false alarms <= 1e-6.
@@ -115,7 +115,7 @@ def test_captured_variances_add_up_to_the_trace(rng, noisy):
             assert spectrum.captured().sum() == pytest.approx(spectrum.values.sum())
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("name", SPIKES)
 def test_expected_cosines_of_components_alone(rng, noisy, within, name):
     # Mean said against mean actual, within 0.02 (0.06 near the floor); false alarms <= 1e-6.
@@ -128,7 +128,7 @@ def test_expected_cosines_of_components_alone(rng, noisy, within, name):
         assert within(error, 0.06 if name == "near the floor" else 0.02), (name, i)
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("gap", [0, 0.5, 1, 2, 3, 4, 6, 8, 12, 20])
 def test_expected_cosines_of_close_eigenvalues(rng, noisy, within, gap):
     # No function of the released distance is closer than 0.106 for all gaps; ours 0.13.

@@ -184,7 +184,7 @@ def test_what_is_refused():
             kind().plan(facts(), ZCDP(1e-40))
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("kind", [Adaptive, AdaptivePure])
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("guarantee", [ApproxDP(1e-9, 1e-9), ApproxDP(1e9, 1e-9), ZCDP(0.1)])

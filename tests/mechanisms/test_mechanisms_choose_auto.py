@@ -133,7 +133,7 @@ def test_losses_run_from_none_to_that_of_random_directions():
     assert (np.diff(by_draw) < 0).all()
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize(
     ("columns", "components", "n", "budget"),
     [

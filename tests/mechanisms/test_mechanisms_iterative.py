@@ -186,7 +186,7 @@ def test_directions_left_over_share_the_mean():
     assert values[:3] == pytest.approx([exact[:3].mean()] * 3, abs=1e-2)
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize("columns", [1, 2, 5])

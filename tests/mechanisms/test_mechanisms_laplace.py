@@ -217,7 +217,7 @@ def test_a_huge_budget_gives_the_exact_answer():
     check_huge(Laplace(), PureDP(1e30))
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 def test_every_release_is_finite():
     # An (eps, delta) guarantee has the plans of eps alone.
     check_finite(Laplace(), (PureDP, ZCDP))

@@ -242,7 +242,7 @@ def test_what_is_told_is_never_negative_nor_more_than_the_tail():
     assert seen.told[5:].sum() == 0
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 def test_rows_whose_lengths_differ_widely_are_released_in_increments():
     """About a public origin; the error of one release in the ball is three times as large."""
     rows = zipf_rows(10)
@@ -314,7 +314,7 @@ def test_bad_rows_are_finite_and_silent(mechanism, centred, rows):
         assert "rounds" in str(fit.summary())
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 def test_many_columns_few_rows_and_next_to_no_budget_are_finite():
     rows = np.random.default_rng(1).uniform(-1, 1, (2, 500))
     plan = Rounds().plan(facts(500), ApproxDP(1e-3, 1e-6))

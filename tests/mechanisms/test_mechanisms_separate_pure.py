@@ -77,6 +77,6 @@ def test_other_shares_are_refused():
     check_shares(PURE_TWIN)
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 def test_guarantee_answer_and_awkward_rows():
     check_ends(PURE_TWIN)

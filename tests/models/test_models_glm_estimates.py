@@ -99,7 +99,7 @@ GRADIENTS = {"mechanism": "gradients", "budget": ZCDP(2.0)}
 RUNS = 20
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize(
     ("family", "words"),
     [
@@ -140,7 +140,7 @@ def test_errors_are_as_large_as_they_say(family, words):
         assert (near < high).all()
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 def test_rare_outcomes_have_intervals_that_cover():
     """Of the constant too, from which a ridge about 0 would pull them by a hundred errors."""
     runs, held, truth = 16, 0, np.array([-3.9, 0.6, -0.1])

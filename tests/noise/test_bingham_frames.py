@@ -74,7 +74,7 @@ def test_the_rounds_hold_every_pair_once_and_no_coordinate_twice(dimension):
         assert len(set(played.ravel())) == played.size
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 def test_the_chain_reaches_the_law_of_brute_force_from_a_uniform_start(truth):
     assert truth.shape[1] > 10_000
     drawn = run(uniform_frames(4, 20_000, 2, seeded(82)), FOUR, 25, 83)
@@ -131,7 +131,7 @@ def test_the_public_number_of_sweeps_reaches_a_far_law(scale):
     assert stats.kstest(outside, stats.gamma(7.5).cdf).pvalue > 1e-7
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 def test_far_apart_energies_move_independently():
     values = 1e8 * 0.1 ** np.arange(6.0)
     frames = run(uniform_frames(6, 3000, 2, seeded(95)), values, SWEEPS, 96)

@@ -83,7 +83,7 @@ def dying_at(step, linked):
         setattr(os, name, wrapped)
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("linked", [True, False], ids=["links", "no links"])
 def test_a_death_at_any_call_loses_neither_the_key_nor_its_letter(linked, tmp_path):
     states = set()
