@@ -9,6 +9,8 @@ import pytest
 from changed import tests as tests_of_changes
 from hypothesis import settings
 
+# Nothing that is collected is ever garbage, and looking for some takes a third of the time.
+gc.disable()
 # They have no examples, and as modules of one name would not stand beside each other.
 collect_ignore_glob = ["*conftest.py"]
 # Tests that are run by these words alone.
@@ -52,9 +54,12 @@ def pytest_collection_modifyitems(items):
             item.add_marker("product")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_finish():
-    """Leave what was imported and collected out of every search for garbage."""
+    """Leave what was imported and collected out of every search for garbage; search seldom."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 def pytest_runtest_teardown():

@@ -61,6 +61,7 @@ def test_a_small_audit_convicts_every_exhibit(name):
     assert made.verdict == "VIOLATION"
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("name", EXHIBITS)
 def test_a_small_audit_lets_every_twin_go(name):
     # False alarms: 1e-6 each, of the verdict and the bound together.

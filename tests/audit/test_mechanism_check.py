@@ -80,6 +80,7 @@ def test_a_mechanism_that_does_not_is_convicted_with_the_reason(kind, words):
     assert card.numerics == "user-supplied mechanism, not checked"
 
 
+@pytest.mark.expensive
 def test_coupled_runs_convict_what_is_doubled_where_columns_are_correlated():
     class Stretched(Equal):
         name = "stretched"
@@ -93,6 +94,7 @@ def test_coupled_runs_convict_what_is_doubled_where_columns_are_correlated():
     assert "neighbours differ by more than the planned noise allows" in checked.reason
 
 
+@pytest.mark.expensive
 def test_an_audit_convicts_what_is_told_in_few_releases():
     checked = dp.mechanisms.check(Seldom, runs=6_000)
     assert checked.verdict == "convicted"

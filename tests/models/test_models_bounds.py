@@ -91,6 +91,7 @@ def test_cells_that_are_no_numbers_are_told_of_honestly(values, upper):
     assert found.codebook["wage"].upper == upper
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_files_and_sites_give_the_same(table, tmp_path, relation):
     frame = pd.DataFrame(table)
@@ -152,6 +153,7 @@ def test_rows_outside_a_subset_do_not_count(table):
     assert fit.codebook["visits"].upper < 30
 
 
+@pytest.mark.expensive
 def test_whole_numbers_and_dates_stay_what_they_are():
     rng = np.random.default_rng(1)
     days = np.datetime64("2015-01-01") + rng.integers(0, 2_000, ROWS)

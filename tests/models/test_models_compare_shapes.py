@@ -26,6 +26,7 @@ def test_no_number_of_rows_keeps_a_mechanism_out(n, delta):
     assert len(made.by_shape) == 2 * len(SHAPES)
 
 
+@pytest.mark.expensive
 def test_typical_is_the_median_and_worst_the_worst_of_the_shapes():
     usual = compared(ncomp=2, repeats=1)
     lines = usual.table.set_index("mechanism")
@@ -40,6 +41,7 @@ def test_typical_is_the_median_and_worst_the_worst_of_the_shapes():
             assert lines.loc[name, "relative_worst"] == own["relative"].max()
 
 
+@pytest.mark.expensive
 def test_what_loses_on_some_shapes_only_is_told():
     # Rows and noise are the same at every call: no false alarm.
     made = compared(
