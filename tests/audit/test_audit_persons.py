@@ -47,6 +47,7 @@ def test_a_full_audit_flags_no_mechanism(line):
     assert made.verdict == "consistent"
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("name", ["dp_pca laplace", "dp_mean geometric"])
 def test_noise_for_one_row_is_flagged(name, monkeypatch):
     # At 95 %: the seed is fixed, so that what is found is found again.

@@ -79,6 +79,7 @@ def test_bounds_by_gaussian_noise():
         _ = made.rho_lower
 
 
+@pytest.mark.expensive
 def test_claims_of_zcdp_are_held_against_their_curve():
     rho, words = 0.5, {"runs": 10_000, "tests": ["difference"]}
     right = dp.audit(

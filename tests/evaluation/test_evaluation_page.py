@@ -96,6 +96,7 @@ def test_tables_of_two_axes_and_of_rows_without_a_picture(tmp_path):
     assert sum(held["truths"][0]["values"]) == 90
 
 
+@pytest.mark.expensive
 def test_pictures_are_drawn(page):
     pytest.importorskip("matplotlib").use("Agg")
     study = page[0]

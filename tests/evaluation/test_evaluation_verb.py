@@ -165,6 +165,7 @@ def line(rows):
     return [level, slope]
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize(
     ("error", "verb", "truth"),
     [

@@ -4,6 +4,7 @@ from datetime import date
 
 import numpy as np
 import pytest
+from examples import examples
 from formula_strategies import codebooks, formulas, rows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ import dpmodels as dp
 from dpmodels.design import row_coder
 from dpmodels.formula import design
 
-MANY = settings(max_examples=40, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=examples(40), suppress_health_check=list(HealthCheck))
 
 
 @st.composite
@@ -68,6 +69,7 @@ def _some(own):
     return own.levels[-1] if hasattr(own, "levels") else own.lower
 
 
+@pytest.mark.expensive
 @MANY
 @given(st.data(), designs())
 def test_each_row_is_coded_on_its_own(data, public):

@@ -143,6 +143,7 @@ def test_tables_of_unknown_memory():
     assert _pass(open_rows({"x": (k,)} for k in range(200))) == 200
 
 
+@pytest.mark.expensive
 def test_tables_of_an_iterable_are_let_go():
     frames = []
 
@@ -157,6 +158,7 @@ def test_tables_of_an_iterable_are_let_go():
     assert _pass(open_rows(tables())) == 1000
 
 
+@pytest.mark.expensive
 def test_arrays_of_an_iterable_are_let_go():
     arrays = []
 
@@ -171,6 +173,7 @@ def test_arrays_of_an_iterable_are_let_go():
     assert _pass(open_rows(tables())) == 1000
 
 
+@pytest.mark.expensive
 def test_many_slices_of_one_table_take_the_time_of_as_many_tables():
     frame = pd.DataFrame({"x": np.arange(6000.0)})
     start = process_time()

@@ -49,7 +49,7 @@ class Item:
         self.callspec = type("Spec", (), {"params": {"law": law} if law else {}})
 
     def get_closest_marker(self, name):
-        return name in self.marks
+        return pytest.Mark(name, (2,), {}) if name in self.marks else None
 
     def add_marker(self, name):
         self.marks.append(name)
@@ -81,6 +81,11 @@ def test_the_first_case_of_an_expensive_test_is_not_quick_and_the_others_are_the
         Item("f::a", "expensive"), Item("f::b[1]", "expensive"), Item("f::b[2]", "expensive")
     )
     assert found == ["expensive", "expensive", "expensive product"]
+
+
+def test_of_many_cases_the_first_is_quick_and_most_others_are_the_products(marked):
+    found = marked(*(Item(f"f::b[{number}]", "many") for number in range(4)))
+    assert found == ["many quick", "many product", "many", "many product"]
 
 
 @pytest.mark.parametrize("mark", ["slow", "audit_full", "product"])

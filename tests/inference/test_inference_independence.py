@@ -32,6 +32,7 @@ def noisy_table(rng, law, sd, counts, effect=0.0):
     return values[:-1].reshape(3, 2), Noise(law, sd, 7)
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 @pytest.mark.parametrize("sd", [3.0, 40.0])
 def test_its_size_is_the_nominal_one(law, sd):

@@ -139,6 +139,7 @@ def test_expected_cosines_of_close_eigenvalues(rng, noisy, within, gap):
     assert within(said - actual, 0.13)
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("equal", [5, 10, 30])
 def test_expected_cosines_of_many_equal_eigenvalues(rng, noisy, equal):
     # The truth is 1/equal by symmetry; said is at most 0.15 more.
@@ -236,6 +237,7 @@ def test_no_component_is_distinct_above_one_that_is_not():
     assert not spectrum.distinct.any()
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("size", [2, 5, 20])
 def test_loadings_of_noise_alone_are_not_read(rng, noisy, most, size):
     # Above the floor in 5 %, readable in 0.1 to 0.3 % of releases; false alarms <= 1e-6.

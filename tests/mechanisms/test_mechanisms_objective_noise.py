@@ -126,6 +126,7 @@ def deltas(logs, cell, grid):
     return np.array([(np.maximum(first - math.exp(e) * second, 0)).sum() * cell for e in grid])
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("multiplier", [0.5, 2.0, 10.0])
 @pytest.mark.parametrize("replaced", [True, False])
 def test_gaussian_noise_is_dominated_by_its_multiplier_on_a_line(multiplier, replaced):

@@ -115,6 +115,7 @@ def test_the_events_cost_what_was_asked(guarantee, sampler, eigenvals):
         assert paid > (0.1 if isinstance(guarantee, ApproxDP) else 1 - 1e-9)
 
 
+@pytest.mark.many(5)
 @pytest.mark.parametrize("columns", [2, 3])
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda one: one.name)
 @pytest.mark.parametrize("centred", [True, False])
@@ -194,6 +195,7 @@ TIMES = [12, 6, 1] * 2
 UPPER = np.triu_indices(3)
 
 
+@pytest.mark.expensive
 def test_the_law_on_the_sphere_is_the_integral():
     given, mechanism = statistic(SPACE, times=TIMES), PPCA()
     plan = mechanism.plan(facts(3, 1), PureDP(0.6))
@@ -319,6 +321,7 @@ def test_bought_axes_are_the_principal_ones():
         np.testing.assert_allclose(release.variances, [2e8, 2e7, 2e6], rtol=1e-4)
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("eps", [1e-9, 1.0, 1e9])
 @pytest.mark.parametrize("sampler", ["joint", "sequential"])
 @pytest.mark.parametrize("eigenvals", [None, "private"])

@@ -174,6 +174,7 @@ def test_rows_are_counted_by_their_length():
     assert exact[1:] / lattice.steps * math.sqrt(2) == pytest.approx([1.7, 1.5], abs=1e-5)
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("wide", [1.0, 100.0])
 def test_wide_bounds_and_rows_at_their_edge_cost_little(wide):
     """Both tables lose most of their components to the noise of one release at the box."""

@@ -149,6 +149,7 @@ def held_law(own, rows, unit):
     return -unit * held - logsumexp(-unit * held)
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(
     ("loss", "points"),

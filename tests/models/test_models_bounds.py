@@ -31,6 +31,7 @@ def fit(table):
         return dp_bounds("~ wage + visits", table, codebook=BOOK, eps=2.0)
 
 
+@pytest.mark.expensive
 def test_the_codebook_has_what_was_found_and_the_rest_as_it_was(fit, table):
     book = fit.codebook
     assert list(book) == list(BOOK)

@@ -33,6 +33,7 @@ def usual():
     return compared(ncomp=2, repeats=1)
 
 
+@pytest.mark.expensive
 def test_every_mechanism_but_the_reference_is_listed_once(usual):
     assert sorted(usual.table["mechanism"]) == sorted({*COVARIANCE, *SUBSPACE} - {"none"})
     assert list(usual.table.columns) == COLUMNS
@@ -55,6 +56,7 @@ def test_predictions_are_sensible():
     assert names <= set(SUBSPACE)
 
 
+@pytest.mark.expensive
 def test_best_first_by_energy_or_by_error(usual):
     assert usual.predicted["energy"].is_monotonic_decreasing
     whole = compared(repeats=1)
@@ -100,6 +102,7 @@ def gauss_noise(question):
     return plan.steps.off / plan.lattice.steps**2 / question.rows
 
 
+@pytest.mark.expensive
 def test_the_same_question_has_the_same_answer(usual):
     with dp.simulation(seed=1):
         again = compared(ncomp=2, repeats=1)

@@ -44,6 +44,7 @@ def test_every_mechanism_of_the_verb_is_tried_on_every_shape(usual):
     assert usual.tidy().equals(usual.by_shape)
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize(
     ("formula", "words"),
     [

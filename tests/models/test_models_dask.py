@@ -49,6 +49,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.many(5)
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_prints_the_same_as_in_memory(verb, folder):
     whole = simulated(verb, FRAME)

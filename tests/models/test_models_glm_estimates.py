@@ -43,6 +43,7 @@ def test_a_huge_budget_gives_the_maximum_likelihood_estimate(formula, scale):
     np.testing.assert_allclose(found.bse, own, rtol=0.1)
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("level", [0.5, 2.5])
 def test_poisson_finds_the_maximum_likelihood_estimate(level):
     data = table(20_000)
@@ -269,6 +270,7 @@ def test_the_printed_table():
     assert "private" in str(fit(adjacency="add-remove").summary())
 
 
+@pytest.mark.expensive
 def test_strategies_are_taken_as_they_are():
     found = fit(mechanism=Objective(ridge=50.0))
     assert found.release.ridge == 50

@@ -18,6 +18,7 @@ def params(verb, formula, rows, **words):
         return verb(formula, rows, **words).params.to_numpy()
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize(
     "declared",
     [(0, 1), dp.Integer(0, 1), dp.Numeric(0, 1, step=1), dp.Numeric(0, 1, missing=[7, 0.5])],

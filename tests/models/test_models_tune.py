@@ -134,6 +134,7 @@ def test_a_ridge_given_to_a_mechanism_is_the_same_as_said_to_the_verb():
     assert (one.release.coefficients == two.release.coefficients).all()
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize(
     "budget", [{"eps": 1.0}, {"eps": 1.0, "delta": 1e-6}, {"budget": ZCDP(0.1)}]
 )

@@ -29,6 +29,7 @@ def law(request):
     return request.getfixturevalue(request.param)
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("scale", SCALES)
 def test_fast_and_exact_decisions_give_the_same_draws(law, scale):
     table = tabulate(fit_envelope(law(scale)))

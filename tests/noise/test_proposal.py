@@ -15,6 +15,7 @@ def test_geometric(assert_follows, rate):
     assert_follows(draws, Law(rate, Fraction(0)), range(int(40 / rate) + 1))
 
 
+@pytest.mark.expensive
 def test_geometric_of_a_float_with_many_digits(assert_follows):
     entropy, rate = seeded(22), Fraction(0.3)
     draws = np.array([geometric(rate, entropy) for _ in range(8000)])

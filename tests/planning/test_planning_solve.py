@@ -43,6 +43,7 @@ def test_the_effect_is_that_of_the_standard_errors_there_are():
     assert np.isnan(_effect_of(spread, 0.95, 0.05))
 
 
+@pytest.mark.expensive
 def test_rows_eps_and_effect_belong_together():
     one = asking("ttest", runs=80)
     rows = rows_for(one, 1.0, 3.0, 0.8)

@@ -40,6 +40,7 @@ def moves(draw, many):
     )
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("kind", ["", "zcdp"])
 @pytest.mark.parametrize("share", [0.0, 0.4])
 @pytest.mark.parametrize("guarantee", GUARANTEES[:2])

@@ -130,6 +130,7 @@ def test_delta_is_held_against_the_number_of_persons():
     assert "single persons" in text(dp.dp_cov("~ age + wage", panel(), person="id", **words))
 
 
+@pytest.mark.expensive
 def test_found_bounds_and_levels_count_persons(tmp_path):
     words = {"eps": 50.0, "person": "id"}
     data = panel()

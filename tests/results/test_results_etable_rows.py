@@ -32,6 +32,7 @@ def test_rows_stand_as_first_seen_and_an_intercept_first(columns):
     assert [kind(name) for name in merged(columns)] == expected
 
 
+@pytest.mark.expensive
 @given(COLUMNS, st.data())
 def test_keep_orders_and_drop_takes_out(columns, data):
     names = list(merged(columns))

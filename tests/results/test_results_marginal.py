@@ -256,6 +256,7 @@ def same(found, wanted):
     np.testing.assert_allclose(found, wanted, atol=5e-3 * np.ptp(wanted))
 
 
+@pytest.mark.expensive
 def test_where_intervals_are_searched_for_those_of_combinations_are_too():
     with dp.simulation(seed=1):
         fit = weak_moments(3)

@@ -61,6 +61,7 @@ def test_untransformed_they_are_the_moments(bits):
     assert seen == rows == 200
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 @pytest.mark.parametrize("bits", [MIN_BITS, MAX_BITS])
 def test_a_row_is_moved_by_itself_and_stays_in_the_ball(transform, bits):
