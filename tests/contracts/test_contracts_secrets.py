@@ -29,6 +29,7 @@ def test_what_is_about_to_cross_shows_nothing(case: Case):
     law_secrets.what_is_about_to_cross_shows_nothing(case)
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("case", MOST)
 def test_a_result_holds_nothing_of_the_rows(case: Case):
     law_secrets.a_result_holds_nothing_of_the_rows(case)

@@ -145,6 +145,7 @@ def test_tables_of_unknown_memory():
 
 @pytest.mark.expensive
 def test_tables_of_an_iterable_are_let_go():
+    gc.freeze()  # what other tests left is not searched at every table
     frames = []
 
     def tables():
@@ -160,6 +161,7 @@ def test_tables_of_an_iterable_are_let_go():
 
 @pytest.mark.expensive
 def test_arrays_of_an_iterable_are_let_go():
+    gc.freeze()
     arrays = []
 
     def tables():

@@ -259,7 +259,7 @@ def test_a_comparison_says_why_it_does_not_fit_a_budget():
     assert not lines.loc["equal", "fits"]
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("given", ["equal", Equal, Equal(2.0)], ids=["name", "class", "instance"])
 def test_power_is_that_of_its_noise(given):
     words = {
