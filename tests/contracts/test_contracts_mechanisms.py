@@ -25,6 +25,7 @@ from contract_cases import (
     everywhere,
     parameters,
 )
+from folded import each
 from mechanisms import MECHANISMS, Mechanism
 
 
@@ -194,8 +195,8 @@ def test_law_by_another_verb(law: Law, case: Case):
     law(case)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: mechanism.name)
 @pytest.mark.parametrize("law", ON_MECHANISMS, ids=lambda law: law.__name__)
+@each("mechanism", MECHANISMS)
 def test_law_of_the_card(law, mechanism: Mechanism):
     law(mechanism)
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from folded import each
 from hostile import BOOK, HOSTILE
 
 import dpmodels as dp
@@ -98,7 +99,8 @@ def test_the_corpus_is_large_and_has_no_doubles():
     assert len(set(formulas)) == len(formulas) >= 80
 
 
-@pytest.mark.parametrize(("formula", "said"), HOSTILE, ids=name_of)
+@pytest.mark.expensive
+@each("formula, said", HOSTILE)
 def test_hostile_formulas_are_refused_by_name(formula, said):
     message = refusal(lambda: design(formula, BOOK))
     assert said in message

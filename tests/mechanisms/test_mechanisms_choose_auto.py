@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from folded import each
 
 import dpmodels as dp
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, Rounds, RoundsPure
@@ -28,10 +29,10 @@ def facts(columns, components=0, neighbours="replace", *, centred=True, unit=Fal
     return Facts(columns, adjacency(neighbours), centred, components, unit)
 
 
-@pytest.mark.parametrize("guarantee", GUARANTEES)
-@pytest.mark.parametrize("known", [ALL, MATRICES, frozenset({"gauss", "laplace"})])
-@pytest.mark.parametrize(("columns", "components"), [(1, 1), (5, 2), (5, 5), (40, 10), (40, 0)])
-@pytest.mark.parametrize("rows", [None, 0, 1, 300, 10**4, 10**9])
+@each("guarantee", GUARANTEES)
+@each("known", [ALL, MATRICES, frozenset({"gauss", "laplace"})])
+@each("columns, components", [(1, 1), (5, 2), (5, 5), (40, 10), (40, 0)])
+@each("rows", [None, 0, 1, 300, 10**4, 10**9])
 def test_it_is_known_no_baseline_and_takes_the_guarantee(
     guarantee, known, columns, components, rows
 ):
