@@ -11,6 +11,7 @@ from dpmodels.__main__ import main
 QUICK = ("--repeats", "2", "--scale", "100", "--eps", "1")
 
 
+@pytest.mark.expensive
 def test_the_page_and_the_table_are_written(tmp_path, capsys):
     np.savez(tmp_path / "public.npz", first=np.arange(1, 17), second=np.ones(16))
     words = ["evaluate", str(tmp_path / "a.html"), "--tables", str(tmp_path / "public.npz"), *QUICK]
@@ -31,6 +32,7 @@ def test_two_axes_have_algorithms_of_their_own(tmp_path, capsys):
     assert "quadtree" in capsys.readouterr().out
 
 
+@pytest.mark.expensive
 def test_all_that_fit_are_compared_where_none_are_named(tmp_path, capsys):
     np.savez(tmp_path / "public.npz", line=np.ones(4))
     words = ["evaluate", str(tmp_path / "a.html"), "--tables", str(tmp_path / "public.npz"), *QUICK]
