@@ -4,6 +4,8 @@ import pickle
 import subprocess
 import sys
 
+import pytest
+
 import dpmodels as dp
 
 FIRST_PRINT = """
