@@ -37,7 +37,7 @@ def test_the_page_counts_its_rows_and_says_why_of_those_without_a_line():
     assert all(here.startswith(("`", "*no*: ")) for _, here in ROWS)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_every_line_of_the_page_runs(tmp_path, monkeypatch):
     shown = run(tmp_path, monkeypatch, [line for line in LINES if line not in EXPENSIVE])
     assert "None" not in shown.values()

@@ -68,6 +68,7 @@ def test_variances_in_the_eigenvector_basis(rng, same_sd, moments, scale, centre
             assert same_sd(seen[:, i, j], np.sqrt(spectrum.pair_variance[i, j]), 1.06), (i, j)
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize(("scale", "centred"), CASES)
 def test_noise_in_the_number_of_rows(rng, same_sd, moments, scale, centred):
     # All but alone: 1 % of the rows. Second order and 2,000 draws leave 6 %, rate 1e-6 each.

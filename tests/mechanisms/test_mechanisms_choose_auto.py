@@ -29,6 +29,7 @@ def facts(columns, components=0, neighbours="replace", *, centred=True, unit=Fal
     return Facts(columns, adjacency(neighbours), centred, components, unit)
 
 
+@pytest.mark.many(3)
 @each("guarantee", GUARANTEES)
 @each("known", [ALL, MATRICES, frozenset({"gauss", "laplace"})])
 @each("columns, components", [(1, 1), (5, 2), (5, 5), (40, 10), (40, 0)])
@@ -135,7 +136,7 @@ def test_losses_run_from_none_to_that_of_random_directions():
     assert (np.diff(by_draw) < 0).all()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("columns", "components", "n", "budget"),
     [

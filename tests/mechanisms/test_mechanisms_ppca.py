@@ -242,7 +242,7 @@ def test_one_column_after_another_has_its_law_exactly():
         assert largest_z((own[:, :, None] * own[:, None])[:, *UPPER], expected[column]) < 6
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_expected_loss_is_the_mean_loss():
     rng = np.random.default_rng(8)
     values = np.array([900, 700, 200, 100, 50])
@@ -352,7 +352,7 @@ def test_equal_words_give_equal_releases():
     assert one.tolist() == same.tolist() != other.tolist()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_many_columns_take_seconds():
     columns = 120
     given = statistic(ball(np.random.default_rng(11), 500, columns), times=[40] * 500)

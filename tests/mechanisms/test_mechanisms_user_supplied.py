@@ -276,7 +276,7 @@ def test_power_is_that_of_its_noise(given):
     assert (own.table["noise_sd"] > gauss.table["noise_sd"]).all()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_example_of_the_guide_runs(capsys):
     text = Path(__file__).parents[2].joinpath("CONTRIBUTING.md").read_text("utf-8")
     section = text.split("## Use a mechanism of your own")[1]

@@ -133,6 +133,7 @@ def test_no_ledger_is_charged(monkeypatch):
     compared(mechanisms=["gauss"])
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
 @pytest.mark.parametrize("budget", [{"eps": 1.0}, {"budget": dp.ZCDP(0.1)}])
 def test_mechanisms_that_do_not_take_the_guarantee_say_why(adjacency, budget):

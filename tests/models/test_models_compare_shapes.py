@@ -42,7 +42,7 @@ def test_typical_is_the_median_and_worst_the_worst_of_the_shapes():
             assert lines.loc[name, "relative_worst"] == own["relative"].max()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_what_loses_on_some_shapes_only_is_told():
     # Rows and noise are the same at every call: no false alarm.
     made = compared(

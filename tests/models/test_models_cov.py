@@ -213,6 +213,7 @@ def test_the_ledger_is_charged_once(table):
         dp_cov(FORMULA, table, codebook=CODEBOOK, ledger=ledger, **USUAL)
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize(
     "words", [{}, {"center": False}, {"row_norm": "unit"}, {"mechanism": "separate"}], ids=str
 )

@@ -26,6 +26,7 @@ from dpmodels.results.glm import GLMResult
 ALARM = 1e-6
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("formula", ["y ~ a + b + g", "y ~ a + g - 1", "bit ~ a * g", "y ~ 1"])
 @pytest.mark.parametrize("scale", ["range", None])
 def test_a_huge_budget_gives_the_maximum_likelihood_estimate(formula, scale):

@@ -298,6 +298,7 @@ def test_noise_of_no_known_law_leaves_estimates_without_intervals(monkeypatch):
     assert f"No intervals: {why}" in " ".join(str(fit.summary()).split())
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("eps", [1e-4, 1.0, 1e9])
 @pytest.mark.parametrize("data", [[], [50.0], [np.nan, None]])
 @pytest.mark.parametrize("mechanism", WAYS)

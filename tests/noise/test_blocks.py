@@ -72,6 +72,7 @@ def test_exact_draws_follow_the_law(assert_follows, law, scale, size):
     assert_follows(draws, law(scale), range(-int(40 * scale) - 2, int(40 * scale) + 3))
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("margin", [MARGIN, EXACT])
 def test_wide_blocks_at_a_small_scale_follow_the_law(assert_follows, law, margin):
     envelope = Envelope(law(10.0), 2, 30)

@@ -92,7 +92,7 @@ def test_all_verbs_are_planned_together_within_the_budget():
     assert ledger.entries == ()
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_the_recommended_division_beats_equal_parts_where_the_optimum_is_known():
     # Equal noise by eps in both means, and sampling errors that are one to four: so are the parts.
     book = dp.codebook(wide=(0, 80), narrow=(0, 80))
@@ -134,7 +134,7 @@ def test_concentrated_parts_are_written_as_they_are_said():
     assert made.words["wages"] == f"mean('~ wage', budget=dp.{made.budgets['wages']})"
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_what_no_release_identifies_has_what_the_other_calls_leave():
     said, free = dp.call.mean("wage ~ sex", eps=0.9), dp.call.lm("wage ~ age")
     made = dp.plan([said, free], codebook=BOOK, n=60, eps=1.0)
@@ -145,7 +145,7 @@ def test_what_no_release_identifies_has_what_the_other_calls_leave():
         dp.plan([whole, free], codebook=BOOK, n=60, eps=1.0)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_call_that_says_its_budget_keeps_it():
     made = planned({"wages": PAIR["wages"], "own": dp.call.mean("~ age", eps=0.3)})
     assert made.budgets["own"] == dp.PureDP(0.3)
@@ -158,7 +158,7 @@ def test_a_call_that_says_its_budget_keeps_it():
         planned({"own": dp.call.mean("~ age", eps=3)})
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_budget_that_is_left_out_is_the_least_that_meets_the_targets():
     calls = {"wages": PAIR["wages"]}
     made = planned(calls, eps=None, targets={"noise": 0.5})
@@ -171,7 +171,7 @@ def test_a_budget_that_is_left_out_is_the_least_that_meets_the_targets():
         planned(calls, eps=None, targets={"se": 0.01})
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_a_number_of_rows_that_is_left_out_meets_the_targets():
     made = planned({"wages": PAIR["wages"]}, n=None, targets={"wages": {"se": 0.4}})
     assert 0.38 < made.table["total"].item() < 0.412
@@ -179,7 +179,7 @@ def test_a_number_of_rows_that_is_left_out_meets_the_targets():
     assert fewer.table["total"].item() > 0.5
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_what_is_not_identified_is_said_with_what_would_identify_it():
     made = planned(
         {"model": dp.call.glm("sex ~ age + wage"), "wages": PAIR["wages"]}, n=500, eps=0.3
@@ -206,7 +206,7 @@ def test_predicted_errors_are_those_of_tables_that_are_drawn(shape):
     assert 0.58 < np.std(found, ddof=1) / made.table["total"].item() < 1.48
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_neighbours_of_a_guessed_number_and_persons_are_planned_for():
     fewer = planned({"wages": PAIR["wages"]}, adjacency="add-remove")
     assert "1,500 (guessed)" in str(fewer.summary())

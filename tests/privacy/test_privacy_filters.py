@@ -154,6 +154,7 @@ def gaussian_step(values, mu):
     return after
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("guarantee", [ApproxDP(0.5, 0.05), ApproxDP(1.0, 1e-3)])
 @pytest.mark.parametrize("share", [0.0, 0.4])
 def test_gaussian_answers_and_then_anything(guarantee, share):

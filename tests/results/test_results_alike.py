@@ -30,6 +30,7 @@ def lengths(fit):
     return (ends["upper"] - ends["lower"]).to_numpy()
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("name", ALIKE)
 def test_any_four_rows_make_intervals_twice_as_long(name):
     """Cauchy and Schwarz: of m rows that are one, a sum varies m times as much."""

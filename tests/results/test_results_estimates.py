@@ -104,6 +104,7 @@ def test_a_row_is_in_one_unit_and_has_a_standard_error_with_its_interval(name):
     assert errors.isna().all() if without else errors.notna().all()
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("eps", [0.1, 0.5, 2.0, 8.0, 50.0])
 @pytest.mark.parametrize("mechanism", ["auto", "objective", "gradients"])
 def test_logits_have_standard_errors_where_identified(mechanism, eps):

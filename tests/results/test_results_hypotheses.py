@@ -46,6 +46,7 @@ def cov(plain, names):
     return plain.cov_params().loc[list(names), list(names)].to_numpy()
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("formula", ["y ~ g * h + x", "y ~ x * g + h", "y ~ C(g, Sum) * h * x"])
 def test_type_two_is_the_difference_of_sums_of_squares(formula):
     plain, law, terms = same_numbers(formula)
