@@ -21,7 +21,6 @@ def _said(capsys, caplog, caught, texts):
     return "\n".join([out, err, caplog.text, *warned, *texts])
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("label", [LABEL, f'"{LABEL}\n{NUMBER}'])
 def test_a_rare_cell_is_nowhere_told(make, kit, capsys, caplog, label):
     table = {name: list(cells) for name, cells in kit.table.items()}

@@ -72,7 +72,6 @@ def test_what_no_release_made_is_not_saved_and_says_so(made, tmp_path):
     assert made._repr_html_() == made.summary().as_html()
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize("name", OF_MODELS)
 def test_what_single_rows_have_is_refused_with_what_to_write(name):
     fit = fitted(FORMS[name])

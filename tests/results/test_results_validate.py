@@ -74,7 +74,6 @@ CASES = [
 ]
 
 
-@pytest.mark.many(3)
 @pytest.mark.parametrize(("name", "change", "says"), CASES)
 def test_a_contradiction_is_refused_by_its_name(name, change, says):
     fit = FITS[name]
