@@ -16,6 +16,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 gc.disable()
 # They have no examples, and as modules of one name would not stand beside each other.
 collect_ignore_glob = ["*conftest.py"]
+# Examples in docstrings that simulate whole studies.
+STUDIES = (
+    "dpmodels.planning.plan.plan",
+    "dpmodels.planning.power.power",
+    "dpmodels.models.compare.compare_mechanisms",
+)
 # Tests that are run by these words alone.
 ASIDE = ("slow", "audit_full", "product", "site")
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
@@ -45,7 +51,9 @@ def pytest_configure(config):
 
 
 def pytest_itemcollected(item):
-    """Run all properties with more examples where the product's tests are run."""
+    """Mark examples that take long; run all properties where the product's tests are run."""
+    if item.name in STUDIES:
+        item.add_marker("expensive")
     thorough = item.config.getoption("markexpr") == "product"
     has_examples = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
     if thorough and has_examples and not any(map(item.get_closest_marker, ASIDE)):

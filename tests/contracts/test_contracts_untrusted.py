@@ -141,7 +141,7 @@ def test_thousands_of_changed_files(saved, sent, keys, tmp_path, reduced):
     assert found.total() == (1000 if reduced else 5000)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_what_was_not_changed_can_be_used(saved, sent, tmp_path):
     for raw, _ in saved:
         (tmp_path / "a.nc").write_bytes(raw)
