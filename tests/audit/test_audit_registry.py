@@ -130,6 +130,7 @@ def test_what_is_expected_of_the_faulty_and_of_the_rest(faulty, verdict, expecte
     assert ("not as expected" in repr(made)) != expected
 
 
+@pytest.mark.expensive
 def test_the_table_shows_claims_bounds_and_runs():
     lines = [line for line in REGISTRY if line.verb.func is dp.dp_table]
     made = run_all(lines)

@@ -53,6 +53,7 @@ def test_every_score_together_flags_no_correct_noise():
     assert audited(gaussian(MULTIPLIER), **words).verdict == "consistent"
 
 
+@pytest.mark.expensive
 def test_a_missing_root_of_two_is_caught_by_the_curve_and_not_by_eps():
     batch = gaussian(MULTIPLIER / math.sqrt(2), columns=15)
     words = {"runs": 20_000, "delta": 1e-5, "tests": ["difference", "whitened"]}
@@ -141,6 +142,7 @@ def test_the_summary_says_it_all():
     assert "VIOLATION" in repr(made)
 
 
+@pytest.mark.expensive
 def test_the_picture_has_the_claim_and_the_points():
     pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure

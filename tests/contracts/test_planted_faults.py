@@ -258,6 +258,7 @@ def test_a_planted_fault_turns_its_law_red(fault: Fault, monkeypatch: pytest.Mon
             fault.law(case)
 
 
+@pytest.mark.expensive
 def test_the_laws_called_here_are_green_without_a_fault():
     for law in (_one_odd_row, _quoted):
         for case in ANY:

@@ -127,6 +127,7 @@ def test_a_device_prints_as_a_small_table():
     assert "<table" in DEVICES["dice"][0]._repr_html_()
 
 
+@pytest.mark.expensive
 def test_the_curve_has_the_device_on_it():
     device = DEVICES["Warner"][0]
     axes = device.plot()

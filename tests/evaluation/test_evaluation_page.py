@@ -51,6 +51,7 @@ def data(text):
     return json.loads(re.search(r"^const study = (.*);$", text, flags=re.MULTILINE).group(1))
 
 
+@pytest.mark.expensive
 def test_nothing_is_loaded_and_no_name_acts(page):
     elements = parsed(page[1]).found
     assert not {"img", "link", "iframe"} & {tag for tag, _ in elements}

@@ -127,6 +127,7 @@ def test_tables_of_different_rows(pair):
     assert open_rows(list(pair)).nrows == rows
 
 
+@pytest.mark.expensive
 def test_memory_that_is_used_again_is_another_table():
     def tables():
         for k in range(300):

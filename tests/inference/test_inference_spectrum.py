@@ -220,6 +220,7 @@ def test_a_share_of_everything_has_no_noise():
     np.testing.assert_allclose(spectrum.share_sd(7.0, np.sqrt(2.0)), 0.0, atol=1e-12)
 
 
+@pytest.mark.expensive
 def test_noise_of_shares(rng, noisy, same_sd):
     # First order, without what total and share have in common to second: within 15 %.
     ell = np.array([60.0, 30.0, 0.0, 0.0, 0.0])

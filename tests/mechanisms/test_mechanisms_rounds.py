@@ -262,6 +262,7 @@ def test_rows_whose_lengths_differ_widely_are_released_in_increments():
     assert "increments between radii" in str(fit.summary())
 
 
+@pytest.mark.expensive
 def test_the_pure_twin_is_pure_and_better_than_one_release():
     rng = np.random.default_rng(3)
     rows = np.minimum(rng.poisson(0.8, (20_000, 20)), 9.0)

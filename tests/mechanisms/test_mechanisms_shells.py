@@ -289,6 +289,7 @@ def test_the_release_carries_its_terms(relation, centred):
     assert again.second.tolist() == release.second.tolist()
 
 
+@pytest.mark.expensive
 def test_short_rows_have_a_better_estimate():
     # Rows of norm 0.3 in a ball of 1: the seed is fixed.
     mechanism, (numbers, data) = Shells(), table(3000, 30)

@@ -141,6 +141,7 @@ def test_a_picture_has_both_ranges(fit):
         fit.plot(variable="sex")
 
 
+@pytest.mark.expensive
 def test_a_session_tightens_its_bounds(table):
     session = dp.session(table, BOOK, eps=4.0)
     found = session.tighten("~ wage", eps=2.0)

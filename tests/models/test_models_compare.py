@@ -67,6 +67,7 @@ def test_best_first_by_energy_or_by_error(usual):
     assert whole.best == whole.table["mechanism"].iloc[0]
 
 
+@pytest.mark.expensive
 def test_the_best_is_no_baseline():
     hopeless = compared(eps=1e-6, delta=1e-9, repeats=1, row_length=0.5)
     assert set(hopeless.table.loc[hopeless.table["note"] == "baseline", "mechanism"]) == {

@@ -173,6 +173,7 @@ def test_a_report_says_what_was_tried_and_what_it_cost(verb):
     assert "worse by a total of" in other
 
 
+@pytest.mark.expensive
 def test_it_draws_the_better_ridge_where_rows_tell_of_it():
     with dp.simulation(seed=5):
         fits = [

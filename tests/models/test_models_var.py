@@ -64,6 +64,7 @@ def test_a_tiny_budget_prints_no_number():
     assert not any(word.isdigit() for word in body(str(found.summary())).split())
 
 
+@pytest.mark.expensive
 def test_noise_intervals_cover_the_rows_own_variance():
     """Binomial bound with a false-alarm rate of 1e-6 at 95 %."""
     data, times = table(400), 100

@@ -80,6 +80,7 @@ def test_with_little_noise_few_rows_are_beyond(name):
         assert low % 1 == high % 1 == 0
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("rows", [0, 300])
 def test_noise_alone_tells_of_nothing(rows):
     # Cells that noise alone tells of: 1e-3 in either round; more than 2 of 6, below 1e-6.

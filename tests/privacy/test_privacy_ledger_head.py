@@ -51,6 +51,7 @@ def test_reading_the_file_in_the_same_process_drops_no_lock(path):
     Ledger.open(path).verify()
 
 
+@pytest.mark.expensive
 def test_threads_charge_one_after_another(path):
     ledger = Ledger.open(path, eps=1000.0, new=True)
     with ThreadPoolExecutor(8) as pool:

@@ -104,6 +104,7 @@ def fits():
         }
 
 
+@pytest.mark.expensive
 def test_fits_test_terms_as_statsmodels_does_without_noise(fits):
     lm = anova_lm(smf.ols("y ~ g * h + x", ROWS).fit(), typ=2).drop("Residual")
     own = fits["lm"].anova().tidy().set_index("term").loc[lm.index]

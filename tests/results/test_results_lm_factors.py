@@ -132,6 +132,7 @@ def many():
     return fit, means, np.bincount(at)
 
 
+@pytest.mark.expensive
 def test_forty_levels_say_what_their_means_say(many):
     fit, means, counts = many
     large = np.flatnonzero(counts >= 1_000)

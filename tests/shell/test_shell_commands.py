@@ -50,6 +50,7 @@ def labels(text):
     return {start.group().strip() for start in starts if start}
 
 
+@pytest.mark.expensive
 def test_main_job_prints_the_readme_table(capsys):
     assert main([]) == 0
     printed = capsys.readouterr().out
@@ -99,6 +100,7 @@ def test_pca_of_a_file(job, data, capsys):
     assert err == ""
 
 
+@pytest.mark.expensive
 def test_all_outputs_are_written(job, capsys):
     targets = {name: job / f"out.{name}" for name in ("text", "html", "latex", "markdown", "save")}
     extra = [word for name, path in targets.items() for word in (f"--{name}", str(path))]
@@ -327,6 +329,7 @@ def test_a_key_needs_a_ledger(three, capsys):
     assert "private" in (three / "A.key").read_text(encoding="utf-8")
 
 
+@pytest.mark.expensive
 def test_nothing_that_was_written_is_written_over(three, capsys):
     files = [three / "A.key", three / "A.key.card", three / "A.json"]
     assert main(site_words(three, "A", "secure_sum")) == 0

@@ -25,6 +25,7 @@ def test_the_page_and_the_table_are_written(tmp_path, capsys):
     assert "mwem" in (tmp_path / "a.md").read_text("utf-8")
 
 
+@pytest.mark.expensive
 def test_two_axes_have_algorithms_of_their_own(tmp_path, capsys):
     np.savez(tmp_path / "public.npz", map=np.ones((4, 4)))
     words = ["evaluate", str(tmp_path / "a.html"), "--tables", str(tmp_path / "public.npz"), *QUICK]
@@ -46,6 +47,7 @@ def test_all_that_fit_are_compared_where_none_are_named(tmp_path, capsys):
     assert "gaussian" in more
 
 
+@pytest.mark.expensive
 def test_without_the_source_tree_mechanisms_of_dp_hist_are_compared(tmp_path, monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "benchmarks.algorithms", raising=False)
     monkeypatch.setattr(source_tree, "ROOT", tmp_path)

@@ -219,6 +219,7 @@ def test_a_ledger_that_somebody_else_charges_stops_a_study(job, monkeypatch):
     assert [one.label for one in ledger(job).entries] == ["dp_mean a ~ g", ""]
 
 
+@pytest.mark.expensive
 def test_what_is_charged_between_what_was_judged_and_what_is_asked_stops_a_study(job, monkeypatch):
     assert job(release=[MEANS])[0] == 0
     own = studied.price_releases

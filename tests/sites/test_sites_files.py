@@ -174,6 +174,7 @@ def test_one_site_twice_is_refused(tmp_path):
         written(tmp_path, "full")
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("protocol", ["cape", "secure_sum"])
 def test_missing_and_replayed_files_of_masked_sums_are_refused(protocol, tmp_path):
     files = written(tmp_path / "one", protocol)
