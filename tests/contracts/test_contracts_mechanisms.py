@@ -149,6 +149,8 @@ ON_VERBS: dict[Law, Where] = {
 EXPENSIVE = (
     law_answer.a_huge_budget_gives_the_exact_answer,
     law_answer.a_huge_budget_gives_the_verbs_answer,
+    law_ledger.the_ledger_refuses_before_a_row_is_read,
+    law_ledger.the_ledger_is_charged_before_a_row_is_read,
     law_ledger.the_ledger_records_what_the_plan_costs,
     law_ledger.the_same_release_again_costs_as_much,
     law_ledger.a_whole_budget_may_be_spent_at_once,
