@@ -21,6 +21,8 @@ STUDIES = (
     "dpmodels.planning.plan.plan",
     "dpmodels.planning.power.power",
     "dpmodels.models.compare.compare_mechanisms",
+    "dpmodels.models.split.split_budget",
+    "dpmodels.evaluation.verb.evaluate",
 )
 # Tests that are run by these words alone.
 ASIDE = ("slow", "audit_full", "product", "site")
@@ -51,9 +53,7 @@ def pytest_configure(config):
 
 
 def pytest_itemcollected(item):
-    """Mark examples that take long; run all properties where the product's tests are run."""
-    if item.name in STUDIES:
-        item.add_marker("expensive")
+    """Run all properties with more examples where the product's tests are run."""
     thorough = item.config.getoption("markexpr") == "product"
     has_examples = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
     if thorough and has_examples and not any(map(item.get_closest_marker, ASIDE)):
@@ -67,6 +67,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if any(map(item.get_closest_marker, ASIDE)):
             continue
+        if item.nodeid.rpartition("::")[2] in STUDIES:
+            item.add_marker("expensive")
         case = item.callspec.params if hasattr(item, "callspec") else {}
         test = (item.nodeid.partition("[")[0], getattr(case.get("law"), "__name__", ""))
         number, expensive = seen[test], item.get_closest_marker("expensive")

@@ -35,7 +35,7 @@ def audited(batch, **words):
     return dp.audit(never, PAIR, **(usual | words))
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_correct_noise_is_flagged_no_more_often_than_stated():
     # Exact claims, the hardest. False-alarm rate 1e-6: more than this many of 60 at 5 % each.
     most = stats.binom.isf(1e-6, 60, 0.05)

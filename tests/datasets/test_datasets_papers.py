@@ -53,7 +53,7 @@ def test_a_simulated_table_has_the_shape_of_the_real_one(name):
     assert list(table.codebook) == list(table.columns)
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 @pytest.mark.parametrize("name", sorted(READERS, key=lambda name: math.prod(READERS[name][2])))
 def test_a_real_table_is_coded_within_its_bounds(name, local_data):
     file, _, shape, _ = READERS[name]

@@ -95,7 +95,7 @@ def test_what_is_never_wrong_has_no_ratio():
     assert made.table["algorithm"][0] == "exact"
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_bias_is_estimated_without_bias():
     rng = np.random.default_rng(6)
     found = np.array([bias(products(rng.normal(0.5, 1, size=(8, 5))), rng)[0] for _ in range(400)])

@@ -69,7 +69,7 @@ def test_sixty_variables_all_have_names():
     assert_readable(ax, ax.get_yticklabels())
 
 
-@pytest.mark.expensive
+@pytest.mark.product
 def test_more_variables_thin_their_names():
     ax = loadings(make_table(784, 3))
     names = tick_labels(ax.yaxis)
