@@ -3,14 +3,27 @@
 import gc
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from changed import tests as tests_of_changes
 from hypothesis import settings
 
+# Several processes with several threads each would wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Nothing that is collected is ever garbage, and looking for some takes a third of the time.
+gc.disable()
 # They have no examples, and as modules of one name would not stand beside each other.
 collect_ignore_glob = ["*conftest.py"]
+# Examples in docstrings that simulate whole studies.
+STUDIES = (
+    "dpmodels.planning.plan.plan",
+    "dpmodels.planning.power.power",
+    "dpmodels.models.compare.compare_mechanisms",
+    "dpmodels.models.split.split_budget",
+    "dpmodels.evaluation.verb.evaluate",
+)
 # Tests that are run by these words alone.
 ASIDE = ("slow", "audit_full", "product", "site")
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
@@ -18,7 +31,9 @@ BESIDE = Path(__file__).parents[2] / "shared" / "data"
 # The table of verbs is imported before the laws that call it.
 pytest.register_assert_rewrite("exact")
 
-settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+EXACT = {"derandomize": True, "deadline": None, "database": None}
+settings.register_profile("repeatable", max_examples=40, **EXACT)
+settings.register_profile("product", max_examples=100, **EXACT)
 settings.register_profile("searching", deadline=None)
 settings.load_profile("repeatable")
 
@@ -29,32 +44,48 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Take the tests of what changed in the place of all."""
+    """Take the tests of what changed in the place of all; more examples for the product."""
     revision = config.getoption("changed")
     if revision is not None:
         config.args[:] = tests_of_changes(revision) or pytest.exit("nothing changed", returncode=0)
+    if config.getoption("markexpr") == "product":
+        settings.load_profile("product")
+
+
+def pytest_itemcollected(item):
+    """Run all properties with more examples where the product's tests are run."""
+    thorough = item.config.getoption("markexpr") == "product"
+    has_examples = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    if thorough and has_examples and not any(map(item.get_closest_marker, ASIDE)):
+        item.add_marker("product")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark the first case of every test and law: quick, unless dear; the others of a dear one."""
-    seen = set()
+    """Mark the first case of each test quick, and the other cases of slower tests product."""
+    seen = Counter()
     for item in items:
         if any(map(item.get_closest_marker, ASIDE)):
             continue
+        if item.nodeid.rpartition("::")[2] in STUDIES:
+            item.add_marker("expensive")
         case = item.callspec.params if hasattr(item, "callspec") else {}
         test = (item.nodeid.partition("[")[0], getattr(case.get("law"), "__name__", ""))
-        first, dear = test not in seen, item.get_closest_marker("dear")
-        seen.add(test)
-        if first and not dear:
+        number, expensive = seen[test], item.get_closest_marker("expensive")
+        many = item.get_closest_marker("many")
+        seen[test] += 1
+        if number == 0 and not expensive:
             item.add_marker("quick")
-        if dear and not first:
+        if number and (expensive or (many and number % many.args[0])):
             item.add_marker("product")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_finish():
-    """Leave what was imported and collected out of every search for garbage."""
+    """Leave what was imported and collected out of every search for garbage; search seldom."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 def pytest_runtest_teardown():

@@ -26,7 +26,7 @@ def test_every_protocol_is_audited():
     }
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("line", JOINT, ids=NAMES)
 def test_a_small_audit_flags_no_protocol(line):
     # False alarms: 1e-6 each.
@@ -44,6 +44,7 @@ def test_a_full_audit_flags_no_protocol(line):
     assert made.verdict == "consistent"
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("module", [cape, secure_sum], ids=["cape", "secure_sum"])
 def test_too_small_a_share_of_the_noise_is_flagged(module, monkeypatch):
     # At 95 %: the seed is fixed, so that what is found is found again.
@@ -53,6 +54,7 @@ def test_too_small_a_share_of_the_noise_is_flagged(module, monkeypatch):
     assert audited(line, runs=150, confidence=0.95).verdict == "VIOLATION"
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("protocol", [SecureSum(), Cape(), SecureSum(colluders=2)], ids=str)
 def test_a_coalition_sees_the_honest_sum_with_the_planned_noise(protocol):
     """The sum of squares of 400 numbers is a chi-square: two tails of 5e-7."""

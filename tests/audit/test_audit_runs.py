@@ -116,6 +116,7 @@ def test_a_fixed_seed_is_a_violation():
     assert "constant" in kinds(made)
 
 
+@pytest.mark.expensive
 def test_words_are_outcomes():
     rng = np.random.default_rng(6)
     levels = np.array(["no", "yes"])
@@ -152,6 +153,7 @@ def test_ragged_runs_are_sorted_by_kind():
     assert commonest(made) != "0 numbers"
 
 
+@pytest.mark.expensive
 def test_released_values_of_every_sort_are_laid_out_alike():
     released = dp.audit.released
     table = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})

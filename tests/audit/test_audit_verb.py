@@ -35,7 +35,7 @@ def audited(batch, **words):
     return dp.audit(never, PAIR, **(usual | words))
 
 
-@pytest.mark.dear
+@pytest.mark.product
 def test_correct_noise_is_flagged_no_more_often_than_stated():
     # Exact claims, the hardest. False-alarm rate 1e-6: more than this many of 60 at 5 % each.
     most = stats.binom.isf(1e-6, 60, 0.05)
@@ -53,6 +53,7 @@ def test_every_score_together_flags_no_correct_noise():
     assert audited(gaussian(MULTIPLIER), **words).verdict == "consistent"
 
 
+@pytest.mark.expensive
 def test_a_missing_root_of_two_is_caught_by_the_curve_and_not_by_eps():
     batch = gaussian(MULTIPLIER / math.sqrt(2), columns=15)
     words = {"runs": 20_000, "delta": 1e-5, "tests": ["difference", "whitened"]}
@@ -79,6 +80,7 @@ def test_bounds_by_gaussian_noise():
         _ = made.rho_lower
 
 
+@pytest.mark.expensive
 def test_claims_of_zcdp_are_held_against_their_curve():
     rho, words = 0.5, {"runs": 10_000, "tests": ["difference"]}
     right = dp.audit(
@@ -140,6 +142,7 @@ def test_the_summary_says_it_all():
     assert "VIOLATION" in repr(made)
 
 
+@pytest.mark.expensive
 def test_the_picture_has_the_claim_and_the_points():
     pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure

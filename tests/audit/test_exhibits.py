@@ -18,6 +18,7 @@ from exhibits import (
     sums,
 )
 from exhibits.exhibit import STEP
+from folded import each
 from scipy import stats
 
 from dpmodels import mechanisms
@@ -70,13 +71,13 @@ def test_every_exhibit_has_a_twin_without_its_fault():
         assert one.recipe != twin.recipe
 
 
-@pytest.mark.parametrize("name", EXHIBITS)
+@each("name", EXHIBITS)
 def test_the_loss_is_above_the_claim_and_the_twins_is_not(name):
     assert EXHIBITS[name].loss > (1.08 if name == "tight_filter" else 1.4) * EXHIBITS[name].eps
     assert CORRECT[name].loss <= CORRECT[name].eps
 
 
-@pytest.mark.parametrize(("book", "name"), ALL)
+@each("book, name", ALL)
 def test_a_recipe_releases_one_line_a_run(book, name):
     one = exhibit(book, name)
     with simulation(seed=2):
@@ -101,7 +102,7 @@ def test_the_pair_differs_by_one_person(name):
     assert (set(rows) == set(neighbour)) == (pair.adjacency == "replace")
 
 
-@pytest.mark.parametrize("name", [name for name in EXHIBITS if name not in persons.EXHIBITS])
+@each("name", [name for name in EXHIBITS if name not in persons.EXHIBITS])
 def test_the_pair_differs_by_one_row(name):
     pair = EXHIBITS[name].pair
     rows, neighbour = (

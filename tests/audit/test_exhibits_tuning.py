@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 from exhibits import CORRECT, EXHIBITS
 
 from dpmodels.noise import simulation
@@ -15,6 +16,7 @@ def chances(one, runs):
     return [float(np.mean((side[:, 0] <= 3) & (side[:, 1] == 0))) for side in sides]
 
 
+@pytest.mark.expensive
 def test_losses_of_a_fit_and_a_choice_on_the_same_rows_add_up():
     one, runs = EXHIBITS["judged_by_its_own"], 400_000
     found = chances(one, runs)

@@ -33,7 +33,7 @@ def known():
         yield
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("kind", [Equal, EqualLaplace, Writes])
 def test_a_mechanism_that_keeps_its_claim_passes(kind):
     checked = dp.mechanisms.check(kind, runs=2_000)
@@ -80,6 +80,7 @@ def test_a_mechanism_that_does_not_is_convicted_with_the_reason(kind, words):
     assert card.numerics == "user-supplied mechanism, not checked"
 
 
+@pytest.mark.expensive
 def test_coupled_runs_convict_what_is_doubled_where_columns_are_correlated():
     class Stretched(Equal):
         name = "stretched"
@@ -93,8 +94,10 @@ def test_coupled_runs_convict_what_is_doubled_where_columns_are_correlated():
     assert "neighbours differ by more than the planned noise allows" in checked.reason
 
 
-def test_an_audit_convicts_what_is_told_in_few_releases():
-    checked = dp.mechanisms.check(Seldom, runs=6_000)
+@pytest.mark.expensive
+@pytest.mark.parametrize("runs", [2_000, 6_000])
+def test_an_audit_convicts_what_is_told_in_few_releases(runs):
+    checked = dp.mechanisms.check(Seldom, runs=runs)
     assert checked.verdict == "convicted"
     assert checked.audit.verdict == "VIOLATION"
     assert "the audit refutes the claim" in checked.reason

@@ -227,13 +227,19 @@ def everywhere(mechanism: Mechanism) -> bool:
 
 
 def parameters(
-    laws: Mapping[Law, Where], cases: Iterable[Case], dear: Container[Law] = ()
+    laws: Mapping[Law, Where],
+    cases: Iterable[Case],
+    expensive: Container[Law] = (),
+    reduced: Container[Law] = (),
 ) -> list[Any]:
-    """Pair every law with the cases of the mechanisms it is about; dear ones with `once` each."""
+    """Pair every law with the cases of its mechanisms; an expensive one as `once` does.
+
+    Those that the ordinary run has in a reduced form are the product's in all cases.
+    """
     found = []
     for law, about in laws.items():
         own = [case for case in cases if about(case.mechanism)]
-        kept = in_turn(own) if law in dear else own
+        kept = () if law in reduced else in_turn(own) if law in expensive else own
         found += [_parameter(case, kept, law) for case in own]
     return found
 

@@ -24,8 +24,20 @@ SLOW, FEW = 100, 300
 
 
 def the_noise_follows_the_plan(case: Case) -> None:
+    _follows_the_plan(case, _releases(case))
+
+
+def a_third_of_the_noise_follows_the_plan(case: Case) -> None:
+    """The same of fewer releases, which convict only a grosser fault."""
+    _follows_the_plan(case, min(_releases(case), max(SLOW, _releases(case) // 6 * 2)))
+
+
+def _releases(case: Case) -> int:
     own = case.mechanism
-    releases = RELEASES.get(own.name, SLOW if own.slow else RELEASES.get(own.family, FEW))
+    return RELEASES.get(own.name, SLOW if own.slow else RELEASES.get(own.family, FEW))
+
+
+def _follows_the_plan(case: Case, releases: int) -> None:
     parts = case.family.noise(case, table(60), releases)
     alarm = ALARM / (2 * len(parts) + 2)
     for part, (law, noise) in parts.items():

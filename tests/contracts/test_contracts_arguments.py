@@ -1,14 +1,12 @@
 """Every wrong argument of the verb is refused: typed, helpful, early, free of charge."""
 
-from itertools import groupby
-from operator import itemgetter
-
 import law_arguments
 import pytest
 from contract_cases import EACH_VERB, Case
+from folded import each
 
 
-@pytest.mark.parametrize(("argument", "changes", "kind"), law_arguments.BAD)
+@each("argument, changes, kind", law_arguments.BAD)
 def test_a_bad_argument(argument, changes, kind):
     law_arguments.a_bad_call_is_refused_for_free(argument, changes, kind)
 
@@ -24,16 +22,16 @@ def test_bad_data(what, data):
 
 
 @pytest.mark.parametrize(
-    ("case", "argument", "calls"),
+    "case",
     [
-        pytest.param(
-            case, argument, list(calls), id=f"{case.verb.name}{case.verb.suffix}-{argument}"
-        )
+        pytest.param(case, id=f"{case.verb.name}{case.verb.suffix}")
         for case in EACH_VERB
         if case.verb.name != "dp_pca"
-        for argument, calls in groupby(law_arguments.bad_calls(case), itemgetter(0))
     ],
 )
-def test_bad_calls_of_a_verb(case: Case, argument, calls):
-    for _, changes, kind in calls:
+def test_bad_calls_of_a_verb(case: Case):
+    @each("argument, changes, kind", law_arguments.bad_calls(case))
+    def refused(argument, changes, kind):
         law_arguments.a_bad_call_of_a_verb_is_refused_for_free(case, argument, changes, kind)
+
+    refused()

@@ -17,7 +17,7 @@ def test_a_row_is_coded_alike_everywhere(name: str):
     law_places.a_row_is_coded_alike_everywhere(name)
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("case", EVERY.values(), ids=str)
 def test_a_row_adds_the_same_everywhere(case: Case):
     law_places.a_row_adds_the_same_everywhere(case)

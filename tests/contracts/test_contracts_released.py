@@ -172,7 +172,7 @@ def tried(name, adjacency, every):
     assert made
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("name", ASKED)
 def test_hostile_numbers_make_no_error_and_no_warning(name):
     tried(name, "replace", 13)

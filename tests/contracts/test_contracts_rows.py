@@ -80,6 +80,7 @@ DEGENERATE = (
 )
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("case", once(ANY[:2]))
 def test_odd_rows_pass_in_silence(case: Case, odd: dict[str, Any]):
@@ -103,6 +104,7 @@ def _scaled(cases: Iterable[Case]) -> list[Any]:
     ]
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize(("case", "odd", "scale"), _scaled(MATRICES))
 def test_degenerate_rows_pass_in_silence(case: Case, odd: str, scale: str | None):
     law_rows.odd_rows_pass_in_silence(case, ODD[odd], (scale,))
@@ -119,6 +121,7 @@ def _in_turns(cases: Iterable[Case], odd: Sequence[str], most: int) -> list[Any]
 
 
 # What each mechanism makes of such rows is held above, whole; this is the covariances' own part.
+@pytest.mark.many(3)
 @pytest.mark.parametrize(
     ("case", "odd"),
     _in_turns((one for one in MATRICES if one.mechanism.family == "covariance"), DEGENERATE, 1),
@@ -161,6 +164,7 @@ def test_odd_rows_are_measured_in_silence(case: Case, odd: dict[str, Any]):
     law_rows.odd_rows_are_measured_in_silence(case, odd)
 
 
+@pytest.mark.many(5)
 @pytest.mark.parametrize(
     ("case", "odd"), _in_turns(OTHERWISE, [*DEGENERATE, "two rows", "unlisted levels"], 4)
 )
@@ -168,6 +172,7 @@ def test_odd_rows_of_any_verb_pass_in_silence(case: Case, odd: str):
     law_rows.odd_rows_of_any_verb_pass_in_silence(case, ODD[odd])
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize(
     "case", once(case for case in (*FEWER, *OTHERWISE) if not has_matrix(case))
 )
@@ -184,6 +189,7 @@ ODD_BOOKS = (
 )
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize(
     "book", ODD_BOOKS, ids=["tiny", "subnormal", "huge and least", "far from zero", "one ulp"]
 )
@@ -200,20 +206,24 @@ BUDGETS = {
 }
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("case", once(case for case in CASES if has_matrix(case)))
 def test_any_budget_on_one_column_passes_in_silence(case: Case):
     law_rows.any_budget_and_width_pass_in_silence(case, 1, BUDGETS[case.kind])
 
 
-def columns_of(mechanism: Mechanism) -> int:
-    if mechanism.name == "gauss":
-        return 500
-    return 20 if mechanism.slow else 60
+def more_columns() -> list[Any]:
+    """Every mechanism with more columns than rows, and the fastest with hundreds."""
+    cases = [case for case in MATRICES if case.centred]
+    few = [pytest.param(one, 20 if one.mechanism.slow else 60, id=str(one)) for one in cases]
+    fastest = [one for one in cases if one.mechanism.name == "gauss"]
+    many = [pytest.param(one, 500, id=f"{one}-500", marks=pytest.mark.product) for one in fastest]
+    return few + many
 
 
-@pytest.mark.parametrize("case", [case for case in MATRICES if case.centred], ids=str)
-def test_more_columns_than_rows_pass_in_silence(case: Case):
-    width = columns_of(case.mechanism)
+@pytest.mark.many(3)
+@pytest.mark.parametrize(("case", "width"), more_columns())
+def test_more_columns_than_rows_pass_in_silence(case: Case, width: int):
     law_rows.any_budget_and_width_pass_in_silence(case, width, BUDGETS[case.kind][:1])
 
 
@@ -225,6 +235,7 @@ def leaves_delta(mechanism: Mechanism) -> bool:
     return PureDP in mechanism.takes and not (mechanism.baseline or mechanism.open)
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize(
     ("law", "case"),
     parameters(

@@ -126,6 +126,7 @@ def run(saved, sent, keys, folder, times, seed):
     return found
 
 
+@pytest.mark.expensive
 def test_changed_files_are_refused_or_can_be_used(saved, sent, keys, tmp_path):
     found = run(saved, sent, keys, tmp_path, SMALL, 1)
     for kind in ("saved", "sent", "keys"):
@@ -140,6 +141,7 @@ def test_thousands_of_changed_files(saved, sent, keys, tmp_path, reduced):
     assert found.total() == (1000 if reduced else 5000)
 
 
+@pytest.mark.product
 def test_what_was_not_changed_can_be_used(saved, sent, tmp_path):
     for raw, _ in saved:
         (tmp_path / "a.nc").write_bytes(raw)
@@ -151,6 +153,7 @@ def test_what_was_not_changed_can_be_used(saved, sent, tmp_path):
         assert outcome(lambda files=files: untrusted.use(dp.combine(files))) == "loads"
 
 
+@pytest.mark.expensive
 def test_the_first_fault_of_a_saved_file_is_named(saved, tmp_path):
     written, facts, arrays = saved[0][1]
     kind, release = facts["release"]

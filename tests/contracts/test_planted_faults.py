@@ -249,7 +249,7 @@ FAULTS_OF_FAMILIES = (
 ALL = [*FAULTS, *FAULTS_OF_FAMILIES]
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("fault", ALL, ids=lambda fault: fault.plant.__name__)
 def test_a_planted_fault_turns_its_law_red(fault: Fault, monkeypatch: pytest.MonkeyPatch):
     fault.plant(monkeypatch)
@@ -258,6 +258,7 @@ def test_a_planted_fault_turns_its_law_red(fault: Fault, monkeypatch: pytest.Mon
             fault.law(case)
 
 
+@pytest.mark.expensive
 def test_the_laws_called_here_are_green_without_a_fault():
     for law in (_one_odd_row, _quoted):
         for case in ANY:

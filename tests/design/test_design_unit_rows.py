@@ -38,6 +38,7 @@ def test_every_row_is_in_the_unit_ball_and_the_others_are_zero(scale, center):
         assert size == pytest.approx(1.0 if row not in (0, 3) else 0.0, abs=1e-5)
 
 
+@pytest.mark.expensive
 def test_a_huge_budget_gives_the_second_moment_of_unit_rows():
     rng = np.random.default_rng(3)
     table = {"a": rng.random(500), "b": rng.uniform(-2, 6, 500)}

@@ -101,6 +101,7 @@ def test_no_answer_comes_twice():
     assert (device.randomize(["no"] * 200) != device.randomize(["no"] * 200)).any()
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("claimed", [1.0, 0.5])
 def test_the_audit_lets_a_device_pass_at_its_eps_and_convicts_it_at_half(claimed):
     device = dp.randomized_response([0, 1], eps=1.0)
@@ -126,6 +127,7 @@ def test_a_device_prints_as_a_small_table():
     assert "<table" in DEVICES["dice"][0]._repr_html_()
 
 
+@pytest.mark.expensive
 def test_the_curve_has_the_device_on_it():
     device = DEVICES["Warner"][0]
     axes = device.plot()

@@ -45,6 +45,7 @@ def test_bits_have_their_law_and_come_under_the_levels_names():
     assert (abs(none.mean() - rare) < 6 * sd).all()
 
 
+@pytest.mark.expensive
 def test_a_survey_of_a_bit_has_the_published_variance():
     # The estimate is beyond 6 standard errors at a rate of 2e-9.
     rows = 20_000

@@ -35,6 +35,7 @@ def sav(tmp_path_factory):
     return path
 
 
+@pytest.mark.expensive
 def test_labels_and_missing_values_of_spss_are_read(sav):
     draft = dp.codebook.draft(sav)
     assert draft["sex"].variable("sex") == dp.Categorical(
@@ -52,6 +53,7 @@ def test_labels_and_missing_values_of_spss_are_read(sav):
     assert draft.unknown == ("age", "wage", "day", "town")
 
 
+@pytest.mark.expensive
 def test_stata_says_the_same_but_for_missing_values(tmp_path):
     path = tmp_path / "study.dta"
     pyreadstat.write_dta(ROWS, path, column_labels=LABELS, variable_value_labels=VALUES)
@@ -61,6 +63,7 @@ def test_stata_says_the_same_but_for_missing_values(tmp_path):
     assert draft.unknown == ("age", "wage", "day", "town")
 
 
+@pytest.mark.expensive
 def test_what_the_rows_hold_changes_nothing(sav, tmp_path):
     """Other values and twice as many; the bytes of the rows are not even looked at."""
     other = pd.concat([ROWS, ROWS + ROWS.iloc[:, :3]]).assign(town="z", day=ROWS.day[0])
@@ -75,6 +78,7 @@ def test_what_the_rows_hold_changes_nothing(sav, tmp_path):
     assert dp.codebook.draft(tmp_path / "study.sav") == dp.codebook.draft(sav)
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("suffix", [".sav", ".sas7bdat"])
 def test_a_damaged_file_is_refused(sav, tmp_path, suffix):
     (tmp_path / f"a{suffix}").write_bytes(sav.read_bytes()[:300])

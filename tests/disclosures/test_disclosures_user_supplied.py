@@ -10,6 +10,7 @@ BOOK = dp.codebook(a=(0, 1), b=(0, 1))
 ROWS = {"a": [0.2, 0.7] * 500, "b": [0.1, 0.9] * 500}
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("passed", [False, True])
 def test_reports_say_whether_it_was_checked_and_never_that_it_is_exact(passed):
     with registered(Equal):

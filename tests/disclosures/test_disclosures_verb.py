@@ -234,6 +234,7 @@ def test_words_have_to_be_texts(study):
         disclosed(study[0], title=" ")
 
 
+@pytest.mark.expensive
 def test_pictures_are_in_the_file_with_their_words(study):
     report = dp.disclosure(study[2].lm("wage ~ age"))
     found = re.findall(r'<img alt="([^"]+)" src="data:image/png;base64,', report.as_html())

@@ -46,6 +46,7 @@ def verdicts(study, column):
     return dict(zip(study.table["algorithm"], study.table[column], strict=True))
 
 
+@pytest.mark.expensive
 def test_an_inconsistent_algorithm_is_picked_out(study):
     found = verdicts(study, "consistent")
     assert {name for name, held in found.items() if held is False} == {"smoothed", "uniform"}
@@ -94,6 +95,7 @@ def test_what_is_never_wrong_has_no_ratio():
     assert made.table["algorithm"][0] == "exact"
 
 
+@pytest.mark.product
 def test_bias_is_estimated_without_bias():
     rng = np.random.default_rng(6)
     found = np.array([bias(products(rng.normal(0.5, 1, size=(8, 5))), rng)[0] for _ in range(400)])

@@ -51,6 +51,7 @@ def data(text):
     return json.loads(re.search(r"^const study = (.*);$", text, flags=re.MULTILINE).group(1))
 
 
+@pytest.mark.expensive
 def test_nothing_is_loaded_and_no_name_acts(page):
     elements = parsed(page[1]).found
     assert not {"img", "link", "iframe"} & {tag for tag, _ in elements}
@@ -96,6 +97,7 @@ def test_tables_of_two_axes_and_of_rows_without_a_picture(tmp_path):
     assert sum(held["truths"][0]["values"]) == 90
 
 
+@pytest.mark.expensive
 def test_pictures_are_drawn(page):
     pytest.importorskip("matplotlib").use("Agg")
     study = page[0]

@@ -24,6 +24,7 @@ def study():
     return dp.evaluate(given, SHAPES, scale=[100, 1e3], domain=[4, 16], eps=[0.5, 1], repeats=3)
 
 
+@pytest.mark.expensive
 def test_every_cell_is_there_once(study):
     assert dict(study.data["error"].sizes) == {"algorithm": 4, "cell": 16, "repeat": 3}
     wide = study.data.set_index(cell=["table", "scale", "domain", "eps"]).unstack("cell")
@@ -41,6 +42,7 @@ def test_an_answer_of_zeros_has_the_error_of_the_table(study):
     np.testing.assert_allclose(own["mean"], expected, rtol=0.2)
 
 
+@pytest.mark.expensive
 def test_noise_on_every_cell_has_its_variance():
     found = dp.evaluate(
         {"none": nothing}, {"flat": np.ones(64)}, scale=1_000, eps=0.1, repeats=100
@@ -103,6 +105,7 @@ def test_tables_of_two_axes(error):
     assert (made.data["error"].sel(algorithm=["quadtree", "ugrid"]) > 0).all()
 
 
+@pytest.mark.expensive
 def test_published_algorithms_do_what_was_found_of_them():
     """Ten queries are no table, whatever the budget; a tree is told by all of its nodes."""
     tables = {name: dp.shapes.standard(64)[name] for name in ("smooth", "bimodal")}
@@ -165,6 +168,7 @@ def line(rows):
     return [level, slope]
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize(
     ("error", "verb", "truth"),
     [

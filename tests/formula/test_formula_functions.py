@@ -1,6 +1,7 @@
 """Waves and row-wise limits: intervals that hold for every argument, and are reached."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ def test_waves_lie_in_their_ranges_and_reach_them(name, ends):
         assert exact.min() <= value.lower + step**2
 
 
+@pytest.mark.expensive
 @given(st.lists(RANGES, min_size=2, max_size=3), st.data())
 def test_limits_of_a_row_have_the_limits_of_the_ranges(ranges, data):
     book = dp.codebook({f"x{j}": tuple(ends) for j, ends in enumerate(ranges)})

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from folded import each
 from hostile import BOOK, HOSTILE
 
 import dpmodels as dp
@@ -92,18 +93,21 @@ def refusal(call):
     return str(caught.value)
 
 
+@pytest.mark.expensive
 def test_the_corpus_is_large_and_has_no_doubles():
     formulas = [repr(formula) for formula, _ in HOSTILE]
     assert len(set(formulas)) == len(formulas) >= 80
 
 
-@pytest.mark.parametrize(("formula", "said"), HOSTILE, ids=name_of)
+@pytest.mark.expensive
+@each("formula, said", HOSTILE)
 def test_hostile_formulas_are_refused_by_name(formula, said):
     message = refusal(lambda: design(formula, BOOK))
     assert said in message
     assert len(message) < 1000
 
 
+@pytest.mark.many(5)
 @pytest.mark.parametrize(("formula", "said"), HOSTILE, ids=name_of)
 def test_hostile_formulas_read_and_cost_nothing(formula, said):
     ledger = dp.Ledger(eps=2.0, delta=1e-5)

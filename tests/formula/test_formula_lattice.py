@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from examples import examples
 from formula_strategies import codebooks, formulas, rows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ import dpmodels as dp
 from dpmodels.design import private_design, row_coder
 from dpmodels.noise.lattice import Lattice
 
-MANY = settings(max_examples=25, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=examples(25), suppress_health_check=list(HealthCheck))
 SCALINGS = st.fixed_dictionaries(
     {
         "scale": st.sampled_from(["range", "sd", None]),
@@ -35,7 +36,7 @@ def on_lattice(design, bits):
     return whole[1:].T, whole[0] == 2.0**bits
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @MANY
 @given(tables(), SCALINGS, st.sampled_from([8, 13, 20]))
 def test_rows_are_integers_in_the_ball_and_incomplete_rows_are_zero(table, scaling, bits):
@@ -50,7 +51,7 @@ def test_rows_are_integers_in_the_ball_and_incomplete_rows_are_zero(table, scali
     assert (integers[~complete] == 0).all()
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @MANY
 @given(tables(), SCALINGS, st.sampled_from([8, 20]))
 def test_a_row_on_the_lattice_does_not_depend_on_the_others(table, scaling, bits):
@@ -63,7 +64,7 @@ def test_a_row_on_the_lattice_does_not_depend_on_the_others(table, scaling, bits
         assert listed[0] == complete[row]
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @MANY
 @given(tables(), st.sampled_from(["range", None]), st.booleans())
 def test_no_row_is_longer_than_the_declared_worst_case(table, scale, center):
@@ -76,6 +77,7 @@ def test_no_row_is_longer_than_the_declared_worst_case(table, scale, center):
     assert not (lengths > scaling.worst_case * (1 + 1e-9)).any()
 
 
+@pytest.mark.expensive
 @MANY
 @given(tables(), SCALINGS)
 def test_the_lattice_keeps_rows_up_to_rounding(table, scaling):

@@ -4,6 +4,7 @@ from datetime import date
 
 import numpy as np
 import pytest
+from examples import examples
 from formula_strategies import codebooks, formulas, rows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ import dpmodels as dp
 from dpmodels.design import row_coder
 from dpmodels.formula import design
 
-MANY = settings(max_examples=40, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=examples(40), suppress_health_check=list(HealthCheck))
 
 
 @st.composite
@@ -29,7 +30,7 @@ def same(left, right):
     return np.array_equal(left, right, equal_nan=True)
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @MANY
 @given(st.data(), designs())
 def test_cells_lie_in_their_range_or_the_row_is_missing(data, public):
@@ -41,7 +42,7 @@ def test_cells_lie_in_their_range_or_the_row_is_missing(data, public):
     assert (inside <= public.upper[:, None]).all()
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @MANY
 @given(st.data(), designs())
 def test_rows_in_their_declared_ranges_are_complete(data, public):
@@ -68,6 +69,7 @@ def _some(own):
     return own.levels[-1] if hasattr(own, "levels") else own.lower
 
 
+@pytest.mark.expensive
 @MANY
 @given(st.data(), designs())
 def test_each_row_is_coded_on_its_own(data, public):
@@ -78,7 +80,7 @@ def test_each_row_is_coded_on_its_own(data, public):
         assert same(whole[:, [row]], alone)
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @MANY
 @given(st.data(), designs())
 def test_adding_removing_or_changing_a_row_leaves_the_others(data, public):
@@ -112,7 +114,7 @@ def test_long_columns_are_coded_as_single_rows_are():
         assert same(whole[:, [row]], alone)
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @MANY
 @given(codebooks().flatmap(lambda book: st.tuples(st.just(book), formulas(book))))
 def test_a_design_is_a_function_of_the_formula_and_the_codebook(pair):

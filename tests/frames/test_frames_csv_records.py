@@ -65,6 +65,7 @@ def padded(records, count=3):
     return [[*record, "", "", ""][:count] for record in records]
 
 
+@pytest.mark.many(5)
 @pytest.mark.parametrize("lines", [False, True], ids=["records", "lines"])
 @pytest.mark.parametrize("piece", [1, 2, 3, MOST_CHARACTERS])
 def test_all_short_texts_are_read_as_by_the_reference(monkeypatch, piece, lines):
@@ -203,6 +204,7 @@ def test_first_record_of_an_empty_file():
     assert first_record(io.StringIO(""), lines=False) == []
 
 
+@pytest.mark.expensive
 def test_free_text_with_line_breaks_adds_no_rows(tmp_path):
     table = pd.DataFrame({"x": np.arange(100), "note": "ok"})
     table.loc[7, "note"] = "\n".join("31,\n" * 15)

@@ -112,6 +112,7 @@ def years(tmp_path):
     return tmp_path / "rows"
 
 
+@pytest.mark.expensive
 def test_columns_in_the_names_of_folders_are_read(years):
     whole = {
         "x": np.arange(60.0),

@@ -92,6 +92,7 @@ SIGNS = '",1x#*\r\x00\x0b\x0c\x85\u2028\ufeff'
 LINE = st.text(SIGNS, max_size=9)
 
 
+@pytest.mark.expensive
 @settings(deadline=None)
 @given(st.text(SIGNS + "\n", max_size=40), LINE, st.integers(0, 9), st.booleans())
 def test_a_line_is_a_row_and_says_nothing_of_another(text, other, at, ended):

@@ -106,6 +106,7 @@ CONTAINERS = {
 }
 
 
+@pytest.mark.many(5)
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
 @given(column=COLUMNS, odd=CELLS)
 def test_an_odd_row_changes_no_other_row(container, column, odd):
@@ -120,6 +121,7 @@ def test_an_odd_row_changes_no_other_row(container, column, odd):
     _assert_equal([part[-1:] for part in disturbed], alone)
 
 
+@pytest.mark.expensive
 @given(column=st.lists(st.sampled_from(["F", "2", "x", None]), min_size=1, max_size=6), odd=TEXTS)
 def test_an_odd_category_changes_no_other_row(column, odd):
     frames = [
@@ -137,6 +139,7 @@ def _csv_file(path: Path, cells: list[str], quoting: int) -> Path:
     return path
 
 
+@pytest.mark.expensive
 @settings(deadline=None)
 @given(
     cells=st.lists(ON_ONE_LINE, min_size=1, max_size=6),
@@ -177,7 +180,7 @@ def _written(folder: Path, cells: list[str]) -> dict[str, object]:
     }
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @settings(deadline=None)
 @given(st.lists(ON_ONE_LINE, min_size=1, max_size=5))
 def test_a_text_is_read_alike_in_every_container(cells):
@@ -191,6 +194,7 @@ def test_a_text_is_read_alike_in_every_container(cells):
 INFERRED = ["1", "2", "2.0", "1.50", "03", "-1", "True", "false", "TRUE", "F", "", "1e2", "x"]
 
 
+@pytest.mark.expensive
 @given(
     cells=st.lists(st.sampled_from(INFERRED), min_size=1, max_size=5),
     uniform=st.booleans(),
@@ -213,6 +217,7 @@ LINES = st.one_of(
 ).filter(lambda line: b"\n" not in line)
 
 
+@pytest.mark.expensive
 @settings(deadline=None)
 @given(LINES, st.integers(0, 4))
 def test_a_broken_line_of_a_csv_file_changes_no_other_row(line, at):

@@ -7,6 +7,7 @@ from dpmodels.frames import identity
 from dpmodels.frames.identity import Numbering
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("block", [1, 7, 200])
 def test_numbers_are_those_of_a_dictionary(block, monkeypatch):
     """Of keys that all look for the first slot: their leading bits are zero."""

@@ -103,6 +103,7 @@ def test_what_is_no_table_is_refused_with_the_fix(data, says):
     assert says in str(caught.value)
 
 
+@pytest.mark.expensive
 def test_importing_frames_imports_no_frame_library():
     code = (
         "import sys, dpmodels.frames; "

@@ -45,6 +45,7 @@ def objects(cells):
 IDS = st.lists(st.sampled_from(["a", "b", "c", "7", 7, None, 1.5]), max_size=40)
 
 
+@pytest.mark.expensive
 @settings(max_examples=40)
 @given(IDS, st.sampled_from([1, 3, 60]), st.booleans(), st.integers(1, 9), st.integers(0, 5))
 def test_what_rows_take_follows_from_their_person_alone(ids, places, even, block, seed):
@@ -63,6 +64,7 @@ def test_what_rows_take_follows_from_their_person_alone(ids, places, even, block
     assert not whole[[cell is None for cell in ids]].any()
 
 
+@pytest.mark.expensive
 @given(IDS, st.sampled_from([1, 3, 60]), st.booleans(), st.booleans())
 def test_places_are_all_taken_and_no_more(ids, places, even, keep):
     with pytest.MonkeyPatch.context() as patch:

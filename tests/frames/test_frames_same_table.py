@@ -127,6 +127,7 @@ def test_tables_of_different_rows(pair):
     assert open_rows(list(pair)).nrows == rows
 
 
+@pytest.mark.expensive
 def test_memory_that_is_used_again_is_another_table():
     def tables():
         for k in range(300):
@@ -143,7 +144,9 @@ def test_tables_of_unknown_memory():
     assert _pass(open_rows({"x": (k,)} for k in range(200))) == 200
 
 
+@pytest.mark.expensive
 def test_tables_of_an_iterable_are_let_go():
+    gc.freeze()  # what other tests left is not searched at every table
     frames = []
 
     def tables():
@@ -157,7 +160,9 @@ def test_tables_of_an_iterable_are_let_go():
     assert _pass(open_rows(tables())) == 1000
 
 
+@pytest.mark.expensive
 def test_arrays_of_an_iterable_are_let_go():
+    gc.freeze()
     arrays = []
 
     def tables():
@@ -171,6 +176,7 @@ def test_arrays_of_an_iterable_are_let_go():
     assert _pass(open_rows(tables())) == 1000
 
 
+@pytest.mark.expensive
 def test_many_slices_of_one_table_take_the_time_of_as_many_tables():
     frame = pd.DataFrame({"x": np.arange(6000.0)})
     start = process_time()

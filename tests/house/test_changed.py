@@ -1,8 +1,10 @@
 """The choice of tests by what changed."""
 
 import changed
+import pytest
 
 
+@pytest.mark.expensive
 def test_a_changed_file_has_its_own_tests_and_those_of_its_importers(monkeypatch):
     file = changed.ROOT / "dpmodels/results/svm.py"
     monkeypatch.setattr(changed, "changed_files", lambda revision: {file})

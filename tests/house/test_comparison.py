@@ -16,7 +16,7 @@ ROWS = [
 ]
 LINES = [here.split("`")[1] for _, here in ROWS if here.startswith("`")]
 # They simulate whole studies.
-DEAR = tuple(line for line in LINES if line.startswith("dp.power("))
+EXPENSIVE = tuple(line for line in LINES if line.startswith("dp.power("))
 
 
 def run(folder, monkeypatch, lines):
@@ -37,12 +37,12 @@ def test_the_page_counts_its_rows_and_says_why_of_those_without_a_line():
     assert all(here.startswith(("`", "*no*: ")) for _, here in ROWS)
 
 
-@pytest.mark.dear
+@pytest.mark.product
 def test_every_line_of_the_page_runs(tmp_path, monkeypatch):
-    shown = run(tmp_path, monkeypatch, [line for line in LINES if line not in DEAR])
+    shown = run(tmp_path, monkeypatch, [line for line in LINES if line not in EXPENSIVE])
     assert "None" not in shown.values()
 
 
 @pytest.mark.slow
 def test_lines_of_the_page_that_simulate_studies_run(tmp_path, monkeypatch):
-    assert len(run(tmp_path, monkeypatch, DEAR)) == len(DEAR) > 0
+    assert len(run(tmp_path, monkeypatch, EXPENSIVE)) == len(EXPENSIVE) > 0

@@ -4,6 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from examples import examples
+from folded import each
+from hypothesis import settings
 from test_architecture import rooms
 
 ROOT = Path(__file__).parents[2]
@@ -49,7 +52,7 @@ class Item:
         self.callspec = type("Spec", (), {"params": {"law": law} if law else {}})
 
     def get_closest_marker(self, name):
-        return name in self.marks
+        return getattr(pytest.mark, name)(2).mark if name in self.marks else None
 
     def add_marker(self, name):
         self.marks.append(name)
@@ -76,11 +79,48 @@ def test_the_first_case_of_every_test_and_law_is_quick(marked):
     assert marked(*laws) == ["quick", "", "quick"]
 
 
-def test_the_first_case_of_a_dear_test_is_not_quick_and_the_others_are_the_products(marked):
-    found = marked(Item("f::a", "dear"), Item("f::b[1]", "dear"), Item("f::b[2]", "dear"))
-    assert found == ["dear", "dear", "dear product"]
+def test_the_first_case_of_an_expensive_test_is_not_quick_and_the_others_are_the_products(marked):
+    found = marked(
+        Item("f::a", "expensive"), Item("f::b[1]", "expensive"), Item("f::b[2]", "expensive")
+    )
+    assert found == ["expensive", "expensive", "expensive product"]
+
+
+def test_of_many_cases_the_first_is_quick_and_most_others_are_the_products(marked):
+    found = marked(*(Item(f"f::b[{number}]", "many") for number in range(4)))
+    assert found == ["many quick", "many product", "many", "many product"]
 
 
 @pytest.mark.parametrize("mark", ["slow", "audit_full", "product"])
 def test_what_runs_apart_is_the_first_of_nothing(marked, mark):
     assert marked(Item("f::b[1]", mark), Item("f::b[2]")) == [mark, "quick"]
+
+
+def test_a_loop_over_cases_runs_each_and_names_the_one_that_fails():
+    seen = []
+
+    @each("first", [1, 2])
+    @each("second, third", [(3, 4), (5, 6)])
+    def loop(first, second, third):
+        seen.append((first, second, third))
+        assert third < 6 or first < 2
+
+    with pytest.raises(AssertionError) as raised:
+        loop()
+    assert seen == [(1, 3, 4), (1, 5, 6), (2, 3, 4), (2, 5, 6)]
+    assert raised.value.__notes__ == [
+        "in the case second, third = (5, 6)",
+        "in the case first = 2",
+    ]
+    with pytest.raises(AssertionError, match="no case"):
+        each("first", [])
+
+
+@pytest.mark.parametrize(("profile", "number"), [("repeatable", 16), ("product", 40)])
+def test_the_product_tries_properties_on_more_examples(profile, number):
+    loaded = settings.get_current_profile_name()
+    settings.load_profile(profile)
+    try:
+        assert examples(40) == number
+    finally:
+        settings.load_profile(loaded)

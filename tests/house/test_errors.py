@@ -6,6 +6,8 @@ import inspect
 import pkgutil
 from pathlib import Path
 
+import pytest
+
 import dpmodels
 from dpmodels import errors
 
@@ -43,6 +45,7 @@ def raised_name(node):
     return raised and ast.unparse(raised).rpartition(".")[2]
 
 
+@pytest.mark.expensive
 def test_nothing_else_is_raised():
     known = {name for name, value in vars(errors).items() if inspect.isclass(value)}
     foreign = [

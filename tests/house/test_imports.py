@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 HEAVY = {"matplotlib", "pyarrow", "dask", "flwr", "polars", "pandas", "scipy", "statsmodels"}
 SECONDS = 1.2
@@ -24,12 +26,13 @@ def test_import_takes_nothing_heavy_along():
     assert HEAVY & set(loaded) == set()
 
 
+@pytest.mark.expensive
 def test_the_first_verb_takes_no_fits_of_others_along():
     code = "import sys, dpmodels; dpmodels.dp_mean; print(*sys.modules)"
     loaded = set(python("-c", code).stdout.split())
     assert "dpmodels.models.mean" in loaded
-    dear = {"matplotlib", "dask", "flwr", "statsmodels", "scipy.stats", "scipy.interpolate"}
-    assert dear & loaded == set()
+    heavy = {"matplotlib", "dask", "flwr", "statsmodels", "scipy.stats", "scipy.interpolate"}
+    assert heavy & loaded == set()
     first_used = {"xarray", "mpmath", "narwhals", "cryptography", "scipy.sparse", "scipy.linalg"}
     assert first_used & loaded == set()
     assert {"dpmodels.reports", "dpmodels.plots"} & loaded == set()
@@ -45,6 +48,7 @@ def test_import_is_quick():
     assert best < SECONDS
 
 
+@pytest.mark.expensive
 def test_help_takes_nothing_heavy_and_no_verb_along():
     done = python("-X", "importtime", "-m", "dpmodels", "--help")
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}

@@ -53,6 +53,7 @@ def test_equal_eigenvalues_are_seldom_torn_apart(rng, noisy, most, size):
     assert torn <= most(1_000, 0.11)
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("size", [2, 10, 40])
 def test_eigenvalues_beyond_the_noise_are_found_apart(rng, noisy, fewest, size):
     # Six noise radii away; false alarms <= 1e-6 for a share of at least 90 %.

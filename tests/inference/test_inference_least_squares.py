@@ -114,7 +114,7 @@ def covered(kind, rows, scale, repeats, seed):
     return hits, ends
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize(
     ("kind", "rows", "scale", "repeats"),
     [("uniform", 20_000, 1.0, 200), ("uniform", 600, 1.0, 200), ("skewed", 2_500, 1.0, 24)],
@@ -128,7 +128,7 @@ def test_intervals_cover(kind, rows, scale, repeats):
     assert hits.mean() <= binom.isf(1e-6, repeats, 0.95)
 
 
-@pytest.mark.dear
+@pytest.mark.product
 def test_where_noise_wins_intervals_have_no_end_and_refuse_nothing():
     hits, ends = covered("uniform", 300, 20.0, 10, seed=1)
     assert ends.max() <= 4

@@ -30,7 +30,7 @@ CASES = {
 }
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("name", CASES)
 def test_confidence_intervals_cover_the_population(rng, most, fewest, name):
     # Asked 0.95; false alarms <= 1e-6 for coverage from 0.925 to 0.985.

@@ -66,6 +66,7 @@ def test_noise_in_the_gradient_is_inside():
     np.testing.assert_allclose(own.noise, 9 * inverse @ inverse)
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("diagonal", [None, 0.5])
 def test_noise_in_the_curvature_is_inside(diagonal):
     """Against draws of the noise, to first order."""

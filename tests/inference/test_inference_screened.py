@@ -97,6 +97,7 @@ def test_correlations_are_those_of_the_rows(release):
     assert np.isnan(correlations(lost).values).all()
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("guarantee", [PureDP(3.0), ZCDP(0.5)])
 def test_intervals_of_correlations_hold_the_noise_of_their_denominators(guarantee):
     """Of a narrow column with a rare response, whose variances have noise that is seen in them."""

@@ -25,7 +25,7 @@ def known(name):
     return {"two": 2, "decaying": 4, "wide": 2}.get(name, 1)
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("name", SPIKES)
 def test_noise_intervals_cover(rng, noisy, most, fewest, name):
     # Asked 0.95; false alarms <= 1e-6 for coverage from 0.93 to 0.985, unless they are the
@@ -42,6 +42,7 @@ def test_noise_intervals_cover(rng, noisy, most, fewest, name):
             assert missed >= fewest(seen.sum(), 0.015), (name, i)
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("equal", [2, 3, 10])
 def test_noise_intervals_of_equal_eigenvalues_cover(rng, noisy, most, equal):
     # At least 0.93 for the outermost, whose noise is one-sided; false alarms <= 1e-6.
@@ -51,6 +52,7 @@ def test_noise_intervals_of_equal_eigenvalues_cover(rng, noisy, most, equal):
     assert missed.max() <= most(TIMES, 0.09)
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.99])
 def test_other_levels(rng, noisy, most, fewest, level):
     # False alarms <= 1e-6 for true shares of misses within 0.6 and 1.25 times the one asked.
@@ -60,7 +62,7 @@ def test_other_levels(rng, noisy, most, fewest, level):
     assert fewest(TIMES, 0.6 * (1 - level)) <= missed <= most(TIMES, 1.25 * (1 - level))
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("name", SPIKES)
 def test_debiased_eigenvalues_are_nearly_unbiased(rng, noisy, within, name):
     # Within 0.15 noise sds (0.4 near the floor, among those seen); false alarms <= 1e-6.
@@ -86,7 +88,7 @@ def test_debiased_equal_eigenvalues_are_drawn_together(rng, noisy, equal):
     assert left < released / 3
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("name", SPIKES)
 def test_captured_variance_is_nearly_unbiased(rng, noisy, within, name):
     # The variance along the released vector, not the eigenvalue; false alarms <= 1e-6.
@@ -99,6 +101,7 @@ def test_captured_variance_is_nearly_unbiased(rng, noisy, within, name):
         assert within((captured - along)[:, i] / np.sqrt(2), allowed), (name, i)
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("gap", [0.0, 1.0, 3.0, 10.0])
 def test_captured_variance_of_close_eigenvalues(rng, noisy, within, gap):
     # Contraction leaves at most a third of a noise sd where they are equal.
@@ -115,7 +118,7 @@ def test_captured_variances_add_up_to_the_trace(rng, noisy):
             assert spectrum.captured().sum() == pytest.approx(spectrum.values.sum())
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("name", SPIKES)
 def test_expected_cosines_of_components_alone(rng, noisy, within, name):
     # Mean said against mean actual, within 0.02 (0.06 near the floor); false alarms <= 1e-6.
@@ -128,7 +131,7 @@ def test_expected_cosines_of_components_alone(rng, noisy, within, name):
         assert within(error, 0.06 if name == "near the floor" else 0.02), (name, i)
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("gap", [0, 0.5, 1, 2, 3, 4, 6, 8, 12, 20])
 def test_expected_cosines_of_close_eigenvalues(rng, noisy, within, gap):
     # No function of the released distance is closer than 0.106 for all gaps; ours 0.13.
@@ -139,6 +142,7 @@ def test_expected_cosines_of_close_eigenvalues(rng, noisy, within, gap):
     assert within(said - actual, 0.13)
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("equal", [5, 10, 30])
 def test_expected_cosines_of_many_equal_eigenvalues(rng, noisy, equal):
     # The truth is 1/equal by symmetry; said is at most 0.15 more.
@@ -216,6 +220,7 @@ def test_a_share_of_everything_has_no_noise():
     np.testing.assert_allclose(spectrum.share_sd(7.0, np.sqrt(2.0)), 0.0, atol=1e-12)
 
 
+@pytest.mark.expensive
 def test_noise_of_shares(rng, noisy, same_sd):
     # First order, without what total and share have in common to second: within 15 %.
     ell = np.array([60.0, 30.0, 0.0, 0.0, 0.0])
@@ -236,6 +241,7 @@ def test_no_component_is_distinct_above_one_that_is_not():
     assert not spectrum.distinct.any()
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("size", [2, 5, 20])
 def test_loadings_of_noise_alone_are_not_read(rng, noisy, most, size):
     # Above the floor in 5 %, readable in 0.1 to 0.3 % of releases; false alarms <= 1e-6.

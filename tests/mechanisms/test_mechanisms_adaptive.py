@@ -86,6 +86,7 @@ def price(plan, columns, centred):
     return gaussian, search_price(plan), shelled
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("columns", [3, 40])
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -184,7 +185,7 @@ def test_what_is_refused():
             kind().plan(facts(), ZCDP(1e-40))
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("kind", [Adaptive, AdaptivePure])
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("guarantee", [ApproxDP(1e-9, 1e-9), ApproxDP(1e9, 1e-9), ZCDP(0.1)])
@@ -238,6 +239,7 @@ def test_a_huge_budget_gives_the_exact_answer(length, rule, kind, huge):
     assert abs(release.count - 200) < slack
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("kind", [Adaptive, AdaptivePure])
 def test_the_count_and_the_sum_have_the_noise_they_state(kind):
     mechanism, (numbers, data) = kind(), table(60, 2, 0.5)
@@ -254,6 +256,7 @@ def test_the_count_and_the_sum_have_the_noise_they_state(kind):
         assert abs((draws**2).mean() - 1) < 7 * math.sqrt(5 / draws.size)
 
 
+@pytest.mark.expensive
 def test_short_rows_are_found_and_gain():
     # Rows of norm 0.1 in a ball of 1: the noise of the whole ball drowns them. Seeds are fixed.
     (numbers, data), truth = table(4000, 30, 0.1), None

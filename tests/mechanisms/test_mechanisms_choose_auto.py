@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from folded import each
 
 import dpmodels as dp
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, Rounds, RoundsPure
@@ -28,10 +29,11 @@ def facts(columns, components=0, neighbours="replace", *, centred=True, unit=Fal
     return Facts(columns, adjacency(neighbours), centred, components, unit)
 
 
-@pytest.mark.parametrize("guarantee", GUARANTEES)
-@pytest.mark.parametrize("known", [ALL, MATRICES, frozenset({"gauss", "laplace"})])
-@pytest.mark.parametrize(("columns", "components"), [(1, 1), (5, 2), (5, 5), (40, 10), (40, 0)])
-@pytest.mark.parametrize("rows", [None, 0, 1, 300, 10**4, 10**9])
+@pytest.mark.many(3)
+@each("guarantee", GUARANTEES)
+@each("known", [ALL, MATRICES, frozenset({"gauss", "laplace"})])
+@each("columns, components", [(1, 1), (5, 2), (5, 5), (40, 10), (40, 0)])
+@each("rows", [None, 0, 1, 300, 10**4, 10**9])
 def test_it_is_known_no_baseline_and_takes_the_guarantee(
     guarantee, known, columns, components, rows
 ):
@@ -108,6 +110,7 @@ def test_the_reason_is_a_sentence_of_public_numbers(guarantee, rows):
         assert re.search(r"noise sd of [\d.,e+]+\.", reason)
 
 
+@pytest.mark.expensive
 def test_it_reads_again_what_can_be_read_again():
     rows = {"a": np.linspace(0, 1, 3_000) ** 3, "b": np.linspace(1, 0, 3_000) ** 2}
     words = {"codebook": dp.codebook(a=(0, 50), b=(0, 50)), "eps": 1.0, "delta": 1e-6}
@@ -133,7 +136,7 @@ def test_losses_run_from_none_to_that_of_random_directions():
     assert (np.diff(by_draw) < 0).all()
 
 
-@pytest.mark.dear
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("columns", "components", "n", "budget"),
     [

@@ -92,7 +92,7 @@ def test_neighbours_of_whole_counts_have_exactly_the_loss_charged(shifts, delta)
     assert found == pytest.approx(delta, rel=1e-6) if eps > 0 else found <= delta
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @given(
     st.lists(st.integers(0, 8), min_size=3, max_size=3).filter(any),
     st.lists(st.integers(0, 8), min_size=2, max_size=2).filter(any),
@@ -106,7 +106,7 @@ def test_neighbours_of_divided_rows_lose_no_more_than_is_charged(rise, fall, uni
     assert own <= delta_of((1, -1), unit, eps) + 1e-9
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(
     ("name", "guarantee"),

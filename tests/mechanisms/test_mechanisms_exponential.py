@@ -6,6 +6,7 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
+from folded import each
 from scipy import stats
 
 from dpmodels.errors import BudgetError
@@ -125,14 +126,13 @@ def test_a_rank_moved_inside_costs_no_more_neighbours(prob, rows):
         assert loss_range(own, drawn) <= loss_range(own, prob)
 
 
-@pytest.mark.parametrize("level", [None, 0.9])
-@pytest.mark.parametrize("probs", [(0.5,), (0.1, 0.5, 0.9), tuple(np.arange(1, 40) / 40)])
-@pytest.mark.parametrize("groups", [1, 4])
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize(
+@each("level", [None, 0.9])
+@each("probs", [(0.5,), (0.1, 0.5, 0.9), tuple(np.arange(1, 40) / 40)])
+@each("groups", [1, 4])
+@each("relation", RELATIONS)
+@each(
     "guarantee",
     [PureDP(0.7), PureDP(1e-9), PureDP(1e9), ZCDP(0.2), ApproxDP(1.0, 1e-6), ApproxDP(1e-9, 1e-6)],
-    ids=str,
 )
 def test_a_plan_costs_what_is_granted(guarantee, relation, groups, probs, level):
     own = facts(probs, groups, level, relation, grid=1000)
@@ -175,6 +175,7 @@ def test_noise_beyond_meaning_is_refused_and_not_cut_down(guarantee):
 # ---- draws ---------------------------------------------------------------------------
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("prob", [0.0, 0.3, 1.0])
 def test_cells_are_drawn_by_their_rank_errors(prob):
     """False alarms: 1e-8 nominal by the chi-square law, with 50 expected in each cell or more."""

@@ -64,6 +64,7 @@ def _some(rows, number):
     return list(combinations_with_replacement(rows, number))[:3]
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_neighbours_move_a_round_no_further_than_declared_and_one_does(relation):
     """Brute force, given what was released: products, the sums of a coefficient, moments."""
@@ -210,6 +211,7 @@ def test_a_copy_is_not_named_beside_what_it_is_a_copy_of():
     assert sum({"c", "d"} <= set(fit.selected) for fit in added) >= 18
 
 
+@pytest.mark.expensive
 def test_gains_of_the_released_fit_are_within_their_intervals():
     """At 95 percent each: of 200 intervals at least 169 hold, but once in a million."""
     rows, held = planted(3000, 6), []

@@ -110,6 +110,7 @@ def furthest(columns, weights, tries=400):
     return best
 
 
+@pytest.mark.many(9)
 @pytest.mark.parametrize("columns", [1, 2, 3, 5, 9])
 @pytest.mark.parametrize("mean", [0.0, 0.2, 1.0, 3.0])
 def test_no_pair_of_rows_is_farther_apart(columns, mean):
@@ -217,7 +218,7 @@ def test_a_huge_budget_gives_the_exact_answer():
     check_huge(Laplace(), PureDP(1e30))
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 def test_every_release_is_finite():
     # An (eps, delta) guarantee has the plans of eps alone.
     check_finite(Laplace(), (PureDP, ZCDP))

@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from folded import each
 from moment_cases import (
     EXTREME,
     KINDS,
@@ -51,9 +52,9 @@ def test_a_negative_logarithm_counts_as_zero():
         assert math.isfinite(published_scale(1, guarantee))
 
 
-@pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
-@pytest.mark.parametrize(("relation", "centred"), KINDS)
-@pytest.mark.parametrize("columns", [1, 2, 5, 40])
+@each("guarantee", GUARANTEES)
+@each("relation, centred", KINDS)
+@each("columns", [1, 2, 5, 40])
 def test_no_part_has_less_noise_than_published_or_than_exactness_asks(
     columns, guarantee, relation, centred
 ):

@@ -113,6 +113,7 @@ def test_a_plan_spends_its_budget_and_no_more(budget, relation, strategy):
     assert used >= 0.5
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("loss", [Logistic(), Huber(0.5)])
 def test_a_huge_budget_gives_the_minimum(loss):
     """Ridged about the constant that gives the outcome its frequency, or about 0."""
@@ -237,6 +238,7 @@ def test_a_ridge_about_a_far_constant_keeps_the_tolerance_and_is_masked(budget, 
         assert release.coefficient_sd > 100 * np.spacing(np.abs(point).max())
 
 
+@pytest.mark.expensive
 def test_gaussian_shares_never_come_to_more_than_the_whole():
     _, facts = bound(table(10))
     for rho in np.geomspace(1e-9, 1e3, 60):

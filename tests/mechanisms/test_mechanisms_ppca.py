@@ -115,6 +115,7 @@ def test_the_events_cost_what_was_asked(guarantee, sampler, eigenvals):
         assert paid > (0.1 if isinstance(guarantee, ApproxDP) else 1 - 1e-9)
 
 
+@pytest.mark.many(5)
 @pytest.mark.parametrize("columns", [2, 3])
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda one: one.name)
 @pytest.mark.parametrize("centred", [True, False])
@@ -167,7 +168,7 @@ def sine(frame):
     return 1 - frame[:, 0, 0] ** 2
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize(
     ("relation", "centred"), [(REPLACE, False), (ADD_REMOVE, False), (REPLACE, True)]
 )
@@ -194,6 +195,7 @@ TIMES = [12, 6, 1] * 2
 UPPER = np.triu_indices(3)
 
 
+@pytest.mark.expensive
 def test_the_law_on_the_sphere_is_the_integral():
     given, mechanism = statistic(SPACE, times=TIMES), PPCA()
     plan = mechanism.plan(facts(3, 1), PureDP(0.6))
@@ -215,7 +217,7 @@ def test_the_law_on_the_sphere_is_the_integral():
     )
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 def test_one_column_after_another_has_its_law_exactly():
     given, mechanism = statistic(SPACE, times=TIMES), PPCA(sampler="sequential")
     plan = mechanism.plan(facts(3, 2), PureDP(1.2))
@@ -240,7 +242,7 @@ def test_one_column_after_another_has_its_law_exactly():
         assert largest_z((own[:, :, None] * own[:, None])[:, *UPPER], expected[column]) < 6
 
 
-@pytest.mark.dear
+@pytest.mark.product
 def test_the_expected_loss_is_the_mean_loss():
     rng = np.random.default_rng(8)
     values = np.array([900, 700, 200, 100, 50])
@@ -288,7 +290,7 @@ def test_the_release_says_what_holds(kept, sampler, limit, ordered):
         assert mechanism.release(given, plan, seeded(2)).simulated
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
 @pytest.mark.parametrize("centred", [True, False])
 def test_the_bought_variances_have_the_noise_that_is_stated(guarantee, centred):
@@ -319,6 +321,7 @@ def test_bought_axes_are_the_principal_ones():
         np.testing.assert_allclose(release.variances, [2e8, 2e7, 2e6], rtol=1e-4)
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("eps", [1e-9, 1.0, 1e9])
 @pytest.mark.parametrize("sampler", ["joint", "sequential"])
 @pytest.mark.parametrize("eigenvals", [None, "private"])
@@ -349,7 +352,7 @@ def test_equal_words_give_equal_releases():
     assert one.tolist() == same.tolist() != other.tolist()
 
 
-@pytest.mark.dear
+@pytest.mark.product
 def test_many_columns_take_seconds():
     columns = 120
     given = statistic(ball(np.random.default_rng(11), 500, columns), times=[40] * 500)

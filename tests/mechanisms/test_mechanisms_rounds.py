@@ -100,6 +100,7 @@ def parts(name, cells, plan):
     return np.append(rows, cells[1:] / plan.scales[name] / unit)
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("mechanism", [Rounds(), RoundsPure()])
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_neighbours_are_within_the_sensitivity_of_every_round(mechanism, relation):
@@ -174,6 +175,7 @@ def test_rows_are_counted_by_their_length():
     assert exact[1:] / lattice.steps * math.sqrt(2) == pytest.approx([1.7, 1.5], abs=1e-5)
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("wide", [1.0, 100.0])
 def test_wide_bounds_and_rows_at_their_edge_cost_little(wide):
     """Both tables lose most of their components to the noise of one release at the box."""
@@ -242,7 +244,7 @@ def test_what_is_told_is_never_negative_nor_more_than_the_tail():
     assert seen.told[5:].sum() == 0
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 def test_rows_whose_lengths_differ_widely_are_released_in_increments():
     """About a public origin; the error of one release in the ball is three times as large."""
     rows = zipf_rows(10)
@@ -260,6 +262,7 @@ def test_rows_whose_lengths_differ_widely_are_released_in_increments():
     assert "increments between radii" in str(fit.summary())
 
 
+@pytest.mark.expensive
 def test_the_pure_twin_is_pure_and_better_than_one_release():
     rng = np.random.default_rng(3)
     rows = np.minimum(rng.poisson(0.8, (20_000, 20)), 9.0)
@@ -288,6 +291,7 @@ def corner(size):
     return np.full((3_000, size), -1.0)
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("mechanism", [Rounds(), RoundsPure()])
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize(
@@ -314,7 +318,7 @@ def test_bad_rows_are_finite_and_silent(mechanism, centred, rows):
         assert "rounds" in str(fit.summary())
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 def test_many_columns_few_rows_and_next_to_no_budget_are_finite():
     rows = np.random.default_rng(1).uniform(-1, 1, (2, 500))
     plan = Rounds().plan(facts(500), ApproxDP(1e-3, 1e-6))

@@ -87,6 +87,7 @@ def test_neighbours_are_within_the_declared_distances():
     check_moment_neighbours(GAUSSIAN_TWIN)
 
 
+@pytest.mark.expensive
 def test_the_noise_of_the_moments_is_the_plans():
     check_moment_noise(GAUSSIAN_TWIN)
 
@@ -124,5 +125,6 @@ def test_a_pure_guarantee_is_refused():
     check_refusals(Separate(), GAUSSIAN_TWIN.takes, "write delta=1e-6")
 
 
+@pytest.mark.expensive
 def test_guarantee_answer_and_awkward_rows():
     check_ends(GAUSSIAN_TWIN)

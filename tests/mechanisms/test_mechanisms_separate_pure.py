@@ -52,6 +52,7 @@ def test_neighbours_are_within_the_declared_distances():
     check_moment_neighbours(PURE_TWIN)
 
 
+@pytest.mark.expensive
 def test_the_noise_of_the_moments_is_the_plans():
     check_moment_noise(PURE_TWIN)
 
@@ -77,6 +78,6 @@ def test_other_shares_are_refused():
     check_shares(PURE_TWIN)
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 def test_guarantee_answer_and_awkward_rows():
     check_ends(PURE_TWIN)

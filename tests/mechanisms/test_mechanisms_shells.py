@@ -95,6 +95,7 @@ def coordinates(part, weight):
     )
 
 
+@pytest.mark.many(5)
 @pytest.mark.parametrize("bits", [BITS, MOST_BITS])
 @pytest.mark.parametrize("columns", [1, 2, 7])
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -245,6 +246,7 @@ def test_a_huge_budget_gives_the_exact_answer():
     assert abs(release.count - 200) < 8 * release.noise.count
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_the_sum_of_increments_is_unbiased_with_the_noise_it_states(relation):
     mechanism, (numbers, data) = Shells(denoise=None), table(50, 3)
@@ -287,6 +289,7 @@ def test_the_release_carries_its_terms(relation, centred):
     assert again.second.tolist() == release.second.tolist()
 
 
+@pytest.mark.expensive
 def test_short_rows_have_a_better_estimate():
     # Rows of norm 0.3 in a ball of 1: the seed is fixed.
     mechanism, (numbers, data) = Shells(), table(3000, 30)

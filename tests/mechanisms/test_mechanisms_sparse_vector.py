@@ -51,7 +51,7 @@ def test_no_neighbour_changes_the_law_by_more_than_eps(relation, eps):
     assert worst > 0.5 * eps
 
 
-@pytest.mark.dear
+@pytest.mark.product
 def test_the_answer_follows_its_law():
     numbers, thresholds, scales = (3, -2, 6), (5, 1, 4), SparseScales(3.0, 6.0)
     runs, entropy = 20_000, seeded(1)

@@ -234,6 +234,7 @@ def test_a_subclass_of_a_mechanism_of_the_package_states_no_exactness():
     assert "gauss (user-supplied mechanism, not checked)" in fit.summary().as_markdown()
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("given", ["equal", Equal], ids=["name", "class"])
 def test_mechanisms_are_compared_with_it(given):
     words = {"codebook": BOOK, "n": 5_000, "eps": 1.0, "delta": 1e-6, "repeats": 1}
@@ -258,7 +259,7 @@ def test_a_comparison_says_why_it_does_not_fit_a_budget():
     assert not lines.loc["equal", "fits"]
 
 
-@pytest.mark.dear
+@pytest.mark.product
 @pytest.mark.parametrize("given", ["equal", Equal, Equal(2.0)], ids=["name", "class", "instance"])
 def test_power_is_that_of_its_noise(given):
     words = {
@@ -275,6 +276,7 @@ def test_power_is_that_of_its_noise(given):
     assert (own.table["noise_sd"] > gauss.table["noise_sd"]).all()
 
 
+@pytest.mark.product
 def test_the_example_of_the_guide_runs(capsys):
     text = Path(__file__).parents[2].joinpath("CONTRIBUTING.md").read_text("utf-8")
     section = text.split("## Use a mechanism of your own")[1]

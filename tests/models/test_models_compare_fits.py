@@ -34,6 +34,7 @@ def usual():
     return compared()
 
 
+@pytest.mark.expensive
 def test_every_mechanism_of_the_verb_is_tried_on_every_shape(usual):
     assert sorted(usual.table["mechanism"]) == sorted(REGRESSION)
     assert len(usual.by_shape) == len(REGRESSION) * len(SHAPES)
@@ -44,6 +45,7 @@ def test_every_mechanism_of_the_verb_is_tried_on_every_shape(usual):
     assert usual.tidy().equals(usual.by_shape)
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize(
     ("formula", "words"),
     [

@@ -16,6 +16,7 @@ def compared(formula="~ .", **words):
     return dp.compare_mechanisms(formula, **{**USUAL, **words})
 
 
+@pytest.mark.many(5)
 @pytest.mark.parametrize("n", [2, 50, 200_000])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_no_number_of_rows_keeps_a_mechanism_out(n, delta):
@@ -26,6 +27,7 @@ def test_no_number_of_rows_keeps_a_mechanism_out(n, delta):
     assert len(made.by_shape) == 2 * len(SHAPES)
 
 
+@pytest.mark.expensive
 def test_typical_is_the_median_and_worst_the_worst_of_the_shapes():
     usual = compared(ncomp=2, repeats=1)
     lines = usual.table.set_index("mechanism")
@@ -40,6 +42,7 @@ def test_typical_is_the_median_and_worst_the_worst_of_the_shapes():
             assert lines.loc[name, "relative_worst"] == own["relative"].max()
 
 
+@pytest.mark.product
 def test_what_loses_on_some_shapes_only_is_told():
     # Rows and noise are the same at every call: no false alarm.
     made = compared(
@@ -56,6 +59,7 @@ def test_what_loses_on_some_shapes_only_is_told():
     assert made.best == made.auto.mechanism == "rounds"
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize(
     ("words", "name", "reason"),
     [
@@ -102,6 +106,7 @@ def test_one_length_has_no_worst_shape():
     assert "worst" not in text
 
 
+@pytest.mark.expensive
 def test_bounds_and_row_norm_are_those_of_the_codebook():
     whole = compared(mechanisms=["zero"], repeats=1)
     held = compared(mechanisms=["zero"], repeats=1, row_norm=1.0)

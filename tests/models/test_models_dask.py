@@ -49,6 +49,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.many(5)
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_prints_the_same_as_in_memory(verb, folder):
     whole = simulated(verb, FRAME)
@@ -78,6 +79,7 @@ def test_clipped_and_weighted_rows(synchronous):
     assert_same(weighted(scattered()), weighted(FRAME))
 
 
+@pytest.mark.expensive
 def test_empty_partitions_and_no_rows(synchronous):
     late = scattered()
     assert_same(moments_of(late[late.w < 0.02]), moments_of(FRAME[FRAME.w < 0.02]))

@@ -55,6 +55,7 @@ def cells(table):
     return {cell for row in table.summary().report.sections[0].rows for cell in row.cells}
 
 
+@pytest.mark.expensive
 def test_any_mixture_stands_side_by_side_in_every_format(fits):
     table = dp.etable(list(fits.values()))
     for told in (table.as_text(), table.as_html(), table.as_latex(), table.as_markdown()):

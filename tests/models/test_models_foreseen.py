@@ -214,6 +214,7 @@ def test_a_foresight_takes_less_than_a_millisecond():
 
 # Rows as guessed. Where at most a tenth of releases have a standard error, 9 or more of 12 have one
 # with probability below 3e-7; where at least nine tenths, 3 or fewer with one below 3e-7.
+@pytest.mark.expensive
 @pytest.mark.parametrize("verb", ["lm", "glm"])
 def test_warned_calls_have_no_standard_errors_and_others_have(verb):
     for rows, eps, hopeless in ((400, 0.3, True), (10_000, 4.0, False)):

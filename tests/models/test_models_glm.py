@@ -104,6 +104,7 @@ ODD = [
 FORMULAS = ("y ~ a + b + g", "y ~ 1", "y ~ a - 1")
 
 
+@pytest.mark.many(5)
 @pytest.mark.parametrize("case", range(len(ODD)))
 @pytest.mark.parametrize("mechanism", list(COEFFICIENTS))
 def test_odd_rows_pass_in_silence(case, mechanism):
@@ -137,6 +138,7 @@ def test_few_rows_pass_in_silence(rows):
         assert np.isfinite(fit(data=data).params).all()
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("eps", [1e-9, 1e-6, 1e6, 1e9])
 @pytest.mark.parametrize("more", [{}, {"delta": 1e-6}, {"inference": False}])
 @pytest.mark.parametrize("mechanism", list(COEFFICIENTS))
@@ -183,6 +185,7 @@ def test_what_would_tell_rows_is_refused_and_the_rest_is_pickled():
     assert str(pickle.loads(pickle.dumps(result)).summary()) == str(result.summary())
 
 
+@pytest.mark.expensive
 def test_no_release_repeats_and_a_simulation_says_so():
     data = table()
     assert (fit(data=data).params != fit(data=data).params).any()

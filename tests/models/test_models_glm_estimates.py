@@ -26,6 +26,7 @@ from dpmodels.results.glm import GLMResult
 ALARM = 1e-6
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("formula", ["y ~ a + b + g", "y ~ a + g - 1", "bit ~ a * g", "y ~ 1"])
 @pytest.mark.parametrize("scale", ["range", None])
 def test_a_huge_budget_gives_the_maximum_likelihood_estimate(formula, scale):
@@ -43,6 +44,7 @@ def test_a_huge_budget_gives_the_maximum_likelihood_estimate(formula, scale):
     np.testing.assert_allclose(found.bse, own, rtol=0.1)
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("level", [0.5, 2.5])
 def test_poisson_finds_the_maximum_likelihood_estimate(level):
     data = table(20_000)
@@ -99,7 +101,7 @@ GRADIENTS = {"mechanism": "gradients", "budget": ZCDP(2.0)}
 RUNS = 20
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize(
     ("family", "words"),
     [
@@ -140,7 +142,7 @@ def test_errors_are_as_large_as_they_say(family, words):
         assert (near < high).all()
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 def test_rare_outcomes_have_intervals_that_cover():
     """Of the constant too, from which a ridge about 0 would pull them by a hundred errors."""
     runs, held, truth = 16, 0, np.array([-3.9, 0.6, -0.1])
@@ -269,6 +271,7 @@ def test_the_printed_table():
     assert "private" in str(fit(adjacency="add-remove").summary())
 
 
+@pytest.mark.expensive
 def test_strategies_are_taken_as_they_are():
     found = fit(mechanism=Objective(ridge=50.0))
     assert found.release.ridge == 50

@@ -44,6 +44,7 @@ def fitted(formula="y ~ sex + a", seed=0, **words):
         return dp.dp_glm(formula, table(seed=seed), **{**WORDS, **words})
 
 
+@pytest.mark.expensive
 def test_errors_have_the_covariance_that_is_told():
     """Of 5 fits of 5 tables, six coefficients each; both ends at a false alarm of 5e-7."""
     squares = 0.0

@@ -74,7 +74,7 @@ def test_a_huge_budget_gives_the_rows_however_they_are_counted(mechanism, formul
         (128, {"eps": 1.0}, "geometric"),
         (64, {"budget": ZCDP(0.1), "adjacency": "add-remove"}, "wavelet"),
         (128, {"budget": ZCDP(0.1)}, "factorisation"),
-        (32_768, {"budget": ZCDP(0.1)}, "factorisation"),
+        pytest.param(*(32_768, {"budget": ZCDP(0.1)}, "factorisation"), marks=pytest.mark.product),
         (32_769, {"budget": ZCDP(0.1)}, "wavelet"),
         (1024, {"eps": 0.1}, "tree"),
         (1024, {"eps": 1.0, "delta": 1e-6}, "tree"),
@@ -298,6 +298,7 @@ def test_noise_of_no_known_law_leaves_estimates_without_intervals(monkeypatch):
     assert f"No intervals: {why}" in " ".join(str(fit.summary()).split())
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("eps", [1e-4, 1.0, 1e9])
 @pytest.mark.parametrize("data", [[], [50.0], [np.nan, None]])
 @pytest.mark.parametrize("mechanism", WAYS)

@@ -16,6 +16,7 @@ def made(name, columns=6, n=5_000, seed=3):
     return shaped(SHAPES[name], shares / shares.sum(), Box(-half, half, 1.0), n, rng)
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("strategy", [Gauss(), Rounds(), RoundsPure(), CoinPress()])
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_a_block_that_stands_often_is_released_as_its_rows_are(strategy, neighbours):
@@ -33,7 +34,11 @@ def test_a_block_that_stands_often_is_released_as_its_rows_are(strategy, neighbo
 
 
 @pytest.mark.parametrize(
-    ("name", "columns"), [("dummies", 600), *((name, d) for name in SHAPES for d in (1, 7))]
+    ("name", "columns"),
+    [
+        pytest.param("dummies", 600, marks=pytest.mark.product),
+        *((name, d) for name in SHAPES for d in (1, 7)),
+    ],
 )
 def test_rows_lie_in_their_box_and_vary(name, columns):
     rows = made(name, columns).block
@@ -44,6 +49,7 @@ def test_rows_lie_in_their_box_and_vary(name, columns):
     assert rows[:, :2].std(axis=1).max() > 0
 
 
+@pytest.mark.expensive
 def test_shapes_are_what_they_say():
     length = {name: np.linalg.norm(made(name, 20).block, axis=0) for name in SHAPES}
     assert np.median(length["short"]) < 0.15
@@ -86,7 +92,9 @@ def test_invented_rows_have_the_covariance_they_say(n, center):
     assert np.linalg.norm(made.covariance(centred=center)) > 0.01
 
 
-@pytest.mark.parametrize("columns", [1, 2, 5, LEAST_ROWS // 2 + 1])
+@pytest.mark.parametrize(
+    "columns", [1, 2, 5, pytest.param(LEAST_ROWS // 2 + 1, marks=pytest.mark.product)]
+)
 def test_a_block_has_exactly_the_chosen_spectrum(columns):
     shares = 1 / np.arange(1.0, columns + 1)
     shares /= shares.sum()

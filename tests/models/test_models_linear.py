@@ -18,6 +18,7 @@ def params(verb, formula, rows, **words):
         return verb(formula, rows, **words).params.to_numpy()
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize(
     "declared",
     [(0, 1), dp.Integer(0, 1), dp.Numeric(0, 1, step=1), dp.Numeric(0, 1, missing=[7, 0.5])],
@@ -34,6 +35,7 @@ def test_a_number_from_0_to_1_is_the_category_of_0_and_1(verb, declared):
     assert (params(verb, "y ~ x", {"x": X, "y": clipped}, codebook=levels, eps=1.0) != wanted).any()
 
 
+@pytest.mark.expensive
 def test_a_subset_reads_the_response_as_the_model_does():
     """A row of 0.5 or 7 is in no subset by the response, and none reads it as a level."""
     rows = {"x": X, "y": ODD}

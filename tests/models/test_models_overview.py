@@ -94,6 +94,7 @@ ODD = (
 )
 
 
+@pytest.mark.many(9)
 @pytest.mark.parametrize("data", ODD)
 @pytest.mark.parametrize("eps", [1e-9, 1.0, 1e9])
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])

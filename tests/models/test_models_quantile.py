@@ -94,6 +94,7 @@ def test_quantiles_rise_and_lie_in_their_intervals():
             assert ((ends[:, 0] <= places) & (places <= ends[:, 1])).all()
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("mechanism", ["refined", "tree"])
 def test_intervals_cover_the_populations_quantiles(mechanism):
     """Binomial bound with a false-alarm rate of 1e-6 each at 95 %; more is allowed."""
@@ -109,6 +110,7 @@ def test_intervals_cover_the_populations_quantiles(mechanism):
     assert (hits >= stats.binom.ppf(1e-6, times, 0.95)).all()
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("level", [None, 0.9])
 @pytest.mark.parametrize("name", FRAMES)
 def test_no_rows_make_it_speak(name, level):
@@ -161,6 +163,7 @@ def test_as_many_quantiles_as_one_likes_have_little_more_noise(relation):
 WHOLE = np.array([0.42, 0.2, 0.13, 0.1, 0.15])
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("declared", [dp.Numeric(0, 12, step=1), (0, 12), (0, 1200)])
 def test_intervals_cover_quantiles_of_whole_numbers(declared):
     """Binomial bound with a false-alarm rate of 1e-7 each at 95 %; more is allowed.

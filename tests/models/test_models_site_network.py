@@ -88,6 +88,7 @@ def ask(street, folder, session="s-1", timeout=60):
     return ask_sites(street, SITES, session, folder / "letters", timeout)
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("handed", [True, False])
 @pytest.mark.parametrize("protocol", ["full", "dpdispca", "cape", "secure_sum"])
 def test_the_same_release_as_of_files(protocol, handed, tmp_path):

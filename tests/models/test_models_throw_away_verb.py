@@ -126,6 +126,7 @@ def test_it_is_a_method_of_a_session_and_a_call(mine, fit):
     assert session.make(session.call.mine("~ wage", eps=0.5)).params.size == 1
 
 
+@pytest.mark.product
 def test_it_is_planned_and_its_power_is_that_of_its_kind_of_result(mine):
     plan = dp.plan([dp.call.mine("wage ~ sex")], codebook=BOOK, n=2_000, eps=1.0)
     assert plan.table["identified"].tolist() == [1.0]
@@ -188,6 +189,7 @@ def test_it_is_audited(mine):
     assert dp.audit(line.verb, line.pair, runs=64).verdict == "consistent"
 
 
+@pytest.mark.expensive
 def test_the_verb_that_contributing_shows_can_be_used(tmp_path):
     guide = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text("utf-8")
     text = guide.partition("## Add a verb")[2].partition("```python\n")[2].partition("```")[0]

@@ -134,6 +134,7 @@ def test_a_ridge_given_to_a_mechanism_is_the_same_as_said_to_the_verb():
     assert (one.release.coefficients == two.release.coefficients).all()
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize(
     "budget", [{"eps": 1.0}, {"eps": 1.0, "delta": 1e-6}, {"budget": ZCDP(0.1)}]
 )
@@ -172,6 +173,7 @@ def test_a_report_says_what_was_tried_and_what_it_cost(verb):
     assert "worse by a total of" in other
 
 
+@pytest.mark.expensive
 def test_it_draws_the_better_ridge_where_rows_tell_of_it():
     with dp.simulation(seed=5):
         fits = [

@@ -119,6 +119,7 @@ def test_effects_of_a_sample_are_its_own():
     assert own.truth[1] == pytest.approx(0.5, abs=0.02)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("verb", ["lm", "ttest"])
 def test_an_effect_far_smaller_than_a_step_of_the_response_is_kept(verb):
     book = dp.codebook(visits=dp.Integer(0, 100), group=["a", "b"])

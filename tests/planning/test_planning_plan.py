@@ -42,6 +42,7 @@ def both():
     return planned(PAIR)
 
 
+@pytest.mark.expensive
 def test_every_verb_of_a_session_has_a_call_and_its_result_figures():
     assert set(dir(dp.call)) == set(CALLS)
     world = World(guessed(BOOK), BOOK, adjacency("replace"), 2_000, None)
@@ -91,6 +92,7 @@ def test_all_verbs_are_planned_together_within_the_budget():
     assert ledger.entries == ()
 
 
+@pytest.mark.product
 def test_the_recommended_division_beats_equal_parts_where_the_optimum_is_known():
     # Equal noise by eps in both means, and sampling errors that are one to four: so are the parts.
     book = dp.codebook(wide=(0, 80), narrow=(0, 80))
@@ -105,6 +107,7 @@ def test_the_recommended_division_beats_equal_parts_where_the_optimum_is_known()
     assert next(lines) < next(lines) - 0.01
 
 
+@pytest.mark.expensive
 def test_what_is_named_is_identified_as_often_as_the_guess_tells_it_apart():
     calls = {"top": dp.call.select("~ region", k=1)}
     apart = planned(calls, shape={"region": [0.6, 0.3, 0.1]})
@@ -113,6 +116,7 @@ def test_what_is_named_is_identified_as_often_as_the_guess_tells_it_apart():
     assert close.table["identified"].item() < 0.8
 
 
+@pytest.mark.expensive
 def test_parts_compose_and_are_words_to_paste(both):
     made = both
     assert sum(own.eps for own in made.budgets.values()) <= 1.0
@@ -123,12 +127,14 @@ def test_parts_compose_and_are_words_to_paste(both):
     assert session.plan(made.calls).fits
 
 
+@pytest.mark.expensive
 def test_concentrated_parts_are_written_as_they_are_said():
     made = planned({"wages": PAIR["wages"]}, eps=None, budget=dp.ZCDP(0.05))
     assert made.budgets["wages"].rho == pytest.approx(0.05, rel=1e-3)
     assert made.words["wages"] == f"mean('~ wage', budget=dp.{made.budgets['wages']})"
 
 
+@pytest.mark.product
 def test_what_no_release_identifies_has_what_the_other_calls_leave():
     said, free = dp.call.mean("wage ~ sex", eps=0.9), dp.call.lm("wage ~ age")
     made = dp.plan([said, free], codebook=BOOK, n=60, eps=1.0)
@@ -139,6 +145,7 @@ def test_what_no_release_identifies_has_what_the_other_calls_leave():
         dp.plan([whole, free], codebook=BOOK, n=60, eps=1.0)
 
 
+@pytest.mark.product
 def test_a_call_that_says_its_budget_keeps_it():
     made = planned({"wages": PAIR["wages"], "own": dp.call.mean("~ age", eps=0.3)})
     assert made.budgets["own"] == dp.PureDP(0.3)
@@ -151,6 +158,7 @@ def test_a_call_that_says_its_budget_keeps_it():
         planned({"own": dp.call.mean("~ age", eps=3)})
 
 
+@pytest.mark.product
 def test_a_budget_that_is_left_out_is_the_least_that_meets_the_targets():
     calls = {"wages": PAIR["wages"]}
     made = planned(calls, eps=None, targets={"noise": 0.5})
@@ -163,6 +171,7 @@ def test_a_budget_that_is_left_out_is_the_least_that_meets_the_targets():
         planned(calls, eps=None, targets={"se": 0.01})
 
 
+@pytest.mark.product
 def test_a_number_of_rows_that_is_left_out_meets_the_targets():
     made = planned({"wages": PAIR["wages"]}, n=None, targets={"wages": {"se": 0.4}})
     assert 0.38 < made.table["total"].item() < 0.412
@@ -170,6 +179,7 @@ def test_a_number_of_rows_that_is_left_out_meets_the_targets():
     assert fewer.table["total"].item() > 0.5
 
 
+@pytest.mark.product
 def test_what_is_not_identified_is_said_with_what_would_identify_it():
     made = planned(
         {"model": dp.call.glm("sex ~ age + wage"), "wages": PAIR["wages"]}, n=500, eps=0.3
@@ -185,6 +195,7 @@ def test_what_is_not_identified_is_said_with_what_would_identify_it():
 SLOW = [pytest.param(own, marks=pytest.mark.slow) for own in ("skewed", "tails", "narrow")]
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("shape", ["zeros", *SLOW])
 def test_predicted_errors_are_those_of_tables_that_are_drawn(shape):
     made = planned({"wages": PAIR["wages"]}, shape=shape, n=2_000)
@@ -195,6 +206,7 @@ def test_predicted_errors_are_those_of_tables_that_are_drawn(shape):
     assert 0.58 < np.std(found, ddof=1) / made.table["total"].item() < 1.48
 
 
+@pytest.mark.product
 def test_neighbours_of_a_guessed_number_and_persons_are_planned_for():
     fewer = planned({"wages": PAIR["wages"]}, adjacency="add-remove")
     assert "1,500 (guessed)" in str(fewer.summary())
@@ -202,6 +214,7 @@ def test_neighbours_of_a_guessed_number_and_persons_are_planned_for():
     assert persons.table["noise"].item() > 1.5 * fewer.table["noise"].item()
 
 
+@pytest.mark.expensive
 def test_nothing_is_charged_and_no_row_of_a_frame_is_shown():
     public = pd.DataFrame({"wage": [77.777, 12.345] * 300, "age": [31.313, 44.444] * 300})
     ledger = dp.Ledger(1.0)

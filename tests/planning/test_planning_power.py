@@ -57,6 +57,7 @@ def test_plans_repeat(plan):
     pd.testing.assert_frame_equal(plan.table, again.table)
 
 
+@pytest.mark.expensive
 def test_several_numbers_of_rows_are_a_curve(plan):
     words = {**USUAL, "n": [200, 800, 3_000]}
     several = dp.power("wage ~ sex", **words)
@@ -118,6 +119,7 @@ def test_what_is_no_plan_is_refused(changed, told):
         dp.power("wage ~ sex", **{**USUAL, **changed})
 
 
+@pytest.mark.expensive
 def test_where_there_are_no_standard_errors_the_eps_is_said_that_gives_some():
     words = {"codebook": BOOK, "n": 1_000, "effect": 0.05}
     plan = dp.power("wage ~ age", eps=0.1, **words)

@@ -59,6 +59,7 @@ def test_blue_is_positive_in_both_pictures():
     assert bar[2] > bar[0]
 
 
+@pytest.mark.expensive
 def test_sixty_variables_all_have_names():
     ax = loadings(make_table(60, 10))
     assert len(tick_labels(ax.yaxis)) == 60
@@ -68,6 +69,7 @@ def test_sixty_variables_all_have_names():
     assert_readable(ax, ax.get_yticklabels())
 
 
+@pytest.mark.product
 def test_more_variables_thin_their_names():
     ax = loadings(make_table(784, 3))
     names = tick_labels(ax.yaxis)

@@ -16,6 +16,7 @@ def feasible(rng, size, cap):
     return point if cap is None else point / point.sum() * cap * rng.uniform()
 
 
+@pytest.mark.expensive
 @given(spectra, caps)
 def test_values_are_feasible(values, cap):
     found = psd_values(values, cap)

@@ -64,6 +64,7 @@ def test_the_mean_range_is_that_of_all_ranges():
 SIZES = st.integers(1, 40)
 
 
+@pytest.mark.expensive
 @given(st.data())
 def test_whole_counts_are_whole_and_keep_the_sums_of_nodes(data):
     cells, fanout = data.draw(SIZES), data.draw(st.integers(2, 6))

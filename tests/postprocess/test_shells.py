@@ -54,6 +54,7 @@ def test_one_increment_is_denoised():
     assert (accumulate([part], None) == nearest_psd(part.matrix)).all()
 
 
+@pytest.mark.expensive
 def test_a_shape_known_from_inside_is_used_outside():
     # The outer increment alone is below its noise; predicted, its error is that of the inner
     # shape. The seeds are fixed.

@@ -106,6 +106,7 @@ def test_the_multiplier_is_finite_and_private_beyond_all_use(eps, delta):
     assert MP_WIDE.ncdf(near) - MP_WIDE.exp(eps) * MP_WIDE.ncdf(far) <= MP_WIDE.mpf(delta)
 
 
+@pytest.mark.expensive
 @given(eps=st.floats(-9, 9), delta=st.floats(-300, -0.01))
 @settings(max_examples=100, deadline=None)
 def test_calibrated_noise_costs_no_more_than_was_asked(eps, delta):
@@ -115,6 +116,7 @@ def test_calibrated_noise_costs_no_more_than_was_asked(eps, delta):
     assert gaussian_delta(eps, multiplier) <= delta * (1 + 1e-9)
 
 
+@pytest.mark.expensive
 @given(multiplier=st.floats(-4, 6), share=st.floats(1e-3, 0.999))
 @settings(max_examples=200, deadline=None)
 def test_delta_and_eps_invert_each_other(multiplier, share):
@@ -129,6 +131,7 @@ def test_delta_and_eps_invert_each_other(multiplier, share):
     )
 
 
+@pytest.mark.expensive
 @given(eps=st.floats(1e-3, 50), multiplier=st.floats(0.05, 20), more=st.floats(1.001, 3))
 @settings(max_examples=200, deadline=None)
 def test_delta_falls_with_eps_and_with_noise(eps, multiplier, more):

@@ -29,6 +29,7 @@ def charged(total, budgets, gaussian):
     return ledger
 
 
+@pytest.mark.expensive
 @settings(max_examples=60, deadline=None)
 @given(STAGES, st.floats(0.05, 10), st.sampled_from([1e-9, 1e-6, 1e-3]))
 def test_a_ledger_takes_all_stages(stages, eps, delta):

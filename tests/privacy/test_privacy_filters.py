@@ -107,6 +107,7 @@ def value_after_responses(own, first, count, most):
     return float(values[0])
 
 
+@pytest.mark.many(9)
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 @pytest.mark.parametrize("kind", ["", "gaussian", "zcdp"])
 @pytest.mark.parametrize("share", [0.0, pytest.param(0.4, marks=pytest.mark.product)])
@@ -118,12 +119,14 @@ def test_two_stages_and_sixteen(guarantee, kind, share):
             assert value <= guarantee.delta * (1 + 2e-6)
 
 
+@pytest.mark.expensive
 def test_many_small_answers_and_a_free_last_one():
     for kind in ("", "zcdp"):
         own = Filter(ApproxDP(1.0, 1e-6), kind=kind)
         assert value_after_responses(own, 0.01, 0, 200) <= 1e-6 * (1 + 2e-6)
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize(
     ("guarantee", "first", "most", "least"),
     [(ApproxDP(0.5, 0.05), 0.1, 1, 1.3), (ApproxDP(1.0, 1e-6), 0.02, 16, 2.0)],
@@ -151,6 +154,7 @@ def gaussian_step(values, mu):
     return after
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("guarantee", [ApproxDP(0.5, 0.05), ApproxDP(1.0, 1e-3)])
 @pytest.mark.parametrize("share", [0.0, 0.4])
 def test_gaussian_answers_and_then_anything(guarantee, share):
@@ -199,6 +203,7 @@ def test_pure_releases_before_others_leave_the_rest(guarantee, part):
     assert not own.holds(own.plus(before, [more]))
 
 
+@pytest.mark.expensive
 @settings(max_examples=200, deadline=None)
 @given(
     st.sampled_from([*GUARANTEES, PureDP(1.0), ZCDP(0.1)]),

@@ -30,6 +30,7 @@ def spend(ledger, eps=0.001, **words):
     return ledger.charge([PureEvent(eps)], adjacency="replace", **words)
 
 
+@pytest.mark.expensive
 def test_reading_the_file_in_the_same_process_drops_no_lock(path):
     """SQLite's locks were dropped: 21 duplicate numbers in 464 charges."""
     Ledger.open(path, eps=1000.0, new=True)
@@ -50,6 +51,7 @@ def test_reading_the_file_in_the_same_process_drops_no_lock(path):
     Ledger.open(path).verify()
 
 
+@pytest.mark.expensive
 def test_threads_charge_one_after_another(path):
     ledger = Ledger.open(path, eps=1000.0, new=True)
     with ThreadPoolExecutor(8) as pool:

@@ -9,6 +9,7 @@ import dpmodels as dp
 CASES = forms("printed")
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_read_back_is_the_same(case, tmp_path):
     budget = CASES[case].options.get("budget")

@@ -16,6 +16,7 @@ def kind(term):
     return tuple(sorted(factors(term)))
 
 
+@pytest.mark.expensive
 @given(COLUMNS)
 def test_every_term_has_one_row_and_all_its_spellings(columns):
     rows = merged(columns)
@@ -25,6 +26,7 @@ def test_every_term_has_one_row_and_all_its_spellings(columns):
     assert all(kind(name) == kind(row) for row, own in rows.items() for name in own)
 
 
+@pytest.mark.expensive
 @given(COLUMNS)
 def test_rows_stand_as_first_seen_and_an_intercept_first(columns):
     seen = list(dict.fromkeys(kind(name) for own in columns for name in own))
@@ -32,6 +34,7 @@ def test_rows_stand_as_first_seen_and_an_intercept_first(columns):
     assert [kind(name) for name in merged(columns)] == expected
 
 
+@pytest.mark.expensive
 @given(COLUMNS, st.data())
 def test_keep_orders_and_drop_takes_out(columns, data):
     names = list(merged(columns))

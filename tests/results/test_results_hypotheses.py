@@ -46,6 +46,7 @@ def cov(plain, names):
     return plain.cov_params().loc[list(names), list(names)].to_numpy()
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("formula", ["y ~ g * h + x", "y ~ x * g + h", "y ~ C(g, Sum) * h * x"])
 def test_type_two_is_the_difference_of_sums_of_squares(formula):
     plain, law, terms = same_numbers(formula)
@@ -103,6 +104,7 @@ def fits():
         }
 
 
+@pytest.mark.expensive
 def test_fits_test_terms_as_statsmodels_does_without_noise(fits):
     lm = anova_lm(smf.ols("y ~ g * h + x", ROWS).fit(), typ=2).drop("Residual")
     own = fits["lm"].anova().tidy().set_index("term").loc[lm.index]

@@ -26,6 +26,7 @@ WORDS = {"eps": 2.0, "delta": 1e-6}
 FORMS = forms("labelled")
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("name", FORMS)
 def test_every_report_says_labels_and_units_and_every_tidy_table_labels(name):
     fit = FORMS[name].ask(ROWS, codebook=BOOK, delta=1e-6)

@@ -46,6 +46,7 @@ def fits():
         }
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("name", ["lm", "glm", "svm"])
 def test_rows_outside_are_counted_and_nan_or_held_on_request(fits, name):
     ask = getattr(fits[name], "decision_function", fits[name].predict)

@@ -64,7 +64,7 @@ def everything(fit):
     return *tables, *tests, at
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("sd", 10.0 ** np.arange(-18, 1, 3.0))
 def test_equal_columns_leave_the_rest_as_it_is(twins, sd):
     plain = smf.ols("y ~ x", pd.DataFrame(rows())).fit()
@@ -84,7 +84,7 @@ def test_equal_columns_leave_the_rest_as_it_is(twins, sd):
             assert (longer < (1.01 if sd < 1e-3 else 1.25)).all()
 
 
-@pytest.mark.dear
+@pytest.mark.expensive
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("eps", [1e6, 1e9, 1e13])
 def test_equal_columns_of_many_rows_and_a_huge_budget(seed, eps):

@@ -20,6 +20,7 @@ ROWS = {"age": [20, 40, 60, 80] * 100, "sex": ["F", "M"] * 200}
 BOOK = dp.codebook(age=(0, 100), sex=["F", "M"])
 
 
+@pytest.mark.expensive
 def test_every_verb_is_a_method():
     assert len(VERBS) >= 13
     assert dir(dp.call) == VERBS

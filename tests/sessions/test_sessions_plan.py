@@ -69,6 +69,7 @@ def test_charged_as_one_a_plan_costs_the_tight_total():
     assert plan.announced.amount < 0.7 * plan.table["total"].iloc[-1]
 
 
+@pytest.mark.expensive
 def test_parts_of_a_split_are_planned_as_they_will_be_charged():
     session = study()
     session.split(3)

@@ -101,6 +101,7 @@ def test_what_makes_no_session_is_refused(words, error, told):
 
 
 # At these budgets noise other than 0 comes up less than once in 10⁹.
+@pytest.mark.expensive
 def test_a_list_of_tables_is_read_at_every_call():
     session = dp.session([ROWS, AGAIN], BOOK, eps=100.0)
     for _ in range(2):
@@ -267,6 +268,7 @@ def test_nothing_of_a_session_can_be_set():
             session.split(parts)
 
 
+@pytest.mark.expensive
 def test_charges_do_not_depend_on_rows():
     """The same calls on other rows are priced and charged the same, shares included."""
     spent = []

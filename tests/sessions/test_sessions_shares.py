@@ -40,6 +40,7 @@ def test_what_is_no_share_is_refused(written):
         fraction("share", written)
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize("calls", FIVE.values(), ids=FIVE)
 @pytest.mark.parametrize("whole", WHOLES, ids=str)
 def test_five_fifths_fit_and_spend_all(whole, calls):
@@ -54,6 +55,7 @@ def test_five_fifths_fit_and_spend_all(whole, calls):
         session.mean("~ age")
 
 
+@pytest.mark.expensive
 def test_parts_fit_whatever_rule_the_ledger_was_opened_with():
     for words in ({"rule": "zcdp"}, {"pure": 0.5}):
         session = study(ledger=dp.Ledger(eps=2.0, delta=1e-6, **words))
@@ -133,6 +135,7 @@ def test_of_nothing_there_is_no_share():
         session.table("~ sex", eps=0.1)
 
 
+@pytest.mark.expensive
 def test_what_rounding_leaves_of_a_spent_ledger_is_no_budget():
     session = study(eps=2.0, delta=1e-6)
     session.split(2)

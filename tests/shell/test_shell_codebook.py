@@ -68,6 +68,7 @@ def test_what_fits_has_status_zero(job, capsys):
     assert "2 of 2 variables fit" in capsys.readouterr().out
 
 
+@pytest.mark.expensive
 def test_a_table_that_carries_its_codebook_needs_no_word(job, capsys):
     rows = pd.DataFrame({"age": [41.0, 35.0, 62.0] * 99})
     dp.codebook(age=(0, 110)).write_parquet(rows, "own.parquet")

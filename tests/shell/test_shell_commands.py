@@ -50,6 +50,7 @@ def labels(text):
     return {start.group().strip() for start in starts if start}
 
 
+@pytest.mark.expensive
 def test_main_job_prints_the_readme_table(capsys):
     assert main([]) == 0
     printed = capsys.readouterr().out
@@ -68,6 +69,7 @@ def test_main_job_prints_the_readme_table(capsys):
     assert "eps = 1, delta = 1e-06" in printed
 
 
+@pytest.mark.expensive
 def test_module_runs_in_a_fresh_process(tmp_path):
     command = [sys.executable, "-m", "dpmodels"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -76,6 +78,7 @@ def test_module_runs_in_a_fresh_process(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("mechanism", ["ppca", "shells"])
 def test_other_mechanisms_and_unit_rows(job, mechanism, capsys):
     page, saved = job / "fit.html", job / "fit.nc"
@@ -97,6 +100,7 @@ def test_pca_of_a_file(job, data, capsys):
     assert err == ""
 
 
+@pytest.mark.expensive
 def test_all_outputs_are_written(job, capsys):
     targets = {name: job / f"out.{name}" for name in ("text", "html", "latex", "markdown", "save")}
     extra = [word for name, path in targets.items() for word in (f"--{name}", str(path))]
@@ -172,6 +176,7 @@ def few_audits(monkeypatch):
     return asked
 
 
+@pytest.mark.expensive
 def test_audit_prints_and_writes_a_table(few_audits, tmp_path, capsys):
     page = tmp_path / "audit.html"
     assert main(["audit", "--html", str(page)]) == 0
@@ -187,6 +192,7 @@ def test_audit_refuses_before_it_runs(capsys):
     assert "--text" in capsys.readouterr().err
 
 
+@pytest.mark.expensive
 def test_audit_of_exhibits_ends_in_status_1_if_one_is_not_flagged(monkeypatch, capsys):
     few = {"exact_count": EXHIBITS["exact_count"]}
     monkeypatch.setattr("exhibits.EXHIBITS", few)
@@ -227,6 +233,7 @@ def combine_words(job, *more):
     return ["combine", *(str(job / f"{site}.json") for site in SITES), *more]
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize(
     ("protocol", "words_of_it"),
     [("full", ()), ("dpdispca", ("--R", "3")), ("cape", ("--colluders", "0")), ("secure_sum", ())],
@@ -252,6 +259,7 @@ def test_three_sites_combine_by_files(three, protocol, words_of_it, capsys):
         assert "already exists" in capsys.readouterr().err
 
 
+@pytest.mark.many(7)
 @pytest.mark.parametrize(
     ("verb", "formula", "more", "title"),
     [
@@ -277,6 +285,7 @@ def test_other_verbs_of_sites(three, verb, formula, more, title, capsys):
     assert page.is_file()
 
 
+@pytest.mark.many(5)
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -320,6 +329,7 @@ def test_a_key_needs_a_ledger(three, capsys):
     assert "private" in (three / "A.key").read_text(encoding="utf-8")
 
 
+@pytest.mark.expensive
 def test_nothing_that_was_written_is_written_over(three, capsys):
     files = [three / "A.key", three / "A.key.card", three / "A.json"]
     assert main(site_words(three, "A", "secure_sum")) == 0

@@ -54,6 +54,7 @@ def ledger(job):
     return dp.Ledger.open(job.folder / "report" / "study.ledger")
 
 
+@pytest.mark.expensive
 def test_a_study_is_priced_made_and_written(job):
     before = sorted(path.name for path in job.folder.iterdir())
     status, priced, _ = job(command="plan")
@@ -84,6 +85,7 @@ def test_a_study_is_priced_made_and_written(job):
     assert "index.html: all tables" in printed
 
 
+@pytest.mark.expensive
 def test_a_study_run_again_spends_nothing_and_asks_what_is_new(job):
     assert job(release=[MEANS])[0] == 0
     first = (job.folder / "report" / "means.txt").read_bytes()
@@ -97,6 +99,7 @@ def test_a_study_run_again_spends_nothing_and_asks_what_is_new(job):
     assert len(ledger(job).entries) == 2
 
 
+@pytest.mark.expensive
 def test_what_was_paid_for_and_is_not_here_is_asked_again_only_by_name(job):
     assert job(release=[MEANS])[0] == 0
     out = job.folder / "report"
@@ -125,6 +128,7 @@ def changed(section, **words):
     return {name: own[name] for name in ("study", "release")}
 
 
+@pytest.mark.many(3)
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -215,6 +219,7 @@ def test_a_ledger_that_somebody_else_charges_stops_a_study(job, monkeypatch):
     assert [one.label for one in ledger(job).entries] == ["dp_mean a ~ g", ""]
 
 
+@pytest.mark.expensive
 def test_what_is_charged_between_what_was_judged_and_what_is_asked_stops_a_study(job, monkeypatch):
     assert job(release=[MEANS])[0] == 0
     own = studied.price_releases
@@ -238,6 +243,7 @@ def test_two_processes_make_no_study_in_one_folder(job):
     assert job(release=[MEANS])[0] == 0
 
 
+@pytest.mark.expensive
 def test_shares_and_words_of_toml_are_those_of_the_verbs(job):
     bins = {"name": "bins", "verb": "hist", "formula": "~ a", "breaks": [0, 0.5, 1]}
     axes = {"name": "axes", "verb": "pca", "formula": "~ a + b", "scale": "none", "share": "1/2"}
@@ -255,6 +261,7 @@ def test_the_example_of_the_help_is_a_study(capsys):
     assert list(held) == ["study", "release", "table", "disclosure"]
 
 
+@pytest.mark.expensive
 def test_errors_are_foretold_of_guessed_rows(job):
     status, printed, _ = job("--n", "2000", command="plan", release=[MEANS])
     assert status == 0

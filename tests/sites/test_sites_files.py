@@ -58,6 +58,7 @@ def test_every_verb_whose_sites_write_files_is_tried():
     assert set(FORMS) == set(sent_verbs())
 
 
+@pytest.mark.many(9)
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("verb", FORMS)
@@ -173,6 +174,7 @@ def test_one_site_twice_is_refused(tmp_path):
         written(tmp_path, "full")
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize("protocol", ["cape", "secure_sum"])
 def test_missing_and_replayed_files_of_masked_sums_are_refused(protocol, tmp_path):
     files = written(tmp_path / "one", protocol)

@@ -38,6 +38,7 @@ def test_there_are_vignettes():
     ]
 
 
+@pytest.mark.expensive
 @pytest.mark.parametrize(
     "path",
     [
