@@ -161,7 +161,7 @@ def compare_mechanisms(
     ('gauss', True)
     >>> fits = dp.compare_mechanisms("x0 ~ x1", codebook=cb, n=10**5, eps=1, delta=1e-6)
     >>> fits.auto.mechanism, len(fits.behind)
-    ('ellipsoid', 5)
+    ('scores', 5)
     """
     guarantee = resolve_budget(eps, delta, budget)
     book = checked_codebook(codebook)

@@ -23,6 +23,7 @@ from dpmodels.frames.protocol import before_charge
 from dpmodels.mechanisms import Plan
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, noise_of
 from dpmodels.mechanisms.protocol import AnyStrategy, CountPlan, RegressionPlan
+from dpmodels.mechanisms.regression.scores import column_ranges
 from dpmodels.mechanisms.user_supplied import stated_card
 from dpmodels.noise import simulating
 from dpmodels.options import ledger_of
@@ -63,6 +64,9 @@ from dpmodels.verbs import VERBS
 FILLED = 9.0
 # Of moments: strengths of X'X, and of a component, read off noisy moments.
 LOST_SLOPES, CLEAR_SLOPES = 0.7, 2.0
+# Choices by simulation, of the assumed variance of a number in half-ranges over the noise in it:
+# below the first no slope has a standard error, from the second on most have.
+LOST_LINE, CLEAR_LINE = 0.2, 1.25
 # Choices by simulation, of rows times 0.8 over the noise of the released curvature and d√d: below
 # the first no slope has a standard error, from the second on most have, with an estimated radius
 # and without.
@@ -103,11 +107,16 @@ def nothing(plan: object, rows: int) -> None:
 
 def slopes_of_moments(design: PrivateDesign, plan: object, rows: int) -> Prediction | None:
     """Predict least squares of the last column: the strength of X'X along its widest column."""
-    variances = guessed(design)[:-1]
-    if not len(variances) or not _one_release(plan):
+    variances, lacking = guessed(design)[:-1], "no slope will have a standard error"
+    if not len(variances) or not isinstance(plan, Plan):
+        return None
+    if "narrowed" in plan.scales:
+        radius = column_ranges(design.public.blocks, design.scaling).radius
+        strength = rows / FILLED / (plan.scales["powers"] * radius)
+        return Prediction(strength, LOST_LINE, CLEAR_LINE, lacking, NUMBERS)
+    if not _one_release(plan):
         return None
     strength = rows * float(variances.max()) / _edge(plan, len(variances))
-    lacking = "no slope will have a standard error"
     return Prediction(strength, LOST_SLOPES, CLEAR_SLOPES, lacking, NUMBERS)
 
 

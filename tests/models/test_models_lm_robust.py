@@ -92,6 +92,7 @@ def test_rows_are_held_in_a_wider_ellipsoid_where_errors_may_depend_on_terms():
     y = (x + (0.3 + np.abs(x)) * rng.normal(size=20_000)).clip(-9, 9)
     rows = {"x": x, "y": y}
     words = {"codebook": dp.codebook(x=(-40, 40), y=(-90, 90)), "eps": 1.0, "delta": 1e-6}
+    words["mechanism"] = "ellipsoid"
     radii = []
     for vcov in ("iid", "HC"):
         with dp.simulation(seed=1):
@@ -154,8 +155,9 @@ def test_pooled_sites_have_the_fit_of_one_table():
 
 def test_what_it_costs_is_what_was_asked():
     ledger = dp.Ledger(1.0, 1e-6)
-    fit = dp.dp_lm("y ~ x", ROWS, vcov="HC", ledger=ledger, **APPROX)
-    plain = dp.dp_lm("y ~ x", ROWS, **APPROX)
+    words = {**APPROX, "mechanism": "moments"}
+    fit = dp.dp_lm("y ~ x", ROWS, vcov="HC", ledger=ledger, **words)
+    plain = dp.dp_lm("y ~ x", ROWS, **words)
     assert ledger.entries[0].events == fit.release.events
     assert len(fit.release.events) == 2
     # A twentieth of the budget: 2.6 % more noise in the coefficients.

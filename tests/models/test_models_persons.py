@@ -214,5 +214,5 @@ def test_a_file_that_changes_while_persons_are_counted_is_not_charged(tmp_path, 
     ledger = dp.Ledger(eps=1.0, delta=1e-6, person="id", rows=1)
     words = {"eps": 1.0, "delta": 1e-6, "person": "id", "rows": 1, "ledger": ledger}
     with pytest.raises(FrameError, match=r"changed or replaced .*\. Nothing was charged$"):
-        dp.dp_lm("y ~ x", path, codebook=dp.codebook(x=(0, 1), y=(0, 1)), **words)
+        dp.dp_pca("~ x + y", path, codebook=dp.codebook(x=(0, 1), y=(0, 1)), **words)
     assert ledger.charges == 0

@@ -16,7 +16,7 @@ def equations(formula, counts, eps=1.0):
     drawn = {"x": rng.random(len(g)), "y": rng.uniform(0, 10, len(g))}
     rows = {"g": g, "h": rng.choice(["u", "v"], len(g)), **drawn}
     with dp.simulation(seed=6):
-        fit = dp.dp_lm(formula, rows, codebook=BOOK, eps=eps, delta=1e-6)
+        fit = dp.dp_lm(formula, rows, codebook=BOOK, eps=eps, delta=1e-6, mechanism="moments")
     return fit, fit.linear.equations
 
 

@@ -328,7 +328,8 @@ def test_a_residual_variance_that_is_lost_is_said_to_be_so():
     seen = set()
     for seed in range(8):
         with dp.simulation(seed=seed):
-            fit = dp.dp_lm("y ~ a + b", rows, codebook=book, eps=1.0, delta=1e-6)
+            words = {"codebook": book, "eps": 1.0, "delta": 1e-6, "mechanism": "moments"}
+            fit = dp.dp_lm("y ~ a + b", rows, **words)
         value, sd = fit.linear.scale
         told = value > 2 * sd
         assert fit.scale == value if told else np.isnan(fit.scale)

@@ -43,7 +43,7 @@ def exact():
 
 @pytest.fixture(scope="module")
 def weak():
-    return released(eps=0.2)
+    return released(eps=0.2, mechanism="moments")
 
 
 def expected(kind, penalty, formula=FORMULA):
