@@ -12,6 +12,7 @@ import pandas as pd
 from dpmodels.audit.result import AuditResult, CountedEvent
 from dpmodels.privacy import adjacency
 from dpmodels.report import Fact, Report, Row, Section, count, signif
+from dpmodels.report.notes import Rank
 from dpmodels.results.base import Printed, report_of
 
 
@@ -132,13 +133,14 @@ def _notes(result: AuditResult) -> tuple[str, ...]:
     else:
         notes.append(
             "Consistent: this attack did not refute the claim on this pair, which proves nothing. "
-            f"A release that satisfies its claim is flagged with probability {error} at most."
+            f"A correct release is flagged with probability {error} at most."
         )
     if any(event.claim.unit == "eps" for event in result.events):
         delta = f"delta = {result.claim.delta:g}"
-        notes.append(
-            f"at least: simultaneous lower bounds of the privacy loss; eps at {delta}. False "
-            "alarms and misses: errors of an adversary who attributes the release to the neighbour."
+        notes.append(f"at least: simultaneous lower bounds of the privacy loss; eps at {delta}.")
+        notes += Rank.DETAIL(
+            "False alarms and misses: errors of an adversary who attributes the release to the "
+            "neighbour."
         )
     if result.claim.unit == "mu" and result.mu_lower > 0:
         notes.append(
@@ -148,11 +150,13 @@ def _notes(result: AuditResult) -> tuple[str, ...]:
     if any(event.refuted and event.score == "low bits" for event in result.events):
         notes.append(
             "low bits: the position of the lowest bit of a floating-point release distinguishes "
-            "the tables. Add integer noise on a public lattice; to audit the distribution of the "
-            'real numbers only, write numerics="idealised".'
+            "the tables: add integer noise on a public lattice."
         )
-    notes.append(_reach(result))
-    return (*notes, *(finding.words for finding in result.findings))
+        notes += Rank.DETAIL(
+            'To audit the distribution of the real numbers only, write numerics="idealised".'
+        )
+    limits = (notes[0], *(finding.words for finding in result.findings))
+    return (*Rank.GUARANTEE(*limits), *notes[1:], _reach(result))
 
 
 def _reach(result: AuditResult) -> str:
@@ -202,8 +206,9 @@ def _bound(value: float) -> str:
 
 def _many_notes(lines: Sequence[Outcome]) -> tuple[str, ...]:
     notes = [
-        "at least: lower bound of the actual eps, at the claim's delta, for any noise; by mu: the "
-        "bound by mu, where Gaussian noise is claimed. A dash: no positive bound.",
+        "at least: lower bound of the actual eps, at the claim's delta, for any noise; a dash: no "
+        "positive bound.",
+        "by mu: the bound by mu, where Gaussian noise is claimed.",
         "detectable: the smallest eps that these runs detect with power 0.8 under the strongest "
         "attack; a dash if none is detectable.",
     ]

@@ -55,6 +55,7 @@ from dpmodels.privacy.register import convergence_notes
 from dpmodels.released import Card
 from dpmodels.report import Report, count, signif
 from dpmodels.report.latex import escaped
+from dpmodels.report.notes import separated
 from dpmodels.results.base import convergence_words, lay_out
 from dpmodels.version import __version__
 
@@ -126,10 +127,14 @@ def document(contents: Gathered, about: About, pictured: bool) -> Iterator[Block
     yield from declarations(contents, about.provenance)
     if contents.releases:
         yield Heading("Results")
-    for released in contents.releases:
-        for fit, report in zip(released.fits, released.reports, strict=True):
-            yield Tables(report)
-            yield from (Picture(*picture) for picture in pictures(fit)) if pictured else ()
+    fits = [fit for released in contents.releases for fit in released.fits]
+    reports, common = separated([lines for each in contents.releases for lines in each.reports])
+    for fit, report in zip(fits, reports, strict=True):
+        yield Tables(report)
+        yield from (Picture(*picture) for picture in pictures(fit)) if pictured else ()
+    if common:
+        yield Paragraph("Notes of several results:")
+        yield Bullets(common)
     yield Heading("Paragraph for a methods section")
     yield Paragraph(_methods(contents))
     yield Heading("What can be reproduced")
@@ -174,11 +179,16 @@ def _guarantees(contents: Gathered) -> Iterator[Block]:
         holders.setdefault((released.release.guarantee, TRUTHS), released.fits[0])
     if holders:
         yield Heading("What is guaranteed")
-    for (guarantee, unit), holder in holders.items():
+    interpreted = [key for key in holders if not isinstance(key[0], Pufferfish)]
+    reports, common = separated([lay_out(reading(holders[key])) for key in interpreted])
+    tables = dict(zip(interpreted, reports, strict=True))
+    for guarantee, unit in holders:
         notes = convergence_notes(_names_under(contents, guarantee))
         yield Bullets((*guaranteed(guarantee), *((unit,) if unit else ()), *notes))
-        if not isinstance(guarantee, Pufferfish):
-            yield Tables(lay_out(reading(holder)))
+        if (guarantee, unit) in tables:
+            yield Tables(tables[guarantee, unit])
+    if common:
+        yield Bullets(common)
     yield Heading("What is not guaranteed")
     yield Bullets(NOT)
 

@@ -48,8 +48,8 @@ class Released:
 
     @cached_property
     def reports(self) -> tuple[Report, ...]:
-        """The printed report of each result."""
-        return tuple(fit.summary().report for fit in self.fits)
+        """The printed report of each result, with all its notes."""
+        return tuple(fit.summary(notes="all").report for fit in self.fits)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dpmodels.evaluation.checks import smallest_p
 from dpmodels.evaluation.study import Study
 from dpmodels.evaluation.workload import WORKLOADS
 from dpmodels.report import Fact, Report, Row, Section, count, signif
+from dpmodels.report.notes import Rank
 from dpmodels.results.base import report_of
 
 # Most cells in the table of errors.
@@ -128,32 +129,38 @@ def _error(line: dict[Hashable, Any]) -> str:
 def _notes(study: Study) -> tuple[str, ...]:
     notes = [
         "regret: mean error over the smallest of any algorithm in the cell, geometric mean over "
-        "cells; competitive: not worse than the best by a paired t-test at 5% over the number of "
-        "other algorithms; p95: 95th percentile over repeats.",
+        "cells; p95: 95th percentile over repeats.",
+        "competitive: not worse than the best by a paired t-test at 5% over the number of other "
+        "algorithms.",
     ]
     if study.asked.error != "coverage":
         few = smallest_p(study.asked.repeats) > 0.05 / study.data["bias_p"].size
-        notes.append(
+        notes += Rank.DETAIL(
             "bias share: share of the squared error that remains in the mean of many releases; "
-            "biased: significant at 5% over the number of tests"
-            + (", for which there are too few repeats." if few else ".")
+            "biased: significant at 5% over the number of tests."
         )
+        if few:
+            notes += Rank.IDENTIFIED("biased: too few repeats for a significant bias.")
     else:
         notes.append(
             "Errors are widths. An algorithm is not competitive in cells where its intervals "
             "contain significantly less than 95% of the values."
         )
     notes += [
-        "consistent: the error vanishes as eps grows. same eps x scale: interval of the ratio of "
-        "errors with ten times the rows and a tenth of eps; NO: not exchangeable, beyond 10% on a "
-        "table or on all, which a delta may cause.",
-        "Rows were drawn from public or simulated tables; no budget was charged. This does not "
-        "check that a recipe satisfies its eps; use dp.audit.",
+        *Rank.DETAIL(
+            "consistent: the error vanishes as eps grows.",
+            "same eps x scale: interval of the ratio of errors with ten times the rows and a tenth "
+            "of eps; NO: beyond 10%, which a delta may cause.",
+        ),
+        *Rank.GUARANTEE(
+            "Rows were drawn from public or simulated tables; no budget was charged. This does not "
+            "check that a recipe satisfies its eps; use dp.audit."
+        ),
     ]
     if study.data.sizes["cell"] > _MOST_CELLS:
-        notes.append("Errors by cell: tidy().")
+        notes += Rank.DETAIL("Errors by cell: tidy().")
     else:
-        notes.append("+ competitive in the cell.")
+        notes += Rank.IDENTIFIED("+ competitive in the cell.")
     if study.asked.baselines:
-        notes.append("* baseline. An algorithm must do better to be useful.")
+        notes += Rank.IDENTIFIED("* baseline. An algorithm must do better to be useful.")
     return tuple(notes)

@@ -15,6 +15,7 @@ from dpmodels.planning.targets import Target
 from dpmodels.privacy import Adjacency, ApproxDP, Event, GaussianEvent, Guarantee
 from dpmodels.privacy.spent import capacity
 from dpmodels.report import Fact, Report, Row, Section, count, signif
+from dpmodels.report.notes import Rank
 from dpmodels.results.base import Printed, report_of
 from dpmodels.sessions.call import AMOUNTS, Call
 from dpmodels.typing import Floats
@@ -314,16 +315,17 @@ def _notes(plan: AnalysisPlan) -> tuple[str, ...]:
     question = plan.question
     figure = "median" if question.over == "median" else "worst"
     objective = "largest ratio" if question.best == "worst" else "geometric mean of the ratios"
+    assumed = "All of it depends on the assumed rows; no private data were read."
+    subject = ", subject to the targets" * bool(question.targets)
     notes = [
+        *Rank.TARGET(assumed),
         f"sampling, noise, total: expected standard errors of the {figure} figure of each call; "
-        "ratio: total over sampling, the price of privacy; even: the ratio under an equal "
-        "division.",
-        f"The division minimises the {objective}"
-        + (", subject to the targets." if question.targets else "."),
+        "ratio: total over sampling; even: the ratio under an equal division.",
+        *Rank.DETAIL(f"The division minimises the {objective}{subject}."),
     ]
     weak = [_weak(line) for line in plan.lines if line.identified < LIKELY]
     if weak:
-        notes.append(
+        notes += Rank.IDENTIFIED(
             "identified: probability that a release identifies a figure. Some will not be "
             f"identified: {'; '.join(weak)}."
         )
@@ -332,5 +334,4 @@ def _notes(plan: AnalysisPlan) -> tuple[str, ...]:
             f"Open the ledger with pure={plan.pure:.10g}, the eps of calls without Gaussian "
             "noise; the calls can then run in any order."
         )
-    notes.append("All of it depends on the assumed rows; no private data were read.")
     return tuple(notes)

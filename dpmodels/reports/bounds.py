@@ -6,6 +6,7 @@ import pandas as pd
 
 from dpmodels.dates import text_of_day
 from dpmodels.report import Report, Row, Section, count, signif
+from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
     LOST,
     SHOWN_GROUPS,
@@ -72,15 +73,18 @@ def _range_text(facts: TableCall, lower: float, upper: float) -> str:
 
 def _notes(fit: BoundsResult) -> tuple[str, ...]:
     some_declared = not all(bounds.told for bounds in fit.found.values())
-    declared_note = (
-        "As declared: too few rows exceed the noise, or their range is hardly shorter.",
-    ) * some_declared
+    declared_note = Rank.IDENTIFIED(
+        "As declared: too few rows exceed the noise, or their range is hardly shorter."
+    )
     return (
         *omitted(SHOWN_VARIABLES, len(fit.names), "variables", "tidy()"),
-        *declared_note,
+        *declared_note * some_declared,
+        *Rank.TARGET(
+            "Fits with these bounds clip the rows beyond; tails below the noise were extrapolated "
+            "from the bulk of the rows."
+        ),
         "% beyond: noisy share of complete rows in cells outside the bounds; its interval is "
-        "privacy noise only. Fits with these bounds clip such rows; tails below the noise were "
-        "extrapolated from the bulk of the rows.",
+        "privacy noise only.",
         "codebook is the declared one with these bounds: it is public, and using it costs no "
         "budget.",
     )
@@ -134,9 +138,10 @@ def _levels_notes(fit: LevelsResult) -> tuple[str, ...]:
     listed = ", ".join(few)
     return (
         *omitted(0, hidden, "levels", "levels and tidy()"),
-        *(f"codebook omits {listed}: fewer than two levels were released." for _ in few[:1]),
+        *Rank.IDENTIFIED(f"codebook omits {listed}: fewer than two levels were released.")
+        * bool(few),
         f"A level is released if its noisy count exceeds {_threshold(fit)}; a level with a single "
-        "row does so with probability at most delta. Rows with other levels count as incomplete "
-        "wherever the codebook is used.",
+        "row does so with probability at most delta.",
+        *Rank.TARGET("Rows with other levels are incomplete where the codebook is used."),
         "Noise intervals are for the number of rows of a level, given that it was released.",
     )

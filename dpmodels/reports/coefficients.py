@@ -10,6 +10,7 @@ from dpmodels.errors import shorten
 from dpmodels.inference.sandwich import SIZE, Sandwich
 from dpmodels.released import BoughtCurvature, CoefficientsRelease
 from dpmodels.report import Fact, Report, Row, Section, interval, signif, signif_uncertain
+from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
     SEE,
     about,
@@ -102,10 +103,12 @@ def _tuning_notes(release: CoefficientsRelease) -> tuple[str, ...]:
     else:
         gap = f"about {signif(tuned.told_apart / (tuned.held_out * max(release.rows, 1)), 2)}"
     return (
-        f"{tuned.share:.0%} of the budget was spent on choosing among ridges {tried}: each was "
-        f"fitted to a random {1 - tuned.held_out:.0%} of the rows, and one drawn by the "
-        f"{tuned.score} of the others; a ridge that is worse by {gap} is 20 times less likely. "
-        "The rest was spent on this fit, to all rows.",
+        *Rank.DETAIL(
+            f"{tuned.share:.0%} of the budget was spent on choosing among ridges {tried}, and the "
+            "rest on this fit, to all rows.",
+            f"Each ridge was fitted to a random {1 - tuned.held_out:.0%} of the rows, and one "
+            f"drawn by the {tuned.score} of others: one worse by {gap} is 20 times less likely.",
+        ),
     )
 
 
@@ -169,34 +172,40 @@ def _pull_note(release: CoefficientsRelease) -> str:
 
 def fit_notes(fit: GLMResult | MultinomialResult) -> tuple[str, ...]:
     """Describe standard errors, or say why they are missing, and say which rows counted."""
-    notes, sandwich, identified = [], fit.sandwich, fit.identified.to_numpy()
+    notes, sandwich, identified = list[str](), fit.sandwich, fit.identified.to_numpy()
     if sandwich is None or not identified.any():
-        notes.append(f"Standard errors: {fit.why_not}.")
+        reason, _, advice = fit.why_not.partition("; use ")
+        notes += Rank.IDENTIFIED(f"Standard errors: {reason}.")
         notes.append(_pull_note(fit.release))
+        if advice:
+            notes += Rank.DETAIL(f"For standard errors use {advice}.")
     else:
         notes += _error_notes(sandwich, int((~identified).sum()), fit.release.curvature)
     if fit.release.ball is not None:
-        notes.append(
+        notes += Rank.TARGET(
             "Rows farther than the row norm from a released centre were left out: results describe "
             "the other rows, and all rows if the model holds for all."
         )
     if not math.isnan(fit.call.clip):
-        notes.append(
-            f"Residuals beyond {signif(fit.call.clip, 3)} in units of the response were clipped. "
-            "Neither estimates nor intervals account for the bias of clipping."
+        notes += Rank.TARGET(
+            f"Residuals beyond {signif(fit.call.clip, 3)} in units of the response were clipped; "
+            "neither estimates nor intervals account for this bias."
         )
     return tuple(notes)
 
 
 def _error_notes(sandwich: Sandwich, lost: int, bought: BoughtCurvature | None) -> list[str]:
     """Describe standard errors, and count the coefficients without one."""
-    notes = []
+    notes = list[str]()
     if lost:
         subject = "1 coefficient is" if lost == 1 else f"{lost} coefficients are"
-        notes.append(
+        notes += Rank.IDENTIFIED(
             f"{subject} not identified at this budget: the noise in the curvature leaves the size "
-            "unknown. Use a larger eps, more rows or fewer terms. Intervals of the others allow "
-            f"for unknown ones that change the linear predictor by about {SIZE:g} at the row norm."
+            "unknown. Use a larger eps, more rows or fewer terms."
+        )
+        notes += Rank.DETAIL(
+            "Intervals of identified coefficients allow for others that change the linear "
+            f"predictor by about {SIZE:g} at the row norm."
         )
     if not sandwich.noise_law.clear:
         notes.append(
@@ -204,20 +213,20 @@ def _error_notes(sandwich: Sandwich, lost: int, bought: BoughtCurvature | None) 
             "its weakest direction: intervals and z are by score inversion, not coef ± 1.96 std "
             "err and coef / std err."
         )
-    notes.append(
-        "std err: sampling and privacy noise; noise: privacy noise alone. Coefficients are "
-        "corrected for known bias, such as the ridge's shrinkage. For the non-private estimate "
-        "on these rows use noise_int()."
-    )
+    notes += [
+        "std err: sampling and privacy noise; noise: privacy noise alone. For the non-private "
+        "estimate on these rows use noise_int().",
+        *Rank.DETAIL("Coefficients are corrected for known bias, such as the ridge's shrinkage."),
+    ]
     gradients, rest = "squared gradients", "which is the same if the model is correct"
     if bought is not None and bought.person is not None:
         gradients = f"squares of persons' gradients ({shorten(bought.person, 40)})"
         rest = "as if all rows of a person were equal"
-    notes.append(
+    covariance = (
         f"Covariance: {sandwich.robust:.0%} of the sandwich's middle matrix is {gradients} "
         f"(robust), the rest curvature, {rest}."
     )
-    return notes
+    return [*notes, *Rank.DETAIL(covariance)]
 
 
 # The printed report of a multinomial logit: a panel for each level against the reference.

@@ -9,9 +9,14 @@ from typing import Any
 import pandas as pd
 
 from dpmodels.report import Fact, Report, Row, Section, count, signif, signif_uncertain
+from dpmodels.report.notes import Rank
 from dpmodels.results.base import report_of
 from dpmodels.results.comparison import Comparison, FitComparison, Question
 
+SIMULATED = (
+    "Simulated, {} releases of each{}, on artificial rows: the results depend on the assumptions "
+    "about rows. No data were read."
+)
 ENERGY, ERROR = ("energy", "energy"), ("relative", "error")
 
 
@@ -125,22 +130,21 @@ def _notes(comparison: Comparison) -> tuple[str, ...]:
     notes = [
         f'mechanism="auto" uses {comparison.auto.mechanism} if rows can be read repeatedly: '
         f"{comparison.auto.reason}",
-        f"Simulated on artificial rows, releases of each{_each(comparison)}: {question.repeats}. "
-        "No data were read. The results depend on the assumptions about rows.",
+        *Rank.TARGET(SIMULATED.format(question.repeats, _each(comparison))),
         f"{energy}error: Frobenius norm over that of the covariance; 1 is as bad as zeros. "
         f"Sorted by {order}.",
     ]
     if comparison.shapes is not None:
         notes.append(
-            "typical: median over the shapes of rows; worst: worst shape. length: of 90% of the "
-            "rows; from mean: median distance; both in row norms. Choose by the shape that public "
-            "facts make likely, or by the worst."
+            "typical: median over the shapes of rows; worst: worst shape. Choose by the shape that "
+            "public facts make likely, or by the worst."
         )
+        notes += Rank.DETAIL("length: of 90% of rows; from mean: median distance, in row norms.")
     predicted = comparison.predicted
     if (predicted["note"] == "baseline").any():
-        notes.append("* baseline: reads no rows. A mechanism must do better to be useful.")
+        notes += Rank.IDENTIFIED("* baseline: reads no rows. A useful mechanism does better.")
     if question.scale == "sd":
-        notes.append("Measured on columns scaled by range, before division by standard deviations.")
+        notes += Rank.DETAIL("Measured on columns scaled by range, before division by sds.")
     absent = comparison.table[comparison.table["energy"].isna()]
     return (*notes, *not_listed(absent))
 
@@ -149,12 +153,13 @@ def _each(comparison: Comparison) -> str:
     return "" if comparison.shapes is None else " on each shape"
 
 
-def not_listed(absent: pd.DataFrame) -> list[str]:
+def not_listed(absent: pd.DataFrame) -> tuple[str, ...]:
     """List the mechanisms that are left out, by reason."""
     reasons: dict[str, list[str]] = {}
     for name, note in zip(absent["mechanism"], absent["note"], strict=True):
         reasons.setdefault(note, []).append(name)
-    return [f"Not listed: {', '.join(names)}: {reason}." for reason, names in reasons.items()]
+    listed = (f"Not listed: {', '.join(names)}: {reason}." for reason, names in reasons.items())
+    return Rank.SOURCE(*listed)
 
 
 # The printed report of a comparison of regressions' mechanisms.
@@ -240,12 +245,14 @@ def _fit_comparison_notes(comparison: FitComparison) -> tuple[str, ...]:
         behind = f" Its error is {typical} times the best, {signif(float(worst), 3)} at worst."
     return (
         f'mechanism="auto" uses {comparison.auto.mechanism}: {comparison.auto.reason}{behind}',
-        f"Simulated on artificial rows, releases of each on each shape: {question.repeats}. No "
-        "data were read. The results depend on the assumptions about rows.",
+        *Rank.TARGET(SIMULATED.format(question.repeats, " on each shape")),
         "error: root mean square difference of slopes from those without privacy, in their "
-        "standard errors: at 1 the noise doubles the variance. excess: share of the explained "
-        "deviance that is lost; 1 is as bad as a constant. identified: slopes with standard "
-        "errors. typical: median over the shapes; worst: worst shape. open: a slope is not "
-        "identified on that shape even without noise.",
+        "standard errors: at 1 the noise doubles the variance.",
+        "excess: share of the explained deviance that is lost; 1 is as bad as a constant. typical: "
+        "median over the shapes; worst: worst shape.",
+        *Rank.DETAIL(
+            "identified: slopes with standard errors. open: a slope is not identified on that "
+            "shape even without noise."
+        ),
         *not_listed(comparison.table[~comparison.table["fits"]]),
     )

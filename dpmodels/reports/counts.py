@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpmodels.released import AnyRelease
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
+from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
     LOST,
     SEE,
@@ -37,10 +38,10 @@ def table_report(fit: TableResult) -> Report:
     across = len(facts.shape) > 1 and facts.shape[-1] <= SHOWN_COLUMNS
     lines = facts.cells // (facts.shape[-1] if across else 1)
     hidden = max(lines - SHOWN_ROWS, 0)
-    notes = (f"{count(hidden)} more lines: see counts and tidy().",) if hidden else ()
+    notes = Rank.IDENTIFIED(f"{count(hidden)} more lines: see counts and tidy().")
     sections = (crossed(facts, fit.counts.to_numpy()) if across else _listed(fit), *_test(fit))
     title = "Private table of counts" if len(facts.shape) > 1 else "Private counts"
-    return _counts_report(fit, title, sections, (*_test_notes(fit), *notes))
+    return _counts_report(fit, title, sections, (*_test_notes(fit), *notes * (hidden > 0)))
 
 
 def _counts_report(
@@ -60,7 +61,7 @@ def _counts_report(
             ("Cell noise", f"sd {signif(fit.noise_sd(), 2)}, 95% within {signif(_half(fit), 2)}"),
         ),
         sections=sections,
-        notes=(*notes, *_lost_note(fit), reading(fit.release), *closing(fit.call, fit.release)),
+        notes=(*notes, *_lost_note(fit), *reading(fit.release), *closing(fit.call, fit.release)),
         stamp=fit.stamp,
     )
 
@@ -74,15 +75,20 @@ def _half(fit: TableResult) -> float:
 def _lost_note(fit: TableResult) -> tuple[str, ...]:
     """Say which counts may be noise."""
     some_at_zero = bool((fit.noise_int()["lower"] == 0).any())
-    return (f"Counts up to {_half(fit):.0f} may be noise alone.",) * some_at_zero
+    note = f"Counts up to {_half(fit):.0f} may be noise alone."
+    return Rank.IDENTIFIED(note) * some_at_zero
 
 
-def reading(release: AnyRelease) -> str:
-    """Say what printed counts are."""
+def reading(release: AnyRelease) -> tuple[str, ...]:
+    """Say what printed counts and their intervals are."""
     return (
-        f"{rounding_note(release, 'the unbiased ones')} Intervals are about the unbiased counts, "
-        "so a printed count may lie outside its interval. Noise and noise_int() are privacy noise "
-        "only; for shares of the population use conf_int()."
+        "Noise and noise_int() are privacy noise only; for shares of the population use "
+        "conf_int().",
+        *Rank.DETAIL(
+            rounding_note(release, "the unbiased ones"),
+            "Intervals are about the unbiased counts, so a printed count may lie outside its "
+            "interval.",
+        ),
     )
 
 
@@ -181,7 +187,7 @@ def _test_notes(fit: TableResult) -> tuple[str, ...]:
         return ()
     test = fit.chi2_test()
     if test.reason:
-        return (f"No test: {test.reason}",)
+        return Rank.IDENTIFIED(f"No test: {test.reason}")
     approximate = "Some expected counts are below 5: the test is approximate."
     return (*_pooled(fit, test.pooled), *((approximate,) * (test.smallest < 5)))
 
@@ -226,7 +232,7 @@ def states_report(fit: StatesResult) -> Report:
             ("Cell noise", f"sd {signif(fit.noise_sd(), 2)}, Laplace"),
         ),
         sections=(replace(table, columns=("Times", *table.columns[1:])), _scales(fit)),
-        notes=(_quilt(fit), *_notes(fit)),
+        notes=(*Rank.DETAIL(_quilt(fit)), *_notes(fit)),
         stamp=fit.stamp,
     )
 
@@ -254,17 +260,22 @@ def _quilt(fit: StatesResult) -> str:
 
 def _notes(fit: StatesResult) -> tuple[str, ...]:
     card = fit.release.card
-    shares = "For long-run shares, with the dependence of the class, use conf_int()."
+    shares = " For long-run shares, with the dependence of the class, use conf_int()."
     return (
-        "The guarantee holds if the class contains the true process, persons are independent, and "
-        "states are missing independently of their values. It protects single states: who is in "
-        "the table, when states are missing and the course of a whole series are not hidden.",
+        *Rank.GUARANTEE(
+            "The guarantee holds if the class contains the true process, persons are independent, "
+            "and states are missing independently of their values.",
+            "It protects single states: who is in the table, when states are missing and the "
+            "course of a whole series are not hidden.",
+        ),
         '"Each time by itself" has too little noise if states depend on each other.',
-        "Counts are nonnegative integers and, with the times without a state, add up to all times "
-        "of all persons. Noise intervals are privacy noise only.",
-        *((shares,) * (fit.kept is not None)),
+        f"Noise intervals are privacy noise only.{shares * (fit.kept is not None)}",
+        *Rank.DETAIL(
+            "Counts are nonnegative integers and, with the times without a state, add up to all "
+            "times of all persons."
+        ),
         *_doubts(fit),
-        f"Source: {card.name}, {card.source}{SEE}.",
+        *Rank.SOURCE(f"Source: {card.name}, {card.source}{SEE}."),
     )
 
 
@@ -277,7 +288,9 @@ def _doubts(fit: StatesResult) -> tuple[str, ...]:
         return ()
     shares = ", ".join(f"{100 * share:.1f}" for share in fit.kept.tolist())
     return (
-        f"The long-run shares of the class, {shares} %, are outside the {_SURE:.1%} intervals of "
-        "the released ones: the class may not contain the true process, on which the guarantee "
-        "depends. A class that is chosen after this release depends on the rows.",
+        *Rank.GUARANTEE(
+            f"The long-run shares of the class, {shares} %, are outside the {_SURE:.1%} intervals "
+            "of the released ones: the class may not contain the true process."
+        ),
+        *Rank.DETAIL("A class that is chosen after this release depends on the rows."),
     )

@@ -17,6 +17,7 @@ from dpmodels.report import (
     signif_uncertain,
     uncertain,
 )
+from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
     SEE,
     SHOWN_VARIABLES,
@@ -145,43 +146,41 @@ def _weak_note(fit: CovResult) -> tuple[str, ...]:
     if not weak:
         return ()
     listing = fit.weak_variables if weak <= SHOWN_COLUMNS else f"{weak} columns"
-    return (
+    return Rank.IDENTIFIED(
         f"* Variance below four times its noise: {listing}. Correlations with them are not "
-        "reported; those in cor are understated, as they are divided by the root of that bound.",
+        "reported, and understated in cor."
     )
 
 
 def _notes(fit: CovResult) -> list[str]:
     n_columns = len(fit.call.names)
     hidden = omitted(SHOWN_COLUMNS, n_columns, "columns of the matrices", "cov, cor and tidy()")
-    notes = [*_weak_note(fit), *hidden, _noise_note(fit)]
+    notes = [*_weak_note(fit), *hidden, *_noise_notes(fit)]
     if fit.call.unit_rows:
-        notes.append("Each row was divided by its norm, so columns have no units.")
+        notes += Rank.TARGET("Each row was divided by its norm, so columns have no units.")
     return notes
 
 
-def _noise_note(fit: CovResult) -> str:
+def _noise_notes(fit: CovResult) -> tuple[str, ...]:
     """Describe the noise of the printed numbers."""
     if not fit.lawful:
-        return (
+        return Rank.IDENTIFIED(
             "The error distribution of this mechanism is not known: there are no noise sds and no "
             "intervals, and the number of correct digits is unknown."
         )
     if fit.release.estimate is not None:
         return (
             "The matrix is the mechanism's estimate; noise sds and intervals are those of the "
-            "underlying unbiased release (cov_released), usually the noisier of the two."
+            "underlying unbiased release (cov_released), usually the noisier of the two.",
         )
-    denoised = "" if fit.call.denoise is None else "The matrix is denoised (cov); "
-    population = ""
+    denoised = "" if fit.call.denoise is None else " The matrix is denoised (cov)."
+    population = covers = ""
     if fit.call.center:
-        population = (
-            " For the population use conf_int(): coverage is at least 95 % for any data within the "
-            "bounds."
-        )
+        population = " For the population use conf_int()."
+        covers = " conf_int() covers at least 95 % for any data within the bounds."
     return (
-        f"Digits are limited by the noise. {denoised}noise sds and noise_int() are those of the "
-        f"matrix as released (cov_released), privacy noise only.{population}"
+        f"noise sds and noise_int() are those of cov_released, privacy noise only.{population}",
+        *Rank.DETAIL(f"Digits are limited by the noise.{denoised}{covers}"),
     )
 
 
@@ -195,9 +194,8 @@ def moments_report(fit: MomentsResult) -> Report:
         notes=(
             *_weak_note(fit.whole),
             *omitted(SHOWN_VARIABLES, len(fit.call.names), "columns", "tidy()"),
-            "Without further budget, for any formula with these columns: .pca(formula), "
-            ".cov(formula), .cor(formula), .mean(formula), .lm(formula), .cca(formula), "
-            ".cor_test(x, y), .pcor(formula), .aov(formula).",
+            "Without further budget, for formulas of these columns: .pca(), .cov(), .cor(), "
+            ".mean(), .lm(), .cca(), .pcor(), .aov() and .cor_test(x, y).",
             "Digits are limited by the noise. Noise sds are privacy noise only; for the population "
             "use .cov(formula).conf_int().",
             *closing(fit.call, fit.release, SEE, fit.nobs),
@@ -264,9 +262,10 @@ def _loadings(fit: CCAResult, title: str, table: xr.DataArray, selected: np.ndar
 
 def _cca_notes(fit: CCAResult) -> list[str]:
     readable, ridged = fit.readable.to_numpy(), max(fit.ridge) > 0
-    notes = []
+    notes: list[str] = []
     if np.isnan(fit.cor.to_numpy()).any():
-        return ["One side has no direction above the noise: this budget is too small."]
+        note = "One side has no direction above the noise: this budget is too small."
+        return [*Rank.IDENTIFIED(note)]
     if np.isfinite(fit.noise_floor):
         notes.append(
             f"Noise alone makes canonical correlations of up to about {fit.noise_floor:.2g} (noise "
@@ -274,16 +273,20 @@ def _cca_notes(fit: CCAResult) -> list[str]:
         )
     if ridged:
         first, second = (signif(ridge, 2) for ridge in fit.ridge)
-        notes.append(
-            f"The noisy matrix of a side is singular: ridges of {first} and {second} were added to "
-            "the variances of x and of y, scaled by the half-ranges. cor and xcoef are understated "
-            "by an unknown amount: use fewer columns."
+        notes += Rank.IDENTIFIED(
+            "The noisy matrix of a side is singular: cor and xcoef are understated by an unknown "
+            "amount, due to a ridge. Use fewer columns."
+        )
+        notes += Rank.DETAIL(
+            f"Ridges of {first} and {second} were added to the variances of x and of y, scaled by "
+            "the half-ranges."
         )
     if not readable.all():
-        notes.append(
-            f"{UNKNOWN}: not distinguishable from 0. Loadings of variates that are not "
-            "distinguishable from 0 or from other variates are only in xloadings and yloadings."
+        notes += Rank.IDENTIFIED(
+            f"{UNKNOWN}: not distinguishable from 0. Such variates, and those not distinguishable "
+            "from others, have no loadings here."
         )
+        notes += Rank.DETAIL("All loadings are in xloadings and yloadings.")
     if readable.any():
         notes.append(
             "Loadings are correlations of columns with the variates of their side; the largest of "

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from dpmodels.report import Report, Row, Section, interval, signif, signif_uncertain
+from dpmodels.report.notes import Rank
 from dpmodels.reports.header import about, omitted, pvalue
 from dpmodels.results.base import release_facts, report_of
 from dpmodels.results.estimates import Estimates
@@ -41,7 +42,7 @@ def estimates_report(estimates: Estimates) -> Report:
             label = ", ".join(str(line[name]) for name in keys[headed:])
             rows.append(Row(label, cells, int(headed), about=None if headed else description))
     title = ", ".join(keys).replace("term", "Term")
-    lost = () if table.get("identified", table[first].notna()).all() else (LOST,)
+    lost = () if table.get("identified", table[first].notna()).all() else LOST
     return Report(
         title=estimates.title,
         facts=(
@@ -49,13 +50,13 @@ def estimates_report(estimates: Estimates) -> Report:
             *release_facts(estimates.fit.release).items(),
         ),
         sections=(Section(title, tuple(heads.values()), tuple(rows)),),
-        notes=(*omitted(SHOWN, len(table), "rows", "tidy()"), *estimates.notes, *lost, FREE),
+        notes=(*omitted(SHOWN, len(table), "rows", "tidy()"), *estimates.notes, *lost, *FREE),
         stamp=estimates.stamp,
     )
 
 
-LOST = "not identified: it depends on coefficients that the noise leaves unknown."
-FREE = "Computed from the released fit: no data are read, and no budget is spent."
+LOST = Rank.IDENTIFIED("not identified: it depends on coefficients that the noise leaves unknown.")
+FREE = Rank.SOURCE("Computed from the released fit: no data are read, and no budget is spent.")
 
 
 def _heads(estimates: Estimates) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from dpmodels.privacy import BoundedRangeEvent, GaussianEvent, LaplaceEvent
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
+from dpmodels.report.notes import Rank
 from dpmodels.reports.header import day, pvalue
 from dpmodels.results.base import is_local, protected, release_row, report_of
 from dpmodels.results.etable import ETable, Line, Look, apart, listed, together
@@ -187,18 +188,25 @@ def _notes(table: ETable, rows: Sequence[Row]) -> tuple[str, ...]:
         )
     texts = {cell for row in rows for cell in row.cells}
     if NOT_IDENTIFIED in texts:
-        notes.append(
+        notes += Rank.IDENTIFIED(
             "not identified: the noise leaves its size unknown at this budget; see the fit's "
             "summary()."
         )
     if LOST in texts:
-        notes.append("lost in noise: too few rows, or too little variance, for this budget.")
-    column_notes = dict.fromkeys((column.model, column.note) for column in columns if column.note)
-    notes += [f"{name}: {note}." for name, note in column_notes]
+        notes += Rank.IDENTIFIED("lost in noise: too few rows or too little variance.")
+    models: dict[str, dict[str, None]] = {}
+    for column in columns:
+        if column.note:
+            models.setdefault(column.note, {})[column.model] = None
+    column_notes = (f"{listed(list(names))}: {note}." for note, names in models.items())
+    notes += Rank.IDENTIFIED(*column_notes)
     simulated = dict.fromkeys(column.model for column in columns if column.result.simulated)
     if simulated:
-        notes.append(f"{listed(list(simulated))}: simulated, without a privacy guarantee.")
-    return (*notes, *apart(columns), *table.accounts, *look.notes)
+        notes += Rank.GUARANTEE(
+            f"{listed(list(simulated))}: simulated, without a privacy guarantee."
+        )
+    differing, requested = Rank.TARGET(*apart(columns)), Rank.GUARANTEE(*look.notes)
+    return (*notes, *differing, *table.accounts, *requested)
 
 
 def _below_note(look: Look) -> list[str]:

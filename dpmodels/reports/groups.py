@@ -18,6 +18,7 @@ from dpmodels.report import (
     signif,
     signif_uncertain,
 )
+from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
     LOST,
     SHOWN_GROUPS,
@@ -51,7 +52,7 @@ def mean_report(fit: MeanResult) -> Report:
     heads = (counted, "Mean", "noise sd", "Std. err.", "95% noise int.", "95% conf. int.")
     kinds = (
         "Noise sd and interval: privacy noise only, for these rows. Std. err. and conf. "
-        "interval: noise and sampling, for the population."
+        "interval: noise and sampling."
     )
     return _report("Private means", fit, heads, _mean_cells(_lines(fit), fit._facts), kinds)
 
@@ -164,9 +165,9 @@ def _intervals(row: dict[object, float], *, date: bool) -> tuple[str, str]:
 
 
 def _notes(fit: GroupedResult, facts: TableCall, kinds: str) -> list[str]:
-    notes = []
+    notes: list[str] = []
     if fit.params.isna().any():
-        notes.append(f"{LOST}: too few rows to distinguish from 0 at this budget.")
+        notes += Rank.IDENTIFIED(f"{LOST}: too few rows to distinguish from 0 at this budget.")
     notes += omitted(SHOWN_GROUPS, facts.cells, "groups", "tidy()")
     notes.append(kinds)
     if (fit.counts[fit.params.notna()] < FEW).any():
@@ -176,13 +177,12 @@ def _notes(fit: GroupedResult, facts: TableCall, kinds: str) -> list[str]:
         )
     if isinstance(fit, MeanResult):
         notes += _skewed_note(fit, facts)
-    notes += ["Means of dates are the nearest day; their errors are in days."] * (
-        facts.date and isinstance(fit, MeanResult)
-    )
+    dates = Rank.DETAIL("Means of dates are the nearest day; their errors are in days.")
+    notes += dates * (facts.date and isinstance(fit, MeanResult))
     return [*notes, *_range_notes(fit, facts)]
 
 
-def _skewed_note(fit: MeanResult, facts: TableCall) -> list[str]:
+def _skewed_note(fit: MeanResult, facts: TableCall) -> tuple[str, ...]:
     """Name the means whose sampling distribution may not be approximately normal.
 
     A number from 0 on of mean m and standard deviation s has a skewness of s/m - m/s or more, by
@@ -193,10 +193,11 @@ def _skewed_note(fit: MeanResult, facts: TableCall) -> list[str]:
     sampled = fit.bse**2 > 2 * fit.bse_noise**2
     poor = sampled & (shape > 1) & (rows < COCHRAN * (shape - 1 / shape) ** 2)
     names = [label for label, is_poor in zip(facts.labels, poor, strict=True) if is_poor]
-    return [
+    note = (
         "Conf. intervals may cover less than 95 %, as the variable is skewed and rows are few: "
         f"{shorten(', '.join(names))}."
-    ] * bool(names)
+    )
+    return Rank.IDENTIFIED(note) * bool(names)
 
 
 def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
@@ -205,13 +206,12 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
     if clipping is None:
         unfound = fit.release.card.name == "rounds"
         note = f"{facts.measured}: no much shorter range than the declared one was found."
-        return (note, *range_note(facts)) if unfound else range_note(facts)
+        return (*Rank.DETAIL(note) * unfound, *range_note(facts))
     share = min(max(clipping.outside, 0.0) + ndtri(LEVEL) * clipping.outside_sd, 1.0)
     range_text = f"{bound_text(facts, clipping.lower)} to {bound_text(facts, clipping.upper)}"
-    return (
+    return Rank.TARGET(
         f"{facts.measured}: clipped to {range_text}, a range released first. At most "
-        f"{100 * share:.2g}% of the rows (at 95%, by noisy counts) were outside. Estimates and "
-        "intervals describe the clipped rows.",
+        f"{100 * share:.2g}% of the rows were outside (at 95%); results describe the clipped rows."
     )
 
 

@@ -20,6 +20,7 @@ from dpmodels.released import (
     SubspaceRelease,
 )
 from dpmodels.report import Fact, count, signif
+from dpmodels.report.notes import Rank
 from dpmodels.results.base import release_facts
 from dpmodels.results.call import AnyCall, CoefficientsCall, DescribedCall, MomentsCall, TableCall
 from dpmodels.results.estimate_table import counted_as as counted_as
@@ -134,11 +135,11 @@ def closing(
     notes = list(_unused_delta(release))
     if not notes and isinstance(guarantee, ApproxDP) and guarantee.delta * max(1.0, n_units) > 0.1:
         unit = "rows" if protected.person is None else "persons"
-        notes.append(
+        notes += Rank.GUARANTEE(
             f"delta is not small relative to 1/n: it permits the disclosure of single {unit}."
         )
     if isinstance(call, MomentsCall) and call.part_of:
-        notes.append(
+        notes += Rank.TARGET(
             f"Part of one release of {call.part_of}, at no further cost; it uses the rows that are "
             "complete in all of them."
         )
@@ -147,9 +148,9 @@ def closing(
     notes.extend(counted_notes(call, release))
     notes.extend(_shared_notes(release))
     if call.reason:
-        notes.append(f"Mechanism chosen automatically: {call.reason}")
+        notes += Rank.SOURCE(f"Mechanism chosen automatically: {call.reason}")
     see = "" if card.numerics.startswith("user-supplied") else see
-    notes.append(f"Source: {card.name}, {card.source}{see}.")
+    notes += Rank.SOURCE(f"Source: {card.name}, {card.source}{see}.")
     return tuple(notes)
 
 
@@ -162,22 +163,20 @@ def _shortened(release: AnyRelease) -> tuple[str, ...]:
             "with n, so that the effect on coefficients stays small beside their noise.",
         )
     if ball is not None and ball.axes is not None:
-        return (
+        return Rank.TARGET(
             "Rows outside an ellipsoid about a released centre were shortened to it: coefficients "
-            "and intervals describe the shortened rows. They may differ from those of all rows if "
-            "errors of long rows have a nonzero mean.",
+            "and intervals describe the shortened rows.",
+            "Those of all rows may differ if errors of long rows have a nonzero mean.",
         )
     if release.card.name == "ellipsoid":
-        return (
+        return Rank.DETAIL(
             "No ellipsoid was found in which coefficients are predicted to have less noise: rows "
-            "are bounded by the codebook, and none was shortened.",
+            "are bounded by the codebook, and none was shortened."
         )
-    if ball is not None:
-        return (
-            "Rows farther than the row norm from a released centre were shortened to it: results "
-            "describe the shortened rows.",
-        )
-    return ()
+    return Rank.TARGET(
+        "Rows farther than the row norm from a released centre were shortened to it: results "
+        "describe the shortened rows."
+    ) * (ball is not None)
 
 
 def _shared_notes(release: AnyRelease) -> tuple[str, ...]:
@@ -185,15 +184,19 @@ def _shared_notes(release: AnyRelease) -> tuple[str, ...]:
     shared = release.shared
     if shared is None:
         return ()
-    if release.adjacency.person is None:
-        disjoint = "Sites are assumed to hold disjoint rows: a row at two sites"
-    else:
-        disjoint = "Sites are assumed to hold all rows of a person: a person at two sites"
-    return (
-        f"Trust ({shared.protocol}): the aggregator sees {shared.sees}. The guarantee holds "
-        f"against {shared.holds}.",
-        f"{disjoint} counts twice and is protected less than stated, which no protocol can detect.",
+    unit, disjoint = "row", "disjoint rows"
+    if release.adjacency.person is not None:
+        unit, disjoint = "person", "all rows of a person"
+    holds = (
+        f"The guarantee holds against {shared.holds}, if no {unit} is at two sites, which no "
+        "protocol can detect."
     )
+    twice = (
+        f"Sites are assumed to hold {disjoint}: a {unit} at two sites counts twice and is "
+        "protected less than stated."
+    )
+    trust = f"Trust ({shared.protocol}): the aggregator sees {shared.sees}."
+    return (*Rank.GUARANTEE(holds, trust), *Rank.DETAIL(twice))
 
 
 def _unused_delta(release: AnyRelease) -> tuple[str, ...]:
@@ -204,7 +207,9 @@ def _unused_delta(release: AnyRelease) -> tuple[str, ...]:
     spent = total_eps(events, 0.0)
     if spent > guarantee.eps * (1 + 1e-9):
         return ()
-    return (f"delta is not used: the release is private with eps = {spent:.4g} and delta = 0.",)
+    return Rank.DETAIL(
+        f"delta is not used: the release is private with eps = {spent:.4g} and delta = 0."
+    )
 
 
 def _rounds_notes(release: AnyRelease) -> tuple[str, ...]:
@@ -222,13 +227,14 @@ def _rounds_notes(release: AnyRelease) -> tuple[str, ...]:
             "Row norms, as released, differ so much that increments between radii were released "
             "instead of one matrix; the estimate combines them."
         )
-    return tuple(notes)
+    return Rank.DETAIL(*notes)
 
 
 def omitted(n_shown: int, total: int, what: str, where: str) -> tuple[str, ...]:
     """Say how many of something are left out, and where they are."""
     left = total - n_shown
-    return (f"{left} more {'of the ' * (left == 1)}{what}: see {where}.",) * (left > 0)
+    note = f"{left} more {'of the ' * (left == 1)}{what}: see {where}."
+    return Rank.IDENTIFIED(note) * (left > 0)
 
 
 def bound_text(of: TableCall, value: float) -> str:
@@ -249,8 +255,9 @@ def range_note(*tables: TableCall) -> tuple[str, ...]:
         if (table.lower, table.upper) != (0.0, 1.0)
     ]
     listed = ", ".join(ranges)
-    note = f"Values outside {listed} were clipped to the bounds; intervals do not account for this."
-    return (note,) * bool(ranges)
+    return Rank.TARGET(
+        f"Values outside {listed} were clipped to the bounds; intervals do not account for this."
+    ) * bool(ranges)
 
 
 def pvalue(value: float) -> str:
@@ -280,7 +287,7 @@ def observations(release: AnyRelease) -> str:
 
 def counted_notes(call: AnyCall, release: AnyRelease) -> tuple[str, ...]:
     """Return notes on rows outside a subset, and on sampling errors of dependent rows."""
-    subset = (
+    subset = Rank.TARGET(
         "Rows outside the subset count as incomplete: the size of the subset is not published, "
         "except for the noisy number of complete rows."
     )
@@ -289,7 +296,7 @@ def counted_notes(call: AnyCall, release: AnyRelease) -> tuple[str, ...]:
         if release.adjacency.places > 1
         else ()
     )
-    return ((subset,) * (release.subset is not None)) + tuple(sorted(kin))
+    return subset * (release.subset is not None) + tuple(sorted(kin))
 
 
 def _errors_of(call: AnyCall, release: AnyRelease) -> tuple[tuple[Adjacency, bool], ...]:

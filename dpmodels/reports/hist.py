@@ -8,6 +8,7 @@ import pandas as pd
 from dpmodels.postprocess.ordered import within
 from dpmodels.postprocess.protocol import NO_WEIGHT
 from dpmodels.report import Bar, Report, Row, Section, count, signif
+from dpmodels.report.notes import Rank
 from dpmodels.reports.counts import (
     SHOWN_COLUMNS,
     SHOWN_ROWS,
@@ -37,6 +38,10 @@ from dpmodels.typing import Floats
 RUNS = 32
 LEVEL = 0.95
 _ONE = np.ones(())
+CLIPPED = Rank.TARGET(
+    "Values beyond the declared bounds were clipped to them, into the end bins where breaks reach "
+    "the bounds; rows outside the breaks count as incomplete."
+)
 
 
 @report_of.register
@@ -53,7 +58,7 @@ def hist_report(fit: HistResult) -> Report:
         notes=(
             *_hist_notes(fit, runs),
             *_lost_note(fit, half),
-            _reading(fit),
+            *_reading(fit),
             *closing(fit.call, fit.release),
         ),
         stamp=fit.stamp,
@@ -121,10 +126,11 @@ def _by_group(fit: HistResult, runs: Ranges) -> Section:
     return listed(title, labels[:SHOWN_ROWS], tables.head(SHOWN_ROWS), fit.release)
 
 
-def _reading(fit: HistResult) -> str:
+def _reading(fit: HistResult) -> tuple[str, ...]:
     if not fit.ordered.unlawful:
         return reading(fit.release)
-    return rounding_note(fit.release, "the biased estimates, constant within a run,")
+    note = rounding_note(fit.release, "the biased estimates, constant within a run,")
+    return Rank.DETAIL(note)
 
 
 def _bars(heights: Floats) -> list[Bar]:
@@ -164,27 +170,24 @@ def _value(value: object) -> str:
 def _lost_note(fit: HistResult, half: float) -> tuple[str, ...]:
     """Say which counts may be noise."""
     if fit.ordered.unlawful:
-        return (f"No intervals: {fit.ordered.unlawful}",)
+        return Rank.IDENTIFIED(f"No intervals: {fit.ordered.unlawful}")
     some_small = bool((fit.ordered.cells <= half).any())
-    return (f"Counts of single bins up to {half:.0f} may be noise alone.",) * some_small
+    note = f"Counts of single bins up to {half:.0f} may be noise alone."
+    return Rank.IDENTIFIED(note) * some_small
 
 
 def _hist_notes(fit: HistResult, runs: Ranges) -> list[str]:
-    notes = []
+    notes: list[str] = []
     bins, lines = fit._shape[1], len(runs.start)
     if lines < bins:
         run_length = int(runs.stop[0])
-        notes.append(
+        notes += Rank.IDENTIFIED(
             f"{count(bins)} bins, shown in runs of {count(run_length)}: see between(), cdf(), "
             "quantile(), tidy() and plot()."
         )
     if not np.allclose(np.diff(fit.breaks), fit.breaks[1] - fit.breaks[0], rtol=1e-6):
         notes.append("Bars: rows per unit, as bins differ in width.")
-    notes.append(
-        "Values beyond the declared bounds were clipped to them, into the end bins where breaks "
-        "reach the bounds; rows outside the breaks count as incomplete."
-    )
-    return notes
+    return [*notes, *CLIPPED]
 
 
 # The printed report of histograms of two numbers.
@@ -212,7 +215,7 @@ def plane_report(fit: PlaneResult) -> Report:
         notes=(
             *omitted(SHOWN, len(names), "groups", "counts and tidy()"),
             *_notes(fit, runs),
-            reading(fit.release),
+            *reading(fit.release),
             *closing(fit.call, fit.release),
         ),
         stamp=fit.stamp,
@@ -240,16 +243,12 @@ def _within(fit: PlaneResult, runs: tuple[Ranges, Ranges]) -> str:
 
 
 def _notes(fit: PlaneResult, runs: tuple[Ranges, Ranges]) -> list[str]:
-    notes = []
+    notes: list[str] = []
     along, across = (int((run.stop - run.start).max()) for run in runs)
     if along * across > 1:
         first, second = map(count, fit.shape)
-        notes.append(
+        notes += Rank.IDENTIFIED(
             f"{first} by {second} cells, shown in blocks of up to {count(along)} by "
             f"{count(across)}: see between(), counts, tidy() and plot()."
         )
-    notes.append(
-        "Values beyond the declared bounds were clipped to them, into the end bins where breaks "
-        "reach the bounds; rows outside the breaks count as incomplete."
-    )
-    return notes
+    return [*notes, *CLIPPED]

@@ -10,6 +10,7 @@ from dpmodels.errors import shorten
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.privacy import LaplaceEvent
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
+from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
     SEE,
     about,
@@ -165,31 +166,34 @@ def _notes(fit: LMResult) -> list[str]:
     identified = fit.identified.to_numpy()
     notes = [*omitted(SHOWN, len(identified), "coefficients", "params, tidy() and noise()")]
     if not identified.all():
-        notes.append(_unidentified(fit))
+        notes += _unidentified(fit)
     if fit.sampled and (differing := _score_tested(fit)):
         notes.append(
-            "score z: z and P>|z| are of the score test that the intervals invert. As X'X is "
-            f"noisy, they differ from coef/std err for {_listed(differing)}."
+            "score z: z and P>|z| are of the score test that the intervals invert, not coef/std "
+            f"err, for {_listed(differing)}."
         )
-    notes.append(
-        f"std err and confidence intervals: sampling with {_variances(fit)}, and the privacy "
-        "noise in X'X and X'y. Noise intervals: for the non-private fit of these rows. Neither "
-        "accounts for bias by values outside the declared bounds."
-    )
+    notes += [
+        "std err, conf. interval: sampling and privacy noise. Noise interval: for the non-private "
+        "fit of these rows.",
+        *Rank.TARGET("Intervals do not account for bias by clipping to the declared bounds."),
+        *Rank.DETAIL(
+            f"std err: sampling with {_variances(fit)}. Privacy noise: that in X'X and X'y."
+        ),
+    ]
     if math.isnan(fit.scale) and fit.release.meat is None and fit.sampled:
-        notes.append(
+        notes += Rank.IDENTIFIED(
             "The residual variance is lost in noise: predictions have intervals for the mean, and "
             "for single rows only if the mean's interval is much longer."
         )
     if not fit.sampled:
-        notes.append(
+        notes += Rank.IDENTIFIED(
             "Without the number of rows the residual variance, std err and confidence intervals "
             'are not available; use no weights, adjacency="replace", or vcov="HC".'
         )
     elif fit.model.weights and fit.release.meat is None:
         notes.append(
-            "The number of complete weighted rows is not known: residual degrees of freedom are "
-            "those of all rows, and std err is too small if many are incomplete."
+            "The number of complete weighted rows is not known: std err is too small if many are "
+            "incomplete."
         )
     if any(isinstance(event, LaplaceEvent) for event in fit.release.events):
         notes.append(
@@ -204,17 +208,14 @@ def _variances(fit: LMResult) -> str:
     meat = fit.release.meat
     if meat is None:
         return "equal residual variances"
-    kind, unit = "unequal residual variances (White's sandwich, HC1", "row"
+    kind, unit = "unequal residual variances (HC1", "row"
     if meat.person is not None:
-        kind = f"rows clustered by person ({shorten(meat.person, 40)}: sums of a person's scores"
-        unit = "person"
-    return (
-        f"{kind}; one {unit} counts for at most {100 * meat.most:.2g}% of a variance, and noise of "
-        f"{meat.sd:.0%} of it is allowed for)"
-    )
+        kind, unit = f"rows clustered by person ({shorten(meat.person, 40)}", "person"
+    most = f"one {unit}: at most {100 * meat.most:.2g}% of a variance"
+    return f"{kind}; {most}; noise: {meat.sd:.0%})"
 
 
-def _unidentified(fit: LMResult) -> str:
+def _unidentified(fit: LMResult) -> list[str]:
     """Say which coefficients are not identified, why, and what to do."""
     identified = fit.identified.to_numpy()
     lost = [
@@ -223,22 +224,28 @@ def _unidentified(fit: LMResult) -> str:
         if not is_identified
     ]
     if not identified.any():
-        return (
-            "No coefficient is identified at this budget: the noise in X'X leaves their size "
-            f"unknown (strength {fit.strength:.2g}). {_weakest(fit)}Use a larger eps, more rows, "
-            "fewer terms or narrower bounds."
+        note = (
+            "No coefficient is identified at this budget: use a larger eps, more rows, fewer terms "
+            "or narrower bounds."
         )
-    levels = ""
+        strength = (
+            "X'X over its noise, along its weakest direction (strength): "
+            f"{fit.strength:.2g}. {_weakest(fit)}"
+        )
+        return [*Rank.IDENTIFIED(note), *Rank.DETAIL(strength.strip())]
+    notes = [
+        *Rank.IDENTIFIED(
+            f"Not identified at this budget: {_listed(lost)}. Noise hides the number of rows or "
+            "their variation; tests omit these terms."
+        ),
+        *Rank.DETAIL("predict() omits rows that need unidentified coefficients."),
+    ]
     if fit.linear.equations.added_rows is not None:
-        levels = (
-            " Levels are compared with the first of their variable, whose count is a noisy "
+        notes += Rank.DETAIL(
+            "Levels are compared with the first of their variable, whose count is a noisy "
             "difference: declare a common level first."
         )
-    return (
-        f"Not identified at this budget: {_listed(lost)}. Noise hides the number of rows or their "
-        "variation; tests omit these terms, and predict() omits rows that need them."
-        f"{levels}"
-    )
+    return notes
 
 
 def _score_tested(fit: LMResult) -> list[str]:
@@ -349,14 +356,15 @@ def _path_notes(path: PathResult) -> list[str]:
     notes = [
         *omitted(SHOWN_LINES, len(fit.names), "coefficients", "params and tidy()"),
         f"Minimises RSS/(2n) + penalty x sum of {term}, s the released sd of each term; the "
-        f"constant has no penalty. {_error(path)} is that of the coefficient without penalty.",
+        "constant has no penalty.",
+        *Rank.DETAIL(f"{_error(path)}: of the coefficient without penalty."),
     ]
     if not standardised.has_variance.all():
         wide = path.scaled_by[path.scaled_by != "sd"].index.tolist()
         listing = ", ".join(wide) if len(wide) <= 6 else f"{', '.join(wide[:5])}, ..."
         notes.append(f"s is half the public range if noise hides the sd: {listing}.")
     if standardised.lifted:
-        notes.append(
+        notes += Rank.DETAIL(
             "A ridge was added to X'X before any penalty, as in dp_lm: noise hides part of it, or "
             "the mechanism requires one."
         )
@@ -365,16 +373,16 @@ def _path_notes(path: PathResult) -> list[str]:
         condition = "no slopes" if fit.sampled else "none in these rows, sampling not counted"
         notes.append(
             f"Noise penalty: if there were {condition}, all slopes would be 0 at it in about 95 of "
-            f"100 releases; below it they may be noise. {n_kept} of {slopes} slopes are not 0 at "
-            "it."
+            f"100 releases; {n_kept} of {slopes} are not 0."
         )
     if not fit.identified.all():
-        notes.append(
+        notes += Rank.IDENTIFIED(
             f"{UNKNOWN}: the release does not determine the coefficient without penalty; with one "
             "it depends on the penalty."
         )
-    notes.append(
+    none = (
         "No intervals: they would not cover after penalisation, or after a choice of terms from "
-        "the same release. To fit terms chosen otherwise, use .lm(formula) of dp_moments."
+        "the same release."
     )
-    return notes
+    chosen = "To fit terms chosen otherwise, use .lm(formula) of dp_moments."
+    return [*notes, *Rank.IDENTIFIED(none), *Rank.DETAIL(chosen)]

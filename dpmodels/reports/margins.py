@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from dpmodels.inference.independence import Independence
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
+from dpmodels.report.notes import Rank
 from dpmodels.reports.counts import SHOWN_COLUMNS, SHOWN_ROWS, crossed, listed
 from dpmodels.reports.header import (
     LOST,
@@ -27,11 +28,12 @@ from dpmodels.results.released_margins import ReleasedMargins
 # Most lines of tables below the list of margins: a choice, about two pages.
 SHOWN_LINES = 60
 # The rows that a log-linear model describes.
-ONE = "For the rows that are complete in the table."
-SEVERAL = (
-    "Fitted to the margins of its terms, as no released table has all of its variables: the fit "
-    "cannot be tested. Missing values are a level, (missing), if their number exceeds its noise, "
-    "and ignored otherwise."
+ONE = Rank.TARGET("For the rows that are complete in the table.")
+SEVERAL = Rank.TARGET(
+    "Fitted to the margins of its terms, as no released table has all of its variables: the "
+    "fit cannot be tested.",
+    "Missing values are a level, (missing), if their number exceeds its noise, and ignored "
+    "otherwise.",
 )
 
 
@@ -91,10 +93,10 @@ def loglin_report(fit: LogLinear) -> Report:
         ),
         sections=(_coefficients(fit), *_fitted(fit)),
         notes=(
-            "Log link; treatment coding with the first level as base. std err: sampling and "
-            "privacy noise; of noise: privacy noise alone. For the coefficients of these rows use "
-            "noise_int().",
-            SEVERAL if math.isnan(model.deviance) else ONE,
+            "std err: sampling and privacy noise; of noise: privacy noise alone. For the "
+            "coefficients of these rows use noise_int().",
+            *Rank.DETAIL("Log link; treatment coding with the first level as base."),
+            *(SEVERAL if math.isnan(model.deviance) else ONE),
             *closing(result.call, result.release),
         ),
         stamp=result.stamp,
@@ -191,12 +193,17 @@ def _table(margin: Margin) -> Section:
 
 
 def _notes(fit: ReleasedMargins) -> tuple[str, ...]:
-    public = "" if fit.release.rows is None else " the public"
+    total = "same" if fit.release.rows is None else "public"
     return (
-        "Missing or unlisted values count as a separate level, which is not printed: with it every "
-        f"table adds up to{public or ' the same'} number, and counts of a variable agree in "
-        "tables of at most 10,000 cells.",
-        "Counts are nonnegative integers, computed from the unbiased ones in released, whose sums "
-        "agree in all margins. Noise and noise_int() are privacy noise only; for shares of the "
-        "population use conf_int(). Tests account for the noise.",
+        *Rank.TARGET(
+            "Missing or unlisted values count as a separate level, which is not printed: with it "
+            f"every table adds up to the {total} number."
+        ),
+        "Noise and noise_int() are privacy noise only; for shares of the population use "
+        "conf_int(). Tests account for the noise.",
+        *Rank.DETAIL(
+            "Counts are nonnegative integers, computed from the unbiased ones in released, whose "
+            "sums agree in all margins.",
+            "Counts of a variable agree in tables of at most 10,000 cells.",
+        ),
     )

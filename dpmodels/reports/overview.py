@@ -7,6 +7,7 @@ import numpy as np
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import TOLD
 from dpmodels.report import Report, Row, Section, count, hundredth, signif, signif_uncertain
+from dpmodels.report.notes import Rank
 from dpmodels.reports.groups import mean_text
 from dpmodels.reports.header import (
     LOST,
@@ -149,25 +150,28 @@ def _counted(counts: Integers, shares: Floats, errors: Floats) -> list[str]:
 
 
 def _notes(fit: OverviewResult, *, lost: bool) -> list[str]:
-    notes = ["Complete rows of each variable separately; percentages within the group."]
+    rows = "Complete rows of each variable separately; percentages within the group."
+    notes = [*Rank.TARGET(rows)]
     if lost:
-        notes.append(
+        notes += Rank.IDENTIFIED(
             f"{LOST}: lost in the noise at this budget. If bounds are wide, dp_mean and dp_var of "
             "one variable can find a shorter range."
         )
     if fit.strata:
-        notes.append("All: all groups, at no further cost; rows without a group are excluded.")
+        notes += Rank.DETAIL(
+            "All: all groups, at no further cost; rows without a group are excluded."
+        )
     if fit.tested:
         notes.append(
-            "p-values: Welch's t or analysis of variance for means, chi-square for counts, from "
-            "the released groups at no further cost. They account for noise, and are not adjusted "
-            "for multiple tests."
+            "p-values: Welch's t or anova for means, chi-square for counts; they account for "
+            "noise, not for multiple tests."
         )
+        notes += Rank.DETAIL("Tests use the released groups, at no further cost.")
     notes += omitted(SHOWN_GROUPS, fit.groups.cells, "groups", "tidy()")
     notes.append(
-        "Digits of means are limited by the noise. For the errors and intervals of a variable use "
-        "fit[variable].noise_int() and conf_int()."
+        "Digits of means are limited by the noise. For intervals use fit[variable].noise_int() and "
+        "conf_int()."
     )
-    dated = ("Means of dates are the nearest day; sd and noise are in days.",)
+    dated = Rank.DETAIL("Means of dates are the nearest day; sd and noise are in days.")
     notes += dated * any(table.date for table in fit.call.tables)
     return [*notes, *range_note(*fit.call.tables)]

@@ -19,6 +19,7 @@ from dpmodels.report import (
     signif_uncertain,
     uncertain,
 )
+from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
     SEE,
     SHOWN_COMPONENTS,
@@ -151,8 +152,8 @@ def _signs(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
     difference = table.max(axis=0) + table.min(axis=0)
     names = np.array(component_names(n_shown))[(table.min(axis=0) < 0) & (difference < 3 * noise)]
     return (
-        f"Sign not determined, given the noise: {', '.join(names)}. The largest loading is "
-        "positive, but another of opposite sign has about the same size.",
+        f"Sign not determined, given the noise: {', '.join(names)}. A loading of opposite sign is "
+        "about as large.",
     ) * bool(names.size)
 
 
@@ -162,7 +163,7 @@ def _notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
     unread = np.flatnonzero((fit.spectrum.distinct & ~fit.spectrum.readable)[:n_shown])
     if unread.size:
         listed = ", ".join(component_names(n_shown)[i] for i in unread)
-        notes.append(f"Loadings not printed, as they are lost in noise: {listed}.")
+        notes += Rank.IDENTIFIED(f"Loadings not printed, as they are lost in noise: {listed}.")
     notes += _signs(fit, n_shown)
     if fit.spectrum.readable[:n_shown].any():
         n_variables = len(fit.call.names)
@@ -170,22 +171,22 @@ def _notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
             SHOWN_VARIABLES, n_variables, "variables with smaller loadings", "loadings"
         )
     if fit.weak_variables:
-        notes.append(
+        notes += Rank.IDENTIFIED(
             f"Variance below four times its noise: {fit.weak_variables}. They were divided by the "
             "root of that bound, not by their sd, so correlations are understated."
         )
-    population = ", not for the population."
+    population, covers = ", not for the population", ""
     if fit.call.scale != "sd" and fit.call.center:
-        population = (
-            "; for the population use conf_int(), with coverage of at least 95 % for any data "
-            "within the bounds."
-        )
+        population = "; for the population use conf_int()"
+        covers = " conf_int() covers at least 95 % for any data within the bounds."
     if isinstance(fit.spectrum, Unread):
         notes += _unread(fit.spectrum)
     else:
         notes.append(
-            f"Noise sd of an entry of the analysed matrix: {signif(fit.noise_sd, 3)}. Noise "
-            f"intervals are for these rows{population} Proportions and cos2 allow for noise."
+            f"Noise intervals are for these rows{population}. Proportions and cos2 allow for noise."
+        )
+        notes += Rank.DETAIL(
+            f"Noise sd of an entry of the analysed matrix: {signif(fit.noise_sd, 3)}.{covers}"
         )
     return (*notes, *closing(fit.call, fit.release, SEE, fit.nobs))
 
@@ -193,9 +194,9 @@ def _notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
 def _unread(spectrum: Unread) -> tuple[str, ...]:
     """Say what is not known of an estimate, and what its unbiased release identifies."""
     if spectrum.source is None:
-        return (
+        return Rank.IDENTIFIED(
             "The error distribution of this mechanism is not known: there are no noise floor and "
-            "no intervals, and small components may be noise.",
+            "no intervals, and small components may be noise."
         )
     n_distinct = int(spectrum.source.distinct.sum())
     sentence = (
@@ -205,14 +206,18 @@ def _unread(spectrum: Unread) -> tuple[str, ...]:
         if n_distinct
         else NONE
     )
-    return (
+    note = (
         "The error distribution of the mechanism's estimate is not known: there are no noise "
-        f"floor, intervals and cos2. {sentence} above the noise of the underlying unbiased "
-        "release, usually the noisier of the two.",
+        "floor, intervals and cos2."
     )
+    above = (
+        f"{sentence} above the noise of the underlying unbiased release, usually the noisier of "
+        "the two."
+    )
+    return *Rank.IDENTIFIED(note), above
 
 
-def _floor_notes(fit: PCAResult, n_shown: int) -> list[str]:
+def _floor_notes(fit: PCAResult, n_shown: int) -> tuple[str, ...]:
     """Name the components that noise hides or does not separate."""
     distinct = fit.spectrum.distinct
     notes = []
@@ -220,7 +225,7 @@ def _floor_notes(fit: PCAResult, n_shown: int) -> list[str]:
         star = "* not distinguishable from noise in the underlying release."
         if fit.spectrum.source is None:
             star = "* no variance in the mechanism's estimate."
-        return [] if distinct[:n_shown].all() else [star]
+        return () if distinct[:n_shown].all() else Rank.IDENTIFIED(star)
     if not distinct[:n_shown].all():
         floor = signif(math.sqrt(fit.noise_floor), 3)
         notes.append(
@@ -239,7 +244,7 @@ def _floor_notes(fit: PCAResult, n_shown: int) -> list[str]:
             f"Too close to separate: {listed}. Interpret the space that they span, not the "
             "loadings of each."
         )
-    return notes
+    return Rank.IDENTIFIED(*notes)
 
 
 @report_of.register
@@ -300,8 +305,7 @@ def _subspace_notes(fit: SubspaceResult, n_shown: int) -> tuple[str, ...]:
     notes = []
     if fit.lost:
         notes.append(
-            "Directions are not printed: the expected loss of variance is as large as the variance "
-            "of rows of half the row norm, so they may be almost random. Use a larger eps, more "
+            "Directions are not printed, as they may be almost random: use a larger eps, more "
             "rows, fewer columns or narrower bounds."
         )
     elif not release.ordered:
@@ -309,6 +313,11 @@ def _subspace_notes(fit: SubspaceResult, n_shown: int) -> tuple[str, ...]:
     if fit.ncomp == columns and not release.ordered:
         notes.append(
             f"All {columns} directions span the whole space for any data: set a smaller ncomp=."
+        )
+    notes = [*Rank.IDENTIFIED(*notes)]
+    if fit.lost:
+        notes += Rank.DETAIL(
+            "The expected loss is as large as the variance of rows of half the row norm."
         )
     notes += _accuracy_notes(fit)
     notes += omitted(n_shown, fit.ncomp, "components", "loadings")
@@ -318,16 +327,16 @@ def _subspace_notes(fit: SubspaceResult, n_shown: int) -> tuple[str, ...]:
 
 def _accuracy_notes(fit: SubspaceResult) -> list[str]:
     """Describe the conditions of the guarantee, and the accuracy of the directions."""
-    release, notes = fit.release, []
+    release, notes = fit.release, list[str]()
     if release.limit:
-        notes.append(f"The guarantee is {release.limit}.")
+        notes += Rank.GUARANTEE(f"The guarantee is {release.limit}.")
     if not math.isnan(fit.expected_loss):
         notes.append(
-            "Expected loss: sum of the variances along the non-private components less that along "
-            "the released ones; an approximation for budgets that separate the components."
+            "Expected loss: variance along the non-private components less that along the released "
+            "ones, approximated for budgets that separate components."
         )
     elif math.isnan(release.expected_loss) and release.events:
-        notes.append("The expected loss is not known here: directions may be noise.")
+        notes += Rank.IDENTIFIED("The expected loss is not known here: directions may be noise.")
     elif release.events:
         notes.append(
             "The expected loss needs the number of rows, which is private; "

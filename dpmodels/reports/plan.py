@@ -13,6 +13,7 @@ from dpmodels.privacy.filters import TOLERANCE
 from dpmodels.privacy.register import convergence_notes
 from dpmodels.privacy.spent import capacity
 from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif, signif_uncertain
+from dpmodels.report.notes import Rank
 from dpmodels.results.base import STAMP, report_of
 from dpmodels.results.plan import SELDOM, UNEVEN, PlannedCall, PlanResult, PowerResult, SplitResult
 
@@ -80,10 +81,11 @@ def _notes(plan: PlanResult) -> tuple[str, ...]:
     unit = capacity(plan.guarantee).unit
     notes = [
         f"{unit}: of the call alone; total {unit}: of it and all calls before it, also if later "
-        "calls depend on earlier answers. As one: if all are charged together before any answer.",
+        "calls depend on earlier answers.",
+        *Rank.DETAIL("As one: if all calls are charged together before any answer."),
     ]
     if not plan.fits:
-        notes.append("NO: the ledger would refuse the call; later totals exclude it.")
+        notes += Rank.IDENTIFIED("NO: the ledger would refuse the call; later totals exclude it.")
     if any(_late(plan)):
         notes.append(
             "A release without delta costs least before the first one with Gaussian noise: run it "
@@ -109,8 +111,8 @@ _STATES: Final = (
     "charge followed."
 )
 _CHAIN: Final = (
-    "Each line's hash covers the line and the previous hash. This detects a changed line, but not "
-    "an older copy of the whole file: keep a printed head where the file cannot be written."
+    "Each hash covers its line and the previous hash: this detects a changed line, but not an "
+    "older copy of the file. Keep a printed head elsewhere."
 )
 
 
@@ -248,14 +250,16 @@ def _error(result: PowerResult) -> str:
 
 def _power_notes(result: PowerResult) -> tuple[str, ...]:
     question = result.question
-    notes = [f"Mechanism: {mechanism}" for mechanism in dict.fromkeys(question.mechanisms)]
-    notes += [
-        "std. err.: median over releases; noise sd: privacy noise in it; sampling: without noise. "
+    mechanisms = (f"Mechanism: {mechanism}" for mechanism in dict.fromkeys(question.mechanisms))
+    notes = [
+        *Rank.TARGET(*mechanisms, f"All results depend on the assumed rows; {_error(result)}."),
+        "std. err.: median over releases; noise sd: privacy noise in it; sampling: without noise.",
         "identified: share of releases with a standard error of the term; power counts the others "
         "as not rejected.",
-        "no noise: power of as many rows without privacy; price: factor of rows needed for the "
-        "same standard error, or else the same power.",
-        f"All results depend on the assumed rows; {_error(result)}.",
+        *Rank.DETAIL(
+            "no noise: power of as many rows without privacy; price: factor of rows needed for the "
+            "same standard error, or else the same power."
+        ),
     ]
     seldom = result.table[result.table["identified"] < SELDOM]
     if len(seldom):
@@ -264,7 +268,9 @@ def _power_notes(result: PowerResult) -> tuple[str, ...]:
             if math.isnan(question.enough)
             else f"about eps = {question.enough:.2g} is needed, or more rows"
         )
-        notes.append(f"Most releases have no standard errors of {_terms(seldom)}: {instead}.")
+        notes += Rank.IDENTIFIED(
+            f"Most releases have no standard errors of {_terms(seldom)}: {instead}."
+        )
     uneven = result.table[result.table["se_high"] > UNEVEN * result.table["se_low"]]
     if len(uneven):
         notes.append(
@@ -321,16 +327,19 @@ def _split_facts(split: SplitResult) -> tuple[Fact, ...]:
 
 def _split_notes(split: SplitResult) -> tuple[str, ...]:
     question = split.question
+    public = "The scores have no privacy guarantee: rows must be public or simulated."
     notes = [
+        *Rank.GUARANTEE(public),
         "* best mean score. = not significantly worse: the 95% interval of the difference, from "
-        "runs with the same random numbers, contains 0."
-        + (" The runs separate no divisions." if _all_near(split) else ""),
+        "runs with the same random numbers, contains 0.",
         "behind: difference of the mean score from the best one, which is slightly optimistic, as "
-        "it was selected. se: over runs on these rows; other rows differ by more.",
+        "it was selected.",
+        *Rank.DETAIL("se: over runs on these rows; other rows differ by more."),
     ]
+    if _all_near(split):
+        notes += Rank.IDENTIFIED("The runs separate no divisions.")
     if isinstance(question.guarantee, ApproxDP):
-        notes.append(f"Every stage has the whole delta. {_composition(split)}")
-    notes.append("The scores have no privacy guarantee: rows must be public or simulated.")
+        notes += Rank.DETAIL("Every stage has the whole delta.", _composition(split))
     return tuple(notes)
 
 
@@ -347,6 +356,6 @@ def _composition(split: SplitResult) -> str:
             "without Gaussian noise."
         )
     return (
-        "Stages with Gaussian noise share 1/m^2 of their joint multiplier m, which is exact: their "
-        "eps add up to more than the total. Stages with other noise share eps."
+        "Stages with Gaussian noise share 1/m^2 of their joint multiplier m: their eps add up to "
+        "more than the total. Stages with other noise share eps."
     )

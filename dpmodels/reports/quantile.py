@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpmodels.report import Report, Row, Section, interval, signif, signif_uncertain
+from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
     LOST,
     SHOWN_GROUPS,
@@ -105,18 +106,18 @@ def _interval(fit: QuantileResult, low: float, high: float) -> str:
 
 def _notes(fit: QuantileResult) -> list[str]:
     facts = fit.call.tables[0]
-    notes = []
+    notes: list[str] = []
     if fit.params.isna().any(axis=None):
-        notes.append(f"{LOST}: too few rows for this budget.")
+        notes += Rank.IDENTIFIED(f"{LOST}: too few rows for this budget.")
     if _shifted(fit):
-        notes.append(
+        notes += Rank.IDENTIFIED(
             "Drawn at: ranks nearer 0% or 100% would be lost in noise; these are the nearest "
             "possible."
         )
     notes += omitted(SHOWN_GROUPS, facts.cells, "groups", "tidy()")
     if fit.level is not None:
         notes.append(
-            "Conf. interval: noise and sampling, for the population; rounded outwards to public "
-            "cells, and conservative if many rows share a value."
+            "Conf. interval: noise and sampling; rounded outwards to public cells, and "
+            "conservative if many rows share a value."
         )
     return [*notes, *range_note(facts)]

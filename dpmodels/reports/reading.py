@@ -7,19 +7,26 @@ from typing import Any
 
 from dpmodels.privacy import GaussianEvent, PureDP
 from dpmodels.report import Fact, Report, Row, Section, signif
+from dpmodels.report.notes import Rank
 from dpmodels.results.base import report_of
 from dpmodels.results.reading import UNITS, ReadingResult
 
 _TESTS = (
     "Power: how often a test detects that somebody is in the table, if its level is the rate of "
-    "false detections. Advantage: largest power less level. Posterior: probability of being in the "
-    "table, after the release. The bounds hold for attackers who know everything else, and for any "
-    "use of the release."
+    "false detections. Advantage: largest power less level.",
+    *Rank.DETAIL(
+        "Posterior: probability of being in the table, after the release.",
+        "The bounds hold for attackers who know everything else, and for any use of the release.",
+    ),
 )
 _POPULATION = (
-    "The bounds limit the effect of being in the table. Conclusions about the population, such as "
-    "an association of smoking and a disease, apply to people in the table or not: no guarantee "
-    "prevents them."
+    *Rank.TARGET(
+        "The bounds limit the effect of being in the table. Conclusions about the population apply "
+        "to people in it or not: no guarantee prevents them."
+    ),
+    *Rank.DETAIL(
+        "An association of smoking and a disease is such a conclusion about the population."
+    ),
 )
 
 
@@ -81,10 +88,10 @@ def _cells(line: dict[Any, Any]) -> tuple[str, ...]:
 
 
 def _notes(result: ReadingResult) -> tuple[str, ...]:
-    notes = [_TESTS, _POPULATION]
+    notes = [*_TESTS, *_POPULATION]
     pure = all(isinstance(curve, PureDP) for curve in result.curves)
     if not pure:
-        notes.append(
+        notes += Rank.GUARANTEE(
             f"* except for outputs of probability at most {result.alpha:g}: with a delta, zCDP or "
             "Gaussian noise there is no bound for all outputs."
         )
@@ -94,11 +101,11 @@ def _notes(result: ReadingResult) -> tuple[str, ...]:
             f"Lying probability: of a randomized response to yes or no that is as private{less}."
         )
     if any(isinstance(curve, GaussianEvent) for curve in result.curves):
-        notes.append(
+        notes += Rank.DETAIL(
             "Gaussian noise: bounds follow from the distribution of the noise, and are tighter "
             "than the guarantee."
         )
-    notes.append(
+    notes += Rank.GUARANTEE(
         "So far: if neither calls nor stopping depended on earlier answers. In all: always."
         if result.spent
         else "For this release only: other releases of the same rows add to it."

@@ -7,6 +7,7 @@ import math
 from dpmodels.postprocess.step_up import NAMES
 from dpmodels.privacy import ZCDP, ApproxDP, Event, total_eps, total_rho
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
+from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
     LOST,
     SHOWN_GROUPS,
@@ -120,34 +121,39 @@ def _notes(fit: SelectResult) -> tuple[str, ...]:
             f"most the {n_requested:,} {order}."
         )
     elif n_requested < fit.ncandidates:
-        notes.append(
+        notes += Rank.IDENTIFIED(
             f"The {_ordinal(n_requested)} and the {_ordinal(n_requested + 1)} are not separated: "
             "the ranking has noise, and nothing else about other candidates was released."
         )
     if fit.score == GAIN:
         notes.append(
+            "Gain is that of the released coefficient, which has noise; R2 so far is of the fit of "
+            "all columns so far."
+        )
+        notes += Rank.DETAIL(
             "Ranked by the absolute correlation with the residual of the columns selected before, "
-            "in sds of the response: its square is the gain of the best coefficient. Gain is that "
-            "of the released coefficient, which has noise; R2 so far is of the fit of all of them."
+            "in sds of the response: its square is the gain."
         )
     elif fit.score != COUNT:
         notes.append("Ranked by the absolute correlation.")
     if fit.score != COUNT:
         lower = "rank lower" if fit.threshold is None else "exceed the threshold less often"
-        notes.append(
+        notes += Rank.DETAIL(
             f"Given the noise, standard deviations below {signif(fit.release.least or 0.0, 2)} of "
             f"the public half-range are replaced by that value; such columns {lower}."
         )
     if fit.release.values is not None and fit.values.isna().any():
-        notes.append(
+        notes += Rank.IDENTIFIED(
             f"{LOST}: the variance of the column or of the response is lost in noise; declare "
             "narrower bounds."
         )
     if fit.release.values is not None:
         notes.append(
-            "Values have fresh noise, independent of the ranking: given the selection they are "
-            "unbiased for these rows, and need not decrease. Pr(above next) follows from two "
-            "values and the distribution of that noise."
+            "Values have fresh noise: given the selection they are unbiased for these rows, and "
+            "need not decrease."
+        )
+        notes += Rank.DETAIL(
+            "Pr(above next) follows from two values and the distribution of their noise."
         )
     return tuple(notes)
 
@@ -231,7 +237,7 @@ def _price(fit: FDRResult, events: tuple[Event, ...]) -> str:
 
 def _fdr_notes(fit: FDRResult, n_shown: int) -> tuple[str, ...]:
     left = fit.hypotheses - len(fit.names)
-    unseen = (
+    unseen = Rank.IDENTIFIED(
         f"Hypotheses not among the {count(len(fit.names))} were not examined: {count(left)} have a "
         "p-value of 1."
     )
@@ -239,8 +245,8 @@ def _fdr_notes(fit: FDRResult, n_shown: int) -> tuple[str, ...]:
         "by": "The rate holds for any dependence of the columns.",
         "bh": "The rate is proved for independent columns up to a factor of "
         f"{signif(1 + math.log(1 / fit.q), 2)}, and kept in simulations; method='by' for any.",
-        "adapt": "False discoveries are estimated by columns with the opposite sign: the rate "
-        "holds for independent columns whose sums are symmetric under the null hypothesis.",
+        "adapt": "The rate holds for independent columns whose sums are symmetric under the null "
+        "hypothesis: columns of the opposite sign estimate false discoveries.",
     }
     if fit.valued == "log_p":
         # Increase of the rate by noise that is lower than allowed for.
@@ -252,37 +258,40 @@ def _fdr_notes(fit: FDRResult, n_shown: int) -> tuple[str, ...]:
         }
     return (
         *omitted(n_shown, len(fit.names), "columns", "tidy()"),
-        *((unseen,) if left else ()),
-        _of_p_values(fit),
+        *unseen * bool(left),
         *_lost_note(fit),
         bounds[fit.discoveries.method],
-        _spent(fit),
+        *_of_p_values(fit),
+        *Rank.DETAIL("Values have fresh noise, without selection bias.", _spent(fit)),
     )
 
 
-def _of_p_values(fit: FDRResult) -> str:
-    fresh = "Values have fresh noise, without selection bias."
+def _of_p_values(fit: FDRResult) -> tuple[str, ...]:
     if fit.valued == "log_p":
         cutoff = fit.q / (2 * fit.hypotheses)
+        margin = (
+            "p-values include the margin of the published cut-offs, twice the noise's scale times "
+            f"log(6 x {count(len(fit.names))}/q)."
+        )
+        found = "The method is here for comparison: mechanism='peeling' finds more."
         return (
             "log p is the natural logarithm of a z-test's p-value, with noise, and cut off at "
-            f"{math.log(cutoff):.1f}. The test assumes that a column fills its bounds, and that "
-            "its sum with the response is normal. p-values include the margin of the published "
-            "cut-offs, twice the noise's scale times "
-            f"log(6 x {count(len(fit.names))}/q). {fresh} The method is here for comparison: "
-            "mechanism='peeling' finds more."
+            f"{math.log(cutoff):.1f}.",
+            "The test assumes that a column fills its bounds, and that its sum with the response "
+            "is normal.",
+            *Rank.DETAIL(margin, found),
         )
     return (
-        "p-values test independence of column and response; they account for the noise, also in "
-        f"the column's variance: none is below {_small(fit.least)}. {fresh}"
+        "p-values test independence of column and response, and account for the noise: none is "
+        f"below {_small(fit.least)}.",
     )
 
 
 def _lost_note(fit: FDRResult) -> tuple[str, ...]:
     lost = int(fit.params.isna().sum())
-    return (
+    return Rank.IDENTIFIED(
         f"A dash, for {count(lost)}: the variance of the column, or of the response, is lost in "
-        "noise.",
+        "noise."
     ) * (lost > 0)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.report import Report, Row, Section, count, signif
+from dpmodels.report.notes import Rank
 from dpmodels.reports.header import closing, complete_text, counted_as, described_header, omitted
 from dpmodels.results.base import report_of
 from dpmodels.results.series import SeriesResult
@@ -100,12 +101,17 @@ def _cells(row: dict[object, float]) -> tuple[str, str]:
 
 def _notes(fit: SeriesResult) -> list[str]:
     width = -(-len(fit.periods) // SHOWN_LINES)
-    notes = [f"Each line is {width} periods; for single ones use counts or tidy()."] * (width > 1)
+    lines = f"Each line is {width} periods; for single ones use counts or tidy()."
     return [
-        *notes,
-        "Counts are nonnegative integers that add up to the totals, computed from the unbiased "
-        "ones in released. For intervals of time use between(start, end) or window(periods).",
-        "Rows without a time, with a day outside the declared ones, or whose event is not true "
-        "count as incomplete.",
+        *Rank.IDENTIFIED(lines) * (width > 1),
+        *Rank.DETAIL(
+            "Counts are nonnegative integers that add up to the totals, computed from the unbiased "
+            "ones in released.",
+            "For intervals of time use between(start, end) or window(periods).",
+        ),
+        *Rank.TARGET(
+            "Rows without a time, with a day outside the declared ones, or whose event is not true "
+            "count as incomplete."
+        ),
         "Noise intervals are privacy noise only; for expected numbers of events use conf_int().",
     ]

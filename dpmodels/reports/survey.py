@@ -12,6 +12,7 @@ import pandas as pd
 from dpmodels.inference.response import AnswersTest
 from dpmodels.released import AnswersFitRelease, AnswersRelease, Channel
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
+from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
     LOST,
     SEE,
@@ -31,7 +32,7 @@ from dpmodels.results.survey_fit import SurveyFitResult
 SHOWN = 40
 HEADS = ("answers", "estimate", "std err", "coins", "noise int.", "conf. int.", "deff")
 USED = (
-    "The guarantee is local. It assumes that the devices were used before answering, which cannot "
+    "The guarantee is local, and assumes that the devices were used before answering, which cannot "
     "be checked."
 )
 
@@ -165,29 +166,30 @@ def _notes(fit: SurveyResult) -> tuple[str, ...]:
     if len(facts.factors) > 1:
         test = fit.independence()
         if test.reason:
-            notes.append(f"No test: {test.reason}")
-        notes.append(
+            notes += Rank.IDENTIFIED(f"No test: {test.reason}")
+        notes += Rank.DETAIL(
             "information kept: the fraction of respondents that would be as informative about "
             "dependence without randomisation, at the maximum likelihood shares."
         )
     values = fit.estimate.to_numpy()
     if np.isnan(values).any():
-        notes.append("Shares are not reported: given the noise, the group may be empty.")
+        notes += Rank.IDENTIFIED("Shares are not reported: given the noise, a group may be empty.")
     elif not ((values >= 0).all() and (values <= 1).all()):
         notes.append(
             "Estimates are unbiased, and may lie outside 0 and 100% by noise; likeliest has the "
             "maximum likelihood shares, which do not."
         )
     whose = "rows" if fit.rowwise else "respondents"
-    interval_kind = (
-        "estimate ± 1.96 std err" if fit.rowwise else "by Wilson for one randomised question"
-    )
-    notes.append(
+    interval_kind = "estimate ± 1.96 std err" if fit.rowwise else "Wilson for a randomised question"
+    deff = (
         "coins: share of the variance from randomisation; deff: variance over that of a simple "
-        "random sample of true answers. 95% intervals, truncated to 0 and 100%: noise int. for the "
-        f"truth of these {whose}, conf. int. for the population, {interval_kind}."
+        "random sample of true answers."
     )
-    return tuple(notes)
+    return (
+        *notes,
+        f"noise int.: for these {whose}; conf. int.: for the population, {interval_kind}.",
+        *Rank.DETAIL(deff),
+    )
 
 
 def _closing(fit: SurveyResult | SurveyFitResult) -> tuple[str, ...]:
@@ -195,26 +197,29 @@ def _closing(fit: SurveyResult | SurveyFitResult) -> tuple[str, ...]:
     release: Any = fit.release
     if release.events:
         return (
-            "Answers are randomised row by row from the exact counts: distribution and errors are "
-            "those of respondents who randomise themselves. If the holder of the rows is trusted, "
-            "mechanism='auto' has much less noise.",
+            *Rank.DETAIL(
+                "Answers are randomised row by row from the exact counts: distribution and errors "
+                "are those of respondents who randomise themselves.",
+                "If the holder of the rows is trusted, mechanism='auto' has much less noise.",
+            ),
             *closing(fit.call, release, SEE),
         )
     channels = (release.channel,) if isinstance(fit, SurveyFitResult) else release.channels
     randomised = [channel for channel in channels if channel.how]
-    notes = [USED]
+    limits = ""
     if len(randomised) > 1:
         parts = " + ".join(f"{channel.eps:.3g}" for channel in randomised)
-        notes.append(f"The answers of one respondent add up: eps = {parts}.")
+        limits = f"The answers of one respondent add up: eps = {parts}. "
     is_weighted = release.weighted is not None or release.stratified is not None
     if is_weighted or isinstance(fit, SurveyFitResult) or len(randomised) < len(channels):
-        notes.append(
+        limits += (
             "Variables that were not randomised are exact, and the guarantee does not cover them."
         )
+    notes = [*Rank.GUARANTEE(*filter(None, (USED, limits.strip())))]
     lost = release.rows - fit.ncomplete
     if lost:
-        notes.append(f"{count(lost)} respondents with missing or invalid answers are left out.")
-    return (*notes, f"Source: {release.card.name}, {release.card.source}.")
+        notes += Rank.TARGET(f"{count(lost)} respondents without valid answers are left out.")
+    return (*notes, *Rank.SOURCE(f"Source: {release.card.name}, {release.card.source}."))
 
 
 @report_of.register
@@ -232,17 +237,19 @@ def fit_report(fit: SurveyFitResult) -> Report:
     )
     notes = (
         *omitted(SHOWN, len(call.names), "coefficients", "params and tidy()"),
-        "std err: sampling and randomisation, robust (sandwich). noise: randomisation only, about "
-        "the coefficients for the true answers of these respondents, if the model is correct; "
-        "otherwise the two fits weigh respondents differently. The likelihood is that of the "
-        "randomised answers.",
+        "std err: sampling and randomisation (sandwich). noise: randomisation only, for the true "
+        "answers of these respondents.",
+        *Rank.DETAIL(
+            "noise assumes that the model is correct; otherwise the two fits weigh respondents "
+            "differently. The likelihood is that of the randomised answers."
+        ),
     )
     if not fit.identified:
-        notes = (
-            *notes,
+        unknown = (
             "Not identified: the answers do not determine all coefficients. Use more respondents, "
-            "fewer terms, or levels that the terms do not separate.",
+            "fewer terms, or levels that the terms do not separate."
         )
+        notes = (*notes, *Rank.IDENTIFIED(unknown))
     section = _coefficients(fit)
     return Report(
         "Logistic regression of randomized responses",

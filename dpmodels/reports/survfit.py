@@ -7,6 +7,7 @@ import pandas as pd
 
 from dpmodels.errors import NotAvailable, shorten
 from dpmodels.report import Fact, Report, Row, Section, count, signif
+from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
     LOST,
     closing,
@@ -142,7 +143,7 @@ def _ends(fit: SurvfitResult) -> tuple[str, ...]:
             notes.append(
                 f"The curve{whose} ends at {curve.identified_times[-1]:,.6g}: beyond, {why}."
             )
-    return tuple(notes[:SHOWN_CURVES])
+    return Rank.IDENTIFIED(*notes[:SHOWN_CURVES])
 
 
 def _order(fit: SurvfitResult) -> tuple[str, ...]:
@@ -156,10 +157,10 @@ def _order(fit: SurvfitResult) -> tuple[str, ...]:
             whose = f" of {name}" if name else ""
             notes.append(
                 f"Coarse grid: depending on the order of times within intervals, survival{whose} "
-                f"at {curve.identified_times[at]:,.6g} is from {low[at]:.3f} to {high[at]:.3f}; "
-                "write more breaks where times are frequent."
+                f"at {curve.identified_times[at]:,.6g} is from {low[at]:.3f} to {high[at]:.3f}."
             )
-    return tuple(notes[:SHOWN_CURVES])
+    breaks = Rank.DETAIL("Coarse grid: write more breaks where times are frequent.")
+    return (*Rank.IDENTIFIED(*notes[:SHOWN_CURVES]), *breaks * bool(notes))
 
 
 def _notes(fit: SurvfitResult) -> list[str]:
@@ -168,16 +169,17 @@ def _notes(fit: SurvfitResult) -> list[str]:
         notes.append("Events are those since the line before; for all times use tidy().")
     if fit.counted.halved.any():
         notes.append(
-            "Actuarial: half of those censored in an interval count as at risk in it. At risk is "
-            "the number at the start of the interval that ends at the time."
+            "Actuarial: half of those censored in an interval count as at risk in it; at risk is "
+            "the number at its start."
         )
     else:
         notes.append("Each interval holds one value: the product-limit estimate itself.")
     return [
         *notes,
-        "Survival is computed from consistent integer counts; noise intervals are for the curve of "
-        "these rows, confidence intervals for the population's, pointwise.",
-        _above(fit),
+        "Noise intervals are for the curve of these rows, confidence intervals for the "
+        "population's, pointwise.",
+        *Rank.DETAIL("Survival is computed from consistent integer counts."),
+        *Rank.TARGET(_above(fit)),
     ]
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, NoReturn, TypeVar
 
 import pandas as pd
 
-from dpmodels.arguments import share, truth, whole
+from dpmodels.arguments import share, truth, whole, word
 from dpmodels.errors import FrameError, NotAvailable
 from dpmodels.privacy import ZCDP, Adjacency, ApproxDP, PureDP, hidden_by
 from dpmodels.privacy.register import UNPROVED
@@ -18,6 +18,7 @@ from dpmodels.privacy.trade_off import Curve, curve_of, odds_factor, power, shif
 from dpmodels.question import Question
 from dpmodels.released import AnswersFitRelease, AnswersRelease, AnyRelease
 from dpmodels.report import Report, Summary
+from dpmodels.report.notes import Rank, ranked, shortened
 from dpmodels.results.call import Spec
 from dpmodels.results.estimate_table import EstimateTable, legend
 from dpmodels.results.store import replay, result_bytes, saved_of
@@ -105,18 +106,30 @@ class Printed:
             "or biplot(), and tidy() has the numbers"
         )
 
-    def summary(self, *, reading: bool = False) -> Summary:
+    def summary(
+        self, *, reading: bool = False, notes: Literal["short", "all"] = "short"
+    ) -> Summary:
         """Return the printed report, with the labels and units that the codebook has.
 
         Parameters
         ----------
         reading : bool, default False
             Whether to add a note that interprets the guarantee; ``dp.reading(fit)`` says more.
+        notes : {"short", "all"}, default "short"
+            Which notes stand below the table, in the order of their importance: at most four, the
+            stamp of a simulation included, or all. Limits of the guarantee are always shown.
+
+        Raises
+        ------
+        ArgumentError
+            If `reading` or `notes` has another value.
         """
+        interpreted, extent = truth("reading", reading), word("notes", notes, ("short", "all"))
         report = self._report()
-        if truth("reading", reading):
-            report = replace(report, notes=(*report.notes, self._reading()))
-        return Summary(report)
+        if interpreted:
+            reading_notes = Rank.GUARANTEE(self._reading())
+            report = replace(report, notes=(*report.notes, *reading_notes))
+        return Summary(shortened(report) if extent == "short" else ranked(report))
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Not available: only results of a release can be saved."""

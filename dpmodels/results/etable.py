@@ -17,6 +17,7 @@ from dpmodels.privacy import Ledger
 from dpmodels.privacy.lines import RELEASED, SHOWN
 from dpmodels.privacy.register import convergence_notes
 from dpmodels.report import Report, count
+from dpmodels.report.notes import Rank
 from dpmodels.results.base import STAMP, Printed, Result, convergence_words, lay_out, reading_line
 from dpmodels.results.cca import CCAResult
 from dpmodels.results.components import root_sd
@@ -77,14 +78,13 @@ def _of_ledger(releases: dict[str, list[str]], ledger: Ledger) -> list[str]:
     ]
     all_charges = f"{len(register)} charge{'s' * (len(register) != 1)}"
     notes = [f"Ledger, all {all_charges} together: {ledger.describe()}."]
-    notes += convergence_notes(register["mechanism"])
-    if charges:
-        listing = ", ".join(map(str, charges))
-        notes[0] += (
-            f" The columns belong to {'charge' if len(charges) == 1 else 'charges'} {listing}."
-        )
+    notes += Rank.GUARANTEE(*convergence_notes(register["mechanism"]))
     if unlisted:
         notes.append(f"{listed(unlisted)}: not charged to this ledger, and not in its total.")
+    if charges:
+        word = "charge" if len(charges) == 1 else "charges"
+        columns = f"The columns belong to {word} {', '.join(map(str, charges))}."
+        notes += Rank.DETAIL(columns)
     return notes
 
 

@@ -11,7 +11,8 @@ import dpmodels as dp
 from dpmodels.disclosures.document import pictures
 from dpmodels.privacy.register import convergence_notes
 from dpmodels.report import Summary
-from dpmodels.report.html import document, escaped, picture
+from dpmodels.report.html import as_html, document, escaped, picture
+from dpmodels.report.notes import separated, shortened
 from dpmodels.shell.outputs import content
 from dpmodels.shell.study import Study
 from dpmodels.writing import write_whole
@@ -38,7 +39,9 @@ def planned_files(study: Study) -> Iterator[str]:
 def write_study(study: Study, fits: Mapping[str, Any], session: dp.session) -> list[Path]:
     """Write all files and return their paths, the index page last."""
     parts, paths = [], list[Path]()
-    for release in study.releases:
+    full = [fits[release.name].summary(notes="all") for release in study.releases]
+    reports, common = separated([summary.report for summary in full])
+    for release, lines in zip(study.releases, reports, strict=True):
         fit = fits[release.name]
         images = pictures(fit) if release.plots else ()
         files = _contents(release.name, _OF_RELEASE, fit.summary(), fit)
@@ -46,7 +49,7 @@ def write_study(study: Study, fits: Mapping[str, Any], session: dp.session) -> l
         paths += _write(study.out, files)
         file_names = (f"{release.name}.nc", *files)
         parts.append(
-            Part(release.name, release.call_text, fit.summary().as_html(), images, file_names)
+            Part(release.name, release.call_text, as_html(shortened(lines)), images, file_names)
         )
     for table in study.tables:
         of = {name: fits[name] for name in table.of}
@@ -60,6 +63,8 @@ def write_study(study: Study, fits: Mapping[str, Any], session: dp.session) -> l
     contents = (report.as_html().encode(), report.as_markdown().encode())
     paths += _write(study.out, dict(zip(_DISCLOSURE, contents, strict=True)))
     register = dp.ledger_report(session.ledger).as_html()
+    notes = "".join(f"<li>{escaped(note)}</li>" for note in common)
+    parts += [Part("notes", "", f'<ul class="notes">{notes}</ul>')] * bool(common)
     parts += [Part("ledger", "", register), Part("disclosure", "", "", (), _DISCLOSURE)]
     html = page(study.title, _facts(study, session), parts)
     return [*paths, *_write(study.out, {_INDEX: html.encode()})]

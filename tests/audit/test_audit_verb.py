@@ -113,7 +113,7 @@ def test_what_floating_point_gives_away_counts_where_the_claim_is_exact():
     made = audited(laplace(1.0), numerics="exact", confidence=SURE)
     assert made.verdict == "VIOLATION"
     assert made.events[0].score == "low bits"
-    assert "numerics" in str(made.summary())
+    assert "numerics" in str(made.summary(notes="all"))
 
 
 def test_confidence_is_shared_by_all_tests():

@@ -71,7 +71,7 @@ def test_the_printed_report_says_what_was_compared(study):
         "Neighbours: add or remove one row",
         "identity *",
         "3 in each of 16 cells",
-        "for which there are too few repeats",
+        "biased: too few repeats",
         "no budget was charged",
     ):
         assert words in " ".join(printed.split())

@@ -275,7 +275,7 @@ def test_running_sums_are_of_gains_alone():
     with pytest.raises(NotAvailable, match="values=True"):
         dp.dp_select("y ~ .", rows, score="gain", values=False, **words).cumulative()
     fit = dp.dp_select("y ~ .", rows, score="gain", **words)
-    text = " ".join(str(fit.summary()).split())
+    text = " ".join(str(fit.summary(notes="all")).split())
     assert "R2 so far" in text
     assert "the residual of the columns selected before" in text
     assert fit.tidy()["r_squared"].tolist() == fit.values.cumsum().tolist()

@@ -259,7 +259,7 @@ def test_rows_whose_lengths_differ_widely_are_released_in_increments():
     assert fit.release.estimate is not None
     assert math.isfinite(fit.release.noise.off)
     assert errors["rounds"] < 0.6 * errors["gauss"]
-    assert "increments between radii" in str(fit.summary())
+    assert "increments between radii" in str(fit.summary(notes="all"))
 
 
 @pytest.mark.expensive
@@ -332,7 +332,7 @@ def test_a_fit_says_where_the_first_rounds_bought_nothing():
     words = {"codebook": dp.codebook(a=(0, 1), b=(0, 1)), "eps": 0.01, "delta": 1e-6}
     fit = dp.dp_cov("~ a + b", rows, mechanism="rounds", **words)
     assert fit.release.ball is None
-    assert "had no effect" in str(fit.summary())
+    assert "had no effect" in str(fit.summary(notes="all"))
 
 
 def test_rows_all_equal_are_held_in_a_small_ball():

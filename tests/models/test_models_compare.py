@@ -148,14 +148,14 @@ def test_mechanisms_that_do_not_take_the_guarantee_say_why(adjacency, budget):
     if "eps" in budget:
         assert "gauss" in set(unfit["mechanism"])
         assert "gauss" not in set(made.predicted["mechanism"])
-        assert "Not listed: " in made.summary().as_text()
+        assert "Not listed: " in made.summary(notes="all").as_text()
     else:
         assert "gauss" in set(made.predicted["mechanism"])
 
 
 def test_nothing_that_fits_is_still_a_report():
     made = compared(mechanisms=["gauss"], delta=0.0)
-    assert "Not listed: gauss" in str(made.summary())
+    assert "Not listed: gauss" in str(made.summary(notes="all"))
     assert "0 mechanisms simulated" in repr(made)
     with pytest.raises(NotAvailable, match="no mechanism"):
         made.plot()

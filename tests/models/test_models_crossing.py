@@ -123,7 +123,7 @@ def test_what_is_not_exact_over_sites_is_said(mechanism):
     exact = mechanism == "gradients"
     for protocol in ("pooled", "local"):
         fit = dp.dp_glm("y ~ a + b", sites=sites, protocol=protocol, **given)
-        text = " ".join(str(fit.summary()).split())
+        text = " ".join(str(fit.summary(notes="all")).split())
         assert fit.release.card.numerics == ("exact lattice" if exact else "idealised")
         assert f"({fit.release.card.numerics})" in text
         # Of a mechanism that the user named nothing is said to be chosen.

@@ -188,7 +188,7 @@ def test_the_published_procedure_takes_noise_for_what_a_row_moves(rows):
     assert away.abs().max() < 10
     ends = fit.noise_int(0.99)
     assert (ends["upper"] <= 0).all()
-    text = " ".join(str(fit.summary()).split())
+    text = " ".join(str(fit.summary(notes="all")).split())
     assert "cut off at -6.4." in text
     assert "mechanism='peeling' finds more" in text
 

@@ -66,6 +66,6 @@ def test_what_is_read_back_is_the_same_and_says_so(tmp_path):
     fit.save(tmp_path / "fit.nc")
     again = dp.load(tmp_path / "fit.nc")
     assert str(again.summary()) == str(fit.summary())
-    text = " ".join(str(fit.summary()).split())
+    text = " ".join(str(fit.summary(notes="all")).split())
     assert "squares of persons' gradients (id)" in text
     assert "as if all rows of a person were equal" in text

@@ -276,8 +276,8 @@ def test_strategies_are_taken_as_they_are():
     found = fit(mechanism=Objective(ridge=50.0))
     assert found.release.ridge == 50
     assert fit(mechanism=Output(ridge=70.0)).release.ridge == 70
-    assert "automatically" in str(fit().summary())
-    assert "automatically" not in str(fit(mechanism="objective").summary())
+    assert "automatically" in str(fit().summary(notes="all"))
+    assert "automatically" not in str(fit(mechanism="objective").summary(notes="all"))
 
 
 # ---- storage and pictures ------------------------------------------------------------

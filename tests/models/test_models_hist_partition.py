@@ -35,7 +35,7 @@ def test_what_is_missing_is_told_with_the_number_of_runs(fit):
     for intervals in (fit.noise_int, fit.conf_int):
         with pytest.raises(NotAvailable, match=runs):
             intervals()
-    printed = " ".join(str(fit.summary()).split())
+    printed = " ".join(str(fit.summary(notes="all")).split())
     assert f"No intervals: {runs}" in printed
     assert "the biased estimates" in printed
     assert "[0, 0" not in printed

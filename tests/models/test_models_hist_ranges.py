@@ -260,7 +260,7 @@ def test_long_ticks_do_not_run_into_each_other():
 
 def test_the_reason_has_no_powers_of_ten():
     with dp.simulation(seed=4):
-        shown = fitted(mechanism="auto", breaks=4096, eps=0.01).summary()
+        shown = fitted(mechanism="auto", breaks=4096, eps=0.01).summary(notes="all")
     assert re.search(r"that of geometric [\d,]+; of a single bin", " ".join(str(shown).split()))
 
 

@@ -254,8 +254,8 @@ def test_the_report_says_what_is_free(noisy):
     shown = " ".join(str(noisy.summary()).split())
     for said in (
         "Private moments",
-        "Without further budget, for any formula",
-        ".pca(formula), .cov(formula), .cor(formula), .mean(formula)",
+        "Without further budget, for formulas of these columns",
+        ".pca(), .cov(), .cor(), .mean()",
         "eps = 2, delta = 1e-06",
         "5. age:sex[T.M]",
         "gauss (exact lattice)",

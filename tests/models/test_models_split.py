@@ -91,7 +91,7 @@ def test_gaussian_stages_are_found_and_divide_the_multiplier():
     whole = gaussian_multiplier(ApproxDP(1.0, 1e-6)) ** -2
     squares = [gaussian_multiplier(own) ** -2 for own in made.divisions[0]]
     np.testing.assert_allclose(squares, [0.2 * whole, 0.8 * whole], rtol=1e-7)
-    assert "1/m^2" in str(made.summary())
+    assert "1/m^2" in str(made.summary(notes="all"))
 
 
 def test_a_stage_whose_noise_turns_out_otherwise_starts_the_trial_again():

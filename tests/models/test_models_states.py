@@ -62,7 +62,7 @@ def test_counts_are_near_the_exact_ones_and_add_up():
 
 
 def test_the_report_says_what_it_is_and_what_it_is_not():
-    text = str(fit(ledger=dp.Ledger(budget=BUDGET)).summary())
+    text = str(fit(ledger=dp.Ledger(budget=BUDGET)).summary(notes="all"))
     for said in (
         "Private counts of states: Pufferfish (not differential privacy)",
         "the state at each minute",
@@ -135,7 +135,8 @@ def test_a_chain_that_does_not_forget_has_no_intervals_of_the_population():
     stuck = dp.markov_chain(LEVELS, [[1, 0], [0, 1]])
     made = fit(budget=dp.Pufferfish(1.0, stuck, quilt="trivial"))
     assert made.scales["scale"]["quilt"] == made.scales["scale"]["all times together"]
-    assert "as for group privacy of a series (requested)" in " ".join(str(made.summary()).split())
+    text = " ".join(str(made.summary(notes="all")).split())
+    assert "as for group privacy of a series (requested)" in text
     with pytest.raises(NotAvailable, match="several stationary distributions"):
         made.conf_int()
     assert made.tidy()["conf_low"].isna().all()

@@ -94,7 +94,7 @@ def test_an_answer_that_is_none_makes_a_respondent_incomplete():
     odd.loc[:9, "drug"] = ["maybe", None, 3, np.nan, "", "YES", "no ", True, -1, "nope"]
     fit = asked("~ drug + sex", odd)
     assert (fit.nobs, fit.ncomplete, fit.nincomplete) == (SIZE, SIZE - 10, 10)
-    assert "10 respondents with missing or invalid answers are left out" in str(fit.summary())
+    assert "10 respondents without valid answers are left out" in str(fit.summary())
     assert asked("drug ~ sex", odd).ncomplete == SIZE - 10
 
 
@@ -257,7 +257,7 @@ def test_nothing_is_charged_and_a_table_of_rows_is():
     assert fit.counts.sum().item() + fit.nincomplete == SIZE
     assert fit.margin("sex").shape[0] == 2
     assert 0 < fit.independence().kept < 1
-    assert "randomised row by row" in " ".join(str(fit.summary()).split())
+    assert "randomised row by row" in " ".join(str(fit.summary(notes="all")).split())
 
 
 def test_both_tables_estimate_the_same_shares():

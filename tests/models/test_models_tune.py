@@ -118,7 +118,7 @@ def test_one_value_is_no_choice_and_costs_nothing(verb):
     assert alone.release.tuning is None
     assert alone.release.events == plain.release.events
     assert (alone.release.coefficients == plain.release.coefficients).all()
-    text = str(alone.summary())
+    text = str(alone.summary(notes="all"))
     assert " ".join(text.split()).count("With a single ridge nothing was chosen") == 1
     assert fitted(dp.tune([None])).release.ridge == fitted(None).release.ridge
 
@@ -164,7 +164,7 @@ def test_a_report_says_what_was_tried_and_what_it_cost(verb):
             ridge=dp.tune([60, 6000]),
             adjacency="add-remove",
         )
-    text, other = (" ".join(str(own.summary()).split()) for own in (fit, private))
+    text, other = (" ".join(str(own.summary(notes="all")).split()) for own in (fit, private))
     assert "chosen of 2 privately" in text
     assert "40% of the budget was spent on choosing among ridges 60.0, 6000" in text
     assert "a random 75% of the rows" in text

@@ -107,7 +107,8 @@ def test_a_ridge_is_said():
     rows = ROWS | {"w": (ROWS["h"] - 140) / 70 * 100 + 30}
     ridged = released(rows=rows, eps=5.0)
     assert ridged.ridge[0] > 0
-    assert "ridges of" in str(ridged.summary())
+    assert "Ridges of" in str(ridged.summary(notes="all"))
+    assert "cor and xcoef are understated" in str(ridged.summary())
     assert np.isnan(ridged.noise_floor)
 
 

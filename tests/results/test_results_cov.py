@@ -162,7 +162,8 @@ def test_header_and_notes(cov):
         "Observations: 1,000 (public)",
         "Ledger: 1.00 of 2.00 eps spent",
         'Denoised: by the rule "auto"',
-        "privacy noise only. For the population use conf_int(): coverage is at least 95 %",
+        "privacy noise only. For the population use conf_int().",
+        "conf_int() covers at least 95 % for any data within the bounds.",
         "Source: gauss",
     ):
         assert said in shown

@@ -101,7 +101,7 @@ def test_tables(fit):
 
 
 def test_the_summary_has_statsmodels_columns_and_the_noise(fit):
-    summary = fit.summary()
+    summary = fit.summary(notes="all")
     text = summary.as_text()
     words = ("Dep. variable", "R-squared", "Adj. R-squared", "Wald chi2", "Prob (chi2)", "noise sd")
     for word in (*words, "coef", "std err", "P>|z|", "95% conf.", "SIMULATION", "X'y"):

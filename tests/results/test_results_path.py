@@ -131,8 +131,9 @@ def test_slopes_of_noise_are_not_kept():
 def test_what_is_standardised_by_its_range_is_said(weak):
     path = weak.lasso_path()
     assert path.scaled_by["b"] == "half-range"
-    assert "s is half the public range if noise hides the sd" in str(path.summary())
-    assert "A ridge was added to X'X" in str(path.summary())
+    text = str(path.summary(notes="all"))
+    assert "s is half the public range if noise hides the sd" in text
+    assert "A ridge was added to X'X" in text
     assert set(released(eps=1e4).lasso_path().scaled_by) == {"sd"}
 
 
@@ -196,7 +197,7 @@ def test_a_fit_that_was_saved_has_the_same_path(weak, tmp_path):
 def test_a_noise_penalty_without_sampling_says_so():
     path = released(formula="y ~ a + c", weights="b", eps=5.0, adjacency="add-remove").lasso_path()
     assert path.noise_lambda > 0
-    assert "sampling not counted" in " ".join(str(path.summary()).split())
+    assert "sampling not counted" in " ".join(str(path.summary(notes="all")).split())
 
 
 def test_columns_that_are_the_same_have_finite_paths():

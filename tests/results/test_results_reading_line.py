@@ -16,7 +16,8 @@ MARGINS = dp.codebook(g=["u", "v"], h=["p", "q"])
 
 
 def line(fit):
-    return fit.summary(reading=True).report.notes[-1]
+    (note,) = (note for note in fit.summary(reading=True).report.notes if "Reading: " in note)
+    return note.partition(" summary(notes=")[0]
 
 
 def test_the_line_has_the_numbers_of_the_reading():

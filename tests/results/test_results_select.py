@@ -72,13 +72,13 @@ def test_columns_have_correlations_and_z():
     z = dp.dp_select("y ~ a + t", ROWS, score="z", **WORDS | {"eps": 200.0})
     assert z.values["a"] == pytest.approx(30 * exact, abs=1.5)
     assert z.noise_int().lower["a"] < z.values["a"] < z.noise_int().upper["a"]
-    assert "rank lower" in str(z.summary())
+    assert "rank lower" in str(z.summary(notes="all"))
 
 
 def test_the_report_of_columns_knows_the_public_number_of_rows_and_the_threshold():
     fit = dp.dp_select("y ~ a + t", ROWS, threshold=0.1, **WORDS)
     many = replace(fit, release=replace(fit.release, count=960.0))
-    text = " ".join(str(many.summary()).split())
+    text = " ".join(str(many.summary(notes="all")).split())
     assert "Complete: 900 rows" in text
     assert "exceed the threshold less often" in text
 

@@ -153,7 +153,7 @@ def test_tables():
 
 
 def said(own):
-    return " ".join(own.summary().as_text().split())
+    return " ".join(own.summary(notes="all").as_text().split())
 
 
 def test_the_report_says_what_is_known():

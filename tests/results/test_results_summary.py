@@ -145,8 +145,9 @@ def test_floor_note(make):
 
 
 def test_noise_and_population_are_not_mixed_up(make):
-    said = "for these rows; for the population use conf_int(), with coverage of at least 95 %"
+    said = "Noise intervals are for these rows; for the population use conf_int()."
     assert said in flat(make())
+    assert "conf_int() covers at least 95 % for any data within the bounds" in flat(make())
     assert "conf_int" not in flat(make(center=False))
     correlation = flat(make(scale="sd"))
     assert "Noise intervals are for these rows, not for the population." in correlation
@@ -174,7 +175,7 @@ def test_no_delta_note_without_delta(make):
 
 
 def test_source_and_reason(make):
-    shown = flat(make(reason="only one is known"))
+    shown = " ".join(str(make(reason="only one is known").summary(notes="all")).split())
     assert "Source: gauss, Dwork et al. (2014) in isometric coordinates" in shown
     assert "Mechanism chosen automatically: only one is known" in shown
     assert "chosen" not in flat(make())

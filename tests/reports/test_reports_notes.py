@@ -1,0 +1,116 @@
+"""At most four notes stand below a table, and all of them where a user asks for them."""
+
+from dataclasses import replace
+
+import pytest
+from verb_entry import ROWS, fitted
+from verbs import forms
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError
+from dpmodels.report import Report
+from dpmodels.report.layout import WIDTH, wrap
+from dpmodels.report.notes import SHORT, Rank, ranked, separated, shortened
+from dpmodels.results.base import STAMP, Printed
+
+FORMS = forms("stored")
+FORMATS = ("as_text", "as_html", "as_latex", "as_markdown")
+MORE = ' summary(notes="all") shows '
+BOOK = dp.codebook(age=(0, 100), sex=[0, 1])
+
+
+def guarantees(report):
+    return [note for note in report.notes if getattr(note, "rank", None) == Rank.GUARANTEE]
+
+
+@pytest.mark.parametrize("stamp", [None, STAMP])
+@pytest.mark.parametrize("name", FORMS)
+def test_every_verb_prints_at_most_four_notes_of_two_lines(name, stamp):
+    fit = fitted(FORMS[name])
+    full = replace(ranked(fit._report()), stamp=stamp)
+    short = shortened(full)
+    assert len(short.notes) + (stamp is not None) <= SHORT
+    assert all(len(wrap(note, WIDTH, indent=2)) <= 2 for note in (*full.notes, *short.notes[:-1]))
+    printed = " ".join(short.notes)
+    assert all(note in printed for note in guarantees(full))
+    # What is shown is the beginning of what there is.
+    whole = [note.partition(MORE)[0] for note in short.notes if not note.startswith(MORE.strip())]
+    assert " ".join(full.notes).startswith(" ".join(whole))
+    assert (MORE.strip() in printed) == (" ".join(whole) != " ".join(full.notes))
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_verb_prints_all_notes_where_they_are_asked_for(name):
+    fit = fitted(FORMS[name])
+    full = fit.summary(notes="all").report.notes
+    assert full == ranked(fit._report()).notes
+    assert set(full) == set(fit._report().notes)
+    assert fit.summary().report == shortened(fit._report())
+    text = " ".join(fit.summary(notes="all").as_text().split())
+    assert all(" ".join(note.split()) in text for note in full)
+
+
+def test_the_stamp_of_a_simulation_stands_above_and_below_in_every_format():
+    with dp.simulation(seed=1):
+        fit = dp.dp_mean("age ~ sex", ROWS, codebook=BOOK, eps=1.0)
+    for notes in ("short", "all"):
+        for form in FORMATS:
+            assert getattr(fit.summary(notes=notes), form)().count(STAMP) == 2
+
+
+@pytest.mark.parametrize("bad", ["long", "ALL", None, True, 4])
+def test_another_word_is_refused_before_anything_is_laid_out(bad):
+    class Silent(Printed):
+        def _report(self):
+            raise AssertionError("laid out")
+
+    with pytest.raises(ArgumentError, match=r'notes=.*expected "short" or "all"'):
+        Silent().summary(notes=bad)
+
+
+def report(*notes, title="A", stamp=None):
+    return Report(title, (), (), notes, stamp)
+
+
+def test_limits_of_the_guarantee_share_a_line_rather_than_get_lost():
+    limits = Rank.GUARANTEE(*(f"Limit {number}." for number in range(6)))
+    short = shortened(report("A plain note.", *limits))
+    assert short.notes[:3] == limits[:3]
+    assert short.notes[3] == f"Limit 3. Limit 4. Limit 5.{MORE}1 more."
+    stamped = shortened(report(*limits, stamp=STAMP))
+    assert stamped.notes == (*limits[:2], "Limit 2. Limit 3. Limit 4. Limit 5.")
+
+
+def test_a_long_detail_makes_way_for_the_number_of_the_others():
+    details = Rank.DETAIL(*(f"{number} " + "word " * 28 + "end." for number in range(5)))
+    assert shortened(report(*details)).notes == (*details[:3], f"{MORE.strip()} 2 more.")
+
+
+def test_few_notes_are_shown_as_they_are():
+    assert shortened(report()).notes == ()
+    assert shortened(report("One.", "Two.", "One.")).notes == ("One.", "Two.")
+
+
+def test_notes_of_several_reports_are_printed_once():
+    reports, common = separated(
+        [report("One.", "Two."), report("One.", "Two.", title="B"), report("One.", title="C")]
+    )
+    assert common == ("One.", "A, B: Two.")
+    assert [own.notes for own in reports] == [(), (), ()]
+    alone = report("One.", "Two.")
+    assert separated([alone]) == ((alone,), ())
+
+
+def test_a_disclosure_prints_common_notes_once():
+    fits = [dp.dp_mean("~ age", ROWS, codebook=BOOK, eps=eps, rows=3) for eps in (1.0, 2.0)]
+    text = " ".join(dp.disclosure(fits).as_markdown().split())
+    assert text.count("Any 3 rows may be dependent") == 1
+    assert "Notes of several results:" in text
+    assert "Notes of several results:" not in dp.disclosure(fits[:1]).as_markdown()
+
+
+def test_notes_of_the_user_are_always_below_a_table_of_results():
+    fits = [dp.dp_mean("~ age", ROWS, codebook=BOOK, eps=eps) for eps in (1.0, 2.0)]
+    table = dp.etable(fits, notes=["Wages in francs.", "Draft."], statistic=["std_error"])
+    assert len(table.summary().report.notes) <= SHORT
+    assert all(note in str(table) for note in ("Wages in francs.", "Draft."))
