@@ -182,5 +182,5 @@ def an_unused_delta_is_said(case: Case) -> None:
     """Of a pure mechanism that is given one."""
     fit = case.ask(table(40), budget=dp.ApproxDP(1.0, 1e-6))
     if total_eps(fit.release.events, 0.0) <= 1 + 1e-9:
-        notes = str(fit.summary()).rpartition("=====")[2]
+        notes = str(fit.summary(notes="all")).rpartition("=====")[2]
         assert "delta" in notes, f"nothing is said of it: {notes}"
