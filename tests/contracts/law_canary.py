@@ -83,7 +83,7 @@ def everything(fit: Any, folder: Path) -> list[str]:
         repr(fit.call),
         repr(fit.release),
         repr(getattr(fit, "coder", None)),
-        fit.summary().as_page(),
+        fit.summary(notes="all").as_page(),
         *shown.texts(fit),
         *(shown.as_text(value) for _, value in shown.parts(fit)),
         *(file.name for file in folder.iterdir()),
@@ -96,7 +96,7 @@ def everything(fit: Any, folder: Path) -> list[str]:
         saved = path.read_bytes()
         for trace in BYTES:
             assert trace not in saved, "the saved file holds a cell"
-        found.append(dp.load(path).summary().as_text())
+        found.append(dp.load(path).summary(notes="all").as_text())
     return found
 
 
@@ -111,7 +111,11 @@ def a_fit_tells_no_cell(case: Case, folder: Path, turn: int) -> None:
         def said() -> list[str]:
             fit = case.ask(given, ledger=ledger)  # noqa: B023
             whole = place == turn % len(forms)  # noqa: B023
-            return everything(fit, folder) if whole else [repr(fit), fit.summary().as_text()]
+            return (
+                everything(fit, folder)
+                if whole
+                else [repr(fit), fit.summary(notes="all").as_text()]
+            )
 
         text = heard(said)
         assert "Mechanism" in text, text
@@ -141,7 +145,7 @@ def moments_tell_no_cell(folder: Path) -> None:
     def said() -> list[str]:
         fit = dp.dp_moments(FORMULA, rare(), codebook=BOOK, budget=dp.ZCDP(0.1))
         texts = [text for part in (fit.pca(), fit.cov()) for text in everything(part, folder)]
-        return [*texts, repr(fit), str(fit.summary())]
+        return [*texts, repr(fit), str(fit.summary(notes="all"))]
 
     text = heard(said)
     assert "Mechanism" in text, text

@@ -49,7 +49,12 @@ def a_joint_fit_tells_no_cell(case: SiteCase) -> None:
 
     def said() -> list[str]:
         fit = case.ask(canary.rare(), ledger=ledger)
-        return [repr(fit), repr(fit.release), repr(fit.release.shared), fit.summary().as_page()]
+        return [
+            repr(fit),
+            repr(fit.release),
+            repr(fit.release.shared),
+            fit.summary(notes="all").as_page(),
+        ]
 
     text = canary.heard(said)
     assert "Mechanism" in text, text
@@ -77,7 +82,7 @@ def a_letter_tells_no_cell(name: str, folder: Path) -> None:
                 dp.site_release(canary.FORMULA, rows[site], path, **words, **own)
             files.append(path)
         written = [file.read_text("utf-8") for file in files]
-        return [*written, dp.combine(files).summary().as_page()]
+        return [*written, dp.combine(files).summary(notes="all").as_page()]
 
     text = canary.heard(said)
     assert "Mechanism" in text, text

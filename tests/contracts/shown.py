@@ -42,7 +42,7 @@ def parts(fit: Any) -> Iterator[tuple[str, Any]]:
 
 def texts(fit: Any) -> list[str]:
     """The printed table in every format."""
-    summary = fit.summary()
+    summary = fit.summary(notes="all")
     formats = (summary.as_text, summary.as_html, summary.as_latex, summary.as_markdown)
     return [str(summary), fit._repr_html_(), *(as_format() for as_format in formats)]
 
@@ -59,7 +59,7 @@ def whole_and_printable(fit: Any) -> None:
             assert not np.isinf(number).any()
     for _ in parts(fit):
         pass
-    summary = fit.summary()
+    summary = fit.summary(notes="all")
     for text in (summary.as_text(), summary.as_html(), summary.as_latex(), summary.as_markdown()):
         assert len(text) > 200
         found = NO_NUMBER.search(text)
