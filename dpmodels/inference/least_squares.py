@@ -53,6 +53,8 @@ FAR = 10.0
 # Largest fraction of a parameter's sum of squares from added rows, and of its variance from the
 # assumption about them.
 ASSUMED = 0.25
+# A choice: the squared cosine with directions that noise hides up to which nothing is lost.
+HIDDEN_LOADING = 0.02
 # Below this strength an interval needs extreme slopes to be rejected at 0.1 %; intervals that are
 # bounded only at their own level cover too rarely.
 WEAK, FIRM = 0.5, 3.29
@@ -271,6 +273,10 @@ class LeastSquares:
         is_identified = (steps >= DETECTION_SDS * step_sds) & (pull <= ASSUMED * fixed)
         if equations.added_rows is not None:
             is_identified &= (u * (equations.added_rows.moments @ u)).sum(axis=0) <= ASSUMED * steps
+        if equations.hidden is not None:
+            combined = equations.regressors @ directions.T
+            loading = np.square(equations.hidden.T @ combined).sum(axis=0)
+            is_identified &= loading <= HIDDEN_LOADING * np.square(combined).sum(axis=0)
         return Combinations(directions @ middle, fixed, bend[0], bend[1], is_identified)
 
     def told(self, directions: Floats) -> NDArray[np.bool_]:

@@ -34,10 +34,7 @@ from dpmodels.results.validate import require_law
 UNEVEN = 1.0
 LAWFUL = (Moments, AdaSSP, Ellipsoid, Scores, Gauss, Laplace, Rounds, UserSupplied)
 ONCE = "one release of exact moments: every interval is made from noise of known law."
-ABOUT_LINE = (
-    "the rows can be read again, so that noise is added about a line released first, where it is "
-    "proportional to the residuals."
-)
+ABOUT_LINE = "noise is added about a line released first, in proportion to its residuals."
 
 
 @verb

@@ -120,8 +120,8 @@ def radii(parameters: int, multiplier: float, rows: float) -> tuple[float, float
 
     `multiplier` is that of the whole budget.
     """
-    whole = 2 * multiplier * math.sqrt(parameters) * TERM_RADIUS * RESIDUAL_CUT
-    wider = math.sqrt(max(NOISE_PER_SAMPLING * math.sqrt(rows) / whole, 1.0))
+    scale = 2 * multiplier * math.sqrt(parameters) * TERM_RADIUS * RESIDUAL_CUT
+    wider = math.sqrt(max(NOISE_PER_SAMPLING * math.sqrt(rows) / scale, 1.0))
     radius = TERM_RADIUS * math.sqrt(parameters) * min(wider, WIDEST_TERMS)
     return radius, RESIDUAL_CUT * min(wider, WIDEST_RESIDUALS)
 
@@ -138,17 +138,17 @@ def chosen_radii(
     cut off.
     """
     radius, cut = terms.radii[:, None], residuals.radii
-    whole = erf(cut / math.sqrt(2))
-    noise = 2 * multiplier * math.sqrt(parameters) * radius * cut / rows / whole
-    noise = noise * np.sqrt(1 + (radius / cut * whole) ** 2 * parameters * EXPECTED_STEP**2)
+    kept_fraction = erf(cut / math.sqrt(2))
+    noise = 2 * multiplier * math.sqrt(parameters) * radius * cut / rows / kept_fraction
+    noise = noise * np.sqrt(1 + (radius / cut * kept_fraction) ** 2 * parameters * EXPECTED_STEP**2)
     long = tail(terms)
     weights = np.minimum(1.0, terms.radii[:, None] / terms.radii) ** 2
     off_terms = ((1 - weights) * terms.radii) @ long / rows * ALIKE_TERMS
     excess = np.maximum(cut - cut[:, None], 0.0)
     off_residuals = excess @ tail(residuals) / rows * ALIKE_RESIDUALS
     allowed = (radius >= SHORTEST_TERMS) & (cut >= SHORTEST_RESIDUALS)
-    least = float(noise[allowed].min()) * math.sqrt(rows)
-    enough = NOISE_PER_SAMPLING * math.sqrt(min(least / AMPLE, 1.0))
+    smallest_noise = float(noise[allowed].min()) * math.sqrt(rows)
+    enough = NOISE_PER_SAMPLING * math.sqrt(min(smallest_noise / AMPLE, 1.0))
     noise = np.maximum(noise, enough / math.sqrt(rows))
     error = noise**2 + off_terms[:, None] ** 2 + off_residuals**2
     best = np.unravel_index(np.argmin(np.where(allowed, error, math.inf)), error.shape)
@@ -162,8 +162,8 @@ def radius_of_most(distances: Floats, within: Floats, sd: float) -> Floats:
     cells that have a noise of `sd` each.
     """
     noise = sd * np.sqrt(np.arange(1, len(distances) + 1))
-    wanted = MOST_ROWS + noise
-    reached = (within >= wanted) & (wanted < 1)
+    required = MOST_ROWS + noise
+    reached = (within >= required) & (required < 1)
     first = np.argmax(reached, axis=1)
     return np.where(reached.any(axis=1), distances[first], math.inf)
 
@@ -197,10 +197,10 @@ def rough_coordinates(now: ScoreCoordinates, moments: ScoreMoments) -> ScoreCoor
     slope = np.clip(axes @ (gain * (axes.T @ (moments.score[1:] / spread))), -1, 1) / spread
     explained = float(2 * slope @ moments.score[1:] - slope @ covariance @ slope)
     left = _residual_variance(moments, slope, explained, float(gain.sum()))
-    moved = np.append(moments.score[0] - shift @ slope, slope)
+    step = np.append(moments.score[0] - shift @ slope, slope)
     trust_mean = 1 / (1 + moments.gram_sd**2 * len(spread))
     centre = now.centre + np.linalg.solve(now.whitening, shift) * trust_mean
-    line = now.line + now.coefficients(moved)
+    line = now.line + now.coefficients(step)
     whitening = (axes / np.sqrt(values)) @ axes.T @ (now.whitening / spread[:, None])
     return ScoreCoordinates(centre, whitening, line, now.residual_sd * math.sqrt(left))
 
@@ -223,7 +223,8 @@ def better_coordinates(now: ScoreCoordinates, moments: ScoreMoments) -> ScoreCoo
     shift, scatter = _centred(gram)
     values, axes = np.linalg.eigh(scatter)
     whitening = (axes / np.sqrt(np.maximum(values, floor))) @ axes.T @ now.whitening
-    centre = now.centre + np.linalg.solve(now.whitening, shift) / 2
+    trust_mean = 1 / (1 + moments.gram_sd**2 * len(shift))
+    centre = now.centre + np.linalg.solve(now.whitening, shift) * trust_mean
     line = now.line + now.coefficients(step)
     return ScoreCoordinates(centre, whitening, line, now.residual_sd * math.sqrt(left))
 

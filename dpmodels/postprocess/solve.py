@@ -30,8 +30,6 @@ _LEAST = 1e-300
 LARGEST = 1e3
 # Noise edges to which weak eigenvalues are raised: a choice.
 HELD = 2.0
-# A choice: the size of a slope of whitened terms about a line, in residual sds, that noise hides.
-HIDDEN_SLOPE = 0.5
 # Fraction of the largest eigenvalue below which an eigenvalue may be rounding error.
 RESOLVED = 1e-13
 
@@ -49,7 +47,8 @@ class NormalEquations:
     `intercept`, and `response` is ``t``. `bound` is the noise of entries whose variance is 0 here,
     because public identities constrain them; `added_rows` are the moments of rows that were added
     to cells of too few. `near_zero` says that the moments are about a line near the estimate: noise
-    in X'X then hardly moves it, and the delta form holds at any strength.
+    in X'X then hardly moves it, and the delta form holds at any strength. `hidden`, shape
+    (terms + 2, directions), are orthonormal directions of rows that the noise in X'X hides.
     """
 
     moments: Floats
@@ -60,6 +59,7 @@ class NormalEquations:
     bound: BoundNoise | None = None
     added_rows: Added | None = None
     near_zero: bool = False
+    hidden: Floats | None = None
 
     @cached_property
     def whole(self) -> Floats:
@@ -312,7 +312,7 @@ def released_equations(
     """
     assert release.total is not None
     ball = release.ball
-    own = normal_equations(
+    equations = normal_equations(
         *(release.count, release.total, release.second, release.noise),
         row_norm=row_norm,
         shift=shift,
@@ -320,39 +320,37 @@ def released_equations(
         layout=layout if ball is None else None,
     )
     if ball is None or math.isnan(ball.rows):
-        return own
-    return about_line(own, max(ball.rows, 1.0), row_norm)
+        return equations
+    return about_line(equations, max(ball.rows, 1.0), row_norm)
 
 
-def about_line(own: NormalEquations, rows: float, row_norm: float) -> NormalEquations:
+def about_line(equations: NormalEquations, rows: float, row_norm: float) -> NormalEquations:
     """Shrink the moments of whitened terms towards those of `rows` rows of covariance I.
 
     Residuals were cut at ``row_norm / √2``: those of a score are made to answer a change of the
-    coefficients as whole ones do. Along directions that noise hides a slope may be as large as
-    :data:`HIDDEN_SLOPE` residual sds: that is a variance of all coefficients that depend on it.
+    coefficients as whole ones do. Along directions that noise hides the line stays as it is, and
+    they are stated: nothing is known of combinations that depend on them.
     """
-    terms = slice(0, len(own.moments) - 1)
-    noise = own.variance[terms, terms] / rows**2
-    shrunk, remaining = shrunk_gram(own.moments[terms, terms] / rows, noise)
+    terms = slice(0, len(equations.moments) - 1)
+    noise = equations.variance[terms, terms] / rows**2
+    shrunk, remaining = shrunk_gram(equations.moments[terms, terms] / rows, noise)
     values, axes = np.linalg.eigh(shrunk)
-    least = DETECTION_SDS / 2 * math.sqrt(float(remaining.max()))
-    hidden = axes[:, values < least] * (least * rows * HIDDEN_SLOPE)
-    pull = np.zeros_like(own.moments)
-    pull[terms, terms] = hidden @ hidden.T
-    moments, variance = own.moments.copy(), own.variance.copy()
-    moments[terms, terms] = (axes * np.maximum(values, least)) @ axes.T * rows
+    detectable = DETECTION_SDS / 2 * math.sqrt(float(remaining.max()))
+    hidden = np.zeros((len(equations.moments), int((values < detectable).sum())))
+    hidden[terms] = axes[:, values < detectable]
+    moments, variance = equations.moments.copy(), equations.variance.copy()
+    moments[terms, terms] = (axes * np.where(values < detectable, 1.0, values)) @ axes.T * rows
     variance[terms, terms] = remaining * rows**2
     square = max(float(moments[-1, -1]) / rows, 0.0)
     scale = np.ones(len(moments))
     scale[-1] = 1 / kept_whole(square, row_norm / math.sqrt(2))
     unit = np.outer(scale, scale)
-    added_rows = Added(np.zeros_like(pull), pull) if hidden.size else None
     return replace(
-        own,
+        equations,
         moments=moments * unit,
         variance=variance * unit**2,
-        added_rows=added_rows,
         near_zero=True,
+        hidden=hidden,
     )
 
 

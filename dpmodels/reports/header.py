@@ -159,8 +159,8 @@ def _shortened(release: AnyRelease) -> tuple[str, ...]:
     ball = release.ball if isinstance(release, MomentsRelease) else None
     if ball is not None and not math.isnan(ball.rows):
         return (
-            "Rows with long terms have a smaller weight and large residuals are cut; radii grow "
-            "with n, so that the effect on coefficients stays small beside their noise.",
+            "Rows with long terms have less weight and large residuals are cut, at radii that "
+            "grow with n.",
         )
     if ball is not None and ball.axes is not None:
         return Rank.TARGET(

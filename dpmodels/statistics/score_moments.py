@@ -88,10 +88,10 @@ def score_moments(
     Sensitivity, in Frobenius norm and units of the squared radius: 1 for a row more, √2 for a row
     replaced, as the inner product of two squares is not negative.
     """
-    whole = turn(transform, lattice)
+    matrix = turn(transform, lattice)
 
     def summed(block: Floats) -> Integers:
-        rows = _held(block, whole, lattice, finer)
+        rows = _held(block, matrix, lattice, finer)
         return np.asarray((rows @ rows.T).astype(np.int64))
 
     total: NDArray[Any] = np.zeros((finer.columns, finer.columns), dtype=object)
@@ -121,14 +121,14 @@ def score_lengths(
     is of lengths up to limit k and above those of cell k - 1. A row adds 1 to one cell of each
     table: the L2 sensitivity is 2 when a row is replaced, √2 when it is added or removed.
     """
-    whole, edges = turn(transform, lattice), np.array(limits)
+    matrix, edges = turn(transform, lattice), np.array(limits)
     size = len(edges) + 1
 
     def counted(block: Floats) -> Integers:
-        rows = whole.times(block[:, block[0] > 0]) / lattice.radius
+        rows = matrix.times(block[:, block[0] > 0]) / lattice.radius
         measured = (_norms(rows[:-1]), np.abs(rows[-1]))
         return np.stack(
-            [np.bincount(np.searchsorted(edges, one), minlength=size) for one in measured]
+            [np.bincount(np.searchsorted(edges, norms), minlength=size) for norms in measured]
         )
 
     total: NDArray[Any] = np.zeros((2, size), dtype=object)
@@ -150,13 +150,13 @@ def _norms(rows: Floats) -> Floats:
     return np.asarray(np.ldexp(lengths(np.ldexp(rows, -halvings)), halvings))
 
 
-def _held(block: Floats, whole: Turn, lattice: Lattice, finer: Lattice) -> Floats:
+def _held(block: Floats, matrix: Turn, lattice: Lattice, finer: Lattice) -> Floats:
     """Return rows in score coordinates on the lattice, shape (columns + 1, rows).
 
     The product is exact; what follows is one correctly rounded operation on each number, and the
     integer norm is checked once more.
     """
-    rows = whole.times(block)
+    rows = matrix.times(block)
     rows /= lattice.radius
     rows *= _HALF / np.maximum(_norms(rows[:-1]), _HALF)
     np.clip(rows[-1], -_HALF, _HALF, out=rows[-1])

@@ -34,7 +34,8 @@ ROWS = rows_of(4_000)
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
 @pytest.mark.parametrize("weights", [None, "w"])
 def test_a_huge_budget_gives_statsmodels_hc1(formula, adjacency, weights):
-    fit = dp.dp_lm(formula, ROWS, weights=weights, adjacency=adjacency, **HUGE)
+    words = {"weights": weights, "adjacency": adjacency, "mechanism": "moments"}
+    fit = dp.dp_lm(formula, ROWS, **words, **HUGE)
     own = sm.WLS.from_formula(formula, ROWS, weights=ROWS.w if weights else 1.0).fit(cov_type="HC1")
     # Neither number of rows is known, so HC0: the factor of HC1 is 1.0004.
     assert fit.bse.to_numpy() == pytest.approx(own.bse.to_numpy(), rel=1e-2)
@@ -101,7 +102,7 @@ def test_rows_are_held_in_a_wider_ellipsoid_where_errors_may_depend_on_terms():
 
 
 def test_tests_and_means_follow_it():
-    fit = dp.dp_lm("y ~ x + z", ROWS, **HUGE)
+    fit = dp.dp_lm("y ~ x + z", ROWS, mechanism="moments", **HUGE)
     own = sm.OLS.from_formula("y ~ x + z", ROWS).fit(cov_type="HC1")
     ahead, new = fit.get_prediction({"x": [0, 3], "z": [1, 1]}), pd.DataFrame({"x": [0, 3], "z": 1})
     theirs = own.get_prediction(new).summary_frame()

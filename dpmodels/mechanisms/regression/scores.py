@@ -132,19 +132,19 @@ class Scores:
         BudgetError
             For a pure guarantee, which Gaussian noise does not give.
         """
-        whole = gaussian_multiplier(guarantee) * ROUND_UP
-        multipliers = dict(zip(SHARES, split_gaussian(whole, list(SHARES.values())), strict=True))
+        budget_multiplier = gaussian_multiplier(guarantee) * ROUND_UP
+        multipliers = split_gaussian(budget_multiplier, list(SHARES.values()))
+        scales = {name: m * ROUND_UP for name, m in zip(SHARES, multipliers, strict=True)}
         changed = 2 if facts.adjacency.n_public else 1
-        scales = {name: own * ROUND_UP for name, own in multipliers.items()}
         for name in ("powers", "narrowed"):
             scales[name] *= gaussian_count(facts, 1.0).total
         scales["lengths"] *= math.sqrt(2 * changed)
         scales["columns"] *= math.sqrt(changed * facts.columns)
         for name in ("rough", "better", "final"):
             scales[name] *= math.sqrt(changed)
-        scales["whole"] = whole
+        scales["whole"] = budget_multiplier
         lattice = choose_lattice(facts.columns, max(scales.values()))
-        events = tuple(GaussianEvent(own) for own in multipliers.values())
+        events = tuple(map(GaussianEvent, multipliers))
         return Plan(guarantee, events, lattice, facts, scales=scales)
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
@@ -344,10 +344,10 @@ def _distances(passes: Passes, centre: Floats, rows: float, plan: Plan, entropy:
     farthest = public.row_norm + float(np.linalg.norm(centre))
     about = replace(public, centre=public.centre + public.scale * centre, row_norm=farthest)
     exact, _ = passes.rescaled(about).measured(column_counts, OCTAVES).cross()
-    counts, drawn = noised_rows(exact.ravel(), plan.scales["columns"], entropy)
+    counts, noise_sd = noised_rows(exact.ravel(), plan.scales["columns"], entropy)
     within = np.cumsum(counts.reshape(exact.shape), axis=1) / rows
     distances = farthest * 2.0 ** (-np.arange(OCTAVES, -1, -1) / 2)
-    return radius_of_most(distances, within, drawn / rows)
+    return radius_of_most(distances, within, noise_sd / rows)
 
 
 def _lengths(
@@ -358,9 +358,9 @@ def _lengths(
     limits = tuple((LENGTHS[:-1] / math.sqrt(2)).tolist())
     transform = coordinates.transform(size, 1.0) * _units(passes, plan)
     exact, _ = passes.measured(score_lengths, transform, limits).cross()
-    counts, drawn = noised_rows(exact.ravel(), plan.scales["lengths"], entropy)
+    counts, noise_sd = noised_rows(exact.ravel(), plan.scales["lengths"], entropy)
     terms, residuals = counts.reshape(exact.shape)
-    return Cells(LENGTHS, terms, drawn), Cells(LENGTHS, residuals, drawn)
+    return Cells(LENGTHS, terms, noise_sd), Cells(LENGTHS, residuals, noise_sd)
 
 
 def _units(passes: Passes, plan: Plan) -> Floats:
@@ -404,12 +404,12 @@ def _means(noisy: NoisyMoments, rows: float, radius: float, cut: float) -> Score
     score = np.append(noisy.total[-1] * longest, noisy.second[:-1, -1] * longest**2) * share
     off = noisy.noise.off * longest**2
     square = max(float(noisy.second[-1, -1]) * (longest * share) ** 2 / rows, 0.0)
-    whole = kept_whole(square, cut)
+    kept_fraction = kept_whole(square, cut)
     return ScoreMoments(
         gram / rows,
-        score / rows / whole,
-        square / whole**2,
+        score / rows / kept_fraction,
+        square / kept_fraction**2,
         off / rows,
-        off * share / rows / whole,
-        math.sqrt(2) * off * (share / whole) ** 2 / rows,
+        off * share / rows / kept_fraction,
+        math.sqrt(2) * off * (share / kept_fraction) ** 2 / rows,
     )
