@@ -329,17 +329,20 @@ def about_line(equations: NormalEquations, rows: float, row_norm: float) -> Norm
 
     Residuals were cut at ``row_norm / √2``: those of a score are made to answer a change of the
     coefficients as whole ones do. Along directions that noise hides the line stays as it is, and
-    they are stated: nothing is known of combinations that depend on them.
+    they are stated: nothing is known of combinations that depend on them. Without an intercept
+    such directions of terms may be known by the constant beside them.
     """
     terms = slice(0, len(equations.moments) - 1)
     noise = equations.variance[terms, terms] / rows**2
     shrunk, remaining = shrunk_gram(equations.moments[terms, terms] / rows, noise)
     values, axes = np.linalg.eigh(shrunk)
     detectable = DETECTION_SDS / 2 * math.sqrt(float(remaining.max()))
-    hidden = np.zeros((len(equations.moments), int((values < detectable).sum())))
-    hidden[terms] = axes[:, values < detectable]
+    hides = values < detectable
+    values = np.where(hides, 1.0 if equations.intercept else detectable, values)
+    hidden = np.zeros((len(equations.moments), int(hides.sum())))
+    hidden[terms] = axes[:, hides]
     moments, variance = equations.moments.copy(), equations.variance.copy()
-    moments[terms, terms] = (axes * np.where(values < detectable, 1.0, values)) @ axes.T * rows
+    moments[terms, terms] = (axes * values) @ axes.T * rows
     variance[terms, terms] = remaining * rows**2
     square = max(float(moments[-1, -1]) / rows, 0.0)
     scale = np.ones(len(moments))
@@ -350,7 +353,7 @@ def about_line(equations: NormalEquations, rows: float, row_norm: float) -> Norm
         moments=moments * unit,
         variance=variance * unit**2,
         near_zero=True,
-        hidden=hidden,
+        hidden=hidden if equations.intercept else None,
     )
 
 
