@@ -137,7 +137,7 @@ LM = Verb(
         Form("wage ~ age + sex", "standing"),
         Form("wage ~ age + sex", "standing", {"vcov": "HC"}, "HC"),
         Form("wage ~ age", "shared alike"),
-        Form("wage ~ age", "alike", {"vcov": "HC", "mechanism": "moments"}, "HC"),
+        Form("wage ~ age", "alike", {"vcov": "HC"}, "HC"),
         Form("wage ~ age", "persons", MOMENTS_OF | {"vcov": "iid"}),
         Form("wage ~ age", "persons", MOMENTS_OF | {"vcov": "HC"}, "HC"),
         Form("wage ~ age", "column", MOMENTS_OF),

@@ -34,8 +34,10 @@ def lengths(fit):
 @pytest.mark.parametrize("name", ALIKE)
 def test_any_four_rows_make_intervals_twice_as_long(name):
     """Cauchy and Schwarz: of m rows that are one, a sum varies m times as much."""
+    # Squares of scores have a noise of 3 % at any budget where rows are read about a line.
+    words = SURE | ({"mechanism": "moments"} if name == "lm HC" else {})
     alone, four = (
-        lengths(ALIKE[name].ask(rows(), codebook=BOOK, rows=any_rows, **SURE))
+        lengths(ALIKE[name].ask(rows(), codebook=BOOK, rows=any_rows, **words))
         for any_rows in (None, 4)
     )
     # Wilson's and Fieller's ends, cells of quantiles and eigenvalues near others are not linear.
