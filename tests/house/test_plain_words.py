@@ -9,46 +9,11 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "dpmodels"
 # Participles and pronouns say neither what a value is nor what it is for.
 FILLERS = frozenset(
-    [
-        "own",
-        "one",
-        "held",
-        "told",
-        "said",
-        "made",
-        "found",
-        "given",
-        "kept",
-        "seen",
-        "drawn",
-        "known",
-        "named",
-        "shown",
-        "taken",
-        "other",
-        "others",
-        "mine",
-        "theirs",
-        "wanted",
-        "asked",
-        "moved",
-        "passed",
-        "many",
-        "more",
-        "most",
-        "least",
-        "whole",
-        "both",
-        "apart",
-        "near",
-        "far",
-        "here",
-        "there",
-        "thing",
-        "things",
-        "each",
-        "which",
-    ]
+    """
+    own one held told said made found given kept seen drawn known named shown taken other
+    others mine theirs wanted asked moved passed many more most least whole both apart near
+    far here there thing things each which
+    """.split()
 )
 TURNS = re.compile(
     r"\b(?:is|are|not|to be) told\b|\btells? (?:of|nothing)\b|\bso held\b|\b(?:is|are) had\b"
