@@ -67,6 +67,7 @@ from dpmodels.mechanisms.regression import NoisyGradients as NoisyGradients
 from dpmodels.mechanisms.regression import Objective as Objective
 from dpmodels.mechanisms.regression import Output as Output
 from dpmodels.mechanisms.regression import RegressionMechanism as RegressionMechanism
+from dpmodels.mechanisms.regression import Scores as Scores
 from dpmodels.mechanisms.scalar import MEANS as MEANS
 from dpmodels.mechanisms.scalar import QUANTILES as QUANTILES
 from dpmodels.mechanisms.scalar import Exponential as Exponential
