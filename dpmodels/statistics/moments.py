@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
-from dpmodels.statistics.statistic import Statistic, additive, fingerprint
+from dpmodels.statistics.statistic import Statistic, additive, fingerprint, summed
 from dpmodels.typing import Floats, Integers
 
 # Products of a block, as often as it counts, are below 2**59; 2**3 of them stay below 2**62.
@@ -183,19 +183,14 @@ def norm_counts(
     added or removed; the L1 sensitivity 2 and 1.
     """
     edges = np.array(limits, dtype=np.float64)
-    total, n_rows = np.zeros(len(limits) + 1, dtype=np.int64), 0
 
     def counted(block: Floats) -> Integers:
         # Integers below 2**53 add up exactly in any order.
         squares = np.einsum("ij,ij->j", block[1:], block[1:])[block[0] > 0]
         return np.bincount(np.searchsorted(edges, squares), minlength=len(edges) + 1)
 
-    for part, count in design.blocks(counted, lattice, count_public=count_public):
-        total += part
-        n_rows += count
-    facts = {**design.facts, "lattice": repr(lattice), "limits": str(limits)}
-    basis = fingerprint(facts, count_public=count_public)
-    return Statistic("rows by length", total.astype(object), n_rows, basis)
+    words = {"limits": str(limits)}
+    return summed("rows by length", counted, design, lattice, words, count_public)
 
 
 @additive
@@ -204,12 +199,8 @@ def row_sums(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> 
 
     Sensitivity: that of :func:`dpmodels.mechanisms.add_noise.gaussian_count`.
     """
-    total: NDArray[np.object_] = np.zeros(lattice.columns + 1, dtype=object)
-    n_rows = 0
-    sums = design.blocks(lambda z: z.sum(axis=1), lattice, count_public=count_public)
-    for part, count in sums:
-        total = total + part.astype(np.int64)
-        n_rows += count
-    facts = {**design.facts, "lattice": repr(lattice)}
-    basis = fingerprint(facts, count_public=count_public)
-    return Statistic("sums of rows", total, n_rows, basis)
+
+    def added(block: Floats) -> Integers:
+        return np.asarray(block.sum(axis=1).astype(np.int64))
+
+    return summed("sums of rows", added, design, lattice, {}, count_public)

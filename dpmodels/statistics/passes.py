@@ -14,7 +14,14 @@ from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.formula import Block
 from dpmodels.noise.lattice import Lattice, to_lattice
 from dpmodels.privacy.budget import MOST_ROWS
-from dpmodels.statistics.statistic import Fingerprint, Statistic, additive, digest_of, fingerprint
+from dpmodels.statistics.statistic import (
+    Fingerprint,
+    Statistic,
+    additive,
+    digest_of,
+    fingerprint,
+    summed,
+)
 from dpmodels.typing import Floats, Integers
 
 # Sums of so many rows times the squared radius fit 64-bit integers.
@@ -180,7 +187,7 @@ def column_counts(
         return by_cell
 
     facts = {"halvings": str(halvings)}
-    return _summed("rows by column", counted, design, lattice, facts, count_public)
+    return summed("rows by column", counted, design, lattice, facts, count_public)
 
 
 @additive
@@ -207,24 +214,7 @@ def turned_counts(
         return np.bincount(np.searchsorted(edges, squares), minlength=len(edges) + 1)
 
     facts = {"limits": str(limits), "transform": digest_of(transform)}
-    return _summed("turned rows by length", counted, design, lattice, facts, count_public)
-
-
-def _summed(
-    name: str,
-    counted: Callable[[Floats], Integers],
-    design: PrivateDesign,
-    lattice: Lattice,
-    words: dict[str, str],
-    count_public: bool,
-) -> Statistic:
-    total: NDArray[Any] = counted(np.zeros((lattice.columns + 1, 0))).astype(object)
-    n_rows = 0
-    for part, count in design.blocks(counted, lattice, count_public=count_public):
-        total = total + part
-        n_rows += count
-    facts = {**design.facts, "lattice": repr(lattice), **words}
-    return Statistic(name, total, n_rows, fingerprint(facts, count_public=count_public))
+    return summed("turned rows by length", counted, design, lattice, facts, count_public)
 
 
 # Exact squares of the sums over the rows of a person, clipped after the sum.
@@ -328,18 +318,13 @@ def score_squares(
     """
     scores_of, ones = _score_function(score, lattice), np.ones(finer.columns)
 
-    def summed(block: Floats) -> Integers:
+    def of_block(block: Floats) -> Integers:
         scores = scores_of(block)
         to_lattice(scores, ones, 0 * ones, finer)
         return np.asarray((scores @ scores.T).astype(np.int64))
 
-    total: NDArray[Any] = np.zeros((finer.columns, finer.columns), dtype=object)
-    n_rows = 0
-    for part, count in design.blocks(summed, lattice, count_public=count_public):
-        total = total + part
-        n_rows += count
-    basis = _basis(design, lattice, score, finer, count_public=count_public)
-    return Statistic("squares of scores", total, n_rows, basis)
+    words = _words(score, finer)
+    return summed("squares of scores", of_block, design, lattice, words, count_public)
 
 
 def person_score_squares(
@@ -360,7 +345,8 @@ def person_score_squares(
     total, n_rows = person_squares(
         design, lattice, scores_of, finer, places, count_public=count_public
     )
-    basis = _basis(design, lattice, score, finer, count_public=count_public)
+    facts = {**design.facts, "lattice": repr(lattice), **_words(score, finer)}
+    basis = fingerprint(facts, count_public=count_public)
     return Statistic("squares of persons' scores", total, n_rows, basis)
 
 
@@ -378,10 +364,9 @@ def _score_function(score: Score, lattice: Lattice) -> Callable[[Floats], Floats
     return scores
 
 
-def _basis(
-    design: PrivateDesign, lattice: Lattice, score: Score, finer: Lattice, *, count_public: bool
-) -> Fingerprint:
-    facts = {**design.facts, "lattice": repr(lattice), "rounded to": repr(finer)}
-    facts["score"] = digest_of(np.vstack([score.regressors, score.residual]))
-    facts["transform"] = digest_of(score.transform)
-    return fingerprint(facts, count_public=count_public)
+def _words(score: Score, finer: Lattice) -> dict[str, str]:
+    return {
+        "rounded to": repr(finer),
+        "score": digest_of(np.vstack([score.regressors, score.residual])),
+        "transform": digest_of(score.transform),
+    }

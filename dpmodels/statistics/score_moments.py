@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice, lengths, to_lattice
 from dpmodels.statistics.passes import Turn, turn
-from dpmodels.statistics.statistic import Statistic, additive, digest_of, fingerprint
+from dpmodels.statistics.statistic import Statistic, additive, digest_of, summed
 from dpmodels.typing import Floats, Integers
 
 # Halves of the squared unit length, a little less for the rounding of a row to the lattice.
@@ -50,7 +49,7 @@ def power_sums(
     ones = np.ones(finer.columns)
     unit = design.scaling.row_norm / lattice.steps
 
-    def summed(block: Floats) -> Integers:
+    def of_block(block: Floats) -> Integers:
         u = block[1:][powers.column] * unit - powers.centre[:, None]
         q = powers.linear[:, None] * u + powers.square[:, None] * (u * u) - powers.middle[:, None]
         to_lattice(q, ones, 0 * ones, finer)
@@ -59,13 +58,8 @@ def power_sums(
         count = np.array([np.count_nonzero(complete) * finer.radius])
         return np.append(count, q.sum(axis=1)).astype(np.int64)
 
-    total: NDArray[Any] = np.zeros(finer.columns + 1, dtype=object)
-    n_rows = 0
-    for part, count in design.blocks(summed, lattice, count_public=count_public):
-        total = total + part
-        n_rows += count
-    facts = {**design.facts, "lattice": repr(lattice), "powers": digest_of(np.stack(powers))}
-    return Statistic("sums of powers", total, n_rows, fingerprint(facts, count_public=count_public))
+    words = {"powers": digest_of(np.stack(powers))}
+    return summed("sums of powers", of_block, design, lattice, words, count_public)
 
 
 @additive
@@ -90,20 +84,12 @@ def score_moments(
     """
     matrix = turn(transform, lattice)
 
-    def summed(block: Floats) -> Integers:
+    def of_block(block: Floats) -> Integers:
         rows = _held(block, matrix, lattice, finer)
         return np.asarray((rows @ rows.T).astype(np.int64))
 
-    total: NDArray[Any] = np.zeros((finer.columns, finer.columns), dtype=object)
-    n_rows = 0
-    for part, count in design.blocks(summed, lattice, count_public=count_public):
-        total = total + part
-        n_rows += count
-    basis = fingerprint(
-        {**design.facts, "lattice": repr(lattice), "transform": digest_of(transform)},
-        count_public=count_public,
-    )
-    return Statistic("moments of scores", total, n_rows, basis)
+    words = {"transform": digest_of(transform)}
+    return summed("moments of scores", of_block, design, lattice, words, count_public)
 
 
 @additive
@@ -131,16 +117,8 @@ def score_lengths(
             [np.bincount(np.searchsorted(edges, norms), minlength=size) for norms in measured]
         )
 
-    total: NDArray[Any] = np.zeros((2, size), dtype=object)
-    n_rows = 0
-    for part, count in design.blocks(counted, lattice, count_public=count_public):
-        total = total + part
-        n_rows += count
-    facts = {"limits": str(limits), "transform": digest_of(transform)}
-    basis = fingerprint(
-        {**design.facts, "lattice": repr(lattice), **facts}, count_public=count_public
-    )
-    return Statistic("rows by the length of scores", total, n_rows, basis)
+    words = {"limits": str(limits), "transform": digest_of(transform)}
+    return summed("rows by the length of scores", counted, design, lattice, words, count_public)
 
 
 def _norms(rows: Floats) -> Floats:

@@ -21,7 +21,9 @@ from dpmodels.design.cells import PrivateCells, PrivateLevels, PrivateMargins
 from dpmodels.errors import ArgumentError, PrivacyError, shorten
 from dpmodels.frames import RowSource, no_rows
 from dpmodels.frames.dask_rows import Sums
+from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
+from dpmodels.typing import Floats, Integers
 
 # Characters of a statement that an error shows: a choice.
 WIDTH = 200
@@ -135,6 +137,27 @@ class Statistic:
                 f"{self.name} of shapes {self._exact.shape} and {second._exact.shape} do not add; "
                 "measure both with the same formula and codebook"
             )
+
+
+def summed(
+    name: str,
+    counted: Callable[[Floats], Integers],
+    design: PrivateDesign,
+    lattice: Lattice,
+    words: Mapping[str, str],
+    count_public: bool,
+) -> Statistic:
+    """Add up what a function makes of each block of rows on the lattice; integers of one shape.
+
+    `words` are the public facts that it depends on, besides those of the design and the lattice.
+    """
+    total: NDArray[Any] = counted(np.zeros((lattice.columns + 1, 0))).astype(object)
+    n_rows = 0
+    for part, count in design.blocks(counted, lattice, count_public=count_public):
+        total = total + part
+        n_rows += count
+    facts = {**design.facts, "lattice": repr(lattice), **words}
+    return Statistic(name, total, n_rows, fingerprint(facts, count_public=count_public))
 
 
 Rows = TypeVar("Rows", PrivateDesign, PrivateCells, PrivateLevels, PrivateMargins)
