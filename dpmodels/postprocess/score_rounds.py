@@ -41,8 +41,6 @@ LENGTHS: Floats = 0.25 * 2.0 ** (np.arange(25) / 4)
 SHORTEST_TERMS, SHORTEST_RESIDUALS = 0.8, 1.4
 # A choice: a distance that so many rows are within is taken for a standard deviation.
 MOST_ROWS = 0.75
-# A choice: the noise of a variance counts for so many of its sds where the variance is smaller.
-LEAST_SPREAD = 1.5
 
 
 @dataclass(frozen=True)
@@ -198,11 +196,8 @@ def rough_coordinates(now: ScoreCoordinates, moments: ScoreMoments) -> ScoreCoor
     explained = float(2 * slope @ moments.score[1:] - slope @ covariance @ slope)
     left = _residual_variance(moments, slope, explained, float(gain.sum()))
     step = np.append(moments.score[0] - shift @ slope, slope)
-    trust_mean = 1 / (1 + moments.gram_sd**2 * len(spread))
-    centre = now.centre + np.linalg.solve(now.whitening, shift) * trust_mean
-    line = now.line + now.coefficients(step)
     whitening = (axes / np.sqrt(values)) @ axes.T @ (now.whitening / spread[:, None])
-    return ScoreCoordinates(centre, whitening, line, now.residual_sd * math.sqrt(left))
+    return _moved(now, moments, shift, step, whitening, left)
 
 
 def better_coordinates(now: ScoreCoordinates, moments: ScoreMoments) -> ScoreCoordinates:
@@ -223,8 +218,24 @@ def better_coordinates(now: ScoreCoordinates, moments: ScoreMoments) -> ScoreCoo
     shift, scatter = _centred(gram)
     values, axes = np.linalg.eigh(scatter)
     whitening = (axes / np.sqrt(np.maximum(values, floor))) @ axes.T @ now.whitening
-    trust_mean = 1 / (1 + moments.gram_sd**2 * len(shift))
-    centre = now.centre + np.linalg.solve(now.whitening, shift) * trust_mean
+    return _moved(now, moments, shift, step, whitening, left)
+
+
+def _moved(
+    now: ScoreCoordinates,
+    moments: ScoreMoments,
+    shift: Floats,
+    step: Floats,
+    whitening: Floats,
+    left: float,
+) -> ScoreCoordinates:
+    """Return coordinates about the mean of z and the line after a step.
+
+    `shift` is the mean, followed as far as it is not noise; `left` is the residual variance in the
+    old unit.
+    """
+    trust = 1 / (1 + moments.gram_sd**2 * len(shift))
+    centre = now.centre + np.linalg.solve(now.whitening, shift) * trust
     line = now.line + now.coefficients(step)
     return ScoreCoordinates(centre, whitening, line, now.residual_sd * math.sqrt(left))
 

@@ -54,7 +54,6 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.postprocess.ellipsoid import Cells
 from dpmodels.postprocess.score_rounds import (
-    LEAST_SPREAD,
     LENGTHS,
     ScoreCoordinates,
     ScoreMoments,
@@ -97,6 +96,8 @@ RESPONSE_WEIGHT = 2.0
 NARROWED = 3.0
 # A choice: a variance below so many sds of its noise is read from numbers of rows by size instead.
 RESOLVED = 3.0
+# A choice: the noise of a variance counts for so many of its sds where the variance is smaller.
+LEAST_SPREAD = 1.5
 
 
 @dataclass(frozen=True)
