@@ -1,6 +1,5 @@
 """Seeded releases on public rows: what is compared with the stored list, and how."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -47,12 +46,7 @@ def numbers_of(value: Any) -> Iterator[float]:
                 yield from numbers_of(part)
         case _ if is_dataclass(value):
             for field in fields(value):
-                own = getattr(value, field.name)
                 # A field that came later says nothing where it is not used.
-                if isinstance(own, float) and math.isnan(own) and _came_later(value, field.name):
-                    continue
-                yield from numbers_of(own)
-
-
-def _came_later(value: Any, name: str) -> bool:
-    return name == "rows" and name in getattr(type(value), "later", ())
+                later = field.name in getattr(type(value), "later", ())
+                if not (later and getattr(value, field.name) is field.default):
+                    yield from numbers_of(getattr(value, field.name))
