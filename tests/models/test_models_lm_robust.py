@@ -9,6 +9,7 @@ from models_samples import Mine
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FrameError, NotAvailable
 from dpmodels.mechanisms import Rounds
+from dpmodels.mechanisms.regression import ellipsoid
 from dpmodels.mechanisms.sandwiched import Sandwiched
 
 BOOK = dp.codebook(y=(-9, 9), x=(0, 4), z=(-2, 2), w=(0, 2))
@@ -45,6 +46,18 @@ def test_a_huge_budget_gives_statsmodels_hc1(formula, adjacency, weights):
     if formula != "y ~ 1":
         plain = dp.dp_lm(formula, ROWS, weights=weights, **{**HUGE, "vcov": "iid"})
         assert abs(np.log(plain.bse / fit.bse)).max() > 0.04
+
+
+@pytest.mark.parametrize("mechanism", ["ellipsoid", "scores"])
+def test_moments_along_axes_have_hc1(mechanism, monkeypatch):
+    """Of errors without the response's length along the axes half would be lost."""
+    monkeypatch.setattr(ellipsoid, "GAIN", 1e9)
+    words = {**HUGE, "codebook": dp.codebook(y=(-90, 90), x=(0, 40), z=(-20, 20))}
+    with dp.simulation(seed=1):
+        fit = dp.dp_lm("y ~ x + z", ROWS, mechanism=mechanism, **words)
+    assert fit.release.ball is not None
+    theirs = sm.OLS.from_formula("y ~ x + z", ROWS).fit(cov_type="HC1")
+    assert fit.bse.to_numpy() == pytest.approx(theirs.bse.to_numpy(), rel=0.1)
 
 
 LEVELS = dp.codebook(y=(-9, 9), x=(0, 4), g=["a", "b", "c", "d", "e"])
