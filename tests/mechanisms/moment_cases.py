@@ -34,6 +34,14 @@ EXTREME = {
 HOLE = np.nan
 
 
+def fraction_spent(events, guarantee):
+    """Return what events cost, as a fraction of a guarantee."""
+    if isinstance(guarantee, ZCDP):
+        return total_rho(events) / guarantee.rho
+    delta = guarantee.delta if isinstance(guarantee, ApproxDP) else 0.0
+    return total_eps(events, delta) / guarantee.eps
+
+
 def facts(columns=3, relation="replace", centred=False, components=0):
     return Facts(columns, adjacency(relation), centred=centred, components=components)
 

@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from moment_cases import fraction_spent
 
 import dpmodels as dp
 from dpmodels.design import private_design
@@ -14,7 +15,7 @@ from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
 from dpmodels.mechanisms.covariance import coinpress
 from dpmodels.mechanisms.covariance.coinpress import CoinPress, normal_radius
 from dpmodels.noise import seeded
-from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
+from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency
 from dpmodels.statistics import Passes, Statistic
 
 RELATIONS = ("replace", "add-remove")
@@ -56,11 +57,7 @@ def test_the_events_compose_to_the_guarantee_and_use_it_up(guarantee, rounds):
     for relation in RELATIONS:
         plan = CoinPress(rounds).plan(facts(4, relation, centred=True), guarantee)
         assert len(plan.events) == len(plan.scales) == rounds
-        if isinstance(guarantee, ZCDP):
-            spent = total_rho(plan.events) / guarantee.rho
-        else:
-            spent = total_eps(plan.events, guarantee.delta) / guarantee.eps
-        assert 1 - 1e-6 < spent <= 1
+        assert 1 - 1e-6 < fraction_spent(plan.events, guarantee) <= 1
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from moment_cases import fraction_spent
 from scipy.stats import chi2
 
 import dpmodels as dp
@@ -21,7 +22,7 @@ from dpmodels.mechanisms.add_noise import (
 )
 from dpmodels.mechanisms.regression import ellipsoid
 from dpmodels.noise import seeded
-from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
+from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.moments import row_sums
 from dpmodels.statistics.passes import column_counts, turned_counts
@@ -61,11 +62,7 @@ def test_the_rounds_compose_to_the_guarantee_and_use_it_up(guarantee):
     for relation in RELATIONS:
         plan = Ellipsoid().plan(facts(4, relation), guarantee)
         assert len(plan.events) == len(ellipsoid.SHARES)
-        if isinstance(guarantee, ZCDP):
-            spent = total_rho(plan.events) / guarantee.rho
-        else:
-            spent = total_eps(plan.events, guarantee.delta) / guarantee.eps
-        assert 1 - 1e-6 < spent <= 1
+        assert 1 - 1e-6 < fraction_spent(plan.events, guarantee) <= 1
 
 
 def test_an_ellipsoid_needs_a_gaussian_guarantee():

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from moment_cases import fraction_spent
 from scipy import stats
 
 import dpmodels as dp
@@ -26,7 +27,7 @@ from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
 from dpmodels.mechanisms.regression import objective as objective_module
 from dpmodels.models.linear import linear
 from dpmodels.noise import seeded
-from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
+from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_rho
 from dpmodels.question import Question
 from dpmodels.statistics.double_double import Pair
 from dpmodels.statistics.losses import Huber, Logistic, Poisson
@@ -55,14 +56,6 @@ def bound(data, loss=None, relation="replace", formula="~ a + b"):
         Question("glm", f"{response} {formula}", BOOK, ZCDP(1.0), adjacency(relation), words)
     )
     return own.design.bind(data), RegressionFacts(own.predictors, loss, adjacency(relation))
-
-
-def spent(plan):
-    guarantee = plan.guarantee
-    if isinstance(guarantee, ZCDP):
-        return total_rho(plan.events) / guarantee.rho
-    delta = guarantee.delta if isinstance(guarantee, ApproxDP) else 0.0
-    return total_eps(plan.events, delta) / guarantee.eps
 
 
 def released(strategy, budget, data, loss=None, relation="replace", seed=1, **words):
@@ -107,7 +100,7 @@ def test_a_plan_spends_its_budget_and_no_more(budget, relation, strategy):
             strategy.plan(facts, budget)
         return
     plan = strategy.plan(facts, budget)
-    used = spent(plan)
+    used = fraction_spent(plan.events, plan.guarantee)
     assert used <= 1 + 1e-9
     # Pure noise under an (eps, delta) or rho guarantee may leave some of it.
     assert used >= 0.5

@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from moment_cases import fraction_spent
 
 import dpmodels as dp
 from dpmodels.datasets.papers import zipf_rows
@@ -30,7 +31,6 @@ from dpmodels.privacy import (
     PureDP,
     adjacency,
     total_eps,
-    total_rho,
 )
 from dpmodels.statistics import Passes, Statistic, moments
 from dpmodels.statistics.moments import norm_counts, row_sums
@@ -69,11 +69,7 @@ def test_the_events_compose_to_the_guarantee_and_use_it_up(guarantee, centred):
     for relation in RELATIONS:
         plan = Rounds().plan(facts(4, relation, centred), guarantee)
         assert len(plan.events) == (7 if centred else 2)
-        if isinstance(guarantee, ZCDP):
-            spent = total_rho(plan.events) / guarantee.rho
-        else:
-            spent = total_eps(plan.events, guarantee.delta) / guarantee.eps
-        assert 1 - 1e-6 < spent <= 1
+        assert 1 - 1e-6 < fraction_spent(plan.events, guarantee) <= 1
 
 
 def test_a_pure_guarantee_is_refused():

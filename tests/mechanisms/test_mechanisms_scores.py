@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from moment_cases import fraction_spent
 from scipy.stats import binom, chi2
 
 import dpmodels as dp
@@ -17,7 +18,7 @@ from dpmodels.mechanisms.add_noise import SMALLEST_SCALE, gaussian_count
 from dpmodels.mechanisms.regression import Scores, scores
 from dpmodels.noise import seeded
 from dpmodels.noise.lattice import choose_lattice
-from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
+from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.score_moments import power_sums, score_lengths, score_moments
 
@@ -68,11 +69,7 @@ def test_the_rounds_compose_to_the_guarantee_and_use_it_up(guarantee):
     for relation in RELATIONS:
         plan = Scores().plan(facts(4, relation), guarantee)
         assert len(plan.events) == len(scores.SHARES)
-        if isinstance(guarantee, ZCDP):
-            spent = total_rho(plan.events) / guarantee.rho
-        else:
-            spent = total_eps(plan.events, guarantee.delta) / guarantee.eps
-        assert 1 - 1e-6 < spent <= 1
+        assert 1 - 1e-6 < fraction_spent(plan.events, guarantee) <= 1
 
 
 def test_a_pure_guarantee_is_refused():
