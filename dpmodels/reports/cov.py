@@ -289,8 +289,8 @@ def _cca_notes(fit: CCAResult) -> list[str]:
         notes += Rank.DETAIL("All loadings are in xloadings and yloadings.")
     if readable.any():
         notes.append(
-            "Loadings are correlations of columns with the variates of their side; the largest of "
-            "x is positive. Coefficients of variates with variance 1: xcoef, ycoef."
+            "Loadings are correlations with the variates of their side; the largest of x is "
+            "positive. Coefficients of variates with variance 1: xcoef, ycoef."
         )
     n_columns = max(map(len, (fit.xcenter, fit.ycenter)))
     return [*notes, *omitted(SHOWN_VARIABLES, n_columns, "columns", "xloadings and yloadings")]
