@@ -1,8 +1,6 @@
 """R's way of working for differential privacy: a formula, one verb, a printed table."""
 
-import lazy_loader as _lazy
-
 from dpmodels import bindings as bindings
 from dpmodels.dictionaries.door import codebook as codebook
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = bindings.attach(__name__, __file__)

@@ -7,14 +7,18 @@ neither text nor numbers it names only the type. `advice` ends the message.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
+from inspect import signature
 from numbers import Real
-from typing import TypeGuard, TypeVar
+from typing import ParamSpec, TypeGuard, TypeVar
 
 import numpy as np
 
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError, did_you_mean, said
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 _Word = TypeVar("_Word", bound=str | None)
 
 
@@ -107,6 +111,10 @@ def word(name: str, argument: object, allowed: Iterable[_Word], advice: str = ""
     Traceback (most recent call last):
     ...
     dpmodels.errors.ArgumentError: scale='unit': expected "range", "sd" or None
+    >>> word("vcov", "hc", ("iid", "HC"))
+    Traceback (most recent call last):
+    ...
+    dpmodels.errors.ArgumentError: vcov='hc' (did you mean 'HC'?): expected "iid" or "HC"
     """
     options = tuple(allowed)
     for option in options:
@@ -114,4 +122,39 @@ def word(name: str, argument: object, allowed: Iterable[_Word], advice: str = ""
             return option
     *first, last = (f'"{option}"' if option else "None" for option in options)
     expected = f"{', '.join(first)} or {last}" if first else last
-    raise ArgumentError(f"{name}={said(argument)}: expected {expected}{advice}")
+    meant = did_you_mean(argument, options)
+    raise ArgumentError(f"{name}={said(argument)}{meant}: expected {expected}{advice}")
+
+
+def known_parameters(name: str, parameters: Iterable[str], kwargs: Iterable[str]) -> None:
+    """Refuse keywords that are not parameters of the function of that name.
+
+    >>> known_parameters("dp.options", ("ledger", "person"), ("ledgr",))
+    Traceback (most recent call last):
+    ...
+    dpmodels.errors.ArgumentError: dp.options has no parameter ledgr= (did you mean 'ledger'?): see
+    help(dp.options)
+    """
+    expected = tuple(parameters)
+    for keyword in kwargs:
+        if keyword not in expected:
+            raise ArgumentError(
+                f"{name} has no parameter {keyword}={did_you_mean(keyword, expected)}: see "
+                f"help({name})"
+            )
+
+
+def checked_keywords(name: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Decorate a function of that name to refuse unknown keywords with a suggestion."""
+
+    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        parameters = tuple(signature(function).parameters)
+
+        @wraps(function)
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            known_parameters(name, parameters, kwargs)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate

@@ -1,10 +1,13 @@
-"""Functions of higher layers that lower ones call, bound when the package is imported."""
+"""What the package binds when it is imported: functions of higher layers, and suggestions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import lazy_loader
+
 from dpmodels.entry_point import deferred
+from dpmodels.errors import NotAvailable, did_you_mean
 
 
 def mechanism_check() -> Callable[..., object]:
@@ -12,6 +15,28 @@ def mechanism_check() -> Callable[..., object]:
     from dpmodels.audit.mechanism_check import checked_mechanism
 
     return checked_mechanism
+
+
+def attach(
+    name: str, file: str
+) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a module with a stub.
+
+    Modules are imported when a name is first used; a misspelled name is answered by the nearest.
+    """
+    get, list_names, names = lazy_loader.attach_stub(name, file)
+
+    def get_or_suggest(attribute: str) -> object:
+        try:
+            return get(attribute)
+        except AttributeError:
+            if attribute in names:
+                raise
+            raise NotAvailable(
+                f"{name} has no {attribute}{did_you_mean(attribute, names)}; see dir({name})"
+            ) from None
+
+    return get_or_suggest, list_names, names
 
 
 deferred["check"] = mechanism_check

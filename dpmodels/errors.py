@@ -5,6 +5,8 @@ raised before a row is read and before a budget is charged, unless the class say
 """
 
 import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
 from numbers import Real
 from typing import Final
 
@@ -25,6 +27,34 @@ def said(value: object) -> str:
 def shorten(text: str, width: int = 60) -> str:
     """Return text fit for an error message."""
     return text if len(text) <= width else f"{text[: width - 4]} ..."
+
+
+def did_you_mean(name: object, options: Iterable[object]) -> str:
+    """Return a suggestion for a misspelled name, with a space before it; empty if none is near.
+
+    Upper and lower case are alike, and so is the beginning of a name.
+
+    >>> did_you_mean("Vsits", ["visits", "age"]), did_you_mean("epsilon", ["eps", "person"])
+    (" (did you mean 'visits'?)", " (did you mean 'eps'?)")
+    >>> did_you_mean("zzz", ["visits"])
+    ''
+    """
+    folded = {
+        option.strip().casefold(): option
+        for option in options
+        if isinstance(option, str) and option
+    }
+    text = name.strip().casefold() if isinstance(name, str) else ""
+    matches = [option for option in folded if _begins(option, text)]
+    matches = [text] if text in matches else matches or get_close_matches(text, folded, n=3)
+    near = " or ".join(repr(folded[match]) for match in matches if folded[match] != name)
+    return f" (did you mean {near}?)" if near else ""
+
+
+def _begins(first: str, second: str) -> bool:
+    """Whether one of two names is the beginning of the other."""
+    short, long = sorted((first, second), key=len)
+    return len(short) > 2 and long.startswith(short)
 
 
 def frames_up() -> int:

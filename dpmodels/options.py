@@ -18,6 +18,7 @@ from threading import RLock
 from types import TracebackType
 from typing import Any, Final, Literal
 
+from dpmodels.arguments import checked_keywords
 from dpmodels.codebook_person import checked_person
 from dpmodels.errors import ArgumentError, said
 from dpmodels.privacy import (
@@ -139,6 +140,7 @@ class options:  # noqa: N801
     ledger     none
     """
 
+    @checked_keywords("dp.options")
     def __init__(
         self,
         *,

@@ -32,7 +32,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, 
 
 import numpy as np
 
-from dpmodels.errors import DPModelsError, FrameError, shorten
+from dpmodels.errors import DPModelsError, FrameError, did_you_mean, shorten
 from dpmodels.typing import Floats
 
 Shape = Any
@@ -230,14 +230,15 @@ def _object_fields(
 ) -> dict[str, Plain]:
     if not isinstance(plain, dict):
         raise FrameError(f"{where or 'it'}: expected an object, found {_type_name(plain)}")
-    for name in shape:
-        if name not in plain and name not in optional:
-            raise FrameError(f"{where or 'it'} lacks {name!r}")
     for name in plain:
         if name not in shape:
             raise FrameError(
                 f"{where or 'it'} has {shorten(ascii(name))}, which is not known there"
+                f"{did_you_mean(name, shape)}"
             )
+    for name in shape:
+        if name not in plain and name not in optional:
+            raise FrameError(f"{where or 'it'} lacks {name!r}")
     locations = {name: f"{where}.{name}".lstrip(".") for name in shape}
     return {
         name: conform(field_shape, plain[name], locations[name])

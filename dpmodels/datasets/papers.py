@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
-from dpmodels.errors import ArgumentError
+from dpmodels.errors import ArgumentError, did_you_mean
 from dpmodels.typing import Floats, Integers
 
 # Public bounds: round numbers from the descriptions of the fields, not from rows.
@@ -79,7 +79,10 @@ def paper_table(
     (50, 116)
     """
     if name not in READERS:
-        raise ArgumentError(f"name={name!r}: expected one of {', '.join(map(repr, READERS))}")
+        raise ArgumentError(
+            f"name={name!r}{did_you_mean(name, READERS)}: expected one of "
+            f"{', '.join(map(repr, READERS))}"
+        )
     file, read, shape, components = READERS[name]
     path = Path(folder or os.environ.get("DPMODELS_DATA", "")) / file
     has_file = path.is_file()

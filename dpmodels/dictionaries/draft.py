@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from html import escape
 from typing import Any, Final
 
@@ -20,7 +19,7 @@ from dpmodels.codebook_person import (
     without_person,
 )
 from dpmodels.dictionaries.entry import UNKNOWN, Entry, entry_of, joined, plain_of
-from dpmodels.errors import CodebookError, shorten
+from dpmodels.errors import CodebookError, did_you_mean, shorten
 from dpmodels.labels import plain
 from dpmodels.levels import check_writable
 from dpmodels.typing import AnyPath
@@ -232,10 +231,8 @@ class Draft(Mapping[str, Entry]):
 
     def _require(self, name: str) -> None:
         if name not in self:
-            matches = get_close_matches(str(name), list(self), n=1)
-            suggestion = f" (did you mean {matches[0]!r}?)" if matches else ""
             raise CodebookError(
-                f"the draft has no variable {shorten(repr(name))}{suggestion}: "
+                f"the draft has no variable {shorten(repr(name))}{did_you_mean(name, self)}: "
                 "complete what it has, or add others by draft | dp.codebook(...)"
             )
 

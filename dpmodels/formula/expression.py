@@ -7,7 +7,6 @@ with what to write instead.
 from __future__ import annotations
 
 import ast
-import difflib
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,7 @@ import numpy as np
 import patsy
 
 from dpmodels.dates import Date
-from dpmodels.errors import FormulaError, UnknownVariable, shorten
+from dpmodels.errors import FormulaError, UnknownVariable, did_you_mean, shorten
 from dpmodels.formula.functions import FUNCTIONS, INSTEAD, by_whole_numbers, positive, power
 from dpmodels.formula.parse import ParsedFormula, folded, names_in, quoted_name, syntax, text_of
 from dpmodels.formula.values import (
@@ -177,8 +176,7 @@ def _hint(name: str, book: Book) -> str:
     categories = (variable for variable in book.values() if isinstance(variable, Categorical))
     if any(name in (*variable.levels, *variable.shown_levels) for variable in categories):
         return f"; a level is written in quotes: {name!r}."
-    matches = difflib.get_close_matches(name, list(book), n=1)
-    return f"; did you mean {matches[0]!r}?" if matches else "."
+    return f"{did_you_mean(name, book)}."
 
 
 def _call(node: ast.Call, book: Book) -> Value:
@@ -205,7 +203,8 @@ def _call(node: ast.Call, book: Book) -> Value:
         return _list(node, node.args, book)
     if name not in FUNCTIONS:
         raise FormulaError(
-            f"function {shorten(name)!r} is not allowed in a formula; {_instead(name)}"
+            f"function {shorten(name)!r} is not allowed in a formula"
+            f"{did_you_mean(name, FUNCTIONS)}; {_instead(name)}"
         )
     args = [_compile(arg, book) for arg in node.args]
     options = {str(word.arg): _compile(word.value, book) for word in node.keywords}

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from dpmodels.dates import day_of_text
-from dpmodels.errors import FormulaError, shorten
+from dpmodels.errors import FormulaError, did_you_mean, shorten
 from dpmodels.levels import Level
 from dpmodels.typing import Floats
 
@@ -94,8 +94,9 @@ class Category:
         value = level.value if isinstance(level, Constant) else None
         declared = self.written or self.levels
         if value not in declared and value not in self.levels:
+            meant = did_you_mean(value, (*declared, *self.levels))
             raise FormulaError(
-                f"{code!r}: {level.code} is not one of the declared levels {self.listed()}"
+                f"{code!r}: {level.code} is not one of the declared levels {self.listed()}{meant}"
             )
         levels = declared if value in declared else self.levels
         index = levels.index(value)

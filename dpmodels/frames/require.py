@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, Final
 
 import numpy as np
 
 from dpmodels.dates import Date
-from dpmodels.errors import FrameError, shorten
+from dpmodels.errors import FrameError, did_you_mean, shorten
 from dpmodels.frames.convert import LevelCodes, is_bytes, is_days, is_number, is_text
 from dpmodels.frames.protocol import ANY, Holds, Kind, RowSource
 from dpmodels.variables import Categorical, Variable
@@ -110,7 +109,9 @@ def require(source: RowSource, columns: tuple[str, ...]) -> None:
     rename the columns of the data, or the variables of the formula and the codebook
     """
     counts = Counter(source.names)
-    missing = [_described(name, source.names) for name in columns if name not in counts]
+    missing = [
+        f"{name!r}{did_you_mean(name, source.names)}" for name in columns if name not in counts
+    ]
     if missing:
         raise FrameError(
             f"the data have no column {', '.join(missing)}: rename the columns of the data, "
@@ -122,14 +123,6 @@ def require(source: RowSource, columns: tuple[str, ...]) -> None:
             f"the data have more than one column called {', '.join(duplicates)}: "
             "rename or drop all but one"
         )
-
-
-def _described(name: str, names: tuple[str, ...]) -> str:
-    """Quote a missing name, with the names that it may have been meant for."""
-    folded = {name.strip().casefold(): name for name in names}
-    matches = get_close_matches(name.strip().casefold(), folded, n=3)
-    hint = " or ".join(repr(folded[match]) for match in matches)
-    return f"{name!r} (did you mean {hint}?)" if matches else repr(name)
 
 
 def require_declared(source: RowSource, declared: Mapping[str, Variable]) -> None:

@@ -21,13 +21,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError, did_you_mean, said
 from dpmodels.mechanisms.count_noise import one_mean
 from dpmodels.mechanisms.counts import (
     COUNTS,
@@ -100,8 +99,7 @@ def choose(
     if name not in table:
         refuse_retired("mechanism=", name)
         names = ", ".join(repr(name) for name in ("auto", *table))
-        matches = get_close_matches(mechanism.lower(), table, n=1)
-        meant = f" (did you mean {matches[0]!r}?)" if matches else ""
+        meant = did_you_mean(mechanism, table)
         raise ArgumentError(
             f"mechanism={said(mechanism)} is not known here{meant}; expected one of {names}"
         )

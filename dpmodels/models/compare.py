@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from dpmodels.arguments import real, whole, word
+from dpmodels.arguments import checked_keywords, real, whole, word
 from dpmodels.codebook import Codebook
 from dpmodels.design import scaling
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError, did_you_mean, said
 from dpmodels.formula import Design, design
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.parse import parse
@@ -53,6 +53,7 @@ MOMENTS: Table = {name: kind for name, kind in (COVARIANCE | SUBSPACE).items() i
 SPECTRA = {"power": 1.0, "steep": 2.0, "flat": 0.0}
 
 
+@checked_keywords("dp.compare_mechanisms")
 def compare_mechanisms(
     formula: str,
     *,
@@ -263,7 +264,8 @@ def _chosen(names: object, available: Mapping[str, type[Any]]) -> list[str]:
         ):
             refuse_retired("mechanisms: ", name)
             raise ArgumentError(
-                f"mechanisms: {said(name)} is not known; expected names out of {listed}"
+                f"mechanisms: {said(name)} is not known{did_you_mean(name, available)}; "
+                f"expected names out of {listed}"
             )
     return listed_names
 

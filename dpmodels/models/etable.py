@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
 
-from dpmodels.arguments import several, share, text, truth, whole, word
+from dpmodels.arguments import checked_keywords, several, share, text, truth, whole, word
 from dpmodels.errors import ArgumentError, said
 from dpmodels.formula.parse import quote
 from dpmodels.privacy import Ledger, check_ledger
@@ -22,6 +22,7 @@ STATS: Final = ("nobs", "r_squared", "std_dev", "percent")
 _MOST_DIGITS: Final = 6
 
 
+@checked_keywords("dp.etable")
 def etable(
     models: Result | Iterable[Any] | Mapping[str, Any],
     *more: Result | Iterable[Any] | Mapping[str, Any],

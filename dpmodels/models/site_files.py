@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from dpmodels.codebook import Codebook
 from dpmodels.entry_point import entry_point
-from dpmodels.errors import ArgumentError, FrameError, said
+from dpmodels.errors import ArgumentError, FrameError, did_you_mean, said
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models.crossing import Way, measured, of_question, planned
@@ -297,7 +297,8 @@ def state(
     declared = _declared(verb)
     if declared is None:
         raise ArgumentError(
-            f"verb={said(verb)}: expected one of {', '.join(map(repr, sent_verbs()))}"
+            f"verb={said(verb)}{did_you_mean(verb, sent_verbs())}: expected one of "
+            f"{', '.join(map(repr, sent_verbs()))}"
         )
     for name, value in (("site", site), ("session", session)):
         if not isinstance(value, str) or not value:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpmodels.arguments import real, whole, word
+from dpmodels.arguments import checked_keywords, real, whole, word
 from dpmodels.errors import ArgumentError, DPModelsError, LedgerError
 from dpmodels.noise import simulation
 from dpmodels.privacy import (
@@ -36,6 +36,7 @@ COLUMNS = ("score", "score_se", "behind", "behind_se", "best", "near")
 TENTHS = tuple(tenth / 10 for tenth in range(1, 10))
 
 
+@checked_keywords("dp.split_budget")
 def split_budget(
     recipe: Callable[..., float],
     data: object,

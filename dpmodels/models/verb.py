@@ -9,13 +9,12 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import wraps
 from typing import Any, Final, Literal, NamedTuple, ParamSpec, TypedDict, TypeVar
 
+from dpmodels.arguments import known_parameters
 from dpmodels.declared import Declared, declared
 from dpmodels.entry_point import entry_point
-from dpmodels.errors import ArgumentError
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models.crossing import Way, cross
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Pufferfish
@@ -122,13 +121,7 @@ def verb(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        unknown = next((name for name in kwargs if name not in signature.parameters), None)
-        if unknown is not None:
-            matches = get_close_matches(unknown, signature.parameters, 1)
-            hint = (
-                f"did you mean {matches[0]}=?" if matches else f"see help(dp.{function.__name__})"
-            )
-            raise ArgumentError(f"{function.__name__} has no parameter {unknown}=: {hint}")
+        known_parameters(f"dp.{function.__name__}", signature.parameters, kwargs)
         return function(*args, **kwargs)
 
     protected = entry_point(call)

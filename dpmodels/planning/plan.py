@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal
 
-from dpmodels.arguments import whole, word
+from dpmodels.arguments import checked_keywords, whole, word
 from dpmodels.declared import Declared, declared
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.planning.analysis import AnalysisPlan, PlanQuestion
@@ -21,6 +21,7 @@ BEST: Final = ("mean", "worst")
 OVER: Final = ("median", "worst")
 
 
+@checked_keywords("dp.plan")
 def plan(
     calls: Mapping[str, Call | tuple[Any, ...]] | Iterable[Call | tuple[Any, ...]],
     *,

@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpmodels.arguments import real, several, share, whole
 from dpmodels.declared import Declared, declared
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError, did_you_mean, said
 from dpmodels.planning.solve import MOST_ROWS, effect_for, eps_for, identifying_eps, rows_for
 from dpmodels.planning.trials import Asking, Cell, Trial, price, without_noise
 from dpmodels.planning.verbs import verb_with_power, words_of
@@ -223,7 +223,8 @@ def _words(verb: Verb, words: Mapping[str, Any]) -> dict[str, Any]:
         if name not in words_of(verb):
             expected = ", ".join(words_of(verb))
             raise ArgumentError(
-                f"{name}= is not expected; dp_{verb.name} has the options {expected}"
+                f"{name}= is not expected{did_you_mean(name, words_of(verb))}; "
+                f"dp_{verb.name} has the options {expected}"
             )
     return {**words_of(verb), **words}
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit, ndtri
 from scipy.stats import poisson
 
-from dpmodels.errors import ArgumentError, NotAvailable, said, shorten
+from dpmodels.errors import ArgumentError, NotAvailable, did_you_mean, said, shorten
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.values import Category, Real
 from dpmodels.models.replay import all_verbs, verb_of
@@ -337,7 +337,10 @@ def verb_with_power(name: object) -> tuple[Verb, Power]:
     power = None if verb is None else _power(verb)
     if verb is None or power is None:
         names = [entry.name for entry in all_verbs().values() if _power(entry)]
-        raise ArgumentError(f"verb={said(name)}: expected one of {', '.join(map(repr, names))}")
+        meant = did_you_mean(name, names)
+        raise ArgumentError(
+            f"verb={said(name)}{meant}: expected one of {', '.join(map(repr, names))}"
+        )
     return verb, power
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, cast
 
 from dpmodels.arguments import real, whole
-from dpmodels.errors import ArgumentError, BudgetError, said
+from dpmodels.errors import ArgumentError, BudgetError, did_you_mean, said
 
 # Users choose delta: a default could only be derived from the number of rows.
 WRITE_DELTA: Final = "write delta=1e-6, a public number well below 1 over the number of rows"
@@ -236,7 +236,8 @@ class Adjacency:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or self.name not in _NAMES:
             raise ArgumentError(
-                f"adjacency={said(self.name)} is not known: write adjacency='replace' (one row is "
+                f"adjacency={said(self.name)} is not known{did_you_mean(self.name, _NAMES)}: "
+                "write adjacency='replace' (one row is "
                 "changed, n is public) or adjacency='add-remove' (one row more or fewer, n is "
                 "private)."
             )

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.digest import origin
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError, did_you_mean, said
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import Noise
 from dpmodels.postprocess.protocol import balanced
@@ -107,7 +107,8 @@ def place_of(facts: TableCall, group: object) -> int:
     except (KeyError, TypeError, pd.errors.InvalidIndexError):
         factors = ", ".join(facts.factors[:-1])
         raise ArgumentError(
-            f"group={said(group)} is not one of the groups of {factors}; write one of them, such "
+            f"group={said(group)}{did_you_mean(group, groups)} is not one of the groups of "
+            f"{factors}; write one of them, such "
             f"as group={groups[0]!r}"
         ) from None
 

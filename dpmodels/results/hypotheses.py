@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +13,7 @@ import pandas as pd
 from patsy import DesignInfo, PatsyError
 from scipy.special import chdtrc, ndtr
 
-from dpmodels.errors import ArgumentError, said, shorten
+from dpmodels.errors import ArgumentError, did_you_mean, said, shorten
 from dpmodels.formula import Design
 from dpmodels.formula.parse import quote, variables_in
 from dpmodels.inference.adjusted import adjusted, simultaneous
@@ -163,13 +165,20 @@ def _label(names: list[str], row: Floats) -> str:
     return text.removeprefix("+ ") if text.startswith("+") else text.replace("- ", "-", 1)
 
 
+def _suggestion(constraints: str, names: Sequence[str]) -> str:
+    """Suggest a name for the first word of constraints that is none of the names."""
+    unknown = (word for word in re.findall(r"[^\W\d][\w.\[\]:]*", constraints) if word not in names)
+    return next((hint for hint in (did_you_mean(word, names) for word in unknown) if hint), "")
+
+
 def _spelt(terms: Terms, constraints: str) -> tuple[Floats, Floats]:
     names = list(terms.names)
     try:
         parsed = DesignInfo(names).linear_constraint(constraints)
     except (PatsyError, ValueError) as error:
         raise ArgumentError(
-            f"constraints={shorten(repr(constraints))} cannot be read ({type(error).__name__}); "
+            f"constraints={shorten(repr(constraints))} cannot be read ({type(error).__name__})"
+            f"{_suggestion(constraints, names)}; "
             f"write 'a = 0' or 'a = b, c = 2' with names of {shorten(str(names), 120)}, "
             f"or one term: {shorten(', '.join(terms.factors), 120)}"
         ) from None

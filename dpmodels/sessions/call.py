@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from dpmodels.codebook import Codebook
-from dpmodels.errors import ArgumentError, LedgerError, said
+from dpmodels.errors import ArgumentError, LedgerError, did_you_mean, said
 from dpmodels.privacy import Adjacency, Event, Ledger
 from dpmodels.sites import Parties, Witness
 from dpmodels.verbs import VERBS
@@ -100,7 +100,8 @@ def _require_word(name: str, word: str, expected: Sequence[str]) -> None:
         )
     if word not in expected:
         raise ArgumentError(
-            f"{name}: {word}= is not expected; expected parameters: {', '.join(expected)}"
+            f"{name}: {word}= is not expected{did_you_mean(word, expected)}; expected parameters: "
+            f"{', '.join(expected)}"
         )
 
 

@@ -12,7 +12,7 @@ from threading import RLock
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, SupportsIndex, TypeVar
 
-from dpmodels.arguments import whole
+from dpmodels.arguments import checked_keywords, text, whole
 from dpmodels.codebook import Codebook
 from dpmodels.declared import Declared, declared
 from dpmodels.entry_point import entry_point
@@ -23,6 +23,7 @@ from dpmodels.errors import (
     FrameError,
     NotAvailable,
     PrivacyError,
+    did_you_mean,
 )
 from dpmodels.formula.sides import subset as condition
 from dpmodels.frames import open_rows, require
@@ -71,7 +72,8 @@ def _charging(where: str, name: str) -> Callable[..., Any]:
     verb = verb_of(name)
     if verb is None or not verb.charges:
         expected = "" if name.startswith("_") else f", one of {', '.join(all_verbs())}"
-        raise NotAvailable(f"{where}.{name}: expected a verb{expected}")
+        meant = did_you_mean(name, all_verbs())
+        raise NotAvailable(f"{where}.{name}{meant}: expected a verb{expected}")
     return verb.function
 
 
@@ -132,6 +134,7 @@ class Calls:
 
     def __call__(self, verb: str, formula: str, **words: Any) -> Call:
         """Write a call of a verb by its name."""
+        text("verb", verb, 'the name of a verb, such as call("lm", "y ~ x")')
         call: Call = self.__getattr__(verb)(formula, **words)
         return call
 
@@ -239,6 +242,7 @@ class Session:
     _terms: Terms
 
     @entry_point
+    @checked_keywords("dp.session")
     def __init__(
         self,
         data: object = None,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple, Self
 
-from dpmodels.errors import NotAvailable
+from dpmodels.errors import NotAvailable, did_you_mean
 
 
 class Command(NamedTuple):
@@ -39,10 +38,18 @@ class Parser(argparse.ArgumentParser):
         parsed, rest = super(Parser, self.populate()).parse_known_args(*args, **kwargs)
         if rest and self._command:
             flags = [flag for action in self._actions for flag in action.option_strings]
-            matches = [match for word in rest for match in get_close_matches(word, flags, 1)]
-            hint = f"; nearest: {', '.join(matches)}" if matches else ""
-            self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
+            suggested = [f"{word}{did_you_mean(word, flags)}" for word in rest]
+            self.error(f"unrecognized arguments: {' '.join(suggested)}")
         return parsed, rest
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a value that is not among the choices; suggest the nearest one."""
+        if action.choices is not None and value not in action.choices:
+            choices = [str(choice) for choice in action.choices]
+            self.error(
+                f"{action.metavar or action.option_strings[0]}: {value!r} is not known"
+                f"{did_you_mean(value, choices)}; expected {', '.join(choices)}"
+            )
 
 
 # The completion of all commands and options for a shell, by shtab.

@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError, BudgetError, DPModelsError, FrameError, LedgerError
+from dpmodels.errors import (
+    ArgumentError,
+    BudgetError,
+    DPModelsError,
+    FrameError,
+    LedgerError,
+    did_you_mean,
+)
 from dpmodels.sessions.call import Call
 from dpmodels.shell.outputs import tell
 from dpmodels.shell.record import FILE, Record, finished_releases, request_digest
@@ -28,7 +35,8 @@ def run_study(path: str, again: Collection[str]) -> int:
     names = [release.name for release in study.releases]
     unknown = [name for name in again if name not in names]
     if unknown:
-        raise ArgumentError(f"--again {unknown[0]}: expected one of {', '.join(names)}")
+        meant = did_you_mean(unknown[0], names)
+        raise ArgumentError(f"--again {unknown[0]}{meant}: expected one of {', '.join(names)}")
     study.preview_session()
     _require_folder(study)
     with exclusive_folder(study.out):

@@ -8,12 +8,18 @@ import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError, BudgetError, DPModelsError, FrameError, shorten
+from dpmodels.errors import (
+    ArgumentError,
+    BudgetError,
+    DPModelsError,
+    FrameError,
+    did_you_mean,
+    shorten,
+)
 from dpmodels.models.etable import look_of
 from dpmodels.outside import conform, read_bytes
 from dpmodels.results.etable import columns_of
@@ -127,10 +133,9 @@ def require_known(names: Collection[str], options: Collection[str], where: str) 
     """Refuse unknown names; suggest the nearest known one."""
     for name in names:
         if name not in options:
-            matches = get_close_matches(name, list(options), 1)
-            hint = f"did you mean {matches[0]!r}? E" if matches else "e"
             raise ArgumentError(
-                f"{where}: {shorten(name)!r} is not known; {hint}xpected {', '.join(options)}"
+                f"{where}: {shorten(name)!r} is not known{did_you_mean(name, options)}; expected "
+                f"{', '.join(options)}"
             )
 
 

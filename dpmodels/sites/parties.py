@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeVar
 
-from dpmodels.errors import ArgumentError, BudgetError, FrameError, PrivacyError, said
+from dpmodels.errors import ArgumentError, BudgetError, FrameError, PrivacyError, did_you_mean, said
 from dpmodels.frames.delimited import RECORDS, csv_mode
 from dpmodels.frames.files import named_files, require_once
 from dpmodels.frames.open import records_of, with_csv_mode
@@ -204,5 +204,8 @@ def named_protocol(protocol: object, table: Mapping[str, type[SiteProtocol]]) ->
         return protocol
     if not isinstance(protocol, str) or protocol not in table:
         options = ", ".join(map(repr, table))
-        raise ArgumentError(f"protocol={said(protocol)} is not known; expected one of {options}")
+        meant = did_you_mean(protocol, table)
+        raise ArgumentError(
+            f"protocol={said(protocol)} is not known{meant}; expected one of {options}"
+        )
     return table[protocol]()

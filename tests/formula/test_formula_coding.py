@@ -90,7 +90,9 @@ def test_constants_may_be_computed():
 
 
 def test_unknown_variables_are_named_with_a_near_match():
-    with pytest.raises(UnknownVariable, match="'incom' is not in the codebook; did you mean 'inc"):
+    with pytest.raises(
+        UnknownVariable, match=r"'incom' is not in the codebook \(did you mean 'inc"
+    ):
         design("~ log(incom + 1)", BOOK)
     with pytest.raises(UnknownVariable) as caught:
         design("~ weight", BOOK)

@@ -51,7 +51,9 @@ def test_an_entry_of_a_verb_adds_to_the_shared_text():
 @pytest.mark.parametrize("name", VERBS)
 def test_a_misspelled_parameter_is_answered_before_the_charge(name):
     ledger = dp.Ledger(eps=1.0)
-    with pytest.raises(ArgumentError, match=rf"{name} has no parameter legder=: did you mean led"):
+    with pytest.raises(
+        ArgumentError, match=rf"{name} has no parameter legder= \(did you mean 'led"
+    ):
         getattr(dp, name)("~ a", {"a": [1]}, legder=ledger)
     with pytest.raises(ArgumentError, match=rf"has no parameter zzz=: see help\(dp\.{name}\)"):
         getattr(dp, name)("~ a", {"a": [1]}, zzz=1, ledger=ledger)

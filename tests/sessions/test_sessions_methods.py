@@ -58,7 +58,7 @@ def test_a_method_has_the_words_and_the_docstring_of_its_verb(name):
         (
             ("~ age",),
             {"mechanisms": "rounds"},
-            "mechanisms= is not expected; expected parameters: eps,",
+            "mechanisms= is not expected (did you mean 'mechanism'?); expected parameters: eps,",
         ),
         (("~ age",), {"formula": "~ sex"}, "formula= is not expected"),
         ((), {"eps": 1}, "no formula is given"),

@@ -132,8 +132,11 @@ def changed(section, **words):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (changed("study", epss=1.0), "[study]: 'epss' is not known; did you mean 'eps'?"),
-        (changed("release", vcv="HC"), "release 'model': 'vcv' is not known; did you mean 'vcov'?"),
+        (changed("study", epss=1.0), "[study]: 'epss' is not known (did you mean 'eps'?)"),
+        (
+            changed("release", vcv="HC"),
+            "release 'model': 'vcv' is not known (did you mean 'vcov'?)",
+        ),
         (changed("release", verb="lmm"), "release 'model': call.lmm: expected a verb, one of"),
         (changed("release", vcov="HD"), "release 'model': vcov='HD': expected"),
         (changed("release", formula="a ~ zz"), "'zz'"),
@@ -167,8 +170,8 @@ def changed(section, **words):
         ({"disclosure": {"title": 1}}, "[disclosure]: title=1: expected a text"),
         ({"disclosure": {"title": " "}}, "[disclosure]: title is empty"),
         (changed("release", verb="__class__"), "release 'model': call.__class__: expected a verb"),
-        ({"disclosure": {"titel": "x"}}, "[disclosure]: 'titel' is not known; did you mean"),
-        ({"releases": [MEANS]}, "'releases' is not known; did you mean 'release'?"),
+        ({"disclosure": {"titel": "x"}}, "[disclosure]: 'titel' is not known (did you mean"),
+        ({"releases": [MEANS]}, "'releases' is not known (did you mean 'release'?)"),
         ({"text": "[study\n"}, "is not a study in TOML"),
         ({"text": "[study]\ndata = 'a'\nout = 'b'"}, "has no [[release]]"),
     ],

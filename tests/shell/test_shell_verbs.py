@@ -142,7 +142,7 @@ def test_randomised_answers_name_their_devices(job, capsys):
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (("--del", "1e-6"), "unrecognized arguments: --del 1e-6; nearest: --delta"),
+        (("--del", "1e-6"), "unrecognized arguments: --del (did you mean '--delta'?) 1e-6"),
         (("--ncomp", "two"), "argument --ncomp: invalid INT value: 'two'"),
         (("--person",), "argument --person: expected one argument"),
     ],

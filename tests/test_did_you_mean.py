@@ -1,0 +1,72 @@
+"""Misspelled names are answered with the nearest right one, wherever they are written."""
+
+import subprocess
+import sys
+
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import did_you_mean
+
+BOOK = dp.codebook(age=(0, 100), income=(0, 1000), sex=["F", "M"])
+ROWS = {"age": [20, 30] * 50, "income": [100, 200] * 50, "sex": ["F", "M"] * 50}
+
+
+def session():
+    return dp.session(ROWS, codebook=BOOK, eps=1)
+
+
+MISSPELLED = {
+    "verb": (lambda: dp.dp_lmm, "dp_lm"),
+    "function": (lambda: dp.codebok, "codebook"),
+    "column": (lambda: dp.dp_lm("income ~ Agee", ROWS, codebook=BOOK, eps=1), "age"),
+    "column of the data": (
+        lambda: dp.dp_mean("~ income", {"Incme": [2]}, codebook=BOOK, eps=1),
+        "Incme",
+    ),
+    "level": (
+        lambda: dp.dp_mean("~ age", ROWS, codebook=BOOK, eps=1, subset="sex == 'f'"),
+        "F",
+    ),
+    "option": (lambda: dp.dp_lm("income ~ age", ROWS, codebook=BOOK, epsilon=1), "eps"),
+    "value": (lambda: dp.dp_lm("income ~ age", ROWS, codebook=BOOK, eps=1, vcov="hc"), "HC"),
+    "mechanism": (
+        lambda: dp.dp_lm("income ~ age", ROWS, codebook=BOOK, eps=1, mechanism="moment"),
+        "moments",
+    ),
+    "formula": (lambda: dp.dp_lm("income ~ sqr(age)", ROWS, codebook=BOOK, eps=1), "sqrt"),
+    "neighbours": (
+        lambda: dp.dp_mean("~ age", ROWS, codebook=BOOK, eps=1, adjacency="add_remove"),
+        "add-remove",
+    ),
+    "protocol": (
+        lambda: dp.dp_lm("~ age", sites={"a": ROWS}, codebook=BOOK, eps=1, protocol="pool"),
+        "pooled",
+    ),
+    "setting": (lambda: dp.options(ledgr=None), "ledger"),
+    "session": (lambda: dp.session(ROWS, codebok=BOOK, eps=1), "codebook"),
+    "method": (lambda: session().tabel("~ sex"), "table"),
+    "option of a method": (lambda: session().lm("income ~ age", epz=1), "eps"),
+    "call": (lambda: dp.call("lmm", "income ~ age"), "lm"),
+    "power": (lambda: dp.power("income ~ age", verb="lmm", codebook=BOOK, n=100, eps=1), "lm"),
+    "plan": (lambda: dp.plan([], codebok=BOOK), "codebook"),
+}
+
+
+@pytest.mark.parametrize(("misspelled", "right"), MISSPELLED.values(), ids=MISSPELLED)
+def test_a_misspelled_name_is_answered_with_the_nearest(misspelled, right):
+    with pytest.raises((dp.errors.DPModelsError, ValueError), match=rf"did you mean '{right}'"):
+        misspelled()
+
+
+def test_a_misspelled_command_is_answered_with_the_nearest():
+    run = subprocess.run(
+        [sys.executable, "-m", "dpmodels", "tabel"], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 2
+    assert "'tabel' is not known (did you mean 'table'" in run.stderr
+
+
+def test_names_that_resemble_nothing_are_answered_without_a_suggestion():
+    assert did_you_mean("zzz", ["age", "sex"]) == did_you_mean(None, ["age"]) == ""
+    assert did_you_mean("age", ["age"]) == ""
