@@ -16,7 +16,7 @@ from dpmodels.disclosures.blocks import (
     Picture,
     Tables,
 )
-from dpmodels.report.html import STYLE, as_part, document, escaped, picture
+from dpmodels.report.html import STYLE, as_part, document, escaped, picture, terms_box
 
 _STYLE: Final = """<style>
 .dpmodels-disclosure {line-height: 1.45}
@@ -48,7 +48,9 @@ def as_fragment(title: str, stamp: str | None, blocks: Sequence[Block]) -> str:
     """Return the report for a notebook."""
     warning = [] if stamp is None else [f'<p class="warning">{escaped(stamp)}</p>']
     lines = ['<article class="dpmodels-disclosure tex2jax_ignore mathjax_ignore">', STYLE, _STYLE]
-    lines += [*warning, f"<h1>{escaped(title)}</h1>", *map(_block, blocks), *warning, "</article>"]
+    terms = terms_box([block.report for block in blocks if isinstance(block, Tables)])
+    lines += [*warning, f"<h1>{escaped(title)}</h1>", *map(_block, blocks)]
+    lines += ['<div class="dpmodels-report">', *terms, "</div>", *warning, "</article>"]
     return "\n".join(lines)
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from dpmodels.errors import ArgumentError
 from dpmodels.labels import plain
+from dpmodels.report.glossary import terms_in
 from dpmodels.report.layout import (
     WIDEST,
     Bar,
@@ -33,7 +34,7 @@ def as_html(report: Report) -> str:
     All strings are escaped. Its style applies to nothing outside, and MathJax ignores it, since a
     variable name may contain a dollar sign.
     """
-    return _fragment(report, "h3", STYLE)
+    return _fragment(report, "h3", STYLE, terms=terms_box([report]))
 
 
 def as_part(report: Report) -> str:
@@ -49,7 +50,7 @@ def as_page(report: Report, pictures: Sequence[tuple[str, bytes]] = ()) -> str:
     """
     title = report.title if report.stamp is None else f"{report.stamp}: {report.title}"
     figures = [picture(text, png) for text, png in pictures]
-    return document(title, _fragment(report, "h1", STYLE, figures))
+    return document(title, _fragment(report, "h1", STYLE, figures, terms_box([report])))
 
 
 def document(title: str, body: str) -> str:
@@ -88,7 +89,13 @@ def picture(text: str, png: bytes) -> str:
     return f'<figure><img alt="{escaped(text)}" src="data:image/png;base64,{data}"></figure>'
 
 
-def _fragment(report: Report, heading: str, style: str, figures: Sequence[str] = ()) -> str:
+def _fragment(
+    report: Report,
+    heading: str,
+    style: str,
+    figures: Sequence[str] = (),
+    terms: Sequence[str] = (),
+) -> str:
     report = placed(report)
     stamp = [] if report.stamp is None else [f'<p class="stamp">{escaped(report.stamp)}</p>']
     lines = ['<div class="dpmodels-report tex2jax_ignore mathjax_ignore">', style, *stamp]
@@ -99,7 +106,17 @@ def _fragment(report: Report, heading: str, style: str, figures: Sequence[str] =
             lines += _table(section, panel, number)
     if report.notes:
         lines += ['<ul class="notes">', *(f"<li>{escaped(n)}</li>" for n in report.notes), "</ul>"]
-    return "\n".join([*lines, *figures, *stamp, "</div>"])
+    return "\n".join([*lines, *figures, *terms, *stamp, "</div>"])
+
+
+def terms_box(reports: Sequence[Report]) -> list[str]:
+    """Return a box that a reader opens, with the definitions of the terms that reports use."""
+    definitions = [
+        f"<dt>{escaped(term.name)}</dt><dd>{escaped(term.meaning)}</dd>"
+        for term in terms_in(*reports)
+    ]
+    head = '<details class="terms"><summary>Terms used here</summary>'
+    return [head, "<dl>", *definitions, "</dl></details>"] if definitions else []
 
 
 def _facts(facts: Sequence[tuple[str, str]]) -> list[str]:
@@ -252,6 +269,9 @@ STYLE: Final = f"""<style>
   min-width: 6em}}
 .dpmodels-report .notes {{margin: 0 0 .9em 0; padding: 0; list-style: none; opacity: .85;
   max-width: 60em; overflow-wrap: anywhere}}
+.dpmodels-report .terms {{max-width: 60em; margin: 0 0 .9em 0}}
+.dpmodels-report .terms dt {{font-weight: 600}}
+.dpmodels-report .terms dd {{margin: 0 0 .3em 1.2em}}
 .dpmodels-report .stamp {{background: #a40000; color: #fff; font-weight: 700;
   letter-spacing: .1em; text-align: center; padding: .4em; margin: .4em 0}}
 {_WIDTHS}

@@ -18,6 +18,7 @@ from dpmodels.privacy.trade_off import Curve, curve_of, odds_factor, power, shif
 from dpmodels.question import Question
 from dpmodels.released import AnswersFitRelease, AnswersRelease, AnyRelease
 from dpmodels.report import Report, Summary
+from dpmodels.report.glossary import glossary
 from dpmodels.report.notes import Rank, ranked, shortened
 from dpmodels.results.call import Spec
 from dpmodels.results.estimate_table import EstimateTable, legend
@@ -130,6 +131,18 @@ class Printed:
             reading_notes = Rank.GUARANTEE(self._reading())
             report = replace(report, notes=(*report.notes, *reading_notes))
         return Summary(shortened(report) if extent == "short" else ranked(report))
+
+    def help(self) -> Summary:
+        """Return the definitions of the terms that the printed report uses.
+
+        Examples
+        --------
+        >>> import dpmodels as dp
+        >>> fit = dp.dp_mean("~ x", {"x": [1, 2] * 50}, codebook=dp.codebook(x=(0, 3)), eps=1.0)
+        >>> "Noise sd: The standard deviation" in str(fit.help())
+        True
+        """
+        return Summary(glossary(self._report()))
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Not available: only results of a release can be saved."""
