@@ -8,6 +8,7 @@ row, so bounds on row norms are exact.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
@@ -206,7 +207,8 @@ def code_terms(parsed: ParsedFormula, book: Codebook) -> tuple[Block, ...]:
         terms.insert(0, patsy.Term([]))
     info = patsy.design_matrix_builders([terms], lambda: iter([None]), 0)[0]
     _check_columns(len(info.column_names) - parsed.intercept)
-    names = iter(info.column_names)
+    bases = [code for code, factor in factors.items() if isinstance(factor.value, Basis)]
+    names = iter([_numbered_from_one(name, bases) for name in info.column_names])
     blocks = []
     for term, subterms in info.term_codings.items():
         term_codes = tuple(factor.name() for factor in term.factors)
@@ -215,6 +217,14 @@ def code_terms(parsed: ParsedFormula, book: Codebook) -> tuple[Block, ...]:
             if subterm.factors:
                 blocks.append(_block(column_names, subterm, term_codes))
     return tuple(blocks)
+
+
+def _numbered_from_one(name: str, bases: Sequence[str]) -> str:
+    """Return a column's name with the functions of a basis numbered as in R: ``poly(x, 2)1``."""
+    for code in bases:
+        pattern = rf"{re.escape(code)}\[(\d+)\]"
+        name = re.sub(pattern, lambda match, code=code: f"{code}{int(match[1]) + 1}", name)
+    return name
 
 
 def _check_sizes(terms: tuple[Term, ...], factors: dict[str, Factor]) -> None:

@@ -132,6 +132,9 @@ class Printed:
             report = replace(report, notes=(*report.notes, *reading_notes))
         return Summary(shortened(report) if extent == "short" else ranked(report))
 
+    def __str__(self) -> str:
+        return self.summary().as_text()
+
     def help(self) -> Summary:
         """Return the definitions of the terms that the printed report uses.
 

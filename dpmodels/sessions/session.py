@@ -420,11 +420,26 @@ class Session:
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self.call)})
 
+    def summary(self, formula: str | None = None) -> Summary:
+        """Return the printed report of the session: guarantee, calls and what is left.
+
+        Raises
+        ------
+        ArgumentError
+            If a formula is given: ``table_one(formula)`` is :func:`dp_summary` of the table.
+        """
+        if formula is not None:
+            raise ArgumentError(
+                "session.summary() reports the session and takes no formula; the table of "
+                "descriptive statistics is session.table_one(formula, ...)"
+            )
+        return Summary(self._report())
+
     def __repr__(self) -> str:
-        return repr(Summary(self._report()))
+        return repr(self.summary())
 
     def _repr_html_(self) -> str:
-        return Summary(self._report()).as_html()
+        return self.summary().as_html()
 
     def _report(self) -> Report:
         ledger, terms, entries = self._ledger, self._terms, self._ledger.entries
@@ -456,9 +471,14 @@ class Session:
         )
 
 
+def method_name(verb: str) -> str:
+    """Return the name of a verb's method; ``summary()`` is the session's own report."""
+    return "table_one" if verb == "summary" else verb
+
+
 for _name in verb_names():
     if _name not in UNCHARGED:
-        setattr(Session, _name, Method(_name))
+        setattr(Session, method_name(_name), Method(_name))
 session = Session
 
 

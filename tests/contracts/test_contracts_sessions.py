@@ -6,6 +6,7 @@ from contract_cases import BOOK, EACH_VERB, Case
 
 import dpmodels as dp
 from dpmodels.errors import DPModelsError
+from dpmodels.sessions.session import method_name
 
 
 def told(session: dp.session) -> list[str]:
@@ -22,7 +23,7 @@ def test_a_session_tells_no_cell(case: Case):
         law_canary.rare(), BOOK, budget=case.guarantee, adjacency=case.adjacency, share="1/2"
     )
     name = case.verb.name.removeprefix("dp_")
-    ask = getattr(session, name)
+    ask = getattr(session, method_name(name))
     if getattr(session.call, name)("~ .").spends_delta:
         words["delta"] = case.guarantee.delta / 4
 

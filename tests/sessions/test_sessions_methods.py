@@ -9,7 +9,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
 from dpmodels.privacy import Adjacency
-from dpmodels.sessions.session import Session, method
+from dpmodels.sessions.session import Session, method, method_name
 
 STUB = Path(dp.__file__).with_suffix(".pyi").read_text("utf-8")
 # But for those that charge nothing: a session is a table with its budget.
@@ -28,10 +28,17 @@ def test_every_verb_is_a_method():
     assert set(VERBS) < set(dir(dp.session(ROWS, BOOK, eps=1.0)))
 
 
+def test_the_summary_of_a_session_is_its_own_report():
+    session = dp.session(ROWS, BOOK, eps=1.0)
+    assert str(session.summary()) == repr(session)
+    with pytest.raises(ArgumentError, match=r"session\.table_one\(formula"):
+        session.summary("~ age")
+
+
 @pytest.mark.parametrize("name", VERBS)
 def test_a_method_has_the_words_and_the_docstring_of_its_verb(name):
     verb = getattr(dp, f"dp_{name}")
-    own = inspect.signature(getattr(dp.session(ROWS, BOOK, eps=1.0), name))
+    own = inspect.signature(getattr(dp.session(ROWS, BOOK, eps=1.0), method_name(name)))
     theirs = inspect.signature(verb)
     assert list(own.parameters)[:5] == ["formula", "eps", "share", "delta", "budget"]
     assert set(own.parameters) == (set(theirs.parameters) - SAID) | {"share"}
@@ -39,7 +46,7 @@ def test_a_method_has_the_words_and_the_docstring_of_its_verb(name):
     kept = [word for word in own.parameters if word not in apart]
     assert all(own.parameters[word] == theirs.parameters[word] for word in kept)
     assert own.return_annotation == theirs.return_annotation
-    text, whole = inspect.getdoc(getattr(Session, name)), inspect.getdoc(verb)
+    text, whole = inspect.getdoc(getattr(Session, method_name(name))), inspect.getdoc(verb)
     assert text.splitlines()[0] == whole.splitlines()[0]
     assert text.endswith(whole.partition("\n")[2])
     assert "share of what is left" in text
