@@ -1,12 +1,11 @@
 """A distribution function.
 
-With its noise band, and that for the population.
+With its noise band and its confidence band.
 """
 
 import dpmodels as dp
 from dpmodels.datasets import load_randhie, randhie_codebook
 
 rows, book = load_randhie(), randhie_codebook()
-with dp.simulation(seed=1):
-    fit = dp.dp_hist("~ disea", rows, codebook=book, eps=0.02)
+fit = dp.dp_hist("~ disea", rows, codebook=book, eps=0.02)
 ax = fit.plot_cdf()

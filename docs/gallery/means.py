@@ -7,6 +7,5 @@ import dpmodels as dp
 from dpmodels.datasets import load_randhie, randhie_codebook
 
 rows, book = load_randhie(), randhie_codebook()
-with dp.simulation(seed=1):
-    fit = dp.dp_mean("mdvis ~ hlthp + idp", rows, codebook=book, eps=0.5)
+fit = dp.dp_mean("mdvis ~ hlthp + idp", rows, codebook=book, eps=0.5)
 ax = fit.plot()

@@ -1,6 +1,6 @@
-"""How many rows an analysis takes.
+"""How many rows an analysis needs.
 
-From public facts and a stated guess; no row is read and nothing is spent.
+Computed from public facts and stated assumptions; no data are read.
 """
 
 import dpmodels as dp

@@ -1,12 +1,11 @@
 """Quantiles by group.
 
-Intervals hold noise and sampling.
+Confidence intervals count noise and sampling.
 """
 
 import dpmodels as dp
 from dpmodels.datasets import load_randhie, randhie_codebook
 
 rows, book = load_randhie(), randhie_codebook()
-with dp.simulation(seed=1):
-    fit = dp.dp_quantile("disea ~ hlthp", rows, codebook=book, eps=1)
+fit = dp.dp_quantile("disea ~ hlthp", rows, codebook=book, eps=1)
 ax = fit.plot()
