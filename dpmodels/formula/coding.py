@@ -8,7 +8,6 @@ row, so bounds on row norms are exact.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
@@ -222,8 +221,9 @@ def code_terms(parsed: ParsedFormula, book: Codebook) -> tuple[Block, ...]:
 def _numbered_from_one(name: str, bases: Sequence[str]) -> str:
     """Return a column's name with the functions of a basis numbered as in R: ``poly(x, 2)1``."""
     for code in bases:
-        pattern = rf"{re.escape(code)}\[(\d+)\]"
-        name = re.sub(pattern, lambda match, code=code: f"{code}{int(match[1]) + 1}", name)
+        head, bracket, rest = name.partition(f"{code}[")
+        number, closing, tail = rest.partition("]")
+        name = f"{head}{code}{int(number) + 1}{tail}" if closing else f"{head}{bracket}{rest}"
     return name
 
 

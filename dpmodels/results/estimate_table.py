@@ -293,6 +293,22 @@ def legend(codebook: Codebook) -> tuple[tuple[str, str], ...]:
     return tuple((name, text) for name, text in entries if text)
 
 
+def axis_title(text: str, codebook: Codebook) -> str:
+    """Return the title of an axis with the labels and units of the variables that it names.
+
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(dis=dp.Numeric(0, 60, label="chronic diseases"), age=(0, 90))
+    >>> axis_title("Mean of dis", cb), axis_title("Mean of log(dis)", cb)
+    ('Mean of chronic diseases', 'Mean of log(dis)')
+    """
+    for name, variable in codebook.items():
+        code, label = quote(name), words(name, variable)
+        if label and (text == code or text.endswith(f" of {code}")):
+            shown = f"{name} ({label})" if label == getattr(variable, "unit", "") else label
+            return f"{text.removesuffix(code)}{shown}"
+    return text
+
+
 def labelled(table: pd.DataFrame, codebook: Codebook, **names: Iterable[str]) -> pd.DataFrame:
     """Add columns of labels to a tidy table, where any variable has one.
 

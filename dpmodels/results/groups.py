@@ -19,7 +19,13 @@ from dpmodels.released import CountsRelease
 from dpmodels.results.base import Derivation, Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import Counted, counted, described_line, interval_frame
-from dpmodels.results.estimate_table import EstimateTable, estimate_table, product_unit, unit_of
+from dpmodels.results.estimate_table import (
+    EstimateTable,
+    axis_title,
+    estimate_table,
+    product_unit,
+    unit_of,
+)
 from dpmodels.results.estimates import Estimates
 from dpmodels.results.fdr import Tested
 from dpmodels.typing import Floats
@@ -139,7 +145,7 @@ class GroupedResult(Result):
         axes = coefficients(
             [Intervals("", np.asarray(self.params, dtype=np.float64), *ends)],
             labels=facts.labels,
-            title=f"{self._called} of {facts.measured}",
+            title=axis_title(f"{self._called} of {facts.measured}", self.call.codebook),
             level=checked_level(level),
             at=None,
             lost="too few rows",
@@ -445,11 +451,11 @@ class TTestResult(Tested):
         from dpmodels.plots.coefficients import Intervals, coefficients
 
         ends = (interval.to_numpy() for interval in (self.noise_int(level), self.conf_int(level)))
+        named = "Difference in means" if self._facts.factors else "Mean"
         return coefficients(
             [Intervals("", np.array([self.params]), *ends)],
             labels=[self.term],
-            title=f"{'Difference in means' if self._facts.factors else 'Mean'} "
-            f"of {self._facts.measured}",
+            title=axis_title(f"{named} of {self._facts.measured}", self.call.codebook),
             level=checked_level(level),
             at=self.mu,
             lost="too few rows",

@@ -22,7 +22,7 @@ from dpmodels.results.base import Derivation, Result, checked_level
 from dpmodels.results.bins import Bins, OrderedGroup, Ranges
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import by_group, described_line, interval_frame, place_of
-from dpmodels.results.estimate_table import EstimateTable, count_table
+from dpmodels.results.estimate_table import EstimateTable, axis_title, count_table
 from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats
 
@@ -393,7 +393,8 @@ class HistResult(Result):
         )
 
     def _named(self, group: object) -> str:
-        return self.variable if group is None else f"{self.variable}, {group}"
+        title = axis_title(self.variable, self.call.codebook)
+        return title if group is None else f"{title}, {group}"
 
     def _dated(self, axes: Axes) -> Axes:
         if self.bins.number.date:

@@ -13,7 +13,7 @@ from dpmodels.released import QuantilesRelease
 from dpmodels.results.base import Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import described_line
-from dpmodels.results.estimate_table import EstimateTable, estimate_table, unit_of
+from dpmodels.results.estimate_table import EstimateTable, axis_title, estimate_table, unit_of
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class QuantileResult(Result):
             ends,
             probs=self.probs,
             groups=facts.labels,
-            title=f"Quantiles of {facts.measured}",
+            title=axis_title(f"Quantiles of {facts.measured}", self.call.codebook),
             across=" / ".join(facts.factors),
             level=self.level,
             ax=ax,

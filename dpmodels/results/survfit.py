@@ -18,7 +18,7 @@ from dpmodels.released import CountsRelease, SumsRelease
 from dpmodels.results.base import Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import by_group, described_line, place_of
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, axis_title, estimate_table
 from dpmodels.results.survival_curve import NUMBERS, Curve, SurvivalCounts, differing
 from dpmodels.typing import Floats
 
@@ -384,7 +384,8 @@ class SurvfitResult(Result):
         positions = range(self.ncurves) if group is None else [place_of(self._grouped, group)]
         names, level = self.strata or [""], checked_level(level)
         curves = [Drawn(names[place], self._curves[place].columns(level)) for place in positions]
-        label, steps = self.counted.spec.time.code, not self.counted.halved.any()
+        label = axis_title(self.counted.spec.time.code, self.call.codebook)
+        steps = not self.counted.halved.any()
         caption_text = self._caption(enabled=caption)
         return survival_curves(
             curves, label, steps=steps, risk=risk, ax=ax, stamp=self.stamp, caption=caption_text
