@@ -182,8 +182,8 @@ def _notes(fit: LMResult) -> list[str]:
     ]
     if math.isnan(fit.scale) and fit.release.meat is None and fit.sampled:
         notes += Rank.IDENTIFIED(
-            "The residual variance is lost in noise: predictions have intervals for the mean, and "
-            "for single rows only if the mean's interval is much longer."
+            "The residual variance is lost in noise: intervals of predicted single rows use its "
+            "upper limit."
         )
     if not fit.sampled:
         notes += Rank.IDENTIFIED(

@@ -232,9 +232,8 @@ class LMResult(Estimated):
         -------
         DataFrame
             ``mean, mean_se, mean_ci_lower, mean_ci_upper`` for the population's mean, by the law of
-            :meth:`conf_int`, and ``obs_ci_lower, obs_ci_upper`` for one row, nan after
-            ``vcov="HC"``, since a row's own variance has no estimate, and where the noise in the
-            residuals' variance is over half the variance of what is predicted.
+            :meth:`conf_int`, and ``obs_ci_lower, obs_ci_upper`` for one row. The latter two need
+            :attr:`scale` and are left out with weights and a private number of rows.
 
         Raises
         ------
@@ -243,14 +242,18 @@ class LMResult(Estimated):
 
         Notes
         -----
-        ``obs_ci`` assumes a normal residual with the common variance: coverage differs for two
-        levels, whole numbers, skewed or heavy-tailed residuals. It allows for the noise in that
-        variance, and covers more than `level` where that is large.
+        ``obs_ci`` assumes a normal residual with the variance of all residuals: coverage differs
+        for two levels, whole numbers, skewed or heavy-tailed residuals. After ``vcov="HC"`` it is
+        the average variance, as in statsmodels: `level` of new rows like those of the fit are
+        covered, fewer where residuals vary more and more where they vary less. It allows for the
+        noise in that variance, and covers more than `level` where that is large.
         """
         table, fit = super().get_prediction(newdata, level, clip=clip), self.linear
         if len(table) and not np.isfinite(table["mean"]).any():
             self._require_identified()
-        value, sd = (math.nan, math.nan) if fit.uneven else fit.scale
+        value, sd = fit.scale
+        if math.isnan(value):
+            return table
         spread = normal_width(table["mean_se"].to_numpy() ** 2 + value, sd, level)
         return table.assign(
             obs_ci_lower=table["mean"] - spread, obs_ci_upper=table["mean"] + spread
