@@ -13,13 +13,19 @@ import pandas as pd
 from scipy.special import ndtr
 
 from dpmodels.errors import NotAvailable
+from dpmodels.formula.parse import quote
 from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.links import IDENTITY, Link
 from dpmodels.inference.noisy_variance import TOLD, normal_width
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import per_row
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.estimate_table import EstimateTable, estimate_table, slope_unit
+from dpmodels.results.estimate_table import (
+    EstimateTable,
+    estimate_table,
+    slope_unit,
+    unit_of,
+)
 from dpmodels.results.estimated import Estimated
 from dpmodels.results.lm_fit import LinearFit, LinearModel, Population
 from dpmodels.results.path import PathResult, path
@@ -272,6 +278,16 @@ class LMResult(Estimated):
         return IDENTITY
 
     @property
+    def _unit(self) -> str:
+        return unit_of(self.call.codebook, self.linear.response)
+
+    @property
+    def _means(self) -> dict[str, float]:
+        means = dict(zip(self.call.names, self.linear.term_means.tolist(), strict=False))
+        plain = {quote(name): name for name in self._terms.design.variables}
+        return {plain[code]: mean for code, mean in means.items() if code in plain}
+
+    @property
     def _expected(self) -> str:
         return self.linear.response
 
@@ -339,7 +355,7 @@ class LMResult(Estimated):
         level: float = 0.95,
         ax: Axes | None = None,
         *,
-        standardize: Literal["range", "sd"] | None = "range",
+        standardize: Literal["range", "sd"] | None = None,
         caption: bool = True,
     ) -> Axes:
         """Draw the coefficients, without the constant: parameters as in :func:`dp.coefplot`."""

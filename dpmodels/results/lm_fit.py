@@ -112,6 +112,20 @@ class LinearFit:
         return np.asarray(matrix @ self.theta + shift)
 
     @property
+    def term_means(self) -> Floats:
+        """Means of the coded terms by the released moments, in their own units.
+
+        Empty without a constant, and where noise hides the number of rows.
+        """
+        equations = self.equations
+        sums = equations.regressors.T @ equations.moments[0]
+        if not self.model.intercept or sums[0] <= TOLD * self.release.noise.count:
+            return np.empty(0)
+        scaled = self.unit * sums[1:] / sums[0]
+        slopes = self.to_units[0][1:, 1:]
+        return np.asarray(self.call.origin[:-1] + np.linalg.solve(slopes.T, scaled))
+
+    @property
     def nobs(self) -> float:
         """Rows used: complete ones as released, or with weights the public number."""
         n_public = math.inf if self.release.rows is None else float(self.release.rows)
