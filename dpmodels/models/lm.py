@@ -144,7 +144,7 @@ def lm_way(question: Question) -> Way[LMResult]:
     """Build the specification of a dp_lm call."""
     weights, book = question.words["weights"], question.codebook
     excluded = () if weights is None else (str(weights),)
-    equation = two_sided(question.formula, book, apart=excluded)
+    equation = two_sided(question.formula, book, apart=excluded, absorb=True)
     emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(equation.terms.names)) - 1, 1.0))
     row_norm, vcov = question.words["row_norm"], question.words.get("vcov", "iid")
     _check(vcov, question)
@@ -156,7 +156,8 @@ def lm_way(question: Question) -> Way[LMResult]:
 
     def fitted(call: MomentsCall, release: MomentsRelease) -> LMResult:
         coder = row_coder(equation.terms) if equation.terms.names else None
-        return LMResult(call, release, LinearModel(equation.intercept, weights), coder)
+        model = LinearModel(equation.intercept, weights, equation.fixed)
+        return LMResult(call, release, model, coder)
 
     def automatic(private: Sequence[PrivateDesign]) -> tuple[str, str]:
         is_plain = weights is None and row_norm is None and bool(equation.terms.names)

@@ -34,7 +34,7 @@ def least_squares(question: Question, guessed: Population, effect: Effect) -> Po
     """Give the response the stated slopes, and keep its assumed variance."""
     weights = question.words["weights"]
     excluded = () if weights is None else (str(weights),)
-    formula = two_sided(question.formula, question.codebook, apart=excluded)
+    formula = two_sided(question.formula, question.codebook, apart=excluded, absorb=True)
     population, rows, response = _complete(formula, guessed)
     if not of_sample(effect, guessed):
         name = _variable(formula)

@@ -93,12 +93,18 @@ class Estimated(Tested):
         """Variables of the codebook that are not in the terms."""
         return ()
 
+    @property
+    def _coefficients(self) -> tuple[str, ...]:
+        """Names of all coefficients of the model."""
+        return tuple(map(str, self.params.index))
+
     @cached_property
     def _terms(self) -> Terms:
-        names = tuple(map(str, self.params.index))
+        names = self._coefficients
         if isinstance(self.coder, RowCoder):
             return Terms(self.coder.design, names)
-        sides = two_sided(self.call.formula, self.call.codebook, apart=self._extra_variables)
+        book, extra = self.call.codebook, self._extra_variables
+        sides = two_sided(self.call.formula, book, apart=extra, absorb=True)
         return Terms(sides.terms, names)
 
     @property

@@ -18,15 +18,17 @@ from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.links import IDENTITY, Link
 from dpmodels.inference.noisy_variance import TOLD, normal_width
 from dpmodels.released import MomentsRelease
-from dpmodels.results.base import per_row
-from dpmodels.results.call import MomentsCall
+from dpmodels.results.base import checked_level, per_row
+from dpmodels.results.call import INTERCEPT, MomentsCall
 from dpmodels.results.estimate_table import (
     EstimateTable,
     estimate_table,
     slope_unit,
     unit_of,
 )
-from dpmodels.results.estimated import Estimated
+from dpmodels.results.estimated import Estimated, in_unit
+from dpmodels.results.estimates import Estimates
+from dpmodels.results.hypotheses import fixed_rows, tested
 from dpmodels.results.lm_fit import LinearFit, LinearModel, Population
 from dpmodels.results.path import PathResult, path
 from dpmodels.results.public_rows import PublicRows
@@ -35,6 +37,10 @@ from dpmodels.typing import Coder, Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 _ROWS = 4096  # of a prediction, at a time
+FIXED_NOTE = (
+    "The first factor: the expected response where all terms are 0. Further factors: differences "
+    "from their first level."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,7 +50,7 @@ class LMResult(Estimated):
     Parameters
     ----------
     model : LinearModel
-        Whether there is a constant, and weights.
+        Whether there is a constant, weights, and fixed effects.
 
     Notes
     -----
@@ -54,6 +60,9 @@ class LMResult(Estimated):
     ``vcov="HC"``, or correlated within persons after ``vcov="cluster"``. :meth:`noise_int` is for
     the non-private estimate on these rows. Both are infinite where a coefficient is not identified;
     with weights and a private number of rows, :meth:`conf_int` needs one of these two ``vcov``.
+
+    Fixed effects, and the constant that they contain, are left out of ``params`` and all numbers by
+    coefficient; :meth:`fixed_effects` has them.
     """
 
     call: MomentsCall
@@ -67,14 +76,26 @@ class LMResult(Estimated):
         return LinearFit(self.call, self.release, self.model)
 
     @property
+    def _coefficients(self) -> tuple[str, ...]:
+        return self.linear.names
+
+    @cached_property
+    def _shown(self) -> list[int]:
+        """Positions of the coefficients that are not of fixed effects."""
+        fixed = [INTERCEPT] * bool(self.model.fixed)
+        fixed += [name for code in self.model.fixed for name in self._terms.columns[code]]
+        return [at for at, name in enumerate(self.linear.names) if name not in fixed]
+
+    @property
     def _names(self) -> pd.Index[str]:
-        return pd.Index(self.linear.names, dtype=object, name="term")
+        names = [self.linear.names[position] for position in self._shown]
+        return pd.Index(names, dtype=object, name="term")
 
     def _series(self, values: Floats, name: str) -> pd.Series[float]:
-        return pd.Series(values, index=self._names, name=name)
+        return pd.Series(values[self._shown], index=self._names, name=name)
 
     def _ends(self, ends: Floats) -> pd.DataFrame:
-        return pd.DataFrame(ends, index=self._names, columns=["lower", "upper"])
+        return pd.DataFrame(ends[self._shown], index=self._names, columns=["lower", "upper"])
 
     @property
     def params(self) -> pd.Series[float]:
@@ -94,7 +115,7 @@ class LMResult(Estimated):
         others; or, at a :attr:`strength` below a half, on the assumption that no slope exceeds
         1,000 in scaled units along directions that noise hides.
         """
-        return pd.Series(self.linear.identified, index=self._names, name="identified")
+        return pd.Series(self.linear.identified[self._shown], self._names, name="identified")
 
     @property
     def bse(self) -> pd.Series[float]:
@@ -113,7 +134,7 @@ class LMResult(Estimated):
     @property
     def bse_sampling(self) -> pd.Series[float]:
         """Standard errors without the privacy noise; infinite where not identified."""
-        total_sd, noise = self.bse.to_numpy(), self.bse_noise.to_numpy()
+        total_sd, noise = self._sds(self.linear.full_law), self._sds(self.linear.noise_law)
         noise_sd = np.where(self.linear.identified, noise, 0.0)
         return self._bse(np.sqrt(np.maximum(total_sd**2 - noise_sd**2, 0.0)), "bse_sampling")
 
@@ -136,7 +157,7 @@ class LMResult(Estimated):
     @property
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values for a coefficient of 0, consistent with :meth:`conf_int`."""
-        return self._series(2 * ndtr(-np.abs(self.tvalues.to_numpy())), "pvalues")
+        return (2 * ndtr(-self.tvalues.abs())).rename("pvalues")
 
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of the coefficients, sampling and noise, in the delta form.
@@ -147,8 +168,42 @@ class LMResult(Estimated):
             If a coefficient is not identified.
         """
         self._require_identified()
-        fit, names = self.linear, list(self.linear.names)
-        return pd.DataFrame(fit.covariance(fit.full_law), index=names, columns=names)
+        covariance, names = self.linear.covariance(self.linear.full_law), list(self._names)
+        shown = covariance[np.ix_(self._shown, self._shown)]
+        return pd.DataFrame(shown, index=names, columns=names)
+
+    def fixed_effects(self, level: float = 0.95) -> Estimates:
+        """Return the fixed effects of ``y ~ x | firm + year`` by level, as fixest's ``fixef``.
+
+        Of the first factor the expected response where all terms are 0, of each further one the
+        differences from its first level.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of the intervals, in (0, 1), each by itself.
+
+        Returns
+        -------
+        Estimates
+            ``factor, level, estimate, std_error, statistic, p_value, conf_low, conf_high``.
+
+        Raises
+        ------
+        NotAvailable
+            If the formula has no fixed effects.
+        """
+        if not self.model.fixed:
+            raise NotAvailable(
+                "fixed_effects() is not available: the formula has none, as in 'y ~ x | firm'"
+            )
+        coverage = checked_level(level)
+        keys, rows = fixed_rows(self._terms, self.model.fixed)
+        law = self._law("fixed_effects()")
+        columns = tested(law, rows, rows @ law.params, coverage, "none")
+        table = pd.DataFrame({**keys, **columns})
+        title = f"Fixed effects of {self._expected}{in_unit(self._unit)}"
+        return Estimates(self, title, table, (FIXED_NOTE,), coverage)
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         return self._ends(self.linear.full_ends(level))
@@ -202,6 +257,13 @@ class LMResult(Estimated):
     def df_model(self) -> int:
         """Number of slopes."""
         return len(self.call.names) - 1
+
+    @property
+    def slopes_test(self) -> tuple[float, float, float]:
+        """χ², degrees of freedom and p-value of all identified slopes being 0."""
+        return self.linear.slopes_test(
+            [at for at in self._shown if self.linear.names[at] != INTERCEPT]
+        )
 
     @property
     def strength(self) -> float:
@@ -339,7 +401,7 @@ class LMResult(Estimated):
             "r_squared": self.rsquared,
             "adj_r_squared": self.rsquared_adj,
             "sigma": float(np.sqrt(self.scale)),
-            **dict(zip(("statistic", "df", "p_value"), self.linear.slopes_test(), strict=True)),
+            **dict(zip(("statistic", "df", "p_value"), self.slopes_test, strict=True)),
             "nobs": self.nobs,
             "df_residual": self.df_resid,
             "strength": self.strength,
@@ -348,7 +410,7 @@ class LMResult(Estimated):
 
     @property
     def _size(self) -> str:
-        return f"{len(self.linear.names)} coefficients"
+        return f"{len(self._shown)} coefficients"
 
     def plot(
         self,

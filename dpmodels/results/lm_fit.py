@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,6 +38,7 @@ class LinearModel:
 
     intercept: bool
     weights: str | None = None
+    fixed: tuple[str, ...] = ()  # the factors of fixed effects
 
 
 @dataclass(frozen=True)
@@ -271,12 +273,14 @@ class LinearFit:
         """Which parameters have a finite 95 % noise interval, shape (parameters,)."""
         return np.asarray(np.isfinite(self.noise_ends(0.95)).all(axis=1))
 
-    def slopes_test(self) -> tuple[float, float, float]:
+    def slopes_test(self, slopes: Sequence[int] | None = None) -> tuple[float, float, float]:
         """Return χ², degrees of freedom and p-value of all identified slopes being 0.
 
-        nan where there are none, or no residuals' variance.
+        Of those at the positions `slopes` where these are given. nan where there are none, or no
+        residuals' variance.
         """
-        identified = np.flatnonzero(self.identified[self.model.intercept :]) + self.model.intercept
+        positions = range(self.model.intercept, len(self.names)) if slopes is None else slopes
+        identified = [position for position in positions if self.identified[position]]
         n_slopes = len(identified)
         if not n_slopes or not self.sampled:
             return math.nan, float(n_slopes), math.nan
@@ -377,7 +381,7 @@ def layout(call: MomentsCall, weights: str | None) -> Layout | None:
     if call.row_norm < call.worst_case:
         return None
     extra = () if weights is None else (weights,)
-    pattern = cells(two_sided(call.formula, call.codebook, apart=extra).joint.blocks)
+    pattern = cells(two_sided(call.formula, call.codebook, apart=extra, absorb=True).joint.blocks)
     if not (pattern.levels[:-1] != NONE).any():
         return None
     left, right = np.triu_indices(len(pattern.factor))
