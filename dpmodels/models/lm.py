@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
+import numpy as np
+
 from dpmodels.arguments import word
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
@@ -18,7 +20,7 @@ from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
 from dpmodels.mechanisms.sandwiched import NOBODY, Sandwiched
 from dpmodels.mechanisms.user_supplied import UserSupplied
-from dpmodels.models.crossing import Way, slopes_of_moments
+from dpmodels.models.crossing import Prediction, Way, guessed, slopes_of_moments
 from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled import moments_call
 from dpmodels.models.verb import Shared, run_verb, verb
@@ -33,6 +35,9 @@ from dpmodels.results.validate import require_law
 # A choice: the bias of coefficients by clipping rows where errors depend on the terms.
 UNEVEN = 1.0
 LAWFUL = (Moments, AdaSSP, Ellipsoid, Scores, Gauss, Laplace, Rounds, UserSupplied)
+# A choice by simulation, of rows over the noise of X'X in whitened terms, of so many columns: below
+# the first intervals of slopes beside fixed effects cover too rarely or are lost.
+LOST_GRAM, CLEAR_GRAM = 1.5, 3.0
 ONCE = "one release of exact moments: every interval is made from noise of known law."
 ABOUT_LINE = "noise is added about a line released first, in proportion to its residuals."
 
@@ -55,7 +60,9 @@ def dp_lm(
     formula : str
         Such as ``"income ~ age + C(sex)"``; ``y ~ .`` for all other variables
         of the codebook. ``y ~ x + offset(z)`` is a fit of ``y - z``, so named,
-        and predicts that.
+        and predicts that. ``y ~ x | firm + year`` has fixed effects, as fixest:
+        factors with declared levels, 300 at most, whose coefficients stand in
+        ``fixed_effects()`` and not in the table.
     eps
         The noise is Gaussian with ``delta`` in (0, 1) and Laplace with ``delta=0``.
     codebook
@@ -194,10 +201,34 @@ def lm_way(question: Question) -> Way[LMResult]:
         design,
         facts,
         chosen,
-        foresee=partial(slopes_of_moments, design),
+        foresee=partial(_predicted, design, equation.fixed),
         sizes={"parameter": parameters, "parameter_": parameters},
         check=require_law,
     )
+
+
+def _predicted(
+    design: PrivateDesign, fixed: tuple[str, ...], plan: Any, rows: int
+) -> Prediction | None:
+    """Predict the slopes, and beside fixed effects how many columns the budget carries."""
+    prediction = slopes_of_moments(design, plan, rows)
+    if not fixed or prediction is None or prediction.strength < prediction.lost_below:
+        return prediction
+    columns = len(design.public.names)
+    if "final" in plan.scales:
+        strength = rows / (2 * plan.scales["final"] * columns**1.5)
+    else:
+        variances, blocks = guessed(design)[:-1], design.public.blocks[:-1]
+        of_fixed = [block.term in ((code,) for code in fixed) for block in blocks]
+        levels = variances[np.repeat(of_fixed, [len(block.names) for block in blocks])]
+        strength = prediction.strength * float(levels.min() / variances.max())
+    # The noise in X'X of so many columns grows as their root, and the rows of a level shrink.
+    carried = int(columns * (strength / LOST_GRAM) ** (2 / 3))
+    lacking = (
+        f"slopes beside {' + '.join(fixed)}, with {columns} columns in all, will have intervals "
+        f"that are infinite or too short, where up to about {carried} columns have reliable ones"
+    )
+    return Prediction(strength, LOST_GRAM, CLEAR_GRAM, lacking, "levels are of one size")
 
 
 def _check(vcov: object, question: Question) -> None:

@@ -151,7 +151,9 @@ def _terms(fit: Any, over: str | None, level: float) -> tuple[list[str], Floats]
     terms = [str(name) for name in fit.params.index if name != INTERCEPT]
     parts = [fit.params[terms].to_numpy()[:, None]]
     parts += [interval.loc[terms].to_numpy() for interval in (noise, confidence)]
-    return terms, np.hstack(parts) * _lengths(fit, over)[:, None]
+    names = [name for name in fit.call.names if name != INTERCEPT]
+    lengths = dict(zip(names, _lengths(fit, over).tolist(), strict=False))
+    return terms, np.hstack(parts) * np.array([[lengths[term]] for term in terms])
 
 
 def _lengths(fit: Result, over: str | None) -> Floats:

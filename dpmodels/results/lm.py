@@ -157,7 +157,8 @@ class LMResult(Estimated):
     @property
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values for a coefficient of 0, consistent with :meth:`conf_int`."""
-        return (2 * ndtr(-self.tvalues.abs())).rename("pvalues")
+        pvalues = 2 * ndtr(-np.abs(self.tvalues.to_numpy()))
+        return pd.Series(pvalues, self._names, name="pvalues")
 
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of the coefficients, sampling and noise, in the delta form.
