@@ -34,6 +34,13 @@ class TwoSided:
     fixed: tuple[str, ...] = ()
 
     @property
+    def shown(self) -> list[int]:
+        """Positions of the terms' columns that are not of fixed effects."""
+        absorbed = [(code,) for code in self.fixed]
+        terms = [block.term for block in self.terms.blocks for _ in block.names]
+        return [position for position, term in enumerate(terms) if term not in absorbed]
+
+    @property
     def joint(self) -> Design:
         """The columns of the terms, then that of the response, as one design."""
         variables = {**self.terms.codebook, **self.response.codebook}

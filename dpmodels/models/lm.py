@@ -14,7 +14,7 @@ from dpmodels.arguments import word
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError, FrameError
-from dpmodels.formula.response import two_sided
+from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
 from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
@@ -201,32 +201,32 @@ def lm_way(question: Question) -> Way[LMResult]:
         design,
         facts,
         chosen,
-        foresee=partial(_predicted, design, equation.fixed),
+        foresee=partial(_predicted, design, equation),
         sizes={"parameter": parameters, "parameter_": parameters},
         check=require_law,
     )
 
 
 def _predicted(
-    design: PrivateDesign, fixed: tuple[str, ...], plan: Any, rows: int
+    design: PrivateDesign, equation: TwoSided, plan: Any, rows: int
 ) -> Prediction | None:
     """Predict the slopes, and beside fixed effects how many columns the budget carries."""
     prediction = slopes_of_moments(design, plan, rows)
-    if not fixed or prediction is None or prediction.strength < prediction.lost_below:
+    if not equation.fixed or prediction is None or prediction.strength < prediction.lost_below:
         return prediction
     columns = len(design.public.names)
     if "final" in plan.scales:
         strength = rows / (2 * plan.scales["final"] * columns**1.5)
     else:
-        variances, blocks = guessed(design)[:-1], design.public.blocks[:-1]
-        of_fixed = [block.term in ((code,) for code in fixed) for block in blocks]
-        levels = variances[np.repeat(of_fixed, [len(block.names) for block in blocks])]
+        variances = guessed(design)[:-1]
+        levels = np.delete(variances, equation.shown)
         strength = prediction.strength * float(levels.min() / variances.max())
     # The noise in X'X of so many columns grows as their root, and the rows of a level shrink.
     carried = int(columns * (strength / LOST_GRAM) ** (2 / 3))
     lacking = (
-        f"slopes beside {' + '.join(fixed)}, with {columns} columns in all, will have intervals "
-        f"that are infinite or too short, where up to about {carried} columns have reliable ones"
+        f"slopes beside {' + '.join(equation.fixed)}, with {columns} columns in all, will have "
+        "intervals that are infinite or too short, where up to about "
+        f"{carried} columns have reliable ones"
     )
     return Prediction(strength, LOST_GRAM, CLEAR_GRAM, lacking, "levels are of one size")
 

@@ -207,14 +207,13 @@ def _posed(
     covariance: Floats,
 ) -> Posed:
     """Test each coefficient that has an effect, but not the constant, against 0."""
-    first = int(formula.intercept)
-    truth = coefficients[first:]
+    first, names, shown = int(formula.intercept), formula.terms.names, formula.shown
     return Posed(
         population,
-        formula.terms.names,
-        truth,
-        null_values(effect, formula.terms.names),
-        np.sqrt(np.maximum(np.diag(covariance), 0.0))[first:],
+        tuple(names[position] for position in shown),
+        coefficients[first:][shown],
+        null_values(effect, names)[shown],
+        np.sqrt(np.maximum(np.diag(covariance), 0.0))[first:][shown],
     )
 
 

@@ -361,7 +361,7 @@ class LMResult(Estimated):
 
     def ridge_path(self, lambdas: Sequence[float] | None = None) -> PathResult:
         """Return coefficients by ridge penalty, from 1,000 to 0.001; else as :meth:`lasso_path`."""
-        return path(self.linear, "ridge", lambdas)
+        return path(self._without_fixed("ridge_path()"), "ridge", lambdas)
 
     def lasso_path(self, lambdas: Sequence[float] | None = None) -> PathResult:
         """Return coefficients by lasso penalty, at no privacy cost.
@@ -376,7 +376,16 @@ class LMResult(Estimated):
         ArgumentError, NotAvailable
             If they are not such numbers; if there is no slope.
         """
-        return path(self.linear, "lasso", lambdas)
+        return path(self._without_fixed("lasso_path()"), "lasso", lambdas)
+
+    def _without_fixed(self, method: str) -> LinearFit:
+        """Return the equations, or refuse those of fixed effects, which have no penalty."""
+        if self.model.fixed:
+            raise NotAvailable(
+                f"{method} is not available: fixed effects have no penalty; write "
+                f"'+ {self.model.fixed[0]}' in place of '| {self.model.fixed[0]}'"
+            )
+        return self.linear
 
     def noise(self) -> pd.DataFrame:
         """Return the noise panel.

@@ -162,11 +162,6 @@ class LinearFit:
         """
         return self.release.meat is not None or not math.isnan(self.freedom)
 
-    @property
-    def uneven(self) -> bool:
-        """Whether each residual may have a variance of its own."""
-        return self.release.meat is not None and self.release.meat.person is None
-
     @cached_property
     def full_law(self) -> LeastSquares:
         """The law about the population's parameters."""

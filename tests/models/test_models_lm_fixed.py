@@ -145,6 +145,20 @@ def test_refusals_come_before_the_charge(formula):
     assert not len(ledger.register())
 
 
+def test_penalties_are_of_terms_alone(fits):
+    for path in (fits["fixed"].ridge_path, fits["fixed"].lasso_path):
+        with pytest.raises(NotAvailable, match=r"write '\+ firm'"):
+            path()
+
+
+@pytest.mark.slow
+def test_power_is_of_the_slopes():
+    words = {"codebook": BOOK, "n": 6_000, "eps": 3.0, "delta": 1e-6}
+    with dp.simulation(seed=1):
+        plan = dp.power("y ~ x + z | firm", effect={"x": 0.4}, **words)
+    assert plan.table["term"].tolist() == ["z[T.v]", "x"]
+
+
 def test_other_verbs_do_not_take_them():
     with pytest.raises(FormulaError, match="fixed effects for dp_lm"):
         dp.dp_glm("z ~ x | firm", ROWS, **WORDS)
