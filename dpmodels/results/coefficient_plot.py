@@ -153,7 +153,8 @@ def _terms(fit: Any, over: str | None, level: float) -> tuple[list[str], Floats]
     parts += [interval.loc[terms].to_numpy() for interval in (noise, confidence)]
     names = [name for name in fit.call.names if name != INTERCEPT]
     lengths = dict(zip(names, _lengths(fit, over).tolist(), strict=False))
-    return terms, np.hstack(parts) * np.array([[lengths[term]] for term in terms])
+    factors = np.array([lengths[term] for term in terms])
+    return terms, np.hstack(parts) * factors[:, None]
 
 
 def _lengths(fit: Result, over: str | None) -> Floats:
