@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
-
 from dpmodels.errors import FormulaError, UnknownVariable, shorten
-from dpmodels.formula.coding import Block, Design
+from dpmodels.formula.coding import Design
 from dpmodels.formula.expression import as_category, compile_factor
 from dpmodels.formula.parse import ParsedFormula, check_size, parse, variables_in
 from dpmodels.formula.sides import marks
@@ -106,12 +104,8 @@ def with_fixed(parsed: ParsedFormula, fixed: Iterable[str]) -> ParsedFormula:
 
 def levels_of_fixed(design: Design, code: str) -> tuple[tuple[object, ...], Floats]:
     """Return the levels of a fixed effect, and its columns at each, shape (levels, columns)."""
-    block = _block(design, code)
+    block = next(block for block in design.blocks if block.term == (code,))
     (factor,), (contrast,) = block.factors, block.contrasts
     assert isinstance(factor, Category)
     assert contrast is not None
-    return factor.levels, np.asarray(contrast)
-
-
-def _block(design: Design, code: str) -> Block:
-    return next(block for block in design.blocks if block.term == (code,))
+    return factor.levels, contrast

@@ -183,6 +183,11 @@ class Estimated(Tested):
         return Estimates(self, "Tests of terms", table, notes, test="chi2")
 
     @property
+    def _absorbed(self) -> set[str]:
+        """Variables of fixed effects."""
+        return set()
+
+    @property
     def _means(self) -> Mapping[str, float]:
         """Released means of numeric variables; none where the release has no moments."""
         return {}
@@ -310,8 +315,8 @@ class Estimated(Tested):
             Rows that are not private, with the variables of the right-hand side:
             effects are averages over them. Those of the fit are not kept.
         variables : str or sequence of str, optional
-            Of which variables; by default of all, but for numbers that enter in
-            steps.
+            Of which variables; by default of all, but for fixed effects and numbers
+            that enter in steps.
         level, clip
             As for :meth:`get_prediction`; incomplete rows are left out.
 
@@ -334,7 +339,8 @@ class Estimated(Tested):
         rows = public_rows(self.coder, newdata, clip=clip)
         design = model.coder.design
         if variables is None:
-            names = [name for name in design.variables if not in_steps(design, name)]
+            candidates = (name for name in design.variables if name not in self._absorbed)
+            names = [name for name in candidates if not in_steps(design, name)]
             if not names:
                 raise NotAvailable(
                     "margins() is not available: all numbers of the formula enter in steps, "

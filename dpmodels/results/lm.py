@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from dpmodels.errors import NotAvailable
-from dpmodels.formula.parse import quote
+from dpmodels.formula.parse import quote, variables_in
 from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.links import IDENTITY, Link
 from dpmodels.inference.noisy_variance import TOLD, normal_width
@@ -168,7 +169,7 @@ class LMResult(Estimated):
         NotAvailable
             If a coefficient is not identified.
         """
-        self._require_identified()
+        _require_identified(self.identified.to_numpy())
         covariance, names = self.linear.covariance(self.linear.full_law), list(self._names)
         shown = covariance[np.ix_(self._shown, self._shown)]
         return pd.DataFrame(shown, index=names, columns=names)
@@ -319,7 +320,7 @@ class LMResult(Estimated):
         """
         table, fit = super().get_prediction(newdata, level, clip=clip), self.linear
         if len(table) and not np.isfinite(table["mean"]).any():
-            self._require_identified()
+            _require_identified(self.linear.identified)
         value, sd = fit.scale
         if math.isnan(value):
             return table
@@ -328,14 +329,6 @@ class LMResult(Estimated):
             obs_ci_lower=table["mean"] - spread, obs_ci_upper=table["mean"] + spread
         )
 
-    def _require_identified(self) -> None:
-        """Raise NotAvailable unless every coefficient is identified."""
-        if not self.identified.all():
-            raise NotAvailable(
-                "cov_params() and get_prediction() are not available: not all coefficients are "
-                "identified at this budget; conf_int() shows which"
-            )
-
     @property
     def _link(self) -> Link:
         return IDENTITY
@@ -343,6 +336,10 @@ class LMResult(Estimated):
     @property
     def _unit(self) -> str:
         return unit_of(self.call.codebook, self.linear.response)
+
+    @property
+    def _absorbed(self) -> set[str]:
+        return {name for code in self.model.fixed for name in variables_in(code)}
 
     @property
     def _means(self) -> dict[str, float]:
@@ -436,3 +433,12 @@ class LMResult(Estimated):
         return coefplot(self, standardize=standardize, level=level, ax=ax, caption=caption)
 
     scores, fittedvalues, resid = per_row("predict(newdata)")
+
+
+def _require_identified(identified: NDArray[np.bool_]) -> None:
+    """Raise NotAvailable unless every coefficient is identified."""
+    if not identified.all():
+        raise NotAvailable(
+            "cov_params() and get_prediction() are not available: not all coefficients are "
+            "identified at this budget; conf_int() shows which"
+        )

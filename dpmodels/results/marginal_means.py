@@ -97,7 +97,8 @@ def _usual(model: Fitted, name: str) -> dict[object, float]:
     value, source = (low + high) / 2, "middle of its range"
     if name in model.means:
         value, source = min(max(model.means[name], low), high), "released mean"
-    return {f"{_said(design.codebook[name], value, '.4g')} ({source})": value}
+    text = _said(design.codebook[name], value, ".4g").strip("'")
+    return {f"{text} ({source})": value}
 
 
 def _said(variable: object, value: float, form: str = "g") -> str:

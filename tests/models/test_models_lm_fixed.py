@@ -110,6 +110,7 @@ def test_tests_and_means_know_all_terms(fits):
     means = fit.emmeans("z")
     assert "Averaged with equal weights over: firm." in means.notes
     pd.testing.assert_frame_equal(means.tidy(), plain.emmeans("z").tidy())
+    assert fit.margins(NEW).tidy()["term"].tolist() == ["x", "z"]
     pytest.importorskip("matplotlib")
     names = [tick.get_text() for tick in fit.plot().get_yticklabels()]
     assert names == ["z[T.v]", "x"]
