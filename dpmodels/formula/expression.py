@@ -293,7 +293,10 @@ def _unary(node: ast.UnaryOp, book: Book) -> Value:
 def _logical(node: ast.BinOp, book: Book) -> Truth:
     """Combine conditions as in R: one that decides does so even if the other is missing."""
     is_or = isinstance(node.op, ast.BitOr)
-    hint = "; groups after '|' are for descriptive verbs: dp_summary('~ a + b | group')"
+    hint = (
+        "; groups after '|' are for descriptive verbs, dp_summary('~ a + b | group'), and fixed "
+        "effects for dp_lm"
+    )
     left, right = (
         as_truth(_compile(side, book), hint if is_or else "") for side in (node.left, node.right)
     )

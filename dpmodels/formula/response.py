@@ -10,6 +10,7 @@ import numpy as np
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FormulaError, shorten
+from dpmodels.formula.absorbed import split_fixed, with_fixed
 from dpmodels.formula.coding import Block, Design, checked_codebook, code_terms
 from dpmodels.formula.expression import check_removed, compile_factor
 from dpmodels.formula.parse import ParsedFormula, parse, quote, syntax, variables_in
@@ -23,13 +24,21 @@ class TwoSided:
 
     The response is one column, the number, or for a category the indicators of all levels but the
     first; `terms` may have none, and never the intercept. An `offset` is subtracted from the
-    response.
+    response. The last terms are `fixed` effects, which stand behind ``|``.
     """
 
     response: Design
     terms: Design
     intercept: bool
     offset: str = ""
+    fixed: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> list[int]:
+        """Positions of the terms' columns that are not of fixed effects."""
+        absorbed = [(code,) for code in self.fixed]
+        terms = [block.term for block in self.terms.blocks for _ in block.names]
+        return [position for position, term in enumerate(terms) if term not in absorbed]
 
     @property
     def joint(self) -> Design:
@@ -41,12 +50,18 @@ class TwoSided:
 
 
 def two_sided(
-    formula: str, codebook: Codebook | None, *, apart: Iterable[str] = (), most: int = 2
+    formula: str,
+    codebook: Codebook | None,
+    *,
+    apart: Iterable[str] = (),
+    most: int = 2,
+    absorb: bool = False,
 ) -> TwoSided:
     """Code a formula with a response.
 
-    ``.`` stands for all variables of the codebook but those of the response and those `apart`, such
-    as weights. A category on the left has at most `most` levels.
+    ``.`` stands for all variables of the codebook but those of the response, those `apart`, such
+    as weights, and fixed effects, which are read with `absorb`. A category on the left has at most
+    `most` levels.
 
     >>> import dpmodels as dp
     >>> cb = dp.codebook(income=(0, 250_000), age=(0, 100), sex=["F", "M"])
@@ -57,10 +72,11 @@ def two_sided(
     ('age', 'sex[T.M]')
     """
     book = checked_codebook(codebook)
-    left_out = frozenset(apart)
+    formula, fixed = split_fixed(formula, book) if absorb else (formula, ())
+    left_out = {*apart, *(name for code in fixed for name in variables_in(code))}
     parsed = parse(formula, [name for name in book if name not in left_out])
     check_removed(parsed, book)
-    parsed, offset = _less_offset(parsed, book)
+    parsed, offset = _less_offset(with_fixed(parsed, fixed), book)
     code = _response(parsed)
     if not parsed.predictors and not parsed.intercept:
         raise FormulaError(
@@ -73,7 +89,8 @@ def two_sided(
         )
     _check_response(code, book, most)
     left = replace(parsed, predictors=parsed.response, intercept=True)
-    return TwoSided(one_side(left, book), one_side(parsed, book), parsed.intercept, offset)
+    terms = one_side(parsed, book)
+    return TwoSided(one_side(left, book), terms, parsed.intercept, offset, fixed)
 
 
 def _less_offset(parsed: ParsedFormula, book: Codebook) -> tuple[ParsedFormula, str]:

@@ -17,9 +17,13 @@ _LARGEST = 700.0
 
 @dataclass(frozen=True)
 class Link:
-    """A link: mean and derivatives as functions of η; `ratio` is the name of ratios exp(η)."""
+    """A link: mean and derivatives as functions of η.
+
+    `name` is what η is, `unit` what the mean is, `ratio` the name of ratios exp(η).
+    """
 
     name: str
+    unit: str
     ratio: str
     mean: Callable[[Floats], Floats]
     slope: Callable[[Floats], Floats]  # dμ/dη
@@ -46,7 +50,9 @@ def _logistic_bend(eta: Floats) -> Floats:
     return np.asarray(_logistic_slope(eta) * (expit(-eta) - expit(eta)))
 
 
-IDENTITY: Final = Link("mean", "", _identity, np.ones_like, np.zeros_like)
-LOGIT: Final = Link("log odds", "Odds ratios", _logistic, _logistic_slope, _logistic_bend)
-LOG: Final = Link("log mean", "Rate ratios", _exp, _exp, _exp)
+IDENTITY: Final = Link("means", "", "", _identity, np.ones_like, np.zeros_like)
+LOGIT: Final = Link(
+    "log odds", "probability", "Odds ratios", _logistic, _logistic_slope, _logistic_bend
+)
+LOG: Final = Link("log rates", "expected count", "Rate ratios", _exp, _exp, _exp)
 OF_FAMILY: Final = {"binomial": LOGIT, "poisson": LOG}

@@ -12,18 +12,20 @@ TOLD = 2.0
 
 
 def normal_width(variance: Floats, sd: float, level: float) -> Floats:
-    """Return half the length of intervals about the mean; nan for variances below :data:`TOLD` sds.
+    """Return half the length of intervals about the mean, which cover at least `level`.
 
     `variance` has normal noise of standard deviation `sd` about the true v. An interval of z times
     its root covers ``level - φ(z) z (z² + 1) sd²/4v²`` on average, to second order in the noise;
-    ``v + (z² + 1) sd²/4v`` in place of v corrects for this. For noisy variances above :data:`TOLD`
-    sds coverage is at least `level`: equal to it from ``v = 5 sd`` on, 96.6 % for 95 % at 3 sds,
-    nearly 100 % for still smaller v.
+    ``v + (z² + 1) sd²/4v`` in place of v corrects for this. Noisy variances below :data:`TOLD` sds
+    are replaced by their upper limit, TOLD sds above them or 0. Coverage is at least `level`: equal
+    to it from ``v = 5 sd`` on, 96.6 % for 95 % at 3 sds, nearly 100 % for still smaller v.
     """
     z = float(ndtri((1 + level) / 2))
     detected = np.where(variance >= TOLD * sd, variance, np.nan)
+    limit = np.maximum(variance, 0.0) + TOLD * sd
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(z * np.sqrt(detected + allowance(level) * sd**2 / detected))
+        allowed = detected + allowance(level) * sd**2 / detected
+    return np.asarray(z * np.sqrt(np.where(np.isnan(detected), limit, allowed)))
 
 
 def allowance(level: float) -> float:

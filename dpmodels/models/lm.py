@@ -8,17 +8,19 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
+import numpy as np
+
 from dpmodels.arguments import word
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError, FrameError
-from dpmodels.formula.response import two_sided
+from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
 from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
 from dpmodels.mechanisms.sandwiched import NOBODY, Sandwiched
 from dpmodels.mechanisms.user_supplied import UserSupplied
-from dpmodels.models.crossing import Way, slopes_of_moments
+from dpmodels.models.crossing import Prediction, Way, guessed, slopes_of_moments
 from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled import moments_call
 from dpmodels.models.verb import Shared, run_verb, verb
@@ -33,6 +35,9 @@ from dpmodels.results.validate import require_law
 # A choice: the bias of coefficients by clipping rows where errors depend on the terms.
 UNEVEN = 1.0
 LAWFUL = (Moments, AdaSSP, Ellipsoid, Scores, Gauss, Laplace, Rounds, UserSupplied)
+# A choice by simulation, of rows over the noise of X'X in whitened terms, of so many columns: below
+# the first intervals of slopes beside fixed effects cover too rarely or are lost.
+LOST_GRAM, CLEAR_GRAM = 1.5, 3.0
 ONCE = "one release of exact moments: every interval is made from noise of known law."
 ABOUT_LINE = "noise is added about a line released first, in proportion to its residuals."
 
@@ -55,7 +60,9 @@ def dp_lm(
     formula : str
         Such as ``"income ~ age + C(sex)"``; ``y ~ .`` for all other variables
         of the codebook. ``y ~ x + offset(z)`` is a fit of ``y - z``, so named,
-        and predicts that.
+        and predicts that. ``y ~ x | firm + year`` has fixed effects, as fixest:
+        factors with declared levels, 300 at most, whose coefficients stand in
+        ``fixed_effects()`` and not in the table.
     eps
         The noise is Gaussian with ``delta`` in (0, 1) and Laplace with ``delta=0``.
     codebook
@@ -144,7 +151,7 @@ def lm_way(question: Question) -> Way[LMResult]:
     """Build the specification of a dp_lm call."""
     weights, book = question.words["weights"], question.codebook
     excluded = () if weights is None else (str(weights),)
-    equation = two_sided(question.formula, book, apart=excluded)
+    equation = two_sided(question.formula, book, apart=excluded, absorb=True)
     emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(equation.terms.names)) - 1, 1.0))
     row_norm, vcov = question.words["row_norm"], question.words.get("vcov", "iid")
     _check(vcov, question)
@@ -156,7 +163,8 @@ def lm_way(question: Question) -> Way[LMResult]:
 
     def fitted(call: MomentsCall, release: MomentsRelease) -> LMResult:
         coder = row_coder(equation.terms) if equation.terms.names else None
-        return LMResult(call, release, LinearModel(equation.intercept, weights), coder)
+        model = LinearModel(equation.intercept, weights, equation.fixed)
+        return LMResult(call, release, model, coder)
 
     def automatic(private: Sequence[PrivateDesign]) -> tuple[str, str]:
         is_plain = weights is None and row_norm is None and bool(equation.terms.names)
@@ -193,10 +201,34 @@ def lm_way(question: Question) -> Way[LMResult]:
         design,
         facts,
         chosen,
-        foresee=partial(slopes_of_moments, design),
+        foresee=partial(_predicted, design, equation),
         sizes={"parameter": parameters, "parameter_": parameters},
         check=require_law,
     )
+
+
+def _predicted(
+    design: PrivateDesign, equation: TwoSided, plan: Any, rows: int
+) -> Prediction | None:
+    """Predict the slopes, and beside fixed effects how many columns the budget carries."""
+    prediction = slopes_of_moments(design, plan, rows)
+    if not equation.fixed or prediction is None or prediction.strength < prediction.lost_below:
+        return prediction
+    columns = len(design.public.names)
+    if "final" in plan.scales:
+        strength = rows / (2 * plan.scales["final"] * columns**1.5)
+    else:
+        variances = guessed(design)[:-1]
+        levels = np.delete(variances, equation.shown)
+        strength = prediction.strength * float(levels.min() / variances.max())
+    # The noise in X'X of so many columns grows as their root, and the rows of a level shrink.
+    carried = int(columns * (strength / LOST_GRAM) ** (2 / 3))
+    lacking = (
+        f"slopes beside {' + '.join(equation.fixed)}, with {columns} columns in all, will have "
+        "intervals that are infinite or too short, where up to about "
+        f"{carried} columns have reliable ones"
+    )
+    return Prediction(strength, LOST_GRAM, CLEAR_GRAM, lacking, "levels are of one size")
 
 
 def _check(vcov: object, question: Question) -> None:

@@ -34,7 +34,7 @@ def least_squares(question: Question, guessed: Population, effect: Effect) -> Po
     """Give the response the stated slopes, and keep its assumed variance."""
     weights = question.words["weights"]
     excluded = () if weights is None else (str(weights),)
-    formula = two_sided(question.formula, question.codebook, apart=excluded)
+    formula = two_sided(question.formula, question.codebook, apart=excluded, absorb=True)
     population, rows, response = _complete(formula, guessed)
     if not of_sample(effect, guessed):
         name = _variable(formula)
@@ -207,14 +207,13 @@ def _posed(
     covariance: Floats,
 ) -> Posed:
     """Test each coefficient that has an effect, but not the constant, against 0."""
-    first = int(formula.intercept)
-    truth = coefficients[first:]
+    first, names, shown = int(formula.intercept), formula.terms.names, formula.shown
     return Posed(
         population,
-        formula.terms.names,
-        truth,
-        null_values(effect, formula.terms.names),
-        np.sqrt(np.maximum(np.diag(covariance), 0.0))[first:],
+        tuple(names[position] for position in shown),
+        coefficients[first:][shown],
+        null_values(effect, names)[shown],
+        np.sqrt(np.maximum(np.diag(covariance), 0.0))[first:][shown],
     )
 
 

@@ -34,6 +34,10 @@ FAR: Final = 10.0
 _TALLEST: Final = 24.0  # inches
 _MARKS: Final = "os^DvP"
 _LONGEST: Final = 40  # characters of a model's name in the legend
+# Characters of a term, which shows levels whole, and inches of each one beyond the usual.
+_LONGEST_TERM: Final = 80
+_USUAL_TERM: Final = 24
+_INCHES: Final = 0.08
 
 
 class Intervals(NamedTuple):
@@ -77,7 +81,9 @@ def coefficients(
             raise ArgumentError(f"{model.values.shape} coefficients for {len(labels)} labels")
     is_single = len(models) == 1
     row_inches = 0.3 if is_single else 0.12 + 0.17 * len(models)
-    ax = axes_or_new(ax, (6.0, min(1.3 + row_inches * len(labels), _TALLEST)))
+    names = short_names(labels, _LONGEST_TERM)
+    wider = _INCHES * max(max(map(len, names)) - _USUAL_TERM, 0)
+    ax = axes_or_new(ax, (6.0 + wider, min(1.3 + row_inches * len(labels), _TALLEST)))
     left, right = _limits(models, at)
     if ratio:
         ax.set_xscale("log")
@@ -97,7 +103,7 @@ def coefficients(
     if not any(_identified(model).any() for model in models):
         ax.set_xticks([])
     ax.set_ylim(len(labels) - 0.4, -0.6)
-    row_names(ax, short_names(labels))
+    row_names(ax, names)
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(title, parse_math=False)
     ax.set_ylabel(across, parse_math=False)

@@ -48,6 +48,7 @@ def estimates_report(estimates: Estimates) -> Report:
         facts=(
             ("Formula", estimates.fit.call.formula),
             *release_facts(estimates.fit.release).items(),
+            *estimates.facts,
         ),
         sections=(Section(title, tuple(heads.values()), tuple(rows)),),
         notes=(*omitted(SHOWN, len(table), "rows", "tidy()"), *estimates.notes, *lost, *FREE),

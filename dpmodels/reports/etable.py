@@ -147,6 +147,10 @@ def _below(name: str, cell: Cell, look: Look) -> str:
 def _fit_rows(columns: Sequence[Column], look: Look) -> list[Row]:
     """Lay out the fit statistics of each result."""
     rows = [Row("Model", tuple(column.kind for column in columns))]
+    fixed = [getattr(getattr(column.result, "model", None), "fixed", ()) for column in columns]
+    for code in dict.fromkeys(code for codes in fixed for code in codes):
+        cells = tuple("Yes" if code in codes else "No" for codes in fixed)
+        rows.append(Row(f"Fixed effects: {code}", cells))
     for name in look.stats:
         label = (look.words or {}).get(name, WORDS.get(name, name))
         numbers = [column.stats.get(name, ("", math.nan)) for column in columns]

@@ -24,6 +24,7 @@ from dpmodels.reports.header import (
     shared_facts,
 )
 from dpmodels.results.base import report_of
+from dpmodels.results.call import INTERCEPT
 from dpmodels.results.lm import LMResult
 from dpmodels.results.path import PathResult
 from dpmodels.typing import Floats
@@ -54,7 +55,7 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
         )
     header = moments_header(fit.call, fit.release, complete)
     shared = tuple((label, value) for label, value in header if label != "Variables")
-    statistic, slopes, chance = fit.linear.slopes_test()
+    statistic, slopes, chance = fit.slopes_test
     tested = not math.isnan(statistic)
     kind = "" if fit.model.intercept else " (uncentred)"
     return (
@@ -66,9 +67,17 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
         ("Wald chi2", f"{signif(statistic, 4)} ({_tested(fit, slopes)} 0)" if tested else "-"),
         ("Df", f"{slopes:.0f} model, {_freedom(fit)} residuals"),
         ("Prob (chi2)", pvalue(chance) if tested else "-"),
+        *_fixed_effects(fit),
         *_covariance_type(fit),
         *shared,
     )
+
+
+def _fixed_effects(fit: LMResult) -> tuple[Fact, ...]:
+    """Name the fixed effects, and count their levels."""
+    sizes = [(code, len(fit.terms[code]) + 1) for code in fit.model.fixed]
+    text = ", ".join(f"{code} ({size:,} levels)" for code, size in sizes)
+    return (("Fixed effects", text),) if sizes else ()
 
 
 def _covariance_type(fit: LMResult) -> tuple[Fact, ...]:
@@ -81,7 +90,8 @@ def _covariance_type(fit: LMResult) -> tuple[Fact, ...]:
 
 
 def _tested(fit: LMResult, slopes: float) -> str:
-    return "all slopes" if slopes == fit.df_model else f"{slopes:.0f} of {fit.df_model} slopes"
+    total = sum(str(name) != INTERCEPT for name in fit.params.index)
+    return "all slopes" if slopes == total else f"{slopes:.0f} of {total} slopes"
 
 
 def _freedom(fit: LMResult) -> str:
@@ -134,7 +144,6 @@ def _coefficients(fit: LMResult) -> Section:
 
 def _noise(fit: LMResult) -> Section:
     """Lay out the noise of each coefficient."""
-    panel = fit.linear
     ends = fit.noise_int()
     sds = fit.bse_noise.to_numpy().tolist()
     shares = _shares(fit)
@@ -144,7 +153,7 @@ def _noise(fit: LMResult) -> Section:
             (signif(sd, 2), share, interval(low, high)) if math.isfinite(sd) else (UNKNOWN, "", ""),
         )
         for name, sd, share, (low, high) in zip(
-            panel.names[:SHOWN], sds, shares, ends.to_numpy().tolist(), strict=False
+            map(str, fit.params.index[:SHOWN]), sds, shares, ends.to_numpy().tolist(), strict=False
         )
     ]
     heads = ("noise sd", "share of variance", "95% noise interval")
@@ -182,8 +191,8 @@ def _notes(fit: LMResult) -> list[str]:
     ]
     if math.isnan(fit.scale) and fit.release.meat is None and fit.sampled:
         notes += Rank.IDENTIFIED(
-            "The residual variance is lost in noise: predictions have intervals for the mean, and "
-            "for single rows only if the mean's interval is much longer."
+            "The residual variance is lost in noise: intervals of predicted single rows use its "
+            "upper limit."
         )
     if not fit.sampled:
         notes += Rank.IDENTIFIED(
@@ -219,8 +228,8 @@ def _unidentified(fit: LMResult) -> list[str]:
     """Say which coefficients are not identified, why, and what to do."""
     identified = fit.identified.to_numpy()
     lost = [
-        name
-        for name, is_identified in zip(fit.linear.names, identified.tolist(), strict=True)
+        str(name)
+        for name, is_identified in zip(fit.params.index, identified.tolist(), strict=True)
         if not is_identified
     ]
     if not identified.any():
@@ -254,7 +263,8 @@ def _score_tested(fit: LMResult) -> list[str]:
         ratio = (fit.params / fit.bse).to_numpy()
         off = np.abs(fit.tvalues.to_numpy() - ratio) > 0.02 * np.maximum(np.abs(ratio), 0.5)
     off &= fit.identified.to_numpy()
-    return [name for name, differs in zip(fit.linear.names, off.tolist(), strict=True) if differs]
+    names = map(str, fit.params.index)
+    return [name for name, differs in zip(names, off.tolist(), strict=True) if differs]
 
 
 def _listed(names: list[str]) -> str:

@@ -14,7 +14,7 @@ from dpmodels.formula.response import two_sided
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.postprocess.solve import even
 from dpmodels.results.base import checked_level
-from dpmodels.results.call import INTERCEPT, LINKS, CoefficientsCall, MomentsCall
+from dpmodels.results.call import INTERCEPT, CoefficientsCall, MomentsCall
 from dpmodels.results.components import Analysis
 from dpmodels.typing import Floats
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Standard = Literal["range", "sd"] | None
 _STANDARDS: Final = ("range", "sd", None)
+_SCALES: Final = {"binomial": "log odds", "poisson": "log rate"}
 _OVER: Final = {"range": "over the range of each term", "sd": "by one sd of each term", None: ""}
 
 
@@ -32,7 +33,7 @@ def coefplot(
     fits: Any,
     *,
     labels: Sequence[str] | None = None,
-    standardize: Standard = "range",
+    standardize: Standard = None,
     exponentiate: bool = False,
     level: float = 0.95,
     ax: Axes | None = None,
@@ -46,10 +47,11 @@ def coefplot(
         Of `dp_lm`, `dp_glm` or `dp_survey`.
     labels : sequence of str, optional
         Names of the models in the legend; their formulas by default.
-    standardize : {"range", "sd", None}
-        What a coefficient is multiplied by: the length of its term's public range (of a level
-        1), so that it is the change from one declared end to the other; its released standard
-        deviation, where there is one (`dp_lm`); or nothing.
+    standardize : {None, "range", "sd"}
+        What a coefficient is multiplied by: nothing, so that the picture has the numbers of the
+        table; the length of its term's public range (of a level 1), so that it is the change from
+        one declared end to the other; or its released standard deviation, where there is one
+        (`dp_lm`).
     exponentiate : bool
         Whether exponentials are drawn, odds or rate ratios, on a logarithmic axis.
     level : float
@@ -149,7 +151,10 @@ def _terms(fit: Any, over: str | None, level: float) -> tuple[list[str], Floats]
     terms = [str(name) for name in fit.params.index if name != INTERCEPT]
     parts = [fit.params[terms].to_numpy()[:, None]]
     parts += [interval.loc[terms].to_numpy() for interval in (noise, confidence)]
-    return terms, np.hstack(parts) * _lengths(fit, over)[:, None]
+    names = [name for name in fit.call.names if name != INTERCEPT]
+    lengths = dict(zip(names, _lengths(fit, over).tolist(), strict=False))
+    factors = np.array([lengths[term] for term in terms])
+    return terms, np.hstack(parts) * factors[:, None]
 
 
 def _lengths(fit: Result, over: str | None) -> Floats:
@@ -200,7 +205,7 @@ def _title(fits: Sequence[Any], over: str | None, *, ratio: bool) -> str:
     responses = dict.fromkeys(map(_response, calls))
     of = next(iter(responses)) if len(responses) == 1 else ""
     if over is None and not ratio:
-        return f"Coefficient ({', '.join(filter(None, (of, LINKS.get(family))))})".replace(
+        return f"Coefficient ({', '.join(filter(None, (of, _SCALES.get(family))))})".replace(
             " ()", ""
         )
     if ratio:

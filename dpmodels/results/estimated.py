@@ -14,7 +14,7 @@ from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.formula.coding import RowCoder
 from dpmodels.formula.response import two_sided
 from dpmodels.inference.adjusted import ADJUSTMENTS
-from dpmodels.inference.links import Link
+from dpmodels.inference.links import IDENTITY, Link
 from dpmodels.inference.protocol import CoefficientsLaw
 from dpmodels.results.base import Refused, checked_level
 from dpmodels.results.call import INTERCEPT
@@ -26,6 +26,7 @@ from dpmodels.results.marginal_means import (
     Fitted,
     contrasts,
     grid,
+    grid_facts,
     grid_notes,
     in_steps,
     margins,
@@ -92,12 +93,18 @@ class Estimated(Tested):
         """Variables of the codebook that are not in the terms."""
         return ()
 
+    @property
+    def _coefficients(self) -> tuple[str, ...]:
+        """Names of all coefficients of the model."""
+        return tuple(map(str, self.params.index))
+
     @cached_property
     def _terms(self) -> Terms:
-        names = tuple(map(str, self.params.index))
+        names = self._coefficients
         if isinstance(self.coder, RowCoder):
             return Terms(self.coder.design, names)
-        sides = two_sided(self.call.formula, self.call.codebook, apart=self._extra_variables)
+        book, extra = self.call.codebook, self._extra_variables
+        sides = two_sided(self.call.formula, book, apart=extra, absorb=True)
         return Terms(sides.terms, names)
 
     @property
@@ -175,8 +182,24 @@ class Estimated(Tested):
         )
         return Estimates(self, "Tests of terms", table, notes, test="chi2")
 
+    @property
+    def _absorbed(self) -> set[str]:
+        """Variables of fixed effects."""
+        return set()
+
+    @property
+    def _means(self) -> Mapping[str, float]:
+        """Released means of numeric variables; none where the release has no moments."""
+        return {}
+
+    @property
+    def _unit(self) -> str:
+        """The unit of the expected response; empty without one."""
+        return self._link.unit
+
     def _fitted(self, method: str) -> Fitted:
-        return Fitted(self._law(method), self._link, self._terms, require_coder(self.coder))
+        coder = require_coder(self.coder)
+        return Fitted(self._law(method), self._link, self._terms, coder, self._means)
 
     def get_prediction(
         self, newdata: object, level: float = 0.95, *, clip: bool = False
@@ -292,8 +315,8 @@ class Estimated(Tested):
             Rows that are not private, with the variables of the right-hand side:
             effects are averages over them. Those of the fit are not kept.
         variables : str or sequence of str, optional
-            Of which variables; by default of all, but for numbers that enter in
-            steps.
+            Of which variables; by default of all, but for fixed effects and numbers
+            that enter in steps.
         level, clip
             As for :meth:`get_prediction`; incomplete rows are left out.
 
@@ -316,7 +339,8 @@ class Estimated(Tested):
         rows = public_rows(self.coder, newdata, clip=clip)
         design = model.coder.design
         if variables is None:
-            names = [name for name in design.variables if not in_steps(design, name)]
+            candidates = (name for name in design.variables if name not in self._absorbed)
+            names = [name for name in candidates if not in_steps(design, name)]
             if not names:
                 raise NotAvailable(
                     "margins() is not available: all numbers of the formula enter in steps, "
@@ -329,9 +353,8 @@ class Estimated(Tested):
             f"Averages over {rows.counted}, treated as fixed; delta-method errors of sampling and "
             "privacy noise. dY/dX: for one unit of the number.",
         )
-        return Estimates(
-            self, f"Average marginal effects on {self._expected}", table, notes, coverage
-        )
+        title = f"Average marginal effects on {self._expected}{in_unit(self._unit)}"
+        return Estimates(self, title, table, notes, coverage)
 
     def emmeans(
         self,
@@ -348,9 +371,11 @@ class Estimated(Tested):
             Variables, ``"sex"`` or ``["sex", "region"]``, or ``"sex:region"``. A
             number needs its values in `at`.
         at : mapping, optional
-            Values to fix variables at, ``{"age": 40}``. By default numbers are at the middle of
-            their public range, and other factors are averaged over with equal weights, of the
-            linear predictor.
+            Values to fix variables at, ``{"age": 40}``. By default numbers are at their released
+            mean, or at the middle of their public range where the release has no mean of them: in
+            models other than `dp_lm`, and where they enter by functions alone. The heading of the
+            table says which. Other factors are averaged over with equal weights, of the linear
+            predictor.
         level : float
             Coverage of the intervals, in (0, 1), each by itself.
 
@@ -371,8 +396,9 @@ class Estimated(Tested):
         numbers = predicted(model.law, model.link, cells.rows, coverage)
         numbers.columns = pd.Index(["estimate", "std_error", "conf_low", "conf_high"])
         table = pd.concat([cells.keys, numbers], axis=1)
-        title = f"Estimated marginal means of {self._expected}"
-        return Estimates(self, title, table, grid_notes(cells, model.link), coverage)
+        title = f"Estimated marginal means of {self._expected}{in_unit(self._unit)}"
+        notes, facts = grid_notes(cells, model.link), grid_facts(cells)
+        return Estimates(self, title, table, notes, coverage, facts=facts)
 
     def contrasts(
         self,
@@ -417,10 +443,11 @@ class Estimated(Tested):
         ratio = truth("exponentiate", exponentiate)
         table = contrasts(model, cells, how, coverage, ratio=ratio)
         pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else ""
-        on = f"Differences are of the {model.link.name}." if model.link.ratio and not ratio else ""
-        notes = tuple(filter(None, (pairs, on, *grid_notes(cells, model.link)[:1])))
-        title = f"Contrasts of {self._expected}"
-        return Estimates(self, title, table, notes, coverage, ratio)
+        averaged = grid_notes(cells, IDENTITY)
+        notes = tuple(filter(None, (pairs, *averaged)))
+        scale = f"differences of {model.link.name}{in_unit(self._unit * (not model.link.ratio))}"
+        title = f"Contrasts of {self._expected}: {_ratio_name(model.link) if ratio else scale}"
+        return Estimates(self, title, table, notes, coverage, ratio, facts=grid_facts(cells))
 
     def _ratios(self, level: float) -> Estimates:
         """Return exponentiated coefficients but the intercept's."""
@@ -435,6 +462,15 @@ class Estimated(Tested):
         table.loc[table["std_error"].isna(), "estimate"] = np.nan
         notes = ("Standard errors are of the logarithm; intervals allow for sampling and noise.",)
         return Estimates(self, self._link.ratio, exponentiated(table), notes, coverage, ratio=True)
+
+
+def in_unit(unit: str) -> str:
+    """Return a unit in brackets, to follow what it is of; empty without one."""
+    return f" ({unit})" if unit else ""
+
+
+def _ratio_name(link: Link) -> str:
+    return (link.ratio or "Ratios").lower()
 
 
 # The response that a model expects of public rows, with intervals.

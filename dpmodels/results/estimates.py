@@ -34,6 +34,8 @@ class Estimates(Printed):
         Whether estimates and intervals are of ratios; standard errors are of their logarithms.
     test : {"z", "t", "F", "chi2"}
         What the statistic is.
+    facts : tuple of (str, str)
+        Lines of the heading, such as at which values the estimates stand.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class Estimates(Printed):
     level: float = 0.95
     ratio: bool = False
     test: str = "z"
+    facts: tuple[tuple[str, str], ...] = ()
 
     @property
     def stamp(self) -> str | None:

@@ -170,7 +170,7 @@ class GLMResult(Estimated):
         level: float = 0.95,
         ax: Axes | None = None,
         *,
-        standardize: Literal["range"] | None = "range",
+        standardize: Literal["range"] | None = None,
         exponentiate: bool = False,
         caption: bool = True,
     ) -> Axes:

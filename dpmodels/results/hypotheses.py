@@ -15,9 +15,11 @@ from scipy.special import chdtrc, ndtr
 
 from dpmodels.errors import ArgumentError, did_you_mean, said, shorten
 from dpmodels.formula import Design
+from dpmodels.formula.absorbed import levels_of_fixed
 from dpmodels.formula.parse import quote, variables_in
 from dpmodels.inference.adjusted import adjusted, simultaneous
 from dpmodels.inference.protocol import CoefficientsLaw
+from dpmodels.results.call import INTERCEPT
 from dpmodels.typing import Floats
 
 
@@ -263,3 +265,21 @@ class Terms:
                 f"{shorten(text)!r} is in several terms: write one of {shorten(str(matches), 120)}"
             )
         return matches[0] if matches else None
+
+
+def fixed_rows(terms: Terms, fixed: Sequence[str]) -> tuple[dict[str, list[object]], Floats]:
+    """Return factor and level of each fixed effect, and the combination of coefficients it is.
+
+    The first factor holds the constant; the first level of each other one, which is 0, is left out.
+    """
+    factors, levels, rows = list[object](), list[object](), list[Floats]()
+    for code in fixed:
+        names, contrast = levels_of_fixed(terms.design, code)
+        selected = contrast @ terms.matrix(code)
+        constant = np.eye(len(terms.names))[terms.names.index(INTERCEPT)]
+        selected = selected + constant if code == fixed[0] else (selected - selected[0])[1:]
+        names = names if code == fixed[0] else names[1:]
+        factors += [code] * len(names)
+        levels += names
+        rows.append(selected)
+    return {"factor": factors, "level": levels}, np.vstack(rows)

@@ -10,17 +10,26 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from dpmodels.errors import NotAvailable
+from dpmodels.formula.parse import quote, variables_in
 from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.links import IDENTITY, Link
 from dpmodels.inference.noisy_variance import TOLD, normal_width
 from dpmodels.released import MomentsRelease
-from dpmodels.results.base import per_row
-from dpmodels.results.call import MomentsCall
-from dpmodels.results.estimate_table import EstimateTable, estimate_table, slope_unit
-from dpmodels.results.estimated import Estimated
+from dpmodels.results.base import checked_level, per_row
+from dpmodels.results.call import INTERCEPT, MomentsCall
+from dpmodels.results.estimate_table import (
+    EstimateTable,
+    estimate_table,
+    slope_unit,
+    unit_of,
+)
+from dpmodels.results.estimated import Estimated, in_unit
+from dpmodels.results.estimates import Estimates
+from dpmodels.results.hypotheses import fixed_rows, tested
 from dpmodels.results.lm_fit import LinearFit, LinearModel, Population
 from dpmodels.results.path import PathResult, path
 from dpmodels.results.public_rows import PublicRows
@@ -29,6 +38,10 @@ from dpmodels.typing import Coder, Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 _ROWS = 4096  # of a prediction, at a time
+FIXED_NOTE = (
+    "The first factor: the expected response where all terms are 0. Further factors: differences "
+    "from their first level."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,7 +51,7 @@ class LMResult(Estimated):
     Parameters
     ----------
     model : LinearModel
-        Whether there is a constant, and weights.
+        Whether there is a constant, weights, and fixed effects.
 
     Notes
     -----
@@ -48,6 +61,9 @@ class LMResult(Estimated):
     ``vcov="HC"``, or correlated within persons after ``vcov="cluster"``. :meth:`noise_int` is for
     the non-private estimate on these rows. Both are infinite where a coefficient is not identified;
     with weights and a private number of rows, :meth:`conf_int` needs one of these two ``vcov``.
+
+    Fixed effects, and the constant that they contain, are left out of ``params`` and all numbers by
+    coefficient; :meth:`fixed_effects` has them.
     """
 
     call: MomentsCall
@@ -61,14 +77,26 @@ class LMResult(Estimated):
         return LinearFit(self.call, self.release, self.model)
 
     @property
+    def _coefficients(self) -> tuple[str, ...]:
+        return self.linear.names
+
+    @cached_property
+    def _shown(self) -> list[int]:
+        """Positions of the coefficients that are not of fixed effects."""
+        fixed = [INTERCEPT] * bool(self.model.fixed)
+        fixed += [name for code in self.model.fixed for name in self._terms.columns[code]]
+        return [at for at, name in enumerate(self.linear.names) if name not in fixed]
+
+    @property
     def _names(self) -> pd.Index[str]:
-        return pd.Index(self.linear.names, dtype=object, name="term")
+        names = [self.linear.names[position] for position in self._shown]
+        return pd.Index(names, dtype=object, name="term")
 
     def _series(self, values: Floats, name: str) -> pd.Series[float]:
-        return pd.Series(values, index=self._names, name=name)
+        return pd.Series(values[self._shown], index=self._names, name=name)
 
     def _ends(self, ends: Floats) -> pd.DataFrame:
-        return pd.DataFrame(ends, index=self._names, columns=["lower", "upper"])
+        return pd.DataFrame(ends[self._shown], index=self._names, columns=["lower", "upper"])
 
     @property
     def params(self) -> pd.Series[float]:
@@ -88,7 +116,7 @@ class LMResult(Estimated):
         others; or, at a :attr:`strength` below a half, on the assumption that no slope exceeds
         1,000 in scaled units along directions that noise hides.
         """
-        return pd.Series(self.linear.identified, index=self._names, name="identified")
+        return pd.Series(self.linear.identified[self._shown], self._names, name="identified")
 
     @property
     def bse(self) -> pd.Series[float]:
@@ -107,7 +135,7 @@ class LMResult(Estimated):
     @property
     def bse_sampling(self) -> pd.Series[float]:
         """Standard errors without the privacy noise; infinite where not identified."""
-        total_sd, noise = self.bse.to_numpy(), self.bse_noise.to_numpy()
+        total_sd, noise = self._sds(self.linear.full_law), self._sds(self.linear.noise_law)
         noise_sd = np.where(self.linear.identified, noise, 0.0)
         return self._bse(np.sqrt(np.maximum(total_sd**2 - noise_sd**2, 0.0)), "bse_sampling")
 
@@ -130,7 +158,8 @@ class LMResult(Estimated):
     @property
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values for a coefficient of 0, consistent with :meth:`conf_int`."""
-        return self._series(2 * ndtr(-np.abs(self.tvalues.to_numpy())), "pvalues")
+        pvalues = 2 * ndtr(-np.abs(self.tvalues.to_numpy()))
+        return pd.Series(pvalues, self._names, name="pvalues")
 
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of the coefficients, sampling and noise, in the delta form.
@@ -140,9 +169,43 @@ class LMResult(Estimated):
         NotAvailable
             If a coefficient is not identified.
         """
-        self._require_identified()
-        fit, names = self.linear, list(self.linear.names)
-        return pd.DataFrame(fit.covariance(fit.full_law), index=names, columns=names)
+        _require_identified(self.identified.to_numpy())
+        covariance, names = self.linear.covariance(self.linear.full_law), list(self._names)
+        shown = covariance[np.ix_(self._shown, self._shown)]
+        return pd.DataFrame(shown, index=names, columns=names)
+
+    def fixed_effects(self, level: float = 0.95) -> Estimates:
+        """Return the fixed effects of ``y ~ x | firm + year`` by level, as fixest's ``fixef``.
+
+        Of the first factor the expected response where all terms are 0, of each further one the
+        differences from its first level.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of the intervals, in (0, 1), each by itself.
+
+        Returns
+        -------
+        Estimates
+            ``factor, level, estimate, std_error, statistic, p_value, conf_low, conf_high``.
+
+        Raises
+        ------
+        NotAvailable
+            If the formula has no fixed effects.
+        """
+        if not self.model.fixed:
+            raise NotAvailable(
+                "fixed_effects() is not available: the formula has none, as in 'y ~ x | firm'"
+            )
+        coverage = checked_level(level)
+        keys, rows = fixed_rows(self._terms, self.model.fixed)
+        law = self._law("fixed_effects()")
+        columns = tested(law, rows, rows @ law.params, coverage, "none")
+        table = pd.DataFrame({**keys, **columns})
+        title = f"Fixed effects of {self._expected}{in_unit(self._unit)}"
+        return Estimates(self, title, table, (FIXED_NOTE,), coverage)
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         return self._ends(self.linear.full_ends(level))
@@ -198,6 +261,13 @@ class LMResult(Estimated):
         return len(self.call.names) - 1
 
     @property
+    def slopes_test(self) -> tuple[float, float, float]:
+        """χ², degrees of freedom and p-value of all identified slopes being 0."""
+        return self.linear.slopes_test(
+            [at for at in self._shown if self.linear.names[at] != INTERCEPT]
+        )
+
+    @property
     def strength(self) -> float:
         """How far X'X exceeds its noise: 1 over the edge of the noise in units of X'X.
 
@@ -232,9 +302,8 @@ class LMResult(Estimated):
         -------
         DataFrame
             ``mean, mean_se, mean_ci_lower, mean_ci_upper`` for the population's mean, by the law of
-            :meth:`conf_int`, and ``obs_ci_lower, obs_ci_upper`` for one row, nan after
-            ``vcov="HC"``, since a row's own variance has no estimate, and where the noise in the
-            residuals' variance is over half the variance of what is predicted.
+            :meth:`conf_int`, and ``obs_ci_lower, obs_ci_upper`` for one row. The latter two need
+            :attr:`scale` and are left out with weights and a private number of rows.
 
         Raises
         ------
@@ -243,30 +312,40 @@ class LMResult(Estimated):
 
         Notes
         -----
-        ``obs_ci`` assumes a normal residual with the common variance: coverage differs for two
-        levels, whole numbers, skewed or heavy-tailed residuals. It allows for the noise in that
-        variance, and covers more than `level` where that is large.
+        ``obs_ci`` assumes a normal residual with the variance of all residuals: coverage differs
+        for two levels, whole numbers, skewed or heavy-tailed residuals. After ``vcov="HC"`` it is
+        the average variance, as in statsmodels: `level` of new rows like those of the fit are
+        covered, fewer where residuals vary more and more where they vary less. It allows for the
+        noise in that variance, and covers more than `level` where that is large.
         """
         table, fit = super().get_prediction(newdata, level, clip=clip), self.linear
         if len(table) and not np.isfinite(table["mean"]).any():
-            self._require_identified()
-        value, sd = (math.nan, math.nan) if fit.uneven else fit.scale
+            _require_identified(self.linear.identified)
+        value, sd = fit.scale
+        if math.isnan(value):
+            return table
         spread = normal_width(table["mean_se"].to_numpy() ** 2 + value, sd, level)
         return table.assign(
             obs_ci_lower=table["mean"] - spread, obs_ci_upper=table["mean"] + spread
         )
 
-    def _require_identified(self) -> None:
-        """Raise NotAvailable unless every coefficient is identified."""
-        if not self.identified.all():
-            raise NotAvailable(
-                "cov_params() and get_prediction() are not available: not all coefficients are "
-                "identified at this budget; conf_int() shows which"
-            )
-
     @property
     def _link(self) -> Link:
         return IDENTITY
+
+    @property
+    def _unit(self) -> str:
+        return unit_of(self.call.codebook, self.linear.response)
+
+    @property
+    def _absorbed(self) -> set[str]:
+        return {name for code in self.model.fixed for name in variables_in(code)}
+
+    @property
+    def _means(self) -> dict[str, float]:
+        means = dict(zip(self.call.names, self.linear.term_means.tolist(), strict=False))
+        plain = {quote(name): name for name in self._terms.design.variables}
+        return {plain[code]: mean for code, mean in means.items() if code in plain}
 
     @property
     def _expected(self) -> str:
@@ -279,7 +358,7 @@ class LMResult(Estimated):
 
     def ridge_path(self, lambdas: Sequence[float] | None = None) -> PathResult:
         """Return coefficients by ridge penalty, from 1,000 to 0.001; else as :meth:`lasso_path`."""
-        return path(self.linear, "ridge", lambdas)
+        return path(self._without_fixed("ridge_path()"), "ridge", lambdas)
 
     def lasso_path(self, lambdas: Sequence[float] | None = None) -> PathResult:
         """Return coefficients by lasso penalty, at no privacy cost.
@@ -294,7 +373,16 @@ class LMResult(Estimated):
         ArgumentError, NotAvailable
             If they are not such numbers; if there is no slope.
         """
-        return path(self.linear, "lasso", lambdas)
+        return path(self._without_fixed("lasso_path()"), "lasso", lambdas)
+
+    def _without_fixed(self, method: str) -> LinearFit:
+        """Return the equations, or refuse those of fixed effects, which have no penalty."""
+        if self.model.fixed:
+            raise NotAvailable(
+                f"{method} is not available: fixed effects have no penalty; write "
+                f"'+ {self.model.fixed[0]}' in place of '| {self.model.fixed[0]}'"
+            )
+        return self.linear
 
     def noise(self) -> pd.DataFrame:
         """Return the noise panel.
@@ -320,7 +408,7 @@ class LMResult(Estimated):
             "r_squared": self.rsquared,
             "adj_r_squared": self.rsquared_adj,
             "sigma": float(np.sqrt(self.scale)),
-            **dict(zip(("statistic", "df", "p_value"), self.linear.slopes_test(), strict=True)),
+            **dict(zip(("statistic", "df", "p_value"), self.slopes_test, strict=True)),
             "nobs": self.nobs,
             "df_residual": self.df_resid,
             "strength": self.strength,
@@ -329,14 +417,14 @@ class LMResult(Estimated):
 
     @property
     def _size(self) -> str:
-        return f"{len(self.linear.names)} coefficients"
+        return f"{len(self._shown)} coefficients"
 
     def plot(
         self,
         level: float = 0.95,
         ax: Axes | None = None,
         *,
-        standardize: Literal["range", "sd"] | None = "range",
+        standardize: Literal["range", "sd"] | None = None,
         caption: bool = True,
     ) -> Axes:
         """Draw the coefficients, without the constant: parameters as in :func:`dp.coefplot`."""
@@ -345,3 +433,12 @@ class LMResult(Estimated):
         return coefplot(self, standardize=standardize, level=level, ax=ax, caption=caption)
 
     scores, fittedvalues, resid = per_row("predict(newdata)")
+
+
+def _require_identified(identified: NDArray[np.bool_]) -> None:
+    """Raise NotAvailable unless every coefficient is identified."""
+    if not identified.all():
+        raise NotAvailable(
+            "cov_params() and get_prediction() are not available: not all coefficients are "
+            "identified at this budget; conf_int() shows which"
+        )

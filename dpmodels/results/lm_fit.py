@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,6 +38,7 @@ class LinearModel:
 
     intercept: bool
     weights: str | None = None
+    fixed: tuple[str, ...] = ()  # the factors of fixed effects
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,20 @@ class LinearFit:
         return np.asarray(matrix @ self.theta + shift)
 
     @property
+    def term_means(self) -> Floats:
+        """Means of the coded terms by the released moments, in their own units.
+
+        Empty without a constant, and where noise hides the number of rows.
+        """
+        equations = self.equations
+        sums = equations.regressors.T @ equations.moments[0]
+        if not self.model.intercept or sums[0] <= TOLD * self.release.noise.count:
+            return np.empty(0)
+        scaled = self.unit * sums[1:] / sums[0]
+        slopes = self.to_units[0][1:, 1:]
+        return np.asarray(self.call.origin[:-1] + np.linalg.solve(slopes.T, scaled))
+
+    @property
     def nobs(self) -> float:
         """Rows used: complete ones as released, or with weights the public number."""
         n_public = math.inf if self.release.rows is None else float(self.release.rows)
@@ -145,11 +161,6 @@ class LinearFit:
         A common variance of the residuals needs the number of rows.
         """
         return self.release.meat is not None or not math.isnan(self.freedom)
-
-    @property
-    def uneven(self) -> bool:
-        """Whether each residual may have a variance of its own."""
-        return self.release.meat is not None and self.release.meat.person is None
 
     @cached_property
     def full_law(self) -> LeastSquares:
@@ -257,12 +268,14 @@ class LinearFit:
         """Which parameters have a finite 95 % noise interval, shape (parameters,)."""
         return np.asarray(np.isfinite(self.noise_ends(0.95)).all(axis=1))
 
-    def slopes_test(self) -> tuple[float, float, float]:
+    def slopes_test(self, slopes: Sequence[int] | None = None) -> tuple[float, float, float]:
         """Return χ², degrees of freedom and p-value of all identified slopes being 0.
 
-        nan where there are none, or no residuals' variance.
+        Of those at the positions `slopes` where these are given. nan where there are none, or no
+        residuals' variance.
         """
-        identified = np.flatnonzero(self.identified[self.model.intercept :]) + self.model.intercept
+        positions = range(self.model.intercept, len(self.names)) if slopes is None else slopes
+        identified = [position for position in positions if self.identified[position]]
         n_slopes = len(identified)
         if not n_slopes or not self.sampled:
             return math.nan, float(n_slopes), math.nan
@@ -363,7 +376,7 @@ def layout(call: MomentsCall, weights: str | None) -> Layout | None:
     if call.row_norm < call.worst_case:
         return None
     extra = () if weights is None else (weights,)
-    pattern = cells(two_sided(call.formula, call.codebook, apart=extra).joint.blocks)
+    pattern = cells(two_sided(call.formula, call.codebook, apart=extra, absorb=True).joint.blocks)
     if not (pattern.levels[:-1] != NONE).any():
         return None
     left, right = np.triu_indices(len(pattern.factor))

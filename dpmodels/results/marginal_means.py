@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ class Grid(NamedTuple):
 
     keys: pd.DataFrame  # one row a combination
     rows: Floats  # its regressors, shape (combinations, coefficients)
-    fixed: dict[str, str]  # the values that numbers are fixed at
+    fixed: dict[str, str]  # the values that variables are fixed at, and where these come from
     averaged: tuple[str, ...]  # factors that are averaged over
 
 
@@ -84,18 +85,25 @@ def _require_values(
 
 
 def _usual(model: Fitted, name: str) -> dict[object, float]:
-    """Return all levels of a variable, or the middle of a number's public range."""
+    """Return all levels of a variable, or a number's released mean.
+
+    The middle of its public range where none was released.
+    """
     design = model.coder.design
     levels = levels_of(design, name)
     if levels is not None:
         return levels
-    middle = sum(bounds(design.codebook, name)) / 2
-    return {_said(design.codebook[name], middle).strip("'"): middle}
+    low, high = bounds(design.codebook, name)
+    value, source = (low + high) / 2, "middle of its range"
+    if name in model.means:
+        value, source = min(max(model.means[name], low), high), "released mean"
+    text = _said(design.codebook[name], value, ".4g").strip("'")
+    return {f"{text} ({source})": value}
 
 
-def _said(variable: object, value: float) -> str:
+def _said(variable: object, value: float, form: str = "g") -> str:
     """Return a number, or a day in quotes, as users write it."""
-    return repr(text_of_day(value)) if isinstance(variable, Date) else f"{value:g}"
+    return repr(text_of_day(value)) if isinstance(variable, Date) else f"{value:{form}}"
 
 
 def _at_values(model: Fitted, at: Mapping[str, object] | None) -> dict[str, dict[object, float]]:
@@ -138,15 +146,17 @@ def contrasts(
     return exponentiated(table) if ratio else table
 
 
+def grid_facts(cells: Grid) -> tuple[tuple[str, str], ...]:
+    """Return the line of a heading that says at which values variables stand."""
+    values = ", ".join(f"{name} = {value}" for name, value in cells.fixed.items())
+    return (("At", values),) if values else ()
+
+
 def grid_notes(cells: Grid, link: Link) -> tuple[str, ...]:
-    """Return notes on variables that are fixed or averaged."""
-    fixed = ", ".join(f"{name} = {value}" for name, value in cells.fixed.items())
-    lines = [f"Held at: {fixed}." if fixed else ""]
-    if cells.averaged:
-        lines.append(f"Averaged with equal weights over: {', '.join(cells.averaged)}.")
-    first = " ".join(filter(None, lines))
+    """Return notes on factors that are averaged over, and on the scale of intervals."""
+    averaged = f"Averaged with equal weights over: {', '.join(cells.averaged)}."
     scale = f"Means and intervals of the {link.name} are transformed to the scale of the response."
-    return tuple(filter(None, (first, scale if link.ratio else "")))
+    return tuple(filter(None, (averaged * bool(cells.averaged), scale * bool(link.ratio))))
 
 
 # Average effects of variables on the expected response of public rows.
@@ -317,6 +327,7 @@ class Fitted(NamedTuple):
     link: Link
     terms: Terms
     coder: RowCoder
+    means: Mapping[str, float] = MappingProxyType({})  # released ones of numeric variables
 
     def rows(self, columns: Columns) -> Floats:
         """Return the regressors of rows, shape (rows, coefficients), nan where incomplete."""

@@ -286,12 +286,12 @@ class MomentsResult(DefaultPlot):
 
     def _lm(self, formula: str) -> Derivation:
         check_variables(formula, self.call)
-        sides = two_sided(formula, self.call.codebook)
+        sides = two_sided(formula, self.call.codebook, absorb=True)
         columns = part(self.call, sides.joint)
 
         def result(call: MomentsCall, release: MomentsRelease) -> LMResult:
             coder = self._coder(sides.terms) if sides.terms.names else None
-            model = LinearModel(sides.intercept)
+            model = LinearModel(sides.intercept, fixed=sides.fixed)
             return LMResult(columns.named(call, release), release, model, coder)
 
         return Derivation(columns.call, result, columns.take)

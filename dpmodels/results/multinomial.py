@@ -186,7 +186,7 @@ class MultinomialResult(Result):
         level: float = 0.95,
         ax: Axes | None = None,
         *,
-        standardize: Literal["range"] | None = "range",
+        standardize: Literal["range"] | None = None,
         exponentiate: bool = False,
         caption: bool = True,
     ) -> Axes:

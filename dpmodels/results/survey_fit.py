@@ -139,7 +139,7 @@ class SurveyFitResult(Estimated):
         level: float = 0.95,
         ax: Axes | None = None,
         *,
-        standardize: Literal["range"] | None = "range",
+        standardize: Literal["range"] | None = None,
         exponentiate: bool = False,
         caption: bool = True,
     ) -> Axes:

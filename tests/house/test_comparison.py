@@ -14,7 +14,8 @@ ROWS = [
     for line in PAGE.splitlines()
     if line.startswith("|") and not line.startswith(("|---", "| There |"))
 ]
-LINES = [here.split("`")[1] for _, here in ROWS if here.startswith("`")]
+# A bar inside a cell of a table is escaped.
+LINES = [here.split("`")[1].replace("\\|", "|") for _, here in ROWS if here.startswith("`")]
 # They simulate whole studies.
 EXPENSIVE = tuple(line for line in LINES if line.startswith("dp.power("))
 

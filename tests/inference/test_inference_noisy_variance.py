@@ -40,8 +40,10 @@ def test_by_the_variance_alone_they_would_not():
     assert coverage(3.5, 0.95, plain)[0] < 0.94
 
 
-def test_there_is_none_where_the_variance_is_lost_or_unknown():
-    found = normal_width(np.array([-1.0, 0.0, TOLD - 0.01, TOLD + 0.01, np.nan]), 1.0, 0.95)
-    assert np.isnan(found).tolist() == [True, True, True, False, True]
+def test_a_variance_that_is_lost_has_its_upper_limit_and_an_unknown_one_no_interval():
+    z, variances = norm.ppf(0.975), np.array([-1.0, 0.0, TOLD - 0.01])
+    found = normal_width(variances, 1.0, 0.95)
+    assert found == pytest.approx(z * np.sqrt([TOLD, TOLD, 2 * TOLD - 0.01]))
+    assert (found > normal_width(np.array([TOLD + 0.01]), 1.0, 0.95) * 0.8).all()
     assert normal_width(np.array([4.0]), 0.0, 0.95) == pytest.approx(2 * norm.ppf(0.975))
     assert np.isnan(normal_width(np.array([1.0]), np.nan, 0.95)).all()

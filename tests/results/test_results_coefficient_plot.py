@@ -46,8 +46,9 @@ def test_coefficients_are_changes_over_public_ranges(fits, name):
     fit = fits[name]
     lengths = [LENGTHS[str(term)] for term in fit.params.index if term != "Intercept"]
     ends = fit.noise_int().drop(index="Intercept").to_numpy()
-    np.testing.assert_allclose(wide(fit.plot(ax=ax())), ends * np.array(lengths)[:, None])
-    np.testing.assert_allclose(wide(fit.plot(ax=ax(), standardize=None)), ends)
+    drawn = wide(fit.plot(ax=ax(), standardize="range"))
+    np.testing.assert_allclose(drawn, ends * np.array(lengths)[:, None])
+    np.testing.assert_allclose(wide(fit.plot(ax=ax())), ends)
 
 
 def test_by_released_standard_deviations(fits):
@@ -61,10 +62,25 @@ def test_by_released_standard_deviations(fits):
 
 
 def test_odds_ratios(fits):
-    drawn = fits["glm"].plot(ax=ax(), exponentiate=True)
+    drawn = fits["glm"].plot(ax=ax(), exponentiate=True, standardize="range")
     assert drawn.get_xlabel() == "Odds ratio of yes over the range of each term"
-    assert fits["glm"].plot(ax=ax()).get_xlabel().startswith("Change of log odds of yes")
+    changes = fits["glm"].plot(ax=ax(), standardize="range")
+    assert changes.get_xlabel().startswith("Change of log odds of yes")
+    assert fits["glm"].plot(ax=ax()).get_xlabel() == "Coefficient (yes, log odds)"
+    drawn = fits["glm"].plot(ax=ax(), exponentiate=True)
     np.testing.assert_allclose(wide(drawn), np.exp(wide(fits["glm"].plot(ax=ax()))))
+
+
+def test_the_picture_has_the_numbers_of_the_table_and_whole_names():
+    school = "Regular high school diploma or alternative credential"
+    book = dp.codebook(school=["none", school], y=(0, 1))
+    rows = {"school": ["none", school] * 500, "y": [0.2, 0.7] * 500}
+    with dp.simulation(seed=1):
+        fit = dp.dp_lm("y ~ school", rows, codebook=book, eps=8, delta=1e-6)
+    drawn = fit.plot()
+    assert [tick.get_text() for tick in drawn.get_yticklabels()] == [f"school[T.{school}]"]
+    low, high = fit.tidy()[["conf_low", "conf_high"]].to_numpy()[1]
+    assert drawn.collections[0].get_segments()[0][:, 0] == pytest.approx([low, high])
 
 
 def test_models_beside_each_other_have_all_terms_and_each_guarantee_once(fits):
@@ -92,7 +108,7 @@ def test_words_that_are_not_known(fits):
 
 
 def test_words_instead_of_the_picture(fits):
-    told = alt_text(fits["lm"].plot(ax=ax()))
+    told = alt_text(fits["lm"].plot(ax=ax(), standardize="range"))
     assert told.startswith("SIMULATION - NOT PRIVATE. Change of y over the range")
     assert f"age {50 * fits['lm'].params['age']:.3g} (" in told
     assert "eps = 8, delta = 1e-06; neighbours: replace one row, n public" in told

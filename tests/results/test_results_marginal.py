@@ -133,7 +133,7 @@ def test_fits_tell_what_statsmodels_does_without_noise(fits):
     plain = smf.ols("y ~ g * x + C(k)", ROWS).fit()
     new = pd.DataFrame({"g": ["a", "b", "c"], "x": 2.0, "k": 2})
     theirs = [plain.predict(new.assign(k=k)) for k in (1, 2, 3)]
-    own = fits["lm"].emmeans("g").tidy()
+    own = fits["lm"].emmeans("g", at={"x": 2}).tidy()
     assert own["estimate"].to_numpy() == pytest.approx(np.mean(theirs, axis=0), rel=1e-3)
     ahead = fits["glm"].get_prediction(new)
     logit = smf.logit("event ~ g + x", ROWS).fit(disp=0, cov_type="HC0")
@@ -165,7 +165,10 @@ def test_ratios_are_exponentials_and_errors_stay(fits):
 
 def test_tables_say_what_is_held_and_averaged(fits):
     text = " ".join(str(fits["lm"].emmeans("g").summary()).split())
-    assert "Held at: x = 2. Averaged with equal weights over: k." in text
+    assert "At: x = 1.986 (released mean)" in text
+    assert "Averaged with equal weights over: k." in text
+    assert fits["glm"].emmeans("g").facts == (("At", "x = 2 (middle of its range)"),)
+    assert fits["glm"].contrasts("g", at={"x": 1}).facts == (("At", "x = 1"),)
     text = " ".join(str(fits["lm"].contrasts(["g", "k"], adjust="sidak").summary()).split())
     assert "36 pairs: p-values and intervals by Sidak's method." in text
     assert fits["lm"].emmeans("C(k)").tidy()["k"].tolist() == [1, 2, 3]
@@ -191,7 +194,47 @@ def test_a_probability_is_named_by_its_level_or_by_the_comparison(fits):
     with dp.simulation(seed=1):
         compared = dp.dp_glm("c > 0 ~ g", ROWS, codebook=BOOK, eps=1e8, delta=1e-6)
     titles = [fit.emmeans("g").title for fit in (compared, fits["glm"])]
-    assert titles == [f"Estimated marginal means of {told}" for told in ("P(c > 0)", "P(y)")]
+    means = "Estimated marginal means of {} (probability)"
+    assert titles == [means.format(told) for told in ("P(c > 0)", "P(y)")]
+
+
+def test_titles_name_the_scale(fits):
+    assert fits["glm"].contrasts("g").title == "Contrasts of P(y): differences of log odds"
+    ratios = fits["glm"].contrasts("g", exponentiate=True)
+    assert ratios.title == "Contrasts of P(y): odds ratios"
+    book = BOOK | {"y": dp.Numeric(-9, 9, unit="mm")}
+    with dp.simulation(seed=1):
+        fit = dp.dp_lm("y ~ g", ROWS, codebook=book, eps=10.0, delta=1e-6)
+    assert fit.emmeans("g").title == "Estimated marginal means of y (mm)"
+    assert fit.contrasts("g").title == "Contrasts of y: differences of means (mm)"
+    assert fit.margins({"g": ["a"]}).title == "Average marginal effects on y (mm)"
+
+
+@pytest.mark.parametrize("mechanism", ["moments", "scores"])
+def test_numbers_stand_at_their_means_as_in_emmeans(mechanism):
+    """R's emmeans: the reference grid has the mean of each number, and all levels of factors."""
+    rows, right = made(20_000), "g * x + C(k) + I(x ** 2)"
+    plain = smf.ols(f"y ~ {right}", rows).fit()
+    new = pd.DataFrame({"g": ["a", "b", "c"], "x": rows["x"].mean()})
+    theirs = np.mean([plain.predict(new.assign(k=k)) for k in (1, 2, 3)], axis=0)
+    asked = {"codebook": BOOK, "eps": 1e12, "delta": 1e-6, "mechanism": mechanism}
+    with dp.simulation(seed=3):
+        fit = dp.dp_lm(f"y ~ {right}", rows, **asked)
+    assert fit.emmeans("g").tidy()["estimate"].to_numpy() == pytest.approx(theirs, abs=4e-6)
+
+
+def test_numbers_without_a_released_mean_stand_at_the_middle():
+    """No moments of a constant, too few rows to count, and a function of the number alone."""
+    asked = {"codebook": BOOK, "delta": 1e-6}
+    with dp.simulation(seed=3):
+        fits = [
+            dp.dp_lm("y ~ 0 + g + x", ROWS, eps=50.0, **asked),
+            dp.dp_lm("y ~ g + exp(x)", ROWS, eps=50.0, **asked),
+        ]
+        few = dp.dp_lm("y ~ g + x", ROWS[:20], eps=0.1, mechanism="moments", **asked)
+    for fit in fits:
+        assert fit.emmeans("g").facts == (("At", "x = 2 (middle of its range)"),)
+    assert few._means == {} or 0 <= few._means["x"] <= 4
 
 
 def test_effects_of_steps_alone_are_not_asked_for():
