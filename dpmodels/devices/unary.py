@@ -124,8 +124,9 @@ def unary_response(levels: Iterable[Level], *, eps: float) -> UnaryDevice:
     Returns
     -------
     UnaryDevice
-        Its ``randomize(values)`` gives a column for each level; ``device.questions`` are the
-        devices of these columns, for ``dp_survey("~ Ulm", bits, device=device.questions)``.
+        Its ``randomize(values)`` gives a column for each level. The table of all levels is
+        ``dp_survey("~ town", bits, device={"town": device})``; ``device.questions`` are the devices
+        of single columns, for ``dp_survey("Ulm ~ age", bits, device=device.questions)``.
 
     Raises
     ------

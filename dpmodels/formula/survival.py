@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from dpmodels.arguments import finite, several
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, FormulaError, shorten
-from dpmodels.formula.coding import checked_codebook
+from dpmodels.formula.coding import checked_codebook, code_terms
 from dpmodels.formula.expression import check_removed, compile_factor
 from dpmodels.formula.functions import by_whole_numbers
 from dpmodels.formula.parse import ParsedFormula, parse, syntax, variables_in
@@ -51,6 +52,25 @@ class Survival:
         """The times at which events count: before the declared end if time has a step."""
         return replace(self.time, upper=self.time.upper - self.time.step)
 
+    def coded_groups(self) -> tuple[tuple[str, ...], Floats]:
+        """Return the names of the coded terms, and their values, shape (groups, columns)."""
+        parsed = replace(parse(self.text, self.codebook), intercept=True)
+        sizes = tuple(len(group.levels) for group in self.groups)
+        positions = np.indices(sizes).reshape(len(sizes), -1)
+        codes = {
+            group.code: place.astype(float)
+            for group, place in zip(self.groups, positions, strict=True)
+        }
+        blocks = code_terms(parsed, self.codebook)
+        coded = np.empty((sum(len(block.names) for block in blocks), positions.shape[1]))
+        start = 0
+        for block in blocks:
+            factors = tuple(map(_by_group, block.factors))
+            stop = start + len(block.names)
+            replace(block, factors=factors).evaluate(codes, coded[start:stop])
+            start = stop
+        return tuple(name for block in blocks for name in block.names), coded.T
+
     def tally(self, breaks: object) -> tuple[Tally, tuple[float, ...]]:
         """Return the table of groups, endings and intervals of time, and the ends of the latter.
 
@@ -77,6 +97,15 @@ class Survival:
     def breaks(self, ends: tuple[float, ...]) -> Floats:
         """Return the breaks between the intervals of a result with these ends."""
         return np.array(self.tally((self.time.lower, *ends))[1])
+
+
+def _by_group(factor: Any) -> Any:
+    """Return a factor that is evaluated at the positions of its levels, by its code."""
+    code = factor.code
+    if isinstance(factor, Real):
+        origin = factor.lower
+        return replace(factor, variable=None, evaluate=lambda codes: codes[code] + origin)
+    return replace(factor, evaluate=lambda codes: codes[code])
 
 
 def survival(formula: str, codebook: Codebook | None) -> Survival:

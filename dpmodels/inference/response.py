@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
 from scipy.special import chdtrc, ndtri
@@ -135,6 +136,11 @@ class ReadAnswers:
         release = self.release
         return release.weights is None and not release.strata and self.effect == 1
 
+    @property
+    def truths(self) -> Floats:
+        """Unbiased weighted proportions of truths."""
+        return np.asarray(self.turned @ self.answers)
+
     @cached_property
     def likeliest(self) -> Floats:
         """The maximum likelihood proportions of truths, nonnegative."""
@@ -145,7 +151,7 @@ class ReadAnswers:
 
         nan where the denominator is not distinguishable from 0, given the randomisation.
         """
-        truths = self.turned @ self.answers
+        truths = self.truths
         base = within @ truths
         base_sd = np.sqrt(self._coins(within @ self.turned, within))
         base = np.where(base > TOLD * base_sd, base, np.nan)
@@ -197,6 +203,54 @@ class ReadAnswers:
         if self.release.shares is None:
             return np.zeros((len(lines), 1))
         return np.asarray(lines @ weights / weights.sum())[:, None]
+
+
+@dataclass(frozen=True)
+class ReadBits(ReadAnswers):
+    """Answers with a bit for each level: each level is read as one question of two answers.
+
+    Proportions are of all complete respondents; the last of `truths` is what is left for those
+    without a truth. `likeliest` are the shares nearest to the estimates, with the sum 1: the
+    likelihood of all bits together is not determined by how often each was set.
+    """
+
+    @cached_property
+    def bits(self) -> tuple[ReadAnswers, ...]:
+        """The answers to each level."""
+        bits = []
+        for start in range(0, self.release.values.shape[1], 2):
+            changes: dict[str, Any] = {"unary": None}
+            for name in ("values", "weights", "squares"):
+                table = getattr(self.release, name)
+                changes[name] = None if table is None else table[:, start : start + 2]
+            bits.append(ReadAnswers(replace(self.release, **changes), self.effect))
+        return tuple(bits)
+
+    @property
+    def complete(self) -> int:
+        """How many respondents answered."""
+        return self.bits[0].complete
+
+    @property
+    def truths(self) -> Floats:
+        """Unbiased weighted proportions of levels, and of respondents without one."""
+        levels = np.array([bit.truths[1] for bit in self.bits])
+        return np.append(levels, 1 - levels.sum())
+
+    @cached_property
+    def likeliest(self) -> Floats:
+        """The shares of levels nearest to the estimates."""
+        levels = self.truths[:-1]
+        falling = np.sort(levels)[::-1]
+        lowered = (np.cumsum(falling) - 1) / np.arange(1, len(levels) + 1)
+        shares = np.maximum(levels - lowered[np.flatnonzero(falling > lowered)[-1]], 0.0)
+        return np.append(shares, 0.0)
+
+    def shares(self, of: Floats, within: Floats) -> Shares:
+        """Return the proportions of all levels, whatever the sets: there is one question."""
+        one, both = np.array([[0.0, 1.0]]), np.ones((1, 2))
+        levels = (astuple(bit.shares(one, both)) for bit in self.bits)
+        return Shares(*map(np.concatenate, zip(*levels, strict=True)))
 
 
 def score_interval(

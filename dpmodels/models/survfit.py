@@ -62,8 +62,9 @@ def dp_survfit(
     Notes
     -----
     A row is counted once: in its group, in the interval of its time, and by whether it had the
-    event. Everything else is computed from these counts, free of charge. A grid of the true event
-    times would reveal rows and is not offered.
+    event. Everything else is computed from these counts, free of charge, also Cox's regression on
+    the groups: ``fit.coxph()``. A grid of the true event times would reveal rows and is not
+    offered.
 
     Rows censored in an interval of several values are taken to be at risk in half of it (the
     actuarial convention). For whole-number times with one interval each the curve is exactly Kaplan

@@ -6,6 +6,15 @@ c) u + c p``. Its score is ``x g (y - λ) / (λ (1 - λ))``, g = c p (1 - p), an
 xᵀ g² / (λ (1 - λ))``. The error about what the same regression of the truth would give has the
 covariance ``A M A + B N B - A M B - B M A``: A and B the inverses of the informations of answers
 and truths, M and N the variances of the scores, whose covariance is M as ``Cov(y, truth) = g``.
+
+*Corrected scores.* ``z = (y - (1 - c) u) / c`` has the truth as its mean given the truth and x. So
+``Σ x (z - p)`` has, given the respondents, the mean of the score of logistic regression of the true
+answers, whether or not the model is correct: its root estimates what that regression does [1]_. The
+device adds ``Var(z | truth)``, whose unbiased estimate is ``(1 - λ₀)(1 - λ₁) / c²`` where y = 1,
+else ``λ₀ λ₁ / c²``, with ``λ₀ = (1 - c) u`` and ``λ₁ = λ₀ + c``.
+
+.. [1] Carroll, R. J., Ruppert, D., Stefanski, L. A. and Crainiceanu, C. M. (2006). "Measurement
+   error in nonlinear models", chapter 7. Chapman and Hall.
 """
 
 from __future__ import annotations
@@ -61,6 +70,10 @@ class ResponseRows:
         _, answers = self.expected(coefficients)
         return float(self.weights @ np.log(np.where(self.answers > 0, answers, 1 - answers)))
 
+    def objective(self, coefficients: Floats) -> float:
+        """Return what the coefficients maximise, whose derivatives are :meth:`scores`."""
+        return self.log_likelihood(coefficients)
+
     def scores(self, coefficients: Floats) -> tuple[Floats, Floats]:
         """Return the scores per column of each row, and its information."""
         truths, answers = self.expected(coefficients)
@@ -68,44 +81,81 @@ class ResponseRows:
         spread = answers * (1 - answers)
         return slope * (self.answers - answers) / spread, slope**2 / spread
 
+    def noise_covariance(self, coefficients: Floats, inverse: Floats) -> Floats | None:
+        """Return the covariance of the errors about the same regression of the truth.
+
+        `inverse` is that of the information; None where the truth's is singular.
+        """
+        truths, _ = self.expected(coefficients)
+        _, information = self.scores(coefficients)
+        truth_inverse = _inverse(_square(self, self.weights * truths * (1 - truths)))
+        if truth_inverse is None:
+            return None
+        squares = self.weights**2
+        product = inverse @ _square(self, squares * information)
+        cross = product @ truth_inverse
+        truth_meat = _square(self, squares * truths * (1 - truths))
+        noise = product @ inverse - cross - cross.T + truth_inverse @ truth_meat @ truth_inverse
+        return np.asarray(noise)
+
+
+@dataclass(frozen=True)
+class CorrectedRows(ResponseRows):
+    """The same respondents, with scores whose mean given the truth is that of the truth."""
+
+    @property
+    def _unbiased(self) -> Floats:
+        """Numbers with the true answers as their means."""
+        return (self.answers - self.spoken) / self.truth
+
+    def objective(self, coefficients: Floats) -> float:
+        """Return the log-likelihood of the truth with unbiased numbers instead of true answers."""
+        linear = self.coded @ coefficients
+        return float(self.weights @ (self._unbiased * linear - np.logaddexp(0.0, linear)))
+
+    def scores(self, coefficients: Floats) -> tuple[Floats, Floats]:
+        """Return the scores per column of each row, and minus their derivatives."""
+        truths, _ = self.expected(coefficients)
+        return self._unbiased - truths, truths * (1 - truths)
+
+    def noise_covariance(self, coefficients: Floats, inverse: Floats) -> Floats | None:
+        """Return the covariance of the errors about the regression of the true answers."""
+        rates = np.array([self.spoken, self.spoken + self.truth])
+        variances = np.prod([rates, 1 - rates], axis=1) / self.truth**2
+        added = np.where(self.answers > 0, variances[1], variances[0])
+        return np.asarray(inverse @ _square(self, self.weights**2 * added) @ inverse)
+
 
 def fitted(rows: ResponseRows) -> ResponseFit:
-    """Compute maximum likelihood coefficients by Fisher scoring, starting from 0."""
+    """Compute the coefficients at which the scores add up to 0, by Newton's method from 0."""
     columns = rows.coded.shape[1]
-    coefficients, log_likelihood = np.zeros(columns), rows.log_likelihood(np.zeros(columns))
+    coefficients, objective = np.zeros(columns), rows.objective(np.zeros(columns))
     for _ in range(STEPS):
         scores, information = rows.scores(coefficients)
         inverse = _inverse(_square(rows, rows.weights * information))
         if inverse is None:
-            return _unidentified(coefficients, log_likelihood)
+            return _unidentified(rows, coefficients)
         gradient = rows.coded.T @ (rows.weights * scores)
         step = inverse @ gradient
         step_length = math.sqrt(max(float(gradient @ step), 0.0))
         if step_length < NEAR_FIT:
-            return _with_errors(rows, coefficients, log_likelihood)
+            return _with_errors(rows, coefficients, inverse)
         for _ in range(HALVINGS if step_length > CLOSE else 0):
-            if rows.log_likelihood(coefficients + step) >= log_likelihood:
+            if rows.objective(coefficients + step) >= objective:
                 break
             step = step / 2
         coefficients = coefficients + step
-        log_likelihood = rows.log_likelihood(coefficients)
-    return _unidentified(coefficients, log_likelihood)
+        objective = rows.objective(coefficients)
+    return _unidentified(rows, coefficients)
 
 
-def _with_errors(rows: ResponseRows, coefficients: Floats, log_likelihood: float) -> ResponseFit:
-    truths, _ = rows.expected(coefficients)
-    scores, information = rows.scores(coefficients)
-    answer_inverse = _inverse(_square(rows, rows.weights * information))
-    truth_inverse = _inverse(_square(rows, rows.weights * truths * (1 - truths)))
-    if answer_inverse is None or truth_inverse is None:
-        return _unidentified(coefficients, log_likelihood)
-    robust = answer_inverse @ _meat(rows, rows.weights * scores) @ answer_inverse
-    squares = rows.weights**2
-    product = answer_inverse @ _square(rows, squares * information)
-    cross = product @ truth_inverse
-    noise = product @ answer_inverse - cross - cross.T
-    noise += truth_inverse @ _square(rows, squares * truths * (1 - truths)) @ truth_inverse
-    return ResponseFit(coefficients, robust, noise, log_likelihood)
+def _with_errors(rows: ResponseRows, coefficients: Floats, inverse: Floats) -> ResponseFit:
+    noise = rows.noise_covariance(coefficients, inverse)
+    if noise is None:
+        return _unidentified(rows, coefficients)
+    scores, _ = rows.scores(coefficients)
+    robust = inverse @ _meat(rows, rows.weights * scores) @ inverse
+    return ResponseFit(coefficients, robust, noise, rows.log_likelihood(coefficients))
 
 
 def _square(rows: ResponseRows, weights: Floats) -> Floats:
@@ -134,6 +184,6 @@ def _inverse(square: Floats) -> Floats | None:
     return np.asarray((vectors / values) @ vectors.T / np.outer(scale, scale))
 
 
-def _unidentified(coefficients: Floats, log_likelihood: float) -> ResponseFit:
+def _unidentified(rows: ResponseRows, coefficients: Floats) -> ResponseFit:
     unknown = np.full((len(coefficients),) * 2, np.nan)
-    return ResponseFit(coefficients, unknown, unknown, log_likelihood)
+    return ResponseFit(coefficients, unknown, unknown, rows.log_likelihood(coefficients))

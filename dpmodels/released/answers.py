@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from dpmodels.outside import Amount, Bounded, Quantity
+from dpmodels.outside import Amount, Bounded, Quantity, one_of
 from dpmodels.released.terms import Released
 
 
@@ -43,7 +43,8 @@ class AnswersRelease(Released):
     Attributes
     ----------
     values : ndarray, shape (strata, answers)
-        Numbers of respondents by combination of answers, the last question fastest.
+        Numbers of respondents by combination of answers, the last question fastest; if `unary` by
+        answer, 0 or 1, level by level.
     weights, squares : ndarray, shape (strata, answers), or None
         Sums of their weights and of the squared weights; None for equal weights.
     channels : tuple of Channel
@@ -57,8 +58,12 @@ class AnswersRelease(Released):
         Respondents without an answer to one of the questions.
     weighted, stratified : str or None
         The variables of the weights and the strata.
+    unary : bool or None
+        True if one question was answered by a bit for each level. The only channel is then that of
+        a bit, and each respondent counts once for each level.
     """
 
+    later = Released.later | {"unary"}
     values: Annotated[Bounded, "stratum", "answer"]
     weights: Annotated[Bounded, "stratum", "answer"] | None
     squares: Annotated[Bounded, "stratum", "answer"] | None
@@ -68,6 +73,7 @@ class AnswersRelease(Released):
     incomplete: int = 0
     weighted: str | None = None
     stratified: str | None = None
+    unary: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,10 +94,14 @@ class AnswersFitRelease(Released):
         Number of respondents in the fit.
     log_likelihood, log_likelihood_null : float
         At the coefficients, and for a constant only.
+    method : {"score", "likelihood"} or None
+        Whether the coefficients solve the corrected score or maximise the likelihood, as all did
+        before this was stated.
     weighted, stratified : str or None
         The variables of the weights and the strata.
     """
 
+    later = Released.later | {"method"}
     coefficients: Annotated[Bounded, "column"]
     covariance: Annotated[Bounded, "column", "column_"]
     noise_covariance: Annotated[Bounded, "column", "column_"]
@@ -101,3 +111,4 @@ class AnswersFitRelease(Released):
     log_likelihood_null: Quantity
     weighted: str | None = None
     stratified: str | None = None
+    method: Annotated[str | None, one_of("score", "likelihood", None)] = None

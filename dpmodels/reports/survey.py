@@ -177,7 +177,7 @@ def _notes(fit: SurveyResult) -> tuple[str, ...]:
     elif not ((values >= 0).all() and (values <= 1).all()):
         notes.append(
             "Estimates are unbiased, and may lie outside 0 and 100% by noise; likeliest has the "
-            "maximum likelihood shares, which do not."
+            f"{'nearest' if fit.release.unary else 'maximum likelihood'} shares, which do not."
         )
     whose = "rows" if fit.rowwise else "respondents"
     interval_kind = "estimate ± 1.96 std err" if fit.rowwise else "Wilson for a randomised question"
@@ -239,10 +239,7 @@ def fit_report(fit: SurveyFitResult) -> Report:
         *omitted(SHOWN, len(call.names), "coefficients", "params and tidy()"),
         "std err: sampling and randomisation (sandwich). noise: randomisation only, for the true "
         "answers of these respondents.",
-        *Rank.DETAIL(
-            "noise assumes that the model is correct; otherwise the two fits weigh respondents "
-            "differently. The likelihood is that of the randomised answers."
-        ),
+        *Rank.DETAIL(_method(release)),
     )
     if not fit.identified:
         unknown = (
@@ -257,6 +254,18 @@ def fit_report(fit: SurveyFitResult) -> Report:
         (section,),
         (*notes, *_closing(fit)),
         fit.stamp,
+    )
+
+
+def _method(release: AnswersFitRelease) -> str:
+    if release.method == "score":
+        return (
+            "The corrected score estimates the coefficients of logistic regression of the true "
+            "answers. The log-likelihood is that of the answers."
+        )
+    return (
+        "noise assumes that the model is correct; otherwise the two fits weigh respondents "
+        "differently. The likelihood is that of the randomised answers."
     )
 
 

@@ -16,6 +16,7 @@ from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.inference.response import (
     AnswersTest,
     ReadAnswers,
+    ReadBits,
     Shares,
     fit_of_answers,
     independence_of_answers,
@@ -67,12 +68,13 @@ class SurveyResult(Result):
 
     @cached_property
     def _read(self) -> ReadAnswers:
-        return ReadAnswers(self.release, self.release.adjacency.design_effect)
+        kind = ReadBits if self.release.unary else ReadAnswers
+        return kind(self.release, self.release.adjacency.design_effect)
 
     @cached_property
     def _complete_cells(self) -> Floats:
         """The selector of complete answers' cells among all, shape (cells, truths)."""
-        return np.eye(self._facts.cells, self._read.given.shape[1])
+        return np.eye(self._facts.cells, len(self._read.truths))
 
     def _shares(self, of: Floats, within: Floats | None = None) -> Shares:
         """Return shares of sets of cells, within all cells or within other sets."""
@@ -90,7 +92,10 @@ class SurveyResult(Result):
 
     @property
     def likeliest(self) -> xr.DataArray:
-        """Maximum-likelihood shares: not negative, with the sum 1."""
+        """Maximum-likelihood shares: not negative, with the sum 1; of bits the nearest ones.
+
+        nan if the iteration for more than two levels did not converge.
+        """
         shares = self._complete_cells @ self._read.likeliest
         return self._facts.by_cell(shares / shares.sum(), "likeliest")
 
@@ -98,7 +103,7 @@ class SurveyResult(Result):
     def counts(self) -> xr.DataArray:
         """Estimated numbers of respondents: whole, not negative, adding up."""
         read = self._read
-        truths = read.turned @ read.answers * read.complete
+        truths = read.truths * read.complete
         return self._facts.by_cell(whole(truths, read.complete)[: self._facts.cells], "count")
 
     @property
@@ -277,13 +282,18 @@ class SurveyResult(Result):
         Raises
         ------
         NotAvailable
-            If the table has several questions.
+            If the table has several questions, or answers with a bit for each level.
         ArgumentError
             If they are not such shares.
         """
         facts, read = self._facts, self._read
         if len(facts.shape) > 1:
             raise NotAvailable("goodness_of_fit() needs a table of one question; see margin()")
+        if self.release.unary:
+            raise NotAvailable(
+                "goodness_of_fit() is not available for answers with a bit for each level, whose "
+                "joint distribution is not in the table"
+            )
         expected = _public_shares(shares, facts.levels[0])
         efficiency = kept_information(self.release.channels[0], read.likeliest)
         if self.rowwise or not read.simple:

@@ -33,9 +33,10 @@ class SurveyFitResult(Estimated):
 
     Notes
     -----
-    Coefficients maximise the likelihood of the randomised answers; errors are robust (sandwich),
-    within strata where there are some. :meth:`noise_int` is about the same regression on these
-    respondents' true answers, if the model is correct: otherwise the two fits weight respondents
+    Coefficients solve the corrected score or, with ``method="likelihood"``, maximise the likelihood
+    of the randomised answers; errors are robust (sandwich), within strata where there are some.
+    :meth:`noise_int` is about logistic regression of these respondents' true answers; of the
+    likelihood only if the model is correct, since otherwise the two fits weight respondents
     differently. :meth:`conf_int` is about the population's. nan where not identified.
     """
 
@@ -75,7 +76,10 @@ class SurveyFitResult(Estimated):
 
     @property
     def llf(self) -> float:
-        """Logarithm of the answers' probability; of weighted ones a pseudo-likelihood."""
+        """Logarithm of the answers' probability; of weighted ones a pseudo-likelihood.
+
+        Only ``method="likelihood"`` maximises it.
+        """
         return self.release.log_likelihood
 
     @property

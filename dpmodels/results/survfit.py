@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr
 
 from dpmodels.arguments import between, several
 from dpmodels.errors import ArgumentError, NotAvailable, said
@@ -19,6 +20,7 @@ from dpmodels.results.base import Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import by_group, described_line, place_of
 from dpmodels.results.estimate_table import EstimateTable, axis_title, estimate_table
+from dpmodels.results.estimates import Estimates, ratios_where
 from dpmodels.results.survival_curve import NUMBERS, Curve, SurvivalCounts, differing
 from dpmodels.typing import Floats
 
@@ -283,6 +285,68 @@ class SurvfitResult(Result):
                 "larger eps, fewer breaks or fewer groups"
             )
         return test
+
+    def coxph(self, level: float = 0.95, *, exponentiate: bool = False) -> Estimates:
+        """Fit proportional hazards to the groups' counts: Cox's regression on grouped times.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of each interval, in (0, 1).
+        exponentiate : bool, default False
+            Whether hazard ratios are returned, and not their logarithms.
+
+        Returns
+        -------
+        Estimates
+            ``term``, then `estimate`, `std_error` of the logarithm, `noise_sd`, `statistic`,
+            `p_value` and both intervals. Terms are coded as in a regression: ``sex + arm`` has
+            their main effects, ``sex * arm`` a product, and whole numbers are linear.
+
+        Raises
+        ------
+        NotAvailable
+            Without groups.
+
+        Notes
+        -----
+        Nothing is charged. Rows are compared within intervals of time, by their cumulative hazards
+        as in the complementary log-log model of Prentice and Gloeckler: where hazards are
+        proportional, the ratios are those of exact times on any grid. Each group is followed as
+        long as its curve. Standard errors are Lin and Wei's robust ones with the noise of the
+        counts; they do not assume proportional hazards.
+
+        References
+        ----------
+        .. [1] Cox, D. R. (1972). "Regression models and life-tables." JRSS B 34(2), 187-220.
+        .. [2] Prentice, R. L. and Gloeckler, L. A. (1978). "Regression analysis of grouped survival
+           data with application to breast cancer data." Biometrics 34(1), 57-67.
+        .. [3] Lin, D. Y. and Wei, L. J. (1989). "The robust inference for the Cox proportional
+           hazards model." JASA 84(408), 1074-1078.
+        """
+        checked_level(level)
+        if not self.strata:
+            raise NotAvailable(
+                "coxph() is not available: it compares groups, and there is one curve; write "
+                "'Surv(time, event) ~ group'"
+            )
+        names, model = self.counted.proportional()
+        sums, estimate = self.counted.sums, model.coefficients
+        noise_sd = sums.sd * np.sqrt(model.spread.squares)
+        std_error = np.hypot(noise_sd, model.sampling_sd)
+        table = pd.DataFrame({"term": names, "estimate": estimate, "std_error": std_error})
+        table = table.assign(noise_sd=noise_sd, statistic=estimate / std_error)
+        table["p_value"] = 2 * ndtr(-table["statistic"].abs())
+        for kind, sampling_sd in (("noise", 0 * model.sampling_sd), ("conf", model.sampling_sd)):
+            width = sums.widths(model.spread, sampling_sd, level)
+            table[f"{kind}_low"], table[f"{kind}_high"] = estimate - width, estimate + width
+        table["identified"] = np.isfinite(estimate)
+        title = "Hazard ratios" if exponentiate else "Proportional hazards: log hazard ratios"
+        notes = (
+            f"std err{' of the logarithm' * exponentiate}: robust, with the noise of the counts; "
+            "noise: for the fit of these rows without noise.",
+        )
+        return Estimates(self, title, ratios_where(exponentiate, table), notes, level, exponentiate)
 
     def _table(self, level: float) -> pd.DataFrame:
         frames = [pd.DataFrame(curve.columns(level)) for curve in self._curves]

@@ -11,6 +11,7 @@ import numpy as np
 from dpmodels.arguments import finite
 from dpmodels.errors import ArgumentError, said
 from dpmodels.formula.survival import Survival, last_times, one_value, survival
+from dpmodels.inference.hazards import GroupedTimes, HazardRatios, hazard_ratios
 from dpmodels.inference.ordered import SumNoise
 from dpmodels.inference.survival import (
     LogRank,
@@ -360,6 +361,14 @@ class SurvivalCounts:
         effect = self.release.adjacency.design_effect
         common = (self.times, self.halved, self.noise, self.sums, effect)
         return tuple(Curve(cells, *common) for cells in self.cells)
+
+    def proportional(self) -> tuple[tuple[str, ...], HazardRatios]:
+        """Return the names of the terms, and a model of proportional hazards by them."""
+        names, terms = self.spec.coded_groups()
+        ends = np.array([curve.end for curve in self.curves])
+        times = GroupedTimes(terms, self.cells, self.halved, ends)
+        effect = self.release.adjacency.design_effect
+        return names, hazard_ratios(times, self.noise, self.sums, effect)
 
     @property
     def strata(self) -> list[str]:

@@ -120,8 +120,11 @@ def _table_sizes(call: DescribedCall, release: Released) -> dict[str, int]:
             sizes["count"] = sum(size + 1 for size in steps)
         case LevelsRelease(levels=levels):
             sizes["count"] = sum(map(len, levels))
-        case AnswersRelease(channels=channels, strata=strata):
-            sizes["answer"] = math.prod(len(channel.law) for channel in channels)
+        case AnswersRelease(channels=channels, strata=strata, unary=unary):
+            laws = [len(channel.law) for channel in channels]
+            if unary and (laws != [2] or len(first.shape) != 1):
+                raise FrameError("release.channels: expected that of one bit, for one question")
+            sizes["answer"] = 2 * first.cells if unary else math.prod(laws)
             sizes["stratum"] = len(strata) or 1
         case SelectionRelease(places=places):
             sizes["selected"] = len(places)
@@ -298,7 +301,7 @@ def _require_margins(call: DescribedCall, release: MarginsRelease) -> None:
 def _require_answers(call: DescribedCall, release: AnswersRelease) -> None:
     facts = call.tables[0]
     row_channels = [channel for channel in release.channels[:1] if len(channel.law) > facts.cells]
-    sizes = (facts.cells + 1,) if row_channels else facts.shape
+    sizes = (facts.cells + 1,) if row_channels else (2,) if release.unary else facts.shape
     if len(release.channels) != len(sizes):
         raise FrameError("release.channels: expected one a question")
     for channel, size in zip(release.channels, sizes, strict=True):

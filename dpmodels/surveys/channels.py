@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dpmodels.codebook import Codebook
 from dpmodels.devices.device import Device
-from dpmodels.devices.unary import Bit
+from dpmodels.devices.unary import Bit, UnaryDevice
 from dpmodels.errors import ArgumentError, CodebookError, FormulaError, said, shorten
 from dpmodels.formula.parse import quote, variables_in
 from dpmodels.formula.values import Category
@@ -15,7 +15,7 @@ from dpmodels.released import Channel
 from dpmodels.released.answers import exact
 from dpmodels.variables import Categorical
 
-Devices = Mapping[str, Device | Bit]
+Devices = Mapping[str, Device | Bit | UnaryDevice]
 
 
 def checked_devices(devices: object) -> Devices:
@@ -27,7 +27,7 @@ def checked_devices(devices: object) -> Devices:
             "rows that were not randomised"
         )
     for name, device in devices.items():
-        if not isinstance(name, str) or not isinstance(device, Device | Bit):
+        if not isinstance(name, str) or not isinstance(device, Device | Bit | UnaryDevice):
             raise ArgumentError(
                 f"device[{said(name)}] is of type {type(device).__name__}: expected "
                 'dp.randomized_response(["no", "yes"], eps=1.0)'
@@ -49,13 +49,24 @@ def with_levels(codebook: Codebook, devices: Devices) -> Codebook:
     return codebook
 
 
-def channel_of(name: str, codebook: Codebook, device: Device | Bit) -> Channel:
+def channel_of(name: str, codebook: Codebook, device: Device | Bit | UnaryDevice) -> Channel:
     """Return a device's channel, with its law in the order of the codebook's levels."""
+    if isinstance(device, UnaryDevice):
+        raise FormulaError(
+            f"{name!r} was answered with a bit for each level: write '~ {name}' for the table of "
+            "all levels, or one level as a variable, with device=device.questions"
+        )
     declared = codebook[name]
     assert isinstance(declared, Categorical)
     channel = device.channel
     law = dict(zip(device.levels, channel.law, strict=True))
     return replace(channel, law=tuple(law[level] for level in declared.levels))
+
+
+def unary_question(factors: tuple[Category, ...], devices: Devices) -> UnaryDevice | None:
+    """Return the unary device of a table of one question; None for every other table."""
+    device = devices.get(factors[0].code.strip("`")) if len(factors) == 1 else None
+    return device if isinstance(device, UnaryDevice) else None
 
 
 def channels_of(

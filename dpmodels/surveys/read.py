@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -19,7 +19,12 @@ from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Columns
 from dpmodels.frames import open_rows, require_declared
 from dpmodels.levels import Level
-from dpmodels.postprocess.response_fit import ResponseFit, ResponseRows, fitted
+from dpmodels.postprocess.response_fit import (
+    CorrectedRows,
+    ResponseFit,
+    ResponseRows,
+    fitted,
+)
 from dpmodels.typing import Floats
 from dpmodels.variables import Categorical, Numeric
 
@@ -140,24 +145,45 @@ class Counted(NamedTuple):
     values: Floats
     weights: Floats
     squares: Floats
+    complete: int
     incomplete: int
 
 
 def counted_answers(sample: Respondents, tally: Tally) -> Counted:
     """Count the answers; a missing or undeclared answer makes a respondent incomplete."""
-    shape = max(len(sample.strata), 1), tally.cells
+    return _counted(sample, tally.cells, lambda columns: tally.place(columns).cells[:, None])
+
+
+def counted_bits(sample: Respondents, names: Sequence[str]) -> Counted:
+    """Count the zeros and ones of each column; respondents need an answer in all of them."""
+    starts = 2 * np.arange(len(names))
+
+    def positions(columns: Columns) -> NDArray[np.intp]:
+        bits = np.stack([columns[name] for name in names], axis=1)
+        complete = ~np.isnan(bits).any(axis=1, keepdims=True)
+        return np.where(complete, starts + np.where(complete, bits, 0.0), -1.0).astype(np.intp)
+
+    return _counted(sample, 2 * len(names), positions)
+
+
+def _counted(
+    sample: Respondents, n_cells: int, positions: Callable[[Columns], NDArray[np.intp]]
+) -> Counted:
+    """Count respondents in their cells, each in as many, -1 where an answer is missing."""
+    shape = max(len(sample.strata), 1), n_cells
     sums = np.zeros((3, shape[0] * shape[1]))
-    n_rows = 0
+    n_rows = n_complete = 0
     for columns, weights, strata in sample.chunks():
-        cells = tally.place(columns).cells
-        complete = (cells >= 0) & (strata >= 0) & ~np.isnan(weights)
-        positions = strata[complete] * tally.cells + cells[complete]
-        weight = weights[complete]
+        cells = positions(columns)
+        complete = (cells[:, 0] >= 0) & (strata >= 0) & ~np.isnan(weights)
+        flat = strata[complete, None] * n_cells + cells[complete]
+        weight = np.broadcast_to(weights[complete, None], flat.shape).ravel()
         for index, power in enumerate((np.ones_like(weight), weight, weight**2)):
-            sums[index] += np.bincount(positions, power, sums.shape[1])
+            sums[index] += np.bincount(flat.ravel(), power, sums.shape[1])
         n_rows += len(cells)
+        n_complete += int(complete.sum())
     values, weighed, squares = sums.reshape(3, *shape)
-    return Counted(values, weighed, squares, n_rows - round(float(values.sum())))
+    return Counted(values, weighed, squares, n_complete, n_rows - n_complete)
 
 
 # A logistic regression of randomised answers.
@@ -172,8 +198,10 @@ class Fitted(NamedTuple):
     incomplete: int
 
 
-def fitted_answers(sample: Respondents, formula: TwoSided, truth: float, forced: float) -> Fitted:
-    """Fit the answers of all complete respondents.
+def fitted_answers(
+    sample: Respondents, formula: TwoSided, truth: float, forced: float, method: str
+) -> Fitted:
+    """Fit the answers of all complete respondents, by corrected scores or by likelihood.
 
     An answer is 1 with probability `forced` whatever the truth, and the truth with probability
     `truth`.
@@ -191,7 +219,8 @@ def fitted_answers(sample: Respondents, formula: TwoSided, truth: float, forced:
         weights.append(chunk.weights[is_complete])
         strata.append(chunk.strata[is_complete])
         n_rows += len(answer)
-    data = ResponseRows(
+    rows = CorrectedRows if method == "score" else ResponseRows
+    data = rows(
         np.concatenate(coded),
         np.concatenate(answers),
         np.concatenate(weights),

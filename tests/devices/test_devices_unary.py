@@ -1,6 +1,7 @@
 """Many levels, a bit for each."""
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -8,7 +9,9 @@ import pandas as pd
 import pytest
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError, BudgetError
+from dpmodels.errors import ArgumentError, BudgetError, FormulaError, FrameError, NotAvailable
+from dpmodels.models.survey import survey_spec
+from dpmodels.results.validate import require_release
 
 TOWNS = [f"town{place}" for place in range(30)]
 DEVICE = dp.unary_response(TOWNS, eps=1.0)
@@ -74,3 +77,80 @@ def test_a_unary_device_that_is_none_is_refused(levels, eps, kind):
 
 def test_a_device_says_what_all_its_bits_cost():
     assert "3 levels, eps = 0.5 for all bits" in repr(dp.unary_response(["a", "b", "c"], eps=0.5))
+
+
+# The table of all levels.
+
+SMALL = dp.unary_response(["Ulm", "Bonn", "Rust"], eps=1.0)
+RNG = np.random.default_rng(4)
+with dp.simulation(seed=5):
+    BITS = SMALL.randomize(RNG.choice(["Ulm", "Bonn", "Rust"], 1_500, p=[0.6, 0.3, 0.1]))
+BITS = BITS.assign(w=RNG.uniform(1, 3, 1_500), region=RNG.choice(["n", "s"], 1_500))
+BOOK = dp.codebook(w=(0, 5), region=["n", "s"])
+
+
+def table(answers=BITS, formula="~ town", **words):
+    return dp.dp_survey(formula, answers, codebook=BOOK, device={"town": SMALL}, **words)
+
+
+@pytest.mark.parametrize(
+    "words", [{}, {"weights": "w"}, {"weights": "w", "strata": {"region": {"n": 0.3, "s": 0.7}}}]
+)
+def test_each_line_of_the_table_is_that_of_its_own_column(words):
+    lines = table(**words).tidy().set_index("town")
+    for town in SMALL.levels:
+        alone = dp.dp_survey(
+            f"~ {town}", BITS, codebook=BOOK, device=SMALL.questions, **words
+        ).tidy()
+        for name in ("estimate", "std_error", "noise_sd", "conf_low", "noise_high", "answers"):
+            assert lines.loc[town, name] == pytest.approx(alone[name].iloc[1])
+
+
+def test_the_loss_is_counted_once_and_the_counts_are_of_respondents():
+    fit = table()
+    assert fit.eps == 1.0
+    assert fit.release.guarantee.eps == 1.0
+    assert fit.counts.sum() <= fit.ncomplete == 1_500
+    assert fit.likeliest.sum().item() == pytest.approx(1.0)
+    missing = BITS.astype(object)
+    missing.loc[:9, "Ulm"] = [None, 2, "x", np.nan, -1, 0.5, "yes", "", 7, None]
+    assert (table(missing).ncomplete, table(missing).nincomplete) == (1_490, 10)
+
+
+def test_levels_in_another_order_have_the_same_shares():
+    book = BOOK | {"town": dp.codebook(town=["Rust", "Ulm", "Bonn"])["town"]}
+    turned = dp.dp_survey("~ town", BITS, codebook=book, device={"town": SMALL})
+    np.testing.assert_allclose(
+        turned.tidy().set_index("town")["estimate"][list(SMALL.levels)], table().tidy()["estimate"]
+    )
+
+
+def test_a_table_of_bits_is_saved_and_a_forged_one_refused(tmp_path):
+    fit = table(weights="w")
+    fit.save(tmp_path / "fit.nc")
+    assert str(dp.load(tmp_path / "fit.nc").summary()) == str(fit.summary())
+    spec = survey_spec(fit.request)
+    require_release(spec, fit.release)
+    for forged in ({"channels": fit.release.channels * 2}, {"unary": None}):
+        with pytest.raises(FrameError):
+            require_release(spec, replace(fit.release, **forged))
+
+
+@pytest.mark.parametrize("formula", ["~ town + region", "~ (town == 'Ulm')", "town == 'Ulm' ~ w"])
+def test_bits_are_read_as_the_one_question_of_a_table(formula):
+    with pytest.raises(FormulaError):
+        table(formula=formula)
+    with pytest.raises(NotAvailable, match="a bit for each level"):
+        table().goodness_of_fit([0.5, 0.3, 0.2])
+
+
+def test_estimates_of_all_levels_are_unbiased():
+    """Each of 30 estimates beyond 6 standard errors: in all 6e-8."""
+    shares = np.append(0.3 * 0.7 ** np.arange(29), 0.7**29)
+    truths = np.random.default_rng(9).choice(TOWNS, 20_000, p=shares)
+    with dp.simulation(seed=10):
+        bits = DEVICE.randomize(truths)
+    lines = dp.dp_survey("~ town", bits, device={"town": DEVICE}).tidy()
+    away = (lines["estimate"] - shares) / lines["std_error"]
+    assert np.abs(away).max() < 6
+    assert 0.4 < away.std() < 1.8

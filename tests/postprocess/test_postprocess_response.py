@@ -52,3 +52,35 @@ def test_the_likeliest_shares_elsewhere_are_on_the_edge_and_likelier_than_any():
     grid = [np.array([a, b, 100 - a - b]) / 100 for a in range(101) for b in range(101 - a)]
     best = max(answers @ np.log(given @ one) for one in grid)
     assert answers @ np.log(given @ found) >= best - 1e-9
+
+
+def random_channels(rng, sizes):
+    """Devices with any probability of the truth and any drawn answers."""
+    laws = [rng.dirichlet(3 * np.ones(size)) for size in sizes]
+    return [Channel(rng.uniform(0.2, 0.8), tuple(law), 1.0, "any") for law in laws]
+
+
+@pytest.mark.parametrize("sizes", [(2,), (3,), (7,), (2, 2), (3, 2), (2, 3, 2)])
+def test_the_conditions_of_a_maximum_hold_to_1e_10(sizes):
+    """The log-likelihood is concave: they are necessary and sufficient."""
+    rng, outside = np.random.default_rng(5), 0
+    for _ in range(30):
+        channels = random_channels(rng, sizes)
+        given = matrix(channels)
+        truths = rng.dirichlet(0.2 * np.ones(len(given)))
+        answers = rng.multinomial(40, given @ truths) / 40
+        outside += (inverse(channels) @ answers < 0).any()
+        found = likeliest(answers, channels)
+        gradient = given.T @ np.divide(answers, given @ found, where=answers > 0, out=0 * answers)
+        assert found.min() >= 0
+        assert found.sum() == pytest.approx(1.0, abs=1e-12)
+        assert gradient.max() < 1 + 1e-10
+        np.testing.assert_allclose(gradient[found > 1e-9], 1.0, atol=1e-10)
+    assert outside > 5
+
+
+def test_two_levels_are_the_estimate_held_between_0_and_1():
+    np.testing.assert_array_equal(likeliest(np.array([29.0, 1.0]), [WARNER]), [1.0, 0.0])
+    inside = inverse([WARNER]) @ np.array([0.55, 0.45])
+    np.testing.assert_allclose(likeliest(np.array([55.0, 45.0]), [WARNER]), inside, atol=1e-15)
+    assert np.isnan(likeliest(np.zeros(2), [WARNER])).all()

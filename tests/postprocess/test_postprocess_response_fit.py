@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from dpmodels.postprocess.response_fit import ResponseRows, fitted
+from dpmodels.postprocess.response_fit import CorrectedRows, ResponseRows, fitted
 
 RNG = np.random.default_rng(3)
 X = np.column_stack([np.ones(1_500), RNG.uniform(size=1_500), RNG.integers(0, 2, 1_500)])
@@ -65,3 +65,72 @@ def test_strata_take_their_own_means_off_the_scores():
     fit, apart = fitted(ROWS), fitted(replace(ROWS, strata=strata))
     np.testing.assert_array_equal(fit.coefficients, apart.coefficients)
     assert np.diagonal(apart.covariance)[0] < np.diagonal(fit.covariance)[0]
+
+
+# Corrected scores.
+
+CORRECTED = CorrectedRows(X, ANSWERS, np.ones(1_500), np.zeros(1_500, int), 0.7, 0.3 * 0.25)
+
+
+def test_corrected_scores_without_a_device_are_those_of_logistic_regression():
+    fit = fitted(replace(CORRECTED, answers=TRUTHS, truth=1.0, spoken=0.0))
+    expected = fitted(replace(ROWS, answers=TRUTHS, truth=1.0, spoken=0.0))
+    np.testing.assert_allclose(fit.coefficients, expected.coefficients, rtol=1e-6)
+    np.testing.assert_allclose(fit.covariance, expected.covariance, rtol=1e-5)
+    np.testing.assert_allclose(fit.noise_covariance, 0.0, atol=1e-12)
+
+
+def test_corrected_scores_add_up_to_0_and_are_the_objectives_derivatives():
+    fit, step = fitted(CORRECTED), 1e-5
+    numbers = (ANSWERS - 0.3 * 0.25) / 0.7
+    means = 1 / (1 + np.exp(-X @ fit.coefficients))
+    np.testing.assert_allclose(X.T @ (numbers - means), 0.0, atol=1e-3)
+    at = fit.coefficients + 0.3
+    scores = X.T @ CORRECTED.scores(at)[0]
+    for axis, score in zip(np.eye(3), scores, strict=True):
+        ends = [CORRECTED.objective(at + sign * step * axis) for sign in (1, -1)]
+        assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(score, rel=1e-5)
+
+
+def test_the_corrected_scores_noise_is_the_devices_variance_given_the_truth():
+    """Its mean over all answers is the variance, for both truths."""
+    for spoken, truth in ((0.1, 0.7), (0.4, 0.3), (0.02, 0.5)):
+        rows = CorrectedRows(*(np.ones(s) for s in ((1, 1), 1, 1)), np.zeros(1, int), truth, spoken)
+        added = [
+            rows_of(rows, answer).noise_covariance(np.zeros(1), np.eye(1))[0, 0]
+            for answer in (0.0, 1.0)
+        ]
+        for rate in (spoken, spoken + truth):
+            mean = (1 - rate) * added[0] + rate * added[1]
+            assert mean == pytest.approx(rate * (1 - rate) / truth**2)
+
+
+def rows_of(rows, answer):
+    return replace(rows, answers=np.array([answer]))
+
+
+def test_answers_beyond_all_probabilities_have_no_corrected_fit():
+    rows = CorrectedRows(
+        np.ones((50, 1)), np.zeros(50), np.ones(50), np.zeros(50, int), 0.7, 0.3 * 0.25
+    )
+    assert np.isnan(fitted(rows).covariance).all()
+
+
+def test_the_corrected_score_has_the_truths_target_where_the_model_is_wrong():
+    """Means of 60 fits: beyond 5.5 standard errors at a rate of 1e-7 for 3 coefficients."""
+    rng, gaps = np.random.default_rng(8), {CorrectedRows: [], ResponseRows: []}
+    for _ in range(60):
+        x = np.sqrt(rng.uniform(size=3_000))
+        coded = np.column_stack([np.ones(3_000), x])
+        truths = (rng.uniform(size=3_000) < np.where(x > 0.6, 0.75, 0.12)).astype(float)
+        lies = rng.uniform(size=3_000) < 0.12
+        answers = np.where(lies, 1 - truths, truths)
+        target = sm.Logit(truths, coded).fit(disp=0).params
+        for kind, errors in gaps.items():
+            fit = fitted(kind(coded, answers, np.ones(3_000), np.zeros(3_000, int), 0.76, 0.12))
+            errors.append((fit.coefficients - target) / np.sqrt(np.diagonal(fit.noise_covariance)))
+    corrected, likeliest = (np.array(errors) for errors in gaps.values())
+    assert (np.abs(corrected.mean(axis=0)) < 5.5 / np.sqrt(60)).all()
+    assert (corrected.std(axis=0) > 0.3).all()
+    assert (corrected.std(axis=0) < 1.5).all()
+    assert (np.abs(likeliest.mean(axis=0)) > 1).all()
