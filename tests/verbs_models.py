@@ -208,6 +208,20 @@ CHOOSING = replace(
     forms=(Form("region ~ age + wage", "stored forged hostile", {"family": "multinomial"}),),
     results={"MultinomialResult": DRAWN},
 )
+TABULATED = replace(
+    LOGISTIC,
+    formulas=("sex ~ region + seen", "sex ~ region + seen - 1"),
+    answers={},
+    families="",
+    suffix="-counts",
+    forms=(
+        Form("sex ~ region + seen", "stored forged"),
+        Form("region ~ sex + seen", "stored forged", {"family": "multinomial"}),
+        Form("cut(wage, [0, 20, 40, 80]) ~ sex", "stored forged", {"family": "ordinal"}),
+    ),
+    results={"CountedGLM": DRAWN, "CountedMultinomial": DRAWN, "OrdinalResult": DRAWN},
+    refused=(),
+)
 SVM = Verb(
     "dp_svm",
     ("sex ~ age + wage + region", "sex ~ age + wage + region - 1"),

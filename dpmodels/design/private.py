@@ -15,10 +15,12 @@ import numpy as np
 
 from dpmodels.arguments import real, truth, word
 from dpmodels.codebook import Codebook
+from dpmodels.design.cells import PrivateCells
 from dpmodels.design.columns import FOLDS, declared_facts, multiplied, placed
 from dpmodels.design.rows import BoundRows, Part, Rows, Terms, rows_of
 from dpmodels.errors import ArgumentError, FrameError, PrivacyError, said
 from dpmodels.formula import Block, Design, design
+from dpmodels.formula.tally import Tally
 from dpmodels.frames import RowSource
 from dpmodels.frames.progress import one_of_many
 from dpmodels.noise.lattice import Lattice, lengths, to_lattice
@@ -66,6 +68,10 @@ class PrivateDesign(BoundRows):
     def rescaled(self, scaling: Scaling) -> PrivateDesign:
         """Return the same rows, scaled by released values instead."""
         return PrivateDesign(self.public, scaling, self._rows)
+
+    def counted(self, tally: Tally) -> PrivateCells:
+        """Return the same rows, to be counted by the cells of a table."""
+        return PrivateCells(self.public.formula, (tally,), self._rows)
 
     def require_passes(self) -> None:
         """Refuse rows that can be read only once, before one is read.

@@ -24,7 +24,7 @@ from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
 from dpmodels.mechanisms.retired import refuse_retired
 from dpmodels.mechanisms.user_supplied import supplied
 from dpmodels.models.crossing import Way
-from dpmodels.models.glm import glm_way
+from dpmodels.models.glm import glm_by_sums
 from dpmodels.models.invented import Box, box_of, inventing
 from dpmodels.models.lm import lm_way
 from dpmodels.models.pca import automatic
@@ -399,4 +399,4 @@ def fit_way(
             "adjacency= protects persons, and simulated rows have none: write "
             'adjacency="replace", and n= for how many persons there are'
         )
-    return lm_way(question) if verb == "lm" else glm_way(question)
+    return lm_way(question) if verb == "lm" else glm_by_sums(question)[0]

@@ -376,7 +376,7 @@ def planned(way: Way[Any], holders: Parties, mechanism: object, private: Sequenc
         mechanism, VERBS[question.verb].gaussian, question, lawful=way.lawful
     )
     strategy, reason = way.choose(candidate, private)
-    if way.passes or getattr(strategy, "passes", "one") == "many":
+    if getattr(strategy, "passes", "many" if way.passes else "one") == "many":
         for source in private:
             source.require_passes()
     plan: Any = planned_for_group(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Unpack
 
 from dpmodels.arguments import real
 from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.formula.crossed import crossed
 from dpmodels.formula.response import TwoSided
 from dpmodels.formula.values import Real as RealValue
 from dpmodels.mechanisms import RegressionMechanism
 from dpmodels.mechanisms.regression import COEFFICIENTS
+from dpmodels.mechanisms.regression.tabulated import GeometricCells
 from dpmodels.models.crossing import Way
 from dpmodels.models.linear import (
     Linear,
@@ -22,11 +25,16 @@ from dpmodels.models.linear import (
     linear,
 )
 from dpmodels.models.replay import spec_of
+from dpmodels.models.tabulated import Tabulation, ordered_call, with_counts
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.question import Question
+from dpmodels.released import CountsRelease
+from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.multinomial import MultinomialResult
+from dpmodels.results.tabulated import CountedGLM, CountedMultinomial, OrdinalResult
 from dpmodels.statistics.losses import Logistic, Multinomial, Poisson
+from dpmodels.typing import Coder
 
 AUTOMATIC = {
     "binomial": (
@@ -38,9 +46,18 @@ AUTOMATIC = {
         "gradients",
         "its sums of gradients are bounded however many levels there are, and it has intervals.",
     ),
+    "ordinal": ("counts", "the model is computed from counts."),
 }
 
 
+# The results of releases of coefficients, and of counts of cells.
+BY_SUMS: dict[str, Any] = {
+    "binomial": GLMResult,
+    "poisson": GLMResult,
+    "multinomial": MultinomialResult,
+    "ordinal": OrdinalResult,
+}
+BY_COUNTS: dict[str, Any] = BY_SUMS | {"binomial": CountedGLM, "multinomial": CountedMultinomial}
 # A choice: parameters, with those of the reference, up to which rounding of squares is proved.
 MOST_COEFFICIENTS = 1_000
 
@@ -69,16 +86,17 @@ def dp_glm(
         (rows of other values are incomplete), or a comparison such as
         ``wage > 20``; the probability of the second level is modelled. With
         ``family="multinomial"`` it is a category, the first level declared the
-        reference; one of two levels is binomial.
+        reference; one of two levels is binomial. With ``family="ordinal"`` its levels
+        are ordered, and all terms are categories, such as ``cut(age, [20, 40])``.
     eps
-        ``family="poisson"``, and ``"multinomial"`` with three levels or more, need
-        a delta above 0 or ``dp.ZCDP(rho)``.
+        ``family="poisson"``, and ``"multinomial"`` with three levels or more and a
+        number among the terms, need a delta above 0 or ``dp.ZCDP(rho)``.
     protocol
         Here ``"pooled"`` or ``"local"``.
     data
         Not an iterable of frames: the rows are read several times.
-    family : {"binomial", "poisson", "multinomial"}
-        Logit, log or multinomial logit link.
+    family : {"binomial", "poisson", "multinomial", "ordinal"}
+        Logit, log, multinomial or cumulative logit link, the last with proportional odds.
     inference : bool
         Whether a part of the budget buys standard errors and intervals: 35 %
         with ``mechanism="objective"``, 63 % with ``"gradients"``, half of
@@ -99,12 +117,12 @@ def dp_glm(
         The longest scaled row to keep whole: less noise, and bias where rows
         are longer.
     mechanism : str or instance
-        ``"auto"``, or a name in ``dpmodels.mechanisms.regression.COEFFICIENTS``.
+        ``"auto"``, ``"counts"``, or a name in ``dpmodels.mechanisms.regression.COEFFICIENTS``.
 
     Returns
     -------
     GLMResult or MultinomialResult
-        The latter of a response with three levels or more.
+        The latter of a response with three levels or more; ``OrdinalResult`` of ordered ones.
 
     Warns
     -----
@@ -130,9 +148,14 @@ def dp_glm(
     of levels alike, whichever is the reference. Fits of one level after the other against the
     reference divide the budget instead: at three levels, 20,000 rows and eps = 1 they had 1.2 to
     2.2 times the error. Levels with few rows, or none, have no standard errors; where numbers are
-    among the terms they may cost those of all levels: declare one level for rare ones. Where all
-    terms are categories, counts of their cells have less noise, a third of it at 12 cells and a
-    fourteenth at 120: :func:`dp_table` or :func:`dp_margins` with the response among the factors.
+    among the terms they may cost those of all levels: declare one level for rare ones.
+
+    *Where all terms are categories*, or whole numbers of at most 20 values, ``"counts"`` releases
+    the table of all combinations of levels, and coefficients maximise the likelihood of its noisy
+    counts. ``"auto"`` takes it up to 10,000 cells, where public facts predict less noise in the
+    score: at 12 cells, 20,000 rows and eps = 1 it had a sixth of the error of ``"gradients"``, at
+    120 a thirteenth. Standard errors cost nothing; levels whose counts are hidden by noise are not
+    identified, and leave the others.
 
     With ``person`` the squared gradients that standard errors are made from are
     those of persons, sums over their rows: errors are clustered by person.
@@ -166,12 +189,14 @@ def dp_glm(
     >>> fit = dp_glm("smoker ~ age", rows, codebook=cb, eps=1.0)
     >>> list(fit.params.index), fit.predict({"age": [40]}).shape
     (['Intercept', 'age'], (1,))
-    >>> cb |= {"party": dp.Categorical(["a", "b", "c"])}
+    >>> cb |= {"party": dp.Categorical(["a", "b", "c"], ordered=True)}
     >>> rows |= {"party": ["a", "b"] * 1000}
     >>> words = {"codebook": cb, "eps": 1.0, "delta": 1e-6, "family": "multinomial"}
     >>> fit = dp_glm("party ~ smoker", rows, **words)
     >>> fit.params.columns.tolist(), fit.predict({"smoker": ["no"]}).shape
     (['b', 'c'], (1, 3))
+    >>> dp_glm("party ~ smoker", rows, **words | {"family": "ordinal"}).thresholds.index.tolist()
+    ['a|b', 'b|c']
     """
     return run_verb(
         "glm",
@@ -192,6 +217,11 @@ def dp_glm(
 @spec_of("glm")
 def glm_way(question: Question) -> Way[GLMResult | MultinomialResult]:
     """Build the specification of a dp_glm call."""
+    return glm_by_counts(question, *glm_by_sums(question))
+
+
+def glm_by_sums(question: Question) -> tuple[Way[Any], Linear]:
+    """Build the specification of a call without counts of cells, and its terms."""
     family, clip = question.words["family"], question.words["clip"]
     if not isinstance(family, str) or family not in AUTOMATIC:
         families = ", ".join(f'"{name}"' for name in AUTOMATIC)
@@ -202,12 +232,31 @@ def glm_way(question: Question) -> Way[GLMResult | MultinomialResult]:
     terms = linear(question)
     if family == "poisson":
         model = _poisson(terms.equation, clip)
-    elif terms.predictors.responses > 1:
-        model = _multinomial(terms, clip)
+    elif terms.predictors.responses > 1 or family == "ordinal":
+        model = _multinomial(terms, clip, family)
     else:
         model = _binomial(terms.equation, family, clip)
-    result = MultinomialResult if model.family == "multinomial" else GLMResult
-    return coefficients_way(question, terms, model, COEFFICIENTS, AUTOMATIC[model.family], result)
+
+    def result(call: CoefficientsCall, release: Any, coder: Coder | None) -> Any:
+        kinds = BY_COUNTS if isinstance(release, CountsRelease) else BY_SUMS
+        return kinds[model.family](call, release, coder)
+
+    table: Any = COEFFICIENTS | {"counts": GeometricCells}
+    automatic = AUTOMATIC[model.family]
+    return coefficients_way(question, terms, model, table, automatic, result), terms
+
+
+def glm_by_counts(question: Question, way: Way[Any], terms: Linear) -> Way[Any]:
+    """Let a specification take counts of cells where its terms are categories."""
+    call: Any = way.call
+    family = call.family
+    if family == "poisson":
+        return way
+    tabulation = Tabulation(crossed(terms.equation), question, way.facts)
+    if family == "ordinal":
+        way = replace(way, call=ordered_call(call, terms.equation))
+        return with_counts(way, tabulation, None)
+    return with_counts(way, tabulation, COEFFICIENTS[AUTOMATIC[family][0]])
 
 
 def _binomial(equation: TwoSided, family: str, clip: float | None) -> Model:
@@ -216,18 +265,18 @@ def _binomial(equation: TwoSided, family: str, clip: float | None) -> Model:
     return Model("binomial", Logistic(), levels(equation, f'family="{family}"'))
 
 
-def _multinomial(terms: Linear, clip: float | None) -> Model:
-    """Return the multinomial loss; check the number of coefficients."""
+def _multinomial(terms: Linear, clip: float | None, family: str = "multinomial") -> Model:
+    """Return the loss and levels of a category; check the number of coefficients."""
     _bounded(clip)
     loss = Multinomial(terms.predictors.responses + 1)
     size = terms.predictors.columns * loss.levels
     if size > MOST_COEFFICIENTS:
         raise FormulaError(
             f"{loss.levels} levels times {terms.predictors.columns} coefficients are {size:,}, and "
-            f'family="multinomial" allows {MOST_COEFFICIENTS:,}: name fewer terms, or compare '
+            f'family="{family}" allows {MOST_COEFFICIENTS:,}: name fewer terms, or compare '
             "levels, as in 'party == \"a\" ~ ...'"
         )
-    return Model("multinomial", loss, levels(terms.equation, 'family="multinomial"'))
+    return Model(family, loss, levels(terms.equation, f'family="{family}"'))
 
 
 def _bounded(clip: float | None) -> None:

@@ -36,6 +36,8 @@ ROUNDED = (
 ALONE = "With a single ridge nothing was chosen: it was fitted to all rows with the whole budget."
 # A choice: levels of a response, more than a table of coefficients can show.
 MOST_LEVELS = 100
+# Families of a response that may have many levels.
+_LEVELLED: Final = ("multinomial", "ordinal")
 Table = Mapping[str, type[RegressionMechanism]]
 
 
@@ -57,7 +59,7 @@ class Model(NamedTuple):
 
 def linear(question: Question) -> Linear:
     """Code a question's formula."""
-    code_formula = of_levels if question.words.get("family") == "multinomial" else two_sided
+    code_formula = of_levels if question.words.get("family") in _LEVELLED else two_sided
     equation = code_formula(question.formula, question.codebook)
     if question.words.get("family") != "poisson":
         equation = two_levels(equation)

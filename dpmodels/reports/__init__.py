@@ -24,3 +24,4 @@ from dpmodels.reports import select as select
 from dpmodels.reports import series as series
 from dpmodels.reports import survey as survey
 from dpmodels.reports import survfit as survfit
+from dpmodels.reports import tabulated as tabulated

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 
 INTERCEPT: Final = "Intercept"
-LINKS = {"binomial": "logit link", "poisson": "log link", "multinomial": "logit link"}
+LINKS = {
+    "binomial": "logit link",
+    "poisson": "log link",
+    "multinomial": "logit link",
+    "ordinal": "cumulative logit link",
+}
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,8 @@ def _of_one_equation(fit: object) -> bool:
 def _terms(fit: Any, over: str | None, level: float) -> tuple[list[str], Floats]:
     """Return a fit's terms, and their estimates and both intervals, shape (terms, 5)."""
     noise, confidence = fit.noise_int(level), fit.conf_int(level)
-    terms = [str(name) for name in fit.params.index if name != INTERCEPT]
+    constants = {INTERCEPT, *getattr(fit, "thresholds", fit.params[:0]).index}
+    terms = [str(name) for name in fit.params.index if name not in constants]
     parts = [fit.params[terms].to_numpy()[:, None]]
     parts += [interval.loc[terms].to_numpy() for interval in (noise, confidence)]
     names = [name for name in fit.call.names if name != INTERCEPT]
@@ -163,16 +164,14 @@ def _lengths(fit: Result, over: str | None) -> Floats:
     if isinstance(call, MomentsCall):
         return _of_moments(fit, call, over)
     assert isinstance(call, CoefficientsCall)
-    n_intercepts = int(call.intercept)
-    n_terms = len(call.names) - n_intercepts
+    coded = two_sided(call.formula, call.codebook, most=max(len(call.levels), 2)).terms
     if over is None:
-        return np.ones(n_terms)
+        return np.ones(len(coded.names))
     if over == "sd":
         raise NotAvailable(
             'standardize="sd": no standard deviations of terms are released with these '
             'coefficients; write standardize="range" or None'
         )
-    coded = two_sided(call.formula, call.codebook).terms
     return coded.upper - coded.lower
 
 

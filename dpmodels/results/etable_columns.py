@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.errors import ArgumentError, said, shorten
-from dpmodels.released import CoefficientsRelease
+from dpmodels.released import CoefficientsRelease, CountsRelease
 from dpmodels.results.base import Result, release_row
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
 from dpmodels.results.estimates import exponentiated
@@ -164,7 +164,16 @@ def _linear(fit: LMResult, level: float) -> tuple[Column, ...]:
     )
 
 
-LINKED: Final = {"binomial": ("logit", "odds ratios"), "poisson": ("Poisson", "rate ratios")}
+LINKED: Final = {
+    "binomial": ("logit", "odds ratios"),
+    "poisson": ("Poisson", "rate ratios"),
+    "ordinal": ("ordinal logit", "odds ratios"),
+}
+
+
+def _bought(release: object) -> bool:
+    """Whether errors could be had from a release: of curvature, or of counts."""
+    return getattr(release, "curvature", ()) is not None
 
 
 @columns_of.register
@@ -172,11 +181,11 @@ def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
     kind, link = LINKED[fit.call.family]
     table, note = fit.tidy(), ""
     identified, digits = fit.identified.to_numpy(), 3
-    if identified.any():
-        numbers = _numbers(fit, level)
+    if identified.any() or isinstance(fit.release, CountsRelease):
+        numbers, note = _numbers(fit, level), fit.why_not
     else:
         numbers, note = _as_released(fit, table), fit.why_not
-        if fit.release.curvature is None:
+        if not _bought(fit.release):
             identified, digits = np.ones_like(identified), 1
             note = f"as released, shrunk by a ridge, without standard errors: {note}"
     cells = cells_of(list(table["term"]), numbers, identified)
@@ -200,7 +209,7 @@ def _by_level(fit: MultinomialResult, level: float) -> tuple[Column, ...]:
     """Return a column for each level against the reference."""
     table, identified, note = fit.tidy(), fit.linear.identified, fit.why_not
     numbers = _numbers(fit, level)
-    has_errors = identified.any() or fit.release.curvature is not None
+    has_errors = identified.any() or _bought(fit.release)
     if not has_errors:
         identified, note = np.ones_like(identified), f"as released, without standard errors: {note}"
     reference, *outcomes = fit.classes

@@ -184,7 +184,7 @@ def margins(model: Fitted, columns: Columns, variables: list[str], level: float)
     An interval has the length and asymmetry of that of the effect's first-order combination of
     coefficients.
     """
-    columns = _complete(model, columns)
+    columns = complete_rows(model, columns)
     effects = [effect for name in variables for effect in _effects(model, columns, name)]
     slopes = np.array([effect.slope for effect in effects])
     values = np.array([effect.estimate for effect in effects])
@@ -195,7 +195,7 @@ def margins(model: Fitted, columns: Columns, variables: list[str], level: float)
     return pd.DataFrame({**labels, **tested(model.law, slopes, values, level, "none")})
 
 
-def _complete(model: Fitted, columns: Columns) -> Columns:
+def complete_rows(model: Fitted, columns: Columns) -> Columns:
     """Keep rows that are complete and inside; ArgumentError without any."""
     complete = np.isfinite(model.coder.coded(columns)).all(axis=0)
     if not complete.any():
