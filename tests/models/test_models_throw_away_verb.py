@@ -206,5 +206,5 @@ def test_a_verb_that_nobody_declared_is_refused_by_name():
     assert not hasattr(Session, "nobodys")
     with pytest.raises(NotAvailable, match=r"call\.nobodys.*: expected a verb, one of bounds"):
         dp.plan([("nobodys", "~ wage", {})], codebook=BOOK, n=100, eps=1.0)
-    with pytest.raises(ArgumentError, match="verb='nobodys'.*: expected one of"):
+    with pytest.raises(ArgumentError, match=r"verb='nobodys'.*: expected one of"):
         dp.power("~ wage", verb="nobodys", codebook=BOOK, n=2_000, eps=1.0, effect=2.0)
