@@ -13,7 +13,7 @@ from dpmodels.formula.response import TwoSided
 from dpmodels.formula.values import Real as RealValue
 from dpmodels.mechanisms import RegressionMechanism
 from dpmodels.mechanisms.regression import COEFFICIENTS
-from dpmodels.mechanisms.regression.tabulated import GeometricCells
+from dpmodels.mechanisms.regression.tabulated import CellCounts
 from dpmodels.models.crossing import Way
 from dpmodels.models.linear import (
     Linear,
@@ -241,7 +241,7 @@ def glm_by_sums(question: Question) -> tuple[Way[Any], Linear]:
         kinds = BY_COUNTS if isinstance(release, CountsRelease) else BY_SUMS
         return kinds[model.family](call, release, coder)
 
-    table: Any = COEFFICIENTS | {"counts": GeometricCells}
+    table: Any = COEFFICIENTS | {"counts": CellCounts}
     automatic = AUTOMATIC[model.family]
     return coefficients_way(question, terms, model, table, automatic, result), terms
 

@@ -14,8 +14,9 @@ from dpmodels.formula.crossed import MOST_CELLS, Crossed
 from dpmodels.formula.response import TwoSided
 from dpmodels.formula.values import Category
 from dpmodels.mechanisms.choose import Choice, auto_counts, two_digits
+from dpmodels.mechanisms.counts import COUNTS
 from dpmodels.mechanisms.protocol import RegressionFacts
-from dpmodels.mechanisms.regression.tabulated import GaussianCells, GeometricCells, cell_facts
+from dpmodels.mechanisms.regression.tabulated import CellCounts, cell_facts
 from dpmodels.models.crossing import Way
 from dpmodels.privacy import PureDP
 from dpmodels.question import Question
@@ -61,7 +62,7 @@ class Tabulation:
                 )
         tally = self.table.tally
         name, reason = auto_counts(cell_facts(tally, self.facts), self.question.private)
-        return Choice({"geometric": GeometricCells, "gaussian": GaussianCells}[name](tally), reason)
+        return Choice(CellCounts(COUNTS[name](), tally), reason)
 
     def best(self, other: Any) -> Choice[Any] | None:
         """Return counts if their noise in the score is predicted to be less than another's.

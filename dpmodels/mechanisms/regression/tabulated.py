@@ -8,42 +8,42 @@ incomplete. Coefficients are computed from it afterwards: theorem 61 of ``docs/t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
 from dpmodels.formula.tally import Tally
-from dpmodels.mechanisms.counts import Gaussian, Geometric
+from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan, RegressionFacts
+from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee
+from dpmodels.released import Card, CountsRelease
 from dpmodels.statistics import Statistic
 
 
 @dataclass(frozen=True)
-class Cells:
-    """The table, and how the rows of a design are counted in it."""
+class CellCounts:
+    """A mechanism for counts, applied to the table of a regression."""
 
+    strategy: CountMechanism
     tally: Tally
     passes: ClassVar[str] = "one"
 
+    @property
+    def card(self) -> Card:
+        """What is printed of the mechanism."""
+        return self.strategy.card
+
     def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> CountPlan:
         """Calibrate the noise of one table; BudgetError if it is beyond what is meaningful."""
-        parent: Any = super()
-        plan: CountPlan = parent.plan(cell_facts(self.tally, facts), guarantee)
-        return plan
+        return self.strategy.plan(cell_facts(self.tally, facts), guarantee)
 
     def measure(self, private: PrivateDesign, plan: CountPlan) -> Statistic:
         """Compute the exact counts."""
-        parent: Any = super()
-        statistic: Statistic = parent.measure(private.counted(self.tally), plan)
-        return statistic
+        return self.strategy.measure(private.counted(self.tally), plan)
 
-
-class GeometricCells(Cells, Geometric):  # type: ignore[misc]
-    """Geometric mechanism for the cells of a regression."""
-
-
-class GaussianCells(Cells, Gaussian):  # type: ignore[misc]
-    """Gaussian mechanism for the cells of a regression."""
+    def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
+        """Add the planned noise to the exact counts."""
+        return self.strategy.release(statistic, plan, entropy)
 
 
 def cell_facts(tally: Tally, facts: RegressionFacts) -> CountFacts:
