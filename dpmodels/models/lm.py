@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
 from dpmodels.arguments import word
+from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError, FrameError
-from dpmodels.formula.response import two_sided
+from dpmodels.formula.centring import Centres, centred_sides, product_centres
+from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
 from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
@@ -148,13 +150,19 @@ def lm_way(question: Question) -> Way[LMResult]:
     emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(equation.terms.names)) - 1, 1.0))
     row_norm, vcov = question.words["row_norm"], question.words.get("vcov", "iid")
     _check(vcov, question)
-    design = joint_design(equation, book, weights=weights, row_norm=row_norm, emphasis=emphasis)
-    columns = len(design.public.names)
-    facts = Facts(columns, question.adjacency, centred=True)
-    setting = {"center": True, "scale": "range", "denoise": None, "ncomp": columns}
-    call, parameters = moments_call(design, setting), columns - 1 + equation.intercept
+    options = {"weights": weights, "row_norm": row_norm, "emphasis": emphasis}
+    designed = partial(_designed, equation, book, options)
+    centres = product_centres(equation) or None
+    design, call = designed(centres)
+    columns, parameters = len(call.names), len(call.names) - 1 + equation.intercept
+    facts = Facts(columns, question.adjacency, centred=True, centres=centres)
 
     def fitted(call: MomentsCall, release: MomentsRelease) -> LMResult:
+        stated = getattr(release, "centres", None)
+        if stated != centres:  # From a file of a version that centres other numbers
+            _check_centres(stated or (), equation)
+            stated_call = designed(stated)[1].held_in(release.ball)
+            call = replace(stated_call, ledger=call.ledger, reason=call.reason)
         coder = row_coder(equation.terms) if equation.terms.names else None
         return LMResult(call, release, LinearModel(equation.intercept, weights), coder)
 
@@ -168,16 +176,7 @@ def lm_way(question: Question) -> Way[LMResult]:
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
         strategy, reason = choose(mechanism, REGRESSION, lambda: automatic(private))
-        if not isinstance(strategy, LAWFUL):
-            raise ArgumentError(
-                f"mechanism= is of type {type(strategy).__name__}; least squares needs moments "
-                'with a known noise distribution: "moments", "adassp", or an instance of these'
-            )
-        if weights is not None and isinstance(strategy, (Ellipsoid, Rounds, Scores)):
-            raise ArgumentError(
-                f"{strategy.card.name} clips rows about their mean, which weights= would move: "
-                'leave out weights=, or write mechanism="moments"'
-            )
+        _check_strategy(strategy, weights)
         kind = _kind(vcov, question, private)
         if kind == "iid":
             return strategy, reason
@@ -199,6 +198,25 @@ def lm_way(question: Question) -> Way[LMResult]:
     )
 
 
+def _designed(
+    equation: TwoSided, book: Codebook, options: Mapping[str, Any], centres: Centres | None
+) -> tuple[PrivateDesign, MomentsCall]:
+    """Return the design with these numbers centred, and its public facts."""
+    design = joint_design(centred_sides(equation, centres or ()), book, **options)
+    columns = len(design.public.names)
+    settings = {"center": True, "scale": "range", "denoise": None, "ncomp": columns}
+    return design, moments_call(design, {**settings, "centres": centres})
+
+
+def _check_centres(stated: Centres, equation: TwoSided) -> None:
+    """Refuse centres of a file that the formula cannot have."""
+    if product_centres(equation, stated) != stated:
+        raise FrameError(
+            "release.centres: expected numbers inside products, whose lower-order terms are in "
+            "the formula, and points within their ranges"
+        )
+
+
 def _check(vcov: object, question: Question) -> None:
     """Refuse an unknown vcov, or clusters without persons."""
     if vcov is None:
@@ -206,6 +224,20 @@ def _check(vcov: object, question: Question) -> None:
     word("vcov", vcov, ("iid", "HC", "cluster"))
     if vcov == "cluster" and question.adjacency.person is None:
         raise ArgumentError(NOBODY)
+
+
+def _check_strategy(strategy: Any, weights: object) -> None:
+    """Refuse mechanisms whose moments least squares cannot use."""
+    if not isinstance(strategy, LAWFUL):
+        raise ArgumentError(
+            f"mechanism= is of type {type(strategy).__name__}; least squares needs moments "
+            'with a known noise distribution: "moments", "adassp", or an instance of these'
+        )
+    if weights is not None and isinstance(strategy, (Ellipsoid, Rounds, Scores)):
+        raise ArgumentError(
+            f"{strategy.card.name} clips rows about their mean, which weights= would move: "
+            'leave out weights=, or write mechanism="moments"'
+        )
 
 
 def _kind(vcov: str | None, question: Question, private: Sequence[PrivateDesign]) -> str:

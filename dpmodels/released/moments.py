@@ -100,9 +100,12 @@ class MomentsRelease(Released):
         The ball to which the rows were clipped, if not that of the codebook.
     meat : Meat or None
         Squared scores of the least squares of the last column, if requested.
+    centres : tuple of (str, float) or None
+        Public points that numbers were centred at inside products, by the number's code; None
+        where columns are as the formula writes them.
     """
 
-    later = Released.later | {"ball", "meat"}
+    later = Released.later | {"ball", "meat", "centres"}
 
     count: Quantity
     total: Annotated[Bounded, "variable"] | None
@@ -111,6 +114,7 @@ class MomentsRelease(Released):
     estimate: Annotated[Bounded, "variable", "variable_"] | None = None
     ball: Ball | None = None
     meat: Meat | None = None
+    centres: tuple[tuple[str, float], ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -180,6 +180,11 @@ def _notes(fit: LMResult) -> list[str]:
             f"std err: sampling with {_variances(fit)}. Privacy noise: that in X'X and X'y."
         ),
     ]
+    if fit.linear.lifted:
+        notes += Rank.DETAIL(
+            "Intervals allow for slopes along hidden directions of X'X of twice the root mean "
+            "square slope (in sds)."
+        )
     if math.isnan(fit.scale) and fit.release.meat is None and fit.sampled:
         notes += Rank.IDENTIFIED(
             "The residual variance is lost in noise: predictions have intervals for the mean, and "
@@ -240,6 +245,12 @@ def _unidentified(fit: LMResult) -> list[str]:
         ),
         *Rank.DETAIL("predict() omits rows that need unidentified coefficients."),
     ]
+    hidden = fit.linear.hidden_directions
+    if hidden:
+        notes += Rank.IDENTIFIED(
+            f"Their estimates are biased by a ridge from the released spectrum, on {hidden} of "
+            f"{len(fit.linear.names)} directions of X'X that noise hides."
+        )
     if fit.linear.equations.added_rows is not None:
         notes += Rank.DETAIL(
             "Levels are compared with the first of their variable, whose count is a noisy "

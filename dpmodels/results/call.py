@@ -49,6 +49,8 @@ class MomentsCall:
     ledger: str = ""  # state of the ledger after the charge; empty without one
     reason: str = ""  # why this mechanism, where the choice was automatic
     part_of: str = ""  # the joint release this is a part of; empty without one
+    # public points that numbers are centred at in the columns, by code; None where none is
+    centres: tuple[tuple[str, float], ...] | None = None
 
     def held_in(self, ball: Ball | None) -> MomentsCall:
         """Return the call with the ball that its release clipped the rows to."""
