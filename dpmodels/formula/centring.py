@@ -10,23 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from itertools import combinations
 
 import numpy as np
 
 from dpmodels.formula.coding import Block, Design, Factor
 from dpmodels.formula.response import TwoSided, of_blocks
-from dpmodels.formula.values import Basis, Category, Columns, Real
+from dpmodels.formula.values import Columns, Real
 from dpmodels.typing import Floats
 
 # The codes of numbers as in the formula, and the public points that are subtracted from them.
 Centres = tuple[tuple[str, float], ...]
-
-# A choice: combinations of levels times columns up to which codings are compared.
-LARGEST_COMPARISON = 2_000_000
-# Of an entry of a contrast: rounding of the solution for a coding by another.
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -169,71 +163,11 @@ def _combination(target: Sequence[Coded], terms: Design, intercept: bool) -> Flo
     for at, columns in _slices(terms.blocks):
         if _same(_factors(terms.blocks[at]), target):
             return np.asarray(np.eye(size)[1 + columns.start : 1 + columns.stop])
-    return _recoded(target, terms, intercept)
+    return None
 
 
 def _same(left: Sequence[Coded], right: Sequence[Coded]) -> bool:
     return len(left) == len(right) and all(
         a.code == b.code and (p is q or (p is not None and q is not None and np.array_equal(p, q)))
         for (a, p), (b, q) in zip(left, right, strict=True)
-    )
-
-
-def _recoded(target: Sequence[Coded], terms: Design, intercept: bool) -> Floats | None:
-    """Return the same by another coding of the categories, with the same other factors."""
-    if any(isinstance(factor, Basis) for factor, _ in target):
-        return None
-    categories = {factor.code: factor for factor, _ in target if isinstance(factor, Category)}
-    grid = math.prod(len(factor.levels) for factor in categories.values())
-    others, parts, at = _numbers(target), [], []
-    if not others and intercept:
-        parts, at = [np.ones((grid, 1))], [np.zeros(1, dtype=np.intp)]
-    for place, columns in _slices(terms.blocks):
-        factors = _factors(terms.blocks[place])
-        codes = {factor.code for factor, _ in factors if isinstance(factor, Category)}
-        if _numbers(factors) == others and codes <= categories.keys():
-            if grid * (columns.stop - columns.start) > LARGEST_COMPARISON:
-                return None
-            parts.append(_on_grid(factors, categories))
-            at.append(np.arange(1 + columns.start, 1 + columns.stop))
-    if not parts:
-        return None
-    present, wanted = np.hstack(parts), _on_grid(target, categories)
-    if present.size > LARGEST_COMPARISON:
-        return None
-    solution = np.linalg.lstsq(present, wanted, rcond=None)[0]
-    if not np.allclose(present @ solution, wanted, rtol=0, atol=_ROUNDING):
-        return None
-    combination = np.zeros((wanted.shape[1], 1 + len(terms.names)))
-    nearest = np.rint(solution)
-    is_whole = np.abs(solution - nearest) < _ROUNDING
-    combination[:, np.concatenate(at)] = np.where(is_whole, nearest, solution).T
-    return combination
-
-
-def _numbers(factors: Iterable[Coded]) -> list[str]:
-    return sorted(factor.code for factor, _ in factors if not isinstance(factor, Category))
-
-
-def _on_grid(factors: Sequence[Coded], categories: dict[str, Category]) -> Floats:
-    """Return the category part of coded columns at all combinations of levels, by columns.
-
-    Factors other than categories have one column each, of ones.
-    """
-    shape = [len(category.levels) for category in categories.values()]
-    codes = np.indices(shape).reshape(len(shape), -1)
-    places = list(categories)
-    parts = [
-        contrast[codes[places.index(factor.code)]]
-        for factor, contrast in factors
-        if contrast is not None
-    ]
-    ones = np.ones((codes.shape[1], 1))
-    # The first factor varies fastest.
-    return np.asarray(
-        reduce(
-            lambda left, right: (right[:, :, None] * left[:, None, :]).reshape(len(left), -1),
-            parts,
-            ones,
-        )
     )

@@ -101,6 +101,9 @@ def dp_lm(
     terms, which minimises the noise where coefficients in scaled units have a
     norm of about ½.
 
+    Numbers inside products are centred at the middle of their range for the release, where the
+    model has the lower-order terms; coefficients are those of the columns as written.
+
     ``vcov="HC"`` is statsmodels' HC1 where there is no noise, and ``"cluster"`` its
     ``cov_type="cluster"`` but for the factor G/(G - 1) of G persons. The
     contribution of one row, or person, to the squared scores is clipped at a part

@@ -13,7 +13,6 @@ BOOK = dp.codebook(
 X, Z = ("x", 10.0), ("z", 7.0)
 CENTRED = {
     "y ~ x*g": (X,),
-    "y ~ g + x:g": (X,),
     "y ~ 0 + g + x:g": (X,),
     "y ~ x*z": (X, Z),
     "y ~ x*z*g + h": (X, Z),
@@ -32,6 +31,7 @@ AS_WRITTEN = [
     "y ~ x + g",
     "y ~ g*h",
     "y ~ x:g",
+    "y ~ g + x:g",
     "y ~ x + x:g",
     "y ~ 0 + x*z",
     "y ~ poly(x, 2)*g",

@@ -36,7 +36,7 @@ def test_a_collinear_pair_costs_the_pair_alone(mechanism, seed):
     identified = fit.identified
     assert identified.index[~identified].tolist() == ["x1", "x2"]
     ends, truth = fit.conf_int(0.999_999), pd.Series(TRUE)
-    # Sixteen intervals: one misses with a probability of 1.6e-5 by the nominal level; seeds are fixed.
+    # Sixteen intervals: one misses with a probability of 1.6e-5; seeds are fixed.
     assert (
         (ends.loc[truth.index, "lower"] < truth) & (truth < ends.loc[truth.index, "upper"])
     ).all()
@@ -51,7 +51,7 @@ def test_a_collinear_pair_costs_the_pair_alone(mechanism, seed):
 def test_estimates_are_those_that_intervals_are_about():
     fit = fitted(1.0, 1, "ellipsoid")
     assert fit.linear.lifted
-    middle = fit.noise_int().mean(axis=1)[fit.identified]
+    middle = fit.noise_int()[fit.identified].mean(axis=1)
     np.testing.assert_allclose(middle, fit.params[fit.identified], rtol=1e-3)
     np.testing.assert_allclose(fit.ridge_path([0.0]).at(0.0), fit.params, rtol=1e-6)
 
