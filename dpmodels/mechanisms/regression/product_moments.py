@@ -12,6 +12,7 @@ from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.design import Scaling
 from dpmodels.formula import Block
@@ -113,7 +114,7 @@ def _covariance(left: Block, right: Block, factors: Factors) -> Floats | None:
     return np.asarray((a.T * weight) @ b)
 
 
-def _on_grid(block: Block, factors: Factors, places: dict[str, Floats]) -> Floats:
+def _on_grid(block: Block, factors: Factors, places: Mapping[str, NDArray[np.int_]]) -> Floats:
     """Return the columns of a block at combinations of its factors' values, by columns."""
     parts = []
     for factor, contrast in zip(block.factors, block.contrasts, strict=True):
