@@ -8,14 +8,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
-from dpmodels.arguments import word
+from dpmodels.arguments import between, word
 from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
-from dpmodels.errors import ArgumentError, FrameError
+from dpmodels.errors import ArgumentError, FrameError, said
 from dpmodels.formula.centring import Centres, centred_sides, product_centres
-from dpmodels.formula.response import TwoSided, two_sided
+from dpmodels.formula.lumping import Merged, level_blocks, lumped_sides, merged_book
+from dpmodels.formula.response import TwoSided, of_blocks, two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
+from dpmodels.mechanisms.lumped import Lumped, Recoded
 from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
 from dpmodels.mechanisms.sandwiched import NOBODY, Sandwiched
@@ -34,6 +36,7 @@ from dpmodels.results.validate import require_law
 
 # A choice: the bias of coefficients by clipping rows where errors depend on the terms.
 UNEVEN = 1.0
+LARGEST_LUMP = 1e9
 LAWFUL = (Moments, AdaSSP, Ellipsoid, Scores, Gauss, Laplace, Rounds, UserSupplied)
 ONCE = "one release of exact moments: every interval is made from noise of known law."
 ABOUT_LINE = "noise is added about a line released first, in proportion to its residuals."
@@ -47,6 +50,7 @@ def dp_lm(
     weights: str | None = None,
     row_norm: float | None = None,
     vcov: str | None = None,
+    lump: int | None = None,
     mechanism: str | CovarianceMechanism | Registered = "auto",
     **shared: Unpack[Shared],
 ) -> LMResult:
@@ -74,6 +78,10 @@ def dp_lm(
         estimators, whose squared scores of rows, or of persons, take a twentieth of
         the budget. The rows are then read once more. By default ``"cluster"`` where
         ``person`` is given and the rows can be read again, else ``"iid"``.
+    lump : int, optional
+        Merge the levels of a factor with fewer rows than this into ``"Other"``, as
+        ``fct_lump_min`` of R's forcats, by noisy numbers of rows that take a twentieth of the
+        budget. It needs two such levels; the most frequent level stays.
     mechanism : str or instance
         ``"auto"``, ``"scores"`` (a line first, then noisy moments of terms and
         residuals about it), ``"moments"`` (noisy moments of terms and response),
@@ -140,16 +148,59 @@ def dp_lm(
     >>> fit.params.index.tolist(), fit.conf_int().shape
     (['Intercept', 'sex[T.M]', 'educ'], (3, 2))
     """
-    options = {"weights": weights, "row_norm": row_norm, "vcov": vcov}
+    options = {"weights": weights, "row_norm": row_norm, "vcov": vcov, "lump": lump}
     return run_verb("lm", lm_way, formula, data, shared, mechanism, **options)
 
 
 @spec_of("lm", gaussian="moments", among_sites={"vcov": "iid"})
 def lm_way(question: Question) -> Way[LMResult]:
     """Build the specification of a dp_lm call."""
+    way, minimum = _way(question, None), question.words.get("lump")
+    if minimum is None:
+        return way
+    _check_lump(minimum, question)
+    written, _ = _sides(question, None)
+    blocks = level_blocks(written)
+    if not blocks:
+        raise ArgumentError(
+            f"lump={said(minimum)}: the terms name no factor of three levels or more by itself; "
+            "leave out lump="
+        )
+    indicators = of_blocks("levels", written.joint.codebook, blocks)
+
+    def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
+        strategy, reason = way.choose(mechanism, private)
+
+        def recoded(merged: Merged) -> Recoded:
+            of_merged = _way(question, merged)
+            chosen_again: Any = of_merged.choose(mechanism, private)[0]
+            design = of_merged.private
+            return Recoded(chosen_again, of_merged.facts, design.public, design.scaling)
+
+        base: Any = strategy
+        return Lumped(base, indicators, float(minimum), recoded), reason
+
+    def adapted(release: MomentsRelease) -> Way[LMResult]:
+        return _way(question, getattr(release, "lumped", None))
+
+    return replace(way, choose=chosen, adapted=adapted)
+
+
+def _sides(question: Question, merged: Merged | None) -> tuple[TwoSided, Codebook]:
+    """Code both sides, levels merged or not; return the codebook of the levels too."""
     weights, book = question.words["weights"], question.codebook
     excluded = () if weights is None else (str(weights),)
-    equation = two_sided(question.formula, book, apart=excluded)
+    written = two_sided(question.formula, book, apart=excluded)
+    if not merged:
+        return written, book
+    left = merged_book(book, written, merged)
+    return lumped_sides(two_sided(question.formula, left, apart=excluded), written, merged), left
+
+
+def _way(question: Question, merged: Merged | None) -> Way[LMResult]:
+    """Build the specification of least squares, with levels merged or not."""
+    weights = question.words["weights"]
+    equation, book = _sides(question, merged)
     emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(equation.terms.names)) - 1, 1.0))
     row_norm, vcov = question.words["row_norm"], question.words.get("vcov", "iid")
     _check(vcov, question)
@@ -208,7 +259,8 @@ def _designed(
     design = joint_design(centred_sides(equation, centres or ()), book, **options)
     columns = len(design.public.names)
     settings = {"center": True, "scale": "range", "denoise": None, "ncomp": columns}
-    return design, moments_call(design, {**settings, "centres": centres})
+    call = moments_call(design, {**settings, "centres": centres})
+    return design, replace(call, codebook=book.select(call.codebook))
 
 
 def _check_centres(stated: Centres, equation: TwoSided) -> None:
@@ -218,6 +270,18 @@ def _check_centres(stated: Centres, equation: TwoSided) -> None:
             "release.centres: expected numbers inside products, whose lower-order terms are in "
             "the formula, and points within their ranges"
         )
+
+
+def _check_lump(minimum: object, question: Question) -> None:
+    """Refuse what is not a number of rows, and what merging has no release for."""
+    between("lump", minimum, 1, LARGEST_LUMP, ", the least number of rows of a level")
+    if isinstance(question.guarantee, PureDP):
+        raise ArgumentError(
+            f"lump={said(minimum)} adds Gaussian noise to numbers of rows: write delta=1e-6, or "
+            "budget=dp.ZCDP(rho)"
+        )
+    if question.words["weights"] is not None:
+        raise ArgumentError(f"lump={said(minimum)}: not available with weights=; leave one out")
 
 
 def _check(vcov: object, question: Question) -> None:

@@ -103,9 +103,14 @@ class MomentsRelease(Released):
     centres : tuple of (str, float) or None
         Public points that numbers were centred at inside products, by the number's code; None
         where columns are as the formula writes them.
+    lumped : tuple of (str, tuple of str) or None
+        Variables and their levels that were merged into "Other", by noisy numbers of rows; None
+        where merging was not requested.
+    lumped_sd : float or None
+        Noise standard deviation of these numbers.
     """
 
-    later = Released.later | {"ball", "meat", "centres"}
+    later = Released.later | {"ball", "meat", "centres", "lumped", "lumped_sd"}
 
     count: Quantity
     total: Annotated[Bounded, "variable"] | None
@@ -115,6 +120,8 @@ class MomentsRelease(Released):
     ball: Ball | None = None
     meat: Meat | None = None
     centres: tuple[tuple[str, float], ...] | None = None
+    lumped: tuple[tuple[str, tuple[str, ...]], ...] | None = None
+    lumped_sd: Amount | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

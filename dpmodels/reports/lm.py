@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from dpmodels.errors import shorten
+from dpmodels.formula.lumping import COUNTS_SHARE
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.privacy import LaplaceEvent
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
@@ -165,6 +166,7 @@ def _shares(fit: LMResult) -> list[str]:
 def _notes(fit: LMResult) -> list[str]:
     identified = fit.identified.to_numpy()
     notes = [*omitted(SHOWN, len(identified), "coefficients", "params, tidy() and noise()")]
+    notes += _lumped(fit)
     if not identified.all():
         notes += _unidentified(fit)
     if fit.sampled and (differing := _score_tested(fit)):
@@ -206,6 +208,26 @@ def _notes(fit: LMResult) -> list[str]:
             "the case of one dominating draw."
         )
     return notes
+
+
+def _lumped(fit: LMResult) -> list[str]:
+    """Say which levels were merged, and by what."""
+    release = fit.release
+    if release.lumped is None or release.lumped_sd is None or fit.request is None:
+        return []
+    minimum = f"{float(fit.request.words['lump']):g}"
+    cost = f"noise sd {signif(release.lumped_sd, 2)}, {COUNTS_SHARE:.0%} of the budget"
+    if not release.lumped:
+        note = f"No factor has two levels with a noisy count below {minimum} ({cost}): none merged."
+        return list(Rank.TARGET(note))
+    levels = "; ".join(
+        f"{shorten(name, 20)}: {count(len(merged))} levels" for name, merged in release.lumped[:2]
+    )
+    if len(release.lumped) > 2:
+        levels = f"{count(len(release.lumped))} factors"
+    note = f'Levels with a noisy count below {minimum} are merged into "Other" ({levels}; {cost}).'
+    detail = "; ".join(f"{name}: {', '.join(merged)}" for name, merged in release.lumped)
+    return [*Rank.TARGET(note), *Rank.DETAIL(f"Merged: {shorten(detail, 120)}.")]
 
 
 def _variances(fit: LMResult) -> str:

@@ -262,9 +262,13 @@ class Spec(Generic[Made]):
     sizes: Mapping[str, int] = field(default_factory=dict, kw_only=True)
     # Refuses a release from a file that this request cannot have.
     check: Callable[[Any], None] = field(default=accept, kw_only=True)
+    # From a release to its specification, where released values determine the columns.
+    adapted: Callable[[Any], Spec[Made]] | None = field(default=None, kw_only=True)
 
     def of(self, release: Any, ledger: str = "", reason: str = "") -> Made:
         """Return the result of a release, with the ledger's state and the mechanism's reason."""
+        if self.adapted is not None:
+            return self.adapted(release).of(release, ledger, reason)
         call: object = replace(self.call, ledger=ledger, reason=reason)
         if isinstance(call, MomentsCall) and isinstance(release, MomentsRelease):
             call = call.held_in(release.ball)
