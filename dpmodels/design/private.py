@@ -73,6 +73,10 @@ class PrivateDesign(BoundRows):
         """Return the same rows, to be counted by the cells of a table."""
         return PrivateCells(self.public.formula, (tally,), self._rows)
 
+    def recoded(self, public: Design, scaling: Scaling) -> PrivateDesign:
+        """Return the same rows, coded by other columns of the same variables."""
+        return PrivateDesign(public, scaling, self._rows)
+
     def require_passes(self) -> None:
         """Refuse rows that can be read only once, before one is read.
 

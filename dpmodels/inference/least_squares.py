@@ -39,25 +39,25 @@ from dpmodels.postprocess.solve import (
     LARGEST,
     ROUNDING,
     SEARCHED,
-    STRONG,
     NormalEquations,
     least_squares,
 )
 from dpmodels.typing import Floats
 
-# Strength of X'X, see `NormalEquations.strength`, from which no search is needed; the second where
-# a search would take too long, and below it there are no intervals.
-CLEAR, CLEAR_OF_MANY = SEARCHED, STRONG
-# Noise sds of a parameter's sum of squares from which it has the delta method's variance.
-FAR = 10.0
-# Largest fraction of a parameter's sum of squares from added rows, and of its variance from the
-# assumption about them.
-ASSUMED = 0.25
-# A choice: the squared cosine with directions that noise hides up to which nothing is lost.
-HIDDEN_LOADING = 0.02
 # Below this strength an interval needs extreme slopes to be rejected at 0.1 %; intervals that are
 # bounded only at their own level cover too rarely.
 WEAK, FIRM = 0.5, 3.29
+# Strength of X'X, see `NormalEquations.strength`, from which no search is needed; the second where
+# a search would take too long, and below it there are no intervals.
+CLEAR, CLEAR_OF_MANY = SEARCHED, WEAK
+# Noise sds of a parameter's sum of squares from which it has the delta method's variance.
+FAR = 10.0
+# Largest fraction of a parameter's sum of squares from added rows, and of its variance from the
+# assumption about them; the latter for a parameter that hardly depends on them, which is one with
+# at most the third fraction of its sum of squares.
+ASSUMED, COUNTED, HARDLY = 0.25, 0.9, 0.05
+# A choice: the squared cosine with directions that noise hides up to which nothing is lost.
+HIDDEN_LOADING = 0.02
 # Floor under X'X, in edges of its noise, for conservative starting values.
 SOBER = 4.0
 # Fraction of a covariance's largest eigenvalue below which eigenvalues count as 0.
@@ -270,9 +270,11 @@ class LeastSquares:
             np.where(is_far, 0.0, term / np.where(is_far, 1.0, steps) ** k)
             for k, term in ((1, noise[1]), (2, noise[2]))
         ]
-        is_identified = (steps >= DETECTION_SDS * step_sds) & (pull <= ASSUMED * fixed)
+        is_identified = steps >= DETECTION_SDS * step_sds
         if equations.added_rows is not None:
-            is_identified &= (u * (equations.added_rows.moments @ u)).sum(axis=0) <= ASSUMED * steps
+            from_added = (u * (equations.added_rows.moments @ u)).sum(axis=0)
+            largest = np.where(from_added <= HARDLY * steps, COUNTED, ASSUMED)
+            is_identified &= (from_added <= ASSUMED * steps) & (pull <= largest * fixed)
         if equations.hidden is not None:
             combined = equations.regressors @ directions.T
             loading = np.square(equations.hidden.T @ combined).sum(axis=0)

@@ -235,6 +235,7 @@ def hand_over(
         noise=noisy.noise,
         estimate=estimate,
         ball=ball,
+        centres=plan.facts.centres,
         **release_terms(card, plan, n_rows),
     )
 

@@ -364,6 +364,8 @@ class Facts:
     centred: bool  # Whether the mean is taken off
     components: int = 0  # How many components are wanted, from 1 to `columns`; 0 stands for all
     unit: bool = False  # Whether every row is divided by its norm; for the automatic choice
+    # Numbers that the columns are centred at inside products, by code; None where none is.
+    centres: tuple[tuple[str, float], ...] | None = None
 
 
 @dataclass(frozen=True)

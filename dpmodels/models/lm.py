@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
 
-from dpmodels.arguments import word
+from dpmodels.arguments import between, word
+from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
-from dpmodels.errors import ArgumentError, FrameError
-from dpmodels.formula.response import TwoSided, two_sided
+from dpmodels.errors import ArgumentError, FrameError, said
+from dpmodels.formula.centring import Centres, centred_sides, product_centres
+from dpmodels.formula.lumping import Merged, level_blocks, lumped_sides, merged_book
+from dpmodels.formula.response import TwoSided, of_blocks, two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
+from dpmodels.mechanisms.lumped import Lumped, Recoded
 from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
 from dpmodels.mechanisms.sandwiched import NOBODY, Sandwiched
@@ -34,6 +38,7 @@ from dpmodels.results.validate import require_law
 
 # A choice: the bias of coefficients by clipping rows where errors depend on the terms.
 UNEVEN = 1.0
+LARGEST_LUMP = 1e9
 LAWFUL = (Moments, AdaSSP, Ellipsoid, Scores, Gauss, Laplace, Rounds, UserSupplied)
 # A choice by simulation, of rows over the noise of X'X in whitened terms, of so many columns: below
 # the first intervals of slopes beside fixed effects cover too rarely or are lost.
@@ -50,6 +55,7 @@ def dp_lm(
     weights: str | None = None,
     row_norm: float | None = None,
     vcov: str | None = None,
+    lump: int | None = None,
     mechanism: str | CovarianceMechanism | Registered = "auto",
     **shared: Unpack[Shared],
 ) -> LMResult:
@@ -79,6 +85,10 @@ def dp_lm(
         estimators, whose squared scores of rows, or of persons, take a twentieth of
         the budget. The rows are then read once more. By default ``"cluster"`` where
         ``person`` is given and the rows can be read again, else ``"iid"``.
+    lump : int, optional
+        Merge the levels of a factor with fewer rows than this into ``"Other"``, as
+        ``fct_lump_min`` of R's forcats, by noisy numbers of rows that take a twentieth of the
+        budget. It needs two such levels; the most frequent level stays.
     mechanism : str or instance
         ``"auto"``, ``"scores"`` (a line first, then noisy moments of terms and
         residuals about it), ``"moments"`` (noisy moments of terms and response),
@@ -105,6 +115,9 @@ def dp_lm(
     once and those of X'X times the coefficients: ``√(√(1 + 2p) - 1)`` for p
     terms, which minimises the noise where coefficients in scaled units have a
     norm of about ½.
+
+    Numbers inside products are centred at the middle of their range for the release, where the
+    model has the lower-order terms; coefficients are those of the columns as written.
 
     ``vcov="HC"`` is statsmodels' HC1 where there is no noise, and ``"cluster"`` its
     ``cov_type="cluster"`` but for the factor G/(G - 1) of G persons. The
@@ -142,26 +155,76 @@ def dp_lm(
     >>> fit.params.index.tolist(), fit.conf_int().shape
     (['Intercept', 'sex[T.M]', 'educ'], (3, 2))
     """
-    options = {"weights": weights, "row_norm": row_norm, "vcov": vcov}
+    options = {"weights": weights, "row_norm": row_norm, "vcov": vcov, "lump": lump}
     return run_verb("lm", lm_way, formula, data, shared, mechanism, **options)
 
 
 @spec_of("lm", gaussian="moments", among_sites={"vcov": "iid"})
 def lm_way(question: Question) -> Way[LMResult]:
     """Build the specification of a dp_lm call."""
+    way, minimum = _way(question, None), question.words.get("lump")
+    if minimum is None:
+        return way
+    _check_lump(minimum, question)
+    written, _ = _sides(question, None)
+    blocks = level_blocks(written)
+    if not blocks:
+        raise ArgumentError(
+            f"lump={said(minimum)}: the terms name no factor of three levels or more by itself; "
+            "leave out lump="
+        )
+    indicators = of_blocks("levels", written.joint.codebook, blocks)
+
+    def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
+        strategy, reason = way.choose(mechanism, private)
+
+        def recoded(merged: Merged) -> Recoded:
+            of_merged = _way(question, merged)
+            chosen_again: Any = of_merged.choose(mechanism, private)[0]
+            design = of_merged.private
+            return Recoded(chosen_again, of_merged.facts, design.public, design.scaling)
+
+        base: Any = strategy
+        return Lumped(base, indicators, float(minimum), recoded), reason
+
+    def adapted(release: MomentsRelease) -> Way[LMResult]:
+        return _way(question, getattr(release, "lumped", None))
+
+    return replace(way, choose=chosen, adapted=adapted)
+
+
+def _sides(question: Question, merged: Merged | None) -> tuple[TwoSided, Codebook]:
+    """Code both sides, levels merged or not; return the codebook of the levels too."""
     weights, book = question.words["weights"], question.codebook
     excluded = () if weights is None else (str(weights),)
-    equation = two_sided(question.formula, book, apart=excluded, absorb=True)
+    written = two_sided(question.formula, book, apart=excluded, absorb=True)
+    if not merged:
+        return written, book
+    left = merged_book(book, written, merged)
+    merged_sides = two_sided(question.formula, left, apart=excluded, absorb=True)
+    return lumped_sides(merged_sides, written, merged), left
+
+
+def _way(question: Question, merged: Merged | None) -> Way[LMResult]:
+    """Build the specification of least squares, with levels merged or not."""
+    weights = question.words["weights"]
+    equation, book = _sides(question, merged)
     emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(equation.terms.names)) - 1, 1.0))
     row_norm, vcov = question.words["row_norm"], question.words.get("vcov", "iid")
     _check(vcov, question)
-    design = joint_design(equation, book, weights=weights, row_norm=row_norm, emphasis=emphasis)
-    columns = len(design.public.names)
-    facts = Facts(columns, question.adjacency, centred=True)
-    setting = {"center": True, "scale": "range", "denoise": None, "ncomp": columns}
-    call, parameters = moments_call(design, setting), columns - 1 + equation.intercept
+    options = {"weights": weights, "row_norm": row_norm, "emphasis": emphasis}
+    designed = partial(_designed, equation, book, options)
+    centres = product_centres(equation) or None
+    design, call = designed(centres)
+    columns, parameters = len(call.names), len(call.names) - 1 + equation.intercept
+    facts = Facts(columns, question.adjacency, centred=True, centres=centres)
 
     def fitted(call: MomentsCall, release: MomentsRelease) -> LMResult:
+        stated = getattr(release, "centres", None)
+        if stated != centres:  # From a file of a version that centres other numbers
+            _check_centres(stated or (), equation)
+            stated_call = designed(stated)[1].held_in(release.ball)
+            call = replace(stated_call, ledger=call.ledger, reason=call.reason)
         coder = row_coder(equation.terms) if equation.terms.names else None
         model = LinearModel(equation.intercept, weights, equation.fixed)
         return LMResult(call, release, model, coder)
@@ -176,16 +239,7 @@ def lm_way(question: Question) -> Way[LMResult]:
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
         strategy, reason = choose(mechanism, REGRESSION, lambda: automatic(private))
-        if not isinstance(strategy, LAWFUL):
-            raise ArgumentError(
-                f"mechanism= is of type {type(strategy).__name__}; least squares needs moments "
-                'with a known noise distribution: "moments", "adassp", or an instance of these'
-            )
-        if weights is not None and isinstance(strategy, (Ellipsoid, Rounds, Scores)):
-            raise ArgumentError(
-                f"{strategy.card.name} clips rows about their mean, which weights= would move: "
-                'leave out weights=, or write mechanism="moments"'
-            )
+        _check_strategy(strategy, weights)
         kind = _kind(vcov, question, private)
         if kind == "iid":
             return strategy, reason
@@ -231,6 +285,38 @@ def _predicted(
     return Prediction(strength, LOST_GRAM, CLEAR_GRAM, lacking, "levels are of one size")
 
 
+def _designed(
+    equation: TwoSided, book: Codebook, options: Mapping[str, Any], centres: Centres | None
+) -> tuple[PrivateDesign, MomentsCall]:
+    """Return the design with these numbers centred, and its public facts."""
+    design = joint_design(centred_sides(equation, centres or ()), book, **options)
+    columns = len(design.public.names)
+    settings = {"center": True, "scale": "range", "denoise": None, "ncomp": columns}
+    call = moments_call(design, {**settings, "centres": centres})
+    return design, replace(call, codebook=book.select(call.codebook))
+
+
+def _check_centres(stated: Centres, equation: TwoSided) -> None:
+    """Refuse centres of a file that the formula cannot have."""
+    if product_centres(equation, stated) != stated:
+        raise FrameError(
+            "release.centres: expected numbers inside products, whose lower-order terms are in "
+            "the formula, and points within their ranges"
+        )
+
+
+def _check_lump(minimum: object, question: Question) -> None:
+    """Refuse what is not a number of rows, and what merging has no release for."""
+    between("lump", minimum, 1, LARGEST_LUMP, ", the least number of rows of a level")
+    if isinstance(question.guarantee, PureDP):
+        raise ArgumentError(
+            f"lump={said(minimum)} adds Gaussian noise to numbers of rows: write delta=1e-6, or "
+            "budget=dp.ZCDP(rho)"
+        )
+    if question.words["weights"] is not None:
+        raise ArgumentError(f"lump={said(minimum)}: not available with weights=; leave one out")
+
+
 def _check(vcov: object, question: Question) -> None:
     """Refuse an unknown vcov, or clusters without persons."""
     if vcov is None:
@@ -238,6 +324,20 @@ def _check(vcov: object, question: Question) -> None:
     word("vcov", vcov, ("iid", "HC", "cluster"))
     if vcov == "cluster" and question.adjacency.person is None:
         raise ArgumentError(NOBODY)
+
+
+def _check_strategy(strategy: Any, weights: object) -> None:
+    """Refuse mechanisms whose moments least squares cannot use."""
+    if not isinstance(strategy, LAWFUL):
+        raise ArgumentError(
+            f"mechanism= is of type {type(strategy).__name__}; least squares needs moments "
+            'with a known noise distribution: "moments", "adassp", or an instance of these'
+        )
+    if weights is not None and isinstance(strategy, (Ellipsoid, Rounds, Scores)):
+        raise ArgumentError(
+            f"{strategy.card.name} clips rows about their mean, which weights= would move: "
+            'leave out weights=, or write mechanism="moments"'
+        )
 
 
 def _kind(vcov: str | None, question: Question, private: Sequence[PrivateDesign]) -> str:

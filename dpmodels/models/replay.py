@@ -47,7 +47,7 @@ def specified(request: Question, release: Any) -> Spec[Any]:
     if strange is not None:
         raise FrameError(f"request.words: {shorten(repr(strange))} is not a parameter of the verb")
     spec: Spec[Any] = verb.spec(replace(request, words={**verb.options, **request.words}))
-    return spec
+    return spec if spec.adapted is None else spec.adapted(release)
 
 
 @replay.register

@@ -28,6 +28,9 @@ STRONG, SEARCHED = 1.0, 2.0
 _LEAST = 1e-300
 # Slopes in scaled units beyond which a direction counts as unknown.
 LARGEST = 1e3
+# Choices: the mean square of slopes in sds of the response by sd of a term is taken to lie between
+# these, and slopes along hidden directions to be up to so many of its roots.
+SQUARED_SLOPE, HIDDEN_SLOPES = (0.02, 1.0), 2.0
 # Noise edges to which weak eigenvalues are raised: a choice.
 HELD = 2.0
 # Fraction of the largest eigenvalue below which an eigenvalue may be rounding error.
@@ -206,23 +209,46 @@ class NormalEquations:
     def held(self) -> NormalEquations:
         """The same equations with pseudo-rows of slope 0 along the directions that noise hides.
 
-        Slopes there are unknown: squares up to :data:`LARGEST` squared enter as a variance. The
-        other parameters do not depend on them.
+        They are a ridge on these directions alone. Slopes there are unknown: they are taken to be
+        :data:`HIDDEN_SLOPES` times as large as all slopes are on average, and their squares enter
+        as a variance.
         """
-        values, axes = np.linalg.eigh(self.scatter)
-        lacking = np.maximum(HELD * self.edge - values, 0.0)
-        slopes = axes[:, lacking > 0]
+        lacking, slopes = self.lacking
         if not slopes.shape[1]:
             return self
         # In entries of a row: directions that affect no other parameter.
         rows = np.linalg.pinv(self.regressors.T)[:, int(self.intercept) :] @ slopes
-        weights = lacking[lacking > 0]
-        hidden = self.noise_of(rows @ rows.T)
-        pull = LARGEST**2 * (rows * weights**2 @ rows.T + hidden)
-        moments = rows * weights @ rows.T
+        moments = rows * lacking @ rows.T
+        squares = np.minimum(self._squared_slopes(moments) @ slopes**2, LARGEST**2)
+        pull = rows * (squares * lacking**2) @ rows.T + self.noise_of(rows * squares @ rows.T)
         if self.added_rows is not None:
             moments, pull = moments + self.added_rows.moments, pull + self.added_rows.pull
         return replace(self, added_rows=Added(moments, np.asarray(pull)))
+
+    @cached_property
+    def lacking(self) -> tuple[Floats, Floats]:
+        """What :attr:`held` adds to weak eigenvalues of `scatter`, and their axes, by columns."""
+        values, axes = np.linalg.eigh(self.scatter)
+        lacking = np.maximum(HELD * self.edge - values, 0.0)
+        return lacking[lacking > 0], axes[:, lacking > 0]
+
+    def _squared_slopes(self, ridge: Floats) -> Floats:
+        """Return squares of the largest slopes along hidden directions, by term, shape (terms,).
+
+        `ridge` are the moments of pseudo-rows, shape (terms + 2, terms + 2). The sum of squares of
+        a term is not taken for less than one sd of its noise.
+        """
+        first, response = int(self.intercept), self.response.copy()
+        if first:
+            response[0] -= self.whole[0] @ response / max(self.whole[0, 0], 1.0)
+        form = np.outer(response, response)
+        total = max(float((self.whole * form).sum()), 0.0) + self.form_sd(form)
+        noise = np.array([self.form_sd(np.outer(term, term)) for term in self.centred.T])
+        squares = np.maximum(np.diagonal(self.scatter), noise) / max(total, _LEAST)
+        gram = self.gram + self.regressors.T @ ridge @ self.regressors
+        slopes = np.linalg.lstsq(gram, self.cross, rcond=None)[0][first:]
+        mean = float(np.clip((slopes**2 * squares).mean(), *SQUARED_SLOPE))
+        return np.asarray(HIDDEN_SLOPES**2 * mean / np.maximum(squares, _LEAST))
 
     @property
     def _count(self) -> float:

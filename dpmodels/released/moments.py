@@ -100,9 +100,17 @@ class MomentsRelease(Released):
         The ball to which the rows were clipped, if not that of the codebook.
     meat : Meat or None
         Squared scores of the least squares of the last column, if requested.
+    centres : tuple of (str, float) or None
+        Public points that numbers were centred at inside products, by the number's code; None
+        where columns are as the formula writes them.
+    lumped : tuple of (str, tuple of str) or None
+        Variables and their levels that were merged into "Other", by noisy numbers of rows; None
+        where merging was not requested.
+    lumped_sd : float or None
+        Noise standard deviation of these numbers.
     """
 
-    later = Released.later | {"ball", "meat"}
+    later = Released.later | {"ball", "meat", "centres", "lumped", "lumped_sd"}
 
     count: Quantity
     total: Annotated[Bounded, "variable"] | None
@@ -111,6 +119,9 @@ class MomentsRelease(Released):
     estimate: Annotated[Bounded, "variable", "variable_"] | None = None
     ball: Ball | None = None
     meat: Meat | None = None
+    centres: tuple[tuple[str, float], ...] | None = None
+    lumped: tuple[tuple[str, tuple[str, ...]], ...] | None = None
+    lumped_sd: Amount | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

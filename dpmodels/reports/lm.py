@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from dpmodels.errors import shorten
+from dpmodels.formula.lumping import COUNTS_SHARE
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.privacy import LaplaceEvent
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
@@ -174,6 +175,7 @@ def _shares(fit: LMResult) -> list[str]:
 def _notes(fit: LMResult) -> list[str]:
     identified = fit.identified.to_numpy()
     notes = [*omitted(SHOWN, len(identified), "coefficients", "params, tidy() and noise()")]
+    notes += _lumped(fit)
     if not identified.all():
         notes += _unidentified(fit)
     if fit.sampled and (differing := _score_tested(fit)):
@@ -189,6 +191,11 @@ def _notes(fit: LMResult) -> list[str]:
             f"std err: sampling with {_variances(fit)}. Privacy noise: that in X'X and X'y."
         ),
     ]
+    if fit.linear.lifted:
+        notes += Rank.DETAIL(
+            "Intervals allow for slopes along hidden directions of X'X of twice the root mean "
+            "square slope (in sds)."
+        )
     if math.isnan(fit.scale) and fit.release.meat is None and fit.sampled:
         notes += Rank.IDENTIFIED(
             "The residual variance is lost in noise: intervals of predicted single rows use its "
@@ -210,6 +217,26 @@ def _notes(fit: LMResult) -> list[str]:
             "the case of one dominating draw."
         )
     return notes
+
+
+def _lumped(fit: LMResult) -> list[str]:
+    """Say which levels were merged, and by what."""
+    release = fit.release
+    if release.lumped is None or release.lumped_sd is None or fit.request is None:
+        return []
+    minimum = f"{float(fit.request.words['lump']):g}"
+    cost = f"noise sd {signif(release.lumped_sd, 2)}, {COUNTS_SHARE:.0%} of the budget"
+    if not release.lumped:
+        note = f"No factor has two levels with a noisy count below {minimum} ({cost}): none merged."
+        return list(Rank.TARGET(note))
+    levels = "; ".join(
+        f"{shorten(name, 20)}: {count(len(merged))} levels" for name, merged in release.lumped[:2]
+    )
+    if len(release.lumped) > 2:
+        levels = f"{count(len(release.lumped))} factors"
+    note = f'Levels with a noisy count below {minimum} are merged into "Other" ({levels}; {cost}).'
+    detail = "; ".join(f"{name}: {', '.join(merged)}" for name, merged in release.lumped)
+    return [*Rank.TARGET(note), *Rank.DETAIL(f"Merged: {shorten(detail, 120)}.")]
 
 
 def _variances(fit: LMResult) -> str:
@@ -249,6 +276,12 @@ def _unidentified(fit: LMResult) -> list[str]:
         ),
         *Rank.DETAIL("predict() omits rows that need unidentified coefficients."),
     ]
+    hidden = fit.linear.hidden_directions
+    if hidden:
+        notes += Rank.IDENTIFIED(
+            f"Their estimates are biased by a ridge from the released spectrum, on {hidden} of "
+            f"{len(fit.linear.names)} directions of X'X that noise hides."
+        )
     if fit.linear.equations.added_rows is not None:
         notes += Rank.DETAIL(
             "Levels are compared with the first of their variable, whose count is a noisy "

@@ -54,6 +54,8 @@ class MomentsCall:
     ledger: str = ""  # state of the ledger after the charge; empty without one
     reason: str = ""  # why this mechanism, where the choice was automatic
     part_of: str = ""  # the joint release this is a part of; empty without one
+    # public points that numbers are centred at in the columns, by code; None where none is
+    centres: tuple[tuple[str, float], ...] | None = None
 
     def held_in(self, ball: Ball | None) -> MomentsCall:
         """Return the call with the ball that its release clipped the rows to."""
@@ -265,9 +267,13 @@ class Spec(Generic[Made]):
     sizes: Mapping[str, int] = field(default_factory=dict, kw_only=True)
     # Refuses a release from a file that this request cannot have.
     check: Callable[[Any], None] = field(default=accept, kw_only=True)
+    # From a release to its specification, where released values determine the columns.
+    adapted: Callable[[Any], Spec[Made]] | None = field(default=None, kw_only=True)
 
     def of(self, release: Any, ledger: str = "", reason: str = "") -> Made:
         """Return the result of a release, with the ledger's state and the mechanism's reason."""
+        if self.adapted is not None:
+            return self.adapted(release).of(release, ledger, reason)
         call: object = replace(self.call, ledger=ledger, reason=reason)
         if isinstance(call, MomentsCall) and isinstance(release, MomentsRelease):
             call = call.held_in(release.ball)

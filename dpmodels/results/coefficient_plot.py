@@ -180,7 +180,7 @@ def _of_moments(fit: Any, call: MomentsCall, over: str | None) -> Floats:
     if over is None:
         return np.ones(n_terms)
     if over == "range":
-        return (call.upper - call.lower)[:n_terms]
+        return np.asarray(fit.linear.widths)
     if fit.model.weights is not None or fit.release.total is None:
         raise NotAvailable(
             'standardize="sd": no standard deviations of terms are released of a fit with weights '
@@ -190,10 +190,12 @@ def _of_moments(fit: Any, call: MomentsCall, over: str | None) -> Floats:
     ball = fit.release.ball
     axes = None if ball is None else ball.axes
     back = np.eye(n_terms + 1) if axes is None else np.linalg.inv(even(axes))
-    variance = np.diag(back.T @ plain.matrix @ back)[:n_terms]
-    noise = ((back**2).T @ plain.diagonal_sd)[:n_terms]
-    identified_variance = np.where(variance > TOLD * noise, variance, np.nan)
-    return np.asarray(np.sqrt(identified_variance) * call.divisor[:n_terms])
+    columns = back[:, :n_terms] * call.divisor[:n_terms]
+    if fit.linear.products is not None:
+        columns = columns @ np.linalg.inv(fit.linear.products.matrix).T
+    variance = np.diag(columns.T @ plain.matrix @ columns)
+    noise = (columns**2).T @ plain.diagonal_sd
+    return np.asarray(np.sqrt(np.where(variance > TOLD * noise, variance, np.nan)))
 
 
 def _title(fits: Sequence[Any], over: str | None, *, ratio: bool) -> str:

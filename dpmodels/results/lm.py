@@ -102,7 +102,8 @@ class LMResult(Estimated):
     def params(self) -> pd.Series[float]:
         """Coefficients of the coded columns in their own units.
 
-        Where X'X hardly exceeds its noise, a ridge keeps them small; see :attr:`identified`.
+        Along directions where noise hides X'X a ridge from its released spectrum keeps them small;
+        coefficients that load on such a direction are not :attr:`identified`.
         """
         return self._series(self.linear.params, "params")
 
@@ -113,8 +114,9 @@ class LMResult(Estimated):
         Where it is infinite, the release does not identify the coefficient: its own sum of squares,
         the other terms partialled out, is less than four of its noise sds; or more than a quarter
         of it, or of its variance, rests on the assumption that levels of too few rows are like the
-        others; or, at a :attr:`strength` below a half, on the assumption that no slope exceeds
-        1,000 in scaled units along directions that noise hides.
+        others, or on the ridge along directions that noise hides. Where X'X is weak, intervals of
+        the other coefficients allow for slopes along such directions of twice the root mean square
+        slope, in standard deviations.
         """
         return pd.Series(self.linear.identified[self._shown], self._names, name="identified")
 

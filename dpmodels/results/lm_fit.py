@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, ndtri
 
 from dpmodels.errors import NotAvailable
+from dpmodels.formula.centring import ProductMap, centred_sides, product_map
 from dpmodels.formula.coding import NONE, cells
-from dpmodels.formula.response import two_sided
+from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.inference.least_squares import WEAK, LeastSquares
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.inference.sandwich import filling
 from dpmodels.postprocess.bound import Identities
 from dpmodels.postprocess.few_rows import Layout
 from dpmodels.postprocess.solve import (
+    STRONG,
     NormalEquations,
     even,
     least_squares,
@@ -77,22 +79,49 @@ class LinearFit:
 
     @cached_property
     def solved(self) -> NormalEquations:
-        """The equations with what the mechanism added to the moments, if anything."""
+        """The equations that the estimate solves, with what was added to the moments, if anything.
+
+        What a mechanism adds, or else a ridge on the directions that noise hides.
+        """
+        if self.release.estimate is None:
+            return self._law_equations
         return solved(self.equations, self.release, self.call.row_norm)
 
     @cached_property
     def to_units(self) -> tuple[Floats, Floats]:
-        """Matrix and shift that bring scaled parameters to the columns' own units."""
+        """Matrix and shift that bring scaled parameters to those of the columns as written."""
         divisor, origin, unit = self.call.divisor, self.call.origin, self.unit
         slopes = unit / divisor[:-1, None] * self._even[:-1, :-1]
         if not self.model.intercept:
-            return slopes, np.zeros(len(slopes))
+            return self._as_written(slopes), np.zeros(len(slopes))
         matrix = np.zeros((len(divisor), len(divisor)))
         matrix[0, 0], matrix[1:, 1:] = unit, slopes
         matrix[0, 1:] = -origin[:-1] @ slopes
         shift = np.zeros(len(divisor))
         shift[0] = origin[-1]
-        return matrix, shift
+        return self._as_written(matrix), shift
+
+    def _as_written(self, matrix: Floats) -> Floats:
+        """Bring coefficients of columns with centred products to those of the formula's."""
+        products = self.products
+        return (
+            matrix if products is None else products.of_coefficients(self.model.intercept) @ matrix
+        )
+
+    @cached_property
+    def products(self) -> ProductMap | None:
+        """The map from the formula's columns to those with centred products, if any."""
+        centres = self.call.centres or ()
+        return product_map(sides_of(self.call, self.model.weights), centres) if centres else None
+
+    @property
+    def widths(self) -> Floats:
+        """Lengths of the public ranges of the terms as written, shape (terms,)."""
+        call = self.call
+        if call.centres is None:
+            return np.asarray((call.upper - call.lower)[:-1])
+        terms = sides_of(call, self.model.weights).terms
+        return np.asarray(terms.upper - terms.lower)
 
     @cached_property
     def _even(self) -> Floats:
@@ -185,8 +214,21 @@ class LinearFit:
     def _law_equations(self) -> NormalEquations:
         """The equations for inference, with directions that noise hides restricted."""
         equations = self.equations
-        clear = equations.near_zero or equations.strength >= WEAK
-        return equations if clear else equations.held
+        return equations.held if self.lifted else equations
+
+    @property
+    def hidden_directions(self) -> int:
+        """Along how many directions of X'X, hidden by noise, a ridge holds the slopes."""
+        if self.equations.hidden is not None:
+            return int(self.equations.hidden.shape[1])
+        return len(self.equations.lacking[0]) if self.lifted else 0
+
+    @cached_property
+    def lifted(self) -> bool:
+        """Whether X'X is so weak that a ridge is put on the directions that noise hides."""
+        equations = self.equations
+        least = STRONG if equations.searched else WEAK
+        return not equations.near_zero and equations.strength < least
 
     def covariance(self, law: LeastSquares) -> Floats:
         """Return the delta form in own units, shape (parameters, parameters)."""
@@ -299,7 +341,7 @@ class LinearFit:
         Without bias: below 0 where noise makes it so.
         """
         unit = self.unit**2 * self._heaviest / self.freedom
-        value, sd = self.equations.squares_left(self.theta)
+        value, sd = self._law_equations.squares_left(self.theta)
         return value * unit, sd * unit
 
     @cached_property
@@ -316,7 +358,10 @@ class LinearFit:
         if self.model.intercept:
             response[0] -= (equations.moments[0] @ response) / max(equations.moments[0, 0], 1.0)
         residual_form, form = np.outer(g, g), np.outer(response, response)
-        total, rest = float((equations.moments * form).sum()), equations.squares_left(self.theta)[0]
+        total, rest = (
+            float((equations.moments * form).sum()),
+            self._law_equations.squares_left(self.theta)[0],
+        )
         if total <= TOLD * equations.form_sd(form):
             return math.nan, math.nan
         value = min(max(1 - rest / total, 0.0), 1.0)
@@ -365,6 +410,12 @@ class Population:
         return self.fit.distance(self.fit.full_law, conditions, values)
 
 
+def sides_of(call: MomentsCall, weights: str | None) -> TwoSided:
+    """Code both sides of a fit's formula, as written."""
+    extra = () if weights is None else (weights,)
+    return two_sided(call.formula, call.codebook, apart=extra, absorb=True)
+
+
 # Public identities of the products of a regression's columns.
 
 
@@ -375,8 +426,8 @@ def layout(call: MomentsCall, weights: str | None) -> Layout | None:
     """
     if call.row_norm < call.worst_case:
         return None
-    extra = () if weights is None else (weights,)
-    pattern = cells(two_sided(call.formula, call.codebook, apart=extra, absorb=True).joint.blocks)
+    sides = centred_sides(sides_of(call, weights), call.centres or ())
+    pattern = cells(sides.joint.blocks)
     if not (pattern.levels[:-1] != NONE).any():
         return None
     left, right = np.triu_indices(len(pattern.factor))

@@ -278,8 +278,7 @@ class Standardised:
     @cached_property
     def spreads(self) -> Floats:
         """Standard deviations of the terms, or half their public ranges."""
-        call, (values, has_variance) = self.linear.call, self._variances
-        half = (call.upper - call.lower)[:-1] / 2
+        half, (values, has_variance) = self.linear.widths / 2, self._variances
         spread = np.where(has_variance, np.sqrt(np.maximum(values, 0.0)), half)
         return np.where(spread > 0, spread, 1.0)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign, Scaling
-from dpmodels.formula import Block
+from dpmodels.formula import Block, Design
 from dpmodels.noise.lattice import Lattice, to_lattice
 from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.statistics.statistic import (
@@ -68,6 +68,17 @@ class Passes(Statistic):
         """Return passes over the same rows, brought into the ball by released values."""
         designs = tuple(design.rescaled(scaling) for design in self._designs)
         return Passes(designs, self._lattice, count_public=self._count_public)
+
+    def recoded(self, public: Design, scaling: Scaling, lattice: Lattice) -> Passes:
+        """Return passes over the same rows, coded by other columns of the same variables."""
+        designs = tuple(design.recoded(public, scaling) for design in self._designs)
+        return Passes(designs, lattice, count_public=self._count_public)
+
+    def remeasured(
+        self, public: Design, scaling: Scaling, measure: Callable[[PrivateDesign], Statistic]
+    ) -> Statistic:
+        """Measure the same rows, coded by other columns of the same variables."""
+        return reduce(add, (measure(x.recoded(public, scaling)) for x in self._designs))
 
     def measured(self, measure: Callable[..., Statistic], *words: object) -> Statistic:
         """Measure an additive statistic on all the rows."""
@@ -160,6 +171,20 @@ def turn(transform: Floats, lattice: Lattice) -> Turn:
 
 
 # Exact counts of rows by the size of each column, and by their length after a transform.
+
+
+@additive
+def level_counts(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> Statistic:
+    """Count complete rows by the indicators that they are 1 in, which are above 0 when scaled.
+
+    The integers have the shape (columns,). A row adds 1 to one indicator of each of f factors: the
+    L2 sensitivity is ``√(2f)`` when a row is replaced and ``√f`` when it is added or removed.
+    """
+
+    def counted(block: Floats) -> Integers:
+        return np.asarray(np.count_nonzero(block[1:, block[0] > 0] > 0, axis=1))
+
+    return summed("rows by level", counted, design, lattice, {}, count_public)
 
 
 @additive

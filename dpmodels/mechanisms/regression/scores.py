@@ -50,6 +50,7 @@ from dpmodels.mechanisms.add_noise import (
     noised_symmetric,
 )
 from dpmodels.mechanisms.protocol import Facts, Plan
+from dpmodels.mechanisms.regression.product_moments import put_products
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.postprocess.ellipsoid import Cells
@@ -291,7 +292,8 @@ def _columns(passes: Passes, plan: Plan, entropy: Entropy) -> tuple[Floats, Floa
     mean = first.mean.copy()
     mean[at], variance[at] = second.mean[at], second.variance[at]
     covariance = np.diag(variance)
-    _put_factors(covariance, ranges, first)
+    shares = _put_factors(covariance, ranges, first)
+    put_products(covariance, passes.blocks[:-1], passes.scaling, mean, shares)
     return mean, covariance, first.rows
 
 
@@ -324,8 +326,9 @@ def _powers(
     return _Columns(ranges.middle + half * mean, variance, hidden, noise * half, rows)
 
 
-def _put_factors(covariance: Floats, ranges: ColumnRanges, released: _Columns) -> None:
-    """Write what released shares of its levels say of the columns of each factor."""
+def _put_factors(covariance: Floats, ranges: ColumnRanges, released: _Columns) -> dict[int, Floats]:
+    """Write what released shares of its levels say of each factor's columns; return the shares."""
+    shares = {}
     for start, points in ranges.factors:
         columns = slice(start, start + points.shape[1])
         half = ranges.half[columns]
@@ -337,6 +340,8 @@ def _put_factors(covariance: Floats, ranges: ColumnRanges, released: _Columns) -
         share /= share.sum()
         centred = (points - share @ points) * half
         covariance[columns, columns] = (centred.T * share) @ centred
+        shares[start] = share
+    return shares
 
 
 def _distances(passes: Passes, centre: Floats, rows: float, plan: Plan, entropy: Entropy) -> Floats:

@@ -1,0 +1,123 @@
+"""Numbers of rows by level, then moments of terms whose rare levels are merged.
+
+Theorem
+    Numbers of rows by level of each factor are released by a Gaussian mechanism; then the moments
+    by a mechanism of its own, whose columns are a function of these numbers and public facts. Both
+    multipliers are fixed beforehand: together they satisfy (ε, δ) with the exact trade-off of one
+    Gaussian mechanism, or ρ-zCDP (docs/theory.md, Theorem 58).
+Sensitivity
+    A complete row is in one level of each of f factors: the L2 sensitivity is √(2f) where a row is
+    replaced, √f where it is added or removed. Of the moments, as their mechanism's.
+Noise
+    Independent discrete Gaussians on the numbers, of a twentieth of the budget.
+Numerics
+    exact: integer counts and integer noise of exact law; of the moments as their mechanism's.
+Source
+    This package. R's ``forcats::fct_lump_min`` merges by exact counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from dpmodels.design import PrivateDesign, Scaling
+from dpmodels.formula import Block, Design
+from dpmodels.formula.lumping import COUNTS_SHARE, Merged, small_levels
+from dpmodels.mechanisms.add_noise import ROUND_UP, noised_rows
+from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, Plan
+from dpmodels.noise import Entropy
+from dpmodels.noise.lattice import choose_lattice
+from dpmodels.privacy import ZCDP, GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
+from dpmodels.released import Card, MomentsRelease
+from dpmodels.statistics import Passes, Statistic
+from dpmodels.statistics.passes import level_counts
+from dpmodels.statistics.statistic import measured_as
+
+LEVELS = "rows by level"
+
+
+class Recoded(NamedTuple):
+    """What releases the moments of the terms with merged levels, and their coding."""
+
+    strategy: CovarianceMechanism
+    facts: Facts
+    public: Design
+    scaling: Scaling
+
+
+@dataclass(frozen=True)
+class Lumped:
+    """Merge levels of few rows, then release moments.
+
+    Parameters
+    ----------
+    base : CovarianceMechanism
+        What would release the moments of all levels; it is planned, and charged, for these.
+    levels : Design
+        Indicators of all levels of the factors, one block a factor.
+    minimum : float
+        Levels with a smaller noisy number of rows are merged.
+    recoded : callable
+        From the merged levels to what releases the moments.
+    """
+
+    base: CovarianceMechanism
+    levels: Design = field(repr=False)
+    minimum: float
+    recoded: Callable[[Merged], Recoded] = field(repr=False, compare=False)
+
+    passes: ClassVar[str] = "many"
+
+    @property
+    def card(self) -> Card:
+        """The promise of the mechanism of the moments, which holds of both."""
+        return self.base.card
+
+    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
+        """Divide the budget. BudgetError as of the base."""
+        rest, event = _divided(guarantee)
+        base_plan = self.base.plan(facts, rest)
+        changed = 1 + facts.adjacency.n_public
+        scale = event.multiplier * math.sqrt(changed * len(self.levels.blocks)) * ROUND_UP
+        events, scales = (*base_plan.events, event), {**base_plan.scales, LEVELS: scale}
+        return replace(base_plan, guarantee=guarantee, events=events, scales=scales)
+
+    def measure(self, design: PrivateDesign, plan: Plan) -> Passes:
+        """Prepare to read the rows for the levels and once more."""
+        return Passes((design,), plan.lattice, count_public=plan.facts.adjacency.n_public)
+
+    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
+        """Release the numbers of rows by level, then the moments."""
+        passes = measured_as(Passes, statistic, "moments")
+        columns, scale = len(self.levels.names), plan.scales[LEVELS]
+        about = Scaling(np.full(columns, 0.5), np.full(columns, 0.5), *(math.sqrt(columns),) * 2)
+        indicators = passes.recoded(self.levels, about, choose_lattice(columns, scale))
+        exact, _ = indicators.measured(level_counts).cross()
+        counts, noise_sd = noised_rows(exact, scale, entropy)
+        merged = _merged(self.levels.blocks, counts, self.minimum)
+        strategy, facts, public, scaling = self.recoded(merged)
+        rest_plan = strategy.plan(facts, _divided(plan.guarantee)[0])
+        assert rest_plan.events == plan.events[:-1], "events do not depend on the columns"
+        moments = passes.remeasured(public, scaling, lambda x: strategy.measure(x, rest_plan))
+        release = strategy.release(moments, rest_plan, entropy)
+        return replace(release, events=plan.events, lumped=merged, lumped_sd=noise_sd)
+
+
+def _divided(guarantee: Guarantee) -> tuple[ZCDP, GaussianEvent]:
+    """Return what the moments are to satisfy, and the event of the rest."""
+    # Rounding of the split is covered by a few parts in 10^15.
+    whole = gaussian_multiplier(guarantee) * (1 + 1e-14)
+    moments, levels = split_gaussian(whole, (1 - COUNTS_SHARE, COUNTS_SHARE))
+    return ZCDP(0.5 / moments**2), GaussianEvent(levels)
+
+
+def _merged(blocks: tuple[Block, ...], counts: Any, minimum: float) -> Merged:
+    ends = np.cumsum([len(block.names) for block in blocks])[:-1]
+    parts = zip(blocks, np.split(counts, ends), strict=True)
+    small = ((block.term[0], small_levels(block.names, part, minimum)) for block, part in parts)
+    return tuple((name, levels) for name, levels in small if levels)
