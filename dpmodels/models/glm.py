@@ -10,7 +10,7 @@ from dpmodels.errors import ArgumentError, FormulaError, said, shorten
 from dpmodels.formula.response import TwoSided
 from dpmodels.formula.values import Real as RealValue
 from dpmodels.mechanisms import RegressionMechanism
-from dpmodels.mechanisms.regression import COEFFICIENTS
+from dpmodels.mechanisms.regression import COEFFICIENTS, RATES
 from dpmodels.models.crossing import Way
 from dpmodels.models.linear import (
     Linear,
@@ -33,7 +33,10 @@ AUTOMATIC = {
         "objective",
         "its noise enters one sum of gradients, and it has intervals that cover.",
     ),
-    "poisson": ("gradients", "the gradients of a Poisson regression have to be clipped."),
+    "poisson": (
+        "scores",
+        "it buys a bound on residuals, and its noise enters one sum of them at a released rate.",
+    ),
     "multinomial": (
         "gradients",
         "its sums of gradients are bounded however many levels there are, and it has intervals.",
@@ -69,7 +72,10 @@ def dp_glm(
         (rows of other values are incomplete), or a comparison such as
         ``wage > 20``; the probability of the second level is modelled. With
         ``family="multinomial"`` it is a category, the first level declared the
-        reference; one of two levels is binomial.
+        reference; one of two levels is binomial. With two levels and counts
+        ``offset(z)`` is a part of the linear predictor with the coefficient 1,
+        such as ``offset(log(years))``; its range follows from the codebook,
+        :meth:`predict` reads it, and marginal means are at 0 of it.
     eps
         ``family="poisson"``, and ``"multinomial"`` with three levels or more, need
         a delta above 0 or ``dp.ZCDP(rho)``.
@@ -81,12 +87,13 @@ def dp_glm(
         Logit, log or multinomial logit link.
     inference : bool
         Whether a part of the budget buys standard errors and intervals: 35 %
-        with ``mechanism="objective"``, 63 % with ``"gradients"``, half of
-        which goes to the coefficients too.
+        with ``mechanism="objective"``, 17 % with ``"scores"``, 63 % with
+        ``"gradients"``, half of which goes to the coefficients too.
     clip : float, optional
-        With ``family="poisson"``: bound on a residual, in units of the response; ``2 sqrt(upper)``
-        by default, for a response declared up to `upper`. Clipping biases the coefficients, which
-        no interval covers: set a larger bound for counts that vary more than Poisson's.
+        With ``family="poisson"``: bound on a residual, in units of the response. By default
+        ``mechanism="scores"`` buys one that hardly matters, by the sizes of residuals, and
+        ``"gradients"`` takes ``2 sqrt(upper)``, for a response declared up to `upper`. Clipping
+        biases the coefficients, which no interval covers.
     ridge : float or dp.tune(...), optional
         With ``mechanism="objective"`` or ``"output"``: weight of half the squared coefficients, in
         units of the ball, beside the sum of the losses. A public number, by default one that suits
@@ -133,6 +140,11 @@ def dp_glm(
     among the terms they may cost those of all levels: declare one level for rare ones. Where all
     terms are categories, counts of their cells have less noise, a third of it at 12 cells and a
     fourteenth at 120: :func:`dp_table` or :func:`dp_margins` with the response among the factors.
+
+    With ``family="poisson"`` the response may be declared far too widely: its size, where the rows
+    lie, and a bound on residuals are bought, and noise falls on one sum of residuals about a rate
+    that is known by then. Standard errors are robust, quasi-Poisson where the budget is small: they
+    hold for counts that vary more than Poisson's, such as negative-binomial ones.
 
     With ``person`` the squared gradients that standard errors are made from are
     those of persons, sums over their rows: errors are clustered by person.
@@ -207,7 +219,8 @@ def glm_way(question: Question) -> Way[GLMResult | MultinomialResult]:
     else:
         model = _binomial(terms.equation, family, clip)
     result = MultinomialResult if model.family == "multinomial" else GLMResult
-    return coefficients_way(question, terms, model, COEFFICIENTS, AUTOMATIC[model.family], result)
+    table = COEFFICIENTS | RATES if model.family == "poisson" else COEFFICIENTS
+    return coefficients_way(question, terms, model, table, AUTOMATIC[model.family], result)
 
 
 def _binomial(equation: TwoSided, family: str, clip: float | None) -> Model:
