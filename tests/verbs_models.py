@@ -196,6 +196,16 @@ COUNTING = replace(
         Form("age ~ wage", "stored", {"family": "poisson", "inference": False}, "no law"),
     ),
 )
+RATES = replace(
+    COUNTING,
+    families="rates",
+    mechanisms=("scores",),
+    suffix="-rates",
+    forms=(
+        Form("age ~ sex + offset(log(wage + 5))", "stored forged", {"family": "poisson"}),
+        Form("age ~ wage", "stored", {"family": "poisson", "mechanism": "gradients"}, "gradients"),
+    ),
+)
 CHOOSING = replace(
     LOGISTIC,
     formulas=("region ~ wage + sex", "region ~ wage + sex - 1"),

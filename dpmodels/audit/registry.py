@@ -173,6 +173,12 @@ THREE: Final = {
     "family": "multinomial",
 }
 
+COUNTED: Final = {
+    **GAUSSIAN,
+    "codebook": codebook(a=(-1, 1), b=(0, 9)),
+    "family": "poisson",
+}
+
 # More bins than a node has children.
 FINE: Final = {**PURE, "breaks": 8}
 
@@ -215,6 +221,7 @@ REGISTRY: Final = (
     _of("glm", "g ~ a", "objective", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),
     _of("glm", "g ~ a", "gradients", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),
     _of("glm", "c ~ a", "gradients", THREE, RAREST, 64, 1_000),
+    _of("glm", "b ~ a + offset(a)", "scores", COUNTED, TURNED_OF_MANY, 64, 1_000),
     _of("glm", "g ~ a", "output", {**PURE, "ridge": TRIED}, TURNED, 64, 1_000),
     _of("glm", "g ~ a", "output", PURE, TURNED_OF_MANY, 64, 2_000),
     _of("glm", "g ~ a", "output", GAUSSIAN, TURNED_OF_MANY, 64, 2_000),

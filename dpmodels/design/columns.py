@@ -62,8 +62,11 @@ def _known(
     return np.where(np.isin(values, read(np.array(missing, dtype=object))), np.nan, values)
 
 
-def row_coder(design: Design) -> RowCoder:
-    """Return the coder of public rows, shape (columns, rows), nan if incomplete."""
+def row_coder(design: Design, known: Design | None = None) -> RowCoder:
+    """Return the coder of public rows, shape (columns, rows), nan if incomplete.
+
+    `known` is the column of an offset.
+    """
 
     def parts(data: object) -> Iterator[Columns]:
         source = open_rows(data)
@@ -71,7 +74,7 @@ def row_coder(design: Design) -> RowCoder:
         for chunk in source.chunks(design.variables, read_rows(len(design.variables))):
             yield as_written(design.codebook, chunk)
 
-    return RowCoder(design, parts, _table)
+    return RowCoder(design, parts, _table, None if known is None else row_coder(known))
 
 
 def _table(data: object) -> pd.DataFrame:

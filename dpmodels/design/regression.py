@@ -192,13 +192,16 @@ def _joint_scaling(
     """Scale each side by itself; the ball contains every combination of their rows."""
     right = scaling(regression.terms, scale=scale, center=center, row_norm=row_norm)
     left = scaling(regression.response, scale=scale, center=center, row_norm=None)
+    others = [replace(left, scale=left.scale / emphasis, row_norm=emphasis * left.row_norm)]
+    if regression.known is not None:
+        others.insert(0, scaling(regression.known, scale=scale, center=True, row_norm=None))
     lengths = (right.row_norm, right.worst_case) if regression.terms.names else (0.0, 0.0)
     radius, worst = (
-        math.hypot(length, emphasis * left.row_norm) * (1 + 1e-12) for length in lengths
+        math.hypot(length, *(side.row_norm for side in others)) * (1 + 1e-12) for length in lengths
     )
     return Scaling(
-        np.concatenate([right.centre, left.centre]),
-        np.concatenate([right.scale, left.scale / emphasis]),
+        np.concatenate([right.centre, *(side.centre for side in others)]),
+        np.concatenate([right.scale, *(side.scale for side in others)]),
         radius,
         worst,
     )

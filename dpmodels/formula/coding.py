@@ -308,6 +308,7 @@ class RowCoder:
     design: Design
     parts: Callable[[object], Iterator[Columns]]  # of a table: its columns as they are written
     table: Callable[[object], pd.DataFrame]  # all cells of it
+    known: RowCoder | None = None  # of an offset, one column
 
     def __call__(self, data: object) -> Floats:
         """Return coded rows, shape (columns, rows), nan if incomplete, clipped to public ranges."""
@@ -324,6 +325,12 @@ class RowCoder:
             name: np.concatenate([np.empty(0), *(part[name] for part in parts)])
             for name in self.design.variables
         }
+
+    def offset(self, columns: Columns) -> Floats:
+        """Return the offset of rows, shape (rows,): 0 where there is none."""
+        if self.known is None:
+            return np.zeros(len(next(iter(columns.values()))))
+        return np.asarray(self.known.coded(columns)[0])
 
     def coded(self, columns: Columns) -> Floats:
         """Code columns, shape (columns, rows), nan if incomplete, clipped to their ranges."""

@@ -385,7 +385,8 @@ INSTEAD: dict[str, str] = {
     "min": "the smallest of several numbers of a row is pmin(x, y); bounds are declared",
     "max": "the largest of several numbers of a row is pmax(x, y); bounds are declared",
     "tan": "it is not bounded; use sin(x) and cos(x)",
-    "offset": "it stands by itself on the right-hand side of dp_lm; elsewhere write I(y - x)",
+    "offset": "it stands by itself on the right-hand side of dp_lm or dp_glm; elsewhere write "
+    "I(y - x)",
     "Surv": "it is the left side of dp_survfit('Surv(time, event) ~ group', ...)",
     "starts_with": "it stands for variables, each a term: write it by itself, outside a function",
     "ends_with": "it stands for variables, each a term: write it by itself, outside a function",

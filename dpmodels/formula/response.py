@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from dpmodels.formula.parse import ParsedFormula, parse, quote, syntax, variable
 from dpmodels.formula.values import Basis, Category, Real, as_real
 from dpmodels.variables import Categorical, Numeric
 
+# exp of it is 1e13: a choice, beyond what rates differ by.
+LARGEST_OFFSET = 30.0
+
 
 @dataclass(frozen=True)
 class TwoSided:
@@ -24,13 +28,15 @@ class TwoSided:
 
     The response is one column, the number, or for a category the indicators of all levels but the
     first; `terms` may have none, and never the intercept. An `offset` is subtracted from the
-    response. The last terms are `fixed` effects, which stand behind ``|``.
+    response, or is a column of the linear predictor, with the slope 1: `known`. The last terms are
+    `fixed` effects, which stand behind ``|``.
     """
 
     response: Design
     terms: Design
     intercept: bool
     offset: str = ""
+    known: Design | None = None
     fixed: tuple[str, ...] = ()
 
     @property
@@ -42,11 +48,11 @@ class TwoSided:
 
     @property
     def joint(self) -> Design:
-        """The columns of the terms, then that of the response, as one design."""
-        variables = {**self.terms.codebook, **self.response.codebook}
-        return of_blocks(
-            self.terms.formula, Codebook(variables), self.terms.blocks + self.response.blocks
-        )
+        """The columns of the terms, then those of the offset and of the response, as one design."""
+        sides = [self.terms, *([] if self.known is None else [self.known]), self.response]
+        variables = {name: declared for side in sides for name, declared in side.codebook.items()}
+        blocks = tuple(block for side in sides for block in side.blocks)
+        return of_blocks(self.terms.formula, Codebook(variables), blocks)
 
 
 def two_sided(
@@ -55,13 +61,15 @@ def two_sided(
     *,
     apart: Iterable[str] = (),
     most: int = 2,
+    linked: bool = False,
     absorb: bool = False,
 ) -> TwoSided:
     """Code a formula with a response.
 
     ``.`` stands for all variables of the codebook but those of the response, those `apart`, such
     as weights, and fixed effects, which are read with `absorb`. A category on the left has at most
-    `most` levels.
+    `most` levels. An offset is subtracted from the response, but with a link it is a part of the
+    linear predictor.
 
     >>> import dpmodels as dp
     >>> cb = dp.codebook(income=(0, 250_000), age=(0, 100), sex=["F", "M"])
@@ -76,7 +84,11 @@ def two_sided(
     left_out = {*apart, *(name for code in fixed for name in variables_in(code))}
     parsed = parse(formula, [name for name in book if name not in left_out])
     check_removed(parsed, book)
-    parsed, offset = _less_offset(with_fixed(parsed, fixed), book)
+    parsed, known = with_fixed(parsed, fixed), None
+    if linked:
+        parsed, offset, known = _with_offset(parsed, book)
+    else:
+        parsed, offset = _less_offset(parsed, book)
     code = _response(parsed)
     if not parsed.predictors and not parsed.intercept:
         raise FormulaError(
@@ -90,15 +102,13 @@ def two_sided(
     _check_response(code, book, most)
     left = replace(parsed, predictors=parsed.response, intercept=True)
     terms = one_side(parsed, book)
-    return TwoSided(one_side(left, book), terms, parsed.intercept, offset, fixed)
+    return TwoSided(one_side(left, book), terms, parsed.intercept, offset, known, fixed)
 
 
-def _less_offset(parsed: ParsedFormula, book: Codebook) -> tuple[ParsedFormula, str]:
-    """Subtract offsets from the response: their slopes are 1."""
+def _offsets(parsed: ParsedFormula, book: Codebook) -> tuple[ParsedFormula, list[ast.expr], str]:
+    """Take offsets off the terms; return the others, their arguments, and how they are written."""
     offsets = [term for term in parsed.predictors if any(map(_offset, term))]
-    if not offsets:
-        return parsed, ""
-    left = code = _response(parsed)
+    arguments = []
     for term in offsets:
         argument = _offset(term[0])
         if argument is None or len(term) > 1:
@@ -106,14 +116,44 @@ def _less_offset(parsed: ParsedFormula, book: Codebook) -> tuple[ParsedFormula, 
                 f"{shorten(':'.join(term))!r}: an offset is a term of its own, offset(x)"
             )
         as_real(compile_factor(argument, book))
-        code = ast.unparse(ast.BinOp(syntax(code), ast.Sub(), syntax(argument)))
+        arguments.append(syntax(argument))
+    predictors = tuple(term for term in parsed.predictors if term not in offsets)
+    written = " + ".join(term[0] for term in offsets)
+    return replace(parsed, predictors=predictors), arguments, written
+
+
+def _with_offset(parsed: ParsedFormula, book: Codebook) -> tuple[ParsedFormula, str, Design | None]:
+    """Return the sum of all offsets as a column of its own."""
+    parsed, arguments, written = _offsets(parsed, book)
+    if not arguments:
+        return parsed, "", None
+    total = reduce(lambda one, other: ast.BinOp(one, ast.Add(), other), arguments)
+    code = ast.unparse(total)
+    known = one_side(replace(parsed, predictors=((code,),), intercept=True), book)
+    low, high = float(known.lower[0]), float(known.upper[0])
+    if not max(abs(low), abs(high)) <= LARGEST_OFFSET:
+        raise FormulaError(
+            f"{shorten(written)!r} runs from {low:.4g} to {high:.4g} by its declared bounds, where "
+            f"offsets are from {-LARGEST_OFFSET:g} to {LARGEST_OFFSET:g}, on the scale of log odds "
+            "or a log rate; declare narrower bounds, or write offset(log(x)) for an exposure x"
+        )
+    return parsed, written, known
+
+
+def _less_offset(parsed: ParsedFormula, book: Codebook) -> tuple[ParsedFormula, str]:
+    """Subtract offsets from the response: their slopes are 1."""
+    less, arguments, written = _offsets(parsed, book)
+    if not arguments:
+        return parsed, ""
+    left = code = _response(parsed)
+    for argument in arguments:
+        code = ast.unparse(ast.BinOp(syntax(code), ast.Sub(), argument))
     if not isinstance(compile_factor(left, book), Real):
         raise FormulaError(
-            f"{shorten(':'.join(offsets[0]))!r}: an offset needs dp_lm and a numeric response, and "
-            f"{shorten(left)!r} is not a number"
+            f"{shorten(written)!r}: an offset needs dp_lm and a numeric response, and "
+            f"{shorten(left)!r} is not a number; of a rate or a log odds it needs dp_glm"
         )
-    predictors = tuple(term for term in parsed.predictors if term not in offsets)
-    return replace(parsed, response=((code,),), predictors=predictors), ":".join(offsets[0])
+    return replace(less, response=((code,),)), written
 
 
 def _offset(code: str) -> str | None:

@@ -127,7 +127,8 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     To first order in all noises. The noise E of the released curvature enters through ``H⁻¹EH⁻¹g``;
     that of the squared gradients does not enter the estimate. H is the curvature at the point of
     its release. The noisier the squared gradients, the more of the filling is the curvature
-    instead; for persons multiplied as if all rows of a person were identical.
+    instead; for persons multiplied as if all rows of a person were identical, and for counts whose
+    bound on residuals was bought by their released dispersion.
 
     Along directions in which noise hides H, such as those of empty levels, the released point is
     kept. Their error enters the other equations through E, assuming coefficients of ordinary size.
@@ -151,8 +152,11 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     design_effect = release.adjacency.design_effect
     # Squares of persons' gradients include the dependence of their rows.
     rows = design_effect if released.person is None else 1
-    robust = max(0.0, 1 - rows * edge / (design_effect * float(values[0])))
-    meat, bread = rows * nearest_psd(released.meat), design_effect * nearest_psd(released.bread)
+    dispersed: float = design_effect
+    if release.clip is not None:
+        dispersed = rows * dispersion(released)
+    robust = max(0.0, 1 - rows * edge / (dispersed * float(values[0])))
+    meat, bread = rows * nearest_psd(released.meat), dispersed * nearest_psd(released.bread)
     filling = robust * meat + (1 - robust) * bread
     spread, rotation = np.linalg.eigh(resolved.T @ filling @ resolved)
     axes = resolved @ rotation
@@ -181,6 +185,15 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
         swamped=(faint**2).sum(axis=1) > MOSTLY,
         far=math.sqrt(float(values @ (error**2).sum(axis=1)) / float(values.sum())),
     )
+
+
+def dispersion(released: BoughtCurvature) -> float:
+    """Return the mean squared residual of counts in units of their mean: 1 of a Poisson law.
+
+    At least the noise in the sum of the squares.
+    """
+    noise = released.meat_noise.diagonal * math.sqrt(len(released.meat))
+    return max(float(np.trace(released.meat)), noise) / float(np.trace(released.bread))
 
 
 def least_noise(release: CoefficientsRelease, max_curvature: float | None) -> Floats | None:

@@ -59,6 +59,7 @@ from dpmodels.mechanisms.protocol import SelectionMechanism as SelectionMechanis
 from dpmodels.mechanisms.protocol import SubspaceMechanism as SubspaceMechanism
 from dpmodels.mechanisms.protocol import SumsMechanism as SumsMechanism
 from dpmodels.mechanisms.regression import COEFFICIENTS as COEFFICIENTS
+from dpmodels.mechanisms.regression import RATES as RATES
 from dpmodels.mechanisms.regression import REGRESSION as REGRESSION
 from dpmodels.mechanisms.regression import AdaSSP as AdaSSP
 from dpmodels.mechanisms.regression import Ellipsoid as Ellipsoid
@@ -66,6 +67,7 @@ from dpmodels.mechanisms.regression import Moments as Moments
 from dpmodels.mechanisms.regression import NoisyGradients as NoisyGradients
 from dpmodels.mechanisms.regression import Objective as Objective
 from dpmodels.mechanisms.regression import Output as Output
+from dpmodels.mechanisms.regression import RateScores as RateScores
 from dpmodels.mechanisms.regression import RegressionMechanism as RegressionMechanism
 from dpmodels.mechanisms.regression import Scores as Scores
 from dpmodels.mechanisms.scalar import MEANS as MEANS

@@ -68,24 +68,33 @@ def furthest(scale: float, ridge: float, released_tilt: float = 0.0) -> float:
 
 
 def provable_rows(
-    columns: int, smoothness: float, scale: float, ridge: float, released_tilt: float = 0.0
+    columns: int,
+    smoothness: float,
+    scale: float,
+    ridge: float,
+    released_tilt: float = 0.0,
+    largest_offset: float = 0.0,
 ) -> int:
     """Return up to how many rows rounding in a gradient is below half of the tolerance.
 
     A public number: `smoothness` is the loss's, the others are as for :func:`tolerance`.
 
-    *Proof.* The minimised sum is at most that at 0, so n losses of at most 2.6 there, none below
-    0 elsewhere, give ``Λ|θ|²/2 - |b||θ| <= 2.6 n`` at the minimum and ``|θ| <= 2|b|/Λ + √(5.2
-    n/Λ)``, and ``t/Λ`` more where the gradient is t long. A tilt is longer than ``(2d + 2000)
+    *Proof.* The minimised sum is at most that at 0, so n losses of at most c there, 2.6 or with
+    offsets of at most o their ``0.7 + o``, none below 0 elsewhere, give ``Λ|θ|²/2 - |b||θ| <= c n``
+    at the minimum and ``|θ| <= 2|b|/Λ + √(2 c n/Λ)``, and ``t/Λ`` more where the gradient is t
+    long. An offset adds at most ``u² (2 o + 4 |θ|)`` to the error of a margin, where
+    ``8 d² u² (|θ| + o)`` more is allowed for. A tilt is longer than ``(2d + 2000)
     scale``, beside what is known, with a probability below ``exp(-900)``. Then the bound of
     :meth:`dpmodels.statistics.gradient.Gradients.precise_slopes` is at most half of the tolerance
     if each of its two parts is at most a quarter, ``2**-29`` or more.
     """
     tilt, shortest = (2 * columns + 2000) * scale + released_tilt, tolerance(scale, released_tilt)
-    n_rows = MOST_ROWS
+    rounding = 2.0 ** (-102 if largest_offset else -103)
+    n_rows, at_zero = MOST_ROWS, max(2.6, 0.7 + largest_offset)
     while n_rows > 1:
-        size = 2 * (tilt + shortest) / ridge + math.sqrt(5.2 * n_rows / ridge)
-        if n_rows * 2.0**-103 * smoothness * columns**2 * size <= shortest / 4:
+        size = 2 * (tilt + shortest) / ridge + math.sqrt(2 * at_zero * n_rows / ridge)
+        size += largest_offset
+        if n_rows * rounding * smoothness * columns**2 * size <= shortest / 4:
             break
         n_rows //= 2
     return n_rows

@@ -127,11 +127,16 @@ def most_rows(
         outcomes = np.maximum(_noisy(outcome_units, scale, entropy, law), 0.0)
         count = max(float(outcomes.sum()), 1.0)
         rate = float((outcomes[0] + scale) / (outcomes.sum() + 2 * scale))
-        start[0] = min(max(math.log(rate / (1 - rate)), -STEEPEST), STEEPEST) / predictors.constant
+    known = predictors.known[0] if predictors.known is not None else 0.0
     if "sum" in scales:
         finer = UNITS // int(rows.lattice.radius)
         total = _noisy(rows.sums().cross()[0] * finer, scales["sum"], entropy, law)
-        centre = shrunk(total / count, scales["sum"] / count)
+        centre = shrunk(total[: predictors.terms] / count, scales["sum"] / count)
+        if predictors.known is not None:
+            known += predictors.known[1] * float(np.clip(total[-1] / count, -1.0, 1.0))
+    if "outcomes" in scales:
+        odds = math.log(rate / (1 - rate)) - known
+        start[0] = min(max(odds, -STEEPEST), STEEPEST) / predictors.constant
     if "lengths" not in scales:
         return Most(Near(predictors, None), start)
     noise, weight = scales["sd"], rate * (1 - rate)
@@ -316,12 +321,13 @@ def both_matrices(
     scale: float,
     entropy: Entropy,
     law: Law = GAUSSIAN,
+    rougher: float = 1.0,
 ) -> BoughtCurvature:
     """Release curvature and squared gradients of the log-likelihood at a released point.
 
     The gradients are those of persons where neighbours differ in one. In units of all k places of a
     person both matrices have the same noise; `scale` is that of the curvature in units of one, k
-    times as much.
+    times as much. That of the squared gradients is `rougher` times as large.
     """
     length, person = facts.loss.length, facts.adjacency.person
     part, places = _longest(facts).bread, facts.adjacency.places
@@ -330,10 +336,21 @@ def both_matrices(
     squares, n_places = rows.squares, 1
     if person is not None:
         squares, n_places = partial(rows.person_squares, places=places), places
-    meat = _released(
-        squares, point, facts, scale / n_places, entropy, law, (length * n_places) ** 2
-    )
+    meat_scale, unit = scale * rougher / n_places, (length * n_places) ** 2
+    meat = _released(squares, point, facts, meat_scale, entropy, law, unit)
     return BoughtCurvature(bread[0], meat[0], bread[1], meat[1], person)
+
+
+def weighted_squares(
+    rows: Gradients, point: Floats, facts: RegressionFacts, scale: float, entropy: Entropy
+) -> tuple[Floats, MomentNoise]:
+    """Release the curvature alone at a released point, and its noise.
+
+    A row adds ``w zzᵀ``, ``w ≤ 1``, of Frobenius norm 1 at most, and two rows' are at most √2
+    apart: `scale` is the noise in these units.
+    """
+    unit = facts.loss.smoothness * facts.loss.length
+    return _released(rows.curvature, point, facts, scale, entropy, GAUSSIAN, unit)
 
 
 def _released(

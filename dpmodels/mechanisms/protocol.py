@@ -235,7 +235,7 @@ def bounded_loss(facts: RegressionFacts, name: str) -> Loss:
     if isinstance(facts.loss, Poisson):
         raise ArgumentError(
             f'mechanism="{name}" needs a loss with bounded gradients, which family="poisson" '
-            'does not have; write mechanism="gradients"'
+            'does not have; write mechanism="scores" or "gradients"'
         )
     if isinstance(facts.loss, Multinomial):
         raise ArgumentError(

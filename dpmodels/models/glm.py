@@ -12,7 +12,7 @@ from dpmodels.formula.crossed import crossed
 from dpmodels.formula.response import TwoSided
 from dpmodels.formula.values import Real as RealValue
 from dpmodels.mechanisms import RegressionMechanism
-from dpmodels.mechanisms.regression import COEFFICIENTS
+from dpmodels.mechanisms.regression import COEFFICIENTS, RATES
 from dpmodels.mechanisms.regression.tabulated import CellCounts
 from dpmodels.models.crossing import Way
 from dpmodels.models.linear import (
@@ -41,7 +41,10 @@ AUTOMATIC = {
         "objective",
         "its noise enters one sum of gradients, and it has intervals that cover.",
     ),
-    "poisson": ("gradients", "the gradients of a Poisson regression have to be clipped."),
+    "poisson": (
+        "scores",
+        "it buys a bound on residuals, and its noise enters one sum of them at a released rate.",
+    ),
     "multinomial": (
         "gradients",
         "its sums of gradients are bounded however many levels there are, and it has intervals.",
@@ -88,6 +91,9 @@ def dp_glm(
         ``family="multinomial"`` it is a category, the first level declared the
         reference; one of two levels is binomial. With ``family="ordinal"`` its levels
         are ordered, and all terms are categories, such as ``cut(age, [20, 40])``.
+        With two levels and counts ``offset(z)`` is a part of the linear predictor
+        with the coefficient 1, such as ``offset(log(years))``; its range follows from
+        the codebook, :meth:`predict` reads it, and marginal means are at 0 of it.
     eps
         ``family="poisson"``, and ``"multinomial"`` with three levels or more and a
         number among the terms, need a delta above 0 or ``dp.ZCDP(rho)``.
@@ -99,12 +105,13 @@ def dp_glm(
         Logit, log, multinomial or cumulative logit link, the last with proportional odds.
     inference : bool
         Whether a part of the budget buys standard errors and intervals: 35 %
-        with ``mechanism="objective"``, 63 % with ``"gradients"``, half of
-        which goes to the coefficients too.
+        with ``mechanism="objective"``, 17 % with ``"scores"``, 63 % with
+        ``"gradients"``, half of which goes to the coefficients too.
     clip : float, optional
-        With ``family="poisson"``: bound on a residual, in units of the response; ``2 sqrt(upper)``
-        by default, for a response declared up to `upper`. Clipping biases the coefficients, which
-        no interval covers: set a larger bound for counts that vary more than Poisson's.
+        With ``family="poisson"``: bound on a residual, in units of the response. By default
+        ``mechanism="scores"`` buys one that hardly matters, by the sizes of residuals, and
+        ``"gradients"`` takes ``2 sqrt(upper)``, for a response declared up to `upper`. Clipping
+        biases the coefficients, which no interval covers.
     ridge : float or dp.tune(...), optional
         With ``mechanism="objective"`` or ``"output"``: weight of half the squared coefficients, in
         units of the ball, beside the sum of the losses. A public number, by default one that suits
@@ -156,6 +163,11 @@ def dp_glm(
     score: at 12 cells, 20,000 rows and eps = 1 it had a sixth of the error of ``"gradients"``, at
     120 a thirteenth. Standard errors cost nothing; levels whose counts are hidden by noise are not
     identified, and leave the others.
+
+    With ``family="poisson"`` the response may be declared far too widely: its size, where the rows
+    lie, and a bound on residuals are bought, and noise falls on one sum of residuals about a rate
+    that is known by then. Standard errors are robust, quasi-Poisson where the budget is small: they
+    hold for counts that vary more than Poisson's, such as negative-binomial ones.
 
     With ``person`` the squared gradients that standard errors are made from are
     those of persons, sums over their rows: errors are clustered by person.
@@ -241,7 +253,8 @@ def glm_by_sums(question: Question) -> tuple[Way[Any], Linear]:
         kinds = BY_COUNTS if isinstance(release, CountsRelease) else BY_SUMS
         return kinds[model.family](call, release, coder)
 
-    table: Any = COEFFICIENTS | {"counts": CellCounts}
+    further: Any = RATES if model.family == "poisson" else {"counts": CellCounts}
+    table = COEFFICIENTS | further
     automatic = AUTOMATIC[model.family]
     return coefficients_way(question, terms, model, table, automatic, result), terms
 
@@ -250,7 +263,7 @@ def glm_by_counts(question: Question, way: Way[Any], terms: Linear) -> Way[Any]:
     """Let a specification take counts of cells where its terms are categories."""
     call: Any = way.call
     family = call.family
-    if family == "poisson":
+    if family == "poisson" or terms.equation.known is not None:
         return way
     tabulation = Tabulation(crossed(terms.equation), question, way.facts)
     if family == "ordinal":

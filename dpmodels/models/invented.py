@@ -24,6 +24,7 @@ from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.gradient import Gradients
+from dpmodels.statistics.losses import Poisson
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.typing import Floats
 from dpmodels.variables import Categorical, Numeric
@@ -141,7 +142,9 @@ class Invented:
         )
         if slopes:
             return RepeatedGradients(slopes)
-        return Repeated(passes, plan) if passes else _sum(statistics)
+        if not passes:
+            return _sum(statistics)
+        return Repeated(passes, plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     @cached_property
     def _bound(self) -> list[tuple[int, PrivateDesign]]:
@@ -162,12 +165,13 @@ class Repeated(Passes):
     A sum over rows is what it would be if each were there: nothing is approximated.
     """
 
-    __slots__ = ("_parts", "_plan")
+    __slots__ = ("_parts",)
 
-    def __init__(self, parts: tuple[tuple[int, Passes], ...], plan: Plan) -> None:
-        super().__init__((), plan.lattice, count_public=plan.facts.adjacency.n_public)
+    def __init__(
+        self, parts: tuple[tuple[int, Passes], ...], lattice: Lattice, *, count_public: bool
+    ) -> None:
+        super().__init__((), lattice, count_public=count_public)
         self._parts = parts
-        self._plan = plan
 
     @property
     def scaling(self) -> Scaling:
@@ -182,7 +186,7 @@ class Repeated(Passes):
     def rescaled(self, scaling: Scaling) -> Repeated:
         """Return passes over the same rows, brought into the ball by released values."""
         parts = tuple((times, passes.rescaled(scaling)) for times, passes in self._parts)
-        return Repeated(parts, self._plan)
+        return Repeated(parts, self._lattice, count_public=self._count_public)
 
     def measured(self, measure: Callable[..., Statistic], *words: object) -> Statistic:
         """Measure an additive statistic on all the rows."""
@@ -208,11 +212,16 @@ class RepeatedGradients(Gradients):
         super().__init__(*settings, count_public=first._count_public)
         self._parts = parts
 
-    def within(self, predictors: Predictors) -> RepeatedGradients:
+    def within(self, predictors: Predictors, loss: Poisson | None = None) -> RepeatedGradients:
         """Return the same rows under other predictors, of released values and public facts."""
         return RepeatedGradients(
-            tuple((times, gradients.within(predictors)) for times, gradients in self._parts)
+            tuple((times, gradients.within(predictors, loss)) for times, gradients in self._parts)
         )
+
+    def passes(self) -> Repeated:
+        """Return the same joint rows, for moments of their columns."""
+        parts = tuple((times, gradients.passes()) for times, gradients in self._parts)
+        return Repeated(parts, self.lattice, count_public=self._count_public)
 
     def moments(self, lattice: Lattice) -> Statistic:
         """Sum the augmented moments of the joint rows (x, y) exactly."""

@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from dpmodels.arguments import finite
-from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError, FormulaError, said, shorten
@@ -59,14 +58,15 @@ class Model(NamedTuple):
 
 def linear(question: Question) -> Linear:
     """Code a question's formula."""
-    code_formula = of_levels if question.words.get("family") in _LEVELLED else two_sided
-    equation = code_formula(question.formula, question.codebook)
-    if question.words.get("family") != "poisson":
+    family = question.words.get("family")
+    most = MOST_LEVELS if family in _LEVELLED else 2
+    equation = two_sided(question.formula, question.codebook, most=most, linked=True)
+    if family != "poisson":
         equation = two_levels(equation)
-    if equation.offset:
+    if equation.offset and family not in ("binomial", "poisson"):
         raise FormulaError(
-            f"{shorten(equation.offset)!r}: the mechanisms of this model have no proof with an "
-            "offset; use dp_lm, or write it as a term, whose coefficient is estimated"
+            f"{shorten(equation.offset)!r}: an offset goes with dp_lm, or dp_glm of one linear "
+            "predictor; write it as a term, whose coefficient is estimated"
         )
     design = joint_design(
         equation,
@@ -80,6 +80,12 @@ def linear(question: Question) -> Linear:
     responses = slice(-points.shape[1], None)
     distances = (points - scaled.centre[responses]) / scaled.scale[responses]
     response_length = float(np.linalg.norm(distances, axis=1).max())
+    units, known = scaled.scale * scaled.row_norm, None
+    if equation.known is not None:
+        at = len(equation.terms.names)
+        known = (float(scaled.centre[at]), float(units[at]))
+        ends = np.array([equation.known.lower[0], equation.known.upper[0]]) - scaled.centre[at]
+        response_length = math.hypot(response_length, np.abs(ends).max() / scaled.scale[at])
     longest = (
         math.sqrt(scaled.row_norm**2 - response_length**2) / scaled.row_norm
         if equation.terms.names
@@ -90,15 +96,11 @@ def linear(question: Question) -> Linear:
         intercept=equation.intercept,
         radius=longest,
         middle=float(scaled.centre[-1]),
-        reach=float(scaled.scale[-1] * scaled.row_norm),
+        reach=float(units[-1]),
         responses=points.shape[1],
+        known=known,
     )
     return Linear(equation, design, predictors)
-
-
-def of_levels(formula: str, codebook: Codebook | None) -> TwoSided:
-    """Code a formula whose response may have many levels."""
-    return two_sided(formula, codebook, most=MOST_LEVELS)
 
 
 def levels(equation: TwoSided, verb: str) -> tuple[str, ...]:
@@ -127,9 +129,9 @@ def coefficients_way(
     words = {"inference": False, **question.words}
 
     def with_coder(call: CoefficientsCall, release: CoefficientsRelease) -> Made:
-        return result(
-            call, release, row_coder(terms.equation.terms) if terms.equation.terms.names else None
-        )
+        coded, known = terms.equation.terms, terms.equation.known
+        has_columns = coded.names or known is not None
+        return result(call, release, row_coder(coded, known) if has_columns else None)
 
     def strategy_for(mechanism: object, ridge: float | None) -> tuple[RegressionMechanism, str]:
         strategy, reason = choose(mechanism, table, lambda: automatic, {**words, "ridge": ridge})
@@ -176,6 +178,7 @@ def _call(question: Question, terms: Linear, model: Model) -> CoefficientsCall:
         worst_case=_worst_case(terms),
         scale=question.words["scale"],
         clip=model.loss.clip if isinstance(model.loss, Poisson) else math.nan,
+        offset=equation.offset,
     )
 
 

@@ -9,7 +9,14 @@ import numpy as np
 from scipy.special import expit, ndtri
 from scipy.stats import poisson
 
-from dpmodels.errors import ArgumentError, NotAvailable, did_you_mean, said, shorten
+from dpmodels.errors import (
+    ArgumentError,
+    FormulaError,
+    NotAvailable,
+    did_you_mean,
+    said,
+    shorten,
+)
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.values import Category, Real
 from dpmodels.models.replay import all_verbs, verb_of
@@ -60,7 +67,7 @@ def least_squares(question: Question, guessed: Population, effect: Effect) -> Po
 
 def logistic(question: Question, guessed: Population, effect: Effect) -> Posed:
     """Give the log odds of the second level the stated slopes, and keep its assumed share."""
-    formula = two_levels(two_sided(question.formula, question.codebook))
+    formula = two_levels(_without_offset(question))
     population, rows, response = _complete(formula, guessed)
     if not of_sample(effect, guessed):
         name, stated = _variable(formula), effects(effect, formula.terms.names)
@@ -77,7 +84,7 @@ def logistic(question: Question, guessed: Population, effect: Effect) -> Posed:
 
 def counted(question: Question, guessed: Population, effect: Effect) -> Posed:
     """Give the logarithm of a mean count the stated slopes, and keep its assumed mean."""
-    formula = two_sided(question.formula, question.codebook)
+    formula = _without_offset(question)
     population, rows, response = _complete(formula, guessed)
     if not of_sample(effect, guessed):
         name, stated = _variable(formula), effects(effect, formula.terms.names)
@@ -93,6 +100,17 @@ def counted(question: Question, guessed: Population, effect: Effect) -> Posed:
         population = population.among(indices, shares).having(name, response)
     coefficients, curvature = _fitted(rows, response, population.shares, "poisson")
     return _posed(population, formula, effect, coefficients, np.asarray(np.linalg.pinv(curvature)))
+
+
+def _without_offset(question: Question) -> TwoSided:
+    """Code a formula with a link; FormulaError if it has an offset."""
+    formula = two_sided(question.formula, question.codebook, linked=True)
+    if formula.offset:
+        raise FormulaError(
+            f"{shorten(formula.offset)!r}: dp.power assumes no offsets; leave it out, for rows of "
+            "the same exposure"
+        )
+    return formula
 
 
 def _balanced(rows: Floats, residual: Floats, shares: Floats) -> Floats:

@@ -229,9 +229,11 @@ class CoefficientsRelease(Released):
         coefficients.
     tuning : Tuning or None
         How the ridge was chosen, if it was.
+    clip : float or None
+        The bound on residuals in units of the response, where it was chosen by released values.
     """
 
-    later = Released.later | {"shared", "ball", "tuning"}
+    later = Released.later | {"shared", "ball", "tuning", "clip"}
 
     coefficients: Annotated[Bounded, "column"]
     ridge: Amount
@@ -241,3 +243,4 @@ class CoefficientsRelease(Released):
     curvature: BoughtCurvature | None
     ball: Ball | None = None
     tuning: Tuning | None = None
+    clip: Amount | None = None

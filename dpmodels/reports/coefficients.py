@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from dpmodels.errors import shorten
-from dpmodels.inference.sandwich import SIZE, Sandwich
-from dpmodels.released import BoughtCurvature, CoefficientsRelease
+from dpmodels.inference.sandwich import SIZE, Sandwich, dispersion
+from dpmodels.released import CoefficientsRelease
 from dpmodels.report import Fact, Report, Row, Section, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
 from dpmodels.reports.header import (
@@ -180,13 +180,18 @@ def fit_notes(fit: GLMResult | MultinomialResult) -> tuple[str, ...]:
         if advice:
             notes += Rank.DETAIL(f"For standard errors use {advice}.")
     else:
-        notes += _error_notes(sandwich, int((~identified).sum()), fit.release.curvature)
+        notes += _error_notes(sandwich, int((~identified).sum()), fit.release)
     if fit.release.ball is not None:
         notes += Rank.TARGET(
             "Rows farther than the row norm from a released centre were left out: results describe "
             "the other rows, and all rows if the model holds for all."
         )
-    if not math.isnan(fit.call.clip):
+    if fit.release.clip is not None:
+        notes += Rank.TARGET(
+            f"Residuals beyond {signif(fit.release.clip, 3)} in units of the response, a released "
+            "bound, were clipped; neither estimates nor intervals account for this bias."
+        )
+    elif not math.isnan(fit.call.clip):
         notes += Rank.TARGET(
             f"Residuals beyond {signif(fit.call.clip, 3)} in units of the response were clipped; "
             "neither estimates nor intervals account for this bias."
@@ -194,9 +199,9 @@ def fit_notes(fit: GLMResult | MultinomialResult) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _error_notes(sandwich: Sandwich, lost: int, bought: BoughtCurvature | None) -> list[str]:
+def _error_notes(sandwich: Sandwich, lost: int, release: CoefficientsRelease) -> list[str]:
     """Describe standard errors, and count the coefficients without one."""
-    notes = list[str]()
+    notes, bought = list[str](), release.curvature
     if lost:
         subject = "1 coefficient is" if lost == 1 else f"{lost} coefficients are"
         notes += Rank.IDENTIFIED(
@@ -222,6 +227,9 @@ def _error_notes(sandwich: Sandwich, lost: int, bought: BoughtCurvature | None) 
     if bought is not None and bought.person is not None:
         gradients = f"squares of persons' gradients ({shorten(bought.person, 40)})"
         rest = "as if all rows of a person were equal"
+    if bought is not None and release.clip is not None:
+        times = signif(dispersion(bought), 2)
+        rest = f"times a dispersion of {times}: counts may vary more than Poisson's"
     covariance = (
         f"Covariance: {sandwich.robust:.0%} of the sandwich's middle matrix is {gradients} "
         f"(robust), the rest curvature, {rest}."

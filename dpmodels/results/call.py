@@ -102,6 +102,7 @@ class CoefficientsCall:
     clip: AmountOrNan  # bound on a residual in units of the response; nan where there is none
     ledger: str = ""
     reason: str = ""
+    offset: str = ""  # what the linear predictor has beside the terms; empty without one
 
     def held_in(self, ball: Ball | None) -> CoefficientsCall:
         """Return the call in units of the ball that its release clipped the rows to."""
@@ -110,8 +111,11 @@ class CoefficientsCall:
         n_intercepts = int(self.intercept)
         slopes = np.diag(self.matrix)[n_intercepts:] * (self.row_norm / ball.radius)
         matrix = np.diag(np.concatenate([np.diag(self.matrix)[:n_intercepts], slopes]))
+        if ball.axes is not None:
+            turned = np.linalg.inv(ball.axes).T
+            matrix[n_intercepts:, n_intercepts:] = slopes[:, None] * turned
         if n_intercepts:
-            matrix[0, 1:] = -slopes * ball.centre
+            matrix[0, 1:] = -ball.centre @ matrix[1:, 1:]
         return replace(self, matrix=matrix, row_norm=ball.radius)
 
     @property

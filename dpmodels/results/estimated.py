@@ -235,7 +235,8 @@ class Estimated(Tested):
         """
         rows = public_rows(self.coder, newdata, clip=clip)
         model, coverage = self._fitted("get_prediction()"), checked_level(level)
-        return predicted(model.law, model.link, model.regressors(rows.coded), coverage)
+        regressors = model.regressors(rows.coded)
+        return predicted(model.law, model.link, regressors, coverage, rows.offset)
 
     def predict(self, newdata: object, *, clip: bool = False) -> pd.Series[float]:
         """Return the expected response of public rows: a mean, or the probability of a level.
@@ -288,7 +289,8 @@ class Estimated(Tested):
         try:
             model = self._fitted("augment()")
             regressors = model.regressors(rows.coded)
-            columns = predicted(model.law, model.link, regressors, coverage).to_numpy().T
+            numbers = predicted(model.law, model.link, regressors, coverage, rows.offset)
+            columns = numbers.to_numpy().T
         except NotAvailable:
             mean = self._response(rows)
             columns = np.vstack([mean, np.full((3, len(mean)), np.nan)])
@@ -476,21 +478,28 @@ def _ratio_name(link: Link) -> str:
 # The response that a model expects of public rows, with intervals.
 
 
-def predicted(law: CoefficientsLaw, link: Link, rows: Floats, level: float) -> pd.DataFrame:
+def predicted(
+    law: CoefficientsLaw, link: Link, rows: Floats, level: float, offset: Floats | float = 0.0
+) -> pd.DataFrame:
     """Return ``mean, mean_se, mean_ci_lower, mean_ci_upper`` of rows, shape (rows, coefficients).
 
     Intervals of the linear predictor, each by itself, carried over by the link, which increases;
-    errors by its slope. nan where a row is incomplete, or needs what is not identified.
+    errors by its slope. An offset is added to the linear predictor. nan where a row is incomplete,
+    or needs what is not identified.
     """
     table = np.full((len(rows), 4), np.nan)
-    complete = np.isfinite(rows).all(axis=1)
+    full = np.column_stack([rows, np.broadcast_to(offset, len(rows))])
+    complete = np.isfinite(full).all(axis=1)
     # Equal rows are predicted once.
-    unique_rows, inverse = np.unique(rows[complete], axis=0, return_inverse=True)
+    unique_full, inverse = np.unique(full[complete], axis=0, return_inverse=True)
+    unique_rows = unique_full[:, :-1]
     identified = law.told(unique_rows)
+    added = unique_full[identified, -1]
     predictions = np.full((len(unique_rows), 4), np.nan)
-    eta = unique_rows[identified] @ law.params
+    eta = unique_rows[identified] @ law.params + added
     predictions[identified, 0] = link.mean(eta)
     predictions[identified, 1] = np.abs(link.slope(eta)) * law.errors(unique_rows[identified])
-    predictions[identified, 2:] = link.mean(law.intervals(unique_rows[identified], level))
+    ends = law.intervals(unique_rows[identified], level) + added[:, None]
+    predictions[identified, 2:] = link.mean(ends)
     table[complete] = predictions[inverse.ravel()]
     return pd.DataFrame(table, columns=["mean", "mean_se", "mean_ci_lower", "mean_ci_upper"])

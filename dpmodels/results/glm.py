@@ -14,7 +14,14 @@ from scipy.special import ndtr
 
 from dpmodels.errors import NotAvailable, shorten
 from dpmodels.inference.links import OF_FAMILY, Link
-from dpmodels.inference.sandwich import FAR, Sandwich, least_noise, sandwich, told_levels
+from dpmodels.inference.sandwich import (
+    FAR,
+    Sandwich,
+    dispersion,
+    least_noise,
+    sandwich,
+    told_levels,
+)
 from dpmodels.postprocess.solve import against_first
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_LLF, NO_SCORE, Refused, per_row
@@ -104,6 +111,18 @@ class GLMResult(Estimated):
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values for a coefficient of 0."""
         return self._series(2 * ndtr(-np.abs(self.tvalues.to_numpy())), "pvalues")
+
+    @property
+    def dispersion(self) -> float:
+        """Squared residuals of counts over their means: quasi-Poisson's, 1 of a Poisson law.
+
+        nan where no bound on residuals was bought. Standard errors count it: they hold where counts
+        vary more than Poisson's, as negative-binomial ones do.
+        """
+        released = self.release.curvature
+        if released is None or self.release.clip is None:
+            return math.nan
+        return dispersion(released)
 
     @property
     def noise_least(self) -> pd.Series[float]:
@@ -254,7 +273,7 @@ class GLMResult(Estimated):
 # A generalised linear model read from a release: estimates and laws in the columns' own units.
 
 # Mechanisms that can buy the curvature that intervals need.
-BUYERS = ("objective", "gradients")
+BUYERS = ("objective", "gradients", "scores")
 
 
 @dataclass(frozen=True)

@@ -198,6 +198,7 @@ def margins(model: Fitted, columns: Columns, variables: list[str], level: float)
 def complete_rows(model: Fitted, columns: Columns) -> Columns:
     """Keep rows that are complete and inside; ArgumentError without any."""
     complete = np.isfinite(model.coder.coded(columns)).all(axis=0)
+    complete &= np.isfinite(model.coder.offset(columns))
     if not complete.any():
         raise ArgumentError(
             "newdata= has no complete row within the codebook's bounds and levels to average over"
@@ -221,7 +222,7 @@ def _effects(model: Fitted, columns: Columns, name: str) -> Iterator[Effect]:
 def _mean(model: Fitted, columns: Columns, name: str, code: float) -> tuple[float, Floats]:
     """Return the mean response were all rows of one level, and its derivatives."""
     rows = model.rows({**columns, name: np.full_like(columns[name], code)})
-    eta = rows @ model.law.params
+    eta = rows @ model.law.params + model.coder.offset(columns)
     return float(model.link.mean(eta).mean()), model.link.slope(eta) @ rows / len(rows)
 
 
@@ -236,7 +237,7 @@ def _rate(model: Fitted, columns: Columns, name: str) -> tuple[float, Floats]:
     ends = [model.rows({**columns, name: end}) for end in (up, down)]
     rates = (ends[0] - ends[1]) / (up - down)[:, None]
     rows, params = model.rows(columns), model.law.params
-    eta, along = rows @ params, rates @ params
+    eta, along = rows @ params + model.coder.offset(columns), rates @ params
     slope = model.link.slope(eta)
     towards = (model.link.bend(eta) * along) @ rows + slope @ rates
     return float((slope * along).mean()), towards / len(rows)

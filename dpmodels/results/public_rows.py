@@ -34,6 +34,11 @@ class PublicRows:
         return self.coder.coded(self.columns)
 
     @property
+    def offset(self) -> Floats:
+        """What the linear predictor has beside the terms, shape (rows,)."""
+        return self.coder.offset(self.columns)
+
+    @property
     def counted(self) -> str:
         """How many rows are complete and within the bounds, as text."""
         n_complete, n_rows = int(np.isfinite(self.coded).all(axis=0).sum()), len(self.outside)
@@ -44,7 +49,8 @@ class PublicRows:
     def linear(self, params: Floats) -> Floats:
         """Return the linear predictor; the first coefficient may be an intercept."""
         n_intercepts = len(params) - len(self.coded)
-        return np.asarray(params[:n_intercepts].sum() + params[n_intercepts:] @ self.coded)
+        linear = params[:n_intercepts].sum() + params[n_intercepts:] @ self.coded
+        return np.asarray(linear if self.coder.known is None else linear + self.offset)
 
 
 def require_coder(coder: Coder | None) -> RowCoder:
@@ -60,7 +66,9 @@ def require_coder(coder: Coder | None) -> RowCoder:
 def public_rows(coder: Coder | None, newdata: object, *, clip: bool) -> PublicRows:
     """Read public rows; those outside the bounds are nan and counted in a warning, or clipped."""
     clips, coder = truth("clip", clip), require_coder(coder)
-    book, values_by_name = coder.design.codebook, coder.read(newdata)
+    coders = [part for part in (coder, coder.known) if part is not None and part.design.names]
+    book = Codebook({name: v for part in coders for name, v in part.design.codebook.items()})
+    values_by_name = {name: v for part in coders for name, v in part.read(newdata).items()}
     columns: dict[str, Floats] = {}
     beyond: dict[str, NDArray[np.bool_]] = {}
     for name, values in values_by_name.items():

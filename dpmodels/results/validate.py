@@ -191,7 +191,8 @@ def _require_coefficients(call: CoefficientsCall, release: CoefficientsRelease) 
     laws = () if curvature is None else (curvature.bread_noise, curvature.meat_noise)
     if any(math.isnan(law.diagonal + law.off) for law in laws):
         raise FrameError("release.curvature: bought, and a noise sd is nan")
-    if release.ball is not None and release.ball.axes is not None:
+    axes = None if release.ball is None else release.ball.axes
+    if axes is not None and (release.clip is None or np.linalg.matrix_rank(axes) < len(axes)):
         raise FrameError("release.ball.axes: expected none for such a regression")
     if release.ball is not None and not release.ball.radius >= 1 / LONGEST:
         raise FrameError(f"release.ball.radius: expected a number from {1 / LONGEST:g} up")

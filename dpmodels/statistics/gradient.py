@@ -18,7 +18,7 @@ from dpmodels.statistics import double_double
 from dpmodels.statistics.double_double import Pair
 from dpmodels.statistics.losses import Multinomial, Poisson
 from dpmodels.statistics.moments import moments
-from dpmodels.statistics.passes import person_squares
+from dpmodels.statistics.passes import Passes, person_squares
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.protocol import Loss
 from dpmodels.statistics.statistic import Fingerprint, Statistic, digest_of, fingerprint
@@ -55,6 +55,10 @@ class Gradients(Statistic):
         count_public: bool,
     ) -> None:
         facts = {**designs[0].facts, "predictors": repr(predictors), "loss": repr(loss)}
+        if predictors.known is not None:
+            facts["offset"] = repr(predictors.known)
+        if predictors.axes:
+            facts["axes"] = repr(predictors.axes)
         basis = fingerprint({**facts, "lattice": repr(lattice)}, count_public=count_public)
         super().__init__("gradients of a loss", np.zeros(0, dtype=object), 0, basis)
         self._designs = designs
@@ -91,10 +95,15 @@ class Gradients(Statistic):
         """Integers of the joint rows."""
         return self._lattice
 
-    def within(self, predictors: Predictors) -> Gradients:
-        """Return the same rows under other predictors, of released values and public facts."""
-        public = self._count_public
-        return Gradients(self._designs, predictors, self._loss, self._lattice, count_public=public)
+    def within(self, predictors: Predictors, loss: Poisson | None = None) -> Gradients:
+        """Return the same rows under other predictors, of released values and public facts.
+
+        The same holds of another loss, where one is given.
+        """
+        public, loss_of_rows = self._count_public, self._loss if loss is None else loss
+        return Gradients(
+            self._designs, predictors, loss_of_rows, self._lattice, count_public=public
+        )
 
     def sides(self, heads: int, entropy: Entropy) -> tuple[Gradients, Gradients]:
         """Split the rows at random: each is in the first part with probability ``heads/256``.
@@ -105,6 +114,10 @@ class Gradients(Statistic):
             *(design.sides(heads, entropy) for design in self._designs), strict=True
         )
         return self._of(first), self._of(second)
+
+    def passes(self) -> Passes:
+        """Return the same joint rows, for moments of their columns."""
+        return Passes(self._designs, self._lattice, count_public=self._count_public)
 
     def _of(self, designs: tuple[PrivateDesign, ...]) -> Gradients:
         public = self._count_public
@@ -120,10 +133,44 @@ class Gradients(Statistic):
         return self._sum("outcomes", counted, (2,), self.fingerprint)
 
     def sums(self) -> Statistic:
-        """Sum the terms' integers, each row's at most ``lattice.radius`` long."""
+        """Sum the integers of terms and offset, each row's at most ``lattice.radius`` long."""
         basis, size = self.fingerprint, self._predictors.terms
-        summed = self._predictors.terms_of
-        return self._sum("sums of terms", lambda block: summed(block).sum(axis=1), (size,), basis)
+        size += self._predictors.known is not None
+        return self._sum(
+            "sums of terms", lambda block: block[1 : 1 + size].sum(axis=1), (size,), basis
+        )
+
+    def responses(self, ends: Floats) -> Statistic:
+        """Count complete rows by response, each in the first cell that ends at it or above.
+
+        `ends`, shape (cells,), increase, in units of the response; rows above all are not counted.
+        """
+
+        def counted(block: Floats) -> Floats:
+            response = self._predictors.response(block, self._lattice)[block[0] > 0]
+            return _by_cell(response, ends)
+
+        basis = self.fingerprint.also({"ends": digest_of(ends)})
+        return self._sum("rows by response", counted, (len(ends),), basis)
+
+    def deviations(self, parameter: Floats, ends: Floats) -> Statistic:
+        """Count rows by the size of the residual, and by the expected response, in two tables.
+
+        Rows that are left out, or incomplete, are in neither. Otherwise as :meth:`responses`, at a
+        parameter as for :meth:`gradient`; shape (2, cells).
+        """
+        loss = self._loss
+        assert isinstance(loss, Poisson)
+
+        def counted(block: Floats) -> Floats:
+            is_inside = self._predictors.inside(block, self._lattice)
+            linear = self._predictors.linear_rows(block, self._lattice, parameter).linear[0]
+            expected = loss.expected(linear)[is_inside]
+            response = self._predictors.response(block, self._lattice)[is_inside]
+            return np.stack([_by_cell(np.abs(response - expected), ends), _by_cell(expected, ends)])
+
+        basis = self._at(parameter, self._lattice).also({"ends": digest_of(ends)})
+        return self._sum("rows by deviation", counted, (2, len(ends)), basis)
 
     def lengths(self, radii: Floats) -> Statistic:
         """Count complete rows by their distance from the predictors' centre.
@@ -133,9 +180,7 @@ class Gradients(Statistic):
         edges = (radii * self._lattice.steps) ** 2
 
         def counted(block: Floats) -> Floats:
-            squares = self._predictors.away(block)[block[0] > 0]
-            by_cell = np.bincount(np.searchsorted(edges, squares), minlength=len(edges) + 1)
-            return np.asarray(by_cell[:-1])
+            return _by_cell(self._predictors.away(block)[block[0] > 0], edges)
 
         basis = self.fingerprint.also({"radii": digest_of(radii)})
         return self._sum("rows by length", counted, (len(radii),), basis)
@@ -270,7 +315,7 @@ class Gradients(Statistic):
         def summed(block: Floats) -> Slopes:
             z = self._predictors.read(block, self._lattice)
             labels = self._predictors.labels(block)
-            margins = labels * (parameter @ z)
+            margins = labels * (parameter @ z + self._predictors.offsets(block, self._lattice))
             # Sums along lines are pairwise: their error grows with the logarithm of the rows.
             gradient = (z * -(labels * loss.slope(margins))).sum(axis=1)
             value = float(loss.value(margins)[labels != 0].sum())
@@ -301,7 +346,8 @@ class Gradients(Statistic):
 
         def summed(block: Floats) -> _PreciseSums:
             z = self._predictors.read(block, self._lattice)
-            return precise_sums(z, self._predictors.labels(block), parameter, loss)
+            offsets = self._predictors.offsets(block, self._lattice)
+            return precise_sums(z, self._predictors.labels(block), parameter, loss, offsets)
 
         parts = self._each(summed, counted=False)
         return precise_total(parts, linear, self._predictors.columns)
@@ -364,9 +410,14 @@ class _PreciseSums(NamedTuple):
     energy: float
 
 
-def precise_sums(z: Floats, labels: Floats, parameter: Pair, loss: Loss) -> _PreciseSums:
+def precise_sums(
+    z: Floats, labels: Floats, parameter: Pair, loss: Loss, offsets: Floats | None = None
+) -> _PreciseSums:
     """Return the sums of :meth:`Gradients.precise_slopes` over a block of rows z."""
     linear = double_double.dot(parameter, z)
+    if offsets is not None:
+        total, lost = double_double.two_sum(linear.high, offsets)
+        linear = double_double.two_sum(total, lost + linear.low)
     margins = Pair(labels * linear.high, labels * linear.low)
     slope = loss.precise_slope(margins)
     parts = double_double.row_sums(Pair(-labels * slope.high, -labels * slope.low), z)
@@ -392,6 +443,12 @@ def precise_total(
     added += [high * double_double.COARSE, low * double_double.COARSE]
     gradient = np.array([math.fsum(terms) for terms in np.transpose(added)])
     return Slopes(math.inf, gradient, curvature, energy), n_rows
+
+
+def _by_cell(values: Floats, ends: Floats) -> Floats:
+    """Count values by cell, each in the first that ends at it or above; shape (cells,)."""
+    cells = np.searchsorted(ends, values)
+    return np.asarray(np.bincount(cells, minlength=len(ends) + 1)[: len(ends)])
 
 
 def _times(weights: Floats, z: Floats) -> Floats:

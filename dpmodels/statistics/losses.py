@@ -176,15 +176,16 @@ class Poisson:
 
     def pull(self, linear: Floats, response: Floats) -> Floats:
         """Return clipped residuals as shares of the bound, in [-1, 1]."""
-        return np.asarray(np.clip((response - self._expected(linear)) / self.clip, -1.0, 1.0))
+        return np.asarray(np.clip((response - self.expected(linear)) / self.clip, -1.0, 1.0))
 
     def bend(self, linear: Floats, response: Floats) -> Floats:
         """Return how fast :meth:`pull` falls: 0 where it is clipped, at most smoothness."""
-        expected = self._expected(linear)
+        expected = self.expected(linear)
         is_clipped = np.abs(response - expected) >= self.clip
         return np.where(is_clipped, 0.0, np.minimum(expected, self.upper) / self.clip)
 
-    def _expected(self, linear: Floats) -> Floats:
+    def expected(self, linear: Floats) -> Floats:
+        """Return the expected response, e times the largest at most."""
         return exp(np.minimum(linear, math.log(self.upper) + 1.0))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dpmodels.noise.lattice import MAX_BITS, Lattice
+from dpmodels.noise.lattice import MAX_BITS, Lattice, lengths
 from dpmodels.statistics.passes import turn
 from dpmodels.typing import Floats
 
@@ -29,6 +30,7 @@ class Placed(NamedTuple):
     leading: Floats  # Shape (rows,): the lattice's radius, or 0 where a row is left out
     terms: Floats  # Shape (terms, rows): integers
     unit: Floats  # Shape (rows,): what they stand for in z
+    turned: Floats | None = None  # Shape (terms, rows): that part of z, where it has other axes
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,11 @@ class Predictors:
     # Columns of the response, the last of the joint rows: of a category of several levels one for
     # each but the first, which differ in nothing else.
     responses: int = 1
+    # Of an offset, the column before those of the response: as `middle` and `reach` for these.
+    known: tuple[float, float] | None = field(default=None, repr=False)
+    # Lines that turn terms about the centre, in shares of the joint ball, into those whose length
+    # `radius` is of; empty where they are the terms themselves.
+    axes: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
 
     @property
     def columns(self) -> int:
@@ -66,13 +73,15 @@ class Predictors:
         """Longest part of z that belongs to the terms."""
         return math.sqrt(1 - self.constant**2)
 
-    def within(self, centre: Floats, radius: float) -> Predictors:
+    def within(self, centre: Floats, radius: float, axes: Floats | None = None) -> Predictors:
         """Return those of the rows that lie in another ball, given by released values.
 
-        `centre`, shape (terms,), and `radius` are shares of the joint ball's radius.
+        `centre`, shape (terms,), and `radius` are shares of the joint ball's radius. The ball is
+        one of the terms times `axes`, shape (terms, terms), where these are given.
         """
         integers = np.rint(centre * self.lattice.steps)
-        return replace(self, centre=tuple(integers.tolist()), radius=radius)
+        lines = () if axes is None else tuple(map(tuple, axes.tolist()))
+        return replace(self, centre=tuple(integers.tolist()), radius=radius, axes=lines)
 
     @property
     def placed(self) -> Floats:
@@ -82,14 +91,19 @@ class Predictors:
     @property
     def lattice(self) -> Lattice:
         """Integers of the joint rows."""
-        return Lattice(MAX_BITS, self.terms + self.responses)
+        return Lattice(MAX_BITS, self.terms + (self.known is not None) + self.responses)
+
+    @property
+    def largest_known(self) -> float:
+        """How far an offset is from 0 at most."""
+        return abs(self.known[0]) + abs(self.known[1]) if self.known is not None else 0.0
 
     def read(self, block: Floats, lattice: Lattice) -> Floats:
         """Return z, shape (columns, rows), each at most 1 long; zeros where incomplete."""
         return self._rows(self._placed(block, lattice), lattice)
 
     def linear_rows(self, block: Floats, lattice: Lattice, parameter: Floats) -> LinearRows:
-        """Return z and its products with the lines of a parameter.
+        """Return z and its products with the lines of a parameter, offsets added.
 
         `block`, shape (1 + terms + responses, rows), are integer rows (1, x, y); the parameter,
         shape (lines, columns) or all lines in one, is finite and a function of released values and
@@ -103,14 +117,23 @@ class Predictors:
         """
         placed = self._placed(block, lattice)
         lines = parameter.reshape(-1, self.columns)
-        linear = turn(lines[:, int(self.intercept) :], lattice).times(placed.terms) * placed.unit
+        slopes = lines[:, int(self.intercept) :]
+        if self.axes:
+            linear = turn(slopes @ self._turning(lattice), _wide(lattice)).times(placed.terms)
+        else:
+            linear = turn(slopes, lattice).times(placed.terms) * placed.unit
         if self.intercept:
             linear += placed.leading * (self.constant / lattice.radius * lines[:, :1])
+        if self.known is not None:
+            linear += self.offsets(block, lattice)
         return LinearRows(self._rows(placed, lattice), linear)
 
     def away(self, block: Floats) -> Floats:
         """Return the squared distance of each row's terms from the centre, in lattice steps."""
         terms = self.terms_of(block) - np.array(self.centre)[:, None]
+        if self.axes:
+            steps = self.lattice.steps * self.radius / self.share
+            return np.square(lengths(self._turned(terms, self.lattice)) * steps)
         return np.asarray(np.einsum("ij,ij->j", terms, terms))
 
     def _placed(self, block: Floats, lattice: Lattice) -> Placed:
@@ -124,6 +147,12 @@ class Predictors:
         if not self.terms:
             return Placed(leading, terms, np.zeros(block.shape[1]))
         unit = self.share / (lattice.steps * self.radius)
+        if self.axes:
+            shifted = (terms - np.array(self.centre)[:, None]) * (leading > 0)
+            turned = self._turned(shifted, lattice)
+            is_inside = (leading > 0) & (lengths(turned) <= self.share)
+            ones = np.ones(block.shape[1])
+            return Placed(leading * is_inside, shifted * is_inside, ones, turned * is_inside)
         if not self.centre:
             squares = np.einsum("ij,ij->j", terms, terms)
             units = unit / np.maximum(np.sqrt(squares) * (unit / self.share), 1.0)
@@ -136,8 +165,16 @@ class Predictors:
         z = np.empty((self.columns, len(placed.leading)))
         if self.intercept:
             z[0] = placed.leading * (self.constant / lattice.radius)
-        np.multiply(placed.terms, placed.unit, out=z[int(self.intercept) :])
+        terms = placed.terms if placed.turned is None else placed.turned
+        np.multiply(terms, placed.unit, out=z[int(self.intercept) :])
         return z
+
+    def _turning(self, lattice: Lattice) -> Floats:
+        """Return the matrix from integers about the centre to the terms' part of z."""
+        return np.array(self.axes) * (self.share / (lattice.steps * self.radius))
+
+    def _turned(self, shifted: Floats, lattice: Lattice) -> Floats:
+        return turn(self._turning(lattice), _wide(lattice)).times(shifted)
 
     def terms_of(self, block: Floats) -> Floats:
         """Return the integers of the terms, shape (terms, rows)."""
@@ -151,6 +188,10 @@ class Predictors:
         indicators = np.where(block[-self.responses :] > 0, 1.0, 0.0)
         return np.vstack([1.0 - indicators.max(axis=0), indicators])
 
+    def inside(self, block: Floats, lattice: Lattice) -> NDArray[np.bool_]:
+        """Return which rows are complete and not left out, shape (rows,)."""
+        return np.asarray(self._placed(block, lattice).leading > 0)
+
     def labels(self, block: Floats) -> Floats:
         """Return +1 for the second level, else -1; 0 where the row is incomplete."""
         return np.where(block[0] > 0, np.where(block[-1] > 0, 1.0, -1.0), 0.0)
@@ -158,3 +199,15 @@ class Predictors:
     def response(self, block: Floats, lattice: Lattice) -> Floats:
         """Return the response in its own unit."""
         return np.asarray(self.middle + self.reach * block[-1] / lattice.steps)
+
+    def offsets(self, block: Floats, lattice: Lattice) -> Floats:
+        """Return what is added to each row's linear predictor, shape (rows,)."""
+        if self.known is None:
+            return np.zeros(block.shape[1])
+        middle, reach = self.known
+        return np.asarray(middle + reach * block[self.terms + 1] / lattice.steps)
+
+
+def _wide(lattice: Lattice) -> Lattice:
+    """Return the lattice that differences of two rows are on."""
+    return Lattice(lattice.bits + 1, lattice.columns)

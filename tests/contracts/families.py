@@ -27,6 +27,7 @@ from dpmodels.mechanisms import (
     ORDERED,
     PLANE,
     QUANTILES,
+    RATES,
     REGRESSION,
     RESPONSES,
     SCREENING,
@@ -117,6 +118,19 @@ def _predictors(name: str, relation: Adjacency, way: str) -> tuple[RegressionFac
     return tuple(
         RegressionFacts(_of_terms(terms, loss, constant=constant), loss, relation)
         for terms, loss in [(1, Logistic()), (30, Logistic()), *((4, loss) for loss in losses)]
+    )
+
+
+def _rates(name: str, relation: Adjacency, way: str) -> tuple[RegressionFacts, ...]:
+    losses = (
+        (1, PoissonLoss(9.0, 6.0)),
+        (4, PoissonLoss(200.0, 28.0)),
+        (30, PoissonLoss(1.0, 2.0)),
+    )
+    constant = way == "intercept"
+    return tuple(
+        RegressionFacts(_of_terms(terms, loss, constant=constant), loss, relation)
+        for terms, loss in losses
     )
 
 
@@ -240,6 +254,15 @@ FAMILIES = {
         _verbs("coefficients"),
         _predictors,
         noises.of_coefficients,
+        ("curvature", "coefficients"),
+    ),
+    "rates": Family(
+        RATES,
+        regression,
+        ("intercept", "no intercept"),
+        _verbs("rates"),
+        _rates,
+        noises.of_rates,
         ("curvature", "coefficients"),
     ),
     "counts": Family(

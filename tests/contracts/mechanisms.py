@@ -155,6 +155,7 @@ MECHANISMS = (
     Mechanism("gradients", GAUSSIAN, "coefficients", norm="L2", rereads=True),
     Mechanism("output", BARE, "coefficients", tried="objective", given=RIDGE, rereads=True),
     Mechanism("output", GAUSSIAN, "coefficients", tried="objective", given=RIDGE, rereads=True),
+    Mechanism("scores", GAUSSIAN, "rates", tried="rate_scores", rereads=True),
     Mechanism("geometric", PURE, "counts", norm="L1"),
     Mechanism("gaussian", GAUSSIAN, "counts", norm="L2"),
     Mechanism("randomized_response", PURE, "responses", between=("replace",)),

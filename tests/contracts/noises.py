@@ -317,6 +317,19 @@ def _spread(part: str, draws: np.ndarray, law: str, scale: float) -> dict[str, N
     }
 
 
+def of_rates(case: Any, data: Any, releases: int) -> dict[str, Noise]:
+    """What is added to the three sums of gradients."""
+    own = case.crossing(case.formula, data, case.book)
+    scales = [own.plan.scales[name] for name in ("first", "next", "last")]
+    with _noised_by(gradients) as added:
+        releases_of(own, releases)
+    assert len(added) == releases * len(scales), "a gradient has no noise"
+    noise = np.array(added).reshape(releases, len(scales), -1)
+    radii = [choose_lattice(own.plan.facts.columns, scale).radius for scale in scales]
+    draws = noise / (np.array(scales) * np.array(radii))[:, None]
+    return {"gradients": Noise("gaussian", draws.reshape(releases, -1))}
+
+
 def of_coefficients(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What tilts the objective, masks the minimum, or is added to it or to gradients."""
     own = case.crossing(case.formula, data, case.book)

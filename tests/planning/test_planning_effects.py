@@ -6,7 +6,7 @@ import pytest
 from scipy.special import expit
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError
+from dpmodels.errors import ArgumentError, FormulaError
 from dpmodels.planning.group_effects import _independent
 from dpmodels.planning.trials import Asking, Cell
 from dpmodels.planning.verbs import verb_with_power, words_of
@@ -126,3 +126,11 @@ def test_an_effect_far_smaller_than_a_step_of_the_response_is_kept(verb):
     words = {"codebook": book, "shape": {"visits": ("skewed", 30, 5)}}
     table = dp.power("visits ~ group", verb=verb, n=1_000, eps=3.0, effect=0.2, **words).table
     assert table["effect"].item() == pytest.approx(0.2, rel=0.01)
+
+
+@pytest.mark.parametrize(("response", "family"), [("y", "poisson"), ("g", "binomial")])
+def test_offsets_are_left_out_of_power(response, family):
+    book = dp.codebook(y=(0, 30), x=(-1, 1), t=(1, 5), g=["a", "b"])
+    words = {"verb": "glm", "family": family, "codebook": book, "n": 500, "eps": 1, "delta": 1e-6}
+    with pytest.raises(FormulaError, match="leave it out"):
+        dp.power(f"{response} ~ x + offset(log(t))", effect={"x": 0.3}, **words)

@@ -8,6 +8,7 @@ from dpmodels.mechanisms.regression.gradients import NoisyGradients as NoisyGrad
 from dpmodels.mechanisms.regression.moments import Moments as Moments
 from dpmodels.mechanisms.regression.objective import Objective as Objective
 from dpmodels.mechanisms.regression.output import Output as Output
+from dpmodels.mechanisms.regression.rate_scores import RateScores as RateScores
 from dpmodels.mechanisms.regression.scores import Scores as Scores
 
 # Of the moments of rows, the response last.
@@ -23,3 +24,5 @@ COEFFICIENTS: dict[str, type[RegressionMechanism]] = {
     "gradients": NoisyGradients,
     "output": Output,
 }
+# Of coefficients of a rate, beside these.
+RATES: dict[str, type[RegressionMechanism]] = {"scores": RateScores}

@@ -202,7 +202,9 @@ class NoisyGradients:
         near, start = _start(rows, plan, entropy)
         rows, point, points = rows.within(near.predictors), start.point, []
         for _ in range(self.steps):
-            slope = levelled(_noisy(rows, point, facts, scales["noise"], entropy).gradient, facts)
+            slope = levelled(
+                noisy_gradient(rows, point, facts, scales["noise"], entropy).gradient, facts
+            )
             point = point + start.step(slope + scales["ridge"] * point)
             points.append(point)
         # The mean has less noise; the last is nearer to where the last gradient vanishes.
@@ -210,7 +212,10 @@ class NoisyGradients:
         answer = np.asarray(np.mean(kept, axis=0))
         last, sd, curvature = None, math.nan, None
         if self.inference:
-            own, length = _noisy(rows, answer, facts, scales["last"], entropy), facts.loss.length
+            own, length = (
+                noisy_gradient(rows, answer, facts, scales["last"], entropy),
+                facts.loss.length,
+            )
             last, sd = contrasted(own.gradient * length, facts), own.sd * length
             bought = both_matrices(rows, answer, facts, scales["both"], entropy)
             curvature = replace(
@@ -242,7 +247,7 @@ def _moments_plan(facts: RegressionFacts, guarantee: Guarantee, multiplier: floa
     return Plan(guarantee, (GaussianEvent(multiplier),), lattice, own, steps)
 
 
-def _noisy(
+def noisy_gradient(
     rows: Gradients, point: Floats, facts: RegressionFacts, noise: float, entropy: Entropy
 ) -> Noisy:
     """Release the sum of gradients at a released parameter, in units of the longest.
@@ -267,8 +272,12 @@ def _start(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> tuple[Nea
     noisy = noised_moments(exact, own, entropy)
     assert noisy.total is not None
     count, public = max(noisy.count, 1.0), facts.predictors
-    means = public.middle + public.reach * noisy.total[public.terms :] / count
+    means = public.middle + public.reach * noisy.total[-public.responses :] / count
     law = constant_model(means, facts.loss)
+    if public.known is not None:
+        middle, reach = public.known
+        offset = middle + reach * float(np.clip(noisy.total[public.terms] / count, -1.0, 1.0))
+        law = law._replace(linear=law.linear - offset)
     near = Near(public, None)
     if "lengths" in scales:
         centre = np.zeros(public.terms)
@@ -308,6 +317,8 @@ def _predictor_moments(
     whole[0, 1:] = whole[1:, 0] = noisy.total
     whole[1:, 1:] = noisy.second
     size, left = predictors.terms + 1, predictors.responses
+    if predictors.known is not None:
+        whole = np.delete(np.delete(whole, size, axis=0), size, axis=1)
     turn = np.diag(np.full(size, predictors.share / (predictors.radius or 1.0)))
     if predictors.centre:
         turn[1:, 0] = -turn[1, 1] * predictors.placed

@@ -203,7 +203,10 @@ class Objective:
         known = ridge * steepest(facts)
         shortest = tolerance(scales["tilt"], known)
         loss = bounded_loss(facts, self.card.name)
-        provable = provable_rows(facts.columns, loss.smoothness, scales["tilt"], ridge, known)
+        offset = facts.predictors.largest_known
+        provable = provable_rows(
+            facts.columns, loss.smoothness, scales["tilt"], ridge, known, offset
+        )
         minimum = minimise(near, loss, ridge, tilt - ridge * most.start, shortest, provable)
         own = Mask(scales["step"], scales["mask"])
         point = masked(minimum, own, entropy, law)

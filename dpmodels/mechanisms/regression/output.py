@@ -142,7 +142,8 @@ class Output:
         facts, scales, columns = plan.facts, plan.scales, plan.facts.columns
         loss, start = bounded_loss(facts, self.card.name), np.zeros(columns)
         rows, ridge = as_gradients(statistic), scales["ridge"]
-        provable = provable_rows(columns, loss.smoothness, 0.0, ridge)
+        offset = facts.predictors.largest_known
+        provable = provable_rows(columns, loss.smoothness, 0.0, ridge, largest_offset=offset)
         point = minimise(rows, loss, ridge, start, tolerance(0.0), provable)
         if scales["gaussian"]:
             noise = normals(columns, entropy) * scales["noise"]

@@ -156,7 +156,7 @@ class Scores:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Read and add noise, round by round."""
         passes = measured_as(Passes, statistic, "moments")
-        mean, covariance, rows = _columns(passes, plan, entropy)
+        mean, covariance, rows = released_columns(passes, plan, entropy)
         coordinates = first_coordinates(mean, covariance)
         radius, cut = radii(plan.facts.columns, plan.scales["whole"], rows)
         for name, learn in (("rough", rough_coordinates), ("better", better_coordinates)):
@@ -280,7 +280,7 @@ class _Columns(NamedTuple):
     rows: float
 
 
-def _columns(passes: Passes, plan: Plan, entropy: Entropy) -> tuple[Floats, Floats, float]:
+def released_columns(passes: Passes, plan: Plan, entropy: Entropy) -> tuple[Floats, Floats, float]:
     """Return the means and a rough covariance of the scaled columns, and a number of rows."""
     ranges = column_ranges(passes.blocks, passes.scaling)
     first = _powers(passes, ranges, "powers", plan, entropy)

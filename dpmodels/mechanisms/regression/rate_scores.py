@@ -1,0 +1,432 @@
+"""Noisy sums of clipped residuals about a released rate, for counts of unknown size.
+
+Theorem
+    Every round is a Gaussian mechanism, given what the rounds before released; their multipliers
+    are fixed beforehand, so together they satisfy (ε, δ) with the exact trade-off of one Gaussian
+    mechanism, or ρ-zCDP: ``1/m² = Σ 1/m_j²`` (docs/theory.md, Theorem 57).
+Sensitivity
+    In each round a row is an integer vector that depends on that row, public facts and released
+    values alone, among them the parameter, the bound on residuals and the axes. Sums of powers and
+    numbers of rows by the size of columns: as in :mod:`dpmodels.mechanisms.regression.scores`.
+    Numbers of rows by response, and by length: √2, or 1 for a row more or fewer; by the size of the
+    residual and the expected response, in two tables, 2 or √2. Sums of gradients, a residual in
+    [-1, 1] of its bound times a row of the unit ball: 2 or 1. Second moments: √2 or 1. Curvature
+    and squared gradients together: as in :mod:`dpmodels.mechanisms.most_rows`. An offset moves the
+    residual alone, whose bound it leaves as it is.
+Noise
+    Independent discrete Gaussians of at least 2²⁰ steps, by :data:`SHARES` of the budget. Two
+    gradients have a step each. The last bound on residuals is chosen by their sizes after these;
+    with ``inference`` the last gradient is released with its curvature and squares, otherwise it
+    has a step too.
+Numerics
+    exact: in every round an integer statistic and integer noise of exact law; floating point is
+    used between rounds on released values only.
+Source
+    This package. For clipped residuals see Cantoni and Ronchetti (2001), "Robust inference for
+    generalized linear models", JASA 96; their bias is not corrected, but kept small by the bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from dpmodels.arguments import truth
+from dpmodels.design import PrivateDesign
+from dpmodels.errors import ArgumentError
+from dpmodels.mechanisms.add_noise import ROUND_UP, gaussian_count, noised_rows
+from dpmodels.mechanisms.most_rows import (
+    Lengths,
+    Near,
+    both_matrices,
+    weighted_squares,
+)
+from dpmodels.mechanisms.protocol import (
+    Facts,
+    Plan,
+    RegressionFacts,
+    RegressionPlan,
+    as_gradients,
+    hand_over,
+    passes,
+)
+from dpmodels.mechanisms.regression.gradients import Start, noisy_gradient
+from dpmodels.mechanisms.regression.scores import column_ranges, released_columns
+from dpmodels.noise import Entropy
+from dpmodels.noise.lattice import choose_lattice
+from dpmodels.postprocess import nearest_psd
+from dpmodels.postprocess.solve import RESOLVED
+from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
+from dpmodels.released import Ball, Card, CoefficientsRelease
+from dpmodels.statistics import Statistic
+from dpmodels.statistics.gradient import Gradients
+from dpmodels.statistics.losses import Poisson
+from dpmodels.statistics.predictors import Predictors
+from dpmodels.typing import Floats
+
+# Of the budget: choices, by simulated rows of several shapes.
+SHARES = {
+    "powers": 0.03,
+    "columns": 0.02,
+    "narrowed": 0.03,
+    "responses": 0.03,
+    "second": 0.05,
+    "lengths": 0.03,
+    "first": 0.06,
+    "deviations": 0.05,
+    "curved": 0.1,
+    "next": 0.12,
+    "last": 0.31,
+    "both": 0.17,
+}
+# In units of the noise that one sum of gradients would have with the whole budget: a choice.
+RIDGE = 0.5
+# A bound on residuals that none comes near.
+FAR = 2.0**200
+# Choices: the variance, in half-ranges, of a level's column at the least; of turned terms along any
+# axis; the radius, in units of the mean square's root, in which second moments are released.
+RAREST, FLATTEST, WIDE = 0.36, 0.02, 2.5
+# Choices: ends of cells are 19 % apart; of lengths in units of the mean square's root, and of
+# counts, whose declared bound may be thousands of times too wide.
+LENGTHS: Floats = 2.0 ** (np.arange(-4, 17) / 4)
+SIZES: Floats = 2.0 ** (np.arange(-56, 1) / 4)
+# Choices: a tail is read from where it has so many noise sds of rows, and this share of all, and
+# where it has so many times as many; that it falls by this factor at least in between.
+CLEAR, TAIL, WIDER, SLOWEST = 4.0, 0.01, 5.0, 1.5
+# Choices: what clipping may take from a sum of residuals, in its standard deviations; the share of
+# all expected responses that may be cut from the largest; how far these may be above the mean.
+BIAS, CUT, SPREAD = 0.3, 0.01, 4.0
+# A choice: the bound of the first step, which may be biased, in units of what residuals need.
+EARLY = 0.5
+# A choice: squared gradients in units of curvature, where both are bought together.
+SQUARES = 0.3
+
+
+@dataclass(frozen=True)
+class RateScores:
+    """Noisy sums of residuals for a Poisson regression, with a bound on residuals that is bought.
+
+    Parameters
+    ----------
+    inference : bool
+        Whether a share of the budget buys what intervals need.
+    clip : float, optional
+        A public bound on residuals, in units of the response; None to buy it.
+
+    Raises
+    ------
+    ArgumentError
+        If `inference` is not a truth value.
+
+    Examples
+    --------
+    >>> from dpmodels.mechanisms.protocol import RegressionFacts
+    >>> from dpmodels.privacy import ZCDP, adjacency
+    >>> from dpmodels.statistics.losses import Poisson
+    >>> from dpmodels.statistics.predictors import Predictors
+    >>> predictors = Predictors(3, True, 0.9, 15.0, 15.0)
+    >>> facts = RegressionFacts(predictors, Poisson(30.0, 11.0), adjacency("replace"))
+    >>> plan = RateScores().plan(facts, ZCDP(0.5))
+    >>> len(plan.events), plan.events[-1].describe()
+    (12, 'Gaussian, multiplier 2.42536')
+    """
+
+    card: ClassVar[Card] = Card(
+        name="scores",
+        theorem="(eps, delta)-DP or rho-zCDP, Gaussian rounds composed exactly",
+        sensitivity="L2 of each round: sums, numbers by size, clipped residuals times terms",
+        noise="discrete Gaussian on every sum, number and matrix",
+        numerics="exact lattice",
+        source="residuals about a released rate, clipped at a released bound; this package",
+    )
+
+    inference: bool = True
+    clip: float | None = None
+
+    def __post_init__(self) -> None:
+        truth("inference", self.inference)
+
+    def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
+        """Divide the budget between the rounds and calibrate their noise.
+
+        ArgumentError for another loss. BudgetError for a pure guarantee, which Gaussian noise does
+        not give.
+        """
+        if not isinstance(facts.loss, Poisson):
+            raise ArgumentError(
+                'mechanism="scores" of dp_glm is for family="poisson"; write mechanism="objective" '
+                'for two levels and "gradients" for more'
+            )
+        whole = gaussian_multiplier(guarantee) * ROUND_UP
+        unused = set() if self.inference else {"both"}
+        unused |= set() if facts.predictors.terms else {"second", "lengths"}
+        names = [name for name in SHARES if name not in unused]
+        multipliers = split_gaussian(whole, [SHARES[name] for name in names])
+        scales = dict(zip(names, (m * ROUND_UP for m in multipliers), strict=True))
+        changed, columns = 1.0 + facts.adjacency.n_public, _columns(facts)
+        for name in ("powers", "narrowed"):
+            scales[name] *= gaussian_count(columns, 1.0).total
+        scales["columns"] *= math.sqrt(changed * columns.columns)
+        for name in {"responses", "second", "lengths", "curved"} - unused:
+            scales[name] *= math.sqrt(changed)
+        scales["deviations"] *= math.sqrt(2 * changed)
+        for name in ("first", "next", "last"):
+            scales[name] *= changed
+        if self.inference:
+            scales["both"] *= math.sqrt(changed) * math.hypot(1.0, SQUARES)
+        # What is too faint for any lattice is refused here, before the charge.
+        choose_lattice(2 * columns.columns, max(scales.values()) / SQUARES)
+        scales["ridge"] = RIDGE * whole * changed
+        return RegressionPlan(guarantee, tuple(map(GaussianEvent, multipliers)), facts, scales)
+
+    def measure(self, design: PrivateDesign, plan: RegressionPlan) -> Statistic:
+        """Take the rows for several passes; they are read as the release goes."""
+        return passes(design, plan.facts)
+
+    def release(
+        self, statistic: Statistic, plan: RegressionPlan, entropy: Entropy
+    ) -> CoefficientsRelease:
+        """Learn sizes, make two steps, and release what is left to the root."""
+        joint, scales, facts = as_gradients(statistic), plan.scales, plan.facts
+        centred = _centred(joint, plan, entropy)
+        sizes = _sizes(joint, self.clip, plan, entropy)
+        near = _near(joint, _turned(joint, centred, plan, entropy), sizes, plan, entropy)
+        start = _start(near.predictors, sizes, centred, scales["ridge"])
+        loss = Poisson(sizes.largest, sizes.clip * (EARLY if self.clip is None else 1.0))
+        rows, own = joint.within(near.predictors, loss), replace(facts, loss=loss)
+        start, _, _ = _stepped(rows, start, own, scales["first"], entropy)
+        loss = _last_loss(rows, start.point, own, scales, entropy)
+        loss = loss if self.clip is None else replace(loss, clip=self.clip)
+        rows, own = joint.within(near.predictors, loss), replace(facts, loss=loss)
+        curved, law = weighted_squares(rows, start.point, own, scales["curved"], entropy)
+        least = (law.off + scales["ridge"] * loss.clip) * np.eye(len(curved))
+        start = start._replace(shape=nearest_psd(curved) + least)
+        start, _, _ = _stepped(rows, start, own, scales["next"], entropy)
+        point = start.point
+        start, gradient, sd = _stepped(rows, start, own, scales["last"], entropy)
+        bought = None
+        if self.inference:
+            noise = scales["both"]
+            bought = both_matrices(rows, point, own, noise, entropy, rougher=1 / SQUARES)
+        release = hand_over(
+            self.card,
+            plan,
+            statistic,
+            coefficients=point if self.inference else start.point,
+            gradient=gradient if self.inference else None,
+            gradient_sd=sd if self.inference else math.nan,
+            coefficient_sd=0.0 if self.inference else math.nan,
+            curvature=bought,
+            ball=near.ball,
+        )
+        return replace(release, clip=loss.clip)
+
+
+def _columns(facts: RegressionFacts) -> Facts:
+    """Return the facts of sums of the joint columns: terms, offset and response."""
+    return Facts(facts.predictors.lattice.columns, facts.adjacency, centred=True)
+
+
+class Centred(NamedTuple):
+    """Released means of the joint columns, in shares of their ball, and axes for the terms."""
+
+    means: Floats
+    axes: Floats  # Shape (terms, terms): turn terms into such of about unit variance
+    rows: float
+
+
+def _centred(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> Centred:
+    """Release where the columns lie, and how widely.
+
+    A level's column is taken to spread no less than one of a tenth of the rows, so that a row of a
+    rare level is not far away. Without an intercept columns are not centred.
+    """
+    public, own = plan.facts.predictors, rows.passes()
+    columns = Plan(plan.guarantee, (), public.lattice, _columns(plan.facts), scales=plan.scales)
+    means, covariance, n_rows = released_columns(own, columns, entropy)
+    ranges, terms = column_ranges(own.blocks, own.scaling), slice(public.terms)
+    least = RAREST * ranges.half**2
+    least[ranges.numbers] = 0.0
+    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), least))
+    if not public.intercept:
+        covariance = covariance + np.outer(means, means)
+    norm = own.scaling.row_norm
+    return Centred(means / norm, _root(covariance[terms, terms], RESOLVED) * norm, n_rows)
+
+
+def _root(covariance: Floats, least: float) -> Floats:
+    """Return the inverse of a root of a covariance, whose variances are `least` at the least."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors / np.sqrt(np.maximum(values, least)) @ vectors.T)
+
+
+def _turned(
+    rows: Gradients, centred: Centred, plan: RegressionPlan, entropy: Entropy
+) -> Predictors:
+    """Release second moments in these axes; return predictors in axes without correlations."""
+    public = plan.facts.predictors
+    if not public.terms:
+        return public
+    centre = centred.means[: public.terms] * public.intercept
+    centre /= max(float(np.linalg.norm(centre)), 1.0)
+    radius = WIDE * math.sqrt(public.terms)
+    outer = public.within(centre, radius, centred.axes)
+    # No expected response is smaller than the largest that counts, so that all weights are 1.
+    loss = Poisson(0.5 * math.exp(-public.largest_known), FAR)
+    own = replace(plan.facts, loss=loss)
+    moment, noise = weighted_squares(
+        rows.within(outer, loss), np.zeros(own.columns), own, plan.scales["second"], entropy
+    )
+    unit = (radius / public.share) ** 2 / (centred.rows * loss.upper)
+    terms = slice(int(public.intercept), None)
+    least = max(2 * noise.off * unit * math.sqrt(public.terms), FLATTEST)
+    axes = _root(moment[terms, terms] * unit, least) @ centred.axes
+    return public.within(centre, 2 * float(np.linalg.norm(axes, 2)), axes)
+
+
+def _near(
+    rows: Gradients, outer: Predictors, sizes: Sizes, plan: RegressionPlan, entropy: Entropy
+) -> Near:
+    """Count rows by length in released axes; choose a radius by the counts."""
+    if not outer.terms:
+        return Near(outer, None)
+    ends = math.sqrt(outer.terms) * LENGTHS
+    ends = np.append(ends[ends < outer.radius], outer.radius)
+    exact = rows.within(outer).lengths(ends).cross()[0]
+    lengths = Lengths(ends, *noised_rows(exact, plan.scales["lengths"], entropy))
+    square = min(sizes.mean / sizes.clip**2, 1.0)
+    at = lengths.chosen(plan.scales["last"] / outer.share, square, outer.terms)
+    at = len(ends) - 1 if at is None else at
+    (beyond, sd), scaled, terms = lengths.beyond, rows.scaling, slice(outer.terms)
+    radius, axes = float(ends[at]), np.array(outer.axes)
+    place = scaled.centre[terms] + outer.placed * scaled.row_norm * scaled.scale[terms]
+    onto = np.linalg.inv(axes) * scaled.row_norm
+    ball = Ball(place, radius, float(beyond[at]), float(sd[at]), onto)
+    return Near(outer.within(outer.placed, radius, axes), ball)
+
+
+def _start(public: Predictors, sizes: Sizes, centred: Centred, ridge: float) -> Start:
+    """Start at the constant that gives the mean, or what comes nearest to it.
+
+    Second moments of turned terms are about those of unit variances.
+    """
+    known = 0.0
+    if public.known is not None:
+        known = public.known[0] + public.known[1] * float(np.clip(centred.means[-2], -1.0, 1.0))
+    point, second = np.zeros(public.columns), np.ones(public.columns)
+    level = math.log(sizes.mean) - known
+    if public.terms:
+        second *= (public.share / public.radius) ** 2
+    if public.intercept:
+        second[0] = public.constant**2
+        point[0] = level / public.constant
+    else:
+        means = np.array(public.axes) @ centred.means[: public.terms]
+        point = means * (level * public.radius / public.share)
+    shape = centred.rows * sizes.mean * second + ridge * sizes.clip
+    return Start(point, np.diag(shape), np.diag(second))
+
+
+def _stepped(
+    rows: Gradients, start: Start, facts: RegressionFacts, scale: float, entropy: Entropy
+) -> tuple[Start, Floats, float]:
+    """Release the gradient at a point; return the next point, the gradient and its noise."""
+    noisy, length = noisy_gradient(rows, start.point, facts, scale, entropy), facts.loss.length
+    gradient = noisy.gradient * length
+    return start._replace(point=start.point + start.step(gradient)), gradient, noisy.sd * length
+
+
+# Sizes of responses and residuals, read from noisy numbers of rows.
+
+
+class Sizes(NamedTuple):
+    """What is released of the response: its mean, a bound on residuals, and on expected ones."""
+
+    mean: float
+    clip: float
+    largest: float
+
+
+class Tally(NamedTuple):
+    """Noisy numbers of rows by size, in cells that end at `ends`, and the noise of each."""
+
+    ends: Floats
+    counts: Floats
+    sd: float
+
+    @property
+    def detected(self) -> Floats:
+        """Numbers of rows that are clear of the noise, 0 for the others."""
+        return Lengths(*self).detected
+
+    @property
+    def middles(self) -> Floats:
+        """The middle of each cell; 0 of the first."""
+        return np.append(0.0, (self.ends[1:] + self.ends[:-1]) / 2)
+
+    def bound(self, noise: float) -> float | None:
+        """Return a size beyond which so little is left that it hardly moves a sum; None if unseen.
+
+        `noise` is that of a sum of numbers clipped at 1. A tail is taken to fall exponentially from
+        the last size that many rows are beyond, as it does from a smaller one on.
+        """
+        beyond, rows = self.counts[::-1].cumsum()[::-1] - self.counts, self.detected.sum()
+        noises = self.sd * np.sqrt(np.arange(len(self.ends))[::-1])
+        clear = np.flatnonzero(beyond > np.maximum(TAIL * rows, CLEAR * noises))
+        if not len(clear):
+            return None
+        outer = int(clear[-1])
+        bound = last = float(self.ends[outer + 1])
+        wider = np.flatnonzero(beyond[:outer] >= WIDER * beyond[outer])
+        first, many = 0.0, rows
+        if len(wider):
+            first, many = float(self.ends[wider[-1]]), beyond[wider[-1]]
+        fall = math.log(max(many / beyond[outer], SLOWEST))
+        width = max(last - first, last / 4) / fall
+        spread = math.sqrt(float(self.detected @ self.middles**2))
+        for _ in range(50):
+            allowed = BIAS * math.hypot(noise * bound, spread)
+            bound = last + width * max(math.log(beyond[outer] * width / allowed), 0.0)
+        return bound
+
+    def largest(self) -> float | None:
+        """Return a size beyond which there is :data:`CUT` of the sum at most; None if unseen."""
+        parts = self.detected * self.middles
+        beyond = parts[::-1].cumsum()[::-1] - parts
+        return float(self.ends[np.argmax(beyond <= CUT * parts.sum())]) if parts.any() else None
+
+
+def _sizes(rows: Gradients, clip: float | None, plan: RegressionPlan, entropy: Entropy) -> Sizes:
+    """Release numbers of rows by response; public facts stand in where they tell nothing."""
+    public, scales = plan.facts.loss, plan.scales
+    assert isinstance(public, Poisson)
+    ends = public.upper * SIZES
+    exact = rows.responses(ends).cross()[0]
+    tally = Tally(ends, *noised_rows(exact, scales["responses"], entropy))
+    n_rows = max(float(tally.detected.sum()), 1.0)
+    mean = float(tally.detected @ tally.middles) / n_rows
+    mean = min(max(mean, tally.sd * float(ends[0]) / n_rows, float(ends[0])), public.upper)
+    bound = clip or tally.bound(scales["last"]) or public.clip
+    return Sizes(mean, bound, max(bound, SPREAD * mean))
+
+
+def _last_loss(
+    rows: Gradients,
+    point: Floats,
+    facts: RegressionFacts,
+    scales: Mapping[str, float],
+    entropy: Entropy,
+) -> Poisson:
+    """Release rows by residual and by expected response; return the bounds of both."""
+    loss, public = facts.loss, facts.predictors
+    assert isinstance(loss, Poisson)
+    ends = max(math.e * loss.upper, public.middle + public.reach) * SIZES
+    exact = rows.deviations(point, ends).cross()[0]
+    counts, sd = noised_rows(exact.ravel(), scales["deviations"], entropy)
+    residuals, expected = (Tally(ends, own, sd) for own in counts.reshape(2, -1))
+    largest = min(expected.largest() or loss.upper, math.e * loss.upper)
+    return Poisson(largest, residuals.bound(scales["last"]) or loss.clip)
