@@ -13,13 +13,14 @@ those of least squares (:mod:`dpmodels.inference.least_squares`).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.inference.least_squares import LeastSquares
+from dpmodels.inference.newton_path import newton_path, pooled
 from dpmodels.inference.noisy_variance import allowance
 from dpmodels.postprocess import nearest_psd
 from dpmodels.postprocess.solve import RESOLVED, ROUNDING, NormalEquations, contrasts, least_squares
@@ -54,7 +55,8 @@ class Sandwich:
     non-private and the population's value; `lost`, shape (columns, directions), are directions in
     which noise hides the curvature; `swamped`, shape (columns,), marks columns affected by
     curvature that may be noise alone. `far` is the root mean square error of the linear predictor
-    over the rows, as far as it is known.
+    over the rows, as far as it is known; `is_short` is whether Newton's step is short enough for
+    the curvature along it to be known.
     """
 
     estimate: Floats
@@ -68,6 +70,7 @@ class Sandwich:
     lost: Floats
     swamped: NDArray[np.bool_]
     far: float
+    is_short: bool
 
     @property
     def noise(self) -> Floats:
@@ -138,6 +141,10 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     released = release.curvature
     if released is None or release.gradient is None:
         return None
+    path = newton_path(release)
+    if path is not None:
+        released = pooled(released, path)
+        release = replace(release, curvature=released)
     columns = len(release.coefficients)
     values, vectors = np.linalg.eigh(released.bread)
     edge = 2 * released.bread_noise.off * math.sqrt(columns)
@@ -154,16 +161,24 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     robust = max(0.0, 1 - rows * edge / (design_effect * float(values[0])))
     meat, bread = rows * nearest_psd(released.meat), design_effect * nearest_psd(released.bread)
     filling = robust * meat + (1 - robust) * bread
-    spread, rotation = np.linalg.eigh(resolved.T @ filling @ resolved)
-    axes = resolved @ rotation
+    axes = resolved @ np.linalg.eigh(resolved.T @ filling @ resolved)[1]
     unknown = released.bread_noise.off**2 * SIZE**2 * lost.shape[1]
-    noise_law = _law(release, axes, np.full(len(values), unknown))
+    extra, score_noise = np.full(len(values), unknown), release.gradient_sd**2 * np.eye(columns)
+    noise_law, is_short = _law(release, axes, extra), True
     step = axes @ least_squares(noise_law.equations)
+    if path is not None:
+        length, is_short = path.length(step), path.is_short(step)
+        step = length * step
+        spread, values = path.spread(step), values / length
+        filling = spread @ filling @ spread.T
+        known, score_noise = score_noise, spread @ score_noise @ spread.T
+        extra = extra + np.diagonal(axes.T @ (score_noise - known) @ axes)
+        longer = replace(released, bread=released.bread / length)
+        release = replace(release, curvature=longer)
+        noise_law = _law(release, axes, extra)
     # The same ridge as in the step keeps weak directions small.
     lifted = values + noise_law.equations.lift(1.0)[0]
-    inside = (release.gradient_sd**2 + unknown) * np.eye(columns) + _times_vector(
-        released.bread_noise, step
-    )
+    inside = score_noise + unknown * np.eye(columns) + _times_vector(released.bread_noise, step)
     still = release.coefficient_sd * np.eye(columns)
     noise = np.hstack([_solved(lifted, resolved, inside), still, SIZE * lost])
     sampling = _solved(lifted, resolved, filling)
@@ -176,10 +191,11 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
         point=release.coefficients,
         axes=axes,
         noise_law=noise_law,
-        full_law=_law(release, axes, np.maximum(spread, 0.0) + unknown),
+        full_law=_law(release, axes, np.diagonal(axes.T @ filling @ axes) + extra),
         lost=lost,
         swamped=(faint**2).sum(axis=1) > MOSTLY,
         far=math.sqrt(float(values @ (error**2).sum(axis=1)) / float(values.sum())),
+        is_short=is_short,
     )
 
 

@@ -24,6 +24,7 @@ from dpmodels.released import (
     AnswersFitRelease,
     AnswersRelease,
     AnyRelease,
+    BoughtCurvature,
     CellsRelease,
     Channel,
     CoefficientsRelease,
@@ -188,6 +189,8 @@ def _require_coefficients(call: CoefficientsCall, release: CoefficientsRelease) 
     laws = () if curvature is None else (curvature.bread_noise, curvature.meat_noise)
     if any(math.isnan(law.diagonal + law.off) for law in laws):
         raise FrameError("release.curvature: bought, and a noise sd is nan")
+    if curvature is not None:
+        _require_path(curvature)
     if release.ball is not None and release.ball.axes is not None:
         raise FrameError("release.ball.axes: expected none for such a regression")
     if release.ball is not None and not release.ball.radius >= 1 / LONGEST:
@@ -195,6 +198,15 @@ def _require_coefficients(call: CoefficientsCall, release: CoefficientsRelease) 
     tuning = release.tuning
     if tuning is not None and release.ridge != dict(enumerate(tuning.ridges)).get(tuning.chosen):
         raise FrameError("release.tuning: the ridge is not the one that was chosen")
+
+
+def _require_path(curvature: BoughtCurvature) -> None:
+    parts = (curvature.first, curvature.first_noise, curvature.end)
+    if any(part is None for part in parts) and any(part is not None for part in parts):
+        raise FrameError("release.curvature: expected first, first_noise and end, or none of them")
+    noise = curvature.first_noise
+    if noise is not None and math.isnan(noise.diagonal + noise.off):
+        raise FrameError("release.curvature: first was bought, and a noise sd is nan")
 
 
 def _require_variances(call: MomentsCall, release: SubspaceRelease) -> None:

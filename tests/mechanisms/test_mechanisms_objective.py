@@ -21,7 +21,7 @@ from dpmodels.mechanisms.minimise import (
     spherical_sd,
     tolerance,
 )
-from dpmodels.mechanisms.most_rows import APART, LOGISTIC, both_matrices
+from dpmodels.mechanisms.most_rows import APART, LOGISTIC, both_matrices, bought_scale
 from dpmodels.mechanisms.protocol import RegressionFacts, passes
 from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
 from dpmodels.mechanisms.regression import objective as objective_module
@@ -307,7 +307,7 @@ def test_bought_matrices_move_no_further_than_their_noise_allows():
 def test_the_noise_of_bought_curvature_has_its_sd(relation):
     design, facts = bound(table(50), relation=relation)
     rows, point = passes(design, facts), np.array([0.1, -0.5, 1.0])
-    scale = Objective().plan(facts, ZCDP(0.5)).scales["both"]
+    scale = bought_scale(facts, 2.0, GAUSSIAN)
     bought = [both_matrices(rows, point, facts, scale, seeded(seed)) for seed in range(60)]
     for matrix, noise in (("bread", "bread_noise"), ("meat", "meat_noise")):
         off = np.array([getattr(one, matrix) for one in bought])[:, [0, 0, 1], [1, 2, 2]]
