@@ -202,15 +202,18 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
 def least_noise(release: CoefficientsRelease, max_curvature: float | None) -> Floats | None:
     """Return a root of a lower bound on the noise covariance of a minimum with a random tilt.
 
-    The noise is ``(H + Λ)⁻¹b``; for H stands the released curvature plus twice the edge of its
+    The noise is ``(H + Λ)⁻¹b``; for H stands the curvature released there plus twice the edge of its
     noise, or the public bound `max_curvature`. None without either, or for another kind of point.
     """
     if release.gradient is None or not release.coefficient_sd > 0:
         return None
     identity, released = np.eye(len(release.coefficients)), release.curvature
     if released is not None:
-        edge = 4 * released.bread_noise.off * math.sqrt(len(identity))
-        curvature = nearest_psd(released.bread) + (edge + release.ridge) * identity
+        bread, noise = released.first, released.first_noise
+        if bread is None or noise is None:
+            bread, noise = released.bread, released.bread_noise
+        edge = 4 * noise.off * math.sqrt(len(identity))
+        curvature = nearest_psd(bread) + (edge + release.ridge) * identity
     elif max_curvature is not None:
         curvature = (max_curvature + release.ridge) * identity
     else:
