@@ -27,9 +27,12 @@ from dpmodels.typing import Floats
 # How much faster the curvature falls along the step than on the whole, and how much of that the
 # prior leaves open: measured on simulated rows, where it is 2.5 to 5 times.
 ALONG, ALONG_SD, AT_LEAST = 3.5, 1.0, 0.02
-# Choices by simulation: the fraction of all that a step without end would undo, and the part of the
-# first step, up to which the curvature is known.
-UNDONE, OVERSHOT = 0.8, 3.0
+# Choices by simulation: the fraction of all that a step without end would undo, up to which the
+# curvature is known, and the length of a known gradient in those of its noise, below which the
+# curvature hardly changes along the step.
+UNDONE, FAINT = 0.8, 0.5
+# Slower falls count as this: the curvature is constant then.
+SLOWEST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -59,10 +62,13 @@ class NewtonPath:
         direction = np.outer(self.gradient, step) / max(drop, 1e-300)
         return np.asarray(whole * np.eye(len(step)) - (along - whole) * direction)
 
-    def is_short(self, step: Floats) -> bool:
-        """Whether the curvature is known as far as a step of the mean curvature leads."""
-        undone = -self.part(step) * math.expm1(-_rate(self.along))
-        return undone <= UNDONE and self.length(step) * self.part(step) <= OVERSHOT
+    def is_short(self, step: Floats, noise: float) -> bool:
+        """Whether the curvature is known as far as a step of the mean curvature leads.
+
+        `noise` is the standard deviation of each coordinate of the gradient's unknown part.
+        """
+        is_faint = float(np.linalg.norm(self.gradient)) <= FAINT * noise * math.sqrt(len(step))
+        return is_faint or -self.part(step) * math.expm1(-_rate(self.along)) <= UNDONE
 
 
 def newton_path(release: CoefficientsRelease) -> NewtonPath | None:
@@ -102,6 +108,8 @@ def pooled(bought: BoughtCurvature, path: NewtonPath) -> BoughtCurvature:
 
 
 def _rate(change: float) -> float:
-    """Return λ for a relative fall ``1 - λ/(1 - exp(-λ))``, at least 1e-6."""
+    """Return λ for a relative fall ``1 - λ/(1 - exp(-λ))``."""
+    if change > -SLOWEST:
+        return SLOWEST
     ratio = 1 - change
-    return max(float(ratio + lambertw(-ratio * math.exp(-ratio)).real), 1e-6)
+    return max(float(ratio + lambertw(-ratio * math.exp(-ratio)).real), SLOWEST)

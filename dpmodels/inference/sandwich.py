@@ -167,7 +167,7 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     noise_law, is_short = _law(release, axes, extra), True
     step = axes @ least_squares(noise_law.equations)
     if path is not None:
-        length, is_short = path.length(step), path.is_short(step)
+        length, is_short = path.length(step), path.is_short(step, release.gradient_sd)
         step = length * step
         spread, values = path.spread(step), values / length
         filling = spread @ filling @ spread.T
@@ -202,8 +202,8 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
 def least_noise(release: CoefficientsRelease, max_curvature: float | None) -> Floats | None:
     """Return a root of a lower bound on the noise covariance of a minimum with a random tilt.
 
-    The noise is ``(H + Λ)⁻¹b``; for H stands the curvature released there plus twice the edge of its
-    noise, or the public bound `max_curvature`. None without either, or for another kind of point.
+    The noise is ``(H + Λ)⁻¹b``; for H stands the curvature released there plus twice the
+    edge of its noise, or the public bound `max_curvature`. None without either, or for another kind of point.
     """
     if release.gradient is None or not release.coefficient_sd > 0:
         return None
