@@ -36,6 +36,9 @@ LOST, SIZE, MOSTLY = 0.5, 2.0, 0.02
 # Noise sds of an entry below which curvature may be noise alone, which exceeds it with probability
 # 1/160 in one column: a choice between intervals for wide bounds and none for good ones.
 MIN_CURVATURE_SDS = 2.5
+# The same where the curvature along a long step is estimated: more, as a step in a direction whose
+# curvature noise has raised is too short, and its length enters everything else.
+MIN_PATH_SDS = 3.0
 # Root mean square error of the linear predictor beyond which its weights in the curvature are too
 # far from those at the truth: a choice by simulation.
 FAR = 0.6
@@ -151,7 +154,8 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     is_resolved = values > max(LOST * edge, RESOLVED * float(values[-1]))
     if not is_resolved.any():
         return None
-    threshold = max(MIN_CURVATURE_SDS * released.bread_noise.diagonal, LOST * edge)
+    min_sds = MIN_CURVATURE_SDS if path is None else MIN_PATH_SDS
+    threshold = max(min_sds * released.bread_noise.diagonal, LOST * edge)
     faint = vectors[:, values <= threshold]
     lost, resolved, values = vectors[:, ~is_resolved], vectors[:, is_resolved], values[is_resolved]
     edge = 2 * released.meat_noise.off * math.sqrt(columns)
@@ -203,7 +207,8 @@ def least_noise(release: CoefficientsRelease, max_curvature: float | None) -> Fl
     """Return a root of a lower bound on the noise covariance of a minimum with a random tilt.
 
     The noise is ``(H + Λ)⁻¹b``; for H stands the curvature released there plus twice the
-    edge of its noise, or the public bound `max_curvature`. None without either, or for another kind of point.
+    edge of its noise, or the public bound `max_curvature`. None without either, or for another kind
+    of point.
     """
     if release.gradient is None or not release.coefficient_sd > 0:
         return None
