@@ -1,7 +1,7 @@
 """dp_glm on strong and ordinary effects: coverage of intervals, and errors of both estimates.
 
     python benchmarks/logits.py [--n 20000] [--eps 1 3] [--fits 100]
-        [--tables normal exponential lognormal survey] [--effects 0.5 1.25] [--plain]
+        [--tables normal exponential lognormal survey] [--effects 0.5 1.25] [--plain] [--pure 0.35]
 
 Four tables: three normal columns, two of which one is exponential or lognormal, and a survey of
 a skewed, a normal and an ordered number, two factors (of 6 and 2 levels, the rarest of 2 and
@@ -11,8 +11,9 @@ from a population of 300,000. Columns, over coefficients and fits: the share wit
 maximum-likelihood estimate of the same rows ("noise"), each with the least over coefficients;
 the median ratio of lengths to the non-private interval; and the root mean square error of the
 linear predictor against that of the rows' own maximum-likelihood estimate, median over fits, for
-the debiased estimate, the shrunken one and, with --plain, that of inference=False, and of
-diffprivlib's LogisticRegression where it is installed. Monte-Carlo errors of shares are at most
+the debiased estimate, the released one and, with --plain, that of inference=False, and of
+diffprivlib's LogisticRegression, which has to be installed. --pure fits by Objective(pure=True)
+with that share for intervals. Monte-Carlo errors of shares are at most
 0.5 / sqrt(fits) for one coefficient.
 """
 
@@ -23,6 +24,7 @@ import numpy as np
 from scipy.special import expit
 
 import dpmodels as dp
+from dpmodels.mechanisms.regression import Objective
 
 POPULATION, SEED, DELTA, Z, RATE = 300_000, 99, 1e-6, 1.959964, 0.3
 
@@ -111,12 +113,13 @@ def diffprivlib_fit(columns, bounds, y, eps, names):
     return np.append(model.intercept_ - slopes @ low, slopes)
 
 
-def fits_of(name, effect, n, eps, fits, plain):
+def fits_of(name, effect, n, eps, options):
     """By fit: interval ends, noise ends, rows' estimate, its errors and truth; and errors."""
     columns, bounds, names, x, y, truth = population(name, effect)
     rng, book = np.random.default_rng(1), dp.codebook(**bounds, y=[0, 1])
     formula, words = f"y ~ {' + '.join(bounds)}", {"codebook": book, "eps": eps, "delta": DELTA}
-    for at in range(fits):
+    own = Objective(pure=True, share=options.pure) if options.pure else "auto"
+    for at in range(options.fits):
         rows = rng.integers(0, POPULATION, n)
         data = {key: own[rows] for key, own in columns.items()}
         mle, bend = likeliest(x[rows], y[rows])
@@ -127,10 +130,10 @@ def fits_of(name, effect, n, eps, fits, plain):
             return np.sqrt(off @ bend @ off / len(off))
 
         with dp.simulation(seed=1000 * n + 10_000_000 * int(10 * eps) + at):
-            fit = dp.dp_glm(formula, data | labels, **words)
-        shrunken = fit.params_released
-        errors = [error(fit.params[names]), error(shrunken[names])]
-        if plain:
+            fit = dp.dp_glm(formula, data | labels, mechanism=own, **words)
+        released = fit.params_released
+        errors = [error(fit.params[names]), error(released[names])]
+        if options.plain:
             with dp.simulation(seed=1000 * n + 10_000_000 * int(10 * eps) + at):
                 alone = dp.dp_glm(formula, data | labels, inference=False, **words)
             errors.append(error(alone.params[names]))
@@ -161,6 +164,7 @@ def main():
     parser.add_argument("--tables", nargs="+", default=list(TABLES))
     parser.add_argument("--effects", type=float, nargs="+", default=[0.5, 1.25])
     parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--pure", type=float)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     heads = "effect       n  eps  offered   conf  least  noise  least  ratio  errors"
@@ -169,7 +173,7 @@ def main():
         for effect in options.effects:
             for n in options.n:
                 for eps in options.eps:
-                    found = list(fits_of(name, effect, n, eps, options.fits, options.plain))
+                    found = list(fits_of(name, effect, n, eps, options))
                     figures = summary(np.stack([own for own, _ in found]))
                     errors = np.median([own for _, own in found], axis=0)
                     numbers = "".join(f"{own:7.3f}" for own in figures)
