@@ -62,13 +62,17 @@ class NewtonPath:
         direction = np.outer(self.gradient, step) / max(drop, 1e-300)
         return np.asarray(whole * np.eye(len(step)) - (along - whole) * direction)
 
-    def is_short(self, step: Floats, noise: float) -> bool:
-        """Whether the curvature is known as far as a step of the mean curvature leads.
+    def is_faint(self, noise: float) -> bool:
+        """Whether the known gradient is far below its unknown part.
 
-        `noise` is the standard deviation of each coordinate of the gradient's unknown part.
+        `noise` is the standard deviation of each coordinate of that part.
         """
-        is_faint = float(np.linalg.norm(self.gradient)) <= FAINT * noise * math.sqrt(len(step))
-        return is_faint or -self.part(step) * math.expm1(-_rate(self.along)) <= UNDONE
+        size = noise * math.sqrt(len(self.gradient))
+        return float(np.linalg.norm(self.gradient)) <= FAINT * size
+
+    def is_short(self, step: Floats) -> bool:
+        """Whether the curvature is known as far as a step of the mean curvature leads."""
+        return -self.part(step) * math.expm1(-_rate(self.along)) <= UNDONE
 
 
 def newton_path(release: CoefficientsRelease) -> NewtonPath | None:

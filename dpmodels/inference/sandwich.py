@@ -36,9 +36,9 @@ LOST, SIZE, MOSTLY = 0.5, 2.0, 0.02
 # Noise sds of an entry below which curvature may be noise alone, which exceeds it with probability
 # 1/160 in one column: a choice between intervals for wide bounds and none for good ones.
 MIN_CURVATURE_SDS = 2.5
-# The same where the curvature along a long step is estimated: more, as a step in a direction whose
-# curvature noise has raised is too short, and its length enters everything else.
-MIN_PATH_SDS = 3.0
+# The same where the known gradient is not far below its noise: the step in a direction whose
+# curvature noise has raised is too short then, and changes everything else.
+MIN_PULLED_SDS = 3.0
 # Root mean square error of the linear predictor beyond which its weights in the curvature are too
 # far from those at the truth: a choice by simulation.
 FAR = 0.6
@@ -154,7 +154,8 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     is_resolved = values > max(LOST * edge, RESOLVED * float(values[-1]))
     if not is_resolved.any():
         return None
-    min_sds = MIN_CURVATURE_SDS if path is None else MIN_PATH_SDS
+    is_pulled = path is not None and not path.is_faint(release.gradient_sd)
+    min_sds = MIN_PULLED_SDS if is_pulled else MIN_CURVATURE_SDS
     threshold = max(min_sds * released.bread_noise.diagonal, LOST * edge)
     faint = vectors[:, values <= threshold]
     lost, resolved, values = vectors[:, ~is_resolved], vectors[:, is_resolved], values[is_resolved]
@@ -171,7 +172,7 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     noise_law, is_short = _law(release, axes, extra), True
     step = axes @ least_squares(noise_law.equations)
     if path is not None:
-        length, is_short = path.length(step), path.is_short(step, release.gradient_sd)
+        length, is_short = path.length(step), not is_pulled or path.is_short(step)
         step = length * step
         spread, values = path.spread(step), values / length
         filling = spread @ filling @ spread.T
