@@ -132,8 +132,10 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
 
     To first order in all noises. The noise E of the released curvature enters through ``H⁻¹EH⁻¹g``;
     that of the squared gradients does not enter the estimate. H is the curvature at the point of
-    its release. The noisier the squared gradients, the more of the filling is the curvature
-    instead; for persons multiplied as if all rows of a person were identical.
+    its release, or the mean one along a released step, with the corrections of
+    :mod:`dpmodels.inference.newton_path`. The noisier the squared gradients, the more of the
+    filling is the curvature instead; for persons multiplied as if all rows of a person were
+    identical.
 
     Along directions in which noise hides H, such as those of empty levels, the released point is
     kept. Their error enters the other equations through E, assuming coefficients of ordinary size.
@@ -159,13 +161,7 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     threshold = max(min_sds * released.bread_noise.diagonal, LOST * edge)
     faint = vectors[:, values <= threshold]
     lost, resolved, values = vectors[:, ~is_resolved], vectors[:, is_resolved], values[is_resolved]
-    edge = 2 * released.meat_noise.off * math.sqrt(columns)
-    design_effect = release.adjacency.design_effect
-    # Squares of persons' gradients include the dependence of their rows.
-    rows = design_effect if released.person is None else 1
-    robust = max(0.0, 1 - rows * edge / (design_effect * float(values[0])))
-    meat, bread = rows * nearest_psd(released.meat), design_effect * nearest_psd(released.bread)
-    filling = robust * meat + (1 - robust) * bread
+    filling, robust = _middle(release, released, float(values[0]))
     axes = resolved @ np.linalg.eigh(resolved.T @ filling @ resolved)[1]
     unknown = released.bread_noise.off**2 * SIZE**2 * lost.shape[1]
     extra, score_noise = np.full(len(values), unknown), release.gradient_sd**2 * np.eye(columns)
@@ -196,12 +192,28 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
         point=release.coefficients,
         axes=axes,
         noise_law=noise_law,
-        full_law=_law(release, axes, np.diagonal(axes.T @ filling @ axes) + extra),
+        full_law=_law(release, axes, np.maximum(np.diagonal(axes.T @ filling @ axes), 0.0) + extra),
         lost=lost,
         swamped=(faint**2).sum(axis=1) > MOSTLY,
         far=math.sqrt(float(values @ (error**2).sum(axis=1)) / float(values.sum())),
         is_short=is_short,
     )
+
+
+def _middle(
+    release: CoefficientsRelease, released: BoughtCurvature, smallest: float
+) -> tuple[Floats, float]:
+    """Return the sandwich's filling, and the fraction of squared gradients in it.
+
+    `smallest` is the smallest eigenvalue of the resolved curvature.
+    """
+    edge = 2 * released.meat_noise.off * math.sqrt(len(released.meat))
+    design_effect = release.adjacency.design_effect
+    # Squares of persons' gradients include the dependence of their rows.
+    rows = design_effect if released.person is None else 1
+    robust = max(0.0, 1 - rows * edge / (design_effect * smallest))
+    meat, bread = rows * nearest_psd(released.meat), design_effect * nearest_psd(released.bread)
+    return robust * meat + (1 - robust) * bread, robust
 
 
 def least_noise(release: CoefficientsRelease, max_curvature: float | None) -> Floats | None:
