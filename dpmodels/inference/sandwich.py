@@ -13,13 +13,14 @@ those of least squares (:mod:`dpmodels.inference.least_squares`).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.inference.least_squares import LeastSquares
+from dpmodels.inference.newton_path import newton_path, pooled
 from dpmodels.inference.noisy_variance import allowance
 from dpmodels.postprocess import nearest_psd
 from dpmodels.postprocess.solve import RESOLVED, ROUNDING, NormalEquations, contrasts, least_squares
@@ -35,6 +36,9 @@ LOST, SIZE, MOSTLY = 0.5, 2.0, 0.02
 # Noise sds of an entry below which curvature may be noise alone, which exceeds it with probability
 # 1/160 in one column: a choice between intervals for wide bounds and none for good ones.
 MIN_CURVATURE_SDS = 2.5
+# The same where the known gradient is not far below its noise: the step in a direction whose
+# curvature noise has raised is too short then, and changes everything else.
+MIN_PULLED_SDS = 3.0
 # Root mean square error of the linear predictor beyond which its weights in the curvature are too
 # far from those at the truth: a choice by simulation.
 FAR = 0.6
@@ -54,7 +58,8 @@ class Sandwich:
     non-private and the population's value; `lost`, shape (columns, directions), are directions in
     which noise hides the curvature; `swamped`, shape (columns,), marks columns affected by
     curvature that may be noise alone. `far` is the root mean square error of the linear predictor
-    over the rows, as far as it is known.
+    over the rows, as far as it is known; `is_short` is whether Newton's step is short enough for
+    the curvature along it to be known.
     """
 
     estimate: Floats
@@ -68,6 +73,7 @@ class Sandwich:
     lost: Floats
     swamped: NDArray[np.bool_]
     far: float
+    is_short: bool
 
     @property
     def noise(self) -> Floats:
@@ -126,9 +132,10 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
 
     To first order in all noises. The noise E of the released curvature enters through ``H⁻¹EH⁻¹g``;
     that of the squared gradients does not enter the estimate. H is the curvature at the point of
-    its release. The noisier the squared gradients, the more of the filling is the curvature
-    instead; for persons multiplied as if all rows of a person were identical, and for counts whose
-    bound on residuals was bought by their released dispersion.
+    its release, or the mean one along a released step, with the corrections of
+    :mod:`dpmodels.inference.newton_path`. The noisier the squared gradients, the more of the
+    filling is the curvature instead; for persons multiplied as if all rows of a person were
+    identical, and for counts whose bound on residuals was bought by their released dispersion.
 
     Along directions in which noise hides H, such as those of empty levels, the released point is
     kept. Their error enters the other equations through E, assuming coefficients of ordinary size.
@@ -139,35 +146,40 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     released = release.curvature
     if released is None or release.gradient is None:
         return None
+    path = newton_path(release)
+    if path is not None:
+        released = pooled(released, path)
+        release = replace(release, curvature=released)
     columns = len(release.coefficients)
     values, vectors = np.linalg.eigh(released.bread)
     edge = 2 * released.bread_noise.off * math.sqrt(columns)
     is_resolved = values > max(LOST * edge, RESOLVED * float(values[-1]))
     if not is_resolved.any():
         return None
-    threshold = max(MIN_CURVATURE_SDS * released.bread_noise.diagonal, LOST * edge)
+    is_pulled = path is not None and not path.is_faint(release.gradient_sd)
+    min_sds = MIN_PULLED_SDS if is_pulled else MIN_CURVATURE_SDS
+    threshold = max(min_sds * released.bread_noise.diagonal, LOST * edge)
     faint = vectors[:, values <= threshold]
     lost, resolved, values = vectors[:, ~is_resolved], vectors[:, is_resolved], values[is_resolved]
-    edge = 2 * released.meat_noise.off * math.sqrt(columns)
-    design_effect = release.adjacency.design_effect
-    # Squares of persons' gradients include the dependence of their rows.
-    rows = design_effect if released.person is None else 1
-    dispersed: float = design_effect
-    if release.clip is not None:
-        dispersed = rows * dispersion(released)
-    robust = max(0.0, 1 - rows * edge / (dispersed * float(values[0])))
-    meat, bread = rows * nearest_psd(released.meat), dispersed * nearest_psd(released.bread)
-    filling = robust * meat + (1 - robust) * bread
-    spread, rotation = np.linalg.eigh(resolved.T @ filling @ resolved)
-    axes = resolved @ rotation
+    filling, robust = _middle(release, released, float(values[0]))
+    axes = resolved @ np.linalg.eigh(resolved.T @ filling @ resolved)[1]
     unknown = released.bread_noise.off**2 * SIZE**2 * lost.shape[1]
-    noise_law = _law(release, axes, np.full(len(values), unknown))
+    extra, score_noise = np.full(len(values), unknown), release.gradient_sd**2 * np.eye(columns)
+    noise_law, is_short = _law(release, axes, extra), True
     step = axes @ least_squares(noise_law.equations)
+    if path is not None:
+        length, is_short = path.length(step), not is_pulled or path.is_short(step)
+        step = length * step
+        spread, values = path.spread(step), values / length
+        filling = spread @ filling @ spread.T
+        known, score_noise = score_noise, spread @ score_noise @ spread.T
+        extra = extra + np.diagonal(axes.T @ (score_noise - known) @ axes)
+        longer = replace(released, bread=released.bread / length)
+        release = replace(release, curvature=longer)
+        noise_law = _law(release, axes, extra)
     # The same ridge as in the step keeps weak directions small.
     lifted = values + noise_law.equations.lift(1.0)[0]
-    inside = (release.gradient_sd**2 + unknown) * np.eye(columns) + _times_vector(
-        released.bread_noise, step
-    )
+    inside = score_noise + unknown * np.eye(columns) + _times_vector(released.bread_noise, step)
     still = release.coefficient_sd * np.eye(columns)
     noise = np.hstack([_solved(lifted, resolved, inside), still, SIZE * lost])
     sampling = _solved(lifted, resolved, filling)
@@ -180,10 +192,11 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
         point=release.coefficients,
         axes=axes,
         noise_law=noise_law,
-        full_law=_law(release, axes, np.maximum(spread, 0.0) + unknown),
+        full_law=_law(release, axes, np.maximum(np.diagonal(axes.T @ filling @ axes), 0.0) + extra),
         lost=lost,
         swamped=(faint**2).sum(axis=1) > MOSTLY,
         far=math.sqrt(float(values @ (error**2).sum(axis=1)) / float(values.sum())),
+        is_short=is_short,
     )
 
 
@@ -196,18 +209,39 @@ def dispersion(released: BoughtCurvature) -> float:
     return max(float(np.trace(released.meat)), noise) / float(np.trace(released.bread))
 
 
+def _middle(
+    release: CoefficientsRelease, released: BoughtCurvature, smallest: float
+) -> tuple[Floats, float]:
+    """Return the sandwich's filling, and the fraction of squared gradients in it.
+
+    `smallest` is the smallest eigenvalue of the resolved curvature.
+    """
+    edge = 2 * released.meat_noise.off * math.sqrt(len(released.meat))
+    design_effect = release.adjacency.design_effect
+    # Squares of persons' gradients include the dependence of their rows.
+    rows = design_effect if released.person is None else 1
+    dispersed = design_effect if release.clip is None else rows * dispersion(released)
+    robust = max(0.0, 1 - rows * edge / (dispersed * smallest))
+    meat, bread = rows * nearest_psd(released.meat), dispersed * nearest_psd(released.bread)
+    return robust * meat + (1 - robust) * bread, robust
+
+
 def least_noise(release: CoefficientsRelease, max_curvature: float | None) -> Floats | None:
     """Return a root of a lower bound on the noise covariance of a minimum with a random tilt.
 
-    The noise is ``(H + Λ)⁻¹b``; for H stands the released curvature plus twice the edge of its
-    noise, or the public bound `max_curvature`. None without either, or for another kind of point.
+    The noise is ``(H + Λ)⁻¹b``; for H stands the curvature released there plus twice the
+    edge of its noise, or the public bound `max_curvature`. None without either, or for another kind
+    of point.
     """
     if release.gradient is None or not release.coefficient_sd > 0:
         return None
     identity, released = np.eye(len(release.coefficients)), release.curvature
     if released is not None:
-        edge = 4 * released.bread_noise.off * math.sqrt(len(identity))
-        curvature = nearest_psd(released.bread) + (edge + release.ridge) * identity
+        bread, noise = released.first, released.first_noise
+        if bread is None or noise is None:
+            bread, noise = released.bread, released.bread_noise
+        edge = 4 * noise.off * math.sqrt(len(identity))
+        curvature = nearest_psd(bread) + (edge + release.ridge) * identity
     elif max_curvature is not None:
         curvature = (max_curvature + release.ridge) * identity
     else:

@@ -259,7 +259,9 @@ MULTINOMIAL = Longest(math.sqrt(1.6), math.inf, 0.5)
 APART = Longest(math.sqrt(2), 2.0)
 
 
-def bought_scale(facts: RegressionFacts, multiplier: float, law: Law) -> float:
+def bought_scale(
+    facts: RegressionFacts, multiplier: float, law: Law, longest: Longest | None = None
+) -> float:
     """Return the noise of both matrices, in squared unit lengths.
 
     A row with curvature ``w ≤ 1`` and slope q adds ``(w zzᵀ, q² zzᵀ)``. In isometric coordinates
@@ -281,9 +283,10 @@ def bought_scale(facts: RegressionFacts, multiplier: float, law: Law) -> float:
     first is at most ``Σ p 2 √(s (1 - s))`` long, and the second, by the convexity of squares,
     ``Σ p (1 + s)/2``: both are concave in s, whose mean takes its place.
 
-    BudgetError if the noise leaves no useful lattice.
+    `longest` is of other matrices bought together, by default of these. BudgetError if the noise
+    leaves no useful lattice.
     """
-    longest = _longest(facts)
+    longest = longest or _longest(facts)
     replaced = facts.adjacency.n_public
     if law is LAPLACE:
         alone = (facts.columns + 1) / 2 * (1 + replaced) * longest.absolute
@@ -329,16 +332,28 @@ def both_matrices(
     person both matrices have the same noise; `scale` is that of the curvature in units of one, k
     times as much. That of the squared gradients is `rougher` times as large.
     """
-    length, person = facts.loss.length, facts.adjacency.person
-    part, places = _longest(facts).bread, facts.adjacency.places
-    unit = facts.loss.smoothness * length / part
-    bread = _released(rows.curvature, point, facts, scale * part, entropy, law, unit)
+    part = _longest(facts).bread
+    unit = facts.loss.smoothness * facts.loss.length / part
+    bread = released_matrix(rows.curvature, point, facts, scale * part, entropy, law, unit)
+    meat = squared_gradients(rows, point, facts, scale * rougher, entropy, law)
+    return BoughtCurvature(bread[0], meat[0], bread[1], meat[1], facts.adjacency.person)
+
+
+def squared_gradients(
+    rows: Gradients,
+    point: Floats,
+    facts: RegressionFacts,
+    scale: float,
+    entropy: Entropy,
+    law: Law,
+) -> tuple[Floats, MomentNoise]:
+    """Release the squared gradients of rows or persons, with the noise of :func:`both_matrices`."""
     squares, n_places = rows.squares, 1
-    if person is not None:
-        squares, n_places = partial(rows.person_squares, places=places), places
-    meat_scale, unit = scale * rougher / n_places, (length * n_places) ** 2
-    meat = _released(squares, point, facts, meat_scale, entropy, law, unit)
-    return BoughtCurvature(bread[0], meat[0], bread[1], meat[1], person)
+    if facts.adjacency.person is not None:
+        n_places = facts.adjacency.places
+        squares = partial(rows.person_squares, places=n_places)
+    unit = (facts.loss.length * n_places) ** 2
+    return released_matrix(squares, point, facts, scale / n_places, entropy, law, unit)
 
 
 def weighted_squares(
@@ -350,10 +365,10 @@ def weighted_squares(
     apart: `scale` is the noise in these units.
     """
     unit = facts.loss.smoothness * facts.loss.length
-    return _released(rows.curvature, point, facts, scale, entropy, GAUSSIAN, unit)
+    return released_matrix(rows.curvature, point, facts, scale, entropy, GAUSSIAN, unit)
 
 
-def _released(
+def released_matrix(
     question: Callable[[Floats, Lattice], Statistic],
     point: Floats,
     facts: RegressionFacts,

@@ -88,12 +88,12 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     AnswersRelease: (),
     SelectionRelease: ("values", "scatters", "response", "noise_sd", "step", "scale", "count"),
     MomentNoise: ("count", "mean", "diagonal", "off"),
-    BoughtCurvature: ("bread", "meat"),
+    BoughtCurvature: ("bread", "meat", "first"),
     Tuning: ("told_apart",),
 }
 
 
-_NOISES: Final = ("bread_noise", "meat_noise")
+_NOISES: Final = ("bread_noise", "meat_noise", "first_noise")
 
 
 def _divided(release: Any, places: int) -> Any:
@@ -124,7 +124,8 @@ def _tuning(tuning: Tuning | None, places: int) -> Tuning | None:
 def _curvature(curvature: BoughtCurvature | None, places: int) -> BoughtCurvature | None:
     if curvature is None:
         return None
-    noises = {name: _divided(getattr(curvature, name), places) for name in _NOISES}
+    laws = {name: getattr(curvature, name) for name in _NOISES}
+    noises = {name: _divided(law, places) for name, law in laws.items() if law is not None}
     scaled: BoughtCurvature = replace(_divided(curvature, places), **noises)
     if curvature.person is None:
         return scaled

@@ -166,16 +166,22 @@ class BoughtCurvature:
 
     The bread is the noisy sum of the curvatures of the rows' losses, the meat that of their squared
     gradients, first summed by the column ``person`` if given, with their multiplicities; ``count``
-    and ``mean`` of their noise are nan.
+    and ``mean`` of their noise are nan. Where ``end``, shape (columns,), is there, a step from the
+    released coefficients leads to it: the bread is the mean curvature along that step, the meat
+    stands at its end, and ``first`` is the noisy curvature at the coefficients that the step came
+    from.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"person"})
+    later: ClassVar[frozenset[str]] = frozenset({"person", "first", "first_noise", "end"})
 
     bread: Annotated[Bounded, "column", "column_"]
     meat: Annotated[Bounded, "column", "column_"]
     bread_noise: MomentNoise
     meat_noise: MomentNoise
     person: str | None = None
+    first: Annotated[Bounded, "column", "column_"] | None = None
+    first_noise: MomentNoise | None = None
+    end: Annotated[Bounded, "column"] | None = None
 
 
 @dataclass(frozen=True)

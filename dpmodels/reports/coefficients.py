@@ -221,7 +221,10 @@ def _error_notes(sandwich: Sandwich, lost: int, release: CoefficientsRelease) ->
     notes += [
         "std err: sampling and privacy noise; noise: privacy noise alone. For the non-private "
         "estimate on these rows use noise_int().",
-        *Rank.DETAIL("Coefficients are corrected for known bias, such as the ridge's shrinkage."),
+        *Rank.DETAIL(
+            "Coefficients are corrected for known bias, such as the ridge's shrinkage; "
+            "params_released has them as released."
+        ),
     ]
     gradients, rest = "squared gradients", "which is the same if the model is correct"
     if bought is not None and bought.person is not None:

@@ -341,7 +341,8 @@ class CoefficientsFit:
     @property
     def _lawful(self) -> bool:
         """Whether standard errors are available."""
-        return self.sandwich is not None and self.sandwich.far <= FAR and not self._open
+        fit = self.sandwich
+        return fit is not None and fit.far <= FAR and fit.is_short and not self._open
 
     def ends(self, directions: Floats, level: float, *, full: bool = True) -> Floats:
         """Return intervals for the population or for these rows, shape (combinations, 2).
@@ -434,6 +435,11 @@ class CoefficientsFit:
         """The reason why there are no standard errors; empty where there are."""
         if self.identified.any():
             return ""
+        if self.sandwich is not None and not self.sandwich.is_short:
+            return (
+                "not identified at this budget: the curvature changes too much on the way back "
+                "from the ridge; use a larger budget, more rows, fewer terms or narrower bounds"
+            )
         if self.sandwich is not None and self.sandwich.far > FAR:
             return (
                 "not identified at this budget: the noise in the linear predictor is too large "

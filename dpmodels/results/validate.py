@@ -24,6 +24,7 @@ from dpmodels.released import (
     AnswersFitRelease,
     AnswersRelease,
     AnyRelease,
+    BoughtCurvature,
     CellsRelease,
     Channel,
     CoefficientsRelease,
@@ -191,6 +192,8 @@ def _require_coefficients(call: CoefficientsCall, release: CoefficientsRelease) 
     laws = () if curvature is None else (curvature.bread_noise, curvature.meat_noise)
     if any(math.isnan(law.diagonal + law.off) for law in laws):
         raise FrameError("release.curvature: bought, and a noise sd is nan")
+    if curvature is not None:
+        _require_path(curvature)
     axes = None if release.ball is None else release.ball.axes
     if axes is not None and (release.clip is None or np.linalg.matrix_rank(axes) < len(axes)):
         raise FrameError("release.ball.axes: expected none for such a regression")
@@ -199,6 +202,15 @@ def _require_coefficients(call: CoefficientsCall, release: CoefficientsRelease) 
     tuning = release.tuning
     if tuning is not None and release.ridge != dict(enumerate(tuning.ridges)).get(tuning.chosen):
         raise FrameError("release.tuning: the ridge is not the one that was chosen")
+
+
+def _require_path(curvature: BoughtCurvature) -> None:
+    parts = (curvature.first, curvature.first_noise, curvature.end)
+    if any(part is None for part in parts) and any(part is not None for part in parts):
+        raise FrameError("release.curvature: expected first, first_noise and end, or none of them")
+    noise = curvature.first_noise
+    if noise is not None and math.isnan(noise.diagonal + noise.off):
+        raise FrameError("release.curvature: first was bought, and a noise sd is nan")
 
 
 def _require_variances(call: MomentsCall, release: SubspaceRelease) -> None:

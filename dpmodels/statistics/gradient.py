@@ -16,7 +16,7 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import MAX_BITS, Lattice, to_lattice
 from dpmodels.statistics import double_double
 from dpmodels.statistics.double_double import Pair
-from dpmodels.statistics.losses import Multinomial, Poisson
+from dpmodels.statistics.losses import Multinomial, Poisson, mean_bend
 from dpmodels.statistics.moments import moments
 from dpmodels.statistics.passes import Passes, person_squares
 from dpmodels.statistics.predictors import Predictors
@@ -248,6 +248,20 @@ class Gradients(Statistic):
         if isinstance(self._loss, Multinomial):
             return self._spread(self._loss, parameter, lattice)
         return self._products("curvature", parameter, lattice, self._root)
+
+    def mean_curvature(self, start: Floats, end: Floats, lattice: Lattice) -> Statistic:
+        """Sum the mean of ``w z zᵀ`` over parameters between two; otherwise as :meth:`curvature`.
+
+        A row's linear predictor at `end` is the number that :meth:`squares` uses there.
+        """
+        loss = self._loss
+        assert not isinstance(loss, Multinomial | Poisson)
+
+        def root(linear: Floats, block: Floats) -> Floats:
+            first, last = self._predictors.labels(block) * linear
+            return np.sqrt(np.minimum(mean_bend(loss, first, last) / loss.smoothness, 1.0))[None]
+
+        return self._products("mean curvature", np.stack([start, end]), lattice, root)
 
     def squares(self, parameter: Floats, lattice: Lattice) -> Statistic:
         """Sum the squares of the gradients exactly; otherwise as :meth:`curvature`."""

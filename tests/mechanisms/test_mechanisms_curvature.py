@@ -61,7 +61,7 @@ def furthest(family, unit, relation, law):
             data = {name: list(columns.get(name, [])) for name in "yab"}
             rows = passes(way.private.bind({**data, "id": [3] * len(table)}), way.facts)
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(most_rows, "_released", read)
+                patch.setattr(most_rows, "released_matrix", read)
                 both_matrices(rows, point, way.facts, scale, seeded(1), law)
             cells.append(np.array([taken.pop(), taken.pop()]))
         pairs = combinations(cells, 2) if relation == "replace" else [(one, 0) for one in cells]

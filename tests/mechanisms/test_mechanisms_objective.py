@@ -21,7 +21,7 @@ from dpmodels.mechanisms.minimise import (
     spherical_sd,
     tolerance,
 )
-from dpmodels.mechanisms.most_rows import APART, LOGISTIC, both_matrices
+from dpmodels.mechanisms.most_rows import APART, LOGISTIC, both_matrices, bought_scale
 from dpmodels.mechanisms.protocol import RegressionFacts, passes
 from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
 from dpmodels.mechanisms.regression import objective as objective_module
@@ -88,6 +88,7 @@ def minimum(data, loss, ridge, about=0.0, **words):
         Objective(),
         Objective(inference=False),
         Objective(share=0.5),
+        Objective(pure=True),
         Output(),
         NoisyGradients(),
         NoisyGradients(inference=False),
@@ -307,7 +308,7 @@ def test_bought_matrices_move_no_further_than_their_noise_allows():
 def test_the_noise_of_bought_curvature_has_its_sd(relation):
     design, facts = bound(table(50), relation=relation)
     rows, point = passes(design, facts), np.array([0.1, -0.5, 1.0])
-    scale = Objective().plan(facts, ZCDP(0.5)).scales["both"]
+    scale = bought_scale(facts, 2.0, GAUSSIAN)
     bought = [both_matrices(rows, point, facts, scale, seeded(seed)) for seed in range(60)]
     for matrix, noise in (("bread", "bread_noise"), ("meat", "meat_noise")):
         off = np.array([getattr(one, matrix) for one in bought])[:, [0, 0, 1], [1, 2, 2]]
@@ -329,6 +330,25 @@ def test_gaussian_noise_where_it_is_less():
     assert Objective(inference=False).plan(rounded, ZCDP(0.5)).scales["gaussian"] == 0
 
 
+def test_pure_noise_in_the_linear_term_leaves_gaussian_noise_for_the_rest():
+    _, facts = bound(table(10))
+    plan = Objective(pure=True).plan(facts, ApproxDP(1.0, 1e-6))
+    gaussian = Objective().plan(facts, ApproxDP(1.0, 1e-6))
+    assert plan.scales["gaussian"] == 0
+    assert plan.scales["sd"] < gaussian.scales["sd"]
+    assert plan.scales["ridge"] < gaussian.scales["ridge"] / 4
+    assert {type(event).__name__ for event in plan.events} == {
+        "PureEvent",
+        "LaplaceEvent",
+        "GaussianEvent",
+    }
+    # Without a delta, or under zCDP, it changes nothing.
+    for budget in (PureDP(1.0), ZCDP(0.5)):
+        assert Objective(pure=True).plan(facts, budget) == Objective().plan(facts, budget)
+    released_now, _ = released(Objective(pure=True, ridge=5.0), ApproxDP(1e6, 1e-6), table())
+    assert released_now.curvature.end is not None
+
+
 def test_what_cannot_be_is_refused_before_a_row_is_read():
     design, facts = bound(table(10), Poisson(20.0, 5.0))
     for strategy in (Objective(inference=False), Output()):
@@ -340,7 +360,14 @@ def test_what_cannot_be_is_refused_before_a_row_is_read():
     design, logistic = bound(iter([table(10)]))
     with pytest.raises(FrameError, match="several times"):
         passes(design, logistic)
-    for words in ({"inference": 1}, {"share": 2.0}, {"share": "a"}, {"ridge": 0}, {"ridge": "x"}):
+    for words in (
+        {"inference": 1},
+        {"pure": 1},
+        {"share": 2.0},
+        {"share": "a"},
+        {"ridge": 0},
+        {"ridge": "x"},
+    ):
         with pytest.raises(ArgumentError):
             Objective(**words)
     for words in ({"steps": 0}, {"steps": 1.5}, {"share": 0.0}, {"inference": None}):

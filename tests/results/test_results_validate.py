@@ -39,6 +39,8 @@ SHARED = dp.dp_pca(
 ).release.shared
 BOUGHT = FITS["glm"].release.curvature
 FLAT = Ball(np.zeros(len(FITS["glm"].call.names) - 1), 0.0, 0.0, 0.0)
+HALF = replace(BOUGHT, end=None)
+UNKNOWN = replace(BOUGHT, first_noise=replace(BOUGHT.first_noise, off=math.nan))
 LAWLESS = replace(BOUGHT, bread_noise=replace(BOUGHT.bread_noise, off=math.nan))
 RUNS = FITS["partition"].release
 BELOW = (*RUNS.levels[:-2], 5, 0)
@@ -58,6 +60,8 @@ CASES = [
         {"coefficient_sd": math.nan},
         "release: array 'gradient' is there, and a noise sd is nan",
     ),
+    ("glm", {"curvature": HALF}, "release.curvature: expected first, first_noise and end"),
+    ("glm", {"curvature": UNKNOWN}, "release.curvature: first was bought"),
     ("glm", {"curvature": LAWLESS}, "release.curvature: bought, and a noise sd"),
     ("glm", {"ball": FLAT}, "release.ball.radius: expected a number from"),
     ("mean", {"noise_sd": 0.0}, "release.noise_sd: expected a positive number"),

@@ -23,8 +23,9 @@ Noise
     outcome's noisy frequency, as far from 0 as that is rare (3 %), and with a delta the rows that
     count are those within a released radius of a released centre (7 %, or a tenth of ε under pure
     noise, :mod:`dpmodels.mechanisms.most_rows`): a row that is left out is one whose z is 0. With
-    ``inference`` a share of the whole, of which the rest is divided so, goes to the curvature and
-    the squared gradients at the released point (:mod:`dpmodels.mechanisms.most_rows`).
+    ``inference`` a share of the whole, of which the rest is divided so, goes to the curvature at
+    the released point, then to the mean curvature along Newton's step from there and the squared
+    gradients at its end (:mod:`dpmodels.mechanisms.path_curvature`).
 Numerics
     idealised: b is drawn in floating point. The minimiser reaches its tolerance whatever the rows,
     and the noise on the coefficients allows for as much again, of which rounding takes less than a
@@ -70,13 +71,12 @@ from dpmodels.mechanisms.minimise import (
 )
 from dpmodels.mechanisms.most_rows import (
     SHARES,
-    both_matrices,
-    bought_scale,
     most_rows,
     most_scales,
     most_shares,
     steepest,
 )
+from dpmodels.mechanisms.path_curvature import path_matrices, path_scales, path_shares
 from dpmodels.mechanisms.protocol import (
     RegressionFacts,
     RegressionPlan,
@@ -126,6 +126,10 @@ class Objective:
     ridge : float, optional
         Weight of ``|θ|²/2`` beside the sum of the losses, θ in units of the ball: a public number.
         By default one at which curvature costs next to nothing.
+    pure : bool
+        Under (eps, delta), whether the linear term has pure noise and the rest Gaussian noise of
+        `share`: in few columns less noise and a far smaller ridge, for more noise in the curvature.
+        Its eps adds up on a ledger.
 
     Raises
     ------
@@ -159,9 +163,11 @@ class Objective:
     inference: bool = True
     share: float = 0.35
     ridge: float | None = None
+    pure: bool = False
 
     def __post_init__(self) -> None:
         truth("inference", self.inference)
+        truth("pure", self.pure)
         between("share", self.share, 0.001, 0.9, ", such as 0.35")
         if self.ridge is not None:
             units = ", in units of one row's largest gradient, or None"
@@ -174,7 +180,8 @@ class Objective:
         has gradients without a bound. BudgetError if the ridge is too small for the budget.
         """
         loss = bounded_loss(facts, self.card.name)
-        if isinstance(guarantee, PureDP) or not loss.bell:
+        takes_pure = self.pure and isinstance(guarantee, ApproxDP)
+        if isinstance(guarantee, PureDP) or takes_pure or not loss.bell:
             return self._pure(facts, loss, guarantee)
         gaussian = self._gaussian(facts, guarantee)
         if self.inference:
@@ -192,7 +199,8 @@ class Objective:
         """Find most rows, draw the linear term, minimise, mask the error, buy what is planned."""
         rows, facts, scales = as_gradients(statistic), plan.facts, plan.scales
         law = GAUSSIAN if scales["gaussian"] else LAPLACE
-        most = most_rows(rows, facts, scales, entropy, GAUSSIAN if "lengths" in scales else law)
+        besides = GAUSSIAN if "lengths" in scales else law
+        most = most_rows(rows, facts, scales, entropy, besides)
         near = rows.within(most.inner.predictors)
         tilt: Floats
         if law is GAUSSIAN:
@@ -210,15 +218,15 @@ class Objective:
         minimum = minimise(near, loss, ridge, tilt - ridge * most.start, shortest, provable)
         own = Mask(scales["step"], scales["mask"])
         point = masked(minimum, own, entropy, law)
-        curvature = None
+        gradient, curvature = ridge * (most.start - point), None
         if self.inference:
-            curvature = both_matrices(near, point, facts, scales["both"], entropy, law)
+            curvature = path_matrices(near, point, gradient, facts, scales, entropy, besides)
         return hand_over(
             self.card,
             plan,
             statistic,
             coefficients=point,
-            gradient=ridge * (most.start - point),
+            gradient=gradient,
             gradient_sd=scales["sd"],
             coefficient_sd=law.sd * own.scale * own.step,
             curvature=curvature,
@@ -232,26 +240,29 @@ class Objective:
         left = 1 - self.share if self.inference else 1.0
         shares = {"tilt": left * (1 - math.fsum(others.values()))}
         shares |= {name: left * own for name, own in others.items()}
-        return shares | ({"both": self.share} if self.inference else {})
+        return shares | (path_shares(self.share) if self.inference else {})
 
     def _bought(
         self, facts: RegressionFacts, multipliers: dict[str, float], law: Law
     ) -> dict[str, float]:
-        """Return the noise of what is released beside the minimum."""
+        """Return the noise of what is released besides the minimum, where it is planned."""
         before = {name: own for name, own in multipliers.items() if name in SHARES}
         scales = most_scales(facts, before, law)
-        if self.inference:
-            scales["both"] = bought_scale(facts, multipliers["both"], law)
+        if "along" in multipliers:
+            scales |= path_scales(facts, multipliers, law)
         return scales
 
     def _pure(self, facts: RegressionFacts, loss: Loss, guarantee: Guarantee) -> RegressionPlan:
         """Take pure noise; where there is a delta it tells where most rows lie."""
         left, most = guarantee, dict[str, float]()
         if isinstance(guarantee, ApproxDP) and loss.bell and facts.predictors.terms:
-            left = PureDP((1 - MOST_SHARE) * guarantee.eps)
-            shares = most_shares(facts, GAUSSIAN)
-            before = ApproxDP(MOST_SHARE * guarantee.eps, guarantee.delta)
-            whole = gaussian_multiplier(before) * ROUND_UP
+            share = self.share if self.inference else 0.0
+            part = share + (1 - share) * MOST_SHARE
+            left = PureDP((1 - part) * guarantee.eps)
+            shares = self._shares(facts, GAUSSIAN)
+            shares = {name: own for name, own in shares.items() if name not in ("tilt", "mask")}
+            besides = ApproxDP(part * guarantee.eps, guarantee.delta)
+            whole = gaussian_multiplier(besides) * ROUND_UP
             most = _named(shares, split_gaussian(whole, list(shares.values())))
         shares = self._shares(facts, LAPLACE)
         shares = {name: own for name, own in shares.items() if name not in most}
@@ -271,7 +282,7 @@ class Objective:
             "sd": spherical_sd(facts.columns, scale),
             **_masking(facts, scale, ridge, multipliers["mask"], LAPLACE),
             **self._bought(facts, multipliers, LAPLACE),
-            **most_scales(facts, most, GAUSSIAN),
+            **self._bought(facts, most, GAUSSIAN),
         }
         return RegressionPlan(guarantee, events, facts, scales)
 

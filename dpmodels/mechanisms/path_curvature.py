@@ -1,0 +1,107 @@
+"""Curvature along Newton's step back from a ridge, and squared gradients at its end.
+
+The minimum of a ridged sum is where the gradient of the losses is known but for noise. Where the
+step from there to the maximum-likelihood estimate is long, the curvature changes along it: at its
+start there is too much, so that the step is too short and intervals miss. Two releases follow the
+minimum: the curvature there, from which a step is computed, and then the mean curvature along that
+step together with the squared gradients at its end. The difference of two gradients is their mean
+curvature times the distance, exactly, however long the step is.
+
+Sensitivity of the first: a row adds ``w z zᵀ`` with a share w of the largest curvature, at most 1
+long; two rows are √2 apart at most. Of the second: with slopes p and q at both ends, ``u`` and v
+their log odds, a row adds ``(w z zᵀ, q² z zᵀ)``, ``w = 4 (q - p)/(v - u)`` for the logistic loss.
+For a fixed q let ``s(q)`` be the largest such w over all p. The pair is as long as
+``√(w² + q⁴) ≤ √(s² + q⁴)``. Where ``q ≤ ½`` that is at most ``√(1 + 1/16)``, as ``w ≤ 1``. Above,
+``v > 0``, and secants whose other end is in (0, v) are flatter than that from 0, as the logistic
+function is concave there. The largest begins at ``u ≤ 0``, where it is the tangent, and the
+function is above it up to v: secants from u to ends before v are steeper. So s falls in v while q
+rises; on an interval ``[v_i, v_{i+1}]`` the pair is at most ``√(s(v_i)² + q(v_{i+1})⁴)`` long, and
+``s(v_i) + q(v_{i+1})²`` in sums of absolute values: on a grid these are below 1.14 and 1.61
+(``tests/mechanisms/test_mechanisms_path_curvature.py``). Rounding of w is below 1e-6.
+
+The rows of a person take shares of its places, of sum 1 at most; it adds ``Σ share w z zᵀ`` and the
+square of ``Σ share q z``. The norms of both are at most ``W = Σ share w`` and ``r²``, ``r = Σ share
+q``. ``(W, r)`` lies in the convex hull of 0 and the pairs ``(w, q)``, and ``√(W² + r⁴)`` and ``W +
+r²`` are convex and increasing in both: their maxima are those of one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+
+from dpmodels.mechanisms.add_noise import Law
+from dpmodels.mechanisms.most_rows import (
+    APART,
+    Longest,
+    bought_scale,
+    released_matrix,
+    squared_gradients,
+)
+from dpmodels.mechanisms.protocol import RegressionFacts
+from dpmodels.noise import Entropy
+from dpmodels.released import BoughtCurvature, MomentNoise
+from dpmodels.statistics.gradient import Gradients
+from dpmodels.statistics.losses import Logistic
+from dpmodels.typing import Floats
+
+# Of the budget for both: a choice by simulation.
+FIRST_SHARE = 0.3
+# How far a row moves mean curvature and squared gradients together, proved above.
+ALONG = Longest(1.14, 1.61)
+# A row's curvature alone, of norm 1: (d + 1)/2 in sums of absolute values.
+ALONE = Longest(1.0, 1.0)
+# A choice: edges of the curvature's noise that damp the step along directions.
+DAMPED = 0.5
+
+
+def path_shares(share: float) -> dict[str, float]:
+    """Return the shares of the two releases in the budget."""
+    return {"first": FIRST_SHARE * share, "along": (1 - FIRST_SHARE) * share}
+
+
+def path_scales(
+    facts: RegressionFacts, multipliers: Mapping[str, float], law: Law
+) -> dict[str, float]:
+    """Return the noise of the two releases, as :func:`bought_scale`."""
+    along = ALONG if isinstance(facts.loss, Logistic) else APART
+    return {
+        "first": bought_scale(facts, multipliers["first"], law, ALONE),
+        "along": bought_scale(facts, multipliers["along"], law, along),
+    }
+
+
+def path_matrices(
+    rows: Gradients,
+    point: Floats,
+    gradient: Floats,
+    facts: RegressionFacts,
+    scales: Mapping[str, float],
+    entropy: Entropy,
+    law: Law,
+) -> BoughtCurvature:
+    """Release the curvature at a released point, and what follows from Newton's step from there.
+
+    `gradient`, shape (columns,), is the known part of that of the losses at the point.
+    """
+    unit = facts.loss.smoothness
+    first = released_matrix(rows.curvature, point, facts, scales["first"], entropy, law, unit)
+    end = point + newton_step(*first, gradient)
+    along = partial(rows.mean_curvature, point)
+    bread = released_matrix(along, end, facts, scales["along"], entropy, law, unit)
+    meat = squared_gradients(rows, end, facts, scales["along"], entropy, law)
+    return BoughtCurvature(
+        bread[0], meat[0], bread[1], meat[1], facts.adjacency.person, first[0], first[1], end
+    )
+
+
+def newton_step(curvature: Floats, noise: MomentNoise, gradient: Floats) -> Floats:
+    """Return a step down a noisy curvature, damped in directions that its noise may hide."""
+    values, axes = np.linalg.eigh(curvature)
+    edge = 2 * noise.off * np.sqrt(len(values))
+    positive = np.maximum(values, 0.0)
+    return np.asarray(
+        -axes @ (positive / (positive**2 + (DAMPED * edge) ** 2) * (axes.T @ gradient))
+    )
