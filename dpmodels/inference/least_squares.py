@@ -270,7 +270,8 @@ class LeastSquares:
             np.where(is_far, 0.0, term / np.where(is_far, 1.0, steps) ** k)
             for k, term in ((1, noise[1]), (2, noise[2]))
         ]
-        is_identified = (steps >= DETECTION_SDS * step_sds) & (pull <= ASSUMED * fixed)
+        is_assumed = (pull > ASSUMED * fixed) & (not equations.near_zero)
+        is_identified = (steps >= DETECTION_SDS * step_sds) & ~is_assumed
         if equations.added_rows is not None:
             is_identified &= (u * (equations.added_rows.moments @ u)).sum(axis=0) <= ASSUMED * steps
         if equations.hidden is not None:
