@@ -42,6 +42,8 @@ ALIKE_RESIDUALS, NEAR_ZERO = 0.1, 0.38
 # that standard errors allow for; the sd of a fraction of residuals about that of a normal law, and
 # by how much more it may differ along a direction of the terms.
 CAUTION, ALLOWED, NORMAL_SD, UNEVEN = 4.0, 0.8, 0.07, 3.0
+# A choice: noise in these counts, per row, times this takes off that caution.
+NOISY = 350.0
 # Choices: the length of a step yet to come; that of a level's rows in units of the radius, which is
 # not taken for more than so many √(1 + d) there.
 EXPECTED_STEP, REACH, LONGEST = 0.08, 0.8, 1.6
@@ -156,16 +158,19 @@ def chosen_limits(
 
     `terms` and `residuals` are noisy numbers of rows by the length of (1, z), in units of its root
     mean square, and of the residual in its sd; `multiplier` is that of the last release. The noise
-    in a coordinate of the score, and :data:`CAUTION` times what clipping may move it by, are least
-    in mean square. A line that is bent misses a row of length L by about L², and moves by L³.
+    in a coordinate of the score, and :data:`CAUTION` times what clipping may move it by, or less
+    where counts are noisy, are least in mean square. A line that is bent misses a row of length L
+    by about L², and moves by L³.
     """
     radius, cut = terms.radii[:, None], residuals.radii
     long, far = (_with_tail(cells) / rows for cells in (terms, residuals))
     counted = 1 - (np.cumsum(far[::-1])[::-1] - far)
     counted_sd = residuals.sd / rows * np.sqrt(np.arange(len(far))[::-1])
     kept, _ = kept_fraction(erf(cut / math.sqrt(2)), counted, counted_sd)
-    within = np.minimum(terms.radii, radius) ** 2 @ np.maximum(terms.counts, 0.0)
-    size = within / max(float(within[-1]), 1.0)
+    # Where no length is detected, rows are of the root mean square length.
+    likely = long if long.any() else np.where(terms.radii == 1.0, 1.0, 0.0)
+    within = np.minimum(terms.radii, radius) ** 2 @ likely
+    size = within / within[-1]
     noise = 2 * multiplier * math.sqrt(parameters) * radius * cut / rows / kept / size[:, None]
     noise = noise * np.sqrt(1 + (radius / cut * kept) ** 2 * parameters * EXPECTED_STEP**2)
     weights = np.minimum(1.0, radius / terms.radii) ** 2
@@ -173,7 +178,8 @@ def chosen_limits(
     odd = np.maximum(cut - cut[:, None], 0.0) @ far * _alike(residuals, rows)
     shift = np.hypot(bent[:, None], odd)
     allowed = (radius >= SHORTEST_TERMS) & (cut >= SHORTEST_RESIDUALS)
-    error = np.where(allowed, noise**2 + (CAUTION * shift) ** 2, math.inf)
+    caution = CAUTION / (1 + NOISY * terms.sd / rows)
+    error = np.where(allowed, noise**2 + (caution * shift) ** 2, math.inf)
     at, to = np.unravel_index(np.argmin(error), error.shape)
     return Limits(
         float(terms.radii[at]) * math.sqrt(parameters),
