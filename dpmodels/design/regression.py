@@ -45,6 +45,10 @@ class WeightedDesign(PrivateDesign):
         """Return other rows on the same way, their weight included."""
         return type(self)(self.public, self.scaling, rows, self._weight, self._declared)
 
+    def rescaled(self, scaling: Scaling) -> WeightedDesign:
+        """Return the same rows and weights, scaled by released values instead."""
+        return WeightedDesign(self.public, scaling, self._rows, self._weight, self._declared)
+
     @property
     def recipe(self) -> Callable[[RowSource], PrivateDesign]:
         """A function that binds other rows in the same way, their weight included."""

@@ -1,6 +1,6 @@
 """Models of a category by the maximum likelihood of noisy counts, and their errors.
 
-Theorem 61 of ``docs/theory.md``: with counts ``c = c₀ + e``, e independent of known variance s²,
+Theorem 59 of ``docs/theory.md``: with counts ``c = c₀ + e``, e independent of known variance s²,
 and ``g = ∂ log p`` of a cell, the estimate solves ``Σ c g = 0``, on average over the noise the
 equation of the estimate without noise. To first order they differ by ``H⁻¹ Σ e g``, of covariance
 ``s² H⁻¹ (Σ g gᵀ) H⁻¹``, H the observed information; about the population's value comes White's

@@ -274,7 +274,8 @@ class LeastSquares:
         if equations.added_rows is not None:
             from_added = (u * (equations.added_rows.moments @ u)).sum(axis=0)
             largest = np.where(from_added <= HARDLY * steps, COUNTED, ASSUMED)
-            is_identified &= (from_added <= ASSUMED * steps) & (pull <= largest * fixed)
+            is_assumed = (pull > largest * fixed) & (not equations.near_zero)
+            is_identified &= (from_added <= ASSUMED * steps) & ~is_assumed
         if equations.hidden is not None:
             combined = equations.regressors @ directions.T
             loading = np.square(equations.hidden.T @ combined).sum(axis=0)

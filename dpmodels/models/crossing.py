@@ -20,9 +20,10 @@ from dpmodels.formula.sides import subset
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Real
 from dpmodels.frames.protocol import before_charge
-from dpmodels.mechanisms import Plan
+from dpmodels.mechanisms import Facts, Plan
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, noise_of
 from dpmodels.mechanisms.protocol import AnyStrategy, CountPlan, RegressionPlan
+from dpmodels.mechanisms.regression import Moments, Scores
 from dpmodels.mechanisms.regression.scores import column_ranges
 from dpmodels.mechanisms.user_supplied import stated_card
 from dpmodels.noise import simulating
@@ -83,6 +84,10 @@ LOST_ROWS, CLEAR_ROWS = 1.0, 6.0
 # A choice: larger multiples of the budget are not suggested.
 MOST = 1e4
 
+# Choices: the likely radius of terms, in root mean squares, times that of residuals, in sds; and by
+# how much the noise of one release exceeds that in X'y alone.
+EXPECTED_LIMITS, NOISE_IN_GRAM = 2.5, 1.6
+
 NUMBERS = "numbers have a standard deviation of a sixth of their range"
 ALIKE = "groups are of one size"
 
@@ -118,6 +123,22 @@ def slopes_of_moments(design: PrivateDesign, plan: object, rows: int) -> Predict
         return None
     strength = rows * float(variances.max()) / _edge(plan, len(variances))
     return Prediction(strength, LOST_SLOPES, CLEAR_SLOPES, lacking, NUMBERS)
+
+
+def predicted_errors(design: PrivateDesign, facts: Facts, guarantee: Guarantee) -> dict[str, float]:
+    """Return predicted median noise of slopes times the rows, by mechanism of least squares.
+
+    Of assumed rows, see :func:`guessed`, whose residuals have the variance of the response.
+    """
+    spread = np.sqrt(guessed(design))
+    spread, residual_sd = spread[:-1], float(spread[-1])
+    once, about = Moments().plan(facts, guarantee), Scores().plan(facts, guarantee)
+    noise = 2 * about.scales["final"] / math.sqrt(1 + facts.adjacency.n_public)
+    length = math.sqrt(facts.columns) * EXPECTED_LIMITS * residual_sd
+    return {
+        "moments": float(np.median(NOISE_IN_GRAM * noise_of(once).off / spread**2)),
+        "scores": float(np.median(noise * length / spread)),
+    }
 
 
 def of_outcomes(plan: object, rows: int) -> Prediction | None:

@@ -24,11 +24,17 @@ from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
 from dpmodels.mechanisms.sandwiched import NOBODY, Sandwiched
 from dpmodels.mechanisms.user_supplied import UserSupplied
-from dpmodels.models.crossing import Prediction, Way, guessed, slopes_of_moments
+from dpmodels.models.crossing import (
+    Prediction,
+    Way,
+    guessed,
+    predicted_errors,
+    slopes_of_moments,
+)
 from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled import moments_call
 from dpmodels.models.verb import Shared, run_verb, verb
-from dpmodels.privacy import PureDP
+from dpmodels.privacy import ZCDP, ApproxDP, PureDP
 from dpmodels.question import Question
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import MomentsCall
@@ -127,10 +133,12 @@ def dp_lm(
     of the squares is allowed for.
 
     ``"auto"`` is ``"scores"`` for a Gaussian guarantee and rows that can be read
-    again, without ``weights`` and ``row_norm``; else ``"moments"``. Where rows were
-    clipped the table says how many. Under ``"scores"`` radii grow with the number
-    of rows, so that what is clipped is small beside the noise; under
-    ``"ellipsoid"`` coefficients and intervals describe the clipped rows.
+    again, without ``row_norm``, unless ``"moments"`` is predicted to have less noise
+    from bounds, levels and budget, as for columns declared to have two values; else
+    ``"moments"``. Where rows were clipped the table says how many. Under
+    ``"scores"`` radii grow with the rows beyond them and standard errors allow for
+    what clipping may move, by released counts; under ``"ellipsoid"`` coefficients
+    and intervals describe the clipped rows.
 
     Intervals of a pure guarantee take sums of Laplace noise as if they were
     normal of the same variance: those of 95 % cover 93.8 % at the least.
@@ -230,12 +238,17 @@ def _way(question: Question, merged: Merged | None) -> Way[LMResult]:
         return LMResult(call, release, model, coder)
 
     def automatic(private: Sequence[PrivateDesign]) -> tuple[str, str]:
-        is_plain = weights is None and row_norm is None and bool(equation.terms.names)
-        if isinstance(question.guarantee, PureDP) or not is_plain:
+        is_plain = row_norm is None and bool(equation.terms.names)
+        if not isinstance(question.guarantee, (ApproxDP, ZCDP)) or not is_plain:
             return "moments", ONCE
-        if all(source.rereadable for source in private):
-            return "scores", ABOUT_LINE
-        return "moments", ONCE
+        if not all(source.rereadable for source in private):
+            return "moments", ONCE
+        predicted = predicted_errors(design, facts, question.guarantee)
+        return (
+            ("scores", ABOUT_LINE)
+            if predicted["scores"] < predicted["moments"]
+            else ("moments", ONCE)
+        )
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
         strategy, reason = choose(mechanism, REGRESSION, lambda: automatic(private))
@@ -333,7 +346,7 @@ def _check_strategy(strategy: Any, weights: object) -> None:
             f"mechanism= is of type {type(strategy).__name__}; least squares needs moments "
             'with a known noise distribution: "moments", "adassp", or an instance of these'
         )
-    if weights is not None and isinstance(strategy, (Ellipsoid, Rounds, Scores)):
+    if weights is not None and isinstance(strategy, (Ellipsoid, Rounds)):
         raise ArgumentError(
             f"{strategy.card.name} clips rows about their mean, which weights= would move: "
             'leave out weights=, or write mechanism="moments"'

@@ -8,12 +8,13 @@ here is a function of released values and public facts. Lengths are in scaled un
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import erf
 
-from dpmodels.postprocess.ellipsoid import Cells, tail
+from dpmodels.postprocess.ellipsoid import Cells
 from dpmodels.typing import Floats
 
 # A choice: rows are kept whole up to this length of (1, z), in units of √(1 + d) for d terms, and
@@ -22,25 +23,40 @@ TERM_RADIUS, RESIDUAL_CUT = 1.0, 2.0
 # A choice: what is kept grows until a coordinate of the noise in the score is this many standard
 # errors of sampling, up to these multiples. Longer radii trade noise for less bias.
 NOISE_PER_SAMPLING, WIDEST_TERMS, WIDEST_RESIDUALS = 1.1, 3.75, 2.5
-# A choice: where the least noise that radii allow is below so many standard errors of sampling,
-# less noise is worth having, by the root of that.
-AMPLE = 0.5
 # Choices: within which ends the variance of an entry of X'X/n about the identity is estimated, and
 # the squared length of a step in residual standard deviations.
 GRAM_VARIANCE, SQUARED_STEP = (0.003, 0.2), (0.05, 1.0)
-# A choice: the variance of a diagonal entry of X'X/n about 1.
-DIAGONAL = 0.3
+# Choices: the variance of a diagonal entry of X'X/n about their mean, and the least mean.
+DIAGONAL, LEAST_MEAN = 0.3, 0.3
 # Choices: a variance of z is not taken for less, nor for less than so many noise sds of an entry.
 LEAST_VARIANCE, LEAST_IN_NOISE, LARGEST_FLOOR = 0.02, 6.0, 0.35
 # Of the response's variance: no residual's is taken for less after one step.
 LEAST_RESIDUAL = 0.05
-# Choices: of what is cut off long terms and residuals, the share that moves a coordinate of the
-# score, the length of a step yet to come, and the lengths that rows are counted by.
-ALIKE_TERMS, ALIKE_RESIDUALS, EXPECTED_STEP = 0.05, 0.25, 0.08
+# What clipping moves a coordinate of the mean score by, as measured where a line is bent: so many
+# times the mean of what is cut off the cubed lengths of (1, z), in root mean squares.
+BEND = 0.025
+# Choices: the fraction of what is cut off residuals that moves a coordinate of the score, and the
+# fraction of residuals of a normal law below half a standard deviation.
+ALIKE_RESIDUALS, NEAR_ZERO = 0.1, 0.38
+# Choices: by how much more than noise such a shift counts in choosing radii, and of it the fraction
+# that standard errors allow for; the sd of a fraction of residuals about that of a normal law, and
+# by how much more it may differ along a direction of the terms.
+CAUTION, ALLOWED, NORMAL_SD, UNEVEN = 4.0, 0.8, 0.07, 3.0
+# A choice: noise in these counts, per row, times this takes off that caution.
+NOISY = 350.0
+# Choices: the length of a step yet to come; that of a level's rows in units of the radius, which is
+# not taken for more than so many √(1 + d) there.
+EXPECTED_STEP, REACH, LONGEST = 0.08, 0.8, 1.6
+# Choices: lengths that rows are counted by, and the least up to which they are kept whole.
 LENGTHS: Floats = 0.25 * 2.0 ** (np.arange(25) / 4)
 SHORTEST_TERMS, SHORTEST_RESIDUALS = 0.8, 1.4
+# A choice: the least variance of a shortened axis.
+THINNEST = 1e-3
 # A choice: a distance that so many rows are within is taken for a standard deviation.
 MOST_ROWS = 0.75
+
+# Columns of factors, and what they are at each level.
+Levels = list[tuple[slice, Floats]]
 
 
 @dataclass(frozen=True)
@@ -48,13 +64,14 @@ class ScoreCoordinates:
     """Centre, whitening, line and residual standard deviation, in scaled units.
 
     `centre` has the shape (terms,), `whitening` (terms, terms), `line` (terms + 1,), its constant
-    first.
+    first. `spread`, shape (terms,), are likely standard deviations of the coordinates z.
     """
 
     centre: Floats
     whitening: Floats
     line: Floats
     residual_sd: float
+    spread: Floats
 
     @property
     def parameters(self) -> int:
@@ -124,33 +141,96 @@ def radii(parameters: int, multiplier: float, rows: float) -> tuple[float, float
     return radius, RESIDUAL_CUT * min(wider, WIDEST_RESIDUALS)
 
 
-def chosen_radii(
+class Limits(NamedTuple):
+    """Up to which length of (1, z) and which residual rows are kept whole, and what it costs."""
+
+    radius: float
+    cut: float
+    kept: float  # Noisy fraction of residuals below the cut
+    kept_sd: float  # Its noise
+    shift: float  # Allowed for what clipping moves a coordinate of the mean score
+
+
+def chosen_limits(
     terms: Cells, residuals: Cells, rows: float, parameters: int, multiplier: float
-) -> tuple[float, float]:
+) -> Limits:
     """Return up to which length of (1, z) and which residual rows are kept whole at last.
 
     `terms` and `residuals` are noisy numbers of rows by the length of (1, z), in units of its root
-    mean square, and of the residual in its sd; `multiplier` is that of the last release. The mean
-    square error of a coordinate of the score is least: of its noise, and of what is cut off. Noise
-    below a multiple of the error of sampling does not count: beyond, radii grow until nothing is
-    cut off.
+    mean square, and of the residual in its sd; `multiplier` is that of the last release. The noise
+    in a coordinate of the score, and :data:`CAUTION` times what clipping may move it by, or less
+    where counts are noisy, are least in mean square. A line that is bent misses a row of length L
+    by about L², and moves by L³.
     """
     radius, cut = terms.radii[:, None], residuals.radii
-    kept_fraction = erf(cut / math.sqrt(2))
-    noise = 2 * multiplier * math.sqrt(parameters) * radius * cut / rows / kept_fraction
-    noise = noise * np.sqrt(1 + (radius / cut * kept_fraction) ** 2 * parameters * EXPECTED_STEP**2)
-    long = tail(terms)
-    weights = np.minimum(1.0, terms.radii[:, None] / terms.radii) ** 2
-    off_terms = ((1 - weights) * terms.radii) @ long / rows * ALIKE_TERMS
-    excess = np.maximum(cut - cut[:, None], 0.0)
-    off_residuals = excess @ tail(residuals) / rows * ALIKE_RESIDUALS
+    long, far = (_with_tail(cells) / rows for cells in (terms, residuals))
+    counted = 1 - (np.cumsum(far[::-1])[::-1] - far)
+    counted_sd = residuals.sd / rows * np.sqrt(np.arange(len(far))[::-1])
+    kept, _ = kept_fraction(erf(cut / math.sqrt(2)), counted, counted_sd)
+    # Where no length is detected, rows are of the root mean square length.
+    likely = long if long.any() else np.where(terms.radii == 1.0, 1.0, 0.0)
+    within = np.minimum(terms.radii, radius) ** 2 @ likely
+    size = within / within[-1]
+    noise = 2 * multiplier * math.sqrt(parameters) * radius * cut / rows / kept / size[:, None]
+    noise = noise * np.sqrt(1 + (radius / cut * kept) ** 2 * parameters * EXPECTED_STEP**2)
+    weights = np.minimum(1.0, radius / terms.radii) ** 2
+    bent = ((1 - weights) * terms.radii**3) @ long * BEND
+    odd = np.maximum(cut - cut[:, None], 0.0) @ far * _alike(residuals, rows)
+    shift = np.hypot(bent[:, None], odd)
     allowed = (radius >= SHORTEST_TERMS) & (cut >= SHORTEST_RESIDUALS)
-    smallest_noise = float(noise[allowed].min()) * math.sqrt(rows)
-    enough = NOISE_PER_SAMPLING * math.sqrt(min(smallest_noise / AMPLE, 1.0))
-    noise = np.maximum(noise, enough / math.sqrt(rows))
-    error = noise**2 + off_terms[:, None] ** 2 + off_residuals**2
-    best = np.unravel_index(np.argmin(np.where(allowed, error, math.inf)), error.shape)
-    return float(terms.radii[best[0]]) * math.sqrt(parameters), float(cut[best[1]])
+    caution = CAUTION / (1 + NOISY * terms.sd / rows)
+    error = np.where(allowed, noise**2 + (caution * shift) ** 2, math.inf)
+    at, to = np.unravel_index(np.argmin(error), error.shape)
+    return Limits(
+        float(terms.radii[at]) * math.sqrt(parameters),
+        float(cut[to]),
+        float(counted[to]),
+        float(counted_sd[to]),
+        float(ALLOWED * shift[at, to]),
+    )
+
+
+def _alike(residuals: Cells, rows: float) -> float:
+    """Return the share of what is cut off residuals that moves a coordinate of the score.
+
+    Residuals that are seldom near 0 are those of a response of few values: which are cut depends on
+    the terms.
+    """
+    near = max(float(residuals.counts[residuals.radii <= 0.5].sum()) / rows, 0.02)
+    return float(np.clip(ALIKE_RESIDUALS * (NEAR_ZERO / near) ** 2, ALIKE_RESIDUALS, 1.0))
+
+
+def _with_tail(cells: Cells) -> Floats:
+    """Return detected counts by length, and likely ones beyond the last detected cell.
+
+    These fall off exponentially as detected counts do beyond their median, times a factor with the
+    mean ½ and sd ½ before the noisy counts say more.
+    """
+    counts = cells.told
+    occupied = np.flatnonzero(counts)
+    if not len(occupied) or occupied[-1] == len(counts) - 1:
+        return counts
+    last = int(occupied[-1])
+    longer = np.cumsum(counts[::-1])[::-1]
+    median = int(np.flatnonzero(longer >= longer[0] / 2)[-1])
+    if last == median:
+        return counts
+    rate = math.log(longer[median] / longer[last]) / (cells.radii[last] - cells.radii[median])
+    beyond = np.exp(-rate * (cells.radii[last:] - cells.radii[last]))
+    ahead = -longer[last] * np.diff(beyond)
+    noise = 4 * cells.sd**2
+    factor = (float(cells.counts[last + 1 :] @ ahead) + noise / 2) / (float(ahead @ ahead) + noise)
+    counts[last + 1 :] = min(max(factor, 0.0), 1.0) * ahead
+    return counts
+
+
+def kept_fraction(normal: Floats, counted: Floats, sd: Floats) -> tuple[Floats, Floats]:
+    """Return fractions of residuals below a cut, and an sd of them.
+
+    Those of normal residuals are moved towards noisy counts as far as these tell.
+    """
+    trust = NORMAL_SD**2 / (NORMAL_SD**2 + sd**2)
+    return np.clip(normal + trust * (counted - normal), 0.5, 1.0), np.sqrt(trust) * sd
 
 
 def radius_of_most(distances: Floats, within: Floats, sd: float) -> Floats:
@@ -175,7 +255,31 @@ def first_coordinates(mean: Floats, covariance: Floats) -> ScoreCoordinates:
     line[0] = mean[-1]
     values, axes = np.linalg.eigh(covariance[:-1, :-1])
     whitening = (axes / np.sqrt(values)) @ axes.T
-    return ScoreCoordinates(mean[:-1], whitening, line, math.sqrt(float(covariance[-1, -1])))
+    sd = math.sqrt(float(covariance[-1, -1]))
+    return ScoreCoordinates(mean[:-1], whitening, line, sd, np.ones(len(values)))
+
+
+def within_reach(now: ScoreCoordinates, levels: Levels, radius: float) -> ScoreCoordinates:
+    """Shorten axes towards rare levels, so that their rows are kept whole up to a radius.
+
+    A level whose rows would be cut to a length has the noise of a level at that length, times what
+    it was longer.
+    """
+    longest = REACH * min(radius, LONGEST * math.sqrt(now.parameters))
+    shorten = np.eye(len(now.spread))
+    for columns, points in levels:
+        away = now.whitening[:, columns] @ (points - now.centre[columns]).T
+        for far in away.T:
+            far = shorten @ far
+            length = float(np.linalg.norm(far))
+            if length > longest:
+                shorten -= (1 - longest / length) / length**2 * np.outer(far, far @ shorten)
+    variance, axes = np.linalg.eigh((shorten * now.spread**2) @ shorten.T)
+    return replace(
+        now,
+        whitening=axes.T @ shorten @ now.whitening,
+        spread=np.sqrt(np.maximum(variance, THINNEST)),
+    )
 
 
 def rough_coordinates(now: ScoreCoordinates, moments: ScoreMoments) -> ScoreCoordinates:
@@ -186,7 +290,7 @@ def rough_coordinates(now: ScoreCoordinates, moments: ScoreMoments) -> ScoreCoor
     shift, scatter = _centred(moments.gram)
     floor = min(0.25, LEAST_VARIANCE + LEAST_IN_NOISE * moments.gram_sd)
     np.fill_diagonal(scatter, np.maximum(np.diagonal(scatter), floor))
-    covariance, remaining = shrunk_gram(scatter, moments.gram_variances[1:, 1:])
+    covariance, remaining = shrunk_gram(scatter, moments.gram_variances[1:, 1:], now.spread)
     spread = np.sqrt(np.diagonal(covariance))
     values, axes = np.linalg.eigh(covariance / np.outer(spread, spread))
     edge = moments.gram_sd * math.sqrt(len(spread)) / 2
@@ -206,7 +310,7 @@ def better_coordinates(now: ScoreCoordinates, moments: ScoreMoments) -> ScoreCoo
     The mean of (1, z)(1, z)ᵀ is shrunk towards the identity and the step towards 0, each by the
     noise in it.
     """
-    gram, remaining = shrunk_gram(moments.gram, moments.gram_variances)
+    gram, remaining = shrunk_gram(moments.gram, moments.gram_variances, np.append(1.0, now.spread))
     values, axes = np.linalg.eigh(gram)
     floor = min(LARGEST_FLOOR, LEAST_VARIANCE + LEAST_IN_NOISE * moments.gram_sd)
     values = np.maximum(values, floor)
@@ -237,19 +341,24 @@ def _moved(
     trust = 1 / (1 + moments.gram_sd**2 * len(shift))
     centre = now.centre + np.linalg.solve(now.whitening, shift) * trust
     line = now.line + now.coefficients(step)
-    return ScoreCoordinates(centre, whitening, line, now.residual_sd * math.sqrt(left))
+    return ScoreCoordinates(
+        centre, whitening, line, now.residual_sd * math.sqrt(left), np.ones(len(shift))
+    )
 
 
-def shrunk_gram(gram: Floats, noise: Floats) -> tuple[Floats, Floats]:
-    """Shrink a noisy mean of (1, z)(1, z)ᵀ towards the identity; return what noise is left, too.
+def shrunk_gram(gram: Floats, noise: Floats, spread: Floats) -> tuple[Floats, Floats]:
+    """Shrink a noisy mean of (1, z)(1, z)ᵀ towards a diagonal; return what noise is left, too.
 
     `noise` are the variances of its entries. Correlations are taken to have a variance about 0 that
     they show beyond their noise, diagonal entries one of :data:`DIAGONAL` about 1; an entry keeps
     the variance that it has, given its noise.
     """
-    size = len(gram)
+    size, scale = len(gram), np.outer(spread, spread)
+    gram, noise = gram / scale, noise / scale**2
     diagonal_keep = DIAGONAL / (DIAGONAL + np.diagonal(noise))
-    diagonal = 1 + (np.diagonal(gram) - 1) * diagonal_keep
+    middle = float(np.average(np.diagonal(gram), weights=diagonal_keep))
+    middle = min(max(middle, LEAST_MEAN), 1.0)
+    diagonal = middle + (np.diagonal(gram) - middle) * diagonal_keep
     spread = np.maximum(diagonal, LEAST_VARIANCE)
     unit = np.outer(spread, spread)
     upper = np.triu_indices(size, 1)
@@ -259,7 +368,7 @@ def shrunk_gram(gram: Floats, noise: Floats) -> tuple[Floats, Floats]:
     np.fill_diagonal(keep, diagonal_keep)
     shrunk = gram * keep
     np.fill_diagonal(shrunk, diagonal)
-    return shrunk, keep * noise
+    return shrunk * scale, keep * noise * scale**2
 
 
 def kept_whole(square: float, cut: float) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from dpmodels.postprocess.bound import BoundNoise, bind
 from dpmodels.postprocess.few_rows import DETECTION_SDS, Added, Layout, added
 from dpmodels.postprocess.score_rounds import kept_whole, shrunk_gram
-from dpmodels.released import MomentNoise, MomentsRelease
+from dpmodels.released import Ball, MomentNoise, MomentsRelease
 from dpmodels.typing import Floats
 
 # Smallest eigenvalue that is divided by, in noise edges: a choice.
@@ -347,10 +347,10 @@ def released_equations(
     )
     if ball is None or math.isnan(ball.rows):
         return equations
-    return about_line(equations, max(ball.rows, 1.0), row_norm)
+    return about_line(equations, ball, row_norm)
 
 
-def about_line(equations: NormalEquations, rows: float, row_norm: float) -> NormalEquations:
+def about_line(equations: NormalEquations, ball: Ball, row_norm: float) -> NormalEquations:
     """Shrink the moments of whitened terms towards those of `rows` rows of covariance I.
 
     Residuals were cut at ``row_norm / √2``: those of a score are made to answer a change of the
@@ -358,9 +358,12 @@ def about_line(equations: NormalEquations, rows: float, row_norm: float) -> Norm
     they are stated: nothing is known of combinations that depend on them. Without an intercept
     such directions of terms may be known by the constant beside them.
     """
-    terms = slice(0, len(equations.moments) - 1)
+    terms, rows = slice(0, len(equations.moments) - 1), max(ball.rows, 1.0)
+    spread = np.ones(terms.stop)
+    if ball.spread is not None:
+        spread[1:] = ball.spread[:-1]
     noise = equations.variance[terms, terms] / rows**2
-    shrunk, remaining = shrunk_gram(equations.moments[terms, terms] / rows, noise)
+    shrunk, remaining = shrunk_gram(equations.moments[terms, terms] / rows, noise, spread)
     values, axes = np.linalg.eigh(shrunk)
     detectable = DETECTION_SDS / 2 * math.sqrt(float(remaining.max()))
     hides = values < detectable
@@ -370,12 +373,20 @@ def about_line(equations: NormalEquations, rows: float, row_norm: float) -> Norm
     moments, variance = equations.moments.copy(), equations.variance.copy()
     moments[terms, terms] = (axes * values) @ axes.T * rows
     variance[terms, terms] = remaining * rows**2
-    square = max(float(moments[-1, -1]) / rows, 0.0)
+    kept, cut = ball.kept, row_norm / math.sqrt(2)
+    if math.isnan(kept):
+        kept = kept_whole(max(float(moments[-1, -1]) / rows, 0.0), cut)
     scale = np.ones(len(moments))
-    scale[-1] = 1 / kept_whole(square, row_norm / math.sqrt(2))
+    scale[-1] = 1 / kept
     unit = np.outer(scale, scale)
+    pull = np.zeros_like(moments)
+    if not math.isnan(ball.shift):
+        score = moments[terms, -1] * scale[-1] * ball.kept_sd
+        allowed = np.eye(terms.stop) * (rows * ball.shift) ** 2 + np.outer(score, score)
+        pull[terms, terms] = allowed * equations.response[-1] ** 2
     return replace(
         equations,
+        added_rows=Added(np.zeros_like(moments), pull),
         moments=moments * unit,
         variance=variance * unit**2,
         near_zero=True,

@@ -44,10 +44,21 @@ class Ball:
     rows : float
         Of moments about a released line, the noisy number of complete rows; nan of others. The
         last axis is then the residual of the line, the others are whitened terms, and both are
-        clipped separately: to ``radius / √2`` each, the constant 1 of a row with its terms.
+        clipped separately: to ``radius / √2`` each, the constant 1 of a row with its terms. Of
+        weighted rows it is their noisy weight.
+    kept, kept_sd : float
+        About a line, the noisy fraction of residuals that were not cut, and how far it may be from
+        that along a direction of the terms.
+    shift : float
+        What standard errors allow for clipping: the standard deviation of a coordinate of the mean
+        score, in units of the last axis.
+    spread : ndarray, shape (columns,) or None
+        About a line, likely standard deviations of the whitened terms, and 1.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"axes", "rows"})
+    later: ClassVar[frozenset[str]] = frozenset(
+        {"axes", "rows", "kept", "kept_sd", "shift", "spread"}
+    )
 
     centre: Annotated[Bounded, "variable"]
     radius: Amount
@@ -55,6 +66,10 @@ class Ball:
     shortened_sd: Amount
     axes: Annotated[Bounded, "variable", "variable_"] | None = None
     rows: QuantityOrNan = math.nan
+    kept: QuantityOrNan = math.nan
+    kept_sd: QuantityOrNan = math.nan
+    shift: QuantityOrNan = math.nan
+    spread: Annotated[Bounded, "variable"] | None = None
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,11 @@ class Passes(Statistic):
         """The coded terms of the rows, public."""
         return self._designs[0].public.blocks
 
+    @property
+    def weighted(self) -> bool:
+        """Whether rows are multiplied by the roots of weights."""
+        return "weights" in self._designs[0].facts
+
     def rescaled(self, scaling: Scaling) -> Passes:
         """Return passes over the same rows, brought into the ball by released values."""
         designs = tuple(design.rescaled(scaling) for design in self._designs)
@@ -203,8 +208,10 @@ def column_counts(
     starts = size * np.arange(lattice.columns)[:, None]
 
     def counted(block: Floats) -> Integers:
+        # Without the root of a weight, which line 0 is the radius times.
+        columns = np.abs(block[1:]) * (lattice.radius / np.maximum(block[0], 1.0))
         # A whole number is at most a power of 2 where half less is below it.
-        _, powers = np.frexp(block[1:] ** 2 - 0.5)
+        _, powers = np.frexp(np.minimum(columns, lattice.radius) ** 2 - 0.5)
         cells = np.maximum(powers + (halvings - 2 * lattice.bits), 0) + starts
         by_cell = np.bincount(cells.ravel(), minlength=starts.size * size)
         by_cell = by_cell.reshape(starts.size, size)

@@ -40,23 +40,28 @@ def power_sums(
     *,
     count_public: bool,
 ) -> Statistic:
-    """Sum ``(2**bits, q)`` over complete rows exactly, q the row's powers on the lattice `finer`.
+    """Sum ``(w 2**bits, w q)`` over rows of weight w, q the row's powers on the lattice `finer`.
 
-    q is an integer vector of norm at most ``finer.radius`` that is a function of public facts and
-    that row alone; an incomplete row adds zero. Sensitivity: that of
-    :func:`dpmodels.mechanisms.add_noise.gaussian_count`.
+    The integers of a row are a function of public facts and that row alone, the first at most
+    ``finer.radius`` and not less than the norm of the others; an incomplete row adds zero. Such
+    vectors are a cone cut off at its base: two of them differ most at the tip and the base, where
+    w is 0 or 1. Sensitivity: that of :func:`dpmodels.mechanisms.add_noise.gaussian_count`.
     """
     ones = np.ones(finer.columns)
     unit = design.scaling.row_norm / lattice.steps
 
     def of_block(block: Floats) -> Integers:
-        u = block[1:][powers.column] * unit - powers.centre[:, None]
+        root = block[0] / lattice.radius
+        complete = root > 0
+        u = block[1:][powers.column] * (unit / np.where(complete, root, 1.0))
+        u -= powers.centre[:, None]
         q = powers.linear[:, None] * u + powers.square[:, None] * (u * u) - powers.middle[:, None]
+        q /= np.maximum(_norms(q), 1.0)
+        q *= root**2
         to_lattice(q, ones, 0 * ones, finer)
-        complete = block[0] > 0
         q[:, ~complete] = 0.0
-        count = np.array([np.count_nonzero(complete) * finer.radius])
-        return np.append(count, q.sum(axis=1)).astype(np.int64)
+        count = np.maximum(np.rint(root**2 * finer.radius), np.ceil(lengths(q)))
+        return np.append(count.sum(), q.sum(axis=1)).astype(np.int64)
 
     words = {"powers": digest_of(np.stack(powers))}
     return summed("sums of powers", of_block, design, lattice, words, count_public)

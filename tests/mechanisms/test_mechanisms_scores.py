@@ -18,8 +18,16 @@ from dpmodels.mechanisms.add_noise import SMALLEST_SCALE, gaussian_count
 from dpmodels.mechanisms.regression import Scores, scores
 from dpmodels.noise import seeded
 from dpmodels.noise.lattice import choose_lattice
+from dpmodels.postprocess.ellipsoid import Cells
+from dpmodels.postprocess.score_rounds import (
+    LENGTHS,
+    chosen_limits,
+    first_coordinates,
+    within_reach,
+)
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency
 from dpmodels.statistics import Statistic
+from dpmodels.statistics.passes import column_counts
 from dpmodels.statistics.score_moments import power_sums, score_lengths, score_moments
 
 RELATIONS = ("replace", "add-remove")
@@ -33,10 +41,13 @@ def facts(columns=3, relation="replace"):
     return Facts(columns, adjacency(relation), centred=True)
 
 
-def measured(rows, plan, formula=FORMULA, book=None):
-    table = dict(zip(NAMES, rows.T, strict=True))
+def measured(rows, plan, formula=FORMULA, book=None, weights=None):
+    """Rows whose last column, if there is one more, are weights."""
+    table = dict(zip([*NAMES, "w"], rows.T, strict=False))
     book = Codebook.uniform(NAMES, (-1, 1)) if book is None else book
-    return Scores().measure(private_regression(formula, table, book), plan)
+    if weights is not None:
+        book = book | {weights: (0, 2)}
+    return Scores().measure(private_regression(formula, table, book, weights=weights), plan)
 
 
 def survey(rows, seed=1):
@@ -114,6 +125,36 @@ def test_neighbours_are_within_the_sensitivity_of_each_round(relation):
         furthest[name] = distance * events[name].multiplier
     assert all(distance <= 1 + 1e-9 for distance in furthest.values()), furthest
     assert all(distance > 0.8 for distance in furthest.values()), furthest
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_neighbours_of_weighted_rows_are_within_the_same_sensitivity(relation):
+    """All pairs of corners, small and odd rows with weights of 0, the largest, and between."""
+    plan = Scores().plan(facts(3, relation), ZCDP(0.1))
+    events = dict(zip(scores.SHARES, plan.events, strict=True))
+    rng = np.random.default_rng(8)
+    corners = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T.astype(float)
+    points = np.vstack([corners, rng.uniform(-1, 1, (2, 3)), [[1e308, 0, 5e-324]]])
+    weights = [0.0, 1e-9, 0.3, 2.0, np.nan]
+    rows = np.array([[*point, weight] for point in points for weight in weights])
+    each = [rounds_of(measured(row[None], plan, weights="w"), plan) for row in rows]
+    for name in ("powers", "lengths", "final"):
+        parts = np.array([one[name] for one in each])
+        among = parts[:, None] - parts if relation == "replace" else parts
+        furthest = float(np.linalg.norm(among, axis=-1).max()) * events[name].multiplier
+        assert 0.8 < furthest <= 1 + 1e-9, (name, furthest)
+
+
+def test_columns_of_weighted_rows_are_counted_once():
+    """Counts by column are of rows without their weights, each in one cell of each column."""
+    plan = Scores().plan(facts(), ZCDP(0.1))
+    rows = np.array([[1, -0.5, 0.25, w] for w in (1e-12, 0.3, 0.7, 2.0)])
+    cells = [
+        measured(row[None], plan, weights="w").measured(column_counts, 20).cross()[0]
+        for row in rows
+    ]
+    assert all(counts.sum(axis=1).tolist() == [1, 1, 1] for counts in cells)
+    assert (np.array(cells[1:]) == cells[-1]).all()
 
 
 @pytest.mark.parametrize("formula", ["y ~ g", "y ~ g*x1", "y ~ C(g, Sum) + poly(x1, 2)"])
@@ -239,7 +280,21 @@ def test_auto_is_of_public_facts():
     assert name(delta=0.0) == "moments"
     assert name(row_norm=1.0) == "moments"
     assert name(formula="y ~ 1") == "moments"
-    assert name(weights="children") == "moments"
+    assert name(weights="children") == "scores"
+
+
+def test_auto_is_one_release_where_that_is_predicted_to_have_less_noise():
+    """Columns of two values fill their bounds: there is nothing to learn about them."""
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, 2, (5_000, 4))
+    table = pd.DataFrame(codes, columns=["a", "b", "c", "y"])
+    two = {name: dp.Numeric(0, 1, step=1) for name in table}
+    wide = dict.fromkeys(table, (0, 1))
+    names = []
+    for declared in (two, wide):
+        words = {"codebook": dp.codebook(**declared), "eps": 1.0, "delta": 1e-6}
+        names.append(dp.dp_lm("y ~ a + b + c", table, **words).release.card.name)
+    assert names == ["moments", "scores"]
 
 
 @pytest.mark.filterwarnings("error:::dpmodels")
@@ -293,11 +348,89 @@ def test_sites_that_are_pooled_have_the_noise_of_one_table():
     np.testing.assert_allclose(pooled.bse, one.bse, rtol=1e-9)
 
 
-def test_weights_and_moments_alone_are_refused():
-    table, book = survey(50)
-    words = {"eps": 1.0, "delta": 1e-6, "mechanism": "scores", "weights": "children"}
-    with pytest.raises(ArgumentError, match="weights="):
-        dp.dp_lm("y ~ income", table, codebook=book, **words)
+@pytest.mark.parametrize("kind", ["even", "long"])
+def test_the_noise_of_weighted_coefficients_has_the_stated_law(kind):
+    """Squares of 60 independent errors over their sds: below a bound of a false alarm of 1e-6.
+
+    Intervals allow for clipping, too: the errors may be smaller than stated, by half.
+    """
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(8_000, 2)) @ np.array([[1, 0.6], [0, 0.8]])
+    weights = rng.uniform(0.5, 2, 8_000) if kind == "even" else rng.lognormal(0, 0.8, 8_000)
+    weights = np.minimum(weights, 10.0)
+    response = x @ [0.5, -0.3] + 0.5 * rng.normal(size=8_000) / np.sqrt(weights)
+    clipped = np.clip(np.column_stack([x, response]), -4, 4)
+    table = dict(zip([*NAMES, "w"], [*clipped.T, weights], strict=True))
+    design = np.column_stack([np.ones(8_000), table["x1"], table["x2"]]) * np.sqrt(weights)[:, None]
+    plain = np.linalg.lstsq(design, table["y"] * np.sqrt(weights), rcond=None)[0]
+    book = Codebook.uniform(NAMES, (-4, 4)) | {"w": (0, 10)}
+    squares = []
+    with dp.simulation(seed=6):
+        for _ in range(60):
+            fit = dp.dp_lm(FORMULA, table, codebook=book, eps=2.0, delta=1e-6, weights="w")
+            squares.append(((fit.params.to_numpy() - plain) / fit.bse_noise.to_numpy()) ** 2)
+    assert fit.release.card.name == "scores"
+    low, high = chi2.ppf([0.17e-6, 1 - 0.17e-6], 60)
+    total = np.sum(squares, axis=0)
+    assert ((total > low / 4) & (total < high)).all(), total
+
+
+def test_robust_errors_of_weighted_rows_count_the_weights():
+    """Errors are of one variance given the weights: both formulas estimate the same ones."""
+    rng = np.random.default_rng(2)
+    x, weights = rng.normal(size=20_000).clip(-4, 4), rng.uniform(0.1, 2, 20_000)
+    response = np.clip(1 + 0.5 * x + rng.normal(size=20_000) / np.sqrt(weights), -12, 12)
+    table = {"x": x, "y": response, "w": weights}
+    book = dp.codebook(x=(-4, 4), y=(-12, 12), w=(0, 2))
+    words = {"codebook": book, "eps": 100.0, "delta": 1e-6, "weights": "w"}
+    with dp.simulation(seed=1):
+        plain = dp.dp_lm("y ~ x", table, **words)
+        robust = dp.dp_lm("y ~ x", table, vcov="HC", **words)
+    assert plain.release.card.name == robust.release.card.name == "scores"
+    assert (robust.bse / plain.bse).between(0.9, 1.1).all()
+
+
+def test_axes_towards_rare_levels_are_shortened_and_no_others():
+    shares = np.array([0.6, 0.38, 0.02])
+    covariance = np.zeros((4, 4))
+    covariance[:2, :2] = np.diag(shares[1:]) - np.outer(shares[1:], shares[1:])
+    covariance[2, 2] = covariance[3, 3] = 1.0
+    coordinates = first_coordinates(np.append(shares[1:], [0, 0]), covariance)
+    levels = [(slice(0, 2), np.array([[0, 0], [1, 0], [0, 1.0]]))]
+    nearer = within_reach(coordinates, levels, 2.5)
+
+    def lengths(now):
+        return np.linalg.norm(now.whitening[:, :2] @ (levels[0][1] - now.centre[:2]).T, axis=0)
+
+    assert lengths(coordinates)[2] == pytest.approx(7.0)
+    assert lengths(nearer)[2] == pytest.approx(0.8 * 2.5)
+    np.testing.assert_allclose(lengths(nearer)[:2], lengths(coordinates)[:2], rtol=0.02)
+    np.testing.assert_allclose(np.sort(nearer.spread), [2 / 7, 1, 1], rtol=0.01)
+    np.testing.assert_allclose(
+        nearer.whitening @ covariance[:3, :3] @ nearer.whitening.T,
+        np.diag(nearer.spread**2),
+        atol=1e-9,
+    )
+
+
+def test_radii_grow_with_rows_that_are_beyond_them_only():
+    """Rows of one length need no longer radius, however many; long tails need one."""
+
+    def limits(counts, rows):
+        terms = np.where(LENGTHS == 1.0, rows, 0.0) if counts is None else counts * rows
+        residuals = np.diff(chi2.cdf(LENGTHS**2, 1), prepend=0.0) * rows
+        return chosen_limits(
+            Cells(LENGTHS, terms, 30.0), Cells(LENGTHS, residuals, 30.0), rows, 4, 6.0
+        )
+
+    heavy = np.diff(1 - np.minimum(1.0, (2 * LENGTHS) ** -3.0), prepend=0.0)
+    assert limits(None, 1e6).radius <= 1.2 * limits(None, 3e3).radius
+    assert limits(heavy, 1e6).radius > 2 * limits(heavy, 3e3).radius
+    assert limits(heavy, 1e6).cut > limits(heavy, 3e3).cut
+    assert limits(None, 1e6).shift < limits(heavy, 1e6).shift
+
+
+def test_moments_alone_are_refused():
     plan = Scores().plan(facts(2), ZCDP(0.1))
     with pytest.raises(ArgumentError, match="measure"):
         Scores().release(Statistic("moments", np.zeros((3, 3), object), 0), plan, seeded(1))

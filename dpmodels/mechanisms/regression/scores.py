@@ -7,6 +7,8 @@ Theorem
     and lines of a round are functions of released values and public facts.
 Sensitivity
     In each round a row is an integer vector that depends on that row and released values alone.
+    A row of weight q is √q times as long, and its powers count q times: no two differ by more than
+    rows of weight 0 and 1 do.
     Sums of powers have the sensitivity of :func:`dpmodels.mechanisms.add_noise.gaussian_count`;
     numbers of rows by size, one cell in each of d columns, √(2d), or √d for a row more; numbers of
     rows by length in two tables 2, or √2; moments of scores, in Frobenius norm, √2, or 1
@@ -24,7 +26,7 @@ Source
     This package. Weights for long terms are those of Mallows; see Krasker and Welsch (1982),
     "Efficient bounded-influence regression estimation", JASA 77. Noise in X'X is multiplied by the
     coefficients that are left, which are near 0 about a released line: the noise in a coefficient
-    is then that of the score.
+    is then that of the score. Axes towards rare levels are shortened, so that their rows are whole.
 """
 
 from __future__ import annotations
@@ -56,15 +58,20 @@ from dpmodels.noise.lattice import choose_lattice
 from dpmodels.postprocess.ellipsoid import Cells
 from dpmodels.postprocess.score_rounds import (
     LENGTHS,
+    UNEVEN,
+    Levels,
+    Limits,
     ScoreCoordinates,
     ScoreMoments,
     better_coordinates,
-    chosen_radii,
+    chosen_limits,
     first_coordinates,
+    kept_fraction,
     kept_whole,
     radii,
     radius_of_most,
     rough_coordinates,
+    within_reach,
 )
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Ball, Card, MomentNoise, MomentsRelease
@@ -105,7 +112,8 @@ LEAST_SPREAD = 1.5
 class Scores:
     """A line first, then the moments of terms and residuals about it.
 
-    Made for few rows, many terms and factors. Reads the rows seven times.
+    Made for few rows, many terms and factors. Reads the rows seven times. Weighted rows are
+    moments of weighted least squares.
 
     Examples
     --------
@@ -156,28 +164,40 @@ class Scores:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Read and add noise, round by round."""
         passes = measured_as(Passes, statistic, "moments")
-        mean, covariance, rows = released_columns(passes, plan, entropy)
-        coordinates = first_coordinates(mean, covariance)
+        mean, covariance, weight, rows = released_columns(passes, plan, entropy)
+        # Rows of a mean weight of 1, as the coordinates and radii are for.
+        gain = math.sqrt(rows / weight)
+        units = _units(passes, plan) * gain
+        levels = factor_levels(passes.blocks[:-1], passes.scaling)
         radius, cut = radii(plan.facts.columns, plan.scales["whole"], rows)
+        coordinates = within_reach(first_coordinates(mean, covariance), levels, radius)
         for name, learn in (("rough", rough_coordinates), ("better", better_coordinates)):
-            noisy, _ = _moments(passes, coordinates, (radius, cut), name, plan, entropy)
+            transform = coordinates.transform(radius, cut) * units
+            noisy, _ = _moments(passes, transform, radius, name, plan, entropy)
             coordinates = learn(coordinates, _means(noisy, rows, radius, cut))
-        terms, residuals = _lengths(passes, coordinates, plan, entropy)
+            coordinates = within_reach(coordinates, levels, radius)
+        terms, residuals = _lengths(passes, coordinates, units, plan, entropy)
         multiplier = plan.scales["final"] / math.sqrt(1 + plan.facts.adjacency.n_public)
-        radius, cut = chosen_radii(terms, residuals, rows, coordinates.parameters, multiplier)
-        noisy, n_rows = _moments(passes, coordinates, (radius, cut), "final", plan, entropy)
+        limits = chosen_limits(terms, residuals, rows, coordinates.parameters, multiplier)
+        radius, cut = limits.radius, limits.cut
+        transform = coordinates.transform(radius, cut) * units
+        noisy, n_rows = _moments(passes, transform, radius, "final", plan, entropy)
         public = passes.scaling
         middle = np.append(coordinates.centre, coordinates.line[0])
         middle[-1] += coordinates.line[1:] @ coordinates.centre
         shortened, shortened_sd = terms.beyond(radius / math.sqrt(coordinates.parameters))
         ball = Ball(
             public.centre + public.scale * middle,
-            radius * math.sqrt(2),
+            radius * math.sqrt(2) / gain,
             shortened,
             shortened_sd,
             coordinates.axes(radius, cut),
-            rows,
+            weight,
+            *_kept(noisy, limits, rows),
+            limits.shift * radius / cut,
+            np.append(coordinates.spread, 1.0),
         )
+        noisy = _without_gain(noisy, gain)
         return hand_over(self.card, plan, noisy, n_rows, ball=ball)
 
 
@@ -264,6 +284,19 @@ def column_ranges(blocks: tuple[Block, ...], public: Scaling) -> ColumnRanges:
     )
 
 
+def factor_levels(blocks: tuple[Block, ...], public: Scaling) -> Levels:
+    """Return the scaled columns of each factor at its levels."""
+    levels, start = [], 0
+    for block in blocks:
+        columns = slice(start, start + len(block.names))
+        if all(isinstance(factor, Category) for factor in block.factors):
+            levels.append(
+                (columns, (block.points - public.centre[columns]) / public.scale[columns])
+            )
+        start = columns.stop
+    return levels
+
+
 def _independent(points: Floats) -> bool:
     """Whether shares of the levels follow from the means of their columns."""
     levels, columns = points.shape
@@ -277,14 +310,19 @@ class _Columns(NamedTuple):
     variance: Floats
     hidden: NDArray[np.bool_]  # Whether the variance is mostly noise
     noise: Floats  # Of each mean
-    rows: float
+    weight: float  # Of all rows: their number, if all weights are 1
 
 
-def released_columns(passes: Passes, plan: Plan, entropy: Entropy) -> tuple[Floats, Floats, float]:
-    """Return the means and a rough covariance of the scaled columns, and a number of rows."""
+def released_columns(
+    passes: Passes, plan: Plan, entropy: Entropy
+) -> tuple[Floats, Floats, float, float]:
+    """Return means and a rough covariance of the scaled columns, and the rows' weight and number.
+
+    Without weights the two are the same.
+    """
     ranges = column_ranges(passes.blocks, passes.scaling)
     first = _powers(passes, ranges, "powers", plan, entropy)
-    distance = _distances(passes, first.mean, first.rows, plan, entropy)
+    distance, rows = _distances(passes, first.mean, plan, entropy)
     narrow = np.minimum(np.maximum(distance, first.noise) ** 2, first.variance)
     variance = np.where(first.hidden, narrow, first.variance)
     second = _powers(passes, ranges.narrowed(first.mean, variance), "narrowed", plan, entropy)
@@ -294,7 +332,8 @@ def released_columns(passes: Passes, plan: Plan, entropy: Entropy) -> tuple[Floa
     covariance = np.diag(variance)
     shares = _put_factors(covariance, ranges, first)
     put_products(covariance, passes.blocks[:-1], passes.scaling, mean, shares)
-    return mean, covariance, first.rows
+    rows = max(rows, first.weight) if passes.weighted else first.weight
+    return mean, covariance, first.weight, rows
 
 
 def _powers(
@@ -305,9 +344,8 @@ def _powers(
     finer = choose_lattice(len(ranges.column), scale)
     exact, n_rows = passes.measured(power_sums, ranges.powers, finer).cross()
     steps = max(scale * finer.radius, SMALLEST_SCALE)
-    complete = exact[:1] // int(finer.radius)
-    count, _ = noised_rows(complete, scale * unit.rows / unit.total, entropy)
-    rows = max(float(count[0]), 1.0)
+    count, _ = noised_rows(exact[:1], scale * unit.rows / unit.total * finer.radius, entropy)
+    rows = max(float(count[0]) / finer.radius, 1.0)
     if plan.facts.adjacency.n_public:
         rows = max(min(rows, float(n_rows)), 1.0)
     means = add_noise(exact[1:], steps, entropy) / finer.steps * ranges.radius / rows
@@ -344,25 +382,28 @@ def _put_factors(covariance: Floats, ranges: ColumnRanges, released: _Columns) -
     return shares
 
 
-def _distances(passes: Passes, centre: Floats, rows: float, plan: Plan, entropy: Entropy) -> Floats:
-    """Return by column a distance to the centre that most rows are within, shape (columns,)."""
+def _distances(
+    passes: Passes, centre: Floats, plan: Plan, entropy: Entropy
+) -> tuple[Floats, float]:
+    """Return by column a distance to the centre that most rows are within, and the rows' number."""
     public = passes.scaling
     farthest = public.row_norm + float(np.linalg.norm(centre))
     about = replace(public, centre=public.centre + public.scale * centre, row_norm=farthest)
     exact, _ = passes.rescaled(about).measured(column_counts, OCTAVES).cross()
     counts, noise_sd = noised_rows(exact.ravel(), plan.scales["columns"], entropy)
-    within = np.cumsum(counts.reshape(exact.shape), axis=1) / rows
+    within = np.cumsum(counts.reshape(exact.shape), axis=1)
+    rows = max(float(within[:, -1].mean()), 1.0)
     distances = farthest * 2.0 ** (-np.arange(OCTAVES, -1, -1) / 2)
-    return radius_of_most(distances, within, noise_sd / rows)
+    return radius_of_most(distances, within / rows, noise_sd / rows), rows
 
 
 def _lengths(
-    passes: Passes, coordinates: ScoreCoordinates, plan: Plan, entropy: Entropy
+    passes: Passes, coordinates: ScoreCoordinates, units: Floats, plan: Plan, entropy: Entropy
 ) -> tuple[Cells, Cells]:
     """Count rows by the length of (1, z), in units of its root mean square, and of the residual."""
     size = math.sqrt(coordinates.parameters)
     limits = tuple((LENGTHS[:-1] / math.sqrt(2)).tolist())
-    transform = coordinates.transform(size, 1.0) * _units(passes, plan)
+    transform = coordinates.transform(size, 1.0) * units
     exact, _ = passes.measured(score_lengths, transform, limits).cross()
     counts, noise_sd = noised_rows(exact.ravel(), plan.scales["lengths"], entropy)
     terms, residuals = counts.reshape(exact.shape)
@@ -378,17 +419,10 @@ def _units(passes: Passes, plan: Plan) -> Floats:
 
 
 def _moments(
-    passes: Passes,
-    coordinates: ScoreCoordinates,
-    limits: tuple[float, float],
-    name: str,
-    plan: Plan,
-    entropy: Entropy,
+    passes: Passes, transform: Floats, radius: float, name: str, plan: Plan, entropy: Entropy
 ) -> tuple[NoisyMoments, int]:
     """Release the moments of (w, w z) and w e in coordinates, in the units of their ball."""
-    radius, cut = limits
     finer = choose_lattice(plan.facts.columns + 1, plan.scales[name])
-    transform = coordinates.transform(radius, cut) * _units(passes, plan)
     exact, n_rows = passes.measured(score_moments, transform, finer).cross()
     steps = max(plan.scales[name] * finer.radius**2, SMALLEST_SCALE)
     noisy = noised_symmetric(exact, steps, steps / math.sqrt(2), entropy) / finer.steps**2
@@ -396,6 +430,25 @@ def _moments(
     law = MomentNoise(sd * longest**2, sd * longest / math.sqrt(2), sd, sd / math.sqrt(2))
     count, total = float(noisy[0, 0]) * longest**2, noisy[0, 1:] * longest
     return NoisyMoments(count, total, noisy[1:, 1:], law), n_rows
+
+
+def _without_gain(noisy: NoisyMoments, gain: float) -> NoisyMoments:
+    """Return moments of rows over a released number, in units of a ball that much smaller."""
+    assert noisy.total is not None
+    noise = noisy.noise
+    law = replace(noise, count=noise.count / gain**2, mean=noise.mean / gain)
+    return NoisyMoments(noisy.count / gain**2, noisy.total / gain, noisy.second, law)
+
+
+def _kept(noisy: NoisyMoments, limits: Limits, rows: float) -> tuple[float, float]:
+    """Return the fraction of residuals that were not cut, by their mean square and by counts.
+
+    And an sd of what it is along a direction of the terms, where it may be another.
+    """
+    square = max(float(noisy.second[-1, -1]) * 2 * limits.cut**2 / rows, 0.0)
+    normal = np.array(kept_whole(square, limits.cut))
+    kept, sd = kept_fraction(normal, np.array(limits.kept), np.array(limits.kept_sd))
+    return float(kept), UNEVEN * float(sd)
 
 
 def _means(noisy: NoisyMoments, rows: float, radius: float, cut: float) -> ScoreMoments:

@@ -2,7 +2,7 @@
 
 The release, its sensitivity, noise and guarantee are those of ``geometric`` or ``gaussian``
 (:mod:`dpmodels.mechanisms.counts.geometric`) for one table, of which a row is in one cell or
-incomplete. Coefficients are computed from it afterwards: theorem 61 of ``docs/theory.md``.
+incomplete. Coefficients are computed from it afterwards: theorem 59 of ``docs/theory.md``.
 """
 
 from __future__ import annotations
