@@ -185,14 +185,16 @@ def lm_way(question: Question) -> Way[LMResult]:
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
         strategy, reason = way.choose(mechanism, private)
+        base: Any = strategy
 
         def recoded(merged: Merged) -> Recoded:
             of_merged = _way(question, merged)
-            chosen_again: Any = of_merged.choose(mechanism, private)[0]
+            # What was charged for, whatever would be chosen for the levels that are left.
+            name = base.card.name if mechanism == "auto" else mechanism
+            chosen_again: Any = of_merged.choose(name, private)[0]
             design = of_merged.private
             return Recoded(chosen_again, of_merged.facts, design.public, design.scaling)
 
-        base: Any = strategy
         return Lumped(base, indicators, float(minimum), recoded), reason
 
     def adapted(release: MomentsRelease) -> Way[LMResult]:
