@@ -149,13 +149,14 @@ def of_outcomes(plan: object, rows: int) -> Prediction | None:
     if not isinstance(plan, RegressionPlan) or isinstance(plan.facts.loss, Poisson | Multinomial):
         return None
     columns = plan.facts.columns
-    if not plan.facts.predictors.terms or not {"both", "tilt"} & plan.scales.keys():
+    curvature = plan.scales.get("along", plan.scales.get("both"))
+    if not plan.facts.predictors.terms or (curvature is None and "tilt" not in plan.scales):
         return None
-    if "both" not in plan.scales:
+    if curvature is None:
         strength = rows * OUTCOME / (plan.scales["sd"] * columns)
         lacking = "predictions will be little better than chance"
         return Prediction(strength, LOST_PULL, CLEAR_PULL, lacking, NUMBERS)
-    strength = rows * 4 * OUTCOME / (plan.scales["both"] * columns**1.5)
+    strength = rows * 4 * OUTCOME / (curvature * columns**1.5)
     lost_below, clear_from = LOST_CURVATURE, CLEAR_CURVATURE
     if "lengths" not in plan.scales:
         strength, lost_below, clear_from = strength / columns, LOST_PURE, CLEAR_PURE

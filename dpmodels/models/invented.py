@@ -18,6 +18,7 @@ from dpmodels.design import PrivateDesign, Scaling, row_coder, unbound_design
 from dpmodels.design.columns import multiplied
 from dpmodels.design.rows import Terms, rows_of
 from dpmodels.formula import Block, design
+from dpmodels.formula.centring import ProductMap
 from dpmodels.formula.response import TwoSided
 from dpmodels.mechanisms import Plan
 from dpmodels.mechanisms.protocol import AnyStrategy
@@ -368,9 +369,11 @@ class InventedFit:
         ones = np.ones((int(self.intercept), len(self.response)))
         return np.asarray(np.concatenate([ones, self.terms]).T)
 
-    def within(self, joint: PrivateDesign) -> Invented:
-        """Return the same rows under the scaling of a joint design, whose columns they are."""
-        public = joint.public
+    def within(self, joint: PrivateDesign, products: ProductMap | None) -> Invented:
+        """Return the same rows under the scaling of a joint design, with products centred."""
+        terms, public = self.terms, joint.public
+        if products is not None:
+            terms = products.matrix @ terms + products.shift[:, None]
         ranges = zip(public.lower.tolist(), public.upper.tolist(), strict=True)
         book = Codebook(
             {
@@ -380,7 +383,7 @@ class InventedFit:
         )
         coded = design("~ .", book)
         bound = PrivateDesign(coded, joint.scaling, rows_of(Terms(coded.codebook)))
-        block = np.concatenate([self.terms, self.response[None]])
+        block = np.concatenate([terms, self.response[None]])
         return Invented(block, self.rows, design=bound)
 
 

@@ -178,7 +178,7 @@ def _call(question: Question, terms: Linear, model: Model) -> CoefficientsCall:
         worst_case=_worst_case(terms),
         scale=question.words["scale"],
         clip=model.loss.clip if isinstance(model.loss, Poisson) else math.nan,
-        offset=equation.offset,
+        offset=equation.offset or None,
     )
 
 

@@ -96,12 +96,13 @@ def with_counts(way: Way[Any], tabulation: Tabulation, other: Any) -> Way[Any]:
     """
 
     def choose(mechanism: object, private: Any) -> tuple[Any, str]:
-        if mechanism == "counts":
+        name = mechanism if isinstance(mechanism, str) else ""
+        if name == "counts":
             return Choice(tabulation.choice().strategy, "")
         if other is not None:
-            counted = tabulation.best(other) if mechanism == "auto" else None
+            counted = tabulation.best(other) if name == "auto" else None
             return way.choose(mechanism, private) if counted is None else counted
-        if mechanism == "auto":
+        if name == "auto":
             return tabulation.choice()
         raise ArgumentError(
             f'mechanism={said(mechanism)}: family="ordinal" is computed from counts of '

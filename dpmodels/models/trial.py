@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.errors import ArgumentError, BudgetError, DPModelsError, shorten
+from dpmodels.formula.centring import ProductMap, product_map
 from dpmodels.formula.response import TwoSided
 from dpmodels.frames.progress import as_one_of_many, steps
 from dpmodels.mechanisms import Facts, Plan, choose
@@ -260,6 +261,12 @@ class FitTrial(NamedTuple):
     shapes: Mapping[str, Shape]
     shares: Floats  # Relative eigenvalues of the variables, with the sum 1
 
+    @property
+    def products(self) -> ProductMap | None:
+        """The map to the columns of the design, where products in it are centred."""
+        centres = getattr(self.way.facts, "centres", None)
+        return product_map(self.equation, centres) if centres else None
+
     def planned(self, mechanism: str) -> Planned:
         """Choose and plan as the verb would; BudgetError or ArgumentError where it does not fit."""
         return planned(self.way, parties({}), mechanism, [Assumed(self.question.rows)])
@@ -372,7 +379,8 @@ def _simulated_fit(contender: FitContender, world: FitWorld, trial: FitTrial) ->
     assert contender.plan is not None
     strategy, plan, _ = contender.plan
     with simulation(seed=SEED + world.repeat):
-        statistic = world.rows.within(trial.way.private).measured(strategy, plan)
+        rows = world.rows.within(trial.way.private, trial.products)
+        statistic = rows.measured(strategy, plan)
         release = strategy.release(statistic, plan, source())
         return trial.way.of(of_question(release, trial.way.question))
 

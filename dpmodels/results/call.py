@@ -102,7 +102,7 @@ class CoefficientsCall:
     clip: AmountOrNan  # bound on a residual in units of the response; nan where there is none
     ledger: str = ""
     reason: str = ""
-    offset: str = ""  # what the linear predictor has beside the terms; empty without one
+    offset: str | None = None  # what the linear predictor has besides the terms
 
     def held_in(self, ball: Ball | None) -> CoefficientsCall:
         """Return the call in units of the ball that its release clipped the rows to."""

@@ -153,8 +153,10 @@ class LinearFit:
         if not self.model.intercept or sums[0] <= TOLD * self.release.noise.count:
             return np.empty(0)
         scaled = self.unit * sums[1:] / sums[0]
-        slopes = self.to_units[0][1:, 1:]
-        return np.asarray(self.call.origin[:-1] + np.linalg.solve(slopes.T, scaled))
+        slopes, origin = self.to_units[0][1:, 1:], self.call.origin[:-1]
+        if self.products is not None:
+            origin = np.linalg.solve(self.products.matrix, origin - self.products.shift)
+        return np.asarray(origin + np.linalg.solve(slopes.T, scaled))
 
     @property
     def nobs(self) -> float:

@@ -67,7 +67,7 @@ class Passes(Statistic):
     @property
     def weighted(self) -> bool:
         """Whether rows are multiplied by the roots of weights."""
-        return "weights" in self._designs[0].facts
+        return any("weights" in design.facts for design in self._designs)
 
     def rescaled(self, scaling: Scaling) -> Passes:
         """Return passes over the same rows, brought into the ball by released values."""

@@ -14,6 +14,8 @@ from dpmodels.privacy import ZCDP, ApproxDP, PureDP
 
 SECTIONS = ("Theorem", "Sensitivity", "Noise", "Numerics", "Source")
 NUMERICS = ("exact lattice", "idealised")
+# Modules of families that hold no mechanism of their own.
+HELPERS = {"protocol", "product_moments", "tabulated"}
 OWN_TESTS = Path(__file__).parents[1] / "mechanisms"
 
 
@@ -73,7 +75,7 @@ def the_table_lists_the_folder() -> None:
         for name, strategy in entries:
             homes.setdefault(strategy.__module__, set()).update({name, strategy.__name__.lower()})
         listed = {one.name for one in MECHANISMS if one.kin.folder is folder}
-        modules = {found.name for found in pkgutil.iter_modules(folder.__path__)} - {"protocol"}
+        modules = {found.name for found in pkgutil.iter_modules(folder.__path__)} - HELPERS
         assert {name for name, _ in entries} == listed
         assert {f"{folder.__name__}.{name}" for name in modules} == set(homes)
         assert all(home.rpartition(".")[-1] in known for home, known in homes.items())

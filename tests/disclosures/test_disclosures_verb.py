@@ -239,7 +239,7 @@ def test_pictures_are_in_the_file_with_their_words(study):
     report = dp.disclosure(study[2].lm("wage ~ age"))
     found = re.findall(r'<img alt="([^"]+)" src="data:image/png;base64,', report.as_html())
     (words,) = found
-    assert "Change of wage over the range of each term." in words
+    assert "Coefficient (wage)." in words
     assert "eps = " in words
     marked = re.findall(r"^!\[.+\]\(data:image/png;base64,", report.as_markdown(), re.MULTILINE)
     assert len(marked) == 1

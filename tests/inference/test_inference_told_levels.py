@@ -16,6 +16,7 @@ def released():
     rng = np.random.default_rng(0)
     rows = {"y": rng.choice(["a", "b", "c"], 2000), "x": rng.choice(["u", "v"], 2000)}
     words = {"codebook": BOOK, "eps": 8.0, "delta": 1e-6, "family": "multinomial"}
+    words["mechanism"] = "gradients"
     with dp.simulation(seed=1):
         return dp.dp_glm("y ~ x", rows, **words).release
 

@@ -35,7 +35,7 @@ def test_a_sum_has_the_noise_that_was_asked_in_at_least_the_smallest_scale(power
 
     monkeypatch.setattr(gradients, "add_noise", kept)
     rows = SimpleNamespace(gradient=longest)
-    released = gradients._noisy(rows, np.zeros(4), FACTS, noise, seeded(1))
+    released = gradients.noisy_gradient(rows, np.zeros(4), FACTS, noise, seeded(1))
     ((exact, scale),) = seen
     assert scale >= SMALLEST_SCALE
     assert scale / exact[0] == max(noise, 2.0**-20)

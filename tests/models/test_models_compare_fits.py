@@ -132,7 +132,9 @@ def test_gradients_of_rows_that_stand_several_times_are_exact():
     way, made = bound("binomial", "case ~ x + z", 5_000)
     strategy = COEFFICIENTS["gradients"]()
     plan = strategy.plan(way.facts, dp.ApproxDP(1.0, 1e-6))
-    rows = [own.within(way.private).measured(strategy, plan) for own in (made, written_out(made))]
+    rows = [
+        own.within(way.private, None).measured(strategy, plan) for own in (made, written_out(made))
+    ]
     many, each = (one.within(rows[0]._predictors.within(np.array([0.1, 0.0]), 0.4)) for one in rows)
     point, lattice = np.array([0.3, -2.0, 1.0]), Lattice(MAX_BITS, 3)
     for name, own in (
@@ -165,7 +167,7 @@ def test_a_release_of_rows_that_stand_several_times_is_that_of_the_rows():
         found = []
         for own in (made, written_out(made)):
             with simulation(seed=3):
-                statistic = own.within(way.private).measured(strategy, plan)
+                statistic = own.within(way.private, None).measured(strategy, plan)
                 release = strategy.release(statistic, plan, source())
             found.append(way.of(release).params)
         pd.testing.assert_series_equal(*found, check_exact=True)

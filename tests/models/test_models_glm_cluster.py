@@ -26,9 +26,11 @@ def panel(persons, seed=1):
 
 
 ROWS = panel(900)
+COUNTS = {"family": "poisson", "clip": 20}
 FAMILIES = {
     "binomial": ("y", "b", sm.families.Binomial(), {}),
-    "poisson": ("c", "c", sm.families.Poisson(), {"family": "poisson", "clip": 20}),
+    "poisson": ("c", "c", sm.families.Poisson(), COUNTS | {"mechanism": "gradients"}),
+    "poisson by scores": ("c", "c", sm.families.Poisson(), COUNTS),
 }
 
 
@@ -44,7 +46,9 @@ def test_a_huge_budget_gives_statsmodels_clustered_errors(family, rows):
     fit = dp.dp_glm(f"{response} ~ x + z", ROWS, rows=rows, **{**HUGE, **words})
     # Up to 2 % of the rows may be left out.
     assert fit.params.to_numpy() == pytest.approx(theirs.params.to_numpy(), abs=0.01)
-    assert fit.bse_sampling.to_numpy() == pytest.approx(theirs.bse.to_numpy(), rel=0.04)
+    # Squares of persons have more noise under scores, whose budget has more parts.
+    rel = 0.08 if family == "poisson by scores" else 0.04
+    assert fit.bse_sampling.to_numpy() == pytest.approx(theirs.bse.to_numpy(), rel=rel)
     assert fit.release.curvature.person == "id"
 
 

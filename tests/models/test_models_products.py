@@ -68,7 +68,7 @@ def test_without_noise_it_is_least_squares_in_columns_as_written(formula, vcov):
 
 def test_what_follows_a_fit_is_in_columns_as_written(tmp_path):
     fit, by_hand = fitted("y ~ x*g + z"), fitted("y ~ I(x - 10)*g + z")
-    for words in ({}, {"at": {"x": 14.0}}):
+    for words in ({"at": {"x": 10.0}}, {"at": {"x": 14.0}}):
         pd.testing.assert_frame_equal(
             fit.emmeans("g", **words).table, by_hand.emmeans("g", **words).table, rtol=1e-6
         )
