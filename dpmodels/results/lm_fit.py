@@ -155,7 +155,8 @@ class LinearFit:
         scaled = self.unit * sums[1:] / sums[0]
         slopes, origin = self.to_units[0][1:, 1:], self.call.origin[:-1]
         if self.products is not None:
-            origin = np.linalg.solve(self.products.matrix, origin - self.products.shift)
+            centred = origin - self.products.shift
+            origin = np.asarray(np.linalg.solve(self.products.matrix, centred), dtype=np.float64)
         return np.asarray(origin + np.linalg.solve(slopes.T, scaled))
 
     @property
