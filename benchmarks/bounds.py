@@ -77,7 +77,7 @@ def found(name, rows, runs, words, rng):
         for own, one in fit.found.items():
             inside.append(np.mean((data[own] >= one.lower) & (data[own] <= one.upper)))
             ratios.append((one.upper - one.lower) / np.ptp(np.quantile(data[own], [0.01, 0.99])))
-            kept.append(not one.told)
+            kept.append(not one.is_narrowed)
     inside, ratios = (np.array(own).reshape(runs, COLUMNS) for own in (inside, ratios))
     good = (inside >= 0.97) & (ratios <= 3)
     print(

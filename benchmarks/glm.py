@@ -50,7 +50,7 @@ from dpmodels.models.glm import dp_glm
 from dpmodels.models.linear import linear
 from dpmodels.noise import source
 from dpmodels.privacy import adjacency
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.statistics.double_double import EXACT_ROWS
 from dpmodels.statistics.gradient import Gradients, Slopes, precise_sums, precise_total
 from dpmodels.statistics.losses import Huber, Logistic
@@ -164,7 +164,7 @@ def unit_columns(frame, book):
 
 def hold(frame, book, loss):
     words, relation = {"scale": "range", "row_norm": None}, adjacency("replace")
-    bound = linear(Question("glm", FORMULA, book, dp.ZCDP(1.0), relation, words))
+    bound = linear(Request("glm", FORMULA, book, dp.ZCDP(1.0), relation, words))
     facts, design = RegressionFacts(bound.predictors, loss, relation), bound.design.bind(frame)
     rows = passes(design, facts)
     held = Held((design,), bound.predictors, loss, rows._lattice, count_public=True)
@@ -198,7 +198,7 @@ def machines(words, folder):
                 )
             spread = 1.2533 * own.std(ddof=1) / math.sqrt(len(own))
             line = (
-                f"{strategy.card.name:>10s}{eps:6g}{delta:8g}{np.median(own):10.4f} ±{spread:.4f}"
+                f"{strategy.info.name:>10s}{eps:6g}{delta:8g}{np.median(own):10.4f} ±{spread:.4f}"
             )
             print(line, flush=True)
 
@@ -225,7 +225,7 @@ def excess(words, folder):
             for strategy in (Objective(inference=False), NoisyGradients(inference=False)):
                 losses = many(strategy, held, facts, budget, words.runs)
                 if losses:
-                    show(strategy.card.name, eps, delta, losses, least)
+                    show(strategy.info.name, eps, delta, losses, least)
 
 
 def in_codebooks_ball(release, held, facts):
@@ -247,7 +247,7 @@ def many(strategy, held, facts, budget, runs):
     except BudgetError:
         return []
     losses = []
-    for _ in range(runs if strategy.card.name == "objective" else min(runs, 20)):
+    for _ in range(runs if strategy.info.name == "objective" else min(runs, 20)):
         release = strategy.release(held, plan, source())
         losses.append(log_loss(held.z, held.signs, in_codebooks_ball(release, held, facts)))
     return losses

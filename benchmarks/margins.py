@@ -102,7 +102,7 @@ def variances(_):
             if isinstance(budget, ZCDP):
                 best = law / closed_form(sizes, 2 * budget.rho / changed)
             print(
-                f"{budget!s:14s}{neighbours:12s}{fit.release.card.name:10s} over closed form "
+                f"{budget!s:14s}{neighbours:12s}{fit.release.info.name:10s} over closed form "
                 f"{best:.4f}, over each alone {law / alone(sizes, budget, changed):.4f}, "
                 f"measured over law {measured / law:.3f}",
                 flush=True,
@@ -150,7 +150,7 @@ def forty():
         seconds = time.perf_counter() - began
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(
-            f"{fit.release.card.name:10s} {released:6.1f} s, with {total:,} rows in whole counts "
+            f"{fit.release.info.name:10s} {released:6.1f} s, with {total:,} rows in whole counts "
             f"and a frame {seconds:6.1f} s, peak {peak:,.0f} MB",
             flush=True,
         )

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 import dpmodels as dp
-from dpmodels.planning.course import imagined
+from dpmodels.planning.assumptions import World, assumed_rows, released
 from dpmodels.planning.figures import figures
-from dpmodels.planning.guess import World, guessed, released
+from dpmodels.planning.noise_curve import simulate_call
 from dpmodels.privacy import adjacency
 
 BOOK = dp.codebook(
@@ -55,8 +55,8 @@ SHAPES = ("normal", "skewed", "zeros", "tails", "narrow")
 
 def ratio(name, call, shape, rows, eps, draws):
     """Return predicted over measured, and how often figures were identified."""
-    world = World(guessed(BOOK, shape), BOOK, adjacency("replace"), rows, None)
-    own = imagined(call, world, lambda amount: dp.ApproxDP(amount, 1e-6))
+    world = World(assumed_rows(BOOK, shape), BOOK, adjacency("replace"), rows, None)
+    own = simulate_call(call, world, lambda amount: dp.ApproxDP(amount, 1e-6))
     release = own.at(eps, 20)
     predicted = np.hypot(release.noise, own.sampling)
     values = []

@@ -19,7 +19,7 @@ from scipy.special import expit
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, NotAvailable
-from dpmodels.planning.guess import guessed
+from dpmodels.planning.assumptions import assumed_rows
 
 BOOK = dp.codebook(
     wage=(0, 80), age=(18, 80), sex=["F", "M"], edu=["low", "mid", "high"], smoker=["no", "yes"]
@@ -36,8 +36,8 @@ ALPHA, TARGET, SLACK = 0.05, 0.7, 3.0
 
 def drawn(verb, shape, n, effect, rng):
     """Rows with the effect, independent of those that a plan is made from."""
-    rows = guessed(BOOK, shape).rows(n, int(rng.integers(1, 2**31)))
-    large = guessed(BOOK, shape).block(4096)
+    rows = assumed_rows(BOOK, shape).rows(n, int(rng.integers(1, 2**31)))
+    large = assumed_rows(BOOK, shape).block(4096)
     male = (rows["sex"] == "M").to_numpy(float)
     if verb == "ttest":
         rows["wage"] = np.clip(rows["wage"] + (0.5 - male) * effect, 0, 80)
@@ -63,7 +63,7 @@ def drawn(verb, shape, n, effect, rng):
 def measured(verb, shape, n, words, effect, terms, runs):
     """Median standard errors, rejections and identified shares by term, of separate releases."""
     formula, _ = CALLS[verb]
-    truth = float(guessed(BOOK, shape).block(4096)["wage"].mean())
+    truth = float(assumed_rows(BOOK, shape).block(4096)["wage"].mean())
     errors, rejected, told = [], [], []
     for run in range(runs):
         own = [run, n, round(1_000 * words["eps"]), words["delta"] > 0]

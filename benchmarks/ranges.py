@@ -200,7 +200,7 @@ def auto(*_):
                 words = {"budget": budget, "adjacency": neighbours}
                 last = 3 if isinstance(budget, PureDP) or cells > 32_768 else 4
                 found = {name: noise_sds(cells, name, **words) for name in names[:last]}
-                chosen = fitted(np.zeros(cells, dtype=int), "auto", 0, **words).release.card.name
+                chosen = fitted(np.zeros(cells, dtype=int), "auto", 0, **words).release.info.name
                 chosen = "flat" if chosen in ("geometric", "gaussian") else chosen
                 best = min(found, key=lambda name: found[name][0])
                 over = found[chosen][0] / found[best][0]

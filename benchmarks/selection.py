@@ -98,7 +98,7 @@ def levels(runs):
                         found[name].append(best - counts[list(fit.release.places)].sum())
                     for name, own in others.items():
                         found[name].append(best - counts[list(own(counts, k, 1.0, rng))].sum())
-                auto = dp.dp_select("~ g", rows, **words).release.card.name
+                auto = dp.dp_select("~ g", rows, **words).release.info.name
             base, se = np.mean(found["peeling"]), np.std(found["peeling"]) / runs**0.5
             print(f"{shape:8}{m:6}{k:4}  {base:8.1f} +- {se:4.1f}", end="")
             for name in names:

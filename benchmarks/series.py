@@ -58,7 +58,7 @@ def one(counts, periods, budget, neighbours, seed):
         held(fit.window(7), weeks[7:] - weeks[:-7]),
         held(fit.window(1), counts),
     )
-    return fit.release.card.name, squares, shares
+    return fit.release.info.name, squares, shares
 
 
 def main():

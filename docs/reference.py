@@ -63,14 +63,14 @@ def mechanism_list() -> str:
     """Write the page of mechanisms, by the tables that name them."""
     parts = [
         "# Mechanisms\n",
-        "The only crossing from private to released. Every mechanism is a strategy with a card,",
+        "The only step from private to released. Every mechanism is a strategy with an `info`,",
         "`plan`, `measure` and `release`; its page has theorem, sensitivity, noise, numerics and",
         "source. Verbs take one by name, `mechanism=`, or as an instance with options.\n",
     ]
     seen: set[str] = set()
     for name, table in TABLES.items():
         modules = list(dict.fromkeys(kind.__module__ for kind in table))
-        cards = [f"* `{kind.card.name}`: {kind.card.theorem}." for kind in table]
+        cards = [f"* `{kind.info.name}`: {kind.info.theorem}." for kind in table]
         new = [module for module in modules if module not in seen]
         seen.update(new)
         parts += [f"## `dp.mechanisms.{name}`\n", *cards, ""]

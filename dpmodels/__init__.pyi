@@ -1,14 +1,14 @@
 from . import errors as errors
 from . import mechanisms as mechanisms
 from . import sites as sites
-from .audit.door import audit as audit
+from .audit.callable_module import audit as audit
 from .citation import citation as citation
 from .codebook import Codebook as Codebook
 from .codebook_person import Identifier as Identifier
 from .dates import Date as Date
 from .devices.randomized_response import randomized_response as randomized_response
 from .devices.unary import unary_response as unary_response
-from .dictionaries.door import codebook as codebook
+from .dictionaries.codebook_class import codebook as codebook
 from .dictionaries.draft import Draft as Draft
 from .disclosures.verb import disclosure as disclosure
 from .evaluation import shapes as shapes
@@ -21,6 +21,7 @@ from .models.fdr import dp_fdr as dp_fdr
 from .models.flower import flower as flower
 from .models.glm import dp_glm as dp_glm
 from .models.hist import dp_hist as dp_hist
+from .models.interpretation import reading as reading
 from .models.levels import dp_levels as dp_levels
 from .models.linear import tune as tune
 from .models.lm import dp_lm as dp_lm
@@ -33,7 +34,6 @@ from .models.moments import dp_cca as dp_cca
 from .models.moments import dp_moments as dp_moments
 from .models.pca import dp_pca as dp_pca
 from .models.quantile import dp_quantile as dp_quantile
-from .models.reading import reading as reading
 from .models.select import dp_select as dp_select
 from .models.series import dp_series as dp_series
 from .models.site_files import combine as combine

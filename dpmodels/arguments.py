@@ -15,11 +15,11 @@ from typing import ParamSpec, TypeGuard, TypeVar
 
 import numpy as np
 
-from dpmodels.errors import ArgumentError, did_you_mean, said
+from dpmodels.errors import ArgumentError, did_you_mean, quoted
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-_Word = TypeVar("_Word", bound=str | None)
+_Option = TypeVar("_Option", bound=str | None)
 
 
 def real(argument: object) -> float:
@@ -39,7 +39,7 @@ def finite(name: str, argument: object, advice: str = "") -> float:
     """Return a finite number."""
     number = real(argument)
     if math.isnan(number):
-        raise ArgumentError(f"{name}={said(argument)}: expected a finite number{advice}")
+        raise ArgumentError(f"{name}={quoted(argument)}: expected a finite number{advice}")
     return number
 
 
@@ -48,25 +48,25 @@ def between(name: str, argument: object, minimum: float, maximum: float, advice:
     number = real(argument)
     if not minimum <= number <= maximum:
         raise ArgumentError(
-            f"{name}={said(argument)}: expected a number from {minimum:g} to {maximum:g}{advice}"
+            f"{name}={quoted(argument)}: expected a number from {minimum:g} to {maximum:g}{advice}"
         )
     return number
 
 
-def share(name: str, argument: object, advice: str = "") -> float:
+def fraction(name: str, argument: object, advice: str = "") -> float:
     """Return a number between 0 and 1, neither allowed."""
     number = real(argument)
     if not 0 < number < 1:
-        raise ArgumentError(f"{name}={said(argument)}: expected a number between 0 and 1{advice}")
+        raise ArgumentError(f"{name}={quoted(argument)}: expected a number between 0 and 1{advice}")
     return number
 
 
-def whole(
+def integer(
     name: str, argument: object, minimum: int, maximum: int | None = None, advice: str = ""
 ) -> int:
     """Return a whole number from `minimum` to `maximum`, both allowed; floats are refused.
 
-    >>> whole("steps", 0, 1, 10_000, "; write steps=20")
+    >>> integer("steps", 0, 1, 10_000, "; write steps=20")
     Traceback (most recent call last):
     ...
     dpmodels.errors.ArgumentError: steps=0: expected a whole number from 1 to 10,000; write steps=20
@@ -75,15 +75,15 @@ def whole(
     if not is_integer or not minimum <= argument <= (math.inf if maximum is None else maximum):  # type: ignore[operator]
         up_to = "" if maximum is None else f" to {maximum:,}"
         raise ArgumentError(
-            f"{name}={said(argument)}: expected a whole number from {minimum}{up_to}{advice}"
+            f"{name}={quoted(argument)}: expected a whole number from {minimum}{up_to}{advice}"
         )
     return int(argument)  # type: ignore[call-overload,no-any-return]
 
 
-def several(argument: object) -> TypeGuard[Iterable[object]]:
+def lists_values(argument: object) -> TypeGuard[Iterable[object]]:
     """Whether an argument lists values; a text and an array without a dimension do not.
 
-    >>> several([0.5]), several("ab"), several(np.array(0.5))
+    >>> lists_values([0.5]), lists_values("ab"), lists_values(np.array(0.5))
     (True, False, False)
     """
     is_iterable = isinstance(argument, Iterable) and not isinstance(argument, str | bytes)
@@ -93,25 +93,25 @@ def several(argument: object) -> TypeGuard[Iterable[object]]:
 def text(name: str, argument: object, what: str = "a text") -> str:
     """Return a text; `what` is expected, for the message."""
     if not isinstance(argument, str):
-        raise ArgumentError(f"{name}={said(argument)}: expected {what}")
+        raise ArgumentError(f"{name}={quoted(argument)}: expected {what}")
     return argument
 
 
-def truth(name: str, argument: object) -> bool:
+def boolean(name: str, argument: object) -> bool:
     """Return a truth value."""
     if not isinstance(argument, bool):
-        raise ArgumentError(f"{name}={said(argument)}: expected True or False")
+        raise ArgumentError(f"{name}={quoted(argument)}: expected True or False")
     return argument
 
 
-def word(name: str, argument: object, allowed: Iterable[_Word], advice: str = "") -> _Word:
+def option(name: str, argument: object, allowed: Iterable[_Option], advice: str = "") -> _Option:
     """Return the one of the `allowed` values that was given; None may be one of them.
 
-    >>> word("scale", "unit", ("range", "sd", None))
+    >>> option("scale", "unit", ("range", "sd", None))
     Traceback (most recent call last):
     ...
     dpmodels.errors.ArgumentError: scale='unit': expected "range", "sd" or None
-    >>> word("vcov", "hc", ("iid", "HC"))
+    >>> option("vcov", "hc", ("iid", "HC"))
     Traceback (most recent call last):
     ...
     dpmodels.errors.ArgumentError: vcov='hc' (did you mean 'HC'?): expected "iid" or "HC"
@@ -123,7 +123,7 @@ def word(name: str, argument: object, allowed: Iterable[_Word], advice: str = ""
     *first, last = (f'"{option}"' if option else "None" for option in options)
     expected = f"{', '.join(first)} or {last}" if first else last
     meant = did_you_mean(argument, options)
-    raise ArgumentError(f"{name}={said(argument)}{meant}: expected {expected}{advice}")
+    raise ArgumentError(f"{name}={quoted(argument)}{meant}: expected {expected}{advice}")
 
 
 def known_parameters(name: str, parameters: Iterable[str], kwargs: Iterable[str]) -> None:

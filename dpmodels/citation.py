@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
-from dpmodels.arguments import word
+from dpmodels.arguments import option
 from dpmodels.version import __version__
 
 AUTHORS: Final = "The dpmodels authors"
@@ -42,7 +42,7 @@ def citation(format: Literal["text", "bibtex", "cff"] = "text") -> str:
       version = {0.1.0}
     }
     """
-    return _FORMATS[word("format", format, _FORMATS)]()
+    return _FORMATS[option("format", format, _FORMATS)]()
 
 
 def _text() -> str:

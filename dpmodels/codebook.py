@@ -14,6 +14,7 @@ from html import escape
 from os import PathLike
 from typing import Any, Final, Self
 
+from dpmodels.atomic_files import write_whole
 from dpmodels.codebook_person import (
     Identifier,
     checked_person,
@@ -24,9 +25,9 @@ from dpmodels.codebook_person import (
     without_person,
 )
 from dpmodels.errors import CodebookError, FrameError, shorten
+from dpmodels.external_files import parse, read_bytes
 from dpmodels.labels import plain
 from dpmodels.levels import check_writable, said_missing
-from dpmodels.outside import parse, read_bytes
 from dpmodels.typing import AnyPath
 from dpmodels.variables import (
     FORM,
@@ -37,7 +38,6 @@ from dpmodels.variables import (
     kind,
     to_plain,
 )
-from dpmodels.writing import write_whole
 
 # A choice: far beyond any honest codebook's file.
 MOST_BYTES = 64 * 2**20
@@ -278,7 +278,7 @@ class Codebook(Mapping[str, Variable]):
         >>> list(table[["age"]].attrs)
         ['dpmodels.codebook/1']
         """
-        from dpmodels.carried import attached
+        from dpmodels.attached_codebook import attached
 
         return attached(self.to_dict(), data)
 
@@ -299,7 +299,7 @@ class Codebook(Mapping[str, Variable]):
         ArgumentError, FrameError
             If the file cannot be written, or `data` is not such a table.
         """
-        from dpmodels.carried import write_parquet
+        from dpmodels.attached_codebook import write_parquet
 
         write_parquet(self.to_dict(), data, path, overwrite=overwrite)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dpmodels.errors import CodebookError, said
+from dpmodels.errors import CodebookError, quoted
 from dpmodels.levels import check_texts, check_writable, said_missing, sequence
 from dpmodels.person_ids import canonical_id
 
@@ -74,7 +74,7 @@ class Identifier:
         for code, canonical in zip(codes, ids, strict=True):
             if not canonical:
                 raise CodebookError(
-                    f"missing= lists {said(code)}, which is not an id: expected text or whole "
+                    f"missing= lists {quoted(code)}, which is not an id: expected text or whole "
                     "numbers; nulls, NaN and empty text are always missing"
                 )
             check_writable("missing id", canonical)
@@ -117,7 +117,7 @@ def checked_person(person: object) -> str | None:
         return None
     if not isinstance(person, str) or not person.strip():
         raise CodebookError(
-            f"person={said(person)}: expected the name of the column of person ids, such as "
+            f"person={quoted(person)}: expected the name of the column of person ids, such as "
             'person="id"; a variable that is called person is declared by '
             'dp.codebook({"person": (0, 9)})'
         )

@@ -11,9 +11,10 @@ import numpy as np
 
 from dpmodels.privacy import Adjacency
 from dpmodels.released import AnyRelease, Ball, BoughtCurvature, Meat, Released
+from dpmodels.stored_names import class_name
 
 
-def digest(release: AnyRelease) -> str:
+def release_digest(release: AnyRelease) -> str:
     """Return the digest of a released value in a ledger: SHA-256 of all its fields."""
     sha = sha256()
     for piece in _pieces(release):
@@ -24,7 +25,7 @@ def digest(release: AnyRelease) -> str:
 
 def origin(release: AnyRelease) -> str:
     """Return the digest of the release that was paid for, which this one may be a part of."""
-    return release.whole or digest(release)
+    return release.whole or release_digest(release)
 
 
 def _pieces(value: object) -> Iterator[bytes]:
@@ -39,7 +40,7 @@ def _pieces(value: object) -> Iterator[bytes]:
         case Mapping():
             yield from _pieces(list(value.items()))
         case _ if is_dataclass(value):
-            yield type(value).__name__.encode()
+            yield class_name(type(value)).encode()
             for name in in_order(value):
                 yield from _pieces(getattr(value, name))
         case _:

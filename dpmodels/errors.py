@@ -14,7 +14,7 @@ from typing import Final
 LARGEST: Final = 2**200
 
 
-def said(value: object) -> str:
+def quoted(value: object) -> str:
     """Quote a text or a number; of other values, which might hold rows, name the type.
 
     Very long whole numbers are described by their size.

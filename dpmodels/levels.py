@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from dpmodels.errors import CodebookError, FrameError, shorten
-from dpmodels.outside import require_text
+from dpmodels.external_files import require_text
 
 Level = str | int | float | bool
 

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal
 
 from dpmodels.arguments import checked_keywords
 from dpmodels.codebook_person import checked_person
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError, quoted
 from dpmodels.privacy import (
     Adjacency,
     AdjacencyName,
@@ -32,7 +32,7 @@ from dpmodels.privacy import (
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Settings:
     """Defaults of the arguments of verbs; None if nothing was set."""
 
     codebook: Any = None
@@ -66,13 +66,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_lock)
 
 
-def chosen() -> Chosen:
+def current_settings() -> Settings:
     """Return the settings for calls of this thread or task."""
     with _lock:
         values: dict[str, Any] = {}
         for layer in (_process, *_blocks()):
             values |= layer.values
-    return Chosen(**values)
+    return Settings(**values)
 
 
 def _blocks() -> tuple[_Layer, ...]:
@@ -92,7 +92,7 @@ def _blocks() -> tuple[_Layer, ...]:
 def ledger_of(ledger: Ledger | None) -> Ledger | None:
     """Return the ledger that a call charges: the one it names, else the chosen one."""
     check_ledger(ledger)
-    return chosen().ledger if ledger is None else ledger
+    return current_settings().ledger if ledger is None else ledger
 
 
 class options:  # noqa: N801
@@ -190,7 +190,7 @@ class options:  # noqa: N801
             _entered.set(self._outer)
 
     def __repr__(self) -> str:
-        now = chosen()
+        now = current_settings()
         texts = {
             "codebook": _codebook_text(now.codebook),
             "adjacency": now.adjacency.describe() if now.adjacency else "none",
@@ -199,7 +199,7 @@ class options:  # noqa: N801
             "ledger": "none" if now.ledger is None else repr(now.ledger).splitlines()[0],
             "csv": now.csv,
         }
-        names = [field.name for field in fields(Chosen) if texts[field.name] is not None]
+        names = [field.name for field in fields(Settings) if texts[field.name] is not None]
         return "\n".join(f"{name:<11}{texts[name]}" for name in names)
 
 
@@ -207,8 +207,8 @@ def _checked(values: dict[str, Any]) -> dict[str, object]:
     book = values.get("codebook")
     if not isinstance(book, Mapping | str | PathLike | None):
         raise ArgumentError(
-            f"codebook={said(book)}: expected a dp.codebook, a dict of declarations, the path of a "
-            "JSON file, or None"
+            f"codebook={quoted(book)}: expected a dp.codebook, a dict of declarations, the path of "
+            "a JSON file, or None"
         )
     check_ledger(values.get("ledger"))
     if values.get("adjacency") is not None:
@@ -217,7 +217,7 @@ def _checked(values: dict[str, Any]) -> dict[str, object]:
     if person is not None or rows is not None:
         protecting("replace", rows, person)
     if values.get("csv") not in (None, "records", "lines"):
-        raise ArgumentError(f'csv={said(values["csv"])}: expected "records", "lines" or None')
+        raise ArgumentError(f'csv={quoted(values["csv"])}: expected "records", "lines" or None')
     return values
 
 

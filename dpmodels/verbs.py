@@ -12,7 +12,7 @@ from operator import or_
 from types import MappingProxyType, UnionType
 from typing import Any, Final, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
-from dpmodels.outside import Shape
+from dpmodels.external_files import Shape
 
 SpecFunction = TypeVar("SpecFunction", bound=Callable[..., object])
 _NONE: Final[Mapping[str, object]] = MappingProxyType({})
@@ -26,7 +26,7 @@ class Verb(NamedTuple):
     name: str
     spec: Callable[..., Any]  # From a request to its specification
     gaussian: str
-    among_sites: Mapping[str, object]
+    site_defaults: Mapping[str, object]
     spends_delta: bool
     audited: tuple[str, str] | None
 
@@ -64,7 +64,7 @@ class Verb(NamedTuple):
     def sent(self, options: Mapping[str, object]) -> dict[str, object]:
         """Return options with the values of None if sites send something once."""
         return {
-            name: self.among_sites.get(name) if value is None else value
+            name: self.site_defaults.get(name) if value is None else value
             for name, value in options.items()
         }
 
@@ -85,7 +85,7 @@ def spec_of(
     verb: str,
     *,
     gaussian: str = "",
-    among_sites: Mapping[str, object] = _NONE,
+    site_defaults: Mapping[str, object] = _NONE,
     spends_delta: bool = False,
     audited: tuple[str, str] | None = None,
 ) -> Callable[[SpecFunction], SpecFunction]:
@@ -108,7 +108,7 @@ def spec_of(
     """
 
     def register(function: SpecFunction) -> SpecFunction:
-        VERBS[verb] = Verb(verb, function, gaussian, among_sites, spends_delta, audited)
+        VERBS[verb] = Verb(verb, function, gaussian, site_defaults, spends_delta, audited)
         return function
 
     return register

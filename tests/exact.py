@@ -287,7 +287,7 @@ def largest(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     """The levels with most rows, those with as many in any order, and how many rows they have."""
     names = [name.strip() for name in formula.partition("~")[2].split(":")]
     rows = complete("+".join(names), data, book).groupby(names, observed=False).size()
-    expected = rows.sort_values(ascending=False)[: fit.asked]
+    expected = rows.sort_values(ascending=False)[: fit.n_requested]
     np.testing.assert_allclose(fit.values, expected, atol=NEAR)
     assert rows.loc[list(fit.selected)].tolist() == expected.tolist()
 
@@ -310,7 +310,7 @@ def correlated(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     terms = terms.drop(columns="Intercept", errors="ignore")
     found = np.corrcoef(terms.to_numpy(), y, rowvar=False)[-1, :-1]
     order = np.arange(len(found)) if fit.threshold is not None else np.argsort(-np.abs(found))
-    names = terms.columns[order[: fit.asked]]
+    names = terms.columns[order[: fit.n_requested]]
     assert list(fit.selected) == list(names)
     expected = pd.Series(found, terms.columns)[names] * (len(y) ** 0.5 if fit.score == "z" else 1)
     np.testing.assert_allclose(fit.values, expected, atol=NEAR)

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpmodels.arguments import between, finite, real, share, truth, whole, word
+from dpmodels.arguments import between, boolean, finite, fraction, integer, option, real
 from dpmodels.errors import ArgumentError
 
 NO_NUMBERS = [True, np.True_, "1", None, [1], float("nan"), float("inf"), 10**400, 1j]
@@ -21,7 +21,7 @@ def test_a_number_becomes_a_plain_float(given):
 @pytest.mark.parametrize("given", NO_NUMBERS)
 def test_what_is_no_finite_number_is_refused(given):
     assert np.isnan(real(given))
-    for check in (finite, share):
+    for check in (finite, fraction):
         with pytest.raises(ArgumentError, match=r"^x=.*: expected a .*number"):
             check("x", given)
     with pytest.raises(ArgumentError, match=r"expected a number from -1 to 1e\+06; write x=2"):
@@ -30,52 +30,52 @@ def test_what_is_no_finite_number_is_refused(given):
 
 @pytest.mark.parametrize("given", [0, 1, 0.0, 1.0, -0.1])
 def test_a_share_is_neither_nothing_nor_all(given):
-    assert share("x", 0.5) == 0.5
+    assert fraction("x", 0.5) == 0.5
     with pytest.raises(ArgumentError, match=r"between 0 and 1, such as 0\.2"):
-        share("x", given, ", such as 0.2")
+        fraction("x", given, ", such as 0.2")
 
 
 @pytest.mark.parametrize("given", [2, np.int64(2), np.uint8(2)])
 def test_a_whole_number_becomes_a_plain_int(given):
-    assert whole("x", given, 2, 2) == 2
-    assert type(whole("x", given, 0)) is int
+    assert integer("x", given, 2, 2) == 2
+    assert type(integer("x", given, 0)) is int
 
 
 @pytest.mark.parametrize("given", [*NO_NUMBERS[:-2], 0, 2001, 1.0, -5])
 def test_what_is_no_whole_number_within_the_limits_is_refused(given):
     with pytest.raises(ArgumentError, match=r"expected a whole number from 1 to 2,000$"):
-        whole("x", given, 1, 2000)
+        integer("x", given, 1, 2000)
 
 
 def test_a_whole_number_without_a_limit_may_be_long():
-    assert whole("x", 10**400, 0) == 10**400
+    assert integer("x", 10**400, 0) == 10**400
     with pytest.raises(ArgumentError, match=r"expected a whole number from 0$"):
-        whole("x", -1, 0)
+        integer("x", -1, 0)
 
 
 @pytest.mark.parametrize("sign", [1, -1], ids=["above", "below"])
 def test_a_number_too_long_to_be_printed_is_refused_by_its_size(sign):
     given = sign * 10**5000
-    for check in (finite, share):
+    for check in (finite, fraction):
         with pytest.raises(ArgumentError, match=r"^x=-?2\*\*16609 or beyond: expected"):
             check("x", given)
 
 
 @pytest.mark.parametrize("given", [0, 1, "True", None, np.True_])
 def test_a_truth_value_is_no_number(given):
-    assert truth("x", False) is False
+    assert boolean("x", False) is False
     with pytest.raises(ArgumentError, match=r"expected True or False"):
-        truth("x", given)
+        boolean("x", given)
 
 
 @pytest.mark.parametrize("given", ["C", 1, ["a"], np.array(["a", "b"]), {"a": 1}])
 def test_a_word_is_one_of_those_listed(given):
-    assert [word("x", one, ("a", "b", None)) for one in ("a", None)] == ["a", None]
+    assert [option("x", one, ("a", "b", None)) for one in ("a", None)] == ["a", None]
     with pytest.raises(ArgumentError, match=r'expected "a", "b" or None$'):
-        word("x", given, ("a", "b", None))
+        option("x", given, ("a", "b", None))
 
 
 def test_a_refusal_names_the_type_of_what_could_hold_rows():
-    for check in (finite, share, truth):
+    for check in (finite, fraction, boolean):
         with pytest.raises(ArgumentError, match=r"^x=list:"):
             check("x", [17.25])

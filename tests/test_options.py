@@ -10,7 +10,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, LedgerError
-from dpmodels.options import Chosen, chosen
+from dpmodels.options import Settings, current_settings
 
 ROWS = {"age": [41, 35, 62] * 100}
 
@@ -31,7 +31,7 @@ def test_a_call_without_words_takes_all_of_them():
         with pytest.raises(LedgerError):
             dp.dp_mean("~ age", ROWS, eps=0.75)
         assert len(ledger.entries) == 1
-    assert chosen() == Chosen()
+    assert current_settings() == Settings()
 
 
 def test_an_audit_charges_no_ledger_for_tables_that_are_made_up():
@@ -57,8 +57,8 @@ def test_what_a_call_says_itself_goes_before():
 def test_choices_are_added_and_taken_back_one_by_one():
     dp.options(codebook={"age": (0, 100)}, adjacency="add-remove")
     with dp.options(codebook=None):
-        assert chosen().adjacency.name == "add-remove"
-    assert chosen().codebook == {"age": (0, 100)}
+        assert current_settings().adjacency.name == "add-remove"
+    assert current_settings().codebook == {"age": (0, 100)}
     dp.options.reset()
     assert repr(dp.options()).split() == ["codebook", "none", "adjacency", "none", "ledger", "none"]
 
@@ -66,19 +66,19 @@ def test_choices_are_added_and_taken_back_one_by_one():
 def test_an_error_ends_a_block_too():
     with pytest.raises(ZeroDivisionError), dp.options(codebook={}):
         raise ZeroDivisionError
-    assert chosen() == Chosen()
+    assert current_settings() == Settings()
 
 
 def in_threads():
     with ThreadPoolExecutor(2) as pool:
-        return [pool.submit(chosen).result() for _ in range(4)]
+        return [pool.submit(current_settings).result() for _ in range(4)]
 
 
 def test_threads_take_what_the_process_has_set():
     """Set in one context only, a ledger was lost in pools: five answers, "0.00 spent"."""
     ledger = dp.Ledger(eps=9)
     dp.options(ledger=ledger, codebook={"age": (0, 100)})
-    assert in_threads() == [chosen()] * 4
+    assert in_threads() == [current_settings()] * 4
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda _: dp.dp_mean("~ age", ROWS, eps=1), range(5)))
     jobs = joblib.delayed(dp.dp_mean)("~ age", ROWS, eps=1)
@@ -94,10 +94,10 @@ def test_threads_inside_a_block_take_its_settings():
     with dp.options(ledger=ledger):
         assert {own.ledger for own in in_threads()} == {ledger}
         with dp.options(ledger=None, adjacency=None):
-            assert in_threads() == [Chosen()] * 4
-        assert chosen().ledger is ledger
-    assert in_threads() == [chosen()] * 4
-    assert chosen().ledger is None
+            assert in_threads() == [Settings()] * 4
+        assert current_settings().ledger is ledger
+    assert in_threads() == [current_settings()] * 4
+    assert current_settings().ledger is None
 
 
 def test_a_cell_that_awaits_loses_nothing():
@@ -109,8 +109,8 @@ def test_a_cell_that_awaits_loses_nothing():
         await asyncio.sleep(0)
 
     asyncio.run(cell())
-    assert chosen().ledger is ledger
-    assert copy_context().run(chosen) == chosen()
+    assert current_settings().ledger is ledger
+    assert copy_context().run(current_settings) == current_settings()
 
 
 def test_a_thread_that_cannot_know_whose_settings_it_has_is_refused():
@@ -121,7 +121,7 @@ def test_a_thread_that_cannot_know_whose_settings_it_has_is_refused():
         with dp.options(ledger=ledger):
             barrier.wait()
             release.wait()
-            return chosen().ledger is ledger
+            return current_settings().ledger is ledger
 
     with ThreadPoolExecutor(2) as pool:
         blocks = [pool.submit(block, eps) for eps in (1, 2)]
@@ -130,7 +130,7 @@ def test_a_thread_that_cannot_know_whose_settings_it_has_is_refused():
             dp.dp_mean("~ age", ROWS, codebook={"age": (0, 100)}, eps=1)
         release.set()
         assert all(each.result() for each in blocks)
-    assert chosen() == Chosen()
+    assert current_settings() == Settings()
 
 
 @pytest.mark.parametrize(
@@ -146,4 +146,4 @@ def test_a_thread_that_cannot_know_whose_settings_it_has_is_refused():
 def test_what_no_verb_takes_is_refused_and_changes_nothing(words):
     with pytest.raises(ArgumentError, match=next(iter(words))):
         dp.options(**words)
-    assert chosen() == Chosen()
+    assert current_settings() == Settings()

@@ -5,9 +5,9 @@
 """
 
 from dpmodels.audit import report as report
+from dpmodels.audit.callable_module import CallableModule as CallableModule
 from dpmodels.audit.coupled import Coupled as Coupled
 from dpmodels.audit.coupled import coupled as coupled
-from dpmodels.audit.door import CallableModule as CallableModule
 from dpmodels.audit.neighbours import worst_pairs as worst_pairs
 from dpmodels.audit.pair import Pair as Pair
 from dpmodels.audit.result import AuditResult as AuditResult

@@ -22,7 +22,7 @@ from typing import Final, Literal
 import numpy as np
 from scipy.special import bdtr, bdtrc, betaincinv, ndtr, ndtri
 
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError, quoted
 from dpmodels.privacy import ApproxDP, Guarantee, PureDP, gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.calibrate import hockey_stick
 from dpmodels.privacy.compose import zcdp_to_approx
@@ -134,7 +134,7 @@ def claim(guarantee: Guarantee, law: str | None) -> Claim:
     if law == "gaussian":
         return Claim("mu", 1 / gaussian_multiplier(guarantee), delta)
     if law is not None:
-        raise ArgumentError(f'law={said(law)}: expected "gaussian", or None for any noise')
+        raise ArgumentError(f'law={quoted(law)}: expected "gaussian", or None for any noise')
     if isinstance(guarantee, PureDP):
         return Claim("eps", guarantee.eps, 0.0)
     if isinstance(guarantee, ApproxDP):

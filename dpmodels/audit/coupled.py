@@ -23,11 +23,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dpmodels.audit.house import VerbRecipe, verb_recipe
 from dpmodels.audit.neighbours import neighbouring_tables, worst_pairs
 from dpmodels.audit.pair import Pair, of_persons
 from dpmodels.audit.result import Finding
 from dpmodels.audit.runs import Recipe, released
+from dpmodels.audit.verb_recipes import VerbRecipe, verb_recipe
 from dpmodels.errors import ArgumentError
 from dpmodels.noise import seeded, simulation
 from dpmodels.privacy import Adjacency, GaussianEvent, LaplaceEvent
@@ -193,7 +193,7 @@ def _planned(recipe: VerbRecipe, seed: int) -> _Measure:
         noisy = measurement.release(seeded(seed))
         (event,) = noisy.events if len(noisy.events) == 1 else (None,)
         if not isinstance(event, GaussianEvent | LaplaceEvent):
-            raise ArgumentError(_NOT_ADDED.format(name=noisy.card.name))
+            raise ArgumentError(_NOT_ADDED.format(name=noisy.info.name))
         events.append(event)
         return _in_scales(noisy, measurement.plan, math.sqrt(2) if norm() == 1 else 1.0)
 
@@ -207,7 +207,7 @@ def _planned(recipe: VerbRecipe, seed: int) -> _Measure:
         if not events:  # Every table was refused
             return math.inf
         # An event is in units of one row, and a person has several.
-        n_positions = recipe.question.adjacency.places
+        n_positions = recipe.request.adjacency.places
         return float(n_positions * events[0].count ** (1 / norm()) / events[0].multiplier)
 
     return _Measure(release, distance, limit)
@@ -230,7 +230,7 @@ def _in_scales(release: Any, plan: Any, sd: float) -> Floats:
             parts = [[release.count / noise.count], np.diagonal(release.second) / noise.diagonal]
             total = [] if release.total is None else [release.total / noise.mean]
             return np.concatenate([*parts, off_diagonal, *total]) * sd
-    raise ArgumentError(_NOT_ADDED.format(name=release.card.name))
+    raise ArgumentError(_NOT_ADDED.format(name=release.info.name))
 
 
 def _compared(measure: _Measure, pairs: Sequence[Pair]) -> Coupled:
@@ -270,7 +270,7 @@ def worst_pair(recipe: VerbRecipe) -> Pair:
     for noise added to a statistic, the pair with the largest distance in coupled runs; for other
     mechanisms a row orthogonal to many equal rows.
     """
-    relation = recipe.question.adjacency
+    relation = recipe.request.adjacency
     pairs = suggested(recipe, worst_pairs)
     ingestion = ingestion_pairs(pairs[0], relation, lines=recipe.csv == "lines")
     distinct = (pair for pair in (*ingestion, *pairs) if recipe.distinguishes(pair))
@@ -285,8 +285,8 @@ def worst_pair(recipe: VerbRecipe) -> Pair:
 
 def suggested(recipe: VerbRecipe, make: Callable[..., tuple[Pair, ...]]) -> tuple[Pair, ...]:
     """Return the pairs for a verb's arguments; for persons, all rows of one person differ."""
-    relation = recipe.question.adjacency
-    pairs = make(recipe.variables, recipe.question.codebook, relation.name)
+    relation = recipe.request.adjacency
+    pairs = make(recipe.variables, recipe.request.codebook, relation.name)
     if relation.person is None:
         return pairs
     n_rows = relation.rows if isinstance(relation.rows, int) else 2

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 import numpy as np
 from scipy import stats
 
-from dpmodels.arguments import whole
+from dpmodels.arguments import integer
 from dpmodels.audit.coupled import coupled
 from dpmodels.audit.result import AuditResult
 from dpmodels.audit.verb import audit
@@ -76,7 +76,7 @@ class MechanismCheck:
 
 def checked_mechanism(mechanism: object, runs: int) -> MechanismCheck:
     """Run all checks that :func:`dpmodels.mechanisms.check` describes, the audit last."""
-    runs = whole("runs", runs, 1_000, 10**7)
+    runs = integer("runs", runs, 1_000, 10**7)
     strategy = UserSupplied(require_mechanism(mechanism))
     reason, checks, result = "", [], None
     try:

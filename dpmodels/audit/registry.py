@@ -10,9 +10,9 @@ from functools import partial
 from inspect import signature
 from typing import Any, Final, NamedTuple
 
-from dpmodels.audit.house import VerbRecipe, verb_recipe
 from dpmodels.audit.neighbours import worst_pairs
 from dpmodels.audit.pair import Pair
+from dpmodels.audit.verb_recipes import VerbRecipe, verb_recipe
 from dpmodels.codebook import codebook
 from dpmodels.models.linear import Tune, tune
 from dpmodels.models.replay import all_verbs
@@ -128,7 +128,7 @@ class Audited(NamedTuple):
 
 def named_pair(recipe: VerbRecipe, name: str) -> Pair:
     """Return the pair of this name among the worst pairs of a verb's formula and codebook."""
-    pairs = worst_pairs(recipe.formula, recipe.question.codebook, recipe.question.adjacency.name)
+    pairs = worst_pairs(recipe.formula, recipe.request.codebook, recipe.request.adjacency.name)
     return next(pair for pair in pairs if pair.name == name)
 
 

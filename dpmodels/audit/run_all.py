@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from dpmodels.audit.house import VerbRecipe, numbers, verb_recipe
 from dpmodels.audit.pair import PERSON, Pair, of_persons
 from dpmodels.audit.registry import GONE, REGISTRY, Audited, named_pair
 from dpmodels.audit.report import AuditTable, Outcome
 from dpmodels.audit.verb import audit
+from dpmodels.audit.verb_recipes import VerbRecipe, numbers, verb_recipe
 from dpmodels.codebook import codebook
 from dpmodels.models.cov import dp_cov
 from dpmodels.noise import source
@@ -42,7 +42,7 @@ class JointRecipe(VerbRecipe):
 
     def holders(self, rows: object, witness: Witness) -> Parties:
         """Return the sites, with the rows at the first one."""
-        seated = self.protocol.seats(SITES)
+        seated = self.protocol.participants(SITES)
         data = (rows, *(deepcopy(self.other_rows) for _ in seated[1:]))
         return Parties(seated, data, self.protocol, witness=witness)
 

@@ -9,16 +9,16 @@ from typing import Final
 
 import numpy as np
 
-from dpmodels.arguments import share, whole, word
+from dpmodels.arguments import fraction, integer, option
 from dpmodels.audit.attack import Goal, Scorer, Split, choose, count, points, scorers, split
 from dpmodels.audit.claim import Claim, beats, ceiling, claim, detectable, lower_bound
 from dpmodels.audit.coupled import worst_pair
-from dpmodels.audit.house import VerbRecipe, gaussian_law, verb_recipe
 from dpmodels.audit.pair import Pair
 from dpmodels.audit.result import AuditResult, CountedEvent, Finding, Reach
 from dpmodels.audit.runs import Batch, Recipe, Runs, commonest, run
 from dpmodels.audit.scores import SCORES, Learner, Score
-from dpmodels.errors import ArgumentError, said
+from dpmodels.audit.verb_recipes import VerbRecipe, gaussian_law, verb_recipe
+from dpmodels.errors import ArgumentError, quoted
 from dpmodels.options import options
 from dpmodels.privacy import Guarantee, resolve_budget
 
@@ -125,14 +125,14 @@ def audit(
     >>> result.verdict, bool(1.5 < result.eps_lower < 2.0)
     ('VIOLATION', True)
     """
-    error = 1 - share("confidence", confidence)
-    runs = whole("runs", runs, 1, _MOST_RUNS, f", for example {RUNS:,}")
+    error = 1 - fraction("confidence", confidence)
+    runs = integer("runs", runs, 1, _MOST_RUNS, f", for example {RUNS:,}")
     chosen = _chosen(tests, runs)
     recipe = _callable(recipe)
     if isinstance(recipe, VerbRecipe):
         pair = worst_pair(recipe) if pair is None else pair
         if eps is None and budget is None:
-            budget, delta = recipe.question.private, 0.0
+            budget, delta = recipe.request.private, 0.0
             law = law or ("gaussian" if gaussian_law(recipe, pair) else None)
         numerics = numerics or recipe.numerics(pair)
     if not isinstance(pair, Pair):
@@ -140,7 +140,7 @@ def audit(
             f"pair= is of type {type(pair).__name__}: write dp.audit.Pair(rows, neighbour)"
         )
     choices = ("exact", "idealised")
-    mode = word("numerics", numerics or getattr(recipe, "numerics", "exact"), choices)
+    mode = option("numerics", numerics or getattr(recipe, "numerics", "exact"), choices)
     claimed = claim(resolve_budget(eps, delta, budget), law or getattr(recipe, "law", None))
     batch = batch or getattr(recipe, "batch", None)
     extra = _own_score(recipe, score)
@@ -229,10 +229,10 @@ def _chosen(tests: object, runs: int) -> Mapping[str, Learner]:
         }
     names = ", ".join(map(repr, SCORES))
     if isinstance(tests, str) or not isinstance(tests, Sequence):
-        raise ArgumentError(f"tests={said(tests)}: expected a list of names from {names}")
+        raise ArgumentError(f"tests={quoted(tests)}: expected a list of names from {names}")
     for name in tests:
         if not isinstance(name, str) or name not in SCORES:
-            raise ArgumentError(f"tests: {said(name)} is unknown; expected names from {names}")
+            raise ArgumentError(f"tests: {quoted(name)} is unknown; expected names from {names}")
     return {name: SCORES[name] for name in tests}
 
 

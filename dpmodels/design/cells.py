@@ -60,7 +60,7 @@ class PrivateCells(BoundRows):
                 "verb takes them, or pass the path of a Parquet file"
             )
 
-    def held(self, lower: float, upper: float) -> PrivateCells:
+    def clipped(self, lower: float, upper: float) -> PrivateCells:
         """Return the same rows, with every measured number clipped to a released range."""
         tallies = tuple(
             replace(

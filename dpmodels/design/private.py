@@ -13,12 +13,12 @@ from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
 
-from dpmodels.arguments import real, truth, word
+from dpmodels.arguments import boolean, option, real
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import PrivateCells
 from dpmodels.design.columns import FOLDS, declared_facts, multiplied, placed
 from dpmodels.design.rows import BoundRows, Part, Rows, Terms, rows_of
-from dpmodels.errors import ArgumentError, FrameError, PrivacyError, said
+from dpmodels.errors import ArgumentError, FrameError, PrivacyError, quoted
 from dpmodels.formula import Block, Design, design
 from dpmodels.formula.tally import Tally
 from dpmodels.frames import RowSource
@@ -268,8 +268,8 @@ def scaling(
     each scaled row by its own norm, about the origin of the columns. ArgumentError if ``scale``,
     ``center`` or ``row_norm`` is invalid.
     """
-    word("scale", scale, SCALES)
-    truth("center", center)
+    option("scale", scale, SCALES)
+    boolean("center", center)
     unit = isinstance(row_norm, str) and row_norm == "unit"
     half = (design.upper - design.lower) / 2
     divisor = np.ones_like(half) if scale is None else np.where(half > NARROWEST, half, 1.0)
@@ -307,7 +307,7 @@ def _radius(row_norm: object, worst: float) -> float:
     radius = worst if row_norm is None else min(real(row_norm), worst)
     if not SHORTEST <= radius <= LONGEST:
         raise ArgumentError(
-            f"row_norm={said(row_norm)}: expected a number from {SHORTEST:g} to {LONGEST:g}, "
+            f"row_norm={quoted(row_norm)}: expected a number from {SHORTEST:g} to {LONGEST:g}, "
             'the longest scaled row that is not clipped; or "unit", to divide each row by its '
             f"norm; or None, if the codebook's worst case, {worst:.4g}, is in that range"
         )

@@ -10,11 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpmodels.arguments import word
+from dpmodels.arguments import option
 from dpmodels.codebook import Codebook
 from dpmodels.design.private import NARROWEST, PrivateDesign, Scaling, scaling
 from dpmodels.design.rows import Rows, Terms, rows_of
-from dpmodels.errors import ArgumentError, CodebookError, said, shorten
+from dpmodels.errors import ArgumentError, CodebookError, quoted, shorten
 from dpmodels.formula import Design
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.response import TwoSided, two_sided
@@ -91,7 +91,7 @@ def private_regression(
     FormulaError, CodebookError, ArgumentError, FrameError
         From the formula, the codebook, the arguments and the column names.
     """
-    regression = two_sided(formula, codebook, apart=() if weights is None else (str(weights),))
+    regression = two_sided(formula, codebook, excluded=() if weights is None else (str(weights),))
     return joint_design(regression, codebook, weights=weights, **words).bind(data)
 
 
@@ -130,10 +130,10 @@ def joint_design(
     CodebookError, ArgumentError
         From the codebook and the arguments.
     """
-    word("scale", scale, ("range", None))
+    option("scale", scale, ("range", None))
     if isinstance(row_norm, str):
         raise ArgumentError(
-            f"row_norm={said(row_norm)}: expected a number, the longest scaled row of the terms "
+            f"row_norm={quoted(row_norm)}: expected a number, the longest scaled row of the terms "
             "that is not clipped, or None; dividing rows by their norm changes the coefficients"
         )
     declared = None if weights is None else _declared(weights, checked_codebook(codebook))
@@ -179,7 +179,7 @@ def _bound(
 def _declared(weights: object, book: Codebook) -> Numeric:
     if not isinstance(weights, str):
         raise ArgumentError(
-            f'weights={said(weights)}: expected the name of a variable, such as weights="w"'
+            f'weights={quoted(weights)}: expected the name of a variable, such as weights="w"'
         )
     declared = book.select([weights])[weights]
     if isinstance(declared, Numeric) and declared.lower >= 0:

@@ -95,7 +95,7 @@ def levels_of(name: str) -> str:
     return f"levels of {name}"
 
 
-def asked_of(
+def requested_of(
     terms: Terms, neighbours: Adjacency, subset: Subset | None, missing_ids: tuple[str, ...] = ()
 ) -> Terms:
     """Return the same terms with a subset and persons."""

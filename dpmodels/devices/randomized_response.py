@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from numbers import Rational
 
-from dpmodels.arguments import real, whole
+from dpmodels.arguments import integer, real
 from dpmodels.devices.device import Device
-from dpmodels.errors import ArgumentError, BudgetError, said
+from dpmodels.errors import ArgumentError, BudgetError, quoted
 from dpmodels.levels import Level
 from dpmodels.variables import Categorical
 
@@ -126,7 +126,7 @@ def checked_levels(levels: object) -> tuple[Level, ...]:
     """Return levels that a codebook could declare."""
     if isinstance(levels, str) or not isinstance(levels, Iterable):
         raise ArgumentError(
-            f'levels={said(levels)}: expected the possible answers, such as ["no", "yes"]'
+            f'levels={quoted(levels)}: expected the possible answers, such as ["no", "yes"]'
         )
     return Categorical(tuple(levels)).levels
 
@@ -136,7 +136,7 @@ def checked_eps(eps: object) -> Fraction:
     number = real(eps)
     if not LEAST_EPS <= number <= MOST_EPS:
         raise BudgetError(
-            f"eps={said(eps)}: expected a number of at least {LEAST_EPS:g}, below which answers "
+            f"eps={quoted(eps)}: expected a number of at least {LEAST_EPS:g}, below which answers "
             f"carry no information, and at most {MOST_EPS}, above which they are not protected; "
             "write eps=1.0"
         )
@@ -227,7 +227,7 @@ def _chance(name: str, value: object) -> Fraction:
         exact = Fraction(-1)
     if isinstance(value, bool) or not 0 <= exact <= 1:
         raise ArgumentError(
-            f"{name}={said(value)}: expected a probability, such as 0.25, '1/6' or a Fraction"
+            f"{name}={quoted(value)}: expected a probability, such as 0.25, '1/6' or a Fraction"
         )
     return exact
 
@@ -236,8 +236,8 @@ def _cases(name: str, cases: object) -> tuple[int, int]:
     """Return the number of cases in which a device lies, and the number of all cases."""
     if not isinstance(cases, tuple | list) or len(cases) != 2:
         raise ArgumentError(
-            f"{name}={said(cases)}: expected the number of lying cases and of all equally likely "
+            f"{name}={quoted(cases)}: expected the number of lying cases and of all equally likely "
             f"cases, {name}=(1, 6)"
         )
-    n_cases = whole(name, cases[1], 2, MOST_FACES, f"; write {name}=(1, 6)")
-    return whole(name, cases[0], 1, n_cases - 1, f"; write {name}=(1, {n_cases})"), n_cases
+    n_cases = integer(name, cases[1], 2, MOST_FACES, f"; write {name}=(1, 6)")
+    return integer(name, cases[0], 1, n_cases - 1, f"; write {name}=(1, {n_cases})"), n_cases

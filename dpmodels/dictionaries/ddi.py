@@ -13,11 +13,11 @@ from xml.etree.ElementTree import Element
 
 from dpmodels.codebook import MOST_BYTES
 from dpmodels.dictionaries.entry import Entry, joined, settled
-from dpmodels.dictionaries.words import codes_between, end_in, number_in, once, one_line
+from dpmodels.dictionaries.notation import codes_between, end_in, number_in, once, one_line
 from dpmodels.dictionaries.xml import elements
 from dpmodels.errors import CodebookError
+from dpmodels.external_files import read_bytes
 from dpmodels.levels import Level
-from dpmodels.outside import read_bytes
 
 
 def read_ddi(path: Path) -> dict[str, Entry]:

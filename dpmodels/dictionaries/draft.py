@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from typing import Any, Final
 
+from dpmodels.atomic_files import write_whole
 from dpmodels.codebook import Codebook, as_html, as_text, check_name, read_json
 from dpmodels.codebook_person import (
     Identifier,
@@ -23,7 +24,6 @@ from dpmodels.errors import CodebookError, did_you_mean, shorten
 from dpmodels.labels import plain
 from dpmodels.levels import check_writable
 from dpmodels.typing import AnyPath
-from dpmodels.writing import write_whole
 
 # A formula that names all variables, or those of a name pattern.
 _ALL: Final = re.compile(r"(?<![\w.)\]])\.(?![\w.])|\b(?:starts_with|ends_with|contains)\s*\(")

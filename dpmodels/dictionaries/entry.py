@@ -9,10 +9,10 @@ from typing import Any, Final, Literal, NoReturn
 
 from dpmodels.codebook import brief
 from dpmodels.dates import Date
-from dpmodels.dictionaries.words import codes_between
+from dpmodels.dictionaries.notation import codes_between
 from dpmodels.errors import CodebookError, FrameError, shorten
+from dpmodels.external_files import conform
 from dpmodels.levels import Level, said_missing
-from dpmodels.outside import conform
 from dpmodels.variables import (
     Boolean,
     Categorical,

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from dpmodels.arguments import real
 from dpmodels.dictionaries.entry import Entry, joined, settled
-from dpmodels.dictionaries.words import end_in, kind_in, level_in, one_line
-from dpmodels.errors import CodebookError, said
+from dpmodels.dictionaries.notation import end_in, kind_in, level_in, one_line
+from dpmodels.errors import CodebookError, quoted
 from dpmodels.levels import Level
 
 _KINDS: Final = {
@@ -125,7 +125,7 @@ def _end(choices: list[Schema], end: str, kind: str, where: str) -> float | None
             if choice.get(word) is not None
         ]
         if any(math.isnan(real(number)) for number, _ in bounds):
-            raise CodebookError(f"{where}: {end} {said(bounds[0][0])} is not a finite number")
+            raise CodebookError(f"{where}: {end} {quoted(bounds[0][0])} is not a finite number")
         if not bounds and len(choices) > 2 and _NUMBERS & set(_words(choice.get("type"))):
             return None
         shifted_bounds += [number + step for number, step in bounds]

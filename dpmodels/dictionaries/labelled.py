@@ -14,10 +14,10 @@ from typing import Annotated, Any, Final
 
 from dpmodels.codebook import MOST_BYTES
 from dpmodels.dictionaries.entry import Entry, settled
-from dpmodels.dictionaries.words import codes_between, one_line
+from dpmodels.dictionaries.notation import codes_between, one_line
 from dpmodels.errors import CodebookError, FrameError
+from dpmodels.external_files import conform, parse
 from dpmodels.levels import Level
-from dpmodels.outside import conform, parse
 
 READERS: Final = {
     ".sav": "read_sav",
@@ -80,7 +80,7 @@ def read_labelled(path: Path) -> dict[str, Entry]:
 def _metadata_json(path: Path) -> bytes:
     """Return the metadata that another process prints, as JSON."""
     reader = READERS[path.suffix.lower()]
-    script = Path(__file__).with_name("apart.py").read_text("utf-8")
+    script = Path(__file__).with_name("metadata_process.py").read_text("utf-8")
     process = subprocess.run(
         [sys.executable, "-P", "-c", script, str(path), reader, json.dumps(_MORE.get(reader, {}))],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from dpmodels.dictionaries.entry import Entry, settled
-from dpmodels.dictionaries.words import one_line
+from dpmodels.dictionaries.notation import one_line
 from dpmodels.errors import CodebookError, FrameError
 from dpmodels.variables import as_variable
 

@@ -16,10 +16,10 @@ from zipfile import ZipFile
 
 from dpmodels.codebook import MOST_BYTES
 from dpmodels.dictionaries.entry import Entry, joined, settled
-from dpmodels.dictionaries.words import cell_text, end_in, kind_in, levels_in, one_line, range_in
+from dpmodels.dictionaries.notation import cell_text, end_in, kind_in, levels_in, one_line, range_in
 from dpmodels.dictionaries.xml import elements
 from dpmodels.errors import CodebookError
-from dpmodels.outside import read_bytes
+from dpmodels.external_files import read_bytes
 
 _COLUMNS: Final = {
     "name": "name|variable|variable name|var|var name|varname|field|field name|column|column name|"

@@ -160,7 +160,7 @@ def _without_ledger(released: Released) -> Report:
     events = "; ".join(event.describe() for event in release.events)
     facts = (
         ("Results shown here", "; ".join(result_titles(released))),
-        ("Mechanism", f"{release.card.name} ({release.card.numerics})"),
+        ("Mechanism", f"{release.info.name} ({release.info.numerics})"),
         ("Guarantee", "none: a simulation" if released.simulated else guarantee_words(release)),
         ("Neighbours", hidden_by(release.guarantee, release.adjacency)),
         ("Events", events or "none"),

@@ -40,8 +40,8 @@ from dpmodels.disclosures.blocks import (
 )
 from dpmodels.disclosures.gather import Charged, Gathered
 from dpmodels.errors import DPModelsError
-from dpmodels.mechanisms.user_supplied import CHECKED, NOT_CHECKED, registered_card
-from dpmodels.models.reading import reading
+from dpmodels.mechanisms.user_supplied import CHECKED, NOT_CHECKED, registered_info
+from dpmodels.models.interpretation import reading
 from dpmodels.privacy import (
     ZCDP,
     Adjacency,
@@ -52,7 +52,7 @@ from dpmodels.privacy import (
     zcdp_to_approx,
 )
 from dpmodels.privacy.register import convergence_notes
-from dpmodels.released import Card
+from dpmodels.released import MechanismInfo
 from dpmodels.report import Report, count, signif
 from dpmodels.report.latex import escaped
 from dpmodels.report.notes import separated
@@ -122,8 +122,8 @@ def document(contents: Gathered, about: About, pictured: bool) -> Iterator[Block
     yield from _in_short(contents)
     yield from _guarantees(contents)
     yield from accounts(contents)
-    cards = _cards(contents)
-    yield from _mechanisms(contents, cards)
+    infos = _mechanism_infos(contents)
+    yield from _mechanisms(contents, infos)
     yield from declarations(contents, about.provenance)
     if contents.releases:
         yield Heading("Results")
@@ -140,7 +140,7 @@ def document(contents: Gathered, about: About, pictured: bool) -> Iterator[Block
     yield Heading("What can be reproduced")
     yield Paragraph(_REPEATED)
     yield Heading("References")
-    yield Code(bibtex(cards))
+    yield Code(bibtex(infos))
     yield Heading("Signature")
     yield Paragraph(_SIGNED)
     yield Blanks(("Name", "Function", "Place", "Date", "Signature"))
@@ -199,37 +199,37 @@ def _names_under(contents: Gathered, guarantee: Guarantee | Pufferfish) -> Itera
         if account.ledger.guarantee == guarantee:
             yield from (charge.line["mechanism"] for charge in account.charges)
     yield from (
-        released.release.card.name
+        released.release.info.name
         for released in contents.private
         if released.release.guarantee == guarantee and convergence_words(released.release)
     )
 
 
-def _cards(contents: Gathered) -> tuple[Card, ...]:
-    """Return the cards of all mechanisms that are known, each once."""
-    cards = [released.release.card for released in contents.releases]
+def _mechanism_infos(contents: Gathered) -> tuple[MechanismInfo, ...]:
+    """Return the infos of all mechanisms that are known, each once."""
+    infos = [released.release.info for released in contents.releases]
     charges = [
         charge
         for account in contents.accounts
         for charge in account.charges
         if charge.released is None
     ]
-    cards += [card_named(charge.line["mechanism"]) for charge in charges]
-    return tuple(dict.fromkeys(card for card in cards if card is not None))
+    infos += [info_named(charge.line["mechanism"]) for charge in charges]
+    return tuple(dict.fromkeys(info for info in infos if info is not None))
 
 
-def _mechanisms(contents: Gathered, cards: tuple[Card, ...]) -> Iterator[Block]:
+def _mechanisms(contents: Gathered, infos: tuple[MechanismInfo, ...]) -> Iterator[Block]:
     yield Heading("Mechanisms")
-    for card in cards:
+    for info in infos:
         facts = (
-            ("Theorem", card.theorem),
-            ("Sensitivity", card.sensitivity),
-            ("Noise", card.noise),
-            ("Numerics", card.numerics),
+            ("Theorem", info.theorem),
+            ("Sensitivity", info.sensitivity),
+            ("Noise", info.noise),
+            ("Numerics", info.numerics),
         )
-        notes = (f"Source: {source(card)}",)
-        yield Tables(Report(f"Mechanism {card.name}", facts, (), notes))
-    names = {card.name for card in cards}
+        notes = (f"Source: {source(info)}",)
+        yield Tables(Report(f"Mechanism {info.name}", facts, (), notes))
+    names = {info.name for info in infos}
     charged_names = [
         charge.line["mechanism"] for account in contents.accounts for charge in account.charges
     ]
@@ -239,14 +239,14 @@ def _mechanisms(contents: Gathered, cards: tuple[Card, ...]) -> Iterator[Block]:
                 f"Mechanism {name}: no details, since the ledger records only its name and no "
                 "result of it was given."
             )
-    yield from _numerics(cards)
+    yield from _numerics(infos)
 
 
-def _numerics(cards: tuple[Card, ...]) -> Iterator[Block]:
+def _numerics(infos: tuple[MechanismInfo, ...]) -> Iterator[Block]:
     """Say how the numerics of the mechanisms differ."""
-    supplied = [card.name for card in cards if card.numerics in (CHECKED, NOT_CHECKED)]
-    rest = [card for card in cards if card.name not in supplied]
-    ideal = [card.name for card in rest if not card.numerics.startswith("exact")]
+    supplied = [info.name for info in infos if info.numerics in (CHECKED, NOT_CHECKED)]
+    rest = [info for info in infos if info.name not in supplied]
+    ideal = [info.name for info in rest if not info.numerics.startswith("exact")]
     if supplied:
         yield Paragraph(
             f"User-supplied mechanisms ({', '.join(supplied)}): code from outside the package "
@@ -280,12 +280,12 @@ def _methods(contents: Gathered) -> str:
         )
         sentences += convergence_notes(charge.line["mechanism"] for charge in account.charges)
     for released in contents.without_ledger:
-        card = released.release.card
+        info = released.release.info
         guarantee = (
             f"{_kind(released.release.guarantee)} {convergence_words(released.release)}".strip()
         )
         statement = "no guarantee, a simulation" if released.simulated else guarantee
-        mechanism = f"{card.name} ({card.source})"
+        mechanism = f"{info.name} ({info.source})"
         sentences.append(
             f"{'; '.join(result_titles(released))}: released by {mechanism}, {statement}."
         )
@@ -312,43 +312,43 @@ def _kind(guarantee: Guarantee | Pufferfish) -> str:
     )
 
 
-# Cards of mechanisms by name, and the sources that their documentation gives.
+# Infos of mechanisms by name, and the sources that their documentation gives.
 
 _MARKUP: Final = re.compile(r":\w+:(?=`)|`+")
 _SOURCE: Final = re.compile(r"^Source\n((?: +.*\n?|\n)+)", re.MULTILINE)
 
 
 @cache
-def _documented() -> dict[Card, str]:
-    """Return every mechanism's card, with the file that it is documented in."""
+def _documented() -> dict[MechanismInfo, str]:
+    """Return every mechanism's info, with the file that it is documented in."""
     attributes = vars(mechanisms).items()
     tables = [value for name, value in attributes if name.isupper() and isinstance(value, dict)]
     strategies = (strategy for table in tables for strategy in table.values())
-    return {strategy.card: strategy.__module__ for strategy in strategies}
+    return {strategy.info: strategy.__module__ for strategy in strategies}
 
 
-def card_named(name: str) -> Card | None:
-    """Return the card of this name, registered ones included; None unless exactly one has it."""
-    matches = [card for card in _documented() if card.name == name]
-    return matches[0] if len(matches) == 1 else registered_card(name)
+def info_named(name: str) -> MechanismInfo | None:
+    """Return the info of this name, registered ones included; None unless exactly one has it."""
+    matches = [info for info in _documented() if info.name == name]
+    return matches[0] if len(matches) == 1 else registered_info(name)
 
 
-def source(card: Card) -> str:
-    """Return the source from the mechanism's documentation, else from its card."""
-    module = _documented().get(card)
+def source(info: MechanismInfo) -> str:
+    """Return the source from the mechanism's documentation, else from its info."""
+    module = _documented().get(info)
     text = None if module is None else sys.modules[module].__doc__
     match = _SOURCE.search(text or "")
-    return " ".join(_MARKUP.sub("", match[1]).split()) if match else card.source
+    return " ".join(_MARKUP.sub("", match[1]).split()) if match else info.source
 
 
-def bibtex(cards: tuple[Card, ...]) -> str:
+def bibtex(infos: tuple[MechanismInfo, ...]) -> str:
     """Return BibTeX entries of the package and of the mechanisms' sources."""
     entries = [citation("bibtex")]
     entries += [
-        f"@misc{{dpmodels-{re.sub('[^a-z0-9]+', '-', card.name)},\n"
-        f"  title = {{Source of the mechanism {escaped(card.name)} of dpmodels {__version__}}},\n"
-        f"  note  = {{{_quoted(source(card))}}}\n}}"
-        for card in cards
+        f"@misc{{dpmodels-{re.sub('[^a-z0-9]+', '-', info.name)},\n"
+        f"  title = {{Source of the mechanism {escaped(info.name)} of dpmodels {__version__}}},\n"
+        f"  note  = {{{_quoted(source(info))}}}\n}}"
+        for info in infos
     ]
     return "\n\n".join(entries)
 

@@ -8,7 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Final
 
-from dpmodels.arguments import text, truth
+from dpmodels.arguments import boolean, text
+from dpmodels.atomic_files import require_target, write_whole
 from dpmodels.disclosures.blocks import Block
 from dpmodels.disclosures.document import About, document
 from dpmodels.disclosures.gather import Gathered, gathered
@@ -20,7 +21,6 @@ from dpmodels.privacy import Ledger
 from dpmodels.report import count
 from dpmodels.results.base import STAMP, Result
 from dpmodels.sessions.session import Session
-from dpmodels.writing import require_target, write_whole
 
 
 def disclosure(
@@ -98,7 +98,7 @@ def disclosure(
         text(name, value)
     if not title.strip():
         raise ArgumentError("title is empty: write a title, or leave title= out")
-    with_pictures = truth("pictures", pictures)
+    with_pictures = boolean("pictures", pictures)
     contents = gathered(of)
     blocks = tuple(document(contents, About(**about), with_pictures))
     return Disclosure(title, _summary(contents), blocks, _stamp(contents))
@@ -143,7 +143,7 @@ class Disclosure:
     ----------
     title : str
         Its title.
-    told : str
+    overview : str
         Its contents in one line.
     blocks : tuple of Block
         Its parts, in order.
@@ -152,7 +152,7 @@ class Disclosure:
     """
 
     title: str
-    told: str
+    overview: str
     blocks: tuple[Block, ...]
     stamp: str | None = None
 
@@ -193,7 +193,7 @@ class Disclosure:
 
     def __repr__(self) -> str:
         stamp = "" if self.stamp is None else f"; {self.stamp}"
-        return f"<Disclosure {plain(self.title)!r}: {self.told}{stamp}>"
+        return f"<Disclosure {plain(self.title)!r}: {self.overview}{stamp}>"
 
     def _repr_html_(self) -> str:
         return as_fragment(self.title, self.stamp, self.blocks)

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from dpmodels.arguments import word
+from dpmodels.arguments import option
 from dpmodels.codebook import Codebook
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError, quoted
 from dpmodels.evaluation.baselines import BASELINES
 from dpmodels.evaluation.recipe import Cell, Recipe, Score, recipes
 from dpmodels.evaluation.workload import WORKLOADS, Domain, margins
@@ -123,12 +123,12 @@ def histograms(
     """Return the task; ArgumentError if a table is not valid."""
     if not isinstance(tables, Mapping) or not tables:
         raise ArgumentError(
-            f"tables={said(tables)}: expected a mapping from names to public histograms, such as "
+            f"tables={quoted(tables)}: expected a mapping from names to public histograms, such as "
             "dp.shapes.standard(4096)"
         )
     require_names(tables)
     shapes = {name: _shape(name, table) for name, table in tables.items()}
-    task = Histograms(shapes, scales, domains, word("error", error, WORKLOADS))
+    task = Histograms(shapes, scales, domains, option("error", error, WORKLOADS))
     for cell in task.settings():
         WORKLOADS[task.error](cell.domain)
     return task
@@ -138,7 +138,7 @@ def require_names(tables: Mapping[object, object]) -> None:
     """Refuse tables whose names are not nonempty strings."""
     for name in tables:
         if not isinstance(name, str) or not name:
-            raise ArgumentError(f"tables: the name {said(name)} is not a nonempty string")
+            raise ArgumentError(f"tables: the name {quoted(name)} is not a nonempty string")
 
 
 def _shape(name: str, table: object) -> Floats:

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError, quoted
 from dpmodels.evaluation.workload import Domain
 from dpmodels.frames.progress import steps
 from dpmodels.noise import simulation
@@ -88,7 +88,7 @@ def recipes(mapping: object) -> tuple[Recipe, ...]:
     """Return named recipes; ArgumentError if one is not valid."""
     if not isinstance(mapping, Mapping) or not mapping:
         raise ArgumentError(
-            f"recipes={said(mapping)}: expected a mapping from names to recipes, such as "
+            f"recipes={quoted(mapping)}: expected a mapping from names to recipes, such as "
             '{"flat": functools.partial(dp.dp_hist, "~ v")}'
         )
     return tuple(_recipe(name, recipe) for name, recipe in mapping.items())
@@ -96,7 +96,7 @@ def recipes(mapping: object) -> tuple[Recipe, ...]:
 
 def _recipe(name: object, recipe: object) -> Recipe:
     if not isinstance(name, str) or not name:
-        raise ArgumentError(f"recipes: the name {said(name)} is not a nonempty string")
+        raise ArgumentError(f"recipes: the name {quoted(name)} is not a nonempty string")
     ask, read = recipe if isinstance(recipe, tuple) and len(recipe) == 2 else (recipe, None)
     if not callable(ask) or not isinstance(read, str | None):
         raise ArgumentError(
@@ -105,7 +105,7 @@ def _recipe(name: object, recipe: object) -> Recipe:
         )
     function: Callee = ask
     _refuse_charged(name, function)
-    words = _words(function)
+    words = _options(function)
     if "codebook" in words and "data" not in words:
         raise ArgumentError(
             f"recipes[{name!r}] already has rows, but an evaluation simulates them; write "
@@ -114,7 +114,7 @@ def _recipe(name: object, recipe: object) -> Recipe:
     return Recipe(name, function, words, read)
 
 
-def _words(ask: Callee) -> frozenset[str]:
+def _options(ask: Callee) -> frozenset[str]:
     """Return the parameters of a recipe; those of a verb if it takes any keyword."""
     try:
         parameters = inspect.signature(ask).parameters

@@ -32,26 +32,26 @@ def study_report(study: Study) -> Report:
 
 def _facts(study: Study) -> tuple[Fact, ...]:
     data = study.data
-    counted = study.asked.error in WORKLOADS
+    counted = study.settings.error in WORKLOADS
     return (
-        ("Error", f"{study.asked.error}: {study.asked.about}"),
+        ("Error", f"{study.settings.error}: {study.settings.about}"),
         ("Tables", ", ".join(dict.fromkeys(data["table"].to_numpy()))),
         ("Scales", ", ".join(count(scale) for scale in dict.fromkeys(data["scale"].to_numpy()))),
         ("Domains", ", ".join(dict.fromkeys(data["domain"].to_numpy())) or "rows"),
         ("eps", ", ".join(f"{eps:g}" for eps in dict.fromkeys(data["eps"].to_numpy()))),
-        ("Repeats", f"{study.asked.repeats} in each of {data.sizes['cell']} cells"),
+        ("Repeats", f"{study.settings.repeats} in each of {data.sizes['cell']} cells"),
         ("Neighbours", "add or remove one row" if counted else "as each recipe says"),
     )
 
 
 def _overall(study: Study) -> Section:
-    covers = study.asked.error == "coverage"
+    covers = study.settings.error == "coverage"
     heads = ["regret", "worst", "competitive", "p95/mean"]
     heads += ["coverage"] if covers else ["bias share", "biased in"]
     heads += ["consistent", "same eps x scale"]
     rows = [_row(line, covers=covers) for line in study.table.to_dict("records")]
     marked = [
-        Row(row.label + (" *" if row.label in study.asked.baselines else ""), row.cells)
+        Row(row.label + (" *" if row.label in study.settings.baselines else ""), row.cells)
         for row in rows
     ]
     return Section("Algorithm", tuple(heads), tuple(marked))
@@ -133,8 +133,8 @@ def _notes(study: Study) -> tuple[str, ...]:
         "competitive: not worse than the best by a paired t-test at 5% over the number of other "
         "algorithms.",
     ]
-    if study.asked.error != "coverage":
-        few = smallest_p(study.asked.repeats) > 0.05 / study.data["bias_p"].size
+    if study.settings.error != "coverage":
+        few = smallest_p(study.settings.repeats) > 0.05 / study.data["bias_p"].size
         notes += Rank.DETAIL(
             "bias share: share of the squared error that remains in the mean of many releases; "
             "biased: significant at 5% over the number of tests."
@@ -161,6 +161,6 @@ def _notes(study: Study) -> tuple[str, ...]:
         notes += Rank.DETAIL("Errors by cell: tidy().")
     else:
         notes += Rank.IDENTIFIED("+ competitive in the cell.")
-    if study.asked.baselines:
+    if study.settings.baselines:
         notes += Rank.IDENTIFIED("* baseline. An algorithm must do better to be useful.")
     return tuple(notes)

@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import word
+from dpmodels.arguments import option
 from dpmodels.codebook import Codebook
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError, quoted
 from dpmodels.evaluation.histograms import require_names
 from dpmodels.evaluation.recipe import Cell, Recipe, Score, recipes
 from dpmodels.typing import Floats
@@ -165,7 +165,7 @@ def samples(
     """Return the task; ArgumentError if a table is not valid."""
     if not isinstance(tables, Mapping) or not tables:
         raise ArgumentError(
-            f"tables={said(tables)}: expected a mapping from names to public or simulated data "
+            f"tables={quoted(tables)}: expected a mapping from names to public or simulated data "
             "frames"
         )
     require_names(tables)
@@ -176,11 +176,11 @@ def samples(
                 "rows, in a pandas DataFrame that is not empty"
             )
     if not isinstance(codebook, Mapping):
-        raise ArgumentError(f"codebook={said(codebook)}: expected the dp.codebook of the rows")
+        raise ArgumentError(f"codebook={quoted(codebook)}: expected the dp.codebook of the rows")
     if not callable(truth):
         raise ArgumentError(
-            f"truth={said(truth)}: expected a function from a data frame to the exact answer, such "
-            "as lambda rows: numpy.cov(rows.T)"
+            f"truth={quoted(truth)}: expected a function from a data frame to the exact answer, "
+            "such as lambda rows: numpy.cov(rows.T)"
         )
     book = codebook if isinstance(codebook, Codebook) else Codebook(codebook)
-    return Samples(dict(tables), scales, book, truth, word("error", error, MEASURES))
+    return Samples(dict(tables), scales, book, truth, option("error", error, MEASURES))

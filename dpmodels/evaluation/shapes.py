@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.arguments import whole
-from dpmodels.errors import ArgumentError, said
+from dpmodels.arguments import integer
+from dpmodels.errors import ArgumentError, quoted
 from dpmodels.typing import Floats
 
 LEAST, MOST = 2, 2**24
@@ -66,8 +66,8 @@ def standard(cells: int | Sequence[int] = 4096) -> dict[str, Floats]:
 def _domain(cells: object) -> tuple[int, ...]:
     sizes = cells if isinstance(cells, tuple | list) else (cells,)
     if not sizes:
-        raise ArgumentError(f"cells={said(cells)}: expected a number of cells, such as 4096")
-    return tuple(whole("cells", size, LEAST, MOST) for size in sizes)
+        raise ArgumentError(f"cells={quoted(cells)}: expected a number of cells, such as 4096")
+    return tuple(integer("cells", size, LEAST, MOST) for size in sizes)
 
 
 def _centres(domain: tuple[int, ...]) -> NDArray[np.float64]:

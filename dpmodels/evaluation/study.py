@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from dpmodels.arguments import whole, word
+from dpmodels.arguments import integer, option
+from dpmodels.atomic_files import write_whole
 from dpmodels.errors import ArgumentError
 from dpmodels.plots.style import (
     BLUE,
@@ -32,7 +33,6 @@ from dpmodels.plots.style import (
 )
 from dpmodels.results.base import STAMP, Printed
 from dpmodels.typing import Floats
-from dpmodels.writing import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ _DATA, _REPORT = "/*study*/null", "<!--report-->"
 
 
 def page(
-    settings: Asked,
+    settings: StudySettings,
     data: xr.Dataset,
     truths: Mapping[int, Floats],
     answers: Mapping[tuple[str, int], Floats],
@@ -66,7 +66,7 @@ def page(
 
 
 def _as_json(
-    settings: Asked,
+    settings: StudySettings,
     data: xr.Dataset,
     truths: Mapping[int, Floats],
     answers: Mapping[tuple[str, int], Floats],
@@ -120,7 +120,7 @@ def _in_parts(table: Floats) -> dict[str, object]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class StudySettings:
     """The error, the repeats, the seed and the baselines.
 
     Attributes
@@ -146,7 +146,7 @@ class Study(Printed):
 
     Attributes
     ----------
-    asked : Asked
+    settings : StudySettings
         The error, the repeats and the seed.
     data : xarray.Dataset
         ``error`` and, for intervals, ``coverage`` by ``algorithm``, ``cell`` and
@@ -164,7 +164,7 @@ class Study(Printed):
         The first table in each cell, and the answer of each algorithm to it.
     """
 
-    asked: Asked
+    settings: StudySettings
     data: xr.Dataset
     checks: pd.DataFrame
     truths: Mapping[int, Floats]
@@ -231,9 +231,9 @@ class Study(Printed):
             "competitive": best["competitive"],
             "cells": best["cells"],
             "algorithms": len(self.algorithms),
-            "repeats": self.asked.repeats,
-            "error": self.asked.error,
-            "seed": self.asked.seed,
+            "repeats": self.settings.repeats,
+            "error": self.settings.error,
+            "seed": self.settings.seed,
             "simulated": True,
         }
         return pd.DataFrame([line])
@@ -282,7 +282,7 @@ class Study(Printed):
 
     def plot_released(self, algorithm: str, cell: int = 0, ax: Axes | None = None) -> Axes:
         """Draw the first table in a cell, and an algorithm's answer to it."""
-        name = word("algorithm", algorithm, self.algorithms)
+        name = option("algorithm", algorithm, self.algorithms)
         truth = self.truths[self._number(cell)]
         answer = self.answers[name, cell]
         return beside(truth, answer, name, self.title(cell), ax=ax, stamp=self.stamp)
@@ -316,17 +316,18 @@ class Study(Printed):
             If it cannot be written.
         """
         report = self.summary().as_html()
-        text = page(self.asked, self.data, self.truths, self.answers, self.stamp, report)
+        text = page(self.settings, self.data, self.truths, self.answers, self.stamp, report)
         write_whole(path, text.encode(), overwrite=overwrite)
 
     def _number(self, cell: int) -> int:
-        return whole("cell", cell, 0, self.data.sizes["cell"] - 1)
+        return integer("cell", cell, 0, self.data.sizes["cell"] - 1)
 
     def __repr__(self) -> str:
         sizes = self.data.sizes
         return (
             f"<Study of {sizes['algorithm']} algorithms in {sizes['cell']} cells, "
-            f"{self.asked.repeats} repeats, error {self.asked.error!r}: simulated, nothing spent>"
+            f"{self.settings.repeats} repeats, error {self.settings.error!r}: simulated, nothing "
+            "spent>"
         )
 
 

@@ -11,15 +11,15 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy import stats
 
-from dpmodels.arguments import real, whole, word
-from dpmodels.errors import ArgumentError, said
+from dpmodels.arguments import integer, option, real
+from dpmodels.errors import ArgumentError, quoted
 from dpmodels.evaluation.checks import bias, checked
 from dpmodels.evaluation.histograms import histograms
 from dpmodels.evaluation.recipe import Cell, Outcomes, Recipe, Task, run, seed_of
 from dpmodels.evaluation.recipe import recipes as read_recipes
 from dpmodels.evaluation.samples import LEVEL, MEASURES, samples
 from dpmodels.evaluation.shapes import standard
-from dpmodels.evaluation.study import Asked, Study
+from dpmodels.evaluation.study import Study, StudySettings
 from dpmodels.evaluation.workload import WORKLOADS
 from dpmodels.typing import Floats
 
@@ -122,12 +122,12 @@ def evaluate(
     >>> study.algorithms, dict(study.data["error"].sizes)
     (('flat', 'identity', 'uniform'), {'algorithm': 3, 'cell': 6, 'repeat': 2})
     """
-    kind = word("error", error, (*WORKLOADS, *MEASURES))
+    kind = option("error", error, (*WORKLOADS, *MEASURES))
     numbers = map(_integral, _several("scale", scale))
-    scales = tuple(whole("scale", number, 1, _MOST_ROWS) for number in numbers)
+    scales = tuple(integer("scale", number, 1, _MOST_ROWS) for number in numbers)
     budgets = tuple(map(_budget, _several("eps", eps)))
-    times = whole("repeats", repeats, 2, 100_000)
-    start = whole("seed", seed, 0, 2**63)
+    times = integer("repeats", repeats, 2, 100_000)
+    start = integer("seed", seed, 0, 2**63)
     task: Task
     if kind in WORKLOADS:
         shapes = standard() if tables is None else tables
@@ -140,7 +140,9 @@ def evaluate(
     entered = (*requested, *baselines)
     cells = [cell._replace(eps=budget) for cell in task.settings() for budget in budgets]
     outcomes = run(task, entered, cells, times, start)
-    settings = Asked(kind, task.about, times, start, tuple(recipe.name for recipe in baselines))
+    settings = StudySettings(
+        kind, task.about, times, start, tuple(recipe.name for recipe in baselines)
+    )
     names = [recipe.name for recipe in entered]
     return Study(
         settings,
@@ -175,7 +177,7 @@ def _integral(value: object) -> object:
 def _budget(value: object) -> float:
     number = real(value)
     if not number > 0:
-        raise ArgumentError(f"eps={said(value)}: expected a positive number, such as 0.1")
+        raise ArgumentError(f"eps={quoted(value)}: expected a positive number, such as 0.1")
     return number
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from dpmodels.errors import FormulaError, UnknownVariable, shorten
 from dpmodels.formula.coding import Design
 from dpmodels.formula.expression import as_category, compile_factor
-from dpmodels.formula.parse import ParsedFormula, check_size, parse, variables_in
+from dpmodels.formula.parse import ParsedFormula, check_size, parsed_formula, variables_in
 from dpmodels.formula.sides import marks
 from dpmodels.formula.values import Category, Truth
 from dpmodels.typing import Floats
@@ -42,7 +42,7 @@ def split_fixed(formula: str, book: Mapping[str, Variable]) -> tuple[str, tuple[
             f"formula {shorten(formula)!r} has fixed effects and no term: name a variable before "
             "'|', or write dp_mean('y ~ firm') for means by level"
         )
-    parsed = parse(f"~ {behind}" if behind.strip() else "~ 1", ())
+    parsed = parsed_formula(f"~ {behind}" if behind.strip() else "~ 1", ())
     if not parsed.predictors:
         raise FormulaError(
             f"formula {shorten(formula)!r} names no fixed effect after '|'; {_WRITE}"

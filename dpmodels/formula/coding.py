@@ -22,7 +22,7 @@ from patsy.categorical import C as patsy_category  # noqa: N811
 from dpmodels.codebook import Codebook
 from dpmodels.errors import CodebookError, FormulaError, shorten
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
-from dpmodels.formula.parse import ParsedFormula, Term, parse, variables_in
+from dpmodels.formula.parse import ParsedFormula, Term, parsed_formula, variables_in
 from dpmodels.formula.values import Basis, Category, Columns, Real, Truth
 from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
@@ -159,7 +159,7 @@ def design(formula: str, codebook: Codebook | None) -> Design:
     ('sex[T.M]', 'age', 'age:sex[T.M]')
     """
     book = checked_codebook(codebook)
-    parsed = parse(formula, book)
+    parsed = parsed_formula(formula, book)
     if parsed.response:
         left = ":".join(parsed.response[0])
         raise FormulaError(

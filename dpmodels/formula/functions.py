@@ -434,7 +434,7 @@ def beside(ends: Sequence[float]) -> tuple[float, ...]:
     return (math.ceil(ends[0]) - 0.5, *(math.floor(end) + 0.5 for end in ends[1:]))
 
 
-def held_ends(ends: Floats) -> tuple[Floats, Floats]:
+def clipped_ends(ends: Floats) -> tuple[Floats, Floats]:
     """Return the first and the last whole number of each bin."""
     return ends[:-1] + 0.5, ends[1:] - 0.5
 

@@ -161,7 +161,7 @@ class ParsedFormula:
     removed: tuple[str, ...] = ()
 
 
-def parse(text: str, names: Iterable[str]) -> ParsedFormula:
+def parsed_formula(text: str, names: Iterable[str]) -> ParsedFormula:
     """Split a formula into terms.
 
     `names` are what ``.`` stands for. A formula has limits of length, depth and terms.

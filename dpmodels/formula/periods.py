@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.dates import Date, day_of, text_of_day
-from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
 from dpmodels.formula.expression import compile_factor
 from dpmodels.formula.functions import by_whole_numbers, whole_names
 from dpmodels.formula.parse import quote
@@ -77,7 +77,7 @@ class Periods:
             listed = texts if len(texts) <= _LISTED else [*texts[:2], "...", texts[-1]]
             verb = "begins" if argument == "start" else "ends"
             raise ArgumentError(
-                f"{argument}={said(value)}: no period {verb} there; expected one of "
+                f"{argument}={quoted(value)}: no period {verb} there; expected one of "
                 f"{', '.join(map(str, listed))}"
             )
         return boundaries.index(boundary)
@@ -90,13 +90,14 @@ def periods(time: object, by: object, book: Mapping[str, Variable]) -> Periods:
     ArgumentError for invalid periods. No row is read.
     """
     if not isinstance(time, str):
-        raise ArgumentError(f"time={said(time)}: {_DECLARE}, by its name")
+        raise ArgumentError(f"time={quoted(time)}: {_DECLARE}, by its name")
     value = compile_factor(quote(time), book)
     match value:
         case Category(ordered=True, levels=levels, evaluate=evaluate):
             if by is not None:
                 raise ArgumentError(
-                    f"by={said(by)}: the levels of {shorten(time)!r} are the periods; write no by="
+                    f"by={quoted(by)}: the levels of {shorten(time)!r} are the periods; write no "
+                    "by="
                 )
             ends = np.arange(len(levels) + 1.0)
             return Periods(Category(value.code, levels, evaluate), ends, "levels")
@@ -106,8 +107,8 @@ def periods(time: object, by: object, book: Mapping[str, Variable]) -> Periods:
             raise FormulaError(f"time={shorten(time)!r} has no order: {_DECLARE}")
     if len(ends) < 3:
         raise ArgumentError(
-            f"by={said(by)}: {shorten(time)!r} has one period only; take shorter periods, or count "
-            "with dp_table"
+            f"by={quoted(by)}: {shorten(time)!r} has one period only; take shorter periods, or "
+            "count with dp_table"
         )
     name, dated = time, isinstance(book[time], Date)
 
@@ -129,7 +130,7 @@ def _ends(value: Real, by: object) -> Floats:
         return _stepped(value, value.lower, int(by))
     units = ", ".join(map(repr, CALENDAR)) + ", or " if value.date else ""
     kind = "days" if value.date else "values"
-    raise ArgumentError(f"by={said(by)}: expected {units}a whole number of {kind} from 1 up")
+    raise ArgumentError(f"by={quoted(by)}: expected {units}a whole number of {kind} from 1 up")
 
 
 def _calendar(value: Real, by: str) -> Floats:

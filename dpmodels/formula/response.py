@@ -14,7 +14,7 @@ from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.absorbed import split_fixed, with_fixed
 from dpmodels.formula.coding import Block, Design, checked_codebook, code_terms
 from dpmodels.formula.expression import check_removed, compile_factor
-from dpmodels.formula.parse import ParsedFormula, parse, quote, syntax, variables_in
+from dpmodels.formula.parse import ParsedFormula, parsed_formula, quote, syntax, variables_in
 from dpmodels.formula.values import Basis, Category, Real, as_real
 from dpmodels.variables import Categorical, Numeric
 
@@ -59,14 +59,14 @@ def two_sided(
     formula: str,
     codebook: Codebook | None,
     *,
-    apart: Iterable[str] = (),
+    excluded: Iterable[str] = (),
     most: int = 2,
     linked: bool = False,
     absorb: bool = False,
 ) -> TwoSided:
     """Code a formula with a response.
 
-    ``.`` stands for all variables of the codebook but those of the response, those `apart`, such
+    ``.`` stands for all variables of the codebook but those of the response, those `excluded`, such
     as weights, and fixed effects, which are read with `absorb`. A category on the left has at most
     `most` levels. An offset is subtracted from the response, but with a link it is a part of the
     linear predictor.
@@ -81,8 +81,8 @@ def two_sided(
     """
     book = checked_codebook(codebook)
     formula, fixed = split_fixed(formula, book) if absorb else (formula, ())
-    left_out = {*apart, *(name for code in fixed for name in variables_in(code))}
-    parsed = parse(formula, [name for name in book if name not in left_out])
+    left_out = {*excluded, *(name for code in fixed for name in variables_in(code))}
+    parsed = parsed_formula(formula, [name for name in book if name not in left_out])
     check_removed(parsed, book)
     parsed, known = with_fixed(parsed, fixed), None
     if linked:
@@ -276,7 +276,7 @@ def two_sets(formula: str, codebook: Codebook | None) -> TwoSets:
     (('a', 'b'), ('sex[T.M]',))
     """
     book = checked_codebook(codebook)
-    parsed = parse(formula, book)
+    parsed = parsed_formula(formula, book)
     check_removed(parsed, book)
     if not parsed.response or not parsed.predictors:
         raise FormulaError(

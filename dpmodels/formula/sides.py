@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
-from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
-from dpmodels.formula.parse import Term, check_size, parse, quote, variables_in
+from dpmodels.formula.parse import Term, check_size, parsed_formula, quote, variables_in
 from dpmodels.formula.values import Category, Columns, Evaluate, Real, Truth, Varying
 from dpmodels.typing import Floats
 
@@ -38,13 +38,13 @@ class Sides:
     terms: tuple[tuple[Term, ...], ...] = ()
 
 
-def sides(formula: str, codebook: Codebook | None) -> Sides:
+def parse_sides(formula: str, codebook: Codebook | None) -> Sides:
     """Separate what a formula describes from what it groups by, and compile its factors.
 
     >>> import dpmodels as dp
     >>> cb = dp.codebook(age=(0, 100), income=(0, 250_000), sex=["F", "M"])
     >>> for formula in ("age + income ~ sex", "~ age + income | sex", "~ . | sex"):
-    ...     both = sides(formula, cb)
+    ...     both = parse_sides(formula, cb)
     ...     print([one.code for one in both.described], [one.code for one in both.groups])
     ['age', 'income'] ['sex']
     ['age', 'income'] ['sex']
@@ -86,7 +86,7 @@ def _parts(formula: str, book: Codebook) -> tuple[tuple[Term, ...], tuple[Term, 
             f"formula {shorten(formula)!r} names no group after '|'; write '~ y | group', or "
             "'~ y' for all rows together"
         )
-    parsed = parse(f"{behind} ~ {before}" if groups_are_response else formula, book)
+    parsed = parsed_formula(f"{behind} ~ {before}" if groups_are_response else formula, book)
     check_removed(parsed, book)
     left, right = parsed.response, parsed.predictors
     return (right, left) if groups_are_response or not left else (left, right)
@@ -110,7 +110,7 @@ def named(formula: str, names: Iterable[str]) -> tuple[str, tuple[str, ...]]:
     >>> named("~ town + Q('place of birth')", ())
     ("~ town + Q('place of birth')", ('town', 'place of birth'))
     """
-    parsed = parse(formula, names)
+    parsed = parsed_formula(formula, names)
     codes = _codes(parsed.predictors)
     variables = tuple(name for code in codes for name in variables_in(code))
     are_plain_names = [quote(name) for name in variables] == list(codes)
@@ -233,7 +233,7 @@ def subset(text: object, codebook: Codebook) -> Subset | None:
         return None
     if not isinstance(text, str) or not text.strip():
         raise ArgumentError(
-            f"subset={said(text)}: expected a condition on the variables of a row, such as "
+            f"subset={quoted(text)}: expected a condition on the variables of a row, such as "
             'subset="age >= 25" or subset="(region == \'north\') & (age < 65)"'
         )
     book = checked_codebook(codebook)

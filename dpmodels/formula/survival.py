@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from dpmodels.arguments import finite, several
+from dpmodels.arguments import finite, lists_values
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, FormulaError, shorten
 from dpmodels.formula.coding import checked_codebook, code_terms
 from dpmodels.formula.expression import check_removed, compile_factor
 from dpmodels.formula.functions import by_whole_numbers
-from dpmodels.formula.parse import ParsedFormula, parse, syntax, variables_in
+from dpmodels.formula.parse import ParsedFormula, parsed_formula, syntax, variables_in
 from dpmodels.formula.sides import Sides, grouping
 from dpmodels.formula.tally import Tally, binned
 from dpmodels.formula.values import Category, Columns, Evaluate, Real, Truth
@@ -54,7 +54,7 @@ class Survival:
 
     def coded_groups(self) -> tuple[tuple[str, ...], Floats]:
         """Return the names of the coded terms, and their values, shape (groups, columns)."""
-        parsed = replace(parse(self.text, self.codebook), intercept=True)
+        parsed = replace(parsed_formula(self.text, self.codebook), intercept=True)
         sizes = tuple(len(group.levels) for group in self.groups)
         positions = np.indices(sizes).reshape(len(sizes), -1)
         codes = {
@@ -108,17 +108,17 @@ def _by_group(factor: Any) -> Any:
     return replace(factor, evaluate=lambda codes: codes[code])
 
 
-def survival(formula: str, codebook: Codebook | None) -> Survival:
+def parse_survival(formula: str, codebook: Codebook | None) -> Survival:
     """Compile a formula whose left side is ``Surv(time, event)``.
 
     >>> import dpmodels as dp
     >>> cb = dp.codebook(days=dp.Integer(0, 90), died=["no", "yes"], arm=["a", "b"])
-    >>> spec = survival("Surv(days, died) ~ arm", cb)
+    >>> spec = parse_survival("Surv(days, died) ~ arm", cb)
     >>> spec.time.code, spec.event.code, [group.code for group in spec.groups]
     ('days', 'died', ['arm'])
     """
     book = checked_codebook(codebook)
-    parsed = parse(formula, book)
+    parsed = parsed_formula(formula, book)
     check_removed(parsed, book)
     time, event = _left(parsed)
     codes = tuple(dict.fromkeys(code for term in parsed.predictors for code in term))
@@ -219,7 +219,7 @@ def _event_indicator(code: str, book: Codebook) -> Evaluate:
 
 def _covering(time: Real, grid: Real, breaks: object) -> object:
     """Extend breaks to the ends of the grid if they do not reach them."""
-    if not several(breaks):
+    if not lists_values(breaks):
         return breaks
     edges = [finite("breaks", edge) for edge in breaks]
     if edges and not time.lower <= min(edges) <= max(edges) <= time.upper:

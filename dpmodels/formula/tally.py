@@ -10,10 +10,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.arguments import finite, several
+from dpmodels.arguments import finite, lists_values
 from dpmodels.codebook import Codebook
 from dpmodels.dates import day_of, text_of_day
-from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
 from dpmodels.formula.functions import (
@@ -24,7 +24,7 @@ from dpmodels.formula.functions import (
     interval_names,
     whole_names,
 )
-from dpmodels.formula.parse import parse, variables_in
+from dpmodels.formula.parse import parsed_formula, variables_in
 from dpmodels.formula.sides import positions
 from dpmodels.formula.values import Category, Columns, Real
 from dpmodels.typing import Floats
@@ -148,9 +148,9 @@ def _ends(breaks: object, number: Real) -> tuple[float, ...]:
                 f"{number.lower:g}; write the ends of the bins"
             )
         return tuple(np.linspace(number.lower, number.upper, int(breaks) + 1).tolist())
-    if not several(breaks):
+    if not lists_values(breaks):
         raise ArgumentError(
-            f"breaks={said(breaks)}: expected a number of bins or their ends, chosen without "
+            f"breaks={quoted(breaks)}: expected a number of bins or their ends, chosen without "
             "the rows; write breaks=20 or breaks=[0, 10, 20]"
         )
     edges = tuple(_end(edge, number) for edge in breaks)
@@ -173,7 +173,8 @@ def _end(edge: object, number: Real) -> float:
     day = day_of(edge)
     if math.isnan(day):
         raise ArgumentError(
-            f"breaks= holds {said(edge)}: {shorten(number.code)!r} is a date; write days, such as "
+            f"breaks= holds {quoted(edge)}: {shorten(number.code)!r} is a date; write days, such "
+            "as "
             f'"{_text(number.lower, number)}", or a number of bins'
         )
     return day
@@ -211,7 +212,7 @@ def margins(formula: str, codebook: Codebook | None) -> Margins:
     (['sex', 'region', 'drug'], ((0,), (1,), (0, 1), (1, 2)))
     """
     book = checked_codebook(codebook)
-    parsed = parse(formula, book)
+    parsed = parsed_formula(formula, book)
     check_removed(parsed, book)
     text = shorten(parsed.text)
     if parsed.response:

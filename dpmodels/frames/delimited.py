@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Literal, TextIO, get_args
 
 import numpy as np
 
-from dpmodels.errors import ArgumentError, FrameError, said
+from dpmodels.errors import ArgumentError, FrameError, quoted
 from dpmodels.frames.protocol import ANY, Chunk, FileState, Kind
 from dpmodels.frames.require import require
 
@@ -100,7 +100,7 @@ def csv_mode(value: object) -> CsvMode:
         if isinstance(value, str) and value == mode:
             return mode  # type: ignore[no-any-return]
     raise ArgumentError(
-        f'csv={said(value)}: expected "records", for files whose writer quotes cells (pandas, R, '
+        f'csv={quoted(value)}: expected "records", for files whose writer quotes cells (pandas, R, '
         'spreadsheets, databases), or "lines", where each line is a row'
     )
 

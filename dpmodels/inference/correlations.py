@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
 from dpmodels.postprocess.covariance import WEAK
-from dpmodels.postprocess.solve import HELD, SEARCHED, NormalEquations
+from dpmodels.postprocess.normal_equations import HELD, SEARCHED, NormalEquations
 from dpmodels.typing import Floats
 
 # Smallest degrees of freedom at which Fisher's z has a variance.
@@ -50,7 +50,7 @@ class Correlation:
     freedom: float
 
     @property
-    def told(self) -> bool:
+    def is_identified(self) -> bool:
         """Whether both variances clearly exceed their noise."""
         return math.isfinite(self.estimate)
 
@@ -61,7 +61,7 @@ class Correlation:
     @property
     def noise_sd(self) -> float:
         """Noise sd of the estimate, to first order."""
-        return math.sqrt(self.noise_variance(self.estimate)) if self.told else math.nan
+        return math.sqrt(self.noise_variance(self.estimate)) if self.is_identified else math.nan
 
     @property
     def test(self) -> tuple[float, float, float]:
@@ -69,7 +69,7 @@ class Correlation:
 
         Only the sampling part of the statistic's variance is an estimate.
         """
-        if not self.told or self.freedom < LEAST:
+        if not self.is_identified or self.freedom < LEAST:
             return math.nan, math.nan, math.nan
         sampling_variance = (1 - self.estimate**2) / self.freedom
         variance = self.square + sampling_variance
@@ -86,7 +86,7 @@ class Correlation:
 
     def noise_ends(self, level: float) -> tuple[float, float]:
         """Return an interval of the exact correlation given the noise, within [-1, 1]."""
-        if not self.told:
+        if not self.is_identified:
             return -1.0, 1.0
         squared = float(ndtri((1 + level) / 2)) ** 2
         lead = 1 - squared * self.slope
@@ -101,7 +101,7 @@ class Correlation:
     def ends(self, level: float) -> tuple[float, float]:
         """Return an interval of the population's correlation, for noise and sampling."""
         low, high = self.noise_ends(level)
-        if self.freedom <= LEAST or not self.told:
+        if self.freedom <= LEAST or not self.is_identified:
             return -1.0, 1.0
         width = float(ndtri((1 + level) / 2)) / math.sqrt(self.freedom - 1)
         below, above = (
@@ -257,7 +257,7 @@ class Canonical:
     sides: tuple[Side, Side]
 
     @property
-    def told(self) -> bool:
+    def is_identified(self) -> bool:
         """Whether both sides have a direction that clearly exceeds the noise."""
         return self.sides[0].is_detected and self.sides[1].is_detected
 
@@ -356,7 +356,7 @@ class Canonical:
         return table[0], table[1], table[2], table[3] > 0
 
     @property
-    def apart(self) -> NDArray[np.bool_]:
+    def separated(self) -> NDArray[np.bool_]:
         """Whether each correlation is far enough from all others to read its variates."""
         return self._first_order[3]
 
@@ -368,7 +368,7 @@ class Canonical:
     def noise_ends(self, level: float) -> Floats:
         """Return intervals of the exact correlations, shape (pairs, 2), within [0, 1]."""
         values = self.correlations
-        if self.ridged or not self.told:
+        if self.ridged or not self.is_identified:
             return np.tile([0.0, 1.0], (len(values), 1))
         width = float(ndtri((1 + level) / 2))
         variance, bias, second_variance, is_separate = self._first_order

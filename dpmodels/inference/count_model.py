@@ -99,7 +99,7 @@ class CumulativeLogits:
     def observed(self, params: Floats, counts: Floats) -> Floats:
         """Return less the derivative of ``Σ counts slopes``, by differences to ten digits."""
         scores = [
-            [np.einsum("xk,xkq->q", counts, self.slopes(params + way * move)) for way in (-1, 1)]
+            [np.einsum("xk,xkq->q", counts, self.slopes(params + spec * move)) for spec in (-1, 1)]
             for move in STEP * np.eye(len(params))
         ]
         columns = np.array([(before - after) / (2 * STEP) for before, after in scores])

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from scipy.special import chdtrc
 
-from dpmodels.inference.ratios import TOLD, Noise
+from dpmodels.inference.ratios import DETECTION_SDS, Noise
 from dpmodels.privacy import MarkovChain
 from dpmodels.typing import Floats
 
@@ -62,7 +62,7 @@ def independence(table: Floats, noise: Noise) -> Independence:
        components." Biometrics Bulletin 2(6), 110-114.
     """
     if table.size > MOST_CELLS:
-        return untold(degrees(table.shape), MANY)
+        return not_identified(degrees(table.shape), MANY)
     noise_root = noise.sd * noise.weights(np.eye(table.size))
     return independence_within(table[None], noise_root, EXCESS[noise.law])
 
@@ -93,13 +93,13 @@ def independence_within(
             pooled = pooled_levels
     if not testable:
         reason = "the total of a level is not distinguishable from 0 at this budget, even pooled."
-        return untold(len(strata) * degrees(shape), reason)
+        return not_identified(len(strata) * degrees(shape), reason)
     margins = np.concatenate([margin for margin, _ in selection])
     noises = np.concatenate([root for _, root in selection])
     return _tested(testable, fourth_cumulants, margins, noises, pooled if len(strata) == 1 else ())
 
 
-def untold(df: int, reason: str) -> Independence:
+def not_identified(df: int, reason: str) -> Independence:
     """Return a test without a statistic, with the reason."""
     return Independence(math.nan, math.nan, df, math.nan, reason)
 
@@ -173,7 +173,7 @@ def _pooled(
 
     def is_detected(levels: Floats) -> bool:
         noise = levels @ noisy
-        over = float(levels @ margin) - max(TOLD * float(np.linalg.norm(noise)), FEWEST)
+        over = float(levels @ margin) - max(DETECTION_SDS * float(np.linalg.norm(noise)), FEWEST)
         decisions.append((abs(over), math.copysign(1.0, over) * noise))
         return over > 0
 

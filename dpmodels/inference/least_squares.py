@@ -34,14 +34,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, ndtri, xlogy
 
-from dpmodels.postprocess.few_rows import DETECTION_SDS
-from dpmodels.postprocess.solve import (
+from dpmodels.postprocess.normal_equations import (
     LARGEST,
     ROUNDING,
     SEARCHED,
     NormalEquations,
     least_squares,
 )
+from dpmodels.postprocess.small_samples import DETECTION_SDS
 from dpmodels.typing import Floats
 
 # Below this strength an interval needs extreme slopes to be rejected at 0.1 %; intervals that are
@@ -282,7 +282,7 @@ class LeastSquares:
             is_identified &= loading <= HIDDEN_LOADING * np.square(combined).sum(axis=0)
         return Combinations(directions @ middle, fixed, bend[0], bend[1], is_identified)
 
-    def told(self, directions: Floats) -> NDArray[np.bool_]:
+    def identifies(self, directions: Floats) -> NDArray[np.bool_]:
         """Return which of ``directions · θ`` are identified."""
         has_intervals = self.clear or self.equations.searched
         return self._combined(directions).is_identified & has_intervals

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc, ndtri, stdtrit
 
 from dpmodels.inference.independence import EXCESS
-from dpmodels.inference.ratios import TOLD, Noise, ratio_interval
+from dpmodels.inference.ratios import DETECTION_SDS, Noise, ratio_interval
 from dpmodels.noise.sums import half_width, upper_tail
 from dpmodels.typing import Floats
 
@@ -30,7 +30,8 @@ class GroupMoments:
     :mod:`dpmodels.statistics.counts`. A group's mean is then a ratio of sums over persons, with
     their sampling variance, and a person counts by its share of the group.
 
-    Results hidden by noise are nan: a group has a mean only if its count exceeds `TOLD` noise sds.
+    Results hidden by noise are nan: a group has a mean only if its count exceeds `DETECTION_SDS`
+    noise sds.
     """
 
     parts: Floats
@@ -65,9 +66,9 @@ class GroupMoments:
         return float(np.sqrt(self.noise.product(ones, ones)[0]))
 
     @cached_property
-    def told(self) -> NDArray[np.bool_]:
+    def detected(self) -> NDArray[np.bool_]:
         """Whether a group's count is distinguishable from 0."""
-        return np.asarray(self.counts > max(TOLD * self.count_sd, 1.0))
+        return np.asarray(self.counts > max(DETECTION_SDS * self.count_sd, 1.0))
 
     @cached_property
     def means(self) -> Floats:
@@ -179,7 +180,7 @@ class GroupMoments:
 
     @cached_property
     def _divisor(self) -> Floats:
-        return np.where(self.told, self.counts, np.nan)
+        return np.where(self.detected, self.counts, np.nan)
 
     @cached_property
     def _correction(self) -> Floats:
@@ -224,7 +225,7 @@ class GroupMoments:
     def _invert(self, weights: Floats, spread: Floats, level: float) -> Interval:
         variance = np.maximum(spread, 0.0)
         lower, upper = ratio_interval(self.parts, weights, self.noise, variance, level)
-        return np.where(self.told, lower, -np.inf), np.where(self.told, upper, np.inf)
+        return np.where(self.detected, lower, -np.inf), np.where(self.detected, upper, np.inf)
 
 
 def student_factor(freedom: Floats, tail: float) -> Floats:
@@ -334,8 +335,8 @@ def difference(
     `less` is subtracted from the mean of a single group; the degree is at least 2.
 
     The difference is to first order in the noise, which is accurate for groups whose counts are
-    many times their noise, see `told`; variances are not pooled, and their degrees of freedom are
-    Welch's [1]_.
+    many times their noise, see `detected`; variances are not pooled, and their degrees of freedom
+    are Welch's [1]_.
 
     .. [1] Welch, B. L. (1947). "The generalization of 'Student's' problem when several different
        population variances are involved." Biometrika 34, 28-35.
@@ -344,7 +345,7 @@ def difference(
     signs, compared = np.zeros(len(means)), list(pair[: len(means)])
     signs[compared] = [1.0, -1.0][: len(means)]
     score = moments.weights - np.nan_to_num(means)[:, None]
-    divisor = np.where(moments.told, moments.counts, 1.0)
+    divisor = np.where(moments.detected, moments.counts, 1.0)
     derivative = (signs[:, None] * score / divisor[:, None]).ravel()
     weights = moments.noise.weights(derivative)
     variances = moments.joint_sampling_sd[compared] ** 2
@@ -398,7 +399,7 @@ def equal_means(moments: GroupMoments) -> EqualMeans:
     .. [2] Satterthwaite, F. E. (1946). "An approximate distribution of estimates of variance
        components." Biometrics Bulletin 2(6), 110-114.
     """
-    detected = np.flatnonzero(moments.told)
+    detected = np.flatnonzero(moments.detected)
     if len(detected) < 2:
         reason = "fewer than two groups have a count distinguishable from 0 at this budget."
         return EqualMeans(math.nan, math.nan, math.nan, math.nan, len(detected), reason)
@@ -439,7 +440,7 @@ def _several(moments: GroupMoments, detected: NDArray[np.intp]) -> EqualMeans:
 def _noise_root(moments: GroupMoments) -> Floats:
     """Return the weights of independent noise variables in each mean, to first order, by row."""
     groups, size = moments.parts.shape
-    divisor = np.where(moments.told, moments.counts, 1.0)
+    divisor = np.where(moments.detected, moments.counts, 1.0)
     score = moments.weights - np.nan_to_num(moments.means)[:, None]
     derivative = np.zeros((groups, groups, size))
     derivative[range(groups), range(groups)] = score / divisor[:, None]

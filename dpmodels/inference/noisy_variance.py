@@ -8,7 +8,7 @@ from scipy.special import ndtri
 from dpmodels.typing import Floats
 
 # Noise sds above which a variance is distinguishable from 0: a choice.
-TOLD = 2.0
+DETECTION_SDS = 2.0
 
 
 def normal_width(variance: Floats, sd: float, level: float) -> Floats:
@@ -16,13 +16,14 @@ def normal_width(variance: Floats, sd: float, level: float) -> Floats:
 
     `variance` has normal noise of standard deviation `sd` about the true v. An interval of z times
     its root covers ``level - φ(z) z (z² + 1) sd²/4v²`` on average, to second order in the noise;
-    ``v + (z² + 1) sd²/4v`` in place of v corrects for this. Noisy variances below :data:`TOLD` sds
-    are replaced by their upper limit, TOLD sds above them or 0. Coverage is at least `level`: equal
-    to it from ``v = 5 sd`` on, 96.6 % for 95 % at 3 sds, nearly 100 % for still smaller v.
+    ``v + (z² + 1) sd²/4v`` in place of v corrects for this. Noisy variances below
+    :data:`DETECTION_SDS` sds are replaced by their upper limit, TOLD sds above them or 0. Coverage
+    is at least `level`: equal to it from ``v = 5 sd`` on, 96.6 % for 95 % at 3 sds, nearly 100 %
+    for still smaller v.
     """
     z = float(ndtri((1 + level) / 2))
-    detected = np.where(variance >= TOLD * sd, variance, np.nan)
-    limit = np.maximum(variance, 0.0) + TOLD * sd
+    detected = np.where(variance >= DETECTION_SDS * sd, variance, np.nan)
+    limit = np.maximum(variance, 0.0) + DETECTION_SDS * sd
     with np.errstate(invalid="ignore", divide="ignore"):
         allowed = detected + allowance(level) * sd**2 / detected
     return np.asarray(z * np.sqrt(np.where(np.isnan(detected), limit, allowed)))

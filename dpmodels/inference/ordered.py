@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpmodels.inference.shares import SMALL_NOISE, score_interval
+from dpmodels.inference.proportions import SMALL_NOISE, score_interval
 from dpmodels.noise.sums import half_widths
 from dpmodels.postprocess.protocol import Spread
 from dpmodels.typing import Floats

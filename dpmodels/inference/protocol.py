@@ -28,7 +28,7 @@ class CoefficientsLaw(Protocol):
     def covariance(self) -> Floats:
         """Return the covariance in the delta form, shape (coefficients, coefficients)."""
 
-    def told(self, directions: Floats) -> NDArray[np.bool_]:
+    def identifies(self, directions: Floats) -> NDArray[np.bool_]:
         """Return which combinations are identified."""
 
     def errors(self, directions: Floats) -> Floats:

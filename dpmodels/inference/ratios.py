@@ -10,7 +10,7 @@ from dpmodels.noise.sums import half_width
 from dpmodels.typing import Floats
 
 # Noise sds above which a count is taken as distinguishable from 0: a choice.
-TOLD = 4.0
+DETECTION_SDS = 4.0
 
 
 class Noise(NamedTuple):

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtri
 
 from dpmodels.inference.independence import degrees
-from dpmodels.inference.ratios import TOLD
+from dpmodels.inference.ratios import DETECTION_SDS
 from dpmodels.postprocess.response import inverse, likeliest, matrix
 from dpmodels.released import AnswersRelease, Channel
 from dpmodels.typing import Floats
@@ -154,7 +154,7 @@ class ReadAnswers:
         truths = self.truths
         base = within @ truths
         base_sd = np.sqrt(self._coins(within @ self.turned, within))
-        base = np.where(base > TOLD * base_sd, base, np.nan)
+        base = np.where(base > DETECTION_SDS * base_sd, base, np.nan)
         with np.errstate(invalid="ignore", divide="ignore"):
             values = (of @ truths) / base
             residual = (of - values[:, None] * within) / base[:, None]

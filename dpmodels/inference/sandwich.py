@@ -23,7 +23,13 @@ from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.newton_path import newton_path, pooled
 from dpmodels.inference.noisy_variance import allowance
 from dpmodels.postprocess import nearest_psd
-from dpmodels.postprocess.solve import RESOLVED, ROUNDING, NormalEquations, contrasts, least_squares
+from dpmodels.postprocess.normal_equations import (
+    RESOLVED,
+    ROUNDING,
+    NormalEquations,
+    contrasts,
+    least_squares,
+)
 from dpmodels.released import BoughtCurvature, CoefficientsRelease, Meat, MomentNoise
 from dpmodels.typing import Floats
 
@@ -358,7 +364,7 @@ class NormalLaw:
         """Return the covariance, shape (coefficients, coefficients)."""
         return self.covariance_matrix
 
-    def told(self, directions: Floats) -> NDArray[np.bool_]:
+    def identifies(self, directions: Floats) -> NDArray[np.bool_]:
         """Return which combinations have a variance."""
         return np.isfinite(self.errors(directions))
 

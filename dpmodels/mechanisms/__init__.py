@@ -9,7 +9,7 @@ Adding one adds a file and a line.
 from dpmodels.mechanisms.chains import CHAINS as CHAINS
 from dpmodels.mechanisms.chains import QuiltCounts as QuiltCounts
 from dpmodels.mechanisms.choose import Choice as Choice
-from dpmodels.mechanisms.choose import choose as choose
+from dpmodels.mechanisms.choose import choose_strategy as choose_strategy
 from dpmodels.mechanisms.counts import BOUNDS as BOUNDS
 from dpmodels.mechanisms.counts import COUNTS as COUNTS
 from dpmodels.mechanisms.counts import LEVELS as LEVELS

@@ -17,7 +17,7 @@ from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess.denoise import psd_values, recompose
 from dpmodels.privacy import ZCDP, Adjacency, Guarantee, split_gaussian
-from dpmodels.released import Ball, Card, MomentNoise, MomentsRelease
+from dpmodels.released import Ball, MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, moment_sensitivity, moment_weights
 from dpmodels.statistics.moments import (
     absolute_sensitivity,
@@ -220,7 +220,7 @@ def noise_of(plan: Plan, law: Law = GAUSSIAN) -> MomentNoise:
 
 
 def hand_over(
-    card: Card,
+    info: MechanismInfo,
     plan: Plan,
     noisy: NoisyMoments,
     n_rows: int,
@@ -236,7 +236,7 @@ def hand_over(
         estimate=estimate,
         ball=ball,
         centres=plan.facts.centres,
-        **release_terms(card, plan, n_rows),
+        **release_terms(info, plan, n_rows),
     )
 
 
@@ -344,7 +344,7 @@ class Lengths(NamedTuple):
         return last
 
     @property
-    def told(self) -> Floats:
+    def detected(self) -> Floats:
         """Non-negative counts up to the last cell with a detected count."""
         counts = np.where(np.arange(self.counts.size) <= self.last, self.counts, 0.0)
         longer = np.maximum.accumulate(np.append(0.0, np.cumsum(counts[::-1])))
@@ -355,7 +355,7 @@ class Lengths(NamedTuple):
 
         `noise` is that of the sum for a radius of 1. If no count is detected, the largest radius.
         """
-        detected = self.told
+        detected = self.detected
         if not detected.any():
             return float(self.radii[-1])
         cut = np.maximum(self.radii - self.radii[:, None], 0.0) @ detected
@@ -363,7 +363,7 @@ class Lengths(NamedTuple):
 
     def squares(self, part: float = 1.0) -> Floats:
         """Return for each radius the sum of squared lengths of rows clipped to a part of it."""
-        return np.asarray(np.minimum(self.radii, part * self.radii[:, None]) ** 2 @ self.told)
+        return np.asarray(np.minimum(self.radii, part * self.radii[:, None]) ** 2 @ self.detected)
 
     def beyond(self, radius: float) -> tuple[float, float]:
         """Return the share of the rows that are longer than one of the radii, and its noise."""
@@ -378,7 +378,7 @@ EIGENVALUES = "eigenvalues"
 
 def checked_share(share: object) -> None:
     """Refuse, with an ArgumentError, a share that leaves nothing for one of two parts."""
-    arguments.share("share", share, ", the eigenvalues' part of the budget; write share=0.5")
+    arguments.fraction("share", share, ", the eigenvalues' part of the budget; write share=0.5")
 
 
 def eigenvalue_scale(

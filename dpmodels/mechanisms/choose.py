@@ -26,7 +26,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from dpmodels.errors import ArgumentError, did_you_mean, said
+from dpmodels.errors import ArgumentError, did_you_mean, quoted
 from dpmodels.mechanisms.count_noise import one_mean
 from dpmodels.mechanisms.counts import (
     COUNTS,
@@ -50,12 +50,12 @@ from dpmodels.mechanisms.protocol import (
     SubspaceMechanism,
     all_cells,
 )
-from dpmodels.mechanisms.retired import refuse_retired
 from dpmodels.mechanisms.scalar.paired import Paired
 from dpmodels.mechanisms.second_moment import scatter_range
 from dpmodels.mechanisms.selection import NoisyCounts, Peeling, PermuteAndFlip
 from dpmodels.mechanisms.selection.noisy_counts import reach
 from dpmodels.mechanisms.selection_plan import LevelScore, SelectionFacts
+from dpmodels.mechanisms.superseded_names import refuse_superseded
 from dpmodels.mechanisms.user_supplied import supplied
 from dpmodels.postprocess.hierarchy import prefix_variances, range_counts
 from dpmodels.postprocess.plane import rectangle_counts
@@ -78,7 +78,7 @@ class Choice(NamedTuple, Generic[Kind]):
     reason: str
 
 
-def choose(
+def choose_strategy(
     mechanism: object,
     table: Mapping[str, type[Kind]],
     automatic: Callable[[], tuple[str, str]],
@@ -97,11 +97,11 @@ def choose(
         return Choice(_checked(mechanism, next(iter(table.values()))), "")
     name, reason = automatic() if mechanism == "auto" else (mechanism, "")
     if name not in table:
-        refuse_retired("mechanism=", name)
+        refuse_superseded("mechanism=", name)
         names = ", ".join(repr(name) for name in ("auto", *table))
         meant = did_you_mean(mechanism, table)
         raise ArgumentError(
-            f"mechanism={said(mechanism)} is not known here{meant}; expected one of {names}"
+            f"mechanism={quoted(mechanism)} is not known here{meant}; expected one of {names}"
         )
     strategy: Any = table[name]
     option_names = {field.name for field in fields(strategy)}
@@ -220,7 +220,7 @@ def auto_counts(
     else:
         noises = [strategy.plan(facts, guarantee).noise_sd for strategy in strategies]
         noise, place = min(noises), noises.index(min(noises))
-        best, second = strategies[place], strategies[1 - place].card.name
+        best, second = strategies[place], strategies[1 - place].info.name
         reason = (
             f"its noise in a count has an sd of {two_digits(unit_rows * noise)}; that of {second} "
             f"would have {two_digits(unit_rows * noises[1 - place])}."
@@ -229,10 +229,10 @@ def auto_counts(
     unpaired_sd = noise / math.sqrt(2)
     paired_sd = Paired().plan(facts, guarantee).noise_sd / 2 if one_mean(facts) else math.inf
     if unpaired_sd <= paired_sd:
-        return best.card.name, reason
+        return best.info.name, reason
     return "paired", (
         f"its noise in the sum has an sd of {two_digits(unit_rows * paired_sd)} ranges; that of "
-        f"{best.card.name} would have {two_digits(unit_rows * unpaired_sd)}."
+        f"{best.info.name} would have {two_digits(unit_rows * unpaired_sd)}."
     )
 
 
@@ -492,11 +492,11 @@ def auto_selection(facts: SelectionFacts, guarantee: Guarantee) -> tuple[str, st
         return "sparse_vector", "what is below the threshold costs nothing."
     width, size = facts.score.width(facts.adjacency), facts.score.size
     farthest = {
-        mechanism.card.name: width / mechanism.plan(facts, guarantee).eps * math.log(size)
+        mechanism.info.name: width / mechanism.plan(facts, guarantee).eps * math.log(size)
         for mechanism in (PermuteAndFlip(), Peeling())
     }
     if isinstance(facts.score, LevelScore):
-        farthest[NoisyCounts.card.name] = reach(NoisyCounts().plan(facts, guarantee))
+        farthest[NoisyCounts.info.name] = reach(NoisyCounts().plan(facts, guarantee))
     best, second, *_ = sorted(farthest, key=lambda name: farthest[name])
     return best, (
         f"its noise in the ranking goes as far as {farthest[best]:.3g}; that of {second} would go "

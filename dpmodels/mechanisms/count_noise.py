@@ -20,7 +20,7 @@ from dpmodels.mechanisms.protocol import (
 )
 from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace, discrete_laplace_variance
 from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, PureDP, gaussian_multiplier
-from dpmodels.released import Card, CountsRelease, SumsRelease
+from dpmodels.released import CountsRelease, MechanismInfo, SumsRelease
 from dpmodels.statistics.counts import count_sensitivity
 from dpmodels.typing import Floats, Integers
 
@@ -110,7 +110,7 @@ def _drawn(plan: CountPlan, size: int, entropy: Entropy) -> Integers:
 
 
 def noised_sums(
-    card: Card,
+    info: MechanismInfo,
     plan: CountPlan,
     exact: NDArray[np.generic],
     n_rows: int,
@@ -128,26 +128,26 @@ def noised_sums(
     )
     return SumsRelease(
         values=values / unit,
-        sums=card.name,
+        sums=info.name,
         shape=plan.facts.shape,
         fanout=fanout,
         law=law,
         noise_sd=plan.noise_sd,
         step=1 / plan.units_per_row,
-        **release_terms(card, plan, n_rows),
+        **release_terms(info, plan, n_rows),
     )
 
 
 def noised_counts(
-    card: Card, plan: CountPlan, exact: NDArray[np.generic], n_rows: int, entropy: Entropy
+    info: MechanismInfo, plan: CountPlan, exact: NDArray[np.generic], n_rows: int, entropy: Entropy
 ) -> CountsRelease:
     """Add the planned noise to exact counts."""
     noise = _drawn(plan, exact.size, entropy)
-    return counts_released(card, plan, exact, noise, n_rows, law_of(plan))
+    return counts_released(info, plan, exact, noise, n_rows, law_of(plan))
 
 
 def noised_mean(
-    card: Card, plan: CountPlan, exact: NDArray[np.generic], n_rows: int, entropy: Entropy
+    info: MechanismInfo, plan: CountPlan, exact: NDArray[np.generic], n_rows: int, entropy: Entropy
 ) -> CountsRelease:
     """Add the planned noise to the sum and the counts that one mean of all rows is made of.
 
@@ -155,7 +155,7 @@ def noised_mean(
     of rows leaves them.
     """
     summed = np.array([exact[2] - exact[0], exact[1], exact[3]], dtype=object)
-    release = noised_counts(card, plan, summed, n_rows, entropy)
+    release = noised_counts(info, plan, summed, n_rows, entropy)
     difference, middle, incomplete = release.values.tolist()
     ends = n_rows - middle - incomplete
     parts = [(ends - difference) / 2, middle, (ends + difference) / 2, incomplete]

@@ -33,7 +33,7 @@ from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.privacy import ZCDP, GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
-from dpmodels.released import Card, MomentsRelease
+from dpmodels.released import MechanismInfo, MomentsRelease
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.passes import level_counts
 from dpmodels.statistics.statistic import measured_as
@@ -74,9 +74,9 @@ class Lumped:
     passes: ClassVar[str] = "many"
 
     @property
-    def card(self) -> Card:
+    def info(self) -> MechanismInfo:
         """The promise of the mechanism of the moments, which holds of both."""
-        return self.base.card
+        return self.base.info
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Divide the budget. BudgetError as of the base."""

@@ -33,14 +33,14 @@ from functools import partial
 import numpy as np
 
 from dpmodels.mechanisms.add_noise import Law
-from dpmodels.mechanisms.most_rows import (
+from dpmodels.mechanisms.protocol import RegressionFacts
+from dpmodels.mechanisms.quantile_of_norms import (
     APART,
     Longest,
     bought_scale,
     released_matrix,
     squared_gradients,
 )
-from dpmodels.mechanisms.protocol import RegressionFacts
 from dpmodels.noise import Entropy
 from dpmodels.released import BoughtCurvature, MomentNoise
 from dpmodels.statistics.gradient import Gradients

@@ -24,12 +24,12 @@ from dpmodels.released import (
     AnyRelease,
     Ball,
     BoughtCurvature,
-    Card,
     CellsRelease,
     CoefficientsRelease,
     CountsRelease,
     LevelsRelease,
     MarginsRelease,
+    MechanismInfo,
     MomentNoise,
     MomentsRelease,
     PValuesRelease,
@@ -259,7 +259,7 @@ def as_gradients(statistic: Statistic) -> Gradients:
 
 
 def hand_over(
-    card: Card,
+    info: MechanismInfo,
     plan: RegressionPlan,
     statistic: Statistic,
     *,
@@ -281,7 +281,7 @@ def hand_over(
         coefficient_sd=coefficient_sd,
         curvature=curvature,
         ball=ball,
-        **release_terms(card, plan, n_rows),
+        **release_terms(info, plan, n_rows),
     )
 
 
@@ -338,7 +338,12 @@ def units_of(scale: float) -> int:
 
 
 def counts_released(
-    card: Card, plan: CountPlan, exact: NDArray[np.generic], noise: Integers, n_rows: int, law: str
+    info: MechanismInfo,
+    plan: CountPlan,
+    exact: NDArray[np.generic],
+    noise: Integers,
+    n_rows: int,
+    law: str,
 ) -> CountsRelease:
     """Add integer noise to exact counts; includes the number of rows if that is public."""
     noisy: NDArray[np.object_] = exact + noise.astype(object)
@@ -347,7 +352,7 @@ def counts_released(
         law=law,
         noise_sd=plan.noise_sd,
         step=1 / plan.units_per_row,
-        **release_terms(card, plan, n_rows),
+        **release_terms(info, plan, n_rows),
     )
 
 
@@ -393,7 +398,7 @@ Released = TypeVar("Released", covariant=True)
 class Strategy(Protocol[Known, Planned, Rows, Released]):
     """A mechanism, from public facts and rows to a release."""
 
-    card: ClassVar[Card]
+    info: ClassVar[MechanismInfo]
 
     def plan(self, facts: Known, guarantee: Any, /) -> Planned:
         """Calibrate to a guarantee; sees no data and raises before any is read."""
@@ -534,12 +539,12 @@ SelectionMechanism = Strategy[Any, Any, Any, SelectionRelease]
 # Fields that describe how a release was made.
 
 
-def release_terms(card: Card, plan: Any, n_rows: int) -> dict[str, Any]:
+def release_terms(info: MechanismInfo, plan: Any, n_rows: int) -> dict[str, Any]:
     """Return the fields that all releases share, with the number of rows if that is public."""
     adjacency = plan.facts.adjacency
     return {
         "rows": n_rows if adjacency.n_public else None,
-        "card": card,
+        "info": info,
         "guarantee": plan.guarantee,
         "adjacency": adjacency,
         "events": plan.events,

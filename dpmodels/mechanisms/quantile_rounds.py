@@ -29,7 +29,7 @@ from dpmodels.privacy import (
     gaussian_multiplier,
     split_gaussian,
 )
-from dpmodels.released import Card, QuantilesRelease
+from dpmodels.released import MechanismInfo, QuantilesRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import count_sensitivity
 from dpmodels.typing import Floats
@@ -251,7 +251,7 @@ def noisy_cells(
 
 
 def quantiles_released(
-    card: Card, statistic: Statistic, plan: RoundsPlan, entropy: Entropy, counted: Counted
+    info: MechanismInfo, statistic: Statistic, plan: RoundsPlan, entropy: Entropy, counted: Counted
 ) -> QuantilesRelease:
     """Count each group by rounds, and invert the last counts."""
     exact, n_rows = statistic.cross()
@@ -274,7 +274,7 @@ def quantiles_released(
         counts=numbers,
         count_sd=count_sds,
         rank_sd=rank_sds,
-        **release_terms(card, plan, n_rows),
+        **release_terms(info, plan, n_rows),
     )
 
 

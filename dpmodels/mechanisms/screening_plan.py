@@ -30,7 +30,7 @@ from dpmodels.privacy import (
     gaussian_multiplier,
 )
 from dpmodels.privacy.filters import largest_rho
-from dpmodels.released import Card, ScreenedRelease
+from dpmodels.released import MechanismInfo, ScreenedRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.associations import (
     FINE,
@@ -223,7 +223,7 @@ def noised_response(exact: NDArray[np.generic], plan: ScreenPlan, entropy: Entro
 
 
 def peeled(
-    card: Card,
+    info: MechanismInfo,
     statistic: Statistic,
     plan: ScreenPlan,
     score: Callable[[NDArray[Any]], NDArray[Any]],
@@ -236,11 +236,11 @@ def peeled(
     change = product_change(plan.facts.adjacency, reach(plan.lattice), response.centre)
     unit = Fraction(plan.draw_eps) / (2 * change)
     chosen = draw_ranked(-scores, unit, plan.chosen, entropy)
-    return valued(card, exact, n_rows, plan, response, chosen, entropy)
+    return valued(info, exact, n_rows, plan, response, chosen, entropy)
 
 
 def valued(
-    card: Card,
+    info: MechanismInfo,
     exact: NDArray[Any],
     n_rows: int,
     plan: ScreenPlan,
@@ -272,7 +272,7 @@ def valued(
         scatter_sd=law.sd * scatter / unit,
         response_sd=law.sd * _response_scale(plan) / unit,
         choice=plan.draw_eps,
-        **release_terms(card, plan, n_rows),
+        **release_terms(info, plan, n_rows),
     )
 
 

@@ -48,7 +48,7 @@ from dpmodels.mechanisms.protocol import Facts, Plan, release_terms
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.privacy import GaussianEvent, LaplaceEvent
-from dpmodels.released import Card, MomentNoise, SubspaceRelease
+from dpmodels.released import MechanismInfo, MomentNoise, SubspaceRelease
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats
 
@@ -62,7 +62,7 @@ class Scatter(NamedTuple):
     rows: int  # Number of rows read
 
 
-def second_moment(statistic: Statistic, lattice: Lattice, *, centred: bool) -> Scatter:
+def scatter_of_rows(statistic: Statistic, lattice: Lattice, *, centred: bool) -> Scatter:
     """Form the scatter of the rows, exactly up to one rounding of each entry.
 
     About the mean it is zero without rows.
@@ -159,17 +159,17 @@ def axes_noise(
 
 def checked_eigenvals(eigenvals: object) -> None:
     """Refuse, with an ArgumentError, what is neither None nor "private"."""
-    arguments.word("eigenvals", eigenvals, ("private", None))
+    arguments.option("eigenvals", eigenvals, ("private", None))
 
 
 def checked_purchase(eigenvals: object, share: object) -> None:
     """Refuse invalid options for the purchase of axes."""
     checked_eigenvals(eigenvals)
-    arguments.share("share", share, ", the eigenvalues' part of the budget; write share=0.2")
+    arguments.fraction("share", share, ", the eigenvalues' part of the budget; write share=0.2")
 
 
 def hand_over_frame(
-    card: Card,
+    info: MechanismInfo,
     plan: Plan,
     frame: Floats,
     exact: Scatter,
@@ -199,7 +199,7 @@ def hand_over_frame(
         ordered=ordered or variances is not None,
         limit=limit,
         expected_loss=expected_loss,
-        **release_terms(card, plan, exact.rows),
+        **release_terms(info, plan, exact.rows),
     )
 
 

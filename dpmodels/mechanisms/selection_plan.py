@@ -31,7 +31,7 @@ from dpmodels.privacy import (
     gaussian_multiplier,
 )
 from dpmodels.privacy.filters import largest_rho
-from dpmodels.released import Card, SelectionRelease
+from dpmodels.released import MechanismInfo, SelectionRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 
@@ -77,7 +77,7 @@ def require_number(name: str, facts: SelectionFacts) -> None:
         )
 
 
-def ways(guarantee: Guarantee, draw_share: float) -> Iterator[tuple[PureDP | ZCDP, Paid]]:
+def mechanisms_for(guarantee: Guarantee, draw_share: float) -> Iterator[tuple[PureDP | ZCDP, Paid]]:
     """Return how a guarantee may be paid: what a share of it leaves for draws, and for the rest.
 
     With a delta all of it by eps, all of it by zCDP, or the draws by their share of eps and the
@@ -125,7 +125,7 @@ def drawing_plan(
     Of the ways to pay, the one that leaves a draw most eps, then least noise in those numbers.
     """
     plans = []
-    for budget, paid in ways(guarantee, 1 - facts.share - facts.score.own_share):
+    for budget, paid in mechanisms_for(guarantee, 1 - facts.share - facts.score.own_share):
         draw_budget = part(budget, 1 / draws)
         eps = (
             draw_budget.eps if isinstance(draw_budget, PureDP) else _eps_of(draw_budget.rho, event)
@@ -142,7 +142,7 @@ def _eps_of(rho: float, event: type[PureEvent] | type[BoundedRangeEvent]) -> flo
 
 
 def drawn(
-    card: Card, plan: SelectionPlan, statistic: Statistic, draw: Draw, entropy: Entropy
+    info: MechanismInfo, plan: SelectionPlan, statistic: Statistic, draw: Draw, entropy: Entropy
 ) -> SelectionRelease:
     """Draw candidates by their scores, of which the best have the lowest levels."""
     exact, n_rows = statistic.cross()
@@ -154,7 +154,7 @@ def drawn(
         scale = float(1 / unit) / ranked.unit
     else:
         ranked, places, scale = _drawn_in_turn(ranked, plan, draw, entropy)
-    return selected(card, plan, exact, n_rows, ranked, places, scale, entropy)
+    return selected(info, plan, exact, n_rows, ranked, places, scale, entropy)
 
 
 def _drawn_in_turn(
@@ -174,7 +174,7 @@ def _drawn_in_turn(
 
 
 def selected(
-    card: Card,
+    info: MechanismInfo,
     plan: SelectionPlan,
     exact: NDArray[Any],
     n_rows: int,
@@ -192,7 +192,7 @@ def selected(
         places=tuple(places.tolist()),
         scale=scale,
         **score.valued(exact, ranked, places, plan.bought, entropy),
-        **release_terms(card, plan, n_rows),
+        **release_terms(info, plan, n_rows),
     )
 
 

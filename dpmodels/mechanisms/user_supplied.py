@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 
 from dpmodels.design import PrivateDesign
 from dpmodels.entry_point import deferred
-from dpmodels.errors import ArgumentError, DPModelsError, MechanismError, said
+from dpmodels.errors import ArgumentError, DPModelsError, MechanismError, quoted
 from dpmodels.mechanisms.add_noise import (
     GAUSSIAN,
     LAPLACE,
@@ -40,11 +40,11 @@ from dpmodels.mechanisms.add_noise import (
     noise_of,
 )
 from dpmodels.mechanisms.protocol import Facts, MomentMechanism, Plan
-from dpmodels.mechanisms.retired import refuse_retired
+from dpmodels.mechanisms.superseded_names import refuse_superseded
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, gaussian_multiplier
-from dpmodels.released import Card, MomentNoise, MomentsRelease
+from dpmodels.released import MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import MomentWeights, Statistic, moment_sensitivity, moments
 from dpmodels.statistics.moments import absolute_sensitivity
 from dpmodels.typing import Floats
@@ -112,7 +112,7 @@ def register(mechanism: Kind) -> Kind:
     if type(instance) is not mechanism:
         class_name = type(instance).__name__
         raise ArgumentError(f"mechanism= is an instance; expected the class, {class_name}")
-    refuse_retired("name=", name)
+    refuse_superseded("name=", name)
     package = vars(sys.modules["dpmodels.mechanisms"]).items()
     tables = [table for key, table in package if key.isupper() and isinstance(table, dict)]
     if name == "auto" or any(name in table for table in tables):
@@ -198,13 +198,13 @@ def require_mechanism(mechanism: object) -> Any:
 def _class_fault(kind: Any) -> str:
     """Describe the fault of a class; empty for a valid class."""
     name, law = (getattr(kind, word, None) for word in ("name", "law"))
-    claims = [word for word in ("card", "claim", "numerics") if hasattr(kind, word)]
+    claims = [word for word in ("info", "claim", "numerics") if hasattr(kind, word)]
     if not issubclass(kind, MomentMechanism):
         return "expected a subclass of dp.mechanisms.MomentMechanism"
     if not isinstance(name, str) or not name.isidentifier() or iskeyword(name):
-        return f"name={said(name)}: expected an identifier, such as name = 'mine'"
+        return f"name={quoted(name)}: expected an identifier, such as name = 'mine'"
     if not isinstance(law, str) or law not in LAWS:
-        return f"law={said(law)}: expected the law of its noise, 'gaussian' or 'laplace'"
+        return f"law={quoted(law)}: expected the law of its noise, 'gaussian' or 'laplace'"
     if claims:
         return (
             "a user-supplied mechanism cannot declare its own guarantee or numerics, such as "
@@ -229,15 +229,15 @@ def supplied(mechanism: object, table: Mapping[str, object]) -> UserSupplied | N
     return None
 
 
-def registered_card(name: str) -> Card | None:
-    """Return the card of a registered mechanism; None where no class has the name."""
-    return UserSupplied(_REGISTERED[name]()).card if name in _REGISTERED else None
+def registered_info(name: str) -> MechanismInfo | None:
+    """Return the info of a registered mechanism; None where no class has the name."""
+    return UserSupplied(_REGISTERED[name]()).info if name in _REGISTERED else None
 
 
-def stated_card(strategy: Any, card: Card) -> Card:
-    """Return the card as it is printed: a strategy from outside states no numerics of its own."""
+def stated_info(strategy: Any, info: MechanismInfo) -> MechanismInfo:
+    """Return the info as it is printed: a strategy from outside states no numerics of its own."""
     kind = type(getattr(strategy, "base", strategy))
-    return card if kind.__module__.startswith("dpmodels.") else replace(card, numerics=NOT_CHECKED)
+    return info if kind.__module__.startswith("dpmodels.") else replace(info, numerics=NOT_CHECKED)
 
 
 def record_passed(mechanism: object) -> None:
@@ -265,10 +265,10 @@ class UserSupplied:
         return LAWS[self.mechanism.law]
 
     @property
-    def card(self) -> Card:
+    def info(self) -> MechanismInfo:
         """What is printed of it, in the package's words."""
         is_checked = _PASSED.get(type(self.mechanism)) == _checked_parts(self.mechanism)
-        return Card(
+        return MechanismInfo(
             name=self.mechanism.name,
             theorem="noise as planned satisfies the guarantee; that it is added is not proved",
             sensitivity="of the moments of (1, x), as for gauss or laplace",
@@ -316,7 +316,7 @@ class UserSupplied:
         parts = NoisyMoments(
             float(noisy[0, 0]), total, noisy[1:, 1:] * unit**2, noise_of(plan, self.law)
         )
-        return hand_over(self.card, plan, parts, n_rows)
+        return hand_over(self.info, plan, parts, n_rows)
 
     def planned(self, plan: Plan) -> Floats:
         """Return the planned standard deviations of moments of rows of length 1 at most."""
@@ -368,7 +368,7 @@ class UserSupplied:
         for part, sd in sds.items():
             number = isinstance(sd, float | int | np.number)
             if not (number and 0 < sd < math.inf) and (centred or part != "mean"):
-                fault = f"gives {part}={said(sd)}; expected a positive number"
+                fault = f"gives {part}={quoted(sd)}; expected a positive number"
                 raise ArgumentError(self._fault(fault))
         return tuple(float(sd) / self.law.sd for sd in sds.values())
 

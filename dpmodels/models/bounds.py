@@ -8,16 +8,16 @@ from typing import Unpack
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import unbound_cells
 from dpmodels.errors import FormulaError, shorten
-from dpmodels.formula.sides import Sides, sides
+from dpmodels.formula.sides import Sides, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Real
-from dpmodels.mechanisms import BOUNDS, CellMechanism, choose
+from dpmodels.mechanisms import BOUNDS, CellMechanism, choose_strategy
 from dpmodels.mechanisms.protocol import CountFacts
-from dpmodels.models.crossing import Way
-from dpmodels.models.describing import described_call
+from dpmodels.models.descriptive_specs import descriptive_call
+from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.results.bounds import BoundsResult
 
 
@@ -80,22 +80,22 @@ def dp_bounds(
     >>> found.codebook["age"].upper < 200, found.codebook["sex"] == cb["sex"]
     (True, True)
     """
-    return run_verb("bounds", bounds_way, formula, data, shared, mechanism)
+    return run_verb("bounds", bounds_spec, formula, data, shared, mechanism)
 
 
 @spec_of("bounds")
-def bounds_way(question: Question) -> Way[BoundsResult]:
+def bounds_spec(request: Request) -> VerbSpec[BoundsResult]:
     """Build the specification of a dp_bounds call."""
-    formula_sides = sides(question.formula, question.codebook)
+    formula_sides = parse_sides(request.formula, request.codebook)
     tallies = numbers(formula_sides)
-    facts = CountFacts(len(tallies), len(tallies), False, question.adjacency)
-    return Way(
-        question,
-        described_call(formula_sides, tallies),
-        partial(BoundsResult, declared=Codebook(question.codebook)),
+    facts = CountFacts(len(tallies), len(tallies), False, request.adjacency)
+    return VerbSpec(
+        request,
+        descriptive_call(formula_sides, tallies),
+        partial(BoundsResult, declared=Codebook(request.codebook)),
         unbound_cells(formula_sides.text, formula_sides.codebook, tallies),
         facts,
-        lambda mechanism, _: choose(mechanism, BOUNDS, lambda: ("ranges", "")),
+        lambda mechanism, _: choose_strategy(mechanism, BOUNDS, lambda: ("ranges", "")),
         passes=True,
     )
 

@@ -10,43 +10,49 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from dpmodels.arguments import checked_keywords, real, whole, word
+from dpmodels.arguments import checked_keywords, integer, option, real
 from dpmodels.codebook import Codebook
 from dpmodels.design import scaling
-from dpmodels.errors import ArgumentError, did_you_mean, said
+from dpmodels.errors import ArgumentError, did_you_mean, quoted
 from dpmodels.formula import Design, design
 from dpmodels.formula.coding import checked_codebook
-from dpmodels.formula.parse import parse
+from dpmodels.formula.parse import parsed_formula
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts
 from dpmodels.mechanisms.choose import Table, auto_moments
 from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
-from dpmodels.mechanisms.retired import refuse_retired
+from dpmodels.mechanisms.superseded_names import refuse_superseded
 from dpmodels.mechanisms.user_supplied import supplied
-from dpmodels.models.crossing import Way
 from dpmodels.models.glm import glm_by_sums
-from dpmodels.models.invented import Box, box_of, inventing
-from dpmodels.models.lm import lm_way
-from dpmodels.models.pca import automatic
-from dpmodels.models.scaled import checked_rule
-from dpmodels.models.trial import (
+from dpmodels.models.lm import lm_spec
+from dpmodels.models.mechanism_trials import (
     FIT_MEASURES,
     FitTrial,
     Trial,
     by_shape,
     contenders,
     fit_contenders,
-    fits_tried,
     lengths,
     over_shapes,
-    tried,
+    run_fit_trials,
+    run_trials,
 )
+from dpmodels.models.pca import automatic
+from dpmodels.models.release import VerbSpec
+from dpmodels.models.scaled_moments import checked_rule
+from dpmodels.models.simulated_rows import Box, box_of, simulate_block
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
 from dpmodels.privacy import adjacency as neighbours
-from dpmodels.question import asked
+from dpmodels.request import requested
 from dpmodels.results import MomentsCall
 from dpmodels.results.base import checked_ncomp
-from dpmodels.results.comparison import Automatic, Comparison, FitComparison, FitQuestion, Question
+from dpmodels.results.comparison import (
+    Automatic,
+    Comparison,
+    ComparisonRequest,
+    FitComparison,
+    FitRequest,
+)
 from dpmodels.typing import Floats
 
 MOMENTS: Table = {name: kind for name, kind in (COVARIANCE | SUBSPACE).items() if name != "none"}
@@ -166,33 +172,33 @@ def compare_mechanisms(
     """
     guarantee = resolve_budget(eps, delta, budget)
     book = checked_codebook(codebook)
-    if parse(formula, list(book)).response:
+    if parsed_formula(formula, list(book)).response:
         _refuse_moments(ncomp=ncomp is None, center=center is True, denoise=denoise == "auto")
-        assumed = Assumptions(
-            rows=whole("n", n, 2, 2**40),
+        assumed = ComparedRows(
+            rows=integer("n", n, 2, 2**40),
             lengths=shares_of_norm(row_length),
             spectrum=spectrum if isinstance(spectrum, str) else "as given",
-            repeats=whole("repeats", repeats, 1, 10_000),
+            repeats=integer("repeats", repeats, 1, 10_000),
         )
-        way = fit_way(
+        spec = fit_spec(
             *(formula, book, guarantee, adjacency, "gaussian" if family is None else family),
             *(scale, row_norm),
         )
-        available = COEFFICIENTS if way.question.verb == "glm" else REGRESSION
+        available = COEFFICIENTS if spec.request.verb == "glm" else REGRESSION
         names = _chosen(mechanisms, available)
-        return compared_fits(way, names, assumed, partial(_shares, spectrum))
+        return compared_fits(spec, names, assumed, partial(_shares, spectrum))
     if family is not None:
         raise ArgumentError(
-            f"family={said(family)} goes with a response: write 'y ~ a + b', or leave it out"
+            f"family={quoted(family)} goes with a response: write 'y ~ a + b', or leave it out"
         )
     public = design(formula, codebook)
     scaled = scaling(public, scale=scale, center=center, row_norm=row_norm)
     columns, row_lengths = len(public.names), shares_of_norm(row_length)
-    question = Question(
+    assumptions = ComparisonRequest(
         formula=public.formula,
         columns=columns,
         components=checked_ncomp(ncomp, columns),
-        rows=whole("n", n, 2, 2**40),
+        rows=integer("n", n, 2, 2**40),
         guarantee=guarantee,
         adjacency=neighbours(adjacency),
         center=center,
@@ -200,32 +206,34 @@ def compare_mechanisms(
         row_norm=scaled.row_norm,
         row_lengths=(1.0,) if scaled.unit else row_lengths,
         spectrum=spectrum if isinstance(spectrum, str) else "as given",
-        repeats=whole("repeats", repeats, 1, 10_000),
+        repeats=integer("repeats", repeats, 1, 10_000),
     )
     shares, names = _shares(spectrum, columns), _chosen(mechanisms, MOMENTS)
     box = box_of(public.lower, public.upper, scaled)
-    facts = Facts(columns, question.adjacency, center, question.components, scaled.unit)
-    call = _call(public, question, checked_rule(denoise), box)
-    trial = Trial(question, call, facts, shares, box)
-    rows = question.rows if question.adjacency.n_public else None
+    facts = Facts(columns, assumptions.adjacency, center, assumptions.components, scaled.unit)
+    call = _call(public, assumptions, checked_rule(denoise), box)
+    trial = Trial(assumptions, call, facts, shares, box)
+    rows = assumptions.rows if assumptions.adjacency.n_public else None
     auto = Automatic(*auto_moments(facts, guarantee, rows, automatic(scale)))
     entered = contenders(names, MOMENTS, trial)
-    shapes = lengths(trial) if question.row_length is None else None
-    losses = by_shape(tried(entered, trial))
+    shapes = lengths(trial) if assumptions.row_length is None else None
+    losses = by_shape(run_trials(entered, trial))
     frame = pd.DataFrame(
         [over_shapes(contender.name, losses) | contender.details for contender in entered]
     )
-    measure = question.ranked_by
+    measure = assumptions.ranked_by
     frame = frame.sort_values(
         [measure, f"{measure}_worst"], ascending=measure != "energy", kind="stable"
     )
-    return Comparison(question, frame.reset_index(drop=True), losses, shapes, auto)
+    return Comparison(assumptions, frame.reset_index(drop=True), losses, shapes, auto)
 
 
-def _call(public: Design, question: Question, denoise: str | None, box: Box) -> MomentsCall:
+def _call(
+    public: Design, assumptions: ComparisonRequest, denoise: str | None, box: Box
+) -> MomentsCall:
     """Return the call for the simulated rows: in the unit ball, without scaling."""
-    ones, columns = np.ones(question.columns), question.columns
-    shaped = not question.row_lengths
+    ones, columns = np.ones(assumptions.columns), assumptions.columns
+    shaped = not assumptions.row_lengths
     return MomentsCall(
         formula=public.formula,
         codebook=public.codebook,
@@ -237,10 +245,10 @@ def _call(public: Design, question: Question, denoise: str | None, box: Box) -> 
         row_norm=1.0,
         worst_case=max(box.longest, 1.0) if shaped else 1.0,
         unit_rows=False,
-        center=question.center,
+        center=assumptions.center,
         scale=None,
         denoise=denoise,
-        ncomp=question.components,
+        ncomp=assumptions.components,
     )
 
 
@@ -256,15 +264,15 @@ def _chosen(names: object, available: Mapping[str, type[Any]]) -> list[str]:
         return list(available)
     listed = ", ".join(map(repr, available))
     if isinstance(names, str) or not isinstance(names, Sequence) or not names:
-        raise ArgumentError(f"mechanisms={said(names)}: expected a list of names out of {listed}")
+        raise ArgumentError(f"mechanisms={quoted(names)}: expected a list of names out of {listed}")
     listed_names = [_registered_name(name, available) for name in names]
     for name in listed_names:
         if not isinstance(name, str) or (
             name not in available and supplied(name, available) is None
         ):
-            refuse_retired("mechanisms: ", name)
+            refuse_superseded("mechanisms: ", name)
             raise ArgumentError(
-                f"mechanisms: {said(name)} is not known{did_you_mean(name, available)}; "
+                f"mechanisms: {quoted(name)} is not known{did_you_mean(name, available)}; "
                 f"expected names out of {listed}"
             )
     return listed_names
@@ -316,7 +324,7 @@ def _share(value: object) -> float:
     length = real(value)
     if not 0 < length <= 1:
         raise ArgumentError(
-            f"row_length={said(value)}: expected a number above 0, up to 1, or a list of such"
+            f"row_length={quoted(value)}: expected a number above 0, up to 1, or a list of such"
         )
     return length
 
@@ -326,7 +334,7 @@ def _share(value: object) -> float:
 FAMILIES = ("gaussian", "binomial", "poisson")
 
 
-class Assumptions(NamedTuple):
+class ComparedRows(NamedTuple):
     """Assumptions about rows."""
 
     rows: int
@@ -336,31 +344,33 @@ class Assumptions(NamedTuple):
 
 
 def compared_fits(
-    way: Way[object], names: list[str], assumed: Assumptions, shares: Callable[[int], Floats]
+    spec: VerbSpec[object], names: list[str], assumed: ComparedRows, shares: Callable[[int], Floats]
 ) -> FitComparison:
     """Compare mechanisms of ``dp_lm`` or ``dp_glm``.
 
     `shares` gives the eigenvalues of so many variables as shares of their sum.
     """
-    request = way.question
-    equation = two_sided(request.formula, request.codebook)
-    question = FitQuestion(
+    verb_request = spec.request
+    equation = two_sided(verb_request.formula, verb_request.codebook)
+    assumptions = FitRequest(
         formula=equation.joint.formula,
-        family=request.words.get("family", FAMILIES[0]),
+        family=verb_request.words.get("family", FAMILIES[0]),
         columns=len(equation.terms.names),
         rows=assumed.rows,
-        guarantee=request.private,
-        adjacency=request.adjacency,
-        row_norm=request.words["row_norm"],
+        guarantee=verb_request.private,
+        adjacency=verb_request.adjacency,
+        row_norm=verb_request.words["row_norm"],
         row_lengths=assumed.lengths,
         spectrum=assumed.spectrum,
         repeats=assumed.repeats,
     )
-    shapes = inventing(assumed.lengths)
-    trial = FitTrial(question, way, equation, shapes, shares(max(len(equation.terms.codebook), 1)))
+    shapes = simulate_block(assumed.lengths)
+    trial = FitTrial(
+        assumptions, spec, equation, shapes, shares(max(len(equation.terms.codebook), 1))
+    )
     strategy, _, reason = trial.planned("auto")
     entered = fit_contenders(names, trial)
-    losses = by_shape(fits_tried(entered, trial), FIT_MEASURES)
+    losses = by_shape(run_fit_trials(entered, trial), FIT_MEASURES)
     lines = [
         over_shapes(contender.name, losses, FIT_MEASURES) | contender.details
         for contender in entered
@@ -369,11 +379,11 @@ def compared_fits(
     descriptions = pd.DataFrame(
         {"shape": list(shapes), "like": [shape.like for shape in shapes.values()]}
     )
-    auto = Automatic(strategy.card.name, reason)
-    return FitComparison(question, frame.reset_index(drop=True), losses, descriptions, auto)
+    auto = Automatic(strategy.info.name, reason)
+    return FitComparison(assumptions, frame.reset_index(drop=True), losses, descriptions, auto)
 
 
-def fit_way(
+def fit_spec(
     formula: str,
     codebook: Codebook,
     guarantee: Guarantee,
@@ -381,22 +391,22 @@ def fit_way(
     family: str,
     scale: str | None,
     row_norm: float | str | None,
-) -> Way[object]:
+) -> VerbSpec[object]:
     """Build the specification of the verb that fits the family."""
-    word("family", family, FAMILIES)
+    option("family", family, FAMILIES)
     options: dict[str, Any] = {"weights": None, "vcov": "iid"}
     if family != FAMILIES[0]:
         options = {"family": family, "inference": True, "clip": None, "scale": scale}
     elif scale != "range":
         raise ArgumentError(
-            f"scale={said(scale)}: dp_lm divides columns by their ranges: leave out scale="
+            f"scale={quoted(scale)}: dp_lm divides columns by their ranges: leave out scale="
         )
     verb = "lm" if family == FAMILIES[0] else "glm"
     words = {**options, "row_norm": row_norm, "person": False}
-    question = asked(verb, formula, codebook, None, 0.0, guarantee, adjacency, **words)
-    if question.adjacency.person is not None:
+    assumptions = requested(verb, formula, codebook, None, 0.0, guarantee, adjacency, **words)
+    if assumptions.adjacency.person is not None:
         raise ArgumentError(
             "adjacency= protects persons, and simulated rows have none: write "
             'adjacency="replace", and n= for how many persons there are'
         )
-    return lm_way(question) if verb == "lm" else glm_by_sums(question)[0]
+    return lm_spec(assumptions) if verb == "lm" else glm_by_sums(assumptions)[0]

@@ -7,11 +7,11 @@ from typing import Unpack
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism
 from dpmodels.mechanisms.protocol import Registered
-from dpmodels.models.crossing import Way
+from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
-from dpmodels.models.scaled import scaled_way
+from dpmodels.models.scaled_moments import scaled_spec
 from dpmodels.models.verb import Shared, run_verb, verb
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.results import CovResult
 
 
@@ -83,7 +83,7 @@ def dp_cov(
     _check(scale, mechanism)
     return run_verb(
         "cov",
-        cov_way,
+        cov_spec,
         formula,
         data,
         shared,
@@ -96,9 +96,9 @@ def dp_cov(
 
 
 @spec_of("cov", gaussian="gauss")
-def cov_way(question: Question) -> Way[CovResult]:
+def cov_spec(request: Request) -> VerbSpec[CovResult]:
     """Build the specification of a dp_cov call."""
-    return scaled_way(question, COVARIANCE, CovResult)
+    return scaled_spec(request, COVARIANCE, CovResult)
 
 
 def _check(scale: object, mechanism: object) -> None:

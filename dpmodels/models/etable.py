@@ -6,8 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
 
-from dpmodels.arguments import checked_keywords, several, share, text, truth, whole, word
-from dpmodels.errors import ArgumentError, said
+from dpmodels.arguments import (
+    boolean,
+    checked_keywords,
+    fraction,
+    integer,
+    lists_values,
+    option,
+    text,
+)
+from dpmodels.errors import ArgumentError, quoted
 from dpmodels.formula.parse import quote
 from dpmodels.privacy import Ledger, check_ledger
 from dpmodels.results.base import Result
@@ -143,16 +151,16 @@ def look_of(
     """Return how columns are shown, as far as that does not depend on the results."""
     statistics = _texts("statistic", statistic)
     for name in statistics:
-        word("statistic", name, STATISTICS)
-    truth("exponentiate", exponentiate)
+        option("statistic", name, STATISTICS)
+    boolean("exponentiate", exponentiate)
     return Look(
         title=text("title", title),
         statistic=statistics,
         stars=_stars(stars),
         stats=(),
-        privacy=truth("privacy", privacy),
-        digits=whole("digits", digits, 1, _MOST_DIGITS),
-        level=share("level", level, ", such as 0.95"),
+        privacy=boolean("privacy", privacy),
+        digits=integer("digits", digits, 1, _MOST_DIGITS),
+        level=fraction("level", level, ", such as 0.95"),
         words=None,
         notes=_texts("notes", notes),
     )
@@ -186,7 +194,7 @@ def _results_with_names(models: object, group: str = "") -> Iterable[tuple[str, 
                 yield group, called, value
             else:
                 yield from _results_with_names(value, called)
-    elif several(models):
+    elif lists_values(models):
         for value in models:
             yield from _results_with_names(value, group)
     else:
@@ -219,11 +227,11 @@ def _lines(
 def _stars(stars: object) -> tuple[float, ...]:
     if isinstance(stars, bool):
         return STARS if stars else ()
-    if not several(stars):
+    if not lists_values(stars):
         raise ArgumentError(
-            f"stars={said(stars)}: expected True, False or levels like [0.05, 0.01]"
+            f"stars={quoted(stars)}: expected True, False or levels like [0.05, 0.01]"
         )
-    levels = tuple(sorted((share("stars", level) for level in stars), reverse=True))
+    levels = tuple(sorted((fraction("stars", level) for level in stars), reverse=True))
     if not 1 <= len(set(levels)) == len(levels) <= len(STARS):
         raise ArgumentError(f"stars: expected one to {len(STARS)} different levels")
     return levels
@@ -235,7 +243,7 @@ def _stats(stats: object, columns: Sequence[Column]) -> tuple[str, ...]:
         return tuple(name for name in STATS if name in available)
     requested = _texts("stats", stats)
     for statistic in requested:
-        word("stats", statistic, available)
+        option("stats", statistic, available)
     return requested
 
 
@@ -243,7 +251,7 @@ def _words(labels: object, columns: Sequence[Column]) -> Mapping[str, str] | Non
     """Return the printed labels of names; None where names stay and a legend has the labels."""
     if isinstance(labels, Mapping):
         return {text("labels", name): text("labels", label) for name, label in labels.items()}
-    if not truth("labels", labels):
+    if not boolean("labels", labels):
         return None
     books = [column.result.call.codebook for column in columns]
     return {
@@ -258,4 +266,4 @@ def _texts(name: str, value: object) -> tuple[str, ...]:
     """Return texts: none, one or several."""
     if value is None:
         return ()
-    return tuple(text(name, item) for item in (value if several(value) else (value,)))
+    return tuple(text(name, item) for item in (value if lists_values(value) else (value,)))

@@ -7,25 +7,25 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final, Literal, Unpack
 
-from dpmodels.arguments import share, whole, word
+from dpmodels.arguments import fraction, integer, option
 from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign
 from dpmodels.design.regression import box_design
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.expression import compile_factor
-from dpmodels.formula.parse import check_size, parse, variables_in
+from dpmodels.formula.parse import check_size, parsed_formula, variables_in
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.sides import marks
-from dpmodels.mechanisms import SCREENING, ScreeningMechanism, choose
+from dpmodels.mechanisms import SCREENING, ScreeningMechanism, choose_strategy
 from dpmodels.mechanisms.choose import Choice, two_digits
 from dpmodels.mechanisms.screening_plan import LAWS, ScreenFacts, calibrated
-from dpmodels.models.crossing import Way
+from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.postprocess.step_up import METHODS
 from dpmodels.privacy import Guarantee
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.results.call import ScreenCall
 from dpmodels.results.fdr import FDRResult
 from dpmodels.sites import together
@@ -115,7 +115,7 @@ def dp_fdr(
     """
     return run_verb(
         "fdr",
-        fdr_way,
+        fdr_spec,
         formula,
         data,
         shared,
@@ -128,22 +128,22 @@ def dp_fdr(
 
 
 @spec_of("fdr")
-def fdr_way(question: Question) -> Way[FDRResult]:
+def fdr_spec(request: Request) -> VerbSpec[FDRResult]:
     """Build the specification of a dp_fdr call."""
-    words = question.words
-    level = share("q", words["q"], ", such as 0.1")
-    method = word("method", words["method"], tuple(METHODS))
-    alternative = word("alternative", words["alternative"], ALTERNATIVES)
-    equation = screened(question.formula, question.codebook)
+    words = request.words
+    level = fraction("q", words["q"], ", such as 0.1")
+    method = option("method", words["method"], tuple(METHODS))
+    alternative = option("alternative", words["alternative"], ALTERNATIVES)
+    equation = screened(request.formula, request.codebook)
     design, n_columns = box_design(equation), len(equation.terms.names)
     max_columns = min(n_columns, FEW + n_columns // FEW)
     if words["most"] is not None:
         write = f", as there are {n_columns:,} columns, or None"
-        max_columns = whole("most", words["most"], 1, n_columns, write)
-    facts = ScreenFacts(n_columns, max_columns, alternative, question.adjacency, level)
+        max_columns = integer("most", words["most"], 1, n_columns, write)
+    facts = ScreenFacts(n_columns, max_columns, alternative, request.adjacency, level)
 
     call = ScreenCall(
-        formula=" ".join(question.formula.split()),
+        formula=" ".join(request.formula.split()),
         codebook=Codebook(design.public.codebook),
         names=equation.terms.names,
         response=equation.response.names[0],
@@ -153,9 +153,9 @@ def fdr_way(question: Question) -> Way[FDRResult]:
     result = partial(FDRResult, q=level, method=method)
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> Choice[ScreeningMechanism]:
-        return choose(mechanism, SCREENING, lambda: _auto(facts, question.private, private))
+        return choose_strategy(mechanism, SCREENING, lambda: _auto(facts, request.private, private))
 
-    return Way(question, call, result, design, facts, chosen)
+    return VerbSpec(request, call, result, design, facts, chosen)
 
 
 def screened(formula: str, codebook: Codebook) -> TwoSided:
@@ -169,7 +169,7 @@ def screened(formula: str, codebook: Codebook) -> TwoSided:
             "or '. ~ y' for all other variables of the codebook"
         )
     left, right = formula[: positions[0]], formula[positions[0] + 1 :]
-    response = parse(f"~ {right}", ()).predictors
+    response = parsed_formula(f"~ {right}", ()).predictors
     for factor in {code for term in response for code in term}:
         compile_factor(factor, book)
     if len(response) != 1 or len(response[0]) != 1:
@@ -179,7 +179,7 @@ def screened(formula: str, codebook: Codebook) -> TwoSided:
         )
     (code,) = response[0]
     predictors = [name for name in book if name not in variables_in(code)]
-    if response[0] in parse(f"~ {left}", predictors).predictors:
+    if response[0] in parsed_formula(f"~ {left}", predictors).predictors:
         raise FormulaError(f"formula {text!r} has {shorten(code)!r} on both sides; write it on one")
     equation = two_levels(two_sided(f"{right} ~ {left}", book))
     if equation.offset or not equation.terms.names:

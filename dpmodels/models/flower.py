@@ -2,28 +2,28 @@
 
 Flower carries messages between one ServerApp, at the aggregator, and a ClientApp at each site.
 :func:`client_app` and :func:`server_app` make the two. They run the protocols of
-:func:`~dpmodels.site_release` and :func:`~dpmodels.combine`, and send the same letters.
+:func:`~dpmodels.site_release` and :func:`~dpmodels.combine`, and send the same messages.
 
 *Messages.* First the aggregator asks every node for its terms: formula, codebook, words, guarantee,
 protocol, session and, where sites have keys, their public keys. Nothing has been read or charged by
 then. Only if all sites are present with equal terms, it sends the terms back to each and asks for
-its letter. A site compares them with its own, reads its rows, charges its ledger, adds noise and
-masks, keeps the letter in a file and sends a copy. A refusal names the first difference; of any
+its message. A site compares them with its own, reads its rows, charges its ledger, adds noise and
+masks, keeps the message in a file and sends a copy. A refusal names the first difference; of any
 other error only the class is sent.
 
 *Who sees it.* The aggregator and everyone who runs the SuperLink see what the protocol's aggregator
 sees, and the terms. So does everyone on the way, unless Flower runs with TLS, which also tells
-sites that the SuperLink is the one they know. Under ``full`` and ``dpdispca`` a letter has the full
-noise. Under ``cape`` and ``secure_sum`` it has a share of it, and masks cover the rest.
+sites that the SuperLink is the one they know. Under ``full`` and ``dpdispca`` a message has the
+full noise. Under ``cape`` and ``secure_sum`` it has a share of it, and masks cover the rest.
 
 *Keys.* Sites that exchange the cards of :func:`~dpmodels.site_key` themselves, and give them as
 ``cards=``, need not trust the aggregator with keys. With ``sites=`` the aggregator passes the cards
-on and is trusted with that: by replacing them with its own it would read each letter without its
+on and is trusted with that: by replacing them with its own it would read each message without its
 masks, with only a share of the noise. An honest but curious aggregator learns nothing from them.
 
 *Once.* The letter's file is the record that a session was answered. While it is there the site
 refuses: nothing is charged twice, and the same rows never get fresh noise. Should the aggregator
-lose a letter, send it the file, for :func:`~dpmodels.combine`. Flower starts a process for each
+lose a message, send it the file, for :func:`~dpmodels.combine`. Flower starts a process for each
 message: a ledger in memory would hold for this one release, one in a file (``dp.Ledger.open``) adds
 up all sessions of a site. Keys need one in a file, which records that the key was used.
 
@@ -31,7 +31,7 @@ up all sessions of a site. Keys need one in a file, which records that the key w
 site, where it runs with the rights of the SuperNode. Terms that are checked by
 code bind only as far as that code is the one agreed on. A site that does not
 trust those who may start runs does not let a SuperNode near its rows: it
-writes its letter with :func:`~dpmodels.site_release` and sends the file.
+writes its message with :func:`~dpmodels.site_release` and sends the file.
 
 Set ``FLWR_TELEMETRY_ENABLED=0`` in the environment of all Flower's processes:
 otherwise they report their use to Flower's makers.
@@ -48,17 +48,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dpmodels.codebook import Codebook
 from dpmodels.entry_point import entry_point
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError, quoted
+from dpmodels.external_files import parse
 
 # The package exports this module itself, and finds it by this name in it.
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models import flower as flower
 from dpmodels.models.site_files import combine, site_release, state
-from dpmodels.models.site_network import QUESTIONS, SiteAnswers, ask_sites
+from dpmodels.models.site_network import REQUESTS, SiteAnswers, ask_sites
 from dpmodels.options import ledger_of
-from dpmodels.outside import parse
 from dpmodels.privacy import AdjacencyName, Guarantee, Ledger, resolve_budget
-from dpmodels.sites import LetterProtocol
+from dpmodels.sites import MessageProtocol
 from dpmodels.typing import AnyPath
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def client_app(
     *,
     site: str,
     session: str,
-    protocol: str | LetterProtocol,
+    protocol: str | MessageProtocol,
     codebook: Codebook,
     verb: str = "pca",
     eps: float | None = None,
@@ -104,7 +104,7 @@ def client_app(
         This site's rows. Give a path: it is read when all have agreed, and not
         when the app is loaded.
     path : path
-        A new file for the letter, in a folder of the site that stays; it is
+        A new file for the message, in a folder of the site that stays; it is
         the record that this session was answered.
     site, session, protocol, codebook, verb, eps, delta, budget, adjacency
     person, rows, subset, csv, ledger
@@ -165,8 +165,8 @@ def client_app(
         site, chosen, terms, Path(path), release, key, tuple(cards), tuple(sites), ledger
     )
     app = ClientApp()
-    for question in QUESTIONS:
-        app.query(question)(partial(_reply, answers, question))
+    for request in REQUESTS:
+        app.query(request)(partial(_reply, answers, request))
     return app
 
 
@@ -178,7 +178,7 @@ def server_app(
     done: Callable[[object], object] | None = None,
     timeout: float = 600.0,
 ) -> ServerApp:
-    """Make the app that asks the sites for their letters and combines them.
+    """Make the app that asks the sites for their messages and combines them.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def server_app(
     session : str
         The name of this release that all sites agree on.
     folder : path
-        Where letters are kept; one without any. ``dp.combine`` takes them
+        Where messages are kept; one without any. ``dp.combine`` takes them
         again at any time.
     done : callable, optional
         Called with what ``dp.combine`` returns, to print or save it.
@@ -210,7 +210,7 @@ def server_app(
     --------
     >>> import dpmodels as dp
     >>> app = dp.flower.server_app(
-    ...     ["A", "B"], session="trial 7", folder="letters", done=print
+    ...     ["A", "B"], session="trial 7", folder="messages", done=print
     ... )  # doctest: +SKIP
     """
     _need_flower()
@@ -220,11 +220,11 @@ def server_app(
     if not names or len(set(names)) < len(names) or not all(map(_is_name, names)):
         raise ArgumentError("sites=: expected the names of all sites, such as ['A', 'B']")
     if not _is_name(session):
-        raise ArgumentError(f"session={said(session)}: expected a text that is not empty")
+        raise ArgumentError(f"session={quoted(session)}: expected a text that is not empty")
 
     def main(grid: Grid, context: Context) -> None:
-        letters = ask_sites(_FlowerPost(grid), names, session, Path(folder), timeout)
-        fit = combine(letters)
+        messages = ask_sites(_FlowerTransport(grid), names, session, Path(folder), timeout)
+        fit = combine(messages)
         if done is not None:
             done(fit)
 
@@ -233,7 +233,7 @@ def server_app(
     return app
 
 
-class _FlowerPost:
+class _FlowerTransport:
     """Questions as Flower's messages."""
 
     def __init__(self, grid: Grid) -> None:
@@ -244,14 +244,14 @@ class _FlowerPost:
         return list(self._grid.get_node_ids())
 
     def send(
-        self, question: str, contents: Mapping[int, Mapping[str, object]], seconds: float
+        self, request: str, contents: Mapping[int, Mapping[str, object]], seconds: float
     ) -> None:
         from flwr.app import Message
 
         if not contents:
             return
         messages = [
-            Message(_record(plain), node, f"query.{question}", ttl=max(seconds, 1.0))
+            Message(_record(plain), node, f"query.{request}", ttl=max(seconds, 1.0))
             for node, plain in contents.items()
         ]
         numbers = self._grid.push_messages(messages)
@@ -269,10 +269,10 @@ class _FlowerPost:
         return heard
 
 
-def _reply(answers: SiteAnswers, question: str, message: Message, context: Context) -> Message:
+def _reply(answers: SiteAnswers, request: str, message: Message, context: Context) -> Message:
     from flwr.app import Message
 
-    return Message(_record(answers.answer(question, _plain(message))), reply_to=message)
+    return Message(_record(answers.answer(request, _plain(message))), reply_to=message)
 
 
 def _record(plain: Mapping[str, object]) -> RecordDict:

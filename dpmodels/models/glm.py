@@ -7,28 +7,28 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from dpmodels.arguments import real
-from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
 from dpmodels.formula.crossed import crossed
 from dpmodels.formula.response import TwoSided
 from dpmodels.formula.values import Real as RealValue
 from dpmodels.mechanisms import RegressionMechanism
 from dpmodels.mechanisms.regression import COEFFICIENTS, RATES
 from dpmodels.mechanisms.regression.tabulated import CellCounts
-from dpmodels.models.crossing import Way
 from dpmodels.models.linear import (
     Linear,
     Model,
     Tune,
-    asked_ridge,
-    coefficients_way,
+    coefficients_spec,
     levels,
     linear,
+    requested_ridge,
 )
+from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.tabulated import Tabulation, ordered_call, with_counts
 from dpmodels.models.verb import Shared, run_verb, verb
-from dpmodels.question import Question
 from dpmodels.released import CountsRelease
+from dpmodels.request import Request
 from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.multinomial import MultinomialResult
@@ -219,7 +219,7 @@ def dp_glm(
     """
     return run_verb(
         "glm",
-        glm_way,
+        glm_spec,
         formula,
         data,
         shared,
@@ -227,28 +227,28 @@ def dp_glm(
         family=family,
         inference=inference,
         clip=clip,
-        ridge=asked_ridge(ridge),
+        ridge=requested_ridge(ridge),
         scale=scale,
         row_norm=row_norm,
     )
 
 
 @spec_of("glm")
-def glm_way(question: Question) -> Way[GLMResult | MultinomialResult]:
+def glm_spec(request: Request) -> VerbSpec[GLMResult | MultinomialResult]:
     """Build the specification of a dp_glm call."""
-    return glm_by_counts(question, *glm_by_sums(question))
+    return glm_by_counts(request, *glm_by_sums(request))
 
 
-def glm_by_sums(question: Question) -> tuple[Way[Any], Linear]:
+def glm_by_sums(request: Request) -> tuple[VerbSpec[Any], Linear]:
     """Build the specification of a call without counts of cells, and its terms."""
-    family, clip = question.words["family"], question.words["clip"]
+    family, clip = request.words["family"], request.words["clip"]
     if not isinstance(family, str) or family not in AUTOMATIC:
         families = ", ".join(f'"{name}"' for name in AUTOMATIC)
         raise ArgumentError(
-            f"family={said(family)}: expected {families}; the links are logit and log, and least "
+            f"family={quoted(family)}: expected {families}; the links are logit and log, and least "
             "squares are dp_lm"
         )
-    terms = linear(question)
+    terms = linear(request)
     if family == "poisson":
         model = _poisson(terms.equation, clip)
     elif terms.predictors.responses > 1 or family == "ordinal":
@@ -263,20 +263,20 @@ def glm_by_sums(question: Question) -> tuple[Way[Any], Linear]:
     further: Any = RATES if model.family == "poisson" else {"counts": CellCounts}
     table = COEFFICIENTS | further
     automatic = AUTOMATIC[model.family]
-    return coefficients_way(question, terms, model, table, automatic, result), terms
+    return coefficients_spec(request, terms, model, table, automatic, result), terms
 
 
-def glm_by_counts(question: Question, way: Way[Any], terms: Linear) -> Way[Any]:
+def glm_by_counts(request: Request, spec: VerbSpec[Any], terms: Linear) -> VerbSpec[Any]:
     """Let a specification take counts of cells where its terms are categories."""
-    call: Any = way.call
+    call: Any = spec.call
     family = call.family
     if family == "poisson" or terms.equation.known is not None:
-        return way
-    tabulation = Tabulation(crossed(terms.equation), question, way.facts)
+        return spec
+    tabulation = Tabulation(crossed(terms.equation), request, spec.facts)
     if family == "ordinal":
-        way = replace(way, call=ordered_call(call, terms.equation))
-        return with_counts(way, tabulation, None)
-    return with_counts(way, tabulation, COEFFICIENTS[AUTOMATIC[family][0]])
+        spec = replace(spec, call=ordered_call(call, terms.equation))
+        return with_counts(spec, tabulation, None)
+    return with_counts(spec, tabulation, COEFFICIENTS[AUTOMATIC[family][0]])
 
 
 def _binomial(equation: TwoSided, family: str, clip: float | None) -> Model:
@@ -302,7 +302,7 @@ def _multinomial(terms: Linear, clip: float | None, family: str = "multinomial")
 def _bounded(clip: float | None) -> None:
     if clip is not None:
         raise ArgumentError(
-            f'clip={said(clip)} goes with family="poisson"; logistic gradients are bounded'
+            f'clip={quoted(clip)} goes with family="poisson"; logistic gradients are bounded'
         )
 
 
@@ -320,7 +320,7 @@ def _poisson(equation: TwoSided, clip: float | None) -> Model:
     largest = suits if clip is None else real(clip)
     if not 1e-6 * upper <= largest <= 1e6 * upper:
         raise ArgumentError(
-            f"clip={said(clip)}: expected a bound on residuals in units of the response, such as "
+            f"clip={quoted(clip)}: expected a bound on residuals in units of the response, such as "
             f"{suits:.3g}"
         )
     return Model("poisson", Poisson(float(upper), float(largest)), ())

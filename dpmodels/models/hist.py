@@ -9,17 +9,17 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from dpmodels.arguments import several
-from dpmodels.errors import ArgumentError, FormulaError, said, shorten
-from dpmodels.formula.sides import Sides, measured, one_measured, sides
+from dpmodels.arguments import lists_values
+from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
+from dpmodels.formula.sides import Sides, measured, one_measured, parse_sides
 from dpmodels.formula.tally import Tally, binned
 from dpmodels.formula.values import Category, Real, Truth
 from dpmodels.mechanisms.counts import CountMechanism
-from dpmodels.models.crossing import Way
-from dpmodels.models.describing import described_way
+from dpmodels.models.descriptive_specs import descriptive_spec
+from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.results.hist import HistResult
 from dpmodels.results.plane import PlaneResult
 
@@ -83,19 +83,19 @@ def dp_hist(
     >>> fit.counts.sizes
     Frozen({'age': 4})
     """
-    return run_verb("hist", hist_way, formula, data, shared, mechanism, breaks=breaks)
+    return run_verb("hist", hist_spec, formula, data, shared, mechanism, breaks=breaks)
 
 
 @spec_of("hist", gaussian="gaussian", audited=("a ~ g", "geometric"))
-def hist_way(question: Question) -> Way[object]:
+def hist_spec(request: Request) -> VerbSpec[object]:
     """Build the specification of a dp_hist call."""
-    formula_sides = sides(question.formula, question.codebook)
+    formula_sides = parse_sides(request.formula, request.codebook)
     if in_plane(formula_sides):
-        return plane_way(question, formula_sides)
-    tally, edges, variable = bins(formula_sides, question.words["breaks"])
+        return plane_spec(request, formula_sides)
+    tally, edges, variable = bins(formula_sides, request.words["breaks"])
     result = partial(HistResult, breaks=np.array(edges), variable=variable)
     shape = math.prod(tally.shape[:-1]), tally.shape[-1]
-    return described_way(question, formula_sides, (tally,), result, shape=shape)
+    return descriptive_spec(request, formula_sides, (tally,), result, shape=shape)
 
 
 def bins(formula_sides: Sides, breaks: object) -> tuple[Tally, tuple[float, ...], str]:
@@ -132,14 +132,14 @@ def in_plane(formula_sides: Sides) -> bool:
     )
 
 
-def plane_way(question: Question, formula_sides: Sides) -> Way[PlaneResult]:
+def plane_spec(request: Request, formula_sides: Sides) -> VerbSpec[PlaneResult]:
     """Build the specification for two numbers."""
-    tally, (along, across), variables = plane_bins(formula_sides, question.words["breaks"])
+    tally, (along, across), variables = plane_bins(formula_sides, request.words["breaks"])
     result = partial(
         PlaneResult, along=np.array(along), across=np.array(across), variables=variables
     )
     shape = (math.prod(tally.shape[:-2]), *tally.shape[-2:])
-    return described_way(question, formula_sides, (tally,), result, shape=shape)
+    return descriptive_spec(request, formula_sides, (tally,), result, shape=shape)
 
 
 def plane_bins(
@@ -161,10 +161,14 @@ def _pair(breaks: object) -> tuple[object, object]:
     if isinstance(breaks, int | np.integer):
         return breaks, breaks
     breaks_by_number = (
-        [list(part) if several(part) else part for part in breaks] if several(breaks) else []
+        [list(part) if lists_values(part) else part for part in breaks]
+        if lists_values(breaks)
+        else []
     )
     if len(breaks_by_number) != 2:
-        description = f"a sequence of {len(breaks_by_number)}" if several(breaks) else said(breaks)
+        description = (
+            f"a sequence of {len(breaks_by_number)}" if lists_values(breaks) else quoted(breaks)
+        )
         raise ArgumentError(
             f"breaks={description}: the formula has two numbers; write a number of bins for both, "
             "or a pair with a number of bins or their ends for each, such as breaks=(256, 256)"

@@ -6,16 +6,16 @@ from functools import partial
 from typing import Unpack
 
 from dpmodels.codebook import Codebook
-from dpmodels.declared import declared_besides
 from dpmodels.design.cells import unbound_levels
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.sides import named
-from dpmodels.mechanisms import LEVELS, LevelMechanism, choose
+from dpmodels.mechanisms import LEVELS, LevelMechanism, choose_strategy
 from dpmodels.mechanisms.counts.partition import LevelFacts
-from dpmodels.models.crossing import Way
+from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
-from dpmodels.question import Question
+from dpmodels.request import Request
+from dpmodels.resolve_codebook import codebook_besides
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.levels import LevelsResult
 
@@ -78,24 +78,24 @@ def dp_levels(
     >>> list(cb)
     ['age', 'town']
     """
-    return run_verb("levels", levels_way, formula, data, shared, mechanism, resolve=_besides)
+    return run_verb("levels", levels_spec, formula, data, shared, mechanism, resolve=_besides)
 
 
 def _besides(codebook: object, data: object, sites: object, _: str) -> Codebook:
-    return declared_besides(codebook, data, sites)
+    return codebook_besides(codebook, data, sites)
 
 
 @spec_of("levels", spends_delta=True)
-def levels_way(question: Question) -> Way[LevelsResult]:
+def levels_spec(request: Request) -> VerbSpec[LevelsResult]:
     """Build the specification of a dp_levels call."""
-    book = checked_codebook(question.codebook)
-    text, names = named(question.formula, book)
+    book = checked_codebook(request.codebook)
+    text, names = named(request.formula, book)
     tables = tuple(TableCall((), (), measured=name) for name in names)
-    return Way(
-        question,
+    return VerbSpec(
+        request,
         DescribedCall(text, Codebook(), tables),
         partial(LevelsResult, declared=book),
         unbound_levels(text, names),
-        LevelFacts(len(names), question.adjacency),
-        lambda mechanism, _: choose(mechanism, LEVELS, lambda: ("partition", "")),
+        LevelFacts(len(names), request.adjacency),
+        lambda mechanism, _: choose_strategy(mechanism, LEVELS, lambda: ("partition", "")),
     )

@@ -12,22 +12,22 @@ import numpy as np
 from dpmodels.arguments import finite
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
-from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.values import Category
-from dpmodels.mechanisms.choose import choose
+from dpmodels.mechanisms.choose import choose_strategy
 from dpmodels.mechanisms.protocol import RegressionFacts, RegressionMechanism
-from dpmodels.mechanisms.tuned import Tuned
-from dpmodels.models.crossing import Way, of_outcomes
-from dpmodels.question import Question
+from dpmodels.mechanisms.tuning import Tuned
+from dpmodels.models.release import VerbSpec, of_outcomes
 from dpmodels.released import CoefficientsRelease
+from dpmodels.request import Request
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
 from dpmodels.statistics.losses import Multinomial, Poisson
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.protocol import Loss
 from dpmodels.typing import Coder, Floats
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 ROUNDED = (
     "The sums of losses and gradients that it minimises are added over the sites in floating "
     "point, not exactly: the noise allows for their rounding, as for one table."
@@ -56,11 +56,11 @@ class Model(NamedTuple):
     levels: tuple[str, ...]
 
 
-def linear(question: Question) -> Linear:
+def linear(request: Request) -> Linear:
     """Code a question's formula."""
-    family = question.words.get("family")
+    family = request.words.get("family")
     most = MOST_LEVELS if family in _LEVELLED else 2
-    equation = two_sided(question.formula, question.codebook, most=most, linked=True)
+    equation = two_sided(request.formula, request.codebook, most=most, linked=True)
     if family != "poisson":
         equation = two_levels(equation)
     if equation.offset and family not in ("binomial", "poisson"):
@@ -70,9 +70,9 @@ def linear(question: Question) -> Linear:
         )
     design = joint_design(
         equation,
-        question.codebook,
-        scale=question.words["scale"],
-        row_norm=question.words["row_norm"],
+        request.codebook,
+        scale=request.words["scale"],
+        row_norm=request.words["row_norm"],
         # Without an intercept a centred column would be another model.
         center=equation.intercept,
     )
@@ -116,25 +116,27 @@ def levels(equation: TwoSided, verb: str) -> tuple[str, ...]:
     )
 
 
-def coefficients_way(
-    question: Question,
+def coefficients_spec(
+    request: Request,
     terms: Linear,
     model: Model,
     table: Table,
     automatic: tuple[str, str],
-    result: Callable[[CoefficientsCall, CoefficientsRelease, Coder | None], Made],
-) -> Way[Made]:
+    result: Callable[[CoefficientsCall, CoefficientsRelease, Coder | None], Result],
+) -> VerbSpec[Result]:
     """Build the specification of a verb on a linear predictor."""
-    facts = RegressionFacts(terms.predictors, model.loss, question.adjacency)
-    words = {"inference": False, **question.words}
+    facts = RegressionFacts(terms.predictors, model.loss, request.adjacency)
+    words = {"inference": False, **request.words}
 
-    def with_coder(call: CoefficientsCall, release: CoefficientsRelease) -> Made:
+    def with_coder(call: CoefficientsCall, release: CoefficientsRelease) -> Result:
         coded, known = terms.equation.terms, terms.equation.known
         has_columns = coded.names or known is not None
         return result(call, release, row_coder(coded, known) if has_columns else None)
 
     def strategy_for(mechanism: object, ridge: float | None) -> tuple[RegressionMechanism, str]:
-        strategy, reason = choose(mechanism, table, lambda: automatic, {**words, "ridge": ridge})
+        strategy, reason = choose_strategy(
+            mechanism, table, lambda: automatic, {**words, "ridge": ridge}
+        )
         usual = not isinstance(words.get("ridge"), tuple) and ridge is None
         return strategy if usual else with_ridge(strategy, ridge), reason
 
@@ -149,22 +151,22 @@ def coefficients_way(
             strategy = Tuned(strategies)
         elif isinstance(ridge, tuple):
             reason = f"{reason} {ALONE}".strip()
-        rounded = len(private) > 1 and strategy.card.numerics == "idealised"
+        rounded = len(private) > 1 and strategy.info.numerics == "idealised"
         return strategy, f"{reason} {ROUNDED}" if reason and rounded else reason
 
-    return Way(
-        question,
-        _call(question, terms, model),
+    return VerbSpec(
+        request,
+        _call(request, terms, model),
         with_coder,
         terms.design,
         facts,
         chosen,
         passes=True,
-        foresee=of_outcomes,
+        predict=of_outcomes,
     )
 
 
-def _call(question: Question, terms: Linear, model: Model) -> CoefficientsCall:
+def _call(request: Request, terms: Linear, model: Model) -> CoefficientsCall:
     equation, scaled, predictors = terms.equation, terms.design.scaling, terms.predictors
     return CoefficientsCall(
         formula=equation.response.formula,
@@ -176,7 +178,7 @@ def _call(question: Question, terms: Linear, model: Model) -> CoefficientsCall:
         matrix=_matrix(terms),
         row_norm=predictors.radius * scaled.row_norm,
         worst_case=_worst_case(terms),
-        scale=question.words["scale"],
+        scale=request.words["scale"],
         clip=model.loss.clip if isinstance(model.loss, Poisson) else math.nan,
         offset=equation.offset or None,
     )
@@ -275,7 +277,7 @@ def tune(values: Iterable[float | None]) -> Tune:
     write = "write ridge=dp.tune([None, 100, 1000])"
     unchecked: object = values
     if isinstance(unchecked, str) or not isinstance(unchecked, Iterable):
-        raise ArgumentError(f"tune({said(unchecked)}): expected several numbers; {write}")
+        raise ArgumentError(f"tune({quoted(unchecked)}): expected several numbers; {write}")
     numbers = tuple(
         None if value is None else finite("tune: a value", value) for value in unchecked
     )
@@ -288,7 +290,7 @@ def tune(values: Iterable[float | None]) -> Tune:
     return Tune(numbers)
 
 
-def asked_ridge(value: object) -> object:
+def requested_ridge(value: object) -> object:
     """Return the option of a request: candidates as a tuple, other values unchanged."""
     if isinstance(value, Tune):
         return value.values
@@ -305,7 +307,7 @@ def with_ridge(strategy: Any, ridge: float | None) -> Any:
     field_names = {field.name for field in fields(strategy)} if is_dataclass(strategy) else set()
     if "ridge" not in field_names:
         raise ArgumentError(
-            f'ridge= goes with mechanism="objective" or "output"; {strategy.card.name!r} has none '
+            f'ridge= goes with mechanism="objective" or "output"; {strategy.info.name!r} has none '
             "to choose: leave ridge= out"
         )
     if strategy.ridge not in (None, ridge):

@@ -10,33 +10,33 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from dpmodels.arguments import between, word
+from dpmodels.arguments import between, option
 from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
-from dpmodels.errors import ArgumentError, FrameError, said
+from dpmodels.errors import ArgumentError, FrameError, quoted
 from dpmodels.formula.centring import Centres, centred_sides, product_centres
 from dpmodels.formula.lumping import Merged, level_blocks, lumped_sides, merged_book
 from dpmodels.formula.response import TwoSided, of_blocks, two_sided
-from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
+from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose_strategy
 from dpmodels.mechanisms.lumped import Lumped, Recoded
 from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
-from dpmodels.mechanisms.sandwiched import NOBODY, Sandwiched
+from dpmodels.mechanisms.robust_covariance import NOBODY, RobustCovariance
 from dpmodels.mechanisms.user_supplied import UserSupplied
-from dpmodels.models.crossing import (
+from dpmodels.models.release import (
     Prediction,
-    Way,
-    guessed,
+    VerbSpec,
+    assumed_variances,
     predicted_errors,
     slopes_of_moments,
 )
 from dpmodels.models.replay import spec_of
-from dpmodels.models.scaled import moments_call
+from dpmodels.models.scaled_moments import moments_call
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP
-from dpmodels.question import Question
 from dpmodels.released import MomentsRelease
+from dpmodels.request import Request
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel, layout
@@ -164,70 +164,70 @@ def dp_lm(
     (['Intercept', 'sex[T.M]', 'educ'], (3, 2))
     """
     options = {"weights": weights, "row_norm": row_norm, "vcov": vcov, "lump": lump}
-    return run_verb("lm", lm_way, formula, data, shared, mechanism, **options)
+    return run_verb("lm", lm_spec, formula, data, shared, mechanism, **options)
 
 
-@spec_of("lm", gaussian="moments", among_sites={"vcov": "iid"})
-def lm_way(question: Question) -> Way[LMResult]:
+@spec_of("lm", gaussian="moments", site_defaults={"vcov": "iid"})
+def lm_spec(request: Request) -> VerbSpec[LMResult]:
     """Build the specification of a dp_lm call."""
-    way, minimum = _way(question, None), question.words.get("lump")
+    spec, minimum = _way(request, None), request.words.get("lump")
     if minimum is None:
-        return way
-    _check_lump(minimum, question)
-    written, _ = _sides(question, None)
+        return spec
+    _check_lump(minimum, request)
+    written, _ = _sides(request, None)
     blocks = level_blocks(written)
     if not blocks:
         raise ArgumentError(
-            f"lump={said(minimum)}: the terms name no factor of three levels or more by itself; "
+            f"lump={quoted(minimum)}: the terms name no factor of three levels or more by itself; "
             "leave out lump="
         )
     indicators = of_blocks("levels", written.joint.codebook, blocks)
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
-        strategy, reason = way.choose(mechanism, private)
+        strategy, reason = spec.choose(mechanism, private)
         base: Any = strategy
 
         def recoded(merged: Merged) -> Recoded:
-            of_merged = _way(question, merged)
+            of_merged = _way(request, merged)
             # What was charged for, whatever would be chosen for the levels that are left.
-            name = base.card.name if mechanism == "auto" else mechanism
+            name = base.info.name if mechanism == "auto" else mechanism
             chosen_again: Any = of_merged.choose(name, private)[0]
             design = of_merged.private
             return Recoded(chosen_again, of_merged.facts, design.public, design.scaling)
 
         return Lumped(base, indicators, float(minimum), recoded), reason
 
-    def adapted(release: MomentsRelease) -> Way[LMResult]:
-        return _way(question, getattr(release, "lumped", None))
+    def adapted(release: MomentsRelease) -> VerbSpec[LMResult]:
+        return _way(request, getattr(release, "lumped", None))
 
-    return replace(way, choose=chosen, adapted=adapted)
+    return replace(spec, choose=chosen, adapted=adapted)
 
 
-def _sides(question: Question, merged: Merged | None) -> tuple[TwoSided, Codebook]:
+def _sides(request: Request, merged: Merged | None) -> tuple[TwoSided, Codebook]:
     """Code both sides, levels merged or not; return the codebook of the levels too."""
-    weights, book = question.words["weights"], question.codebook
+    weights, book = request.words["weights"], request.codebook
     excluded = () if weights is None else (str(weights),)
-    written = two_sided(question.formula, book, apart=excluded, absorb=True)
+    written = two_sided(request.formula, book, excluded=excluded, absorb=True)
     if not merged:
         return written, book
     left = merged_book(book, written, merged)
-    merged_sides = two_sided(question.formula, left, apart=excluded, absorb=True)
+    merged_sides = two_sided(request.formula, left, excluded=excluded, absorb=True)
     return lumped_sides(merged_sides, written, merged), left
 
 
-def _way(question: Question, merged: Merged | None) -> Way[LMResult]:
+def _way(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
     """Build the specification of least squares, with levels merged or not."""
-    weights = question.words["weights"]
-    equation, book = _sides(question, merged)
+    weights = request.words["weights"]
+    equation, book = _sides(request, merged)
     emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(equation.terms.names)) - 1, 1.0))
-    row_norm, vcov = question.words["row_norm"], question.words.get("vcov", "iid")
-    _check(vcov, question)
+    row_norm, vcov = request.words["row_norm"], request.words.get("vcov", "iid")
+    _check(vcov, request)
     options = {"weights": weights, "row_norm": row_norm, "emphasis": emphasis}
     designed = partial(_designed, equation, book, options)
     centres = product_centres(equation) or None
     design, call = designed(centres)
     columns, parameters = len(call.names), len(call.names) - 1 + equation.intercept
-    facts = Facts(columns, question.adjacency, centred=True, centres=centres)
+    facts = Facts(columns, request.adjacency, centred=True, centres=centres)
 
     def fitted(call: MomentsCall, release: MomentsRelease) -> LMResult:
         stated = getattr(release, "centres", None)
@@ -241,11 +241,11 @@ def _way(question: Question, merged: Merged | None) -> Way[LMResult]:
 
     def automatic(private: Sequence[PrivateDesign]) -> tuple[str, str]:
         is_plain = row_norm is None and bool(equation.terms.names)
-        if not isinstance(question.guarantee, (ApproxDP, ZCDP)) or not is_plain:
+        if not isinstance(request.guarantee, (ApproxDP, ZCDP)) or not is_plain:
             return "moments", ONCE
         if not all(source.rereadable for source in private):
             return "moments", ONCE
-        predicted = predicted_errors(design, facts, question.guarantee)
+        predicted = predicted_errors(design, facts, request.guarantee)
         return (
             ("scores", ABOUT_LINE)
             if predicted["scores"] < predicted["moments"]
@@ -253,24 +253,24 @@ def _way(question: Question, merged: Merged | None) -> Way[LMResult]:
         )
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
-        strategy, reason = choose(mechanism, REGRESSION, lambda: automatic(private))
+        strategy, reason = choose_strategy(mechanism, REGRESSION, lambda: automatic(private))
         _check_strategy(strategy, weights)
-        kind = _kind(vcov, question, private)
+        kind = _kind(vcov, request, private)
         if kind == "iid":
             return strategy, reason
         if kind == "HC" and isinstance(strategy, Ellipsoid):
             strategy = replace(strategy, alike=max(strategy.alike, UNEVEN))
         terms = layout(call, weights)
-        return Sandwiched(strategy, equation.intercept, terms, vcov=kind), reason
+        return RobustCovariance(strategy, equation.intercept, terms, vcov=kind), reason
 
-    return Way(
-        question,
+    return VerbSpec(
+        request,
         call,
         fitted,
         design,
         facts,
         chosen,
-        foresee=partial(_predicted, design, equation),
+        predict=partial(_predicted, design, equation),
         sizes={"parameter": parameters, "parameter_": parameters},
         check=require_law,
     )
@@ -287,7 +287,7 @@ def _predicted(
     if "final" in plan.scales:
         strength = rows / (2 * plan.scales["final"] * columns**1.5)
     else:
-        variances = guessed(design)[:-1]
+        variances = assumed_variances(design)[:-1]
         levels = np.delete(variances, equation.shown)
         strength = prediction.strength * float(levels.min() / variances.max())
     # The noise in X'X of so many columns grows as their root, and the rows of a level shrink.
@@ -320,24 +320,24 @@ def _check_centres(stated: Centres, equation: TwoSided) -> None:
         )
 
 
-def _check_lump(minimum: object, question: Question) -> None:
+def _check_lump(minimum: object, request: Request) -> None:
     """Refuse what is not a number of rows, and what merging has no release for."""
     between("lump", minimum, 1, LARGEST_LUMP, ", the least number of rows of a level")
-    if isinstance(question.guarantee, PureDP):
+    if isinstance(request.guarantee, PureDP):
         raise ArgumentError(
-            f"lump={said(minimum)} adds Gaussian noise to numbers of rows: write delta=1e-6, or "
+            f"lump={quoted(minimum)} adds Gaussian noise to numbers of rows: write delta=1e-6, or "
             "budget=dp.ZCDP(rho)"
         )
-    if question.words["weights"] is not None:
-        raise ArgumentError(f"lump={said(minimum)}: not available with weights=; leave one out")
+    if request.words["weights"] is not None:
+        raise ArgumentError(f"lump={quoted(minimum)}: not available with weights=; leave one out")
 
 
-def _check(vcov: object, question: Question) -> None:
+def _check(vcov: object, request: Request) -> None:
     """Refuse an unknown vcov, or clusters without persons."""
     if vcov is None:
         return
-    word("vcov", vcov, ("iid", "HC", "cluster"))
-    if vcov == "cluster" and question.adjacency.person is None:
+    option("vcov", vcov, ("iid", "HC", "cluster"))
+    if vcov == "cluster" and request.adjacency.person is None:
         raise ArgumentError(NOBODY)
 
 
@@ -350,16 +350,16 @@ def _check_strategy(strategy: Any, weights: object) -> None:
         )
     if weights is not None and isinstance(strategy, (Ellipsoid, Rounds)):
         raise ArgumentError(
-            f"{strategy.card.name} clips rows about their mean, which weights= would move: "
+            f"{strategy.info.name} clips rows about their mean, which weights= would move: "
             'leave out weights=, or write mechanism="moments"'
         )
 
 
-def _kind(vcov: str | None, question: Question, private: Sequence[PrivateDesign]) -> str:
+def _kind(vcov: str | None, request: Request, private: Sequence[PrivateDesign]) -> str:
     """Return the type of standard errors, for rows that can be read again where it needs that."""
     if vcov is None:
         rereadable = all(rows.rereadable for rows in private)
-        return "cluster" if rereadable and question.adjacency.person is not None else "iid"
+        return "cluster" if rereadable and request.adjacency.person is not None else "iid"
     if vcov != "iid":
         for rows in private:
             _require_again(rows, vcov)

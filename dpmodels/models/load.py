@@ -14,14 +14,14 @@ import numpy as np
 from dpmodels.codebook import Codebook
 from dpmodels.dates import text_of_day
 from dpmodels.errors import DPModelsError, FrameError
+from dpmodels.external_files import LONGEST, Shape, array, conform, fields_of, one_of
 from dpmodels.formula.functions import by_whole_numbers
-from dpmodels.formula.sides import measured, one_measured, sides
-from dpmodels.formula.survival import survival
+from dpmodels.formula.sides import measured, one_measured, parse_sides
+from dpmodels.formula.survival import parse_survival
 from dpmodels.formula.values import Real
 from dpmodels.models.replay import result_of, specified
-from dpmodels.outside import LONGEST, Shape, array, conform, fields_of, one_of
-from dpmodels.question import Question
 from dpmodels.released import AnyRelease
+from dpmodels.request import Request
 from dpmodels.results import open_saved
 from dpmodels.results.call import CoefficientsCall, DescribedCall, MomentsCall, ScreenCall
 from dpmodels.results.store import FORMAT, Saved, arrays_of, read_release, replay, with_arrays
@@ -102,7 +102,7 @@ class Kind(NamedTuple):
 def result_of_format_1(saved: Saved) -> object:
     """Return the result of a file in the first format."""
     call, release, kind, fields = _read(saved)
-    request = Question(
+    request = Request(
         kind.verb,
         call.formula,
         fields.get("declared", call.codebook),
@@ -203,18 +203,18 @@ def _states(call: DescribedCall, release: Any, fields: Fields) -> Fields:
 
 
 def _binned(call: DescribedCall, release: Any, fields: Fields) -> Fields:
-    number, _ = one_measured(sides(call.formula, call.codebook), "the result")
+    number, _ = one_measured(parse_sides(call.formula, call.codebook), "the result")
     return {"breaks": _breaks(fields["breaks"], number)}
 
 
 def _in_plane(call: DescribedCall, release: Any, fields: Fields) -> Fields:
-    numbers = map(measured, sides(call.formula, call.codebook).described)
+    numbers = map(measured, parse_sides(call.formula, call.codebook).described)
     pairs = zip((fields["along"], fields["across"]), numbers, strict=False)
     return {"breaks": tuple(_breaks(*pair) for pair in pairs)}
 
 
 def _followed(call: DescribedCall, release: Any, fields: Fields) -> Fields:
-    time = survival(call.formula, call.codebook).time
+    time = parse_survival(call.formula, call.codebook).time
     return {"breaks": (time.lower, *fields["ends"])}
 
 

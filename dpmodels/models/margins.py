@@ -8,13 +8,13 @@ from typing import Unpack
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import unbound_margins
 from dpmodels.formula.tally import Margins, margins
-from dpmodels.mechanisms import MARGINS, MarginMechanism, choose
+from dpmodels.mechanisms import MARGINS, MarginMechanism, choose_strategy
 from dpmodels.mechanisms.choose import auto_margins
 from dpmodels.mechanisms.protocol import MarginFacts
-from dpmodels.models.crossing import Way
+from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.margins import MarginsResult
 
@@ -73,23 +73,23 @@ def dp_margins(
     >>> fit.table("drug").counts.sizes
     Frozen({'drug': 2})
     """
-    return run_verb("margins", margins_way, formula, data, shared, mechanism)
+    return run_verb("margins", margins_spec, formula, data, shared, mechanism)
 
 
 @spec_of("margins")
-def margins_way(question: Question) -> Way[MarginsResult]:
+def margins_spec(request: Request) -> VerbSpec[MarginsResult]:
     """Build the specification of a dp_margins call."""
-    layout = margins(question.formula, question.codebook)
-    facts = MarginFacts(layout.sizes, layout.terms, question.adjacency)
+    layout = margins(request.formula, request.codebook)
+    facts = MarginFacts(layout.sizes, layout.terms, request.adjacency)
 
-    return Way(
-        question,
+    return VerbSpec(
+        request,
         margins_call(layout),
         MarginsResult,
         unbound_margins(layout),
         facts,
-        lambda mechanism, private: choose(
-            mechanism, MARGINS, partial(auto_margins, facts, question.private)
+        lambda mechanism, private: choose_strategy(
+            mechanism, MARGINS, partial(auto_margins, facts, request.private)
         ),
     )
 

@@ -7,14 +7,14 @@ from typing import Unpack
 
 from dpmodels.arguments import finite
 from dpmodels.errors import FormulaError, shorten
-from dpmodels.formula.sides import one_measured, sides
+from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.counts import CountMechanism
-from dpmodels.models.crossing import Way
-from dpmodels.models.describing import described_way, mean_tally
+from dpmodels.models.descriptive_specs import descriptive_spec, mean_tally
+from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.results.groups import MeanResult, TTestResult, VarResult
 
 
@@ -82,16 +82,16 @@ def dp_mean(
     >>> list(fit.params.index), fit.conf_int().shape
     (['F', 'M'], (2, 2))
     """
-    return run_verb("mean", mean_way, formula, data, shared, mechanism)
+    return run_verb("mean", mean_spec, formula, data, shared, mechanism)
 
 
 @spec_of("mean", gaussian="gaussian")
-def mean_way(question: Question) -> Way[MeanResult]:
+def mean_spec(request: Request) -> VerbSpec[MeanResult]:
     """Build the specification of a dp_mean call."""
-    formula_sides = sides(question.formula, question.codebook)
+    formula_sides = parse_sides(request.formula, request.codebook)
     number, factors = one_measured(formula_sides, "dp_mean")
-    tally = mean_tally(question.adjacency, factors, number)
-    return described_way(question, formula_sides, (tally,), MeanResult)
+    tally = mean_tally(request.adjacency, factors, number)
+    return descriptive_spec(request, formula_sides, (tally,), MeanResult)
 
 
 # ``dp_var``: private variances by formula.
@@ -147,15 +147,15 @@ def dp_var(
     >>> list(fit.params.index), fit.conf_int().shape
     (['F', 'M'], (2, 2))
     """
-    return run_verb("var", var_way, formula, data, shared, mechanism)
+    return run_verb("var", var_spec, formula, data, shared, mechanism)
 
 
 @spec_of("var", gaussian="gaussian", audited=("a ~ g", "geometric"))
-def var_way(question: Question) -> Way[VarResult]:
+def var_spec(request: Request) -> VerbSpec[VarResult]:
     """Build the specification of a dp_var call."""
-    formula_sides = sides(question.formula, question.codebook)
+    formula_sides = parse_sides(request.formula, request.codebook)
     number, factors = one_measured(formula_sides, "dp_var")
-    return described_way(question, formula_sides, (Tally(factors, number, 4),), VarResult)
+    return descriptive_spec(request, formula_sides, (Tally(factors, number, 4),), VarResult)
 
 
 # ``dp_ttest``: private t-tests by formula.
@@ -221,13 +221,13 @@ def dp_ttest(
     >>> dp_ttest("income ~ sex", rows, codebook=cb, eps=1.0).pvalue < 0.001
     True
     """
-    return run_verb("ttest", ttest_way, formula, data, shared, mechanism, mu=mu)
+    return run_verb("ttest", ttest_spec, formula, data, shared, mechanism, mu=mu)
 
 
 @spec_of("ttest", gaussian="gaussian")
-def ttest_way(question: Question) -> Way[TTestResult]:
+def ttest_spec(request: Request) -> VerbSpec[TTestResult]:
     """Build the specification of a dp_ttest call."""
-    formula_sides = sides(question.formula, question.codebook)
+    formula_sides = parse_sides(request.formula, request.codebook)
     number, factors = one_measured(formula_sides, "dp_ttest")
     levels = [len(factor.levels) for factor in factors]
     if levels not in ([], [2]):
@@ -235,6 +235,6 @@ def ttest_way(question: Question) -> Way[TTestResult]:
             f"formula {shorten(formula_sides.text)!r}: a t-test compares two groups; write 'y ~ "
             "group' with a group of two levels, such as (region == \"north\"), or '~ y'"
         )
-    result = partial(TTestResult, mu=finite("mu", question.words["mu"]))
-    tally = mean_tally(question.adjacency, factors, number)
-    return described_way(question, formula_sides, (tally,), result)
+    result = partial(TTestResult, mu=finite("mu", request.words["mu"]))
+    tally = mean_tally(request.adjacency, factors, number)
+    return descriptive_spec(request, formula_sides, (tally,), result)

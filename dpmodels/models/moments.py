@@ -8,13 +8,13 @@ from dpmodels.design import row_coder
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.formula.response import two_sets
 from dpmodels.mechanisms.protocol import Registered
-from dpmodels.models.crossing import Way
+from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
-from dpmodels.models.scaled import GAUSSIAN_MOMENTS, scaled_way
+from dpmodels.models.scaled_moments import GAUSSIAN_MOMENTS, scaled_spec
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.privacy import WRITE_DELTA, PureDP
-from dpmodels.question import Question
 from dpmodels.released import MomentsRelease
+from dpmodels.request import Request
 from dpmodels.results import CCAResult, MomentsCall, MomentsResult
 from dpmodels.results.validate import require_law
 from dpmodels.typing import Coder
@@ -77,15 +77,15 @@ def dp_moments(
     """
     chosen = gauss_if_auto(mechanism)
     return run_verb(
-        "moments", moments_way, formula, data, shared, chosen, row_norm=row_norm, denoise=denoise
+        "moments", moments_spec, formula, data, shared, chosen, row_norm=row_norm, denoise=denoise
     )
 
 
 @spec_of("moments", gaussian="gauss")
-def moments_way(question: Question) -> Way[MomentsResult]:
+def moments_spec(request: Request) -> VerbSpec[MomentsResult]:
     """Build the specification of a dp_moments call."""
-    check_gaussian(question)
-    return scaled_way(question, GAUSSIAN_MOMENTS, _result, lawful=True)
+    check_gaussian(request)
+    return scaled_spec(request, GAUSSIAN_MOMENTS, _result, lawful=True)
 
 
 def gauss_if_auto(mechanism: object) -> object:
@@ -93,9 +93,9 @@ def gauss_if_auto(mechanism: object) -> object:
     return "gauss" if isinstance(mechanism, str) and mechanism == "auto" else mechanism
 
 
-def check_gaussian(question: Question) -> None:
+def check_gaussian(request: Request) -> None:
     """Refuse rows divided by their norms, and a pure guarantee."""
-    row_norm, guarantee = question.words["row_norm"], question.guarantee
+    row_norm, guarantee = request.words["row_norm"], request.guarantee
     if isinstance(row_norm, str):
         raise ArgumentError(
             f"row_norm={row_norm!r}: expected a number or None; rows divided by their norm over "
@@ -104,7 +104,7 @@ def check_gaussian(question: Question) -> None:
         )
     if isinstance(guarantee, PureDP):
         raise BudgetError(
-            f"{guarantee.describe()}: dp_{question.verb} adds Gaussian noise, which has no pure "
+            f"{guarantee.describe()}: dp_{request.verb} adds Gaussian noise, which has no pure "
             f"guarantee: {WRITE_DELTA}, or budget=dp.ZCDP(rho)"
         )
 
@@ -174,16 +174,16 @@ def dp_cca(
     (Frozen({'component': 2}), Frozen({'variable': 2, 'component': 2}))
     """
     chosen = gauss_if_auto(mechanism)
-    return run_verb("cca", cca_way, formula, data, shared, chosen, row_norm=row_norm)
+    return run_verb("cca", cca_spec, formula, data, shared, chosen, row_norm=row_norm)
 
 
 @spec_of("cca", gaussian="gauss")
-def cca_way(question: Question) -> Way[CCAResult]:
+def cca_spec(request: Request) -> VerbSpec[CCAResult]:
     """Build the specification of a dp_cca call."""
-    check_gaussian(question)
-    joint = two_sets(question.formula, question.codebook).joint
-    return scaled_way(
-        question, GAUSSIAN_MOMENTS, _cca_result, lawful=True, coded=joint, check=require_law
+    check_gaussian(request)
+    joint = two_sets(request.formula, request.codebook).joint
+    return scaled_spec(
+        request, GAUSSIAN_MOMENTS, _cca_result, lawful=True, coded=joint, check=require_law
     )
 
 

@@ -7,12 +7,12 @@ from typing import Unpack
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism, SubspaceMechanism
 from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.second_moment import checked_eigenvals
-from dpmodels.models.crossing import Way
+from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
-from dpmodels.models.scaled import scaled_way
+from dpmodels.models.scaled_moments import scaled_spec
 from dpmodels.models.verb import Shared, run_verb, verb
-from dpmodels.question import Question
 from dpmodels.released import Release, SubspaceRelease
+from dpmodels.request import Request
 from dpmodels.results import MomentsCall, PCAResult, SubspaceResult
 from dpmodels.typing import Coder
 
@@ -104,7 +104,7 @@ def dp_pca(
     """
     return run_verb(
         "pca",
-        pca_way,
+        pca_spec,
         formula,
         data,
         shared,
@@ -119,11 +119,11 @@ def dp_pca(
 
 
 @spec_of("pca", gaussian="gauss")
-def pca_way(question: Question) -> Way[PCAResult | SubspaceResult]:
+def pca_spec(request: Request) -> VerbSpec[PCAResult | SubspaceResult]:
     """Build the specification of a dp_pca call."""
-    checked_eigenvals(question.words.get("eigenvals"))
-    able = automatic(question.words["scale"])
-    return scaled_way(question, {**COVARIANCE, **SUBSPACE}, _result, automatic=able)
+    checked_eigenvals(request.words.get("eigenvals"))
+    able = automatic(request.words["scale"])
+    return scaled_spec(request, {**COVARIANCE, **SUBSPACE}, _result, automatic=able)
 
 
 def automatic(scale: object) -> frozenset[str]:

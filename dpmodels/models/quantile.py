@@ -8,22 +8,22 @@ from itertools import pairwise
 from numbers import Real as Number
 from typing import Unpack
 
-from dpmodels.arguments import finite, several
+from dpmodels.arguments import finite, lists_values
 from dpmodels.design.cells import unbound_cells
-from dpmodels.errors import ArgumentError, said
-from dpmodels.formula.sides import one_measured, positions, sides
+from dpmodels.errors import ArgumentError, quoted
+from dpmodels.formula.sides import one_measured, parse_sides, positions
 from dpmodels.formula.tally import MAX_CELLS, Tally
 from dpmodels.formula.values import Category, Columns, Real
-from dpmodels.mechanisms import QUANTILES, QuantileMechanism, choose
+from dpmodels.mechanisms import QUANTILES, QuantileMechanism, choose_strategy
 from dpmodels.mechanisms.quantile_facts import Grid
 from dpmodels.mechanisms.scalar import Exponential, QuantileFacts
 from dpmodels.mechanisms.scalar.tree import FIRST
-from dpmodels.models.crossing import Way
-from dpmodels.models.describing import described_call
+from dpmodels.models.descriptive_specs import descriptive_call
+from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
-from dpmodels.question import Question
 from dpmodels.released import QuantilesRelease
+from dpmodels.request import Request
 from dpmodels.results.base import checked_level
 from dpmodels.results.call import DescribedCall
 from dpmodels.results.quantile import QuantileResult
@@ -105,16 +105,16 @@ def dp_quantile(
     ((2, 2), (4, 2))
     """
     return run_verb(
-        "quantile", quantile_way, formula, data, shared, mechanism, probs=probs, level=level
+        "quantile", quantile_spec, formula, data, shared, mechanism, probs=probs, level=level
     )
 
 
 @spec_of("quantile")
-def quantile_way(question: Question) -> Way[QuantileResult]:
+def quantile_spec(request: Request) -> VerbSpec[QuantileResult]:
     """Build the specification of a dp_quantile call."""
-    formula_sides = sides(question.formula, question.codebook)
+    formula_sides = parse_sides(request.formula, request.codebook)
     number, factors = one_measured(formula_sides, "dp_quantile")
-    probs, level = checked_probs(question.words["probs"]), question.words["level"]
+    probs, level = checked_probs(request.words["probs"]), request.words["level"]
     if level is not None:
         checked_level(level)
     grouped = Tally(factors, number)
@@ -122,16 +122,18 @@ def quantile_way(question: Question) -> Way[QuantileResult]:
     tally = Tally((*factors, _grid(number, grid)))
 
     def result(call: DescribedCall, release: QuantilesRelease) -> QuantileResult:
-        bought = None if release.card == Exponential.card else level
+        bought = None if release.info == Exponential.info else level
         return QuantileResult(call, release, probs, bought, grid.cells)
 
-    return Way(
-        question,
-        described_call(formula_sides, (grouped,)),
+    return VerbSpec(
+        request,
+        descriptive_call(formula_sides, (grouped,)),
         result,
         unbound_cells(formula_sides.text, formula_sides.codebook, (tally,)),
-        QuantileFacts(probs, grouped.cells, grid, level, question.adjacency),
-        lambda mechanism, _: choose(mechanism, QUANTILES, lambda: _auto(probs, level, grid)),
+        QuantileFacts(probs, grouped.cells, grid, level, request.adjacency),
+        lambda mechanism, _: choose_strategy(
+            mechanism, QUANTILES, lambda: _auto(probs, level, grid)
+        ),
         sizes={"prob": len(probs)},
     )
 
@@ -174,18 +176,20 @@ def _grid(number: Real, grid: Grid) -> Category:
 def checked_probs(probs: object) -> tuple[float, ...]:
     """Return increasing numbers from 0 to 1."""
     values = [probs] if isinstance(probs, Number) else probs
-    if not several(values):
-        raise ArgumentError(f"probs={said(probs)}: expected numbers from 0 to 1")
+    if not lists_values(values):
+        raise ArgumentError(f"probs={quoted(probs)}: expected numbers from 0 to 1")
     checked = tuple(_prob(value) for value in values)
     if not 1 <= len(checked) <= MOST_PROBS:
         raise ArgumentError(f"probs= has {len(checked)} numbers: expected 1 to {MOST_PROBS}")
     if any(not low < high for low, high in pairwise(checked)):
-        raise ArgumentError(f"probs={said(list(checked))}: expected increasing numbers, each once")
+        raise ArgumentError(
+            f"probs={quoted(list(checked))}: expected increasing numbers, each once"
+        )
     return checked
 
 
 def _prob(value: object) -> float:
     prob = finite("probs", value)
     if not 0 <= prob <= 1:
-        raise ArgumentError(f"probs= holds {said(value)}: expected numbers from 0 to 1")
+        raise ArgumentError(f"probs= holds {quoted(value)}: expected numbers from 0 to 1")
     return prob

@@ -8,7 +8,7 @@ from inspect import signature
 from typing import Any
 
 from dpmodels.errors import FrameError, shorten
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.results.call import Spec
 from dpmodels.results.store import Saved, read_parts, replay
 from dpmodels.results.validate import require_release
@@ -29,7 +29,7 @@ def all_verbs() -> dict[str, Verb]:
     return {name: verb for name, verb in verbs.items() if verb is not None and verb.charges}
 
 
-def specified(request: Question, release: Any) -> Spec[Any]:
+def specified(request: Request, release: Any) -> Spec[Any]:
     """Return the specification of a request from a file; typed errors if it is not valid.
 
     The release is that of the result: what is derived from another result is laid out from it.
@@ -57,7 +57,7 @@ def replayed(saved: Saved) -> object:
     return result_of(request, specified(request, release), release, ledger, reason)
 
 
-def result_of(request: Question, spec: Spec[Any], release: Any, ledger: str, reason: str) -> Any:
+def result_of(request: Request, spec: Spec[Any], release: Any, ledger: str, reason: str) -> Any:
     """Return the result of a release from a file, once it is known to be one of the request."""
     require_release(spec, release)
     result = spec.of(release, ledger, reason)

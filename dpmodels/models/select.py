@@ -6,27 +6,27 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Unpack
 
-from dpmodels.arguments import between, whole, word
+from dpmodels.arguments import between, integer, option
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import unbound_cells
 from dpmodels.design.regression import box_design
-from dpmodels.errors import ArgumentError, FormulaError, FrameError, said, shorten
+from dpmodels.errors import ArgumentError, FormulaError, FrameError, quoted, shorten
 from dpmodels.formula.parse import check_size
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
-from dpmodels.formula.sides import Sides, grouping, sides
+from dpmodels.formula.sides import Sides, grouping, parse_sides
 from dpmodels.formula.tally import Tally
-from dpmodels.mechanisms import SELECTION, SelectionMechanism, choose
+from dpmodels.mechanisms import SELECTION, SelectionMechanism, choose_strategy
 from dpmodels.mechanisms.association_score import AssociationScore, GainScore
 from dpmodels.mechanisms.choose import Choice, auto_selection
 from dpmodels.mechanisms.protocol import Score
 from dpmodels.mechanisms.selection_plan import LevelScore, SelectionFacts
-from dpmodels.models.crossing import Way
-from dpmodels.models.describing import described_call
+from dpmodels.models.descriptive_specs import descriptive_call
+from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.privacy import Guarantee
-from dpmodels.question import Question
 from dpmodels.released import SelectionRelease
+from dpmodels.request import Request
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.select import COUNT, GAIN, SelectResult
 
@@ -135,7 +135,7 @@ def dp_select(
     """
     return run_verb(
         "select",
-        select_way,
+        select_spec,
         formula,
         data,
         shared,
@@ -149,45 +149,45 @@ def dp_select(
 
 
 @spec_of("select")
-def select_way(question: Question) -> Way[SelectResult]:
+def select_spec(request: Request) -> VerbSpec[SelectResult]:
     """Build the specification of a dp_select call."""
-    formula = question.formula
+    formula = request.formula
     check_size(formula)
     left, mark, _ = formula.partition("~")
-    return _columns_way(question) if mark and left.strip() else _levels_way(question)
+    return _columns_spec(request) if mark and left.strip() else _levels_spec(request)
 
 
-def _levels_way(question: Question) -> Way[SelectResult]:
-    formula_sides = sides(question.formula, question.codebook)
+def _levels_spec(request: Request) -> VerbSpec[SelectResult]:
+    formula_sides = parse_sides(request.formula, request.codebook)
     tally = levels(formula_sides)
-    facts = selection_facts(question, LevelScore(tally.cells), _score(question, COUNT))
+    facts = selection_facts(request, LevelScore(tally.cells), _score(request, COUNT))
     private = unbound_cells(formula_sides.text, formula_sides.codebook, (tally,))
-    return _way(question, described_call(formula_sides, (tally,)), COUNT, facts, private)
+    return _way(request, descriptive_call(formula_sides, (tally,)), COUNT, facts, private)
 
 
-def _columns_way(question: Question) -> Way[SelectResult]:
-    equation = columns(question.formula, question.codebook)
-    kind = _score(question, "correlation", "z", GAIN)
-    facts = selection_facts(question, _ranked_by(kind, len(equation.terms.names)), kind)
-    return _way(question, columns_call(equation), kind, facts, box_design(equation))
+def _columns_spec(request: Request) -> VerbSpec[SelectResult]:
+    equation = columns(request.formula, request.codebook)
+    kind = _score(request, "correlation", "z", GAIN)
+    facts = selection_facts(request, _ranked_by(kind, len(equation.terms.names)), kind)
+    return _way(request, columns_call(equation), kind, facts, box_design(equation))
 
 
 def _way(
-    question: Question, call: DescribedCall, score: Any, facts: SelectionFacts, private: Any
-) -> Way[SelectResult]:
-    return Way(
-        question,
+    request: Request, call: DescribedCall, score: Any, facts: SelectionFacts, private: Any
+) -> VerbSpec[SelectResult]:
+    return VerbSpec(
+        request,
         call,
         partial(
             SelectResult,
             score=score,
-            asked=facts.max_chosen,
+            n_requested=facts.max_chosen,
             threshold=facts.threshold,
             share=facts.share,
         ),
         private,
         facts,
-        partial(_chosen, facts, question.private),
+        partial(_chosen, facts, request.private),
         check=partial(_require_selected, score, facts),
     )
 
@@ -206,11 +206,11 @@ def _require_selected(score: str, facts: SelectionFacts, release: SelectionRelea
         raise FrameError("release.slopes: expected coefficients where columns are of most gain")
 
 
-def _score(question: Question, *scores: str) -> Any:
+def _score(request: Request, *scores: str) -> Any:
     """Return the requested score, the first one by default."""
-    score = question.words["score"]
+    score = request.words["score"]
     hint = "; '~ town' ranks levels by count, 'y ~ .' columns by correlation, z or gain"
-    return scores[0] if score is None else word("score", score, scores, hint)
+    return scores[0] if score is None else option("score", score, scores, hint)
 
 
 def _ranked_by(kind: Any, size: int) -> Score:
@@ -252,22 +252,22 @@ def columns_call(equation: TwoSided) -> DescribedCall:
 def _chosen(
     facts: SelectionFacts, guarantee: Guarantee, mechanism: object, private: Sequence[Any]
 ) -> Choice[Any]:
-    return choose(mechanism, SELECTION, lambda: auto_selection(facts, guarantee))
+    return choose_strategy(mechanism, SELECTION, lambda: auto_selection(facts, guarantee))
 
 
-def selection_facts(question: Question, score: Score, kind: str) -> SelectionFacts:
+def selection_facts(request: Request, score: Score, kind: str) -> SelectionFacts:
     """Return the public facts of a selection; ArgumentError for numbers that contradict it."""
-    options = question.words
+    options = request.words
     k, threshold, limit = options["k"], options["threshold"], options["most"]
     values = _share(options["values"], SHARES[kind], MOST_SHARE - score.own_share)
     if threshold is None:
         if limit is not None:
             raise ArgumentError(
-                f"most={said(limit)} is the limit above a threshold; write k= for the number to "
+                f"most={quoted(limit)} is the limit above a threshold; write k= for the number to "
                 "select, or threshold= too"
             )
-        number = whole("k", 1 if k is None else k, 1, score.size, _candidates(score))
-        return SelectionFacts(score, number, None, values, question.adjacency)
+        number = integer("k", 1 if k is None else k, 1, score.size, _candidates(score))
+        return SelectionFacts(score, number, None, values, request.adjacency)
     if k is not None:
         raise ArgumentError(
             "k= and threshold= are both given: write k= for the largest k, or threshold= and most= "
@@ -275,10 +275,10 @@ def selection_facts(question: Question, score: Score, kind: str) -> SelectionFac
         )
     write = "; write threshold=100 of rows, 0.1 of a correlation, or 3 with score='z'"
     lower = between("threshold", threshold, 0.0, LARGEST[kind], write)
-    number = whole(
+    number = integer(
         "most", min(MOST, score.size) if limit is None else limit, 1, score.size, _candidates(score)
     )
-    return SelectionFacts(score, number, lower, values, question.adjacency)
+    return SelectionFacts(score, number, lower, values, request.adjacency)
 
 
 def _candidates(score: Score) -> str:

@@ -14,17 +14,17 @@ from dpmodels.codebook import Codebook
 from dpmodels.design.cells import unbound_cells
 from dpmodels.errors import ArgumentError, FormulaError, FrameError, shorten
 from dpmodels.formula.periods import Periods, periods
-from dpmodels.formula.sides import Sides, sides
+from dpmodels.formula.sides import Sides, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Columns, Truth, Varying
-from dpmodels.mechanisms import ORDERED, SumsMechanism, choose
+from dpmodels.mechanisms import ORDERED, SumsMechanism, choose_strategy
 from dpmodels.mechanisms.choose import Choice, auto_running
 from dpmodels.mechanisms.protocol import CountFacts
-from dpmodels.models.crossing import Way
-from dpmodels.models.describing import described_call
+from dpmodels.models.descriptive_specs import descriptive_call
+from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.results.series import SeriesResult
 from dpmodels.typing import Floats
 
@@ -98,25 +98,25 @@ def dp_series(
     >>> fit.totals.sizes, len(fit.window(7)), len(fit.between("2024-01-01", "2024-01-07"))
     (Frozen({'ward': 2, 'day': 31}), 50, 2)
     """
-    return run_verb("series", series_way, formula, data, shared, mechanism, time=time, by=by)
+    return run_verb("series", series_spec, formula, data, shared, mechanism, time=time, by=by)
 
 
 @spec_of("series")
-def series_way(question: Question) -> Way[SeriesResult]:
+def series_spec(request: Request) -> VerbSpec[SeriesResult]:
     """Build the specification of a dp_series call."""
-    time, by = question.words["time"], question.words["by"]
-    formula_sides, over = timed(question.formula, question.codebook, time, by)
+    time, by = request.words["time"], request.words["by"]
+    formula_sides, over = timed(request.formula, request.codebook, time, by)
     tally = tallied(formula_sides, over)
     groups, cells = tally.cells // len(over), len(over)
-    facts = CountFacts(1, tally.size, False, question.adjacency, (groups, cells))
+    facts = CountFacts(1, tally.size, False, request.adjacency, (groups, cells))
 
-    return Way(
-        question,
-        described_call(formula_sides, (tally,)),
+    return VerbSpec(
+        request,
+        descriptive_call(formula_sides, (tally,)),
         partial(SeriesResult, time=time, by=by),
         unbound_cells(formula_sides.text, formula_sides.codebook, (tally,)),
         facts,
-        lambda mechanism, _: _chosen(mechanism, partial(auto_running, facts, question.private)),
+        lambda mechanism, _: _chosen(mechanism, partial(auto_running, facts, request.private)),
         check=_require_running,
     )
 
@@ -128,7 +128,7 @@ def _require_running(release: Any) -> None:
 
 
 def _chosen(mechanism: object, automatic: Callable[[], tuple[str, str]]) -> Choice[Any]:
-    choice = choose(mechanism, RUNNING, automatic)
+    choice = choose_strategy(mechanism, RUNNING, automatic)
     if not isinstance(choice.strategy, tuple(RUNNING.values())):
         raise ArgumentError(
             f"mechanism= is of type {type(choice.strategy).__name__}, which counts no running "
@@ -139,7 +139,7 @@ def _chosen(mechanism: object, automatic: Callable[[], tuple[str, str]]) -> Choi
 
 def timed(formula: str, book: Codebook, time: str, by: str | int | None) -> tuple[Sides, Periods]:
     """Return the sides of a formula, time among its variables, and the periods."""
-    formula_sides = sides(formula, book)
+    formula_sides = parse_sides(formula, book)
     over = periods(time, by, book)
     if any(
         variable.code == over.factor.code

@@ -10,27 +10,27 @@ from typing import Any, Literal, NamedTuple
 
 from dpmodels.codebook import Codebook
 from dpmodels.entry_point import entry_point
-from dpmodels.errors import ArgumentError, FrameError, did_you_mean, said
+from dpmodels.errors import ArgumentError, FrameError, did_you_mean, quoted
+from dpmodels.external_files import conform
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.frames.delimited import CsvMode
-from dpmodels.models.crossing import Way, measured, of_question, planned
+from dpmodels.models.release import VerbSpec, measured, of_question, planned
 from dpmodels.models.replay import all_verbs, verb_of
 from dpmodels.options import ledger_of
-from dpmodels.outside import conform
 from dpmodels.privacy import WRITE_DELTA, ZCDP, AdjacencyName, ApproxDP, Guarantee, Ledger
-from dpmodels.question import Question, asked
-from dpmodels.sites import SENT, LetterProtocol, Parties, SecureSum, named_protocol
-from dpmodels.sites.key_file import Seat, take_seat
-from dpmodels.sites.letter import (
+from dpmodels.request import Request, requested
+from dpmodels.sites import SENT, MessageProtocol, Parties, SecureSum, named_protocol
+from dpmodels.sites.key_file import Participant, read_participant
+from dpmodels.sites.message import (
     STATED,
     finish,
     join_parts,
     key_claim,
-    post,
     protocol_terms,
-    read_letter,
+    read_message,
     require_places,
     require_same_terms,
+    write_message,
     write_part,
 )
 from dpmodels.sites.parties import with_csv
@@ -46,7 +46,7 @@ def site_release(
     *,
     site: str,
     session: str,
-    protocol: str | LetterProtocol,
+    protocol: str | MessageProtocol,
     codebook: Codebook,
     verb: str = "pca",
     eps: float | None = None,
@@ -111,16 +111,16 @@ def site_release(
 
     Notes
     -----
-    The letter is written before the key is marked as used, and renamed after. If
-    the process dies in between, repeating the call finds the letter under its
+    The message is written before the key is marked as used, and renamed after. If
+    the process dies in between, repeating the call finds the message under its
     temporary name and renames it; it reads no row and charges nothing. The use of a
     key is recorded beside it, in a file with ``.used`` added. Of several processes
-    with one key, one writes a letter.
+    with one key, one writes a message.
 
     A ledger lets the site's name in this session, and its key, be used once:
     they are claimed by the charge itself. Keys need a ledger in a file, as a
-    copy of a key would otherwise write a second letter with the same masks.
-    The letter's digest is recorded in it before the letter gets its name.
+    copy of a key would otherwise write a second message with the same masks.
+    The letter's digest is recorded in it before the message gets its name.
 
     Examples
     --------
@@ -158,17 +158,19 @@ def site_release(
     if key is not None and finish(key, site, path, terms, ledger):
         return Path(path)
     require_places(path, key)
-    seat = seat_of(chosen, site, key, cards)
-    terms["keys"] = keys_of(seat)
+    participant = participant_of(chosen, site, key, cards)
+    terms["keys"] = keys_of(participant)
     # What a ledger lets a site use once: its name in a session, and its key.
     claims = [("session", f"{session}, site {site}")]
-    claims += [] if seat is None else [key_claim(terms, site)]
-    other_sites = () if seat is None else seat.names
+    claims += [] if participant is None else [key_claim(terms, site)]
+    other_sites = () if participant is None else participant.names
     holders = Parties((site,), with_csv((data,), csv), chosen, other_sites)
     (strategy, plan, _), (statistic,), charged = measured(
-        _way(stated.question), holders, "auto", ledger, tuple(claims)
+        _spec(stated.request), holders, "auto", ledger, tuple(claims)
     )
-    post(write_part(chosen, strategy, statistic, plan, terms, site, seat), path, key, charged)
+    write_message(
+        write_part(chosen, strategy, statistic, plan, terms, site, participant), path, key, charged
+    )
     return Path(path)
 
 
@@ -227,28 +229,28 @@ def combine(files: Sequence[AnyPath]) -> object:
     """
     if isinstance(files, str | PathLike) or not files:
         raise ArgumentError("files=: expected a list of files, one of each site")
-    letters = [read_letter(file) for file in files]
-    require_same_terms(letters, [str(file) for file in files])
-    letters.sort(key=lambda letter: letter.site)
-    terms = letters[0].terms
-    question, protocol = read_terms(terms)
-    sites = tuple(letter.site for letter in letters)
+    messages = [read_message(file) for file in files]
+    require_same_terms(messages, [str(file) for file in files])
+    messages.sort(key=lambda message: message.site)
+    terms = messages[0].terms
+    request, protocol = read_terms(terms)
+    sites = tuple(message.site for message in messages)
     _require_all(protocol, terms, sites)
-    holders, way = Parties(protocol.seats(sites), (), protocol), _way(question)
-    strategy, plan, reason = planned(way, holders, "auto", (way.private,))
+    holders, spec = Parties(protocol.participants(sites), (), protocol), _spec(request)
+    strategy, plan, reason = planned(spec, holders, "auto", (spec.private,))
     # The rows lie at the sites: without any, the statistic has the lattice and its public facts.
-    basis = strategy.measure(way.private, plan).fingerprint.digest
-    release = of_question(join_parts(protocol, strategy, letters, plan, basis), question)
-    return way.of(release, "kept by each site", reason)
+    basis = strategy.measure(spec.private, plan).fingerprint.digest
+    release = of_question(join_parts(protocol, strategy, messages, plan, basis), request)
+    return spec.of(release, "kept by each site", reason)
 
 
-def _way(question: Question) -> Way[object]:
-    way: Way[Any] = VERBS[question.verb].spec(question)
-    return way
+def _spec(request: Request) -> VerbSpec[object]:
+    spec: VerbSpec[Any] = VERBS[request.verb].spec(request)
+    return spec
 
 
 def _require_all(
-    protocol: LetterProtocol, terms: Mapping[str, Any], sites: tuple[str, ...]
+    protocol: MessageProtocol, terms: Mapping[str, Any], sites: tuple[str, ...]
 ) -> None:
     """Refuse to combine without a site whose masks the others contain."""
     if not protocol.keyed:
@@ -270,8 +272,8 @@ def _require_all(
 class Stated(NamedTuple):
     """A site's request and protocol, and both as plain values without the keys."""
 
-    question: Question
-    protocol: LetterProtocol
+    request: Request
+    protocol: MessageProtocol
     terms: dict[str, Any]
 
 
@@ -293,34 +295,34 @@ def state(
     words: Mapping[str, Any],
 ) -> Stated:
     """Return the terms of a site, equal at all sites; read nothing."""
-    chosen: LetterProtocol = named_protocol(protocol, SENT)
+    chosen: MessageProtocol = named_protocol(protocol, SENT)
     declared = _declared(verb)
     if declared is None:
         raise ArgumentError(
-            f"verb={said(verb)}{did_you_mean(verb, sent_verbs())}: expected one of "
+            f"verb={quoted(verb)}{did_you_mean(verb, sent_verbs())}: expected one of "
             f"{', '.join(map(repr, sent_verbs()))}"
         )
     for name, value in (("site", site), ("session", session)):
         if not isinstance(value, str) or not value:
-            raise ArgumentError(f"{name}={said(value)}: expected a text that is not empty")
-    _require_words(declared, words)
+            raise ArgumentError(f"{name}={quoted(value)}: expected a text that is not empty")
+    _require_options(declared, words)
     all_words = declared.sent({**declared.options, **words})
     options: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, **all_words}
-    question = asked(
+    request = requested(
         verb, formula, checked_codebook(codebook), eps, delta, budget, adjacency, **options
     )
-    if not isinstance(question.guarantee, ApproxDP | ZCDP):
+    if not isinstance(request.guarantee, ApproxDP | ZCDP):
         raise ArgumentError(f"sites add Gaussian noise: {WRITE_DELTA}, or budget=dp.ZCDP(rho)")
-    terms = {**question.plain(), "protocol": protocol_terms(chosen), "session": session}
+    terms = {**request.plain(), "protocol": protocol_terms(chosen), "session": session}
     # Refuse here, before the charge, what other sites could not read.
     read = json.loads(json.dumps({**terms, "keys": {site: ""}}))
     conform(STATED, read, "what the site states")
-    return Stated(question, chosen, terms)
+    return Stated(request, chosen, terms)
 
 
-def seat_of(
-    protocol: LetterProtocol, site: str, key: AnyPath | None, cards: Sequence[AnyPath]
-) -> Seat | None:
+def participant_of(
+    protocol: MessageProtocol, site: str, key: AnyPath | None, cards: Sequence[AnyPath]
+) -> Participant | None:
     """Return the site's keys and participants, None where the protocol has no keys."""
     name = protocol.trust.name
     if not protocol.keyed:
@@ -336,12 +338,12 @@ def seat_of(
             f"dropouts={protocol.dropouts}: files of sites that do not answer cannot be made up "
             "for; write dropouts=0, and start again without such a site"
         )
-    seat = take_seat(key, site, cards)
-    protocol.seats(seat.names)
-    return seat
+    participant = read_participant(key, site, cards)
+    protocol.participants(participant.names)
+    return participant
 
 
-def require_key_record(protocol: LetterProtocol, ledger: Ledger | None) -> None:
+def require_key_record(protocol: MessageProtocol, ledger: Ledger | None) -> None:
     """Refuse keys where no ledger file records their use: messages of one key share their masks."""
     if protocol.keyed and (ledger is None or not ledger.place):
         raise ArgumentError(
@@ -351,27 +353,28 @@ def require_key_record(protocol: LetterProtocol, ledger: Ledger | None) -> None:
         )
 
 
-def keys_of(seat: Seat | None) -> dict[str, str]:
+def keys_of(participant: Participant | None) -> dict[str, str]:
     """Return all sites' public keys as plain values."""
-    if seat is None:
+    if participant is None:
         return {}
     return {
-        name: public_key.hex() for name, public_key in zip(seat.names, seat.public, strict=True)
+        name: public_key.hex()
+        for name, public_key in zip(participant.names, participant.public, strict=True)
     }
 
 
-def read_terms(terms: Mapping[str, Any]) -> tuple[Question, LetterProtocol]:
-    """Return the request and protocol of letters; refuse those unknown to this version."""
+def read_terms(terms: Mapping[str, Any]) -> tuple[Request, MessageProtocol]:
+    """Return the request and protocol of messages; refuse those unknown to this version."""
     protocol_terms = dict(terms["protocol"])
     name, verb, words = protocol_terms.pop("name", None), _declared(terms["verb"]), terms["words"]
     if name not in SENT or verb is None or not words.keys() <= verb.options.keys():
         raise FrameError("this version lacks the verb, an option or the protocol of the files")
-    _read_words(verb, words, "terms.words")
-    question = Question.of({**terms, "words": verb.sent({**verb.options, **words})})
-    if not isinstance(question.guarantee, ApproxDP | ZCDP):
+    _read_options(verb, words, "terms.words")
+    request = Request.of({**terms, "words": verb.sent({**verb.options, **words})})
+    if not isinstance(request.guarantee, ApproxDP | ZCDP):
         raise FrameError("terms.guarantee: sites add Gaussian noise, which has no pure guarantee")
-    protocol: LetterProtocol = conform(SENT[name], protocol_terms, "terms.protocol")
-    return question, protocol
+    protocol: MessageProtocol = conform(SENT[name], protocol_terms, "terms.protocol")
+    return request, protocol
 
 
 def sent_verbs() -> dict[str, Verb]:
@@ -385,7 +388,7 @@ def _declared(name: object) -> Verb | None:
     return verb if verb is not None and verb.gaussian else None
 
 
-def _require_words(verb: Verb, words: Mapping[str, object]) -> None:
+def _require_options(verb: Verb, words: Mapping[str, object]) -> None:
     """Refuse options that a verb does not take here, or that a file cannot represent."""
     strange = [word for word in words if word not in verb.options]
     if strange:
@@ -397,10 +400,10 @@ def _require_words(verb: Verb, words: Mapping[str, object]) -> None:
         raise ArgumentError(
             "the options in a site's file are texts, numbers, lists of numbers, True, False or None"
         )
-    _read_words(verb, json.loads(json.dumps(dict(words))), "words")
+    _read_options(verb, json.loads(json.dumps(dict(words))), "words")
 
 
-def _read_words(verb: Verb, plain: Mapping[str, object], where: str) -> None:
+def _read_options(verb: Verb, plain: Mapping[str, object], where: str) -> None:
     conform({word: shape for word, shape in verb.shapes.items() if word in plain}, plain, where)
 
 

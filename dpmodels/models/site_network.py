@@ -12,20 +12,20 @@ from threading import Lock
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
+from dpmodels.atomic_files import require_target, write_whole
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError, shorten
+from dpmodels.external_files import conform
 from dpmodels.labels import plain as printed
-from dpmodels.models.site_files import keys_of, require_key_record, seat_of
-from dpmodels.outside import conform
+from dpmodels.models.site_files import keys_of, participant_of, require_key_record
 from dpmodels.privacy import Ledger
-from dpmodels.question import difference
-from dpmodels.sites import SENT, LetterProtocol
-from dpmodels.sites.key_file import public_bytes, take_seat, write_card
-from dpmodels.sites.letter import STATED, finish, read_letter, require_places
+from dpmodels.request import difference
+from dpmodels.sites import SENT, MessageProtocol
+from dpmodels.sites.key_file import public_bytes, read_participant, write_card
+from dpmodels.sites.message import STATED, finish, read_message, require_places
 from dpmodels.typing import AnyPath
-from dpmodels.writing import require_target, write_whole
 
-TERMS, LETTER = "terms", "letter"
-QUESTIONS = (TERMS, LETTER)
+TERMS, MESSAGE = "terms", "letter"
+REQUESTS = (TERMS, MESSAGE)
 Answer = dict[str, Any]
 _LOG: Final = logging.getLogger("dpmodels.sites")
 
@@ -35,7 +35,7 @@ class SiteAnswers:
     """The terms of one site, and its answers."""
 
     site: str
-    protocol: LetterProtocol
+    protocol: MessageProtocol
     terms: Mapping[str, Any]
     path: Path
     release: Callable[..., object]
@@ -60,11 +60,11 @@ class SiteAnswers:
             raise ArgumentError(f"sites=: this site, {self.site!r}, is not among them")
         require_key_record(self.protocol, self.ledger)
 
-    def answer(self, question: str, request: Mapping[str, Any]) -> Answer:
+    def answer(self, part: str, request: Mapping[str, Any]) -> Answer:
         """Return what goes back to the aggregator; never raise, never quote a row."""
         try:
             with self._alone:
-                return {"site": self.site} | self._answer(question, request)
+                return {"site": self.site} | self._answer(part, request)
         except DPModelsError as error:
             kind = type(error).__name__
             _LOG.warning("site %r did not answer. %s: %s", self.site, kind, error)
@@ -74,7 +74,7 @@ class SiteAnswers:
             _LOG.warning("site %r did not answer: %s", self.site, kind)
         return {"site": self.site, "refusal": f"it cannot answer ({kind}); its own log says why"}
 
-    def _answer(self, question: str, request: Mapping[str, Any]) -> Answer:
+    def _answer(self, part: str, request: Mapping[str, Any]) -> Answer:
         session = self.terms["session"]
         if request.get("session") != session:
             return self._refusal(f"its session is {session!r}, not the requested one")
@@ -83,10 +83,10 @@ class SiteAnswers:
         if self.path.exists():
             return self._refusal(
                 f"it has answered session {session!r} already, and a session is answered once; "
-                "its letter is kept at the site, for dp.combine"
+                "its message is kept at the site, for dp.combine"
             )
         require_places(self.path, self.key)
-        if question == TERMS:
+        if part == TERMS:
             return {"terms": {**self.terms, "keys": self._known_keys()}}
         received_keys = request.get("keys")
         if self.sites and (
@@ -95,7 +95,7 @@ class SiteAnswers:
             return self._refusal("it does not agree: the keys are not those of the sites it named")
         with TemporaryDirectory() as folder:
             cards = self._cards(received_keys, Path(folder))
-            keys = keys_of(seat_of(self.protocol, self.site, self.key, cards))
+            keys = keys_of(participant_of(self.protocol, self.site, self.key, cards))
             mismatch = difference({**self.terms, "keys": keys}, request)
             if mismatch:
                 return self._refusal(f"it does not agree: {mismatch}")
@@ -104,9 +104,9 @@ class SiteAnswers:
 
     def _known_keys(self) -> dict[str, str]:
         if not self.sites:
-            return keys_of(seat_of(self.protocol, self.site, self.key, self.cards))
+            return keys_of(participant_of(self.protocol, self.site, self.key, self.cards))
         assert self.key is not None
-        return {self.site: public_bytes(take_seat(self.key, self.site, ()).private).hex()}
+        return {self.site: public_bytes(read_participant(self.key, self.site, ()).private).hex()}
 
     def _cards(self, received_keys: Any, folder: Path) -> Sequence[AnyPath]:
         """Return the site's own copies of the cards, or else those received."""
@@ -128,9 +128,9 @@ _UNTOUCHED: Final = "no row was read and nothing was charged"
 
 
 def ask_sites(
-    post: Post, sites: Sequence[str], session: str, folder: Path, timeout: float
+    transport: Transport, sites: Sequence[str], session: str, folder: Path, timeout: float
 ) -> list[Path]:
-    """Gather one letter of each site, once all have stated the same terms."""
+    """Gather one message of each site, once all have stated the same terms."""
     until = time.monotonic() + timeout
     files = {site: folder / f"{quote(site, safe='')}.json" for site in sites}
     existing = [str(file) for file in files.values() if file.exists()]
@@ -141,22 +141,22 @@ def ask_sites(
     for file in files.values():
         require_target(file)
     try:
-        site_of_node, stated = _meet(post, sites, session, until)
+        site_of_node, stated = _meet(transport, sites, session, until)
         terms = agreed_terms(stated)
     except FrameError:
         if is_new:
             folder.rmdir()
         raise
-    post.send(LETTER, dict.fromkeys(site_of_node, terms), max(until - time.monotonic(), 1.0))
-    failed = _receive(post, site_of_node, terms, files, until)
+    transport.send(MESSAGE, dict.fromkeys(site_of_node, terms), max(until - time.monotonic(), 1.0))
+    failed = _receive(transport, site_of_node, terms, files, until)
     if failed:
         site, why = next(iter(failed.items()))
-        letters = ", ".join(
+        messages = ", ".join(
             str(file) for site_name, file in files.items() if site_name not in failed
         )
         raise FrameError(
             f"site {site!r}: {why}; nothing was combined. "
-            f"Letters that came: {letters or 'none'}; dp.combine takes them with those that are "
+            f"Letters that came: {messages or 'none'}; dp.combine takes them with those that are "
             "missing, written by dp.site_release"
         )
     return list(files.values())
@@ -187,19 +187,19 @@ def agreed_terms(stated: Mapping[str, Terms]) -> Terms:
 
 
 def _meet(
-    post: Post, sites: Sequence[str], session: str, until: float
+    transport: Transport, sites: Sequence[str], session: str, until: float
 ) -> tuple[dict[int, str], dict[str, Terms]]:
     """Ask every node for its site and terms, until all sites are known."""
     site_of_node: dict[int, str] = {}
     stated: dict[str, Terms] = {}
-    asked_nodes: set[int] = set()
+    requested_nodes: set[int] = set()
     silent: set[int] = set()
     failure = ""
     while len(stated) < len(sites):
-        new = _ask(post, asked_nodes, session, until)
-        asked_nodes.update(new)
+        new = _ask(transport, requested_nodes, session, until)
+        requested_nodes.update(new)
         silent.update(new)
-        for node, answer in post.arrived():
+        for node, answer in transport.arrived():
             silent.discard(node)
             site: Any = answer.get("site")
             if "failure" in answer:
@@ -208,7 +208,7 @@ def _meet(
                 continue
             else:
                 site_of_node[node], stated[site] = site, _terms_of(site, answer, stated)
-        hopeless = failure and not silent and len(asked_nodes) >= len(sites)
+        hopeless = failure and not silent and len(requested_nodes) >= len(sites)
         if len(stated) < len(sites) and (hopeless or time.monotonic() > until):
             absent = next(site for site in sites if site not in stated)
             raise FrameError(f"site {absent!r} did not answer{failure}; {_UNTOUCHED}")
@@ -216,10 +216,10 @@ def _meet(
     return site_of_node, {site: stated[site] for site in sites}
 
 
-def _ask(post: Post, asked_nodes: set[int], session: str, until: float) -> list[int]:
+def _ask(transport: Transport, requested_nodes: set[int], session: str, until: float) -> list[int]:
     """Ask the nodes that were not asked before; return them."""
-    new = [node for node in post.nodes() if node not in asked_nodes]
-    post.send(TERMS, {node: {"session": session} for node in new}, until - time.monotonic())
+    new = [node for node in transport.nodes() if node not in requested_nodes]
+    transport.send(TERMS, {node: {"session": session} for node in new}, until - time.monotonic())
     return new
 
 
@@ -251,16 +251,16 @@ def _quoted(text: object, max_length: int) -> str:
 
 
 def _receive(
-    post: Post,
+    transport: Transport,
     site_of_node: Mapping[int, str],
     terms: Terms,
     files: Mapping[str, Path],
     until: float,
 ) -> dict[str, str]:
-    """Write the letters of all sites to files; return the reason for each missing one."""
+    """Write the messages of all sites to files; return the reason for each missing one."""
     waiting, failed = dict(site_of_node), {}
     while waiting and time.monotonic() <= until:
-        for node, answer in post.arrived():
+        for node, answer in transport.arrived():
             if node not in waiting:
                 continue
             site = waiting.pop(node)
@@ -276,32 +276,30 @@ def _receive(
 
 
 def _store(text: str, site: str, terms: Terms, file: Path) -> str:
-    """Write a letter; return what is wrong with it, or an empty text."""
+    """Write a message; return what is wrong with it, or an empty text."""
     try:
         write_whole(file, text.encode(errors="replace"))
-        letter = read_letter(file)
+        message = read_message(file)
     except FrameError as error:
         return str(error)
-    terms_sent = {name: value for name, value in letter.terms.items() if name != "basis"}
+    terms_sent = {name: value for name, value in message.terms.items() if name != "basis"}
     mismatch = difference(terms, terms_sent)
-    if letter.site != site:
-        return f"its letter is of site {shorten(letter.site)!r}"
-    return f"its letter is of other terms: {mismatch}" if mismatch else ""
+    if message.site != site:
+        return f"its message is of site {shorten(message.site)!r}"
+    return f"its message is of other terms: {mismatch}" if mismatch else ""
 
 
 # The transport of a release over a network: questions to nodes, and their answers.
 
 
-class Post(Protocol):
+class Transport(Protocol):
     """Sends questions to nodes and returns their answers."""
 
     def nodes(self) -> Sequence[int]:
         """Return the nodes that are connected now."""
         ...
 
-    def send(
-        self, question: str, contents: Mapping[int, Mapping[str, Any]], seconds: float
-    ) -> None:
+    def send(self, part: str, contents: Mapping[int, Mapping[str, Any]], seconds: float) -> None:
         """Ask nodes; a question not received in that time expires."""
         ...
 

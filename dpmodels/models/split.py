@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpmodels.arguments import checked_keywords, real, whole, word
+from dpmodels.arguments import checked_keywords, integer, option, real
 from dpmodels.errors import ArgumentError, DPModelsError, LedgerError
 from dpmodels.noise import simulation
 from dpmodels.privacy import (
@@ -26,7 +26,7 @@ from dpmodels.privacy import (
 )
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.privacy.compose import divide
-from dpmodels.results.plan import SplitQuestion, SplitResult, ratio
+from dpmodels.results.plan import SplitRequest, SplitResult, ratio
 from dpmodels.typing import Floats
 
 SEED = 20_111_004  # A choice: any number gives all divisions the same random words
@@ -126,18 +126,18 @@ def split_budget(
     trial = _Trial(
         recipe,
         data,
-        SplitQuestion(
+        SplitRequest(
             recipe=getattr(recipe, "__name__", type(recipe).__name__),
             stages=stages,
             guarantee=resolve_budget(eps, delta, budget),
             adjacency=neighbours(adjacency),
-            repeats=whole("repeats", repeats, 2, MOST_REPEATS),
-            best=word("best", best, ("largest", "smallest")),
+            repeats=integer("repeats", repeats, 2, MOST_REPEATS),
+            best=option("best", best, ("largest", "smallest")),
         ),
         _shares(shares, len(stages)),
     )
     gaussian = [False] * len(stages)
-    if isinstance(trial.question.guarantee, ApproxDP):
+    if isinstance(trial.request.guarantee, ApproxDP):
         gaussian = _run(trial, trial.shares[0], gaussian, 0)[1]
     return _tried(trial, gaussian)
 
@@ -147,50 +147,50 @@ class _Trial(NamedTuple):
 
     recipe: Callable[..., float]
     data: object
-    question: SplitQuestion
+    request: SplitRequest
     shares: Floats
 
 
 def _tried(trial: _Trial, gaussian: Sequence[bool]) -> SplitResult:
     """Run all divisions; restart if a stage's noise is not of the assumed kind."""
-    question = trial.question
-    scores = np.empty((len(trial.shares), question.repeats))
+    request = trial.request
+    scores = np.empty((len(trial.shares), request.repeats))
     for number, shares in enumerate(trial.shares):
-        for repeat in range(question.repeats):
+        for repeat in range(request.repeats):
             scores[number, repeat], observed = _run(trial, shares, gaussian, repeat)
             remaining = [old and new for old, new in zip(gaussian, observed, strict=True)]
             if remaining != list(gaussian):
                 return _tried(trial, remaining)
-    divisions = tuple(divide(question.guarantee, shares, gaussian) for shares in trial.shares)
-    return SplitResult(question, trial.shares, divisions, scores)
+    divisions = tuple(divide(request.guarantee, shares, gaussian) for shares in trial.shares)
+    return SplitResult(request, trial.shares, divisions, scores)
 
 
 def _run(
     trial: _Trial, shares: Floats, gaussian: Sequence[bool], repeat: int
 ) -> tuple[float, list[bool]]:
     """Run the recipe once; return its score and which stages had only Gaussian noise."""
-    question = trial.question
-    budgets = divide(question.guarantee, shares.tolist(), gaussian)
-    ledgers = [Ledger(budget=guarantee, adjacency=question.adjacency) for guarantee in budgets]
+    request = trial.request
+    budgets = divide(request.guarantee, shares.tolist(), gaussian)
+    ledgers = [Ledger(budget=guarantee, adjacency=request.adjacency) for guarantee in budgets]
     words = {
         stage: {"budget": guarantee, "ledger": ledger}
-        for stage, guarantee, ledger in zip(question.stages, budgets, ledgers, strict=True)
+        for stage, guarantee, ledger in zip(request.stages, budgets, ledgers, strict=True)
     }
-    where = f"with shares {' : '.join(question.stages)} = {ratio(shares)}"
+    where = f"with shares {' : '.join(request.stages)} = {ratio(shares)}"
     try:
         with simulation(seed=SEED + repeat):
             score = trial.recipe(trial.data, **words)
     except Exception as error:
         detail = f": {error}" if isinstance(error, DPModelsError) else ""
         raise ArgumentError(f"the recipe raised {type(error).__name__} {where}{detail}") from error
-    _require_spent(question.stages, ledgers, where)
+    _require_spent(request.stages, ledgers, where)
     events = [[event for entry in ledger.entries for event in entry.events] for ledger in ledgers]
     observed = [
         all(isinstance(event, GaussianEvent) for event in stage_events) for stage_events in events
     ]
     if all(now or not assumed for now, assumed in zip(observed, gaussian, strict=True)):
         _check_together(
-            question, [event for stage_events in events for event in stage_events], where
+            request, [event for stage_events in events for event in stage_events], where
         )
     return _score(score, where), observed
 
@@ -204,14 +204,14 @@ def _require_spent(stages: Sequence[str], ledgers: Sequence[Ledger], where: str)
             )
 
 
-def _check_together(question: SplitQuestion, events: Sequence[Event], where: str) -> None:
+def _check_together(request: SplitRequest, events: Sequence[Event], where: str) -> None:
     """Refuse stages that keep to their parts but together cost more than the budget.
 
     A stage of many releases may: at the same delta they cost less than the sum of their eps.
     """
-    ledger = Ledger(budget=question.guarantee, adjacency=question.adjacency)
+    ledger = Ledger(budget=request.guarantee, adjacency=request.adjacency)
     try:
-        ledger.charge(events, adjacency=question.adjacency, label=question.recipe)
+        ledger.charge(events, adjacency=request.adjacency, label=request.recipe)
     except LedgerError as error:
         raise ArgumentError(
             f"the recipe's stages cost more than the budget {where}: divide a stage's eps between "

@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import Unpack
 
-from dpmodels.arguments import truth
+from dpmodels.arguments import boolean
 from dpmodels.errors import FormulaError, shorten
-from dpmodels.formula.sides import Sides, grouping, sides
+from dpmodels.formula.sides import Sides, grouping, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Real, Truth, Varying
 from dpmodels.mechanisms.counts import CountMechanism
-from dpmodels.models.crossing import Way
-from dpmodels.models.describing import described_way, mean_tally
+from dpmodels.models.descriptive_specs import descriptive_spec, mean_tally
+from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.privacy import Adjacency
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.results.overview import OverviewResult
 
 
@@ -72,21 +72,23 @@ def dp_summary(
     >>> fit.variables, len(fit["sex"].counts)
     (('age', 'income', 'sex'), 2)
     """
-    return run_verb("summary", summary_way, formula, data, shared, mechanism, tests=tests)
+    return run_verb("summary", summary_spec, formula, data, shared, mechanism, tests=tests)
 
 
 @spec_of("summary", gaussian="gaussian")
-def summary_way(question: Question) -> Way[OverviewResult]:
+def summary_spec(request: Request) -> VerbSpec[OverviewResult]:
     """Build the specification of a dp_summary call."""
-    formula_sides = sides(question.formula, question.codebook)
-    tested = truth("tests", question.words["tests"])
+    formula_sides = parse_sides(request.formula, request.codebook)
+    tested = boolean("tests", request.words["tests"])
     if tested and not formula_sides.groups:
         raise FormulaError(
             f"formula {shorten(formula_sides.text)!r} has no groups, and tests=True compares them; "
             "write 'a + b ~ group'"
         )
     result = partial(OverviewResult, strata=len(formula_sides.groups), tested=tested)
-    return described_way(question, formula_sides, tables(formula_sides, question.adjacency), result)
+    return descriptive_spec(
+        request, formula_sides, tables(formula_sides, request.adjacency), result
+    )
 
 
 def tables(formula_sides: Sides, neighbours: Adjacency) -> tuple[Tally, ...]:

@@ -8,30 +8,38 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dpmodels.arguments import word
+from dpmodels.arguments import option
 from dpmodels.codebook import Codebook
-from dpmodels.declared import Declared, declared
 from dpmodels.design import row_coder
 from dpmodels.devices.unary import Bit
 from dpmodels.entry_point import entry_point
 from dpmodels.errors import FormulaError, shorten
-from dpmodels.formula.parse import parse
+from dpmodels.formula.parse import parsed_formula
 from dpmodels.formula.response import TwoSided, two_sided
-from dpmodels.formula.sides import sides
+from dpmodels.formula.sides import parse_sides
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms.counts.randomized_response import MOST_CELLS
-from dpmodels.models.describing import described_call
+from dpmodels.models.descriptive_specs import descriptive_call
 from dpmodels.models.linear import levels
 from dpmodels.models.replay import spec_of
 from dpmodels.models.table import counted
 from dpmodels.noise import simulating
 from dpmodels.privacy import PureDP, adjacency
-from dpmodels.question import Question
-from dpmodels.released import AnswersFitRelease, AnswersRelease, Card, Channel
+from dpmodels.released import AnswersFitRelease, AnswersRelease, Channel, MechanismInfo
+from dpmodels.request import Request
+from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.results.call import INTERCEPT, CoefficientsCall, Spec
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.survey_fit import SurveyFitResult
 from dpmodels.sites.parties import parties, with_csv
+from dpmodels.surveys.answers import (
+    Respondents,
+    Strata,
+    counted_answers,
+    counted_bits,
+    fitted_answers,
+    respondents,
+)
 from dpmodels.surveys.channels import (
     Devices,
     channel_of,
@@ -40,20 +48,12 @@ from dpmodels.surveys.channels import (
     unary_question,
     with_levels,
 )
-from dpmodels.surveys.read import (
-    Respondents,
-    Strata,
-    counted_answers,
-    counted_bits,
-    fitted_answers,
-    respondents,
-)
 from dpmodels.variables import Categorical
 
 if TYPE_CHECKING:
     from dpmodels.released import Released
 
-CARD = Card(
+INFO = MechanismInfo(
     name="respondents' devices",
     theorem="eps-DP for each respondent, against whoever sees the answers",
     sensitivity="one respondent's answers; columns that came as they were are not protected",
@@ -70,7 +70,7 @@ def dp_survey(
     answers: object,
     *,
     device: Devices,
-    codebook: Declared = None,
+    codebook: Resolved = None,
     weights: str | None = None,
     strata: Strata = None,
     method: Literal["score", "likelihood"] = "score",
@@ -157,11 +157,13 @@ def dp_survey(
     ['Intercept', 'sex[T.M]']
     """
     devices = checked_devices(device)
-    method = word("method", method, ("score", "likelihood"))
-    declarations = Codebook() if codebook is None else declared(codebook, answers, None, formula)
+    method = option("method", method, ("score", "likelihood"))
+    declarations = (
+        Codebook() if codebook is None else codebook_of_call(codebook, answers, None, formula)
+    )
     book = with_levels(declarations, devices)
     (answers,) = with_csv((answers,), csv)
-    if parse(formula, book).response:
+    if parsed_formula(formula, book).response:
         return _modelled(formula, answers, book, devices, weights, strata, method)
     return _tabulated(formula, answers, book, devices, weights, strata)
 
@@ -174,7 +176,7 @@ def _tabulated(
     weights: str | None,
     strata: Strata,
 ) -> object:
-    formula_sides = sides(formula, book)
+    formula_sides = parse_sides(formula, book)
     tally = counted(formula_sides)
     if tally.cells > MOST_CELLS:
         raise FormulaError(
@@ -218,7 +220,7 @@ def _modelled(
 ) -> object:
     name = strata if isinstance(strata, str) else next(iter(strata or ()), None)
     excluded = [name for name in (weights, name) if name is not None]
-    equation = two_sided(formula, book, apart=excluded)
+    equation = two_sided(formula, book, excluded=excluded)
     channel = _channel(equation, devices)
     used = Codebook({**equation.terms.codebook, **equation.response.codebook})
     levels(equation, "dp_survey")
@@ -256,20 +258,22 @@ def _result(
     """Return the result of a release."""
     words = {"weights": weights, "strata": strata, **further}
     relation = release.adjacency
-    request = Question("survey", formula, book, release.guarantee, relation, words)
+    request = Request("survey", formula, book, release.guarantee, relation, words)
     return survey_spec(request).of(release, UNCHARGED)
 
 
 @spec_of("survey")
-def survey_spec(request: Question) -> Spec[object]:
+def survey_spec(request: Request) -> Spec[object]:
     """Return the public facts of a table, or of a regression, of answers."""
     book = request.codebook
-    if not parse(request.formula, book).response:
-        formula_sides = sides(request.formula, book)
-        return Spec(request, described_call(formula_sides, (counted(formula_sides),)), SurveyResult)
+    if not parsed_formula(request.formula, book).response:
+        formula_sides = parse_sides(request.formula, book)
+        return Spec(
+            request, descriptive_call(formula_sides, (counted(formula_sides),)), SurveyResult
+        )
     variables = (request.words.get("weights"), request.words.get("strata"))
     excluded = [str(name) for name in variables if name is not None]
-    equation = two_sided(request.formula, book, apart=excluded)
+    equation = two_sided(request.formula, book, excluded=excluded)
     used = Codebook({**equation.terms.codebook, **equation.response.codebook})
 
     def fitted(call: CoefficientsCall, release: AnswersFitRelease) -> SurveyFitResult:
@@ -330,7 +334,7 @@ def _terms(who: Respondents, channels: Iterable[Channel], rows: int) -> dict[str
     """Return the fields that all releases of a survey have; a respondent is one row."""
     return {
         "rows": rows,
-        "card": CARD,
+        "info": INFO,
         "guarantee": PureDP(math.fsum(channel.eps for channel in channels)),
         "adjacency": adjacency("replace"),
         "events": (),

@@ -8,17 +8,17 @@ from typing import Any, Final, Unpack
 
 from dpmodels.design.cells import PrivateCells, unbound_cells
 from dpmodels.errors import ArgumentError
-from dpmodels.formula.survival import survival
-from dpmodels.mechanisms import COUNTS, ORDERED, choose
+from dpmodels.formula.survival import parse_survival
+from dpmodels.mechanisms import COUNTS, ORDERED, choose_strategy
 from dpmodels.mechanisms.choose import Choice, auto_counts, auto_ordered
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.mechanisms.protocol import CountFacts
-from dpmodels.models.crossing import Way
-from dpmodels.models.describing import described_call
+from dpmodels.models.descriptive_specs import descriptive_call
+from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.privacy import Guarantee
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.results.survfit import SurvfitResult
 
 # Those with a known noise distribution in all sums of cells.
@@ -90,26 +90,26 @@ def dp_survfit(
     >>> fit.times[:4].tolist()
     [9.0, 19.0, 29.0, 39.0]
     """
-    return run_verb("survfit", survfit_way, formula, data, shared, mechanism, breaks=breaks)
+    return run_verb("survfit", survfit_spec, formula, data, shared, mechanism, breaks=breaks)
 
 
 @spec_of("survfit", gaussian="gaussian")
-def survfit_way(question: Question) -> Way[SurvfitResult]:
+def survfit_spec(request: Request) -> VerbSpec[SurvfitResult]:
     """Build the specification of a dp_survfit call."""
-    curve = survival(question.formula, question.codebook)
-    tally, edges = curve.tally(question.words["breaks"])
+    curve = parse_survival(request.formula, request.codebook)
+    tally, edges = curve.tally(request.words["breaks"])
     cells = tally.shape[-1]
     shape = (tally.cells // cells, cells)
-    facts = CountFacts(1, tally.size, False, question.adjacency, shape)
+    facts = CountFacts(1, tally.size, False, request.adjacency, shape)
 
     inner = tuple(min(end, curve.grid.upper) for end in edges[1:])
-    return Way(
-        question,
-        described_call(curve.sides, (tally,)),
+    return VerbSpec(
+        request,
+        descriptive_call(curve.sides, (tally,)),
         partial(SurvfitResult, ends=inner),
         unbound_cells(curve.text, curve.codebook, (tally,)),
         facts,
-        partial(_chosen, facts, question.private),
+        partial(_chosen, facts, request.private),
     )
 
 
@@ -119,7 +119,7 @@ def _chosen(
     """Choose among mechanisms for ordered cells with a known noise distribution."""
     flat, _ = auto_counts(facts, guarantee)
     table = {"flat": COUNTS[flat], **COUNTS, **CURVES}
-    choice = choose(mechanism, table, partial(auto_ordered, facts, guarantee))
+    choice = choose_strategy(mechanism, table, partial(auto_ordered, facts, guarantee))
     if not isinstance(choice.strategy, tuple(table.values())):
         raise ArgumentError(
             f"mechanism= is of type {type(choice.strategy).__name__}, whose noise in sums of "

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Unpack
 
 from dpmodels.mechanisms import Objective, Output, RegressionMechanism
-from dpmodels.models.crossing import Way
-from dpmodels.models.linear import Model, Tune, asked_ridge, coefficients_way, levels, linear
+from dpmodels.models.linear import Model, Tune, coefficients_spec, levels, linear, requested_ridge
+from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.results.svm import SVMResult
 from dpmodels.statistics.losses import Huber
 
@@ -91,21 +91,21 @@ def dp_svm(
     """
     return run_verb(
         "svm",
-        svm_way,
+        svm_spec,
         formula,
         data,
         shared,
         mechanism,
         width=width,
-        ridge=asked_ridge(ridge),
+        ridge=requested_ridge(ridge),
         scale=scale,
         row_norm=row_norm,
     )
 
 
 @spec_of("svm")
-def svm_way(question: Question) -> Way[SVMResult]:
+def svm_spec(request: Request) -> VerbSpec[SVMResult]:
     """Build the specification of a dp_svm call."""
-    loss, terms = Huber(question.words["width"]), linear(question)
+    loss, terms = Huber(request.words["width"]), linear(request)
     model = Model("svm", loss, levels(terms.equation, "dp_svm"))
-    return coefficients_way(question, terms, model, TABLE, AUTOMATIC, SVMResult)
+    return coefficients_spec(request, terms, model, TABLE, AUTOMATIC, SVMResult)

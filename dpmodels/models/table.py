@@ -8,23 +8,23 @@ from functools import partial
 from typing import Any, Final, Unpack
 
 from dpmodels.codebook import Codebook
-from dpmodels.declared import declared
 from dpmodels.design.cells import unbound_cells
-from dpmodels.errors import ArgumentError, BudgetError, FormulaError, FrameError, said, shorten
+from dpmodels.errors import ArgumentError, BudgetError, FormulaError, FrameError, quoted, shorten
 from dpmodels.formula.periods import Periods, periods
-from dpmodels.formula.sides import Sides, grouping, sides
+from dpmodels.formula.sides import Sides, grouping, parse_sides
 from dpmodels.formula.tally import MAX_CELLS, Tally
-from dpmodels.mechanisms import CHAINS, choose
+from dpmodels.mechanisms import CHAINS, choose_strategy
 from dpmodels.mechanisms.chains.quilt import SeriesFacts
 from dpmodels.mechanisms.counts import RESPONSES, CountMechanism, ResponseMechanism
-from dpmodels.models.crossing import Way, cross
-from dpmodels.models.describing import described_call, described_way
+from dpmodels.models.descriptive_specs import descriptive_call, descriptive_spec
+from dpmodels.models.release import VerbSpec, run_release
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, sources_of, verb
 from dpmodels.privacy import Adjacency, Pufferfish
 from dpmodels.privacy.budget import MOST_ROWS
-from dpmodels.question import Question
 from dpmodels.released import AnswersRelease, CountsRelease
+from dpmodels.request import Request
+from dpmodels.resolve_codebook import codebook_of_call
 from dpmodels.results.call import DescribedCall
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.table import StatesResult, TableResult
@@ -106,29 +106,29 @@ def dp_table(
     if isinstance(budget, Pufferfish):
         return _table_of_states(formula, data, budget, time, mechanism, shared)
     refuse_alone(time)
-    return run_verb("table", table_way, formula, data, shared, mechanism)
+    return run_verb("table", table_spec, formula, data, shared, mechanism)
 
 
 def _table_of_states(
     formula: str, data: object, budget: Pufferfish, time: object, mechanism: object, shared: Shared
 ) -> StatesResult:
     sources, sites = sources_of(data, shared), shared.get("sites")
-    book = declared(shared.get("codebook"), data, sites, formula)
+    book = codebook_of_call(shared.get("codebook"), data, sites, formula)
     options = {name: shared.get(name) for name in ("person", "rows", "subset", "eps", "adjacency")}
     options |= {"delta": shared.get("delta") or None, "sites": sites}
-    question = asked_states(formula, book, budget, time, **options)
-    return cross(states_way(question), sources, mechanism, shared.get("ledger"))
+    request = requested_states(formula, book, budget, time, **options)
+    return run_release(states_spec(request), sources, mechanism, shared.get("ledger"))
 
 
 @spec_of("table", gaussian="gaussian", audited=("~ g", "geometric"))
-def table_way(question: Question) -> Way[object]:
+def table_spec(request: Request) -> VerbSpec[object]:
     """Build the specification of a dp_table call."""
-    if isinstance(question.guarantee, Pufferfish):
-        return states_way(question)
-    refuse_alone(question.words.get("time"))
-    formula_sides = sides(question.formula, question.codebook)
+    if isinstance(request.guarantee, Pufferfish):
+        return states_spec(request)
+    refuse_alone(request.words.get("time"))
+    formula_sides = parse_sides(request.formula, request.codebook)
     _require_full_cross(formula_sides)
-    return described_way(question, formula_sides, (counted(formula_sides),), _result, RESPONSES)
+    return descriptive_spec(request, formula_sides, (counted(formula_sides),), _result, RESPONSES)
 
 
 def _result(call: DescribedCall, release: Any) -> TableResult | SurveyResult:
@@ -175,9 +175,9 @@ _WRITE: Final = (
 )
 
 
-def asked_states(
+def requested_states(
     formula: str, book: Codebook, budget: Pufferfish, time: object, **words: object
-) -> Question:
+) -> Request:
     """Return the request; ArgumentError for options that do not apply to such a guarantee."""
     person = words.pop("person", None)
     person = book.person if person is None else person
@@ -185,10 +185,10 @@ def asked_states(
     for word, value in words.items():
         if value is not None:
             raise ArgumentError(
-                f"{word}={said(value)} does not apply to budget=dp.Pufferfish(...), which hides "
+                f"{word}={quoted(value)} does not apply to budget=dp.Pufferfish(...), which hides "
                 f"each state of each person's series: leave it out, {_WRITE}"
             )
-    return Question("table", formula, book, budget, _ONE_STATE, {"time": time, "person": person})
+    return Request("table", formula, book, budget, _ONE_STATE, {"time": time, "person": person})
 
 
 def _require_columns(time: object, person: object) -> None:
@@ -196,28 +196,28 @@ def _require_columns(time: object, person: object) -> None:
     for word, value in (("person", person), ("time", time)):
         if not isinstance(value, str):
             raise ArgumentError(
-                f"{word}={said(value)}: a Pufferfish guarantee protects each person's state at "
+                f"{word}={quoted(value)}: a Pufferfish guarantee protects each person's state at "
                 f"each time, and needs the names of both columns; write {_WRITE}"
             )
 
 
-def states_way(question: Question) -> Way[StatesResult]:
+def states_spec(request: Request) -> VerbSpec[StatesResult]:
     """Build the specification of counts of states."""
-    budget, time = question.guarantee, question.words["time"]
-    _require_columns(time, question.words.get("person"))
+    budget, time = request.guarantee, request.words["time"]
+    _require_columns(time, request.words.get("person"))
     assert isinstance(budget, Pufferfish)
-    formula_sides, over = series_of(question.formula, question.codebook, time)
-    if question.words["person"] in formula_sides.codebook:
+    formula_sides, over = series_of(request.formula, request.codebook, time)
+    if request.words["person"] in formula_sides.codebook:
         raise FormulaError(
-            f"person={said(question.words['person'])} identifies the persons, and "
-            f"time={said(time)} or {shorten(formula_sides.text)!r} {_APART}"
+            f"person={quoted(request.words['person'])} identifies the persons, and "
+            f"time={quoted(time)} or {shorten(formula_sides.text)!r} {_APART}"
         )
     tally = states_of(formula_sides)
     (state,) = tally.factors
     model = budget.model.ordered(state.levels)
     budget = replace(budget, model=model)
-    question = replace(question, guarantee=budget)
-    person, steps = question.words["person"], len(over)
+    request = replace(request, guarantee=budget)
+    person, steps = request.words["person"], len(over)
     if steps > MOST_ROWS:
         raise ArgumentError(
             f"{shorten(time)!r} has {steps:,} times; at most {MOST_ROWS:,} of a person are "
@@ -238,13 +238,13 @@ def states_way(question: Question) -> Way[StatesResult]:
 
     book = formula_sides.codebook | {time: _wider(formula_sides.codebook, time)}
     placed = Tally((over.factor, state), max_cells=_MOST_CELLS)
-    return Way(
-        question,
-        described_call(formula_sides, (tally,)),
+    return VerbSpec(
+        request,
+        descriptive_call(formula_sides, (tally,)),
         partial(StatesResult, time=time),
         unbound_cells(formula_sides.text, Codebook(book), (placed,)),
         facts,
-        lambda mechanism, _: choose(mechanism, CHAINS, partial(_only, facts)),
+        lambda mechanism, _: choose_strategy(mechanism, CHAINS, partial(_only, facts)),
         lawful=True,
         reads=reads,
         check=check,
@@ -253,10 +253,10 @@ def states_way(question: Question) -> Way[StatesResult]:
 
 def series_of(formula: str, book: Codebook, time: str) -> tuple[Sides, Periods]:
     """Return the sides of a formula, time among its variables, and the times."""
-    formula_sides, over = sides(formula, book), periods(time, None, book)
+    formula_sides, over = parse_sides(formula, book), periods(time, None, book)
     if time in formula_sides.codebook:
         raise FormulaError(
-            f"time={said(time)} is the time of the states, and {shorten(formula_sides.text)!r} "
+            f"time={quoted(time)} is the time of the states, and {shorten(formula_sides.text)!r} "
             f"{_APART}"
         )
     used = {*formula_sides.codebook, time}
@@ -289,6 +289,6 @@ def refuse_alone(time: object) -> None:
     """Refuse a time with a guarantee that has none."""
     if time is not None:
         raise BudgetError(
-            f"time={said(time)} needs a Pufferfish guarantee: write {_WRITE}, or dp_series for "
+            f"time={quoted(time)} needs a Pufferfish guarantee: write {_WRITE}, or dp_series for "
             "counts over time with differential privacy"
         )

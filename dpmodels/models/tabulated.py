@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
 from dpmodels.formula.crossed import MOST_CELLS, Crossed
 from dpmodels.formula.response import TwoSided
 from dpmodels.formula.values import Category
@@ -17,9 +17,9 @@ from dpmodels.mechanisms.choose import Choice, auto_counts, two_digits
 from dpmodels.mechanisms.counts import COUNTS
 from dpmodels.mechanisms.protocol import RegressionFacts
 from dpmodels.mechanisms.regression.tabulated import CellCounts, cell_facts
-from dpmodels.models.crossing import Way
+from dpmodels.models.release import VerbSpec
 from dpmodels.privacy import PureDP
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.results.call import CoefficientsCall
 
 # Options that change what is fitted, which counts cannot.
@@ -31,20 +31,20 @@ class Tabulation:
     """The table of a request, or the text of the term that has no levels to count."""
 
     table: Crossed | str
-    question: Question
+    request: Request
     facts: RegressionFacts
 
     @property
     def sizes(self) -> dict[str, int]:
         """The number of counts; empty where there cannot be any."""
-        is_changed = any(self.question.words.get(name) is not None for name in _OTHERS)
+        is_changed = any(self.request.words.get(name) is not None for name in _OTHERS)
         if is_changed or isinstance(self.table, str) or self.table.cells > MOST_CELLS:
             return {}
         return {"part": self.table.cells + 1}
 
     def choice(self) -> Choice[Any]:
         """Return the counts of less noise; refuse what has no table."""
-        options = self.question.words
+        options = self.request.words
         if isinstance(self.table, str):
             term, is_ordinal = shorten(self.table), options["family"] == "ordinal"
             what = 'family="ordinal"' if is_ordinal else 'mechanism="counts"'
@@ -57,11 +57,11 @@ class Tabulation:
         for name in _OTHERS:
             if options.get(name) is not None:
                 raise ArgumentError(
-                    f"{name}={said(options[name])} does not go with counts, which need no ridge "
+                    f"{name}={quoted(options[name])} does not go with counts, which need no ridge "
                     f"and shorten no row: leave {name}= out"
                 )
         tally = self.table.tally
-        name, reason = auto_counts(cell_facts(tally, self.facts), self.question.private)
+        name, reason = auto_counts(cell_facts(tally, self.facts), self.request.private)
         return Choice(CellCounts(COUNTS[name](), tally), reason)
 
     def best(self, other: Any) -> Choice[Any] | None:
@@ -74,22 +74,22 @@ class Tabulation:
         if not self.sizes or isinstance(self.table, str):
             return None
         (strategy, _), levels = self.choice(), len(self.table.response.levels)
-        if isinstance(self.question.private, PureDP) and levels > 2:
+        if isinstance(self.request.private, PureDP) and levels > 2:
             return Choice(strategy, "it needs no delta.")
         plan, rival = (
-            mechanism.plan(self.facts, self.question.private) for mechanism in (strategy, other())
+            mechanism.plan(self.facts, self.request.private) for mechanism in (strategy, other())
         )
         spread = self.table.cells / levels * (levels - 1 if levels > 2 else 0.5)
         noise = plan.noise_sd * math.sqrt(spread)
         rival_noise = rival.scales.get("last", rival.scales.get("sd")) * self.facts.columns**0.5
         reason = (
             f"of {self.table.cells:,} cells its noise in the score has an sd of "
-            f"{two_digits(noise)}; that of {other.card.name} would have {two_digits(rival_noise)}."
+            f"{two_digits(noise)}; that of {other.info.name} would have {two_digits(rival_noise)}."
         )
         return Choice(strategy, reason) if noise <= rival_noise else None
 
 
-def with_counts(way: Way[Any], tabulation: Tabulation, other: Any) -> Way[Any]:
+def with_counts(spec: VerbSpec[Any], tabulation: Tabulation, other: Any) -> VerbSpec[Any]:
     """Return the specification of a regression that counts may serve; `other` if they do not.
 
     Without another mechanism there are only counts.
@@ -101,15 +101,15 @@ def with_counts(way: Way[Any], tabulation: Tabulation, other: Any) -> Way[Any]:
             return Choice(tabulation.choice().strategy, "")
         if other is not None:
             counted = tabulation.best(other) if name == "auto" else None
-            return way.choose(mechanism, private) if counted is None else counted
+            return spec.choose(mechanism, private) if counted is None else counted
         if name == "auto":
             return tabulation.choice()
         raise ArgumentError(
-            f'mechanism={said(mechanism)}: family="ordinal" is computed from counts of '
+            f'mechanism={quoted(mechanism)}: family="ordinal" is computed from counts of '
             'combinations of levels; write mechanism="counts" or leave it out'
         )
 
-    return replace(way, choose=choose, sizes=tabulation.sizes)
+    return replace(spec, choose=choose, sizes=tabulation.sizes)
 
 
 def ordered_call(call: CoefficientsCall, equation: TwoSided) -> CoefficientsCall:

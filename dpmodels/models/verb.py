@@ -13,12 +13,12 @@ from functools import wraps
 from typing import Any, Final, Literal, NamedTuple, ParamSpec, TypedDict, TypeVar
 
 from dpmodels.arguments import known_parameters
-from dpmodels.declared import Declared, declared
 from dpmodels.entry_point import entry_point
 from dpmodels.frames.delimited import CsvMode
-from dpmodels.models.crossing import Way, cross
+from dpmodels.models.release import VerbSpec, run_release
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Pufferfish
-from dpmodels.question import Question, asked
+from dpmodels.request import Request, requested
+from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered
 from dpmodels.verbs import VERBS
 
@@ -31,7 +31,7 @@ class Shared(TypedDict, total=False):
 
     sites: Mapping[str, object] | None
     protocol: str | SiteProtocol | None
-    codebook: Declared
+    codebook: Resolved
     eps: float | None
     delta: float
     budget: Guarantee | Pufferfish | None
@@ -132,7 +132,7 @@ def verb(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]
 
 def run_verb(
     name: str,
-    spec: Callable[[Question], Way[Result]],
+    spec: Callable[[Request], VerbSpec[Result]],
     formula: str,
     data: object,
     shared: Shared,
@@ -146,8 +146,8 @@ def run_verb(
     sources = sources_of(data, shared)
     if isinstance(sources, Parties) and sources.sends:
         options = VERBS[name].sent(options)
-    question = request(name, formula, data, shared, **options)
-    return cross(spec(question), sources, mechanism, shared.get("ledger"))
+    request = request_of(name, formula, data, shared, **options)
+    return run_release(spec(request), sources, mechanism, shared.get("ledger"))
 
 
 def sources_of(data: object, shared: Shared) -> object:
@@ -155,17 +155,17 @@ def sources_of(data: object, shared: Shared) -> object:
     return gathered(data, shared.get("sites"), shared.get("protocol"), PROTOCOLS, shared.get("csv"))
 
 
-def request(
+def request_of(
     name: str,
     formula: str,
     data: object,
     shared: Shared,
     *,
-    resolve: Callable[[object, object, object, str], Any] = declared,
+    resolve: Callable[[object, object, object, str], Any] = codebook_of_call,
     **options: Any,
-) -> Question:
+) -> Request:
     """Return a verb with its options, before any rows; `resolve` finds the codebook of a call."""
-    return asked(
+    return requested(
         name,
         formula,
         resolve(shared.get("codebook"), data, shared.get("sites"), formula),

@@ -33,7 +33,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.arguments import whole
+from dpmodels.arguments import integer
 from dpmodels.noise.uniform import (
     Entropy,
     Uniform,
@@ -316,7 +316,7 @@ def draw(table: Table, size: int, entropy: Entropy, *, margin: float = MARGIN) -
     more proposals to the exact routine, from 1 on all of them, and changes no draw. ArgumentError
     if `size` is not an integer of at least 0.
     """
-    whole("size", size, 0)
+    integer("size", size, 0)
     draws = np.empty(size, dtype=np.int64)
     filled = 0
     while filled < size:

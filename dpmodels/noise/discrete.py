@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from dpmodels.arguments import real
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError, quoted
 from dpmodels.noise.blocks import Law, Table, draw, fit_envelope, tabulate
 from dpmodels.noise.finite import exp_coins
 from dpmodels.noise.uniform import Entropy, uniform_integer
@@ -128,7 +128,7 @@ def _checked(name: str, value: object, highest: float) -> float:
     number = real(value)
     if not _LOWEST <= number <= highest:
         raise ArgumentError(
-            f"{name}={said(value)}: expected a number from 2^{math.log2(_LOWEST):.0f} to "
+            f"{name}={quoted(value)}: expected a number from 2^{math.log2(_LOWEST):.0f} to "
             f"2^{math.log2(highest):.0f} lattice steps; change the lattice step"
         )
     return number

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import word
+from dpmodels.arguments import option
 from dpmodels.planning.targets import Target
 from dpmodels.privacy import Adjacency, ApproxDP, Event, GaussianEvent, Guarantee
 from dpmodels.privacy.spent import capacity
@@ -29,13 +29,13 @@ LIKELY: Final = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class PlanQuestion:
+class PlanRequest:
     """The inputs of a plan: public facts and assumed rows."""
 
     guarantee: Guarantee  # Of all calls together
     adjacency: Adjacency
     n_rows: int
-    guess: str  # Description of the assumed rows
+    assumed: str  # Description of the assumed rows
     subset: str | None
     targets: Mapping[str, tuple[Target, ...]]
     weights: Floats
@@ -80,7 +80,7 @@ class AnalysisPlan(Printed):
         the ledger: ``dp.Ledger(..., pure=plan.pure)``.
     """
 
-    question: PlanQuestion
+    request: PlanRequest
     lines: tuple[PlanLine, ...]
     figures: pd.DataFrame
     budget_curve: pd.DataFrame
@@ -148,7 +148,7 @@ class AnalysisPlan(Printed):
             ``name``; ``eps``, ``rho`` or ``n``; ``ratio``, the standard error over that without
             privacy.
         """
-        by_budget = word("along", along, ("budget", "n")) == "budget"
+        by_budget = option("along", along, ("budget", "n")) == "budget"
         return (self.budget_curve if by_budget else self.rows_curve).copy()
 
     def tidy(self) -> pd.DataFrame:
@@ -157,14 +157,14 @@ class AnalysisPlan(Printed):
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the plan."""
-        question, table = self.question, self.table
-        total = capacity(question.guarantee)
+        request, table = self.request, self.table
+        total = capacity(request.guarantee)
         row = {
             "calls": len(table),
-            "n": question.n_rows,
+            "n": request.n_rows,
             total.unit: total.amount,
             "delta": total.delta,
-            "adjacency": question.adjacency.name,
+            "adjacency": request.adjacency.name,
             "ratio_worst": table["ratio"].max(),
             "ratio_mean": table["ratio"].mean(),
             "even_worst": table["even"].max(),
@@ -185,13 +185,13 @@ class AnalysisPlan(Printed):
         """
         from dpmodels.plots.bars import ratios
 
-        table, question = self.curve(along), self.question
+        table, request = self.curve(along), self.request
         x_column = str(table.columns[1])
         lines = {
             str(name): group[[x_column, "ratio"]].to_numpy(dtype=np.float64)
             for name, group in table.groupby("name", sort=False)
         }
-        planned = float(question.n_rows) if x_column == "n" else capacity(question.guarantee).amount
+        planned = float(request.n_rows) if x_column == "n" else capacity(request.guarantee).amount
         x_labels = {"n": "rows", "eps": "eps of all calls", "rho": "rho of all calls"}
         return ratios(
             lines, planned, (x_labels[x_column], "standard error over that without privacy"), ax=ax
@@ -200,8 +200,8 @@ class AnalysisPlan(Printed):
     def __repr__(self) -> str:
         worst = max(line.ratio for line in self.lines)
         return (
-            f"<AnalysisPlan of {len(self.lines)} calls, n = {self.question.n_rows:,}, "
-            f"{self.question.guarantee.describe()}: errors up to {worst:.3g} times those without "
+            f"<AnalysisPlan of {len(self.lines)} calls, n = {self.request.n_rows:,}, "
+            f"{self.request.guarantee.describe()}: errors up to {worst:.3g} times those without "
             "privacy, nothing spent>"
         )
 
@@ -243,7 +243,7 @@ def _with_budget(line: PlanLine) -> Call:
 @report_of.register
 def analysis_report(plan: AnalysisPlan) -> Report:
     """Lay out a planned analysis as tables of strings."""
-    unit = capacity(plan.question.guarantee).unit
+    unit = capacity(plan.request.guarantee).unit
     heads = (unit, "mechanism", "sampling", "noise", "total", "ratio", "even", "identified")
     rows = tuple(Row(line.name, _cells(line)) for line in plan.lines)
     code = tuple(Row(source) for source in plan.words.values())
@@ -294,29 +294,29 @@ def _weak(line: PlanLine) -> str:
 
 
 def _facts(plan: AnalysisPlan) -> tuple[Fact, ...]:
-    question = plan.question
-    n = count(question.n_rows) + (" (guessed)" if not question.adjacency.n_public else "")
+    request = plan.request
+    n = count(request.n_rows) + (" (guessed)" if not request.adjacency.n_public else "")
     solved = {"n": "least n found", "eps": "least eps found"}
     facts: tuple[Fact, ...] = (
-        ("Guarantee", question.guarantee.describe()),
+        ("Guarantee", request.guarantee.describe()),
         ("Rows", n),
-        ("Neighbours", question.adjacency.describe()),
-        ("Guess", question.guess),
+        ("Neighbours", request.adjacency.describe()),
+        ("Guess", request.assumed),
     )
-    facts += (("Subset", question.subset),) if question.subset else ()
+    facts += (("Subset", request.subset),) if request.subset else ()
     facts += tuple(
         (name, "; ".join(target.describe() for target in targets))
-        for name, targets in question.targets.items()
+        for name, targets in request.targets.items()
     )
-    return facts + ((("Solved", solved[question.solved]),) if question.solved else ())
+    return facts + ((("Solved", solved[request.solved]),) if request.solved else ())
 
 
 def _notes(plan: AnalysisPlan) -> tuple[str, ...]:
-    question = plan.question
-    figure = "median" if question.over == "median" else "worst"
-    objective = "largest ratio" if question.best == "worst" else "geometric mean of the ratios"
+    request = plan.request
+    figure = "median" if request.over == "median" else "worst"
+    objective = "largest ratio" if request.best == "worst" else "geometric mean of the ratios"
     assumed = "All of it depends on the assumed rows; no private data were read."
-    subject = ", subject to the targets" * bool(question.targets)
+    subject = ", subject to the targets" * bool(request.targets)
     notes = [
         *Rank.TARGET(assumed),
         f"sampling, noise, total: expected standard errors of the {figure} figure of each call; "

@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.planning.course import Course
+from dpmodels.planning.noise_curve import NoiseCurve
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, gaussian_multiplier
 from dpmodels.privacy.calibrate import gaussian_eps
 from dpmodels.privacy.spent import capacity
@@ -128,7 +128,7 @@ class Losses:
     """Losses of the calls by budget, and the smallest budget allowed for each."""
 
     budget: TotalBudget
-    courses: Sequence[Course]
+    curves: Sequence[NoiseCurve]
     weights: Floats
     floors: Floats  # Smallest amounts allowed, 0 for no limit
 
@@ -145,9 +145,7 @@ class Losses:
     @property
     def least(self) -> float:
         """Composed amount of the floors; infinite if no tried budget suffices."""
-        amounts = self._fixed(
-            np.maximum(self.floors, [course.amounts[0] for course in self.courses])
-        )
+        amounts = self._fixed(np.maximum(self.floors, [curve.amounts[0] for curve in self.curves]))
         return self.budget.cost(amounts) if np.isfinite(amounts).all() else math.inf
 
     @property
@@ -157,7 +155,7 @@ class Losses:
 
     def even(self) -> Floats:
         """Divide equally: the calls of each kind of noise have equal amounts."""
-        return self.budget.filled(self._fixed(np.ones(len(self.courses))))
+        return self.budget.filled(self._fixed(np.ones(len(self.curves))))
 
     def least_worst(self) -> Floats:
         """Minimise the largest weighted loss."""
@@ -185,7 +183,7 @@ class Losses:
         from scipy.optimize import minimize
 
         free = ~self.is_stated
-        smallest = np.maximum(self.floors, [course.amounts[0] for course in self.courses])[free]
+        smallest = np.maximum(self.floors, [curve.amounts[0] for curve in self.curves])[free]
 
         def amounts(logs: Floats) -> Floats:
             candidate = start.copy()
@@ -226,7 +224,7 @@ class Losses:
 
     @cached_property
     def _tables(self) -> list[tuple[Floats, Floats]]:
-        return [(course.fine, course.ratios(course.fine)) for course in self.courses]
+        return [(curve.fine, curve.ratios(curve.fine)) for curve in self.curves]
 
     def _fixed(self, amounts: Floats) -> Floats:
         pairs = zip(amounts, self.budget.fixed, strict=True)

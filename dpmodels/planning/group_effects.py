@@ -8,38 +8,38 @@ from functools import reduce
 import numpy as np
 
 from dpmodels.errors import ArgumentError
-from dpmodels.formula.sides import one_measured, sides
+from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.models.table import counted
-from dpmodels.planning.population import Effect, Population, Posed, effects, of_sample
-from dpmodels.question import Question
+from dpmodels.planning.population import Effect, Hypothesis, Population, effects, of_sample
+from dpmodels.request import Request
 from dpmodels.typing import Floats, Integers
 
 INDEPENDENCE = "independence"
 
 
-def means(question: Question, guessed: Population, effect: Effect) -> Posed:
+def means(request: Request, assumed: Population, effect: Effect) -> Hypothesis:
     """Test the mean of each group against a number that is the effect below it."""
-    formula = sides(question.formula, question.codebook)
+    formula = parse_sides(request.formula, request.codebook)
     number, factors = one_measured(formula, "dp_mean")
     tally = Tally(factors, number, 2)
-    population, cells, values = _placed(tally, guessed)
+    population, cells, values = _placed(tally, assumed)
     terms = _labels(tally) if factors else ("mean",)
     mean, sd, share = _moments(population, cells, values, len(terms))
     null = mean - _stated(effect, terms)
-    return Posed(population, terms, mean, null, sd / np.sqrt(share))
+    return Hypothesis(population, terms, mean, null, sd / np.sqrt(share))
 
 
-def difference(question: Question, guessed: Population, effect: Effect) -> Posed:
+def difference(request: Request, assumed: Population, effect: Effect) -> Hypothesis:
     """Shift two groups apart by the effect; one mean is tested as in :func:`means`."""
-    formula = sides(question.formula, question.codebook)
+    formula = parse_sides(request.formula, request.codebook)
     number, factors = one_measured(formula, "dp_ttest")
     tally = Tally(factors, number, 2)
     if not factors:
-        return means(question, guessed, effect)
-    population, cells, values = _placed(tally, guessed)
+        return means(request, assumed, effect)
+    population, cells, values = _placed(tally, assumed)
     terms = (" - ".join(_labels(tally)),)
-    if not of_sample(effect, guessed):
+    if not of_sample(effect, assumed):
         if number.variable is None:
             raise ArgumentError(
                 f"{number.code!r} is computed from variables, and effect= needs a single one: "
@@ -60,19 +60,19 @@ def difference(question: Question, guessed: Population, effect: Effect) -> Posed
     mean, sd, share = _moments(population, cells, values, 2)
     truth = np.array([mean[0] - mean[1]])
     sampling = np.sqrt(np.array([(sd**2 / share).sum()]))
-    return Posed(population, terms, truth, np.zeros(1), sampling)
+    return Hypothesis(population, terms, truth, np.zeros(1), sampling)
 
 
-def shares(question: Question, guessed: Population, effect: Effect) -> Posed:
+def shares(request: Request, assumed: Population, effect: Effect) -> Hypothesis:
     """Test shares of cells against numbers, or make factors depend by Cohen's w."""
-    tally = counted(sides(question.formula, question.codebook))
-    population, cells, _ = _placed(tally, guessed)
+    tally = counted(parse_sides(request.formula, request.codebook))
+    population, cells, _ = _placed(tally, assumed)
     names = _labels(tally)
     if len(tally.factors) == 1:
         share = _summed(cells, population.shares, tally.cells)
         sampling = np.sqrt(share * (1 - share))
-        return Posed(population, names, share, share - _stated(effect, names), sampling)
-    if not of_sample(effect, guessed):
+        return Hypothesis(population, names, share, share - _stated(effect, names), sampling)
+    if not of_sample(effect, assumed):
         w = float(effects(effect, (INDEPENDENCE,))[0])
         population = _dependent(population, cells, tally, w)
     share = _summed(cells, population.shares, tally.cells)
@@ -81,7 +81,7 @@ def shares(question: Question, guessed: Population, effect: Effect) -> Posed:
     sampling = np.sqrt(share * (1 - share))
     untested = np.full(len(names), np.nan)
     freedom = math.prod(tally.shape) - 1 - sum(size - 1 for size in tally.shape)
-    return Posed(
+    return Hypothesis(
         population,
         (INDEPENDENCE, *names),
         np.append(w, share),
@@ -102,11 +102,11 @@ def _stated(effect: Effect, terms: tuple[str, ...]) -> Floats:
     return stated if effect is None else np.where(stated == 0, np.nan, stated)
 
 
-def _placed(tally: Tally, guessed: Population) -> tuple[Population, Integers, Floats]:
+def _placed(tally: Tally, assumed: Population) -> tuple[Population, Integers, Floats]:
     """Return the complete rows in the subset, their cells and their values."""
-    placed = tally.place(guessed.part.columns)
-    complete = np.flatnonzero((placed.cells >= 0) & guessed.counted)
-    population = guessed.among(complete, guessed.shares[complete])
+    placed = tally.place(assumed.part.columns)
+    complete = np.flatnonzero((placed.cells >= 0) & assumed.counted)
+    population = assumed.among(complete, assumed.shares[complete])
     number = tally.measured
     values = np.zeros(len(complete)) if number is None else number.evaluate(population.part.columns)
     if number is not None:

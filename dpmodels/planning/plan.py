@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal
 
-from dpmodels.arguments import checked_keywords, whole, word
-from dpmodels.declared import Declared, declared
+from dpmodels.arguments import checked_keywords, integer, option
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.planning.analysis import AnalysisPlan, PlanQuestion
-from dpmodels.planning.guess import MOST_PERSONS, MOST_ROWS, Guess, World, guessed
+from dpmodels.planning.analysis import AnalysisPlan, PlanRequest
+from dpmodels.planning.assumptions import MOST_PERSONS, MOST_ROWS, AssumedRows, World, assumed_rows
 from dpmodels.planning.recommended import divided, least_budget, least_rows
 from dpmodels.planning.study import Study
 from dpmodels.planning.targets import named_calls, targets_of, weights_of
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
-from dpmodels.question import related
+from dpmodels.request import related
+from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.sessions.call import Call
 
 BEST: Final = ("mean", "worst")
@@ -25,7 +25,7 @@ OVER: Final = ("median", "worst")
 def plan(
     calls: Mapping[str, Call | tuple[Any, ...]] | Iterable[Call | tuple[Any, ...]],
     *,
-    codebook: Declared = None,
+    codebook: Resolved = None,
     n: int | None = None,
     eps: float | None = None,
     delta: float = 0.0,
@@ -117,56 +117,56 @@ def plan(
     (['wages', 'model'], True)
     """
     calls_by_name = named_calls(calls)
-    book = declared(codebook, None, None, "~ .")
+    book = codebook_of_call(codebook, None, None, "~ .")
     relation = related(book, adjacency, person, rows)
     stated = eps is not None or budget is not None
-    question = PlanQuestion(
+    request = PlanRequest(
         guarantee=resolve_budget(eps, delta, budget) if stated else resolve_budget(1.0, delta),
         adjacency=relation,
         n_rows=_n_rows(n, relation),
-        guess=(guess := _guess(book, shape, relation)).about,
+        assumed=(assumed := _guess(book, shape, relation)).about,
         subset=subset,
         targets=targets_of(targets, tuple(calls_by_name)),
         weights=weights_of(weights, tuple(calls_by_name)),
-        best=word("best", best, BEST),
-        over=word("over", over, OVER),
+        best=option("best", best, BEST),
+        over=option("over", over, OVER),
         solved="" if stated and n is not None else "n" if stated else "eps",
     )
-    _check_solvable(question, stated, n)
-    study = Study(calls_by_name, World(guess, book, relation, question.n_rows, subset), question)
-    if question.solved:
-        study = (least_rows if question.solved == "n" else least_budget)(study)
+    _check_solvable(request, stated, n)
+    study = Study(calls_by_name, World(assumed, book, relation, request.n_rows, subset), request)
+    if request.solved:
+        study = (least_rows if request.solved == "n" else least_budget)(study)
     return divided(study)
 
 
 def _n_rows(n: int | None, relation: Adjacency) -> int:
     if n is None:
         return 10_000
-    return whole("n", n, 1, MOST_ROWS if relation.person is None else MOST_PERSONS)
+    return integer("n", n, 1, MOST_ROWS if relation.person is None else MOST_PERSONS)
 
 
-def _check_solvable(question: PlanQuestion, stated: bool, n: int | None) -> None:
+def _check_solvable(request: PlanRequest, stated: bool, n: int | None) -> None:
     """Refuse to solve for two numbers, or for one without a target."""
     if n is None and not stated:
         raise BudgetError(
             "neither n nor a budget is given: write one of them, n=10_000 or eps=1.0, and targets="
         )
-    if question.solved and not question.targets:
-        missing = "n" if question.solved == "n" else "the budget"
+    if request.solved and not request.targets:
+        missing = "n" if request.solved == "n" else "the budget"
         raise ArgumentError(
             f"{missing} is left out, but there is no target to solve for: write "
             'targets={"noise": 0.5}, or give n=10_000 and eps=1.0'
         )
 
 
-def _guess(book: Any, shape: Any, relation: Adjacency) -> Guess:
+def _guess(book: Any, shape: Any, relation: Adjacency) -> AssumedRows:
     """Read the assumptions; of a frame, for all declared variables that it has."""
     if isinstance(shape, str | Mapping):
-        return guessed(book, shape)
+        return assumed_rows(book, shape)
     if relation.person is not None:
         raise ArgumentError(
             "shape= is a frame, from which rows of protected persons cannot be drawn: "
             'write a distribution, shape="normal", or person=False'
         )
     names = [name for name in book if name in getattr(shape, "columns", ())]
-    return guessed(book, shape, names)
+    return assumed_rows(book, shape, names)

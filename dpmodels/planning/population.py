@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpmodels.arguments import real
 from dpmodels.design.rows import Part, Rows, Terms
-from dpmodels.errors import ArgumentError, said, shorten
+from dpmodels.errors import ArgumentError, quoted, shorten
 from dpmodels.frames import no_rows
 from dpmodels.frames.persons import SECRET_BYTES
 from dpmodels.typing import Floats
@@ -114,7 +114,7 @@ Effect = float | Mapping[str, float] | str | None
 """A number for all terms, numbers by term, ``"sample"`` for those of public rows, or None yet."""
 
 
-class Posed(NamedTuple):
+class Hypothesis(NamedTuple):
     """A population with the stated effects, and the hypotheses that a verb tests."""
 
     population: Population
@@ -143,7 +143,7 @@ def effects(effect: Effect, terms: Sequence[str]) -> Floats:
         for name, size in effect.items():
             if name not in terms:
                 raise ArgumentError(
-                    f"effect= names {said(name)}; the terms are "
+                    f"effect= names {quoted(name)}; the terms are "
                     f"{shorten(', '.join(map(repr, terms)), 300)}"
                 )
             _nonzero(f"effect[{name!r}]", size)
@@ -155,7 +155,7 @@ def _nonzero(name: str, value: object) -> float:
     number = real(value)
     if not abs(number) > 0:
         raise ArgumentError(
-            f"{name}={said(value)}: expected a number other than 0, in units of the coefficient; "
+            f"{name}={quoted(value)}: expected a number other than 0, in units of the coefficient; "
             'by term write effect={"age": 0.5}, and leave out terms without an effect'
         )
     return number

@@ -10,14 +10,14 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import real, several, share, whole
-from dpmodels.declared import Declared, declared
-from dpmodels.errors import ArgumentError, did_you_mean, said
-from dpmodels.planning.solve import MOST_ROWS, effect_for, eps_for, identifying_eps, rows_for
-from dpmodels.planning.trials import Asking, Cell, Trial, price, without_noise
+from dpmodels.arguments import fraction, integer, lists_values, real
+from dpmodels.errors import ArgumentError, did_you_mean, quoted
+from dpmodels.planning.power_simulation import Cell, PowerInputs, Trial, price, without_noise
+from dpmodels.planning.power_solver import MOST_ROWS, effect_for, eps_for, identifying_eps, rows_for
 from dpmodels.planning.verbs import verb_with_power, words_of
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
-from dpmodels.results.plan import SELDOM, PowerQuestion, PowerResult
+from dpmodels.resolve_codebook import Resolved, codebook_of_call
+from dpmodels.results.plan import SELDOM, PowerRequest, PowerResult
 from dpmodels.verbs import Verb
 
 # A choice: cells of a plan; each takes up to two seconds.
@@ -28,7 +28,7 @@ def power(
     formula: str,
     *,
     verb: str = "lm",
-    codebook: Declared = None,
+    codebook: Resolved = None,
     n: int | Sequence[int] | None = None,
     eps: float | Sequence[float] | None = None,
     effect: float | Sequence[float] | Mapping[str, float] | str | None = None,
@@ -129,18 +129,18 @@ def power(
     """
     verb_spec, kind = verb_with_power(verb)
     solved = _left_out(n, eps, budget, effect, power)
-    level = share("alpha", alpha)
+    level = fraction("alpha", alpha)
     target = _target(power, level)
     if eps is not None or budget is not None:
         for amount in _listed(eps):
             resolve_budget(real(amount) if amount is not None else None, delta, budget)
     else:
         resolve_budget(1.0, delta)
-    asking = Asking(
+    asking = PowerInputs(
         verb_spec,
         kind,
         formula,
-        declared(codebook, None, None, formula),
+        codebook_of_call(codebook, None, None, formula),
         shape,
         delta,
         budget,
@@ -149,7 +149,7 @@ def power(
         level,
         _words(verb_spec, words),
     )
-    sizes = [None if size is None else whole("n", size, 10, MOST_ROWS) for size in _listed(n)]
+    sizes = [None if size is None else integer("n", size, 10, MOST_ROWS) for size in _listed(n)]
     cells = list(product(sizes, _listed(eps), _listed(effect)))
     if len(cells) > MOST_CELLS:
         raise ArgumentError(f"{len(cells)} cells are listed: expected at most {MOST_CELLS}")
@@ -162,12 +162,12 @@ def power(
     table = pd.concat(frames, ignore_index=True)
     swamped = len(cells) == 1 and solved == "power" and table["identified"].min() < SELDOM
     return PowerResult(
-        PowerQuestion(
+        PowerRequest(
             verb=verb,
             formula=" ".join(formula.split()),
-            guess=asking.guess.about,
+            assumed=asking.assumed.about,
             guarantee=_guarantee(delta, budget),
-            adjacency=trial.way.question.adjacency,
+            adjacency=trial.spec.request.adjacency,
             alpha=level,
             solved=solved,
             target=target,
@@ -198,14 +198,14 @@ def _target(power: object, alpha: float) -> float:
     number = real(power)
     if not alpha < number < 1:
         raise ArgumentError(
-            f"power={said(power)}: expected a number between alpha={alpha:g} and 1, such as 0.8"
+            f"power={quoted(power)}: expected a number between alpha={alpha:g} and 1, such as 0.8"
         )
     return number
 
 
 def _listed(value: object) -> list[object]:
     """Return listed values, or a single value in a list."""
-    if not several(value) or isinstance(value, Mapping):
+    if not lists_values(value) or isinstance(value, Mapping):
         return [value]
     values = list(value)
     if not values:
@@ -229,7 +229,7 @@ def _words(verb: Verb, words: Mapping[str, Any]) -> dict[str, Any]:
     return {**words_of(verb), **words}
 
 
-def _solved(asking: Asking, solved: str, inputs: tuple[Any, Any, Any], target: float) -> Cell:
+def _solved(asking: PowerInputs, solved: str, inputs: tuple[Any, Any, Any], target: float) -> Cell:
     """Return a cell in which nothing is left out."""
     n_rows, eps, effect = inputs
     if solved == "n":
@@ -267,7 +267,7 @@ def _table(trial: Trial, cell: Cell, number: int) -> pd.DataFrame:
 
 def _mechanism(trial: Trial) -> str:
     strategy, reason = trial.chosen
-    name = str(strategy.card.name)
+    name = str(strategy.info.name)
     return f"{name}: {reason}" if reason else name
 
 

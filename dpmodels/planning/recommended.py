@@ -13,8 +13,8 @@ import pandas as pd
 
 from dpmodels.errors import BudgetError
 from dpmodels.planning.analysis import LIKELY, AnalysisPlan, PlanLine
-from dpmodels.planning.course import Course, Release, imagined, place_of
-from dpmodels.planning.guess import MOST_PERSONS, MOST_ROWS
+from dpmodels.planning.assumptions import MOST_PERSONS, MOST_ROWS
+from dpmodels.planning.noise_curve import NoiseCurve, Release, place_of, simulate_call
 from dpmodels.planning.study import Study, target_values
 from dpmodels.privacy.spent import capacity
 from dpmodels.typing import Floats
@@ -43,16 +43,16 @@ def divided(study: Study) -> AnalysisPlan:
     losses = study.losses
     evenly, shares = study.ratios(losses.even()), losses.budget.shares(amounts)
     lines, frames = [], []
-    for position, course in enumerate(study.courses):
+    for position, curve in enumerate(study.curves):
         amount = float(amounts[position])
-        release = course.imagined.at(amount, _FINAL_RUNS)
-        frames.append(_figures(course, release))
-        line = _line(course, release, frames[-1])
+        release = curve.simulated_call.at(amount, _FINAL_RUNS)
+        frames.append(_figures(curve, release))
+        line = _line(curve, release, frames[-1])
         parts = line._replace(share=float(shares[position]), even=float(evenly[position]))
-        needs = amount if line.identified >= LIKELY else _identifying(course, amount)
-        lines.append(parts._replace(guarantee=course.imagined.form(amount), needs=needs))
+        needs = amount if line.identified >= LIKELY else _identifying(curve, amount)
+        lines.append(parts._replace(guarantee=curve.simulated_call.form(amount), needs=needs))
     return AnalysisPlan(
-        question=study.question,
+        request=study.request,
         lines=tuple(lines),
         figures=pd.concat(frames, ignore_index=True),
         budget_curve=_budget_curve(study, amounts),
@@ -66,7 +66,7 @@ def _parts(study: Study) -> Floats:
     losses = study.losses
     if losses.is_stated.all():
         return losses.even()
-    return losses.least_worst() if study.question.best == "worst" else losses.least_mean()
+    return losses.least_worst() if study.request.best == "worst" else losses.least_mean()
 
 
 def _rounded(study: Study, amounts: Floats) -> Floats:
@@ -78,19 +78,19 @@ def _rounded(study: Study, amounts: Floats) -> Floats:
         if study.fits(rounded):
             return rounded
     raise BudgetError(
-        f"the calls together exceed {study.question.guarantee.describe()}, as some have several "
+        f"the calls together exceed {study.request.guarantee.describe()}, as some have several "
         "kinds of noise: write budget=dp.ZCDP(rho), in which all add up"
     )
 
 
-def _figures(course: Course, release: Release) -> pd.DataFrame:
+def _figures(curve: NoiseCurve, release: Release) -> pd.DataFrame:
     """Return the figures of a call, one per row."""
-    sampling = course.imagined.sampling
+    sampling = curve.simulated_call.sampling
     total = np.hypot(release.noise, sampling)
     columns = {
-        "name": course.name,
-        "figure": course.imagined.exact.index,
-        "value": course.imagined.exact["value"].to_numpy(),
+        "name": curve.name,
+        "figure": curve.simulated_call.exact.index,
+        "value": curve.simulated_call.exact["value"].to_numpy(),
         "sampling": sampling,
         "noise": release.noise,
         "total": total,
@@ -100,14 +100,14 @@ def _figures(course: Course, release: Release) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _line(course: Course, release: Release, frame: pd.DataFrame) -> PlanLine:
+def _line(curve: NoiseCurve, release: Release, frame: pd.DataFrame) -> PlanLine:
     """Return the summary of a call, by its representative figure."""
     order = np.argsort(frame["ratio"].to_numpy(), kind="stable")
-    figure = frame.iloc[int(order[place_of(len(frame), course.over)])]
+    figure = frame.iloc[int(order[place_of(len(frame), curve.over)])]
     return PlanLine(
-        name=course.name,
-        call=course.imagined.call,
-        guarantee=course.imagined.form(1.0),
+        name=curve.name,
+        call=curve.simulated_call.call,
+        guarantee=curve.simulated_call.form(1.0),
         mechanism=release.mechanism,
         events=release.events,
         figure=str(figure["figure"]),
@@ -117,17 +117,17 @@ def _line(course: Course, release: Release, frame: pd.DataFrame) -> PlanLine:
     )
 
 
-def _identifying(course: Course, amount: float) -> float:
+def _identifying(curve: NoiseCurve, amount: float) -> float:
     """Return a budget that very likely identifies a call's figures; nan if none tried does."""
     for doubled in amount * 2.0 ** np.arange(1, _DOUBLINGS):
-        if course.imagined.at(float(doubled), _CURVE_RUNS).chance.mean() >= LIKELY:
+        if curve.simulated_call.at(float(doubled), _CURVE_RUNS).chance.mean() >= LIKELY:
             return float(doubled)
     return math.nan
 
 
 def _budget_curve(study: Study, amounts: Floats) -> pd.DataFrame:
     """Return ratios at multiples of the total, divided in the same proportions."""
-    losses, unit = study.losses, capacity(study.question.guarantee).unit
+    losses, unit = study.losses, capacity(study.request.guarantee).unit
     lines = []
     for multiple in _MULTIPLES:
         amount = losses.budget.amount * multiple
@@ -139,13 +139,13 @@ def _budget_curve(study: Study, amounts: Floats) -> pd.DataFrame:
 
 def _rows_curve(study: Study, amounts: Floats, ratios: Floats) -> pd.DataFrame:
     """Return ratios with fewer and more rows, at the same budgets."""
-    rows = study.question.n_rows
+    rows = study.request.n_rows
     ratios_by_rows = {rows: ratios}
     for factor in _FACTORS:
         n_rows = min(max(round(rows * factor), 1), row_limit(study))
-        pairs = zip(study.courses, amounts, strict=True)
+        pairs = zip(study.curves, amounts, strict=True)
         ratios_by_rows[n_rows] = np.array(
-            [_with_rows(study, course, n_rows, float(amount)) for course, amount in pairs]
+            [_with_rows(study, curve, n_rows, float(amount)) for curve, amount in pairs]
         )
     lines = [
         {"name": name, "n": n, "ratio": ratio}
@@ -155,13 +155,13 @@ def _rows_curve(study: Study, amounts: Floats, ratios: Floats) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _with_rows(study: Study, course: Course, n_rows: int, amount: float) -> float:
+def _with_rows(study: Study, curve: NoiseCurve, n_rows: int, amount: float) -> float:
     """Return a call's ratio with other rows; simulated sampling errors scale with their root."""
-    world, base = replace(study.world, n_rows=n_rows), course.imagined
+    world, base = replace(study.world, n_rows=n_rows), curve.simulated_call
     sampling = base.sampling * math.sqrt(study.world.n_rows / n_rows)
-    simulated = imagined(base.call, world, base.form, sampling)
+    simulated = simulate_call(base.call, world, base.form, sampling)
     total = np.hypot(simulated.at(amount, _CURVE_RUNS).noise, simulated.sampling)
-    return float(course.of_all(total / simulated.sampling))
+    return float(curve.of_all(total / simulated.sampling))
 
 
 def row_limit(study: Study) -> int:
@@ -171,49 +171,49 @@ def row_limit(study: Study) -> int:
 
 def _require_met(study: Study) -> None:
     """Refuse targets that cannot be met, and say what would meet them."""
-    budget, question = study.losses.budget, study.question
+    budget, request = study.losses.budget, study.request
     stated = np.array(
-        [study.budgeting.stated_budget(course.name) is not None for course in study.courses]
+        [study.budgeting.stated_budget(curve.name) is not None for curve in study.curves]
     )
     stated_amounts = np.where(stated, budget.stated_amounts, 0.0)
-    smallest = np.where(stated, stated_amounts, [course.amounts[0] for course in study.courses])
+    smallest = np.where(stated, stated_amounts, [curve.amounts[0] for curve in study.curves])
     if stated.any() and budget.cost(smallest) > budget.amount * (1 + 1e-9):
         over = budget.cost(stated_amounts) > budget.amount * (1 + 1e-9)
         raise BudgetError(
             f"the stated budgets of calls compose to {budget.cost(stated_amounts):.3g}, "
             f"{'more than' if over else 'which leaves too little for the others of'} "
-            f"{question.guarantee.describe()}: write smaller ones, or leave them out"
+            f"{request.guarantee.describe()}: write smaller ones, or leave them out"
         )
     if study.needed <= budget.amount * _TOLERANCE:
         return
     raise BudgetError(
-        f"the targets cannot be met with {question.guarantee.describe()}: {_unmet(study)}"
+        f"the targets cannot be met with {request.guarantee.describe()}: {_unmet(study)}"
     )
 
 
 def _unmet(study: Study) -> str:
     """Describe the first target that no budget meets, or the budget that all targets need."""
     amount = study.losses.budget.amount
-    for course, floor in zip(study.courses, study.losses.floors, strict=True):
+    for curve, floor in zip(study.curves, study.losses.floors, strict=True):
         if math.isfinite(floor):
             continue
-        for target in study.question.targets.get(course.name, ()):
+        for target in study.request.targets.get(curve.name, ()):
             nearest, last = (
-                target_values(course, np.array([at]), target)[0]
-                for at in (amount, course.amounts[-1])
+                target_values(curve, np.array([at]), target)[0]
+                for at in (amount, curve.amounts[-1])
             )
             if last <= target.level:
                 continue
-            sampling = course.of_all(course.imagined.sampling)
+            sampling = curve.of_all(curve.simulated_call.sampling)
             by_sampling = target.kind == "se" and sampling >= target.level
             advice = (
                 f"without noise it is {sampling:.3g}: more rows are needed"
                 if by_sampling
-                else f"{course.amounts[-1]:.3g} would give {last:.3g}"
+                else f"{curve.amounts[-1]:.3g} would give {last:.3g}"
             )
-            goal = f"{course.name}, {target.describe()}"
+            goal = f"{curve.name}, {target.describe()}"
             return f"{goal}: the total budget gives {nearest:.3g}; {advice}"
-    unit = capacity(study.question.guarantee).unit
+    unit = capacity(study.request.guarantee).unit
     return f"they need about {unit} = {study.needed:.3g}; write that, or easier targets"
 
 
@@ -233,12 +233,12 @@ def least_budget(study: Study) -> Study:
     if not math.isfinite(needed):
         raise BudgetError(
             f"no budget up to eps = {_EPS_RANGE[1]:g} a call meets the targets with "
-            f"{study.question.n_rows:,} rows: give more rows, or easier targets"
+            f"{study.request.n_rows:,} rows: give more rows, or easier targets"
             + "".join(_without_noise(study))
         )
     solved = study.with_budget(_rounded_up(needed, 3))
     for _ in range(_STEPS):
-        if solved.needed <= capacity(solved.question.guarantee).amount:
+        if solved.needed <= capacity(solved.request.guarantee).amount:
             break
         solved = study.with_budget(_rounded_up(solved.needed, 3))
     return solved
@@ -250,8 +250,8 @@ def least_rows(study: Study) -> Study:
     Each step follows from the ratio of the needed to the given budget: noise decreases as 1/n,
     sampling errors as 1/sqrt(n).
     """
-    budget, limit = capacity(study.question.guarantee).amount, row_limit(study)
-    low, high, n_rows = float(_LEAST_ROWS), math.inf, float(study.question.n_rows)
+    budget, limit = capacity(study.request.guarantee).amount, row_limit(study)
+    low, high, n_rows = float(_LEAST_ROWS), math.inf, float(study.request.n_rows)
     for _ in range(_STEPS):
         short = study.with_rows(round(n_rows)).needed / budget
         low, high = (n_rows, high) if short > 1 else (low, n_rows)
@@ -269,18 +269,18 @@ def least_rows(study: Study) -> Study:
     if not math.isfinite(high):
         raise BudgetError(
             f"no number of rows up to {limit:,} meets the targets with "
-            f"{study.question.guarantee.describe()}: give more budget, or easier targets"
+            f"{study.request.guarantee.describe()}: give more budget, or easier targets"
         )
     return study.with_rows(min(int(_rounded_up(high, 2)), limit))
 
 
 def _without_noise(study: Study) -> Iterator[str]:
     """Name the calls whose sampling error alone exceeds a target."""
-    for course in study.courses:
-        sampling = course.of_all(course.imagined.sampling)
-        for target in study.question.targets.get(course.name, ()):
+    for curve in study.curves:
+        sampling = curve.of_all(curve.simulated_call.sampling)
+        for target in study.request.targets.get(curve.name, ()):
             if target.kind == "se" and sampling >= target.level:
-                yield f"; without noise the standard error of {course.name} is {sampling:.3g}"
+                yield f"; without noise the standard error of {curve.name} is {sampling:.3g}"
 
 
 def _rounded_up(number: float, digits: int) -> float:

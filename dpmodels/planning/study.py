@@ -10,10 +10,10 @@ from typing import Final
 
 import numpy as np
 
-from dpmodels.planning.analysis import PlanQuestion
-from dpmodels.planning.course import Course, Imagined, course, imagined
+from dpmodels.planning.analysis import PlanRequest
+from dpmodels.planning.assumptions import World, priced
 from dpmodels.planning.division import Losses, TotalBudget, least_at, with_amount
-from dpmodels.planning.guess import World, priced
+from dpmodels.planning.noise_curve import NoiseCurve, SimulatedCall, simulate_call, simulate_curve
 from dpmodels.planning.targets import Budgeting, Target
 from dpmodels.privacy import Event, Ledger
 from dpmodels.privacy.spent import capacity, price
@@ -35,47 +35,47 @@ class Study:
 
     calls: Mapping[str, Call]
     world: World
-    question: PlanQuestion
+    request: PlanRequest
     span: tuple[float, float] | None = None  # Of tried budgets, if one is solved for
-    tried_courses: tuple[Course, ...] = ()  # Courses simulated before
+    tried_curves: tuple[NoiseCurve, ...] = ()  # Courses simulated before
 
     @cached_property
     def budgeting(self) -> Budgeting:
         """The form of each call's budget."""
-        return Budgeting(self.question.guarantee, self.calls)
+        return Budgeting(self.request.guarantee, self.calls)
 
     @cached_property
     def amounts(self) -> Floats:
         """Budgets that are tried."""
-        total = capacity(self.question.guarantee).amount
+        total = capacity(self.request.guarantee).amount
         low, high = self.span or (total / (_BELOW * len(self.calls)), total * _ABOVE)
         return np.geomspace(low, high, _BUDGETS)
 
     @cached_property
-    def imagined(self) -> dict[str, Imagined]:
+    def simulated_call(self) -> dict[str, SimulatedCall]:
         """The calls on assumed rows, without noise."""
-        if self.tried_courses:
-            return {course.name: course.imagined for course in self.tried_courses}
+        if self.tried_curves:
+            return {curve.name: curve.simulated_call for curve in self.tried_curves}
         form = self.budgeting.form
-        return {name: imagined(call, self.world, form(name)) for name, call in self.calls.items()}
+        return {
+            name: simulate_call(call, self.world, form(name)) for name, call in self.calls.items()
+        }
 
     @cached_property
-    def courses(self) -> tuple[Course, ...]:
+    def curves(self) -> tuple[NoiseCurve, ...]:
         """Noise of each call at the tried budgets."""
-        over = self.question.over
-        return self.tried_courses or tuple(
-            course(name, simulated, over, self._tried(name), REPEATS)
-            for name, simulated in self.imagined.items()
+        over = self.request.over
+        return self.tried_curves or tuple(
+            simulate_curve(name, simulated, over, self._tried(name), REPEATS)
+            for name, simulated in self.simulated_call.items()
         )
 
     def refined(self, amounts: Floats) -> Study:
         """Return a copy with one more tried budget per call."""
-        pairs = zip(self.courses, amounts, strict=True)
+        pairs = zip(self.curves, amounts, strict=True)
         return replace(
             self,
-            tried_courses=tuple(
-                course.refined(float(at), _REFINED_REPEATS) for course, at in pairs
-            ),
+            tried_curves=tuple(curve.refined(float(at), _REFINED_REPEATS) for curve, at in pairs),
         )
 
     def _tried(self, name: str) -> Floats:
@@ -85,30 +85,30 @@ class Study:
     @cached_property
     def losses(self) -> Losses:
         """Losses of the calls, and the constraints on their budgets."""
-        gaussian = tuple(course.gaussian for course in self.courses)
-        open_ = TotalBudget(self.budgeting.left, gaussian, (None,) * len(self.courses))
-        budget = replace(open_, fixed=tuple(map(self._stated_amount, self.courses)))
+        gaussian = tuple(curve.gaussian for curve in self.curves)
+        open_ = TotalBudget(self.budgeting.left, gaussian, (None,) * len(self.curves))
+        budget = replace(open_, fixed=tuple(map(self._stated_amount, self.curves)))
         # Of what stated budgets leave; of the total if they leave nothing.
         shared = budget if budget.cost(budget.stated_amounts) < budget.amount else open_
-        part = open_.amount / len(self.courses)
+        part = open_.amount / len(self.curves)
         equal = shared.filled(
             np.array([part if amount is None else amount for amount in shared.fixed])
         )
-        floors = np.array([_floor(course, self._targets(course.name)) for course in self.courses])
-        losses = Losses(budget, self.courses, self.question.weights, floors)
+        floors = np.array([_floor(curve, self._targets(curve.name)) for curve in self.curves])
+        losses = Losses(budget, self.curves, self.request.weights, floors)
         return self._identifying(losses, equal)
 
-    def _stated_amount(self, course: Course) -> float | None:
+    def _stated_amount(self, curve: NoiseCurve) -> float | None:
         """Return a call's stated amount."""
-        if self.budgeting.stated_budget(course.name) is None:
+        if self.budgeting.stated_budget(curve.name) is None:
             return None
-        return price(course.releases[0].events, self.question.guarantee).amount
+        return price(curve.releases[0].events, self.request.guarantee).amount
 
     def _identifying(self, losses: Losses, equal: Floats) -> Losses:
         """Require identifying budgets; the calls that need most get equal parts if not all fit."""
-        needs = np.array([course.identifying for course in self.courses])
-        aimed = np.array([bool(self._targets(course.name)) for course in self.courses])
-        for _ in self.courses:
+        needs = np.array([curve.identifying for curve in self.curves])
+        aimed = np.array([bool(self._targets(curve.name)) for curve in self.curves])
+        for _ in self.curves:
             floors = np.where(losses.is_stated, 0.0, np.maximum(losses.floors, needs))
             free = ~(losses.is_stated | aimed)
             if not free.any() or losses.with_floors(floors).least <= losses.budget.amount:
@@ -118,7 +118,7 @@ class Study:
         return losses
 
     def _targets(self, name: str) -> tuple[Target, ...]:
-        return self.question.targets.get(name, ())
+        return self.request.targets.get(name, ())
 
     @property
     def needed(self) -> float:
@@ -127,23 +127,23 @@ class Study:
 
     def with_budget(self, amount: float) -> Study:
         """Return a copy with another total budget."""
-        guarantee = with_amount(self.question.guarantee, amount)
-        question = replace(self.question, guarantee=guarantee)
-        return Study(self.calls, self.world, question)
+        guarantee = with_amount(self.request.guarantee, amount)
+        request = replace(self.request, guarantee=guarantee)
+        return Study(self.calls, self.world, request)
 
     def with_rows(self, n_rows: int) -> Study:
         """Return a copy with another number of rows."""
-        question = replace(self.question, n_rows=n_rows)
-        return Study(self.calls, replace(self.world, n_rows=n_rows), question)
+        request = replace(self.request, n_rows=n_rows)
+        return Study(self.calls, replace(self.world, n_rows=n_rows), request)
 
     def ratios(self, amounts: Floats) -> Floats:
         """Return each call's interpolated error over that without privacy."""
-        pairs = zip(self.courses, amounts, strict=True)
-        return np.array([course.ratios(np.array([amount]))[0] for course, amount in pairs])
+        pairs = zip(self.curves, amounts, strict=True)
+        return np.array([curve.ratios(np.array([amount]))[0] for curve, amount in pairs])
 
     def charges(self, amounts: Floats) -> list[tuple[Event, ...]]:
         """Return the charge of each call."""
-        pairs = zip(self.imagined.values(), amounts, strict=True)
+        pairs = zip(self.simulated_call.values(), amounts, strict=True)
         return [
             priced(simulated.call, simulated.terms, simulated.form(float(amount))).events
             for simulated, amount in pairs
@@ -156,27 +156,27 @@ class Study:
 
     def fits(self, amounts: Floats) -> bool:
         """Whether a ledger of the total accepts all calls, one by one."""
-        question = self.question
+        request = self.request
         ledger = Ledger(
-            budget=question.guarantee, adjacency=question.adjacency, pure=self.pure(amounts)
+            budget=request.guarantee, adjacency=request.adjacency, pure=self.pure(amounts)
         )
         charges = self.charges(amounts)
         order = np.argsort(self.losses.budget.normal, kind="stable")
         return all(entry.fits for entry in ledger.forecast(charges[place] for place in order))
 
 
-def _floor(course: Course, targets: tuple[Target, ...]) -> float:
+def _floor(curve: NoiseCurve, targets: tuple[Target, ...]) -> float:
     """Return the smallest budget that meets a call's targets; infinite if none tried does."""
     floors = [0.0]
     for target in targets:
-        falling = target_values(course, course.fine, target)
+        falling = target_values(curve, curve.fine, target)
         met = falling[-1] <= target.level
-        floors.append(least_at(course.fine, falling, target.level) if met else math.inf)
+        floors.append(least_at(curve.fine, falling, target.level) if met else math.inf)
     return max(floors)
 
 
-def target_values(course: Course, amounts: Floats, target: Target) -> Floats:
+def target_values(curve: NoiseCurve, amounts: Floats, target: Target) -> Floats:
     """Return the quantity that a target limits, by budget."""
-    totals = course.totals(amounts)
-    shares = 1 - (course.imagined.sampling / totals) ** 2
-    return course.of_all(totals if target.kind == "se" else shares)
+    totals = curve.totals(amounts)
+    shares = 1 - (curve.simulated_call.sampling / totals) ** 2
+    return curve.of_all(totals if target.kind == "se" else shares)

@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from dpmodels.arguments import real
-from dpmodels.errors import ArgumentError, BudgetError, said
-from dpmodels.planning.course import Form
+from dpmodels.errors import ArgumentError, BudgetError, quoted
+from dpmodels.planning.noise_curve import Form
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, resolve_budget
 from dpmodels.sessions.call import Call
 from dpmodels.sessions.session import Calls
@@ -71,7 +71,7 @@ def targets_of(targets: object, names: Sequence[str]) -> dict[str, tuple[Target,
     for name, levels in targets.items():
         if name not in names:
             raise ArgumentError(
-                f"targets: {said(name)} is not a call; calls are {', '.join(names)}"
+                f"targets: {quoted(name)} is not a call; calls are {', '.join(names)}"
             )
         if not isinstance(levels, Mapping) or not levels or not set(levels) <= {"se", "noise"}:
             raise ArgumentError(f"targets of {name}: {write}")
@@ -83,7 +83,7 @@ def _level(name: str, kind: str, value: object) -> float:
     level = real(value)
     if not (0 < level < (1 if kind == "noise" else math.inf)):
         expected = "a share between 0 and 1" if kind == "noise" else "a positive number"
-        raise ArgumentError(f"targets of {name}: {kind}={said(value)}, expected {expected}")
+        raise ArgumentError(f"targets of {name}: {kind}={quoted(value)}, expected {expected}")
     return level
 
 
@@ -93,10 +93,10 @@ def weights_of(by_name: object, names: Sequence[str]) -> Floats:
         return np.ones(len(names))
     write = 'write weights={"mean": 2}, a positive number by call'
     if not isinstance(by_name, Mapping) or not set(by_name) <= set(names):
-        raise ArgumentError(f"weights={said(by_name)}: {write}; calls are {', '.join(names)}")
+        raise ArgumentError(f"weights={quoted(by_name)}: {write}; calls are {', '.join(names)}")
     weights = np.array([real(by_name.get(name, 1)) for name in names])
     if not (weights > 0).all():
-        raise ArgumentError(f"weights={said(by_name)}: {write}")
+        raise ArgumentError(f"weights={quoted(by_name)}: {write}")
     return weights
 
 
@@ -156,7 +156,7 @@ class Budgeting:
         if not call.spends_delta:
             if delta is not None and delta != 0 and call.silent:
                 raise BudgetError(
-                    f"{name}: delta={said(delta)} without a budget: leave it out, as Gaussian "
+                    f"{name}: delta={quoted(delta)} without a budget: leave it out, as Gaussian "
                     "noise uses the total delta, or write delta=0 for noise without delta"
                 )
             return 0.0

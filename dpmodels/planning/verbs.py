@@ -14,15 +14,22 @@ from dpmodels.errors import (
     FormulaError,
     NotAvailable,
     did_you_mean,
-    said,
+    quoted,
     shorten,
 )
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.values import Category, Real
 from dpmodels.models.replay import all_verbs, verb_of
 from dpmodels.planning.group_effects import difference, means, shares
-from dpmodels.planning.population import Effect, Population, Posed, effects, null_values, of_sample
-from dpmodels.question import Question
+from dpmodels.planning.population import (
+    Effect,
+    Hypothesis,
+    Population,
+    effects,
+    null_values,
+    of_sample,
+)
+from dpmodels.request import Request
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.groups import MeanResult, TTestResult
 from dpmodels.results.lm import LMResult
@@ -37,13 +44,13 @@ QUANTILES = 4
 _NEWTON = 100
 
 
-def least_squares(question: Question, guessed: Population, effect: Effect) -> Posed:
+def least_squares(request: Request, assumed: Population, effect: Effect) -> Hypothesis:
     """Give the response the stated slopes, and keep its assumed variance."""
-    weights = question.words["weights"]
+    weights = request.words["weights"]
     excluded = () if weights is None else (str(weights),)
-    formula = two_sided(question.formula, question.codebook, apart=excluded, absorb=True)
-    population, rows, response = _complete(formula, guessed)
-    if not of_sample(effect, guessed):
+    formula = two_sided(request.formula, request.codebook, excluded=excluded, absorb=True)
+    population, rows, response = _complete(formula, assumed)
+    if not of_sample(effect, assumed):
         name = _variable(formula)
         stated = effects(effect, formula.terms.names)
         declared = formula.response
@@ -65,11 +72,11 @@ def least_squares(question: Question, guessed: Population, effect: Effect) -> Po
     return _posed(population, formula, effect, np.asarray(coefficients), np.asarray(covariance))
 
 
-def logistic(question: Question, guessed: Population, effect: Effect) -> Posed:
+def logistic(request: Request, assumed: Population, effect: Effect) -> Hypothesis:
     """Give the log odds of the second level the stated slopes, and keep its assumed share."""
-    formula = two_levels(_without_offset(question))
-    population, rows, response = _complete(formula, guessed)
-    if not of_sample(effect, guessed):
+    formula = two_levels(_without_offset(request))
+    population, rows, response = _complete(formula, assumed)
+    if not of_sample(effect, assumed):
         name, stated = _variable(formula), effects(effect, formula.terms.names)
         mean = float(population.shares @ response)
         chance = expit(_centred(stated, rows, population, mean, formula, expit))
@@ -82,11 +89,11 @@ def logistic(question: Question, guessed: Population, effect: Effect) -> Posed:
     return _posed(population, formula, effect, coefficients, np.asarray(np.linalg.pinv(curvature)))
 
 
-def counted(question: Question, guessed: Population, effect: Effect) -> Posed:
+def counted(request: Request, assumed: Population, effect: Effect) -> Hypothesis:
     """Give the logarithm of a mean count the stated slopes, and keep its assumed mean."""
-    formula = _without_offset(question)
-    population, rows, response = _complete(formula, guessed)
-    if not of_sample(effect, guessed):
+    formula = _without_offset(request)
+    population, rows, response = _complete(formula, assumed)
+    if not of_sample(effect, assumed):
         name, stated = _variable(formula), effects(effect, formula.terms.names)
         mean = float(population.shares @ response)
         expected = np.exp(_centred(stated, rows, population, mean, formula, np.exp))
@@ -102,9 +109,9 @@ def counted(question: Question, guessed: Population, effect: Effect) -> Posed:
     return _posed(population, formula, effect, coefficients, np.asarray(np.linalg.pinv(curvature)))
 
 
-def _without_offset(question: Question) -> TwoSided:
+def _without_offset(request: Request) -> TwoSided:
     """Code a formula with a link; FormulaError if it has an offset."""
-    formula = two_sided(question.formula, question.codebook, linked=True)
+    formula = two_sided(request.formula, request.codebook, linked=True)
     if formula.offset:
         raise FormulaError(
             f"{shorten(formula.offset)!r}: dp.power assumes no offsets; leave it out, for rows of "
@@ -120,25 +127,25 @@ def _balanced(rows: Floats, residual: Floats, shares: Floats) -> Floats:
     return np.asarray(shares * np.maximum(1 - weight @ score, 0.0))
 
 
-def _complete(formula: TwoSided, guessed: Population) -> tuple[Population, Floats, Floats]:
+def _complete(formula: TwoSided, assumed: Population) -> tuple[Population, Floats, Floats]:
     """Return the complete rows in the subset, the regressors (constant first) and the response."""
-    columns = guessed.part.columns
+    columns = assumed.part.columns
     if not formula.terms.names:
         raise ArgumentError(
             f"the formula {shorten(formula.response.formula)!r} has no terms; "
             'name one, or write verb="mean" for the mean of the response'
         )
-    coded = np.empty((len(formula.terms.names), guessed.part.rows))
+    coded = np.empty((len(formula.terms.names), assumed.part.rows))
     formula.terms.evaluate(columns, coded)
-    response = np.empty((1, guessed.part.rows))
+    response = np.empty((1, assumed.part.rows))
     formula.response.evaluate(columns, response)
-    usable = np.isfinite(coded).all(axis=0) & np.isfinite(response[0]) & guessed.counted
+    usable = np.isfinite(coded).all(axis=0) & np.isfinite(response[0]) & assumed.counted
     if usable.sum() <= len(coded) + 1:
         raise ArgumentError(
             f"shape=: {int(usable.sum())} of the assumed rows are complete and in the subset, too "
             f"few for {len(coded)} terms; write a shape with more"
         )
-    population = guessed.among(np.flatnonzero(usable), guessed.shares[usable])
+    population = assumed.among(np.flatnonzero(usable), assumed.shares[usable])
     ones = np.ones((int(formula.intercept), int(usable.sum())))
     return population, np.vstack([ones, coded[:, usable]]), response[0, usable]
 
@@ -223,10 +230,10 @@ def _posed(
     effect: Effect,
     coefficients: Floats,
     covariance: Floats,
-) -> Posed:
+) -> Hypothesis:
     """Test each coefficient that has an effect, but not the constant, against 0."""
     first, names, shown = int(formula.intercept), formula.terms.names, formula.shown
-    return Posed(
+    return Hypothesis(
         population,
         tuple(names[position] for position in shown),
         coefficients[first:][shown],
@@ -251,14 +258,14 @@ class Reading(NamedTuple):
 class Power(NamedTuple):
     """The hypotheses and tests of a kind of result."""
 
-    pose: Callable[[Question, Population, Effect], Posed]
-    read: Callable[[Any, Posed, float], Reading]
+    pose: Callable[[Request, Population, Effect], Hypothesis]
+    read: Callable[[Any, Hypothesis, float], Reading]
     runs: int  # A choice: releases, enough if nearly all have a test
     extra_runs: int  # A choice: additional ones otherwise
     tested: str
 
 
-def _linear(result: Any, posed: Posed, alpha: float) -> Reading:
+def _linear(result: Any, posed: Hypothesis, alpha: float) -> Reading:
     """Read coefficients after the constant, if there are standard errors."""
     terms = slice(-len(posed.terms), None)
     try:
@@ -270,20 +277,20 @@ def _linear(result: Any, posed: Posed, alpha: float) -> Reading:
     return Reading(se, np.where(np.isnan(se), np.nan, noise), statistic, se)
 
 
-def _difference(result: Any, posed: Posed, alpha: float) -> Reading:
+def _difference(result: Any, posed: Hypothesis, alpha: float) -> Reading:
     se = np.array([result.bse if np.isfinite(result.pvalue) else np.nan])
     size = -ndtri(max(result.pvalue, 1e-300) / 2)
     statistic = np.array([size * np.sign(result.tvalue)])
     return Reading(se, np.array([result.bse_noise]), statistic, se)
 
 
-def _means(result: Any, posed: Posed, alpha: float) -> Reading:
+def _means(result: Any, posed: Hypothesis, alpha: float) -> Reading:
     interval, estimate = result.conf_int(1 - alpha), np.asarray(result.params)
     statistic, spread = _by_interval(estimate, interval, posed, alpha)
     return Reading(np.asarray(result.bse), np.asarray(result.bse_noise), statistic, spread)
 
 
-def _shares(result: Any, posed: Posed, alpha: float) -> Reading:
+def _shares(result: Any, posed: Hypothesis, alpha: float) -> Reading:
     """Read shares of the complete rows, and the test of independence of two or more factors."""
     if not isinstance(result, TableResult):
         raise ArgumentError(
@@ -309,7 +316,7 @@ def _shares(result: Any, posed: Posed, alpha: float) -> Reading:
 
 
 def _by_interval(
-    estimate: Floats, interval: Any, posed: Posed, alpha: float
+    estimate: Floats, interval: Any, posed: Hypothesis, alpha: float
 ) -> tuple[Floats, Floats]:
     """Return statistics that exceed the quantile if an interval excludes the null."""
     below = np.nan_to_num(posed.effect, nan=1.0) >= 0
@@ -318,8 +325,8 @@ def _by_interval(
     return (estimate - posed.null) / spread, spread
 
 
-def _glm_pose(question: Question, guessed: Population, effect: Effect) -> Posed:
-    family = question.words["family"]
+def _glm_pose(request: Request, assumed: Population, effect: Effect) -> Hypothesis:
+    family = request.words["family"]
     if family == "multinomial":
         raise ArgumentError(
             'family="multinomial": power is available for one linear predictor; plan one level '
@@ -327,7 +334,7 @@ def _glm_pose(question: Question, guessed: Population, effect: Effect) -> Posed:
             "dp_glm inside dp.simulation"
         )
     pose = counted if family == "poisson" else logistic
-    return pose(question, guessed, effect)
+    return pose(request, assumed, effect)
 
 
 _COEFFICIENTS: Final = "each coefficient against 0"
@@ -356,7 +363,7 @@ def verb_with_power(name: object) -> tuple[Verb, Power]:
         names = [entry.name for entry in all_verbs().values() if _power(entry)]
         meant = did_you_mean(name, names)
         raise ArgumentError(
-            f"verb={said(name)}{meant}: expected one of {', '.join(map(repr, names))}"
+            f"verb={quoted(name)}{meant}: expected one of {', '.join(map(repr, names))}"
         )
     return verb, power
 

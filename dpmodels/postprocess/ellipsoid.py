@@ -36,7 +36,7 @@ class Cells:
     sd: float
 
     @property
-    def told(self) -> Floats:
+    def detected(self) -> Floats:
         """The counts that exceed their noise, 0 for the others.
 
         The largest of k normal variables seldom exceeds ``√(2 log k) + 1``.
@@ -54,7 +54,7 @@ class Spreads(NamedTuple):
     """Distances of rows from a centre by column, each of shape (columns,)."""
 
     # Root mean square of the rows in detected cells; the largest radius if there are none.
-    told: Floats
+    detected: Floats
     # The same plus rows hidden farther out, as many as the noise sd of one cell.
     safe: Floats
     reach: Floats  # Largest detected radius
@@ -62,7 +62,7 @@ class Spreads(NamedTuple):
 
 def spreads(cells: Cells, rows: float, farthest: Floats) -> Spreads:
     """Return spreads by column; `farthest`, shape (columns,), is the largest possible distance."""
-    detected = cells.told
+    detected = cells.detected
     any_detected = detected.any(axis=1)
     # Rows of a cell are about half-way between its bounds.
     middles = cells.radii * math.sqrt(float(cells.radii[0] / cells.radii[1]))
@@ -113,7 +113,7 @@ def shape(
     root = _response_apart((vectors * values) @ vectors.T)
     longer = np.sqrt(np.maximum(spread_by_column.reach / spread_by_column.safe, 1.0))
     return Shape(
-        centre + shift * spread_by_column.told,
+        centre + shift * spread_by_column.detected,
         (vectors * values) @ vectors.T * np.outer(spread_by_column.safe, spread_by_column.safe),
         spread_by_column.safe[:, None] * root * (longer / np.exp(np.log(longer).mean())),
     )
@@ -141,7 +141,7 @@ def tail(cells: Cells) -> Floats:
     These fall off by the same power of the length as detected counts beyond their median, times the
     largest size that the cells beyond allow: their estimate plus one sd.
     """
-    counts = cells.told
+    counts = cells.detected
     occupied = np.flatnonzero(counts)
     if not len(occupied) or occupied[-1] == len(counts) - 1:
         return counts
@@ -173,7 +173,7 @@ def radius(cells: Cells, columns: int, off: float, bias_fraction: float) -> Radi
     `off` is the noise sd of an entry in the unit ball; the fraction `bias_fraction` of the squares
     cut off biases the coefficients in one direction. None where no cell is detected.
     """
-    if not cells.told.any():
+    if not cells.detected.any():
         return None
     squares = cells.radii**2
     cut = np.maximum(squares - squares[:, None], 0.0) @ tail(cells)

@@ -266,7 +266,7 @@ class Blocks(NamedTuple):
         return values
 
 
-def told_density(counts: Floats, sizes: Floats, levels: Iterable[Blocks]) -> Floats:
+def detected_density(counts: Floats, sizes: Floats, levels: Iterable[Blocks]) -> Floats:
     """Return count divided by size for the finest blocks whose counts exceed their noise.
 
     `levels` begin with the finest blocks. Blocks detected at one level are removed from the counts

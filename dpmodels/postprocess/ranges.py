@@ -107,7 +107,7 @@ def found_range(
     None if rows are detected only in the cell at the anchor, which has no scale, if more rows are
     beyond than noise explains, or if the declared range is hardly longer.
     """
-    detected = told_cells(counts, noise)
+    detected = cells_with_rows(counts, noise)
     rows = np.where(detected, np.maximum(counts, 0.0), 0.0)
     if not detected.any() or rows.sum() < MIN_DETECTED_FRACTION * counts.sum():
         return None
@@ -139,7 +139,7 @@ def found_range(
     return FoundRange(low, high, float(counts[touched].sum()) / number, sd / number)
 
 
-def told_cells(counts: Floats, noise: CellNoise) -> NDArray[np.bool_]:
+def cells_with_rows(counts: Floats, noise: CellNoise) -> NDArray[np.bool_]:
     """Detect which cells have rows, by tests of runs of one to eight cells.
 
     Cells detected in shorter runs are removed first, so a full cell does not make its empty

@@ -206,7 +206,7 @@ def _with_tail(cells: Cells) -> Floats:
     These fall off exponentially as detected counts do beyond their median, times a factor with the
     mean ½ and sd ½ before the noisy counts say more.
     """
-    counts = cells.told
+    counts = cells.detected
     occupied = np.flatnonzero(counts)
     if not len(occupied) or occupied[-1] == len(counts) - 1:
         return counts

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpmodels.postprocess.ranges import CellNoise, anchor_of, range_cells, told_cells
+from dpmodels.postprocess.ranges import CellNoise, anchor_of, cells_with_rows, range_cells
 from dpmodels.typing import Floats
 
 # Shapes of the tails that are tried: a choice, as are all constants below.
@@ -228,7 +228,7 @@ def _has_rows_elsewhere(rounds: tuple[CellCounts, ...], rows: float, column: Col
     ]
     if rounds[-1].counts[~away[-1]].sum() < rows / 2:
         return True
-    detected = (told_cells(cells.counts, cells.noise) for cells in rounds)
+    detected = (cells_with_rows(cells.counts, cells.noise) for cells in rounds)
     return any(
         (detected_cells & away_cells).any()
         for detected_cells, away_cells in zip(detected, away, strict=True)

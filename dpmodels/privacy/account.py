@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from dpmodels.errors import ArgumentError, said, shorten
+from dpmodels.errors import ArgumentError, quoted, shorten
 from dpmodels.privacy.budget import Adjacency
 from dpmodels.privacy.events import Event
 from dpmodels.privacy.ledger import Ledger
@@ -20,7 +20,7 @@ class Charge:
     entry: Entry | None = None
 
     @property
-    def told(self) -> str:
+    def ledger_state(self) -> str:
         """The state of the ledger after the charge; empty without one."""
         return "" if self.entry is None else self.entry.describe()
 
@@ -59,7 +59,7 @@ def charge(
 def verified(ledger: object) -> Ledger:
     """Return a ledger after verifying its chain of lines; refuse anything else."""
     if not isinstance(ledger, Ledger):
-        raise ArgumentError(f"ledger={said(ledger)}: expected a dp.Ledger")
+        raise ArgumentError(f"ledger={quoted(ledger)}: expected a dp.Ledger")
     ledger.verify()
     return ledger
 

@@ -17,8 +17,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, cast
 
-from dpmodels.arguments import real, whole
-from dpmodels.errors import ArgumentError, BudgetError, did_you_mean, said
+from dpmodels.arguments import integer, real
+from dpmodels.errors import ArgumentError, BudgetError, did_you_mean, quoted
 
 # Users choose delta: a default could only be derived from the number of rows.
 WRITE_DELTA: Final = "write delta=1e-6, a public number well below 1 over the number of rows"
@@ -32,7 +32,7 @@ def finite_number(name: str, value: object, write: str) -> float:
     """Return a finite float, or refuse it; the error names the argument and what to `write`."""
     number = real(value)
     if math.isnan(number):
-        raise BudgetError(f"{name}={said(value)} is not a finite number: {write}.")
+        raise BudgetError(f"{name}={quoted(value)} is not a finite number: {write}.")
     return number
 
 
@@ -236,14 +236,14 @@ class Adjacency:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or self.name not in _NAMES:
             raise ArgumentError(
-                f"adjacency={said(self.name)} is not known{did_you_mean(self.name, _NAMES)}: "
+                f"adjacency={quoted(self.name)} is not known{did_you_mean(self.name, _NAMES)}: "
                 "write adjacency='replace' (one row is "
                 "changed, n is public) or adjacency='add-remove' (one row more or fewer, n is "
                 "private)."
             )
         if self.person is not None and not (isinstance(self.person, str) and self.person):
             raise ArgumentError(
-                f"person={said(self.person)}: expected the name of the column that identifies "
+                f"person={quoted(self.person)}: expected the name of the column that identifies "
                 'persons, such as person="id"'
             )
         if isinstance(self.rows, str) and self.rows == "mean":
@@ -254,7 +254,7 @@ class Adjacency:
                 )
         elif self.rows is not None:
             write = '; write rows=4 for at most four rows of a person, or rows="mean" for all'
-            n_rows = whole("rows", self.rows, 1, MOST_ROWS, write)
+            n_rows = integer("rows", self.rows, 1, MOST_ROWS, write)
             object.__setattr__(self, "rows", None if (n_rows, self.person) == (1, None) else n_rows)
         elif self.person is not None:
             object.__setattr__(self, "rows", "mean")

@@ -34,9 +34,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.arguments import real, whole
-from dpmodels.errors import ArgumentError, FrameError, said, shorten
-from dpmodels.outside import conform
+from dpmodels.arguments import integer, real
+from dpmodels.errors import ArgumentError, FrameError, quoted, shorten
+from dpmodels.external_files import conform
 from dpmodels.typing import Floats
 
 # The name of a state: a level of a codebook.
@@ -91,7 +91,8 @@ class MarkovChain:
             initial = _law("initial", initial, len(states))
         elif initial not in STARTS:
             raise ArgumentError(
-                f"initial={said(initial)}: expected 'any', 'stationary' or one probability a state"
+                f"initial={quoted(initial)}: expected 'any', 'stationary' or one probability a "
+                "state"
             )
         values = {"states": states, "transition": transition, "stay": stay, "initial": initial}
         for name, value in values.items():
@@ -121,7 +122,7 @@ class MarkovChain:
         n_classes, labels = _communicating(matrix)
         if n_classes > 1:
             first, second = (self.states[int(np.argmax(labels == label))] for label in (0, 1))
-            return f"reducible: {said(first)} and {said(second)} cannot both reach each other"
+            return f"reducible: {quoted(first)} and {quoted(second)} cannot both reach each other"
         steps = period(matrix)
         return f"periodic: it returns only every {steps} steps" if steps > 1 else ""
 
@@ -191,7 +192,7 @@ class MarkovChain:
         keys = list(map(_key, self.states))
         if _key(state) not in keys:
             raise ArgumentError(
-                f"state={said(state)}: expected one of {', '.join(map(said, self.states))}"
+                f"state={quoted(state)}: expected one of {', '.join(map(quoted, self.states))}"
             )
         starts = self.starting(self.laws)
         if self.transition is None or starts is None:
@@ -199,7 +200,7 @@ class MarkovChain:
                 "count_laws needs one distribution: give transition= and initial='stationary', or "
                 "the distribution of the first state, initial=[0.5, 0.5]"
             )
-        length = whole("steps", steps, 1, MOST_EXACT, "; longer series take minutes")
+        length = integer("steps", steps, 1, MOST_EXACT, "; longer series take minutes")
         laws = count_laws(self.laws[0], starts[0], length, keys.index(_key(state)))
         return {(time, self.states[x]): law for (time, x), law in laws.items()}
 
@@ -216,7 +217,7 @@ class MarkovChain:
     def ordered(self, states: Sequence[State]) -> MarkovChain:
         """Return the chain with its states in another order; refuse other states."""
         if set(map(_key, states)) != set(map(_key, self.states)):
-            expected, levels = (", ".join(map(said, names)) for names in (self.states, states))
+            expected, levels = (", ".join(map(quoted, names)) for names in (self.states, states))
             raise ArgumentError(
                 f"model= has the states {shorten(expected, 200)}, and the formula's variable the "
                 f"levels {shorten(levels, 200)}: write dp.markov_chain with exactly those levels"
@@ -354,7 +355,7 @@ def _states(names: Any) -> tuple[State, ...]:
         2 <= len(states) <= MOST_STATES and valid and len(set(map(_key, states))) == len(states)
     ):
         raise ArgumentError(
-            f"states={said(names)}: expected a list of 2 to {MOST_STATES} different names, the "
+            f"states={quoted(names)}: expected a list of 2 to {MOST_STATES} different names, the "
             'levels of the variable, such as ["rest", "walk", "run"]'
         )
     try:
@@ -407,7 +408,7 @@ def _interval(stay: Any) -> tuple[float, float]:
     interval = tuple(map(real, bounds))
     if len(interval) != 2 or not 0 <= interval[0] <= interval[1] <= 1:
         raise ArgumentError(
-            f"stay={said(stay)}: expected a probability, or the smallest and the largest one, "
+            f"stay={quoted(stay)}: expected a probability, or the smallest and the largest one, "
             "such as stay=(0.8, 0.95)"
         )
     return interval

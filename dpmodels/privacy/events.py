@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
-from dpmodels.arguments import whole
+from dpmodels.arguments import integer
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.privacy.budget import positive_number, unit_number
 
@@ -25,7 +25,7 @@ def _check(event: Any, name: str, write: str) -> None:
     """Convert the fields of an event to float and int, or refuse them."""
     value = positive_number(name, getattr(event, name), write)
     try:
-        count = whole("count", event.count, 1, _MOST, "; write count=1")
+        count = integer("count", event.count, 1, _MOST, "; write count=1")
     except ArgumentError as refused:
         raise BudgetError(str(refused)) from None
     object.__setattr__(event, name, value)

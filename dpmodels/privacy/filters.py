@@ -101,7 +101,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from dpmodels.errors import ArgumentError, BudgetError, said
+from dpmodels.errors import ArgumentError, BudgetError, quoted
 from dpmodels.privacy import pufferfish
 from dpmodels.privacy.budget import ZCDP, Adjacency, ApproxDP, Guarantee, PureDP, finite_number
 from dpmodels.privacy.calibrate import LATTICE_LOSS, gaussian_eps, gaussian_multiplier
@@ -323,7 +323,7 @@ def _left(guarantee: ApproxDP, totals: Totals) -> ApproxDP | None:
     )
 
 
-def asked_filter(
+def requested_filter(
     guarantee: Guarantee | Pufferfish, relation: Adjacency, pure: object, rule: object
 ) -> Filter:
     """Return the filter that the arguments of a ledger state."""
@@ -335,7 +335,7 @@ def asked_filter(
     write = "write pure=0.5, less than eps, or leave it out"
     share = finite_number("pure", pure, write)
     if rule is not None and rule not in RULES:
-        raise ArgumentError(f"rule={said(rule)}: expected 'gaussian', 'zcdp' or None")
+        raise ArgumentError(f"rule={quoted(rule)}: expected 'gaussian', 'zcdp' or None")
     if share or rule is not None:
         if not isinstance(guarantee, ApproxDP):
             raise BudgetError(

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex
 
+from dpmodels.atomic_files import write_whole
 from dpmodels.errors import LedgerError, NotAvailable, PrivacyError
 from dpmodels.privacy.budget import Adjacency, AdjacencyName, Guarantee, protecting
 from dpmodels.privacy.events import Event, checked_events
-from dpmodels.privacy.filters import Filter, asked_filter
+from dpmodels.privacy.filters import Filter, requested_filter
 from dpmodels.privacy.ledger_file import open_store
 from dpmodels.privacy.lines import (
     CHARGED,
@@ -36,7 +37,6 @@ from dpmodels.privacy.refusal import refusal, refuse_other_neighbours
 from dpmodels.privacy.register import Forecast, convergence_notes, forecast, printed, register_rows
 from dpmodels.privacy.spent import Spent, capacity
 from dpmodels.typing import AnyPath
-from dpmodels.writing import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +112,7 @@ class Ledger:
         rule: str | None = None,
     ) -> None:
         relation = protecting(adjacency, rows, person)
-        budget_filter = asked_filter(resolve_any(eps, delta, budget), relation, pure, rule)
+        budget_filter = requested_filter(resolve_any(eps, delta, budget), relation, pure, rule)
         self._set(budget_filter, relation, Memory(opening(budget_filter, relation)))
 
     @classmethod

@@ -29,9 +29,10 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from dpmodels.arguments import between
+from dpmodels.atomic_files import checked_path, write_whole
 from dpmodels.errors import FrameError, LedgerError
 from dpmodels.privacy.budget import Adjacency, Guarantee
-from dpmodels.privacy.filters import Filter, asked_filter
+from dpmodels.privacy.filters import Filter, requested_filter
 from dpmodels.privacy.ledger_head import (
     Head,
     HeadFile,
@@ -58,7 +59,6 @@ from dpmodels.privacy.memory import claimed
 from dpmodels.privacy.pufferfish import Pufferfish
 from dpmodels.privacy.refusal import require_same
 from dpmodels.typing import AnyPath
-from dpmodels.writing import checked_path, write_whole
 
 # "dplg" in ASCII: how SQLite tells a ledger from other databases.
 _APPLICATION: Final = 0x64706C67
@@ -372,7 +372,7 @@ def open_store(
         if guarantee is None or not new:
             refuse_missing(place)
         neighbours = relation or Adjacency("replace")
-        budget_filter = asked_filter(guarantee, neighbours, pure or 0.0, rule)
+        budget_filter = requested_filter(guarantee, neighbours, pure or 0.0, rule)
         _make(LedgerFile(place, timeout), budget_filter, neighbours)
     store = LedgerFile(place, float(timeout))
     if restored:

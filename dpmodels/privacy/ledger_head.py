@@ -22,8 +22,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
+from dpmodels.atomic_files import discard_partials_of
 from dpmodels.errors import LedgerError
-from dpmodels.writing import discard_partials_of
 
 try:
     import fcntl

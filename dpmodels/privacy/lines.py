@@ -21,7 +21,7 @@ from itertools import groupby
 from typing import Any, Final, Protocol, get_args
 
 from dpmodels.errors import DPModelsError, LedgerError
-from dpmodels.outside import conform
+from dpmodels.external_files import conform
 from dpmodels.privacy.budget import Adjacency, Guarantee, adjacency
 from dpmodels.privacy.events import Event
 from dpmodels.privacy.filters import Filter

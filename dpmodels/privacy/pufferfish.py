@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from dpmodels.arguments import word
+from dpmodels.arguments import option
 from dpmodels.errors import BudgetError
 from dpmodels.privacy.budget import Adjacency, Guarantee, positive_number, resolve_budget
 from dpmodels.privacy.chain import MarkovChain
@@ -86,7 +86,7 @@ class Pufferfish:
                 "model=dp.markov_chain(['rest', 'walk'], [[0.9, 0.1], [0.2, 0.8]]), with public "
                 "numbers that were not estimated from the rows."
             )
-        word("quilt", self.quilt, QUILTS)
+        option("quilt", self.quilt, QUILTS)
         if self.quilt == "auto" and self.model.trouble:
             raise BudgetError(
                 f"model= is {self.model.trouble}, so dependence does not decay in time: write "

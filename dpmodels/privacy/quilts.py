@@ -77,7 +77,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError, quoted
 from dpmodels.privacy.chain import MarkovChain
 from dpmodels.typing import Floats
 
@@ -420,7 +420,8 @@ def _listed(pairs: Any) -> list[object]:
     listed = list(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, str) else []
     if not listed:
         raise ArgumentError(
-            f"pairs={said(pairs)} has no pair: expected secrets to make indistinguishable, such as "
+            f"pairs={quoted(pairs)} has no pair: expected secrets to make indistinguishable, such "
+            "as "
             '[("ill", "well")], or leave it out for all pairs; an iterator is read only once'
         )
     return listed
@@ -430,7 +431,7 @@ def _pair_levels(levels: Mapping[Any, list[Jump]], pair: object) -> tuple[list[J
     match pair:
         case (Hashable() as first, Hashable() as second) if first in levels and second in levels:
             return levels[first], levels[second]
-    raise ArgumentError(f"pairs= has {said(pair)}: expected two secrets of laws_given_secrets")
+    raise ArgumentError(f"pairs= has {quoted(pair)}: expected two secrets of laws_given_secrets")
 
 
 def _levels(secret: object, law: Any) -> list[Jump]:
@@ -443,7 +444,7 @@ def _levels(secret: object, law: Any) -> list[Jump]:
     total = sum((chance for _, chance in jumps), Fraction(0))
     if not jumps or abs(total - 1) > Fraction(1, 10**9) or min(chance for _, chance in jumps) < 0:
         raise ArgumentError(
-            f"the secret {said(secret)} has no valid distribution: expected values and as many "
+            f"the secret {quoted(secret)} has no valid distribution: expected values and as many "
             "nonnegative probabilities that sum to 1, ([0, 1, 2], [0.2, 0.3, 0.5]); leave out "
             "secrets of probability 0"
         )

@@ -11,8 +11,6 @@ from dpmodels.released.counts import MarginsRelease as MarginsRelease
 from dpmodels.released.counts import QuantilesRelease as QuantilesRelease
 from dpmodels.released.counts import RunsRelease as RunsRelease
 from dpmodels.released.counts import SumsRelease as SumsRelease
-from dpmodels.released.kinds import AnyRelease as AnyRelease
-from dpmodels.released.kinds import Release as Release
 from dpmodels.released.moments import Ball as Ball
 from dpmodels.released.moments import BoughtCurvature as BoughtCurvature
 from dpmodels.released.moments import CoefficientsRelease as CoefficientsRelease
@@ -24,6 +22,8 @@ from dpmodels.released.moments import Tuning as Tuning
 from dpmodels.released.selection import PValuesRelease as PValuesRelease
 from dpmodels.released.selection import ScreenedRelease as ScreenedRelease
 from dpmodels.released.selection import SelectionRelease as SelectionRelease
-from dpmodels.released.terms import Card as Card
+from dpmodels.released.terms import MechanismInfo as MechanismInfo
 from dpmodels.released.terms import Released as Released
 from dpmodels.released.terms import Shared as Shared
+from dpmodels.released.unions import AnyRelease as AnyRelease
+from dpmodels.released.unions import Release as Release

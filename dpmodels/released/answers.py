@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from dpmodels.outside import Amount, Bounded, Quantity, one_of
+from dpmodels.external_files import Amount, Bounded, Quantity, one_of
 from dpmodels.released.terms import Released
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from dpmodels.outside import Amount, AmountOrNan, Bounded, Quantity, QuantityOrNan
+from dpmodels.external_files import Amount, AmountOrNan, Bounded, Quantity, QuantityOrNan
 from dpmodels.released.terms import Released
 
 

@@ -9,7 +9,7 @@ from dpmodels.privacy import Adjacency, Event, Guarantee, Pufferfish
 
 
 @dataclass(frozen=True)
-class Card:
+class MechanismInfo:
     """The description of a mechanism, as tables print it."""
 
     name: str  # the option that selects it
@@ -41,7 +41,7 @@ class Released:
     rows : int or None
         Number of rows read, if public: the number of persons if each counts as one, else the
         largest number of rows that they have.
-    card : Card
+    info : MechanismInfo
         The mechanism.
     guarantee : Guarantee
         The guarantee of the release.
@@ -62,7 +62,7 @@ class Released:
     """
 
     rows: int | None
-    card: Card
+    info: MechanismInfo
     guarantee: Guarantee | Pufferfish
     adjacency: Adjacency
     events: tuple[Event, ...]

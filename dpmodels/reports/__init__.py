@@ -1,6 +1,6 @@
 """How results print: one report per kind of result, registered with ``results.base.report_of``.
 
-No result imports this package; ``models/printing.py`` imports it at the first print, so that
+No result imports this package; ``models/report_loading.py`` imports it at the first print, so that
 everything that a verb returns or ``load`` reads can be printed.
 """
 
@@ -9,17 +9,17 @@ from dpmodels.reports import coefficients as coefficients
 from dpmodels.reports import comparison as comparison
 from dpmodels.reports import counts as counts
 from dpmodels.reports import cov as cov
-from dpmodels.reports import estimates as estimates
+from dpmodels.reports import derived_table as derived_table
 from dpmodels.reports import etable as etable
 from dpmodels.reports import groups as groups
 from dpmodels.reports import hist as hist
+from dpmodels.reports import interpretation as interpretation
 from dpmodels.reports import lm as lm
 from dpmodels.reports import margins as margins
 from dpmodels.reports import overview as overview
 from dpmodels.reports import pca as pca
 from dpmodels.reports import plan as plan
 from dpmodels.reports import quantile as quantile
-from dpmodels.reports import reading as reading
 from dpmodels.reports import select as select
 from dpmodels.reports import series as series
 from dpmodels.reports import survey as survey

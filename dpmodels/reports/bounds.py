@@ -57,7 +57,7 @@ def _section(fit: BoundsResult) -> Section:
 
 
 def _found_range(facts: TableCall, bounds: FoundBounds) -> str:
-    return _range_text(facts, bounds.lower, bounds.upper) if bounds.told else "as declared"
+    return _range_text(facts, bounds.lower, bounds.upper) if bounds.is_narrowed else "as declared"
 
 
 def _range(facts: TableCall) -> str:
@@ -72,7 +72,7 @@ def _range_text(facts: TableCall, lower: float, upper: float) -> str:
 
 
 def _notes(fit: BoundsResult) -> tuple[str, ...]:
-    some_declared = not all(bounds.told for bounds in fit.found.values())
+    some_declared = not all(bounds.is_narrowed for bounds in fit.found.values())
     declared_note = Rank.IDENTIFIED(
         "As declared: too few rows exceed the noise, or their range is hardly shorter."
     )

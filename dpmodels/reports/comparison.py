@@ -11,7 +11,7 @@ import pandas as pd
 from dpmodels.report import Fact, Report, Row, Section, count, signif, signif_uncertain
 from dpmodels.report.notes import Rank
 from dpmodels.results.base import report_of
-from dpmodels.results.comparison import Comparison, FitComparison, Question
+from dpmodels.results.comparison import Comparison, ComparisonRequest, FitComparison
 
 SIMULATED = (
     "Simulated, {} releases of each{}, on artificial rows: the results depend on the assumptions "
@@ -43,7 +43,7 @@ def comparison_report(comparison: Comparison) -> Report:
 
 def _measures(comparison: Comparison) -> tuple[tuple[str, str], ...]:
     """Return columns and their heads; without energy if all components are kept."""
-    return (ENERGY, ERROR) if comparison.question.ranked_by == "energy" else (ERROR,)
+    return (ENERGY, ERROR) if comparison.request.ranked_by == "energy" else (ERROR,)
 
 
 def _row(comparison: Comparison, line: dict[Hashable, Any]) -> Row:
@@ -63,7 +63,7 @@ def _label(comparison: Comparison, name: str) -> str:
 
 def _by_shape(comparison: Comparison) -> Section:
     """Lay out the sorting measure by shape."""
-    by = comparison.question.ranked_by
+    by = comparison.request.ranked_by
     wide = comparison.by_shape.pivot_table(by, "mechanism", "shape", sort=False)
     names = [name for name in comparison.predicted["mechanism"] if name in wide.index]
     rows = tuple(
@@ -95,33 +95,33 @@ def _uncertain(value: float, se: float) -> str:
 
 
 def _facts(comparison: Comparison) -> tuple[Fact, ...]:
-    question = comparison.question
-    how = {"range": "range", "sd": "sd (correlation)", None: "none"}[question.scale]
-    centred = "centred" if question.center else "not centred"
+    request = comparison.request
+    how = {"range": "range", "sd": "sd (correlation)", None: "none"}[request.scale]
+    centred = "centred" if request.center else "not centred"
     return (
-        ("Formula", question.formula),
-        ("Guarantee", question.guarantee.describe()),
-        ("Rows", f"{count(question.rows)} (assumed)"),
-        ("Neighbours", question.adjacency.describe()),
-        ("Variables", f"{question.columns}, {centred}, scale = {how}"),
-        ("Components", str(question.components)),
-        ("Spectrum", f"{question.spectrum} (assumed)"),
-        ("Row length", _length(question)),
+        ("Formula", request.formula),
+        ("Guarantee", request.guarantee.describe()),
+        ("Rows", f"{count(request.rows)} (assumed)"),
+        ("Neighbours", request.adjacency.describe()),
+        ("Variables", f"{request.columns}, {centred}, scale = {how}"),
+        ("Components", str(request.components)),
+        ("Spectrum", f"{request.spectrum} (assumed)"),
+        ("Row length", _length(request)),
     )
 
 
-def _length(question: Question) -> str:
-    norm = signif(question.row_norm, 3)
-    if not question.row_lengths:
+def _length(request: ComparisonRequest) -> str:
+    norm = signif(request.row_norm, 3)
+    if not request.row_lengths:
         return f"five shapes, up to {norm}"
-    listed = ", ".join(signif(length, 2) for length in question.row_lengths)
+    listed = ", ".join(signif(length, 2) for length in request.row_lengths)
     return f"{listed} of {norm} (assumed)"
 
 
 def _notes(comparison: Comparison) -> tuple[str, ...]:
-    question = comparison.question
+    request = comparison.request
     energy, order = "", "the error, since all components are kept"
-    if question.ranked_by == "energy":
+    if request.ranked_by == "energy":
         energy = (
             "energy: share of the variance along the true components that the released ones "
             "capture. "
@@ -130,7 +130,7 @@ def _notes(comparison: Comparison) -> tuple[str, ...]:
     notes = [
         f'mechanism="auto" uses {comparison.auto.mechanism} if rows can be read repeatedly: '
         f"{comparison.auto.reason}",
-        *Rank.TARGET(SIMULATED.format(question.repeats, _each(comparison))),
+        *Rank.TARGET(SIMULATED.format(request.repeats, _each(comparison))),
         f"{energy}error: Frobenius norm over that of the covariance; 1 is as bad as zeros. "
         f"Sorted by {order}.",
     ]
@@ -143,7 +143,7 @@ def _notes(comparison: Comparison) -> tuple[str, ...]:
     predicted = comparison.predicted
     if (predicted["note"] == "baseline").any():
         notes += Rank.IDENTIFIED("* baseline: reads no rows. A useful mechanism does better.")
-    if question.scale == "sd":
+    if request.scale == "sd":
         notes += Rank.DETAIL("Measured on columns scaled by range, before division by sds.")
     absent = comparison.table[comparison.table["energy"].isna()]
     return (*notes, *not_listed(absent))
@@ -220,24 +220,24 @@ def _number(value: float) -> str:
 
 
 def _fit_comparison_facts(comparison: FitComparison) -> tuple[Fact, ...]:
-    question = comparison.question
-    norm = "the codebook's longest" if question.row_norm is None else signif(question.row_norm, 3)
-    listed = ", ".join(signif(length, 2) for length in question.row_lengths)
+    request = comparison.request
+    norm = "the codebook's longest" if request.row_norm is None else signif(request.row_norm, 3)
+    listed = ", ".join(signif(length, 2) for length in request.row_lengths)
     spread = f"numbers with sds of {listed} half ranges" if listed else "five shapes"
     return (
-        ("Formula", question.formula),
-        ("Family", question.family),
-        ("Guarantee", question.guarantee.describe()),
-        ("Rows", f"{count(question.rows)} (assumed)"),
-        ("Neighbours", question.adjacency.describe()),
-        ("Terms", f"{question.columns}, row norm {norm}"),
-        ("Spectrum", f"{question.spectrum} (assumed)"),
+        ("Formula", request.formula),
+        ("Family", request.family),
+        ("Guarantee", request.guarantee.describe()),
+        ("Rows", f"{count(request.rows)} (assumed)"),
+        ("Neighbours", request.adjacency.describe()),
+        ("Terms", f"{request.columns}, row norm {norm}"),
+        ("Spectrum", f"{request.spectrum} (assumed)"),
         ("Rows like", spread),
     )
 
 
 def _fit_comparison_notes(comparison: FitComparison) -> tuple[str, ...]:
-    question = comparison.question
+    request = comparison.request
     worst = comparison.behind.max()
     behind = ""
     if not math.isnan(worst):
@@ -245,7 +245,7 @@ def _fit_comparison_notes(comparison: FitComparison) -> tuple[str, ...]:
         behind = f" Its error is {typical} times the best, {signif(float(worst), 3)} at worst."
     return (
         f'mechanism="auto" uses {comparison.auto.mechanism}: {comparison.auto.reason}{behind}',
-        *Rank.TARGET(SIMULATED.format(question.repeats, " on each shape")),
+        *Rank.TARGET(SIMULATED.format(request.repeats, " on each shape")),
         "error: root mean square difference of slopes from those without privacy, in their "
         "standard errors: at 1 the noise doubles the variance.",
         "excess: share of the explained deviance that is lost; 1 is as bad as a constant. typical: "

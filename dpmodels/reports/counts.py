@@ -223,7 +223,7 @@ def states_report(fit: StatesResult) -> Report:
         facts=(
             ("Formula", fit.call.formula),
             ("Guarantee", f"Pufferfish, eps = {fit.budget.eps:g}"),
-            ("Mechanism", f"{release.card.name} ({release.card.numerics})"),
+            ("Mechanism", f"{release.info.name} ({release.info.numerics})"),
             ("Secrets", f"the state at each {fit.time}"),
             ("Observations", observations),
             ("Ledger", fit.call.ledger or "none"),
@@ -259,7 +259,7 @@ def _quilt(fit: StatesResult) -> str:
 
 
 def _notes(fit: StatesResult) -> tuple[str, ...]:
-    card = fit.release.card
+    info = fit.release.info
     shares = " For long-run shares, with the dependence of the class, use conf_int()."
     return (
         *Rank.GUARANTEE(
@@ -275,7 +275,7 @@ def _notes(fit: StatesResult) -> tuple[str, ...]:
             "times of all persons."
         ),
         *_doubts(fit),
-        *Rank.SOURCE(f"Source: {card.name}, {card.source}{SEE}."),
+        *Rank.SOURCE(f"Source: {info.name}, {info.source}{SEE}."),
     )
 
 

@@ -11,7 +11,7 @@ from dpmodels.report import Fact, Report, Row, Section, count, interval, signif,
 from dpmodels.report.notes import Rank
 from dpmodels.reports.header import day, pvalue
 from dpmodels.results.base import is_local, protected, release_row, report_of
-from dpmodels.results.etable import ETable, Line, Look, apart, listed, together
+from dpmodels.results.etable import ETable, Line, Look, differences, listed, together
 from dpmodels.results.etable_columns import COEFFICIENTS, LOST, NOT_IDENTIFIED, Column, worded
 
 # Labels of fit statistics; others have their names in glance().
@@ -209,7 +209,7 @@ def _notes(table: ETable, rows: Sequence[Row]) -> tuple[str, ...]:
         notes += Rank.GUARANTEE(
             f"{listed(list(simulated))}: simulated, without a privacy guarantee."
         )
-    differing, requested = Rank.TARGET(*apart(columns)), Rank.GUARANTEE(*look.notes)
+    differing, requested = Rank.TARGET(*differences(columns)), Rank.GUARANTEE(*look.notes)
     return (*notes, *differing, *table.accounts, *requested)
 
 
@@ -249,7 +249,7 @@ def _law(release: Any) -> str:
 # Facts that are printed once above the table if they are the same for all columns.
 SHARED: Final[dict[str, Callable[[Any], str]]] = {
     "Neighbours": _neighbours,
-    "Numerics": lambda release: str(release.card.numerics),
+    "Numerics": lambda release: str(release.info.numerics),
     "Subset": lambda release: release.subset or "all rows",
 }
 
@@ -288,7 +288,7 @@ def privacy_rows(columns: Sequence[Column]) -> list[Row]:
     for name, describe in SHARED.items():
         if len(set(map(describe, releases))) > 1:
             rows += [Row(label, tuple(map(of, releases))) for label, of in DIFFERING[name].items()]
-    rows.append(Row("Mechanism", tuple(release.card.name for release in releases)))
+    rows.append(Row("Mechanism", tuple(release.info.name for release in releases)))
     rows.append(Row("Noise", tuple(map(_law, releases))))
     return [*rows, *_release_row(columns)]
 

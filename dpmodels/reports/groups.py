@@ -204,7 +204,7 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
     """Describe the range to which values were clipped, and the share outside."""
     clipping = fit.release.held
     if clipping is None:
-        unfound = fit.release.card.name == "rounds"
+        unfound = fit.release.info.name == "rounds"
         note = f"{facts.measured}: no much shorter range than the declared one was found."
         return (*Rank.DETAIL(note) * unfound, *range_note(facts))
     share = min(max(clipping.outside, 0.0) + ndtri(LEVEL) * clipping.outside_sd, 1.0)

@@ -6,7 +6,7 @@ import math
 
 from dpmodels.dates import FIRST_DAY, LAST_DAY, text_of_day
 from dpmodels.formula.parse import quote
-from dpmodels.inference.ratios import TOLD
+from dpmodels.inference.ratios import DETECTION_SDS
 from dpmodels.privacy import Adjacency, ApproxDP, GaussianEvent, total_eps
 from dpmodels.released import (
     AnyRelease,
@@ -116,7 +116,7 @@ def complete_rows(ncomplete: float, sd: float, rows: int | None = None, what: st
 
 def complete_text(complete: float, sd: float, rows: int | None = None, what: str = "rows") -> str:
     """Give the number of complete rows if it exceeds its noise."""
-    if complete < TOLD * sd:
+    if complete < DETECTION_SDS * sd:
         return f"may be 0 {what} (noise sd {signif(sd, 2)})"
     return complete_rows(complete, sd, rows, what)
 
@@ -129,7 +129,7 @@ def closing(
     `see` refers to the documentation of the mechanism; `rows` is the number of
     rows to compare delta with, if it is not the public one.
     """
-    guarantee, card = release.guarantee, release.card
+    guarantee, info = release.guarantee, release.info
     protected = release.adjacency
     n_units = (release.rows or 0.0 if rows is None else rows) / protected.design_effect
     notes = list(_unused_delta(release))
@@ -149,8 +149,8 @@ def closing(
     notes.extend(_shared_notes(release))
     if call.reason:
         notes += Rank.SOURCE(f"Mechanism chosen automatically: {call.reason}")
-    see = "" if card.numerics.startswith("user-supplied") else see
-    notes += Rank.SOURCE(f"Source: {card.name}, {card.source}{see}.")
+    see = "" if info.numerics.startswith("user-supplied") else see
+    notes += Rank.SOURCE(f"Source: {info.name}, {info.source}{see}.")
     return tuple(notes)
 
 
@@ -168,7 +168,7 @@ def _shortened(release: AnyRelease) -> tuple[str, ...]:
             "and intervals describe the shortened rows.",
             "Those of all rows may differ if errors of long rows have a nonzero mean.",
         )
-    if release.card.name == "ellipsoid":
+    if release.info.name == "ellipsoid":
         return Rank.DETAIL(
             "No ellipsoid was found in which coefficients are predicted to have less noise: rows "
             "are bounded by the codebook, and none was shortened."
@@ -214,7 +214,7 @@ def _unused_delta(release: AnyRelease) -> tuple[str, ...]:
 
 def _rounds_notes(release: AnyRelease) -> tuple[str, ...]:
     """Describe the first rounds of a release, if the ball does not show their result."""
-    if not isinstance(release, MomentsRelease) or not release.card.name.startswith("rounds"):
+    if not isinstance(release, MomentsRelease) or not release.info.name.startswith("rounds"):
         return ()
     notes = []
     if release.ball is None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpmodels.errors import shorten
 from dpmodels.formula.lumping import COUNTS_SHARE
-from dpmodels.inference.noisy_variance import TOLD
+from dpmodels.inference.noisy_variance import DETECTION_SDS
 from dpmodels.privacy import LaplaceEvent
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.report.notes import Rank
@@ -111,7 +111,7 @@ def _sigma(fit: LMResult) -> str:
     if math.isnan(fit.df_resid):
         return "-"
     if math.isnan(fit.scale):
-        limit = max(value + TOLD * sd, 0.0)
+        limit = max(value + DETECTION_SDS * sd, 0.0)
         return f"below {signif(math.sqrt(limit), 2)}" if limit > 0 else "lost in noise"
     root = math.sqrt(value)
     return signif_uncertain(root, max(sd / (2 * root), 0.001 * root))

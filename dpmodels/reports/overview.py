@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpmodels.inference.means import GroupMoments
-from dpmodels.inference.ratios import TOLD
+from dpmodels.inference.ratios import DETECTION_SDS
 from dpmodels.report import Report, Row, Section, count, hundredth, signif, signif_uncertain
 from dpmodels.report.notes import Rank
 from dpmodels.reports.groups import mean_text
@@ -115,7 +115,7 @@ def _spreads(width: float, moments: GroupMoments) -> list[str]:
     return [
         signif_uncertain(spread, max(sd, 10 * hundredth(spread))) if is_identified else LOST
         for spread, sd, is_identified in zip(
-            spreads, sds, variances > TOLD / 2 * noise, strict=True
+            spreads, sds, variances > DETECTION_SDS / 2 * noise, strict=True
         )
     ]
 
@@ -130,7 +130,7 @@ def _level_lines(result: TableResult) -> list[tuple[str, list[str]]]:
         noise = np.append(noise, result.noise_sd(len(noise)))
         sd = np.append(sd, result.noise_sd(result.by_level.size))
     totals = counts.sum(axis=1)
-    divisor = np.where(totals > TOLD * sd, totals, np.nan)
+    divisor = np.where(totals > DETECTION_SDS * sd, totals, np.nan)
     shares = np.asarray(counts / divisor[:, None])
     errors = 100 * noise / np.maximum(totals, 1.0)
     return [

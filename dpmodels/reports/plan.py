@@ -195,7 +195,7 @@ def power_report(result: PowerResult) -> Report:
         for _, lines in cells
     )
     return Report(
-        title=f"Expected results of dp_{result.question.verb}, nothing read or spent",
+        title=f"Expected results of dp_{result.request.verb}, nothing read or spent",
         facts=_power_facts(result),
         sections=sections,
         notes=_power_notes(result),
@@ -229,15 +229,15 @@ def _share(power: float) -> str:
 
 
 def _power_facts(result: PowerResult) -> tuple[Fact, ...]:
-    question = result.question
-    target = "" if math.isnan(question.target) else f" for power {question.target:g}"
+    request = result.request
+    target = "" if math.isnan(request.target) else f" for power {request.target:g}"
     return (
-        ("Formula", question.formula),
-        ("Solved for", _SOLVED[question.solved] + target),
-        ("Guarantee", question.guarantee),
-        ("Neighbours", question.adjacency.describe()),
-        ("Test", f"{question.tested}, level {question.alpha:g}"),
-        ("Rows guessed", question.guess),
+        ("Formula", request.formula),
+        ("Solved for", _SOLVED[request.solved] + target),
+        ("Guarantee", request.guarantee),
+        ("Neighbours", request.adjacency.describe()),
+        ("Test", f"{request.tested}, level {request.alpha:g}"),
+        ("Rows guessed", request.assumed),
     )
 
 
@@ -249,8 +249,8 @@ def _error(result: PowerResult) -> str:
 
 
 def _power_notes(result: PowerResult) -> tuple[str, ...]:
-    question = result.question
-    mechanisms = (f"Mechanism: {mechanism}" for mechanism in dict.fromkeys(question.mechanisms))
+    request = result.request
+    mechanisms = (f"Mechanism: {mechanism}" for mechanism in dict.fromkeys(request.mechanisms))
     notes = [
         *Rank.TARGET(*mechanisms, f"All results depend on the assumed rows; {_error(result)}."),
         "std. err.: median over releases; noise sd: privacy noise in it; sampling: without noise.",
@@ -265,8 +265,8 @@ def _power_notes(result: PowerResult) -> tuple[str, ...]:
     if len(seldom):
         instead = (
             "leave out eps or n and give a power, such as power=0.8, to solve for it"
-            if math.isnan(question.enough)
-            else f"about eps = {question.enough:.2g} is needed, or more rows"
+            if math.isnan(request.enough)
+            else f"about eps = {request.enough:.2g} is needed, or more rows"
         )
         notes += Rank.IDENTIFIED(
             f"Most releases have no standard errors of {_terms(seldom)}: {instead}."
@@ -290,7 +290,7 @@ def _terms(lines: pd.DataFrame) -> str:
 @report_of.register
 def split_report(split: SplitResult) -> Report:
     """Lay out the divisions as tables of strings."""
-    question, table = split.question, split.table
+    request, table = split.request, split.table
     rows = []
     for number, line in enumerate(table.to_dict("records")):
         mark = " *" if line["best"] else " =" if line["near"] else ""
@@ -302,31 +302,31 @@ def split_report(split: SplitResult) -> Report:
             "-" if line["best"] else f"{line['behind_se']:.2g}",
         )
         rows.append(Row(split.labels[number] + mark, cells))
-    currency = capacity(question.guarantee).unit
-    heads = (*(f"{stage} {currency}" for stage in question.stages), "score", "se", "behind", "se")
+    currency = capacity(request.guarantee).unit
+    heads = (*(f"{stage} {currency}" for stage in request.stages), "score", "se", "behind", "se")
     return Report(
         title="A budget divided between stages, nothing spent",
         facts=_split_facts(split),
-        sections=(Section("Shares " + " : ".join(question.stages), heads, tuple(rows)),),
+        sections=(Section("Shares " + " : ".join(request.stages), heads, tuple(rows)),),
         notes=_split_notes(split),
         stamp=STAMP,
     )
 
 
 def _split_facts(split: SplitResult) -> tuple[Fact, ...]:
-    question = split.question
+    request = split.request
     return (
-        ("Recipe", question.recipe),
-        ("Guarantee", question.guarantee.describe()),
-        ("Stages", ", ".join(question.stages)),
-        ("Neighbours", question.adjacency.describe()),
-        ("Runs", f"{question.repeats} of each division"),
-        ("Best", f"the {question.best} mean score"),
+        ("Recipe", request.recipe),
+        ("Guarantee", request.guarantee.describe()),
+        ("Stages", ", ".join(request.stages)),
+        ("Neighbours", request.adjacency.describe()),
+        ("Runs", f"{request.repeats} of each division"),
+        ("Best", f"the {request.best} mean score"),
     )
 
 
 def _split_notes(split: SplitResult) -> tuple[str, ...]:
-    question = split.question
+    request = split.request
     public = "The scores have no privacy guarantee: rows must be public or simulated."
     notes = [
         *Rank.GUARANTEE(public),
@@ -338,7 +338,7 @@ def _split_notes(split: SplitResult) -> tuple[str, ...]:
     ]
     if _all_near(split):
         notes += Rank.IDENTIFIED("The runs separate no divisions.")
-    if isinstance(question.guarantee, ApproxDP):
+    if isinstance(request.guarantee, ApproxDP):
         notes += Rank.DETAIL("Every stage has the whole delta.", _composition(split))
     return tuple(notes)
 
@@ -349,7 +349,7 @@ def _all_near(split: SplitResult) -> bool:
 
 def _composition(split: SplitResult) -> str:
     """Say how the stages' eps compose to the total."""
-    total = capacity(split.question.guarantee).amount
+    total = capacity(split.request.guarantee).amount
     if sum(capacity(budget).amount for budget in split.divisions[0]) <= total * (1 + 1e-6):
         return (
             "Their eps add up to the total: open the ledger with pure=, the eps of the stages "

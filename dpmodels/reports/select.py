@@ -111,10 +111,10 @@ def _chance(probability: float) -> str:
 
 
 def _notes(fit: SelectResult) -> tuple[str, ...]:
-    n_named, n_requested = len(fit.release.places), fit.asked
+    n_named, n_requested = len(fit.release.places), fit.n_requested
     notes = [*omitted(SHOWN_GROUPS, n_named, "candidates", "selected and tidy()")]
     if fit.threshold is not None:
-        searched = fit.release.card.name == "sparse_vector"
+        searched = fit.release.info.name == "sparse_vector"
         order = "first in the order of the formula" if searched else "largest"
         notes.append(
             f"Selected: candidates above {fit.threshold:,.10g} with the noise of the ranking, at "

@@ -219,7 +219,7 @@ def _closing(fit: SurveyResult | SurveyFitResult) -> tuple[str, ...]:
     lost = release.rows - fit.ncomplete
     if lost:
         notes += Rank.TARGET(f"{count(lost)} respondents without valid answers are left out.")
-    return (*notes, *Rank.SOURCE(f"Source: {release.card.name}, {release.card.source}."))
+    return (*notes, *Rank.SOURCE(f"Source: {release.info.name}, {release.info.source}."))
 
 
 @report_of.register

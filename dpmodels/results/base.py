@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, NoR
 
 import pandas as pd
 
-from dpmodels.arguments import share, truth, whole, word
+from dpmodels.arguments import boolean, fraction, integer, option
+from dpmodels.atomic_files import write_whole
 from dpmodels.errors import FrameError, NotAvailable
 from dpmodels.privacy import ZCDP, Adjacency, ApproxDP, PureDP, hidden_by
 from dpmodels.privacy.register import UNPROVED
 from dpmodels.privacy.trade_off import Curve, curve_of, odds_factor, power, shifted
-from dpmodels.question import Question
 from dpmodels.released import AnswersFitRelease, AnswersRelease, AnyRelease
 from dpmodels.report import Report, Summary
 from dpmodels.report.glossary import glossary
 from dpmodels.report.notes import Rank, ranked, shortened
+from dpmodels.request import Request
 from dpmodels.results.call import Spec
 from dpmodels.results.estimate_table import EstimateTable, legend
 from dpmodels.results.store import replay, result_bytes, saved_of
-from dpmodels.writing import write_whole
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -66,7 +66,7 @@ def release_facts(release: AnyRelease) -> Mapping[str, str]:
     """Return the facts that every report has about a release."""
     return {
         "Guarantee": guarantee_words(release),
-        "Mechanism": f"{release.card.name} ({release.card.numerics})",
+        "Mechanism": f"{release.info.name} ({release.info.numerics})",
         "Neighbours": release.adjacency.describe(),
     }
 
@@ -125,7 +125,7 @@ class Printed:
         ArgumentError
             If `reading` or `notes` has another value.
         """
-        interpreted, extent = truth("reading", reading), word("notes", notes, ("short", "all"))
+        interpreted, extent = boolean("reading", reading), option("notes", notes, ("short", "all"))
         report = self._report()
         if interpreted:
             reading_notes = Rank.GUARANTEE(self._reading())
@@ -226,7 +226,7 @@ class Tabulated(Printed):
         """
         source = self._source
         facts = {name.lower(): text for name, text in release_facts(source.release).items()}
-        attrs = {"formula": source.call.formula, **facts, "noise": source.release.card.noise}
+        attrs = {"formula": source.call.formula, **facts, "noise": source.release.info.noise}
         attrs["simulated"] = int(source.release.simulated)
         return self.estimates.to_dataset(attrs, checked_level(level))
 
@@ -246,7 +246,7 @@ class Result(Tabulated):
     """
 
     # The request; None where a user built the result by hand.
-    request: Question | None = field(default=None, init=False, compare=False)
+    request: Request | None = field(default=None, init=False, compare=False)
 
     # Results that are derived from this one, at no cost, by their names in a request.
     derivations: ClassVar[Mapping[str, Callable[..., Derivation]]] = {}
@@ -274,7 +274,7 @@ class Result(Tabulated):
 
     def _caption(self, *, enabled: bool) -> str | None:
         """Return the caption of a picture, None where it is disabled."""
-        return caption_of(self.release) if truth("caption", enabled) else None
+        return caption_of(self.release) if boolean("caption", enabled) else None
 
     @property
     def nobs(self) -> float:
@@ -351,7 +351,7 @@ class Result(Tabulated):
         spec: Spec[Derived] = Spec(request, part.call, part.result)
         return spec.of(part.take(self.release), self.call.ledger, self.call.reason)
 
-    def derived(self, request: Question) -> Spec[object]:
+    def derived(self, request: Request) -> Spec[object]:
         """Return the specification of a request whose parent is that of this result."""
         if request.verb not in self.derivations:
             raise FrameError(f"request.verb: {request.verb!r} is not computed from its parent")
@@ -402,7 +402,7 @@ def release_row(release: Any) -> dict[str, Any]:
         "rho": guarantee.rho if isinstance(guarantee, ZCDP) else float("nan"),
         "adjacency": release.adjacency.name,
         "unit": getattr(guarantee, "hidden", release.adjacency.unit),
-        "mechanism": release.card.name,
+        "mechanism": release.info.name,
         "simulated": release.simulated,
     }
 
@@ -418,7 +418,7 @@ def per_row(instead: str) -> tuple[Refused, Refused, Refused]:
 
 def checked_level(level: float) -> float:
     """Return a valid coverage, or raise ArgumentError."""
-    return share("level", level, ", such as 0.95")
+    return fraction("level", level, ", such as 0.95")
 
 
 def checked_ncomp(ncomp: object, columns: int) -> int:
@@ -426,7 +426,7 @@ def checked_ncomp(ncomp: object, columns: int) -> int:
     if ncomp is None:
         return columns
     hint = ", the number of coded columns of the formula, or None for all"
-    return whole("ncomp", ncomp, 1, columns, hint)
+    return integer("ncomp", ncomp, 1, columns, hint)
 
 
 # The meaning of a guarantee in one line.

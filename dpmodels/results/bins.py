@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.arguments import finite, several
+from dpmodels.arguments import finite, lists_values
 from dpmodels.dates import day_of, text_of_day
-from dpmodels.errors import ArgumentError, said, shorten
+from dpmodels.errors import ArgumentError, quoted, shorten
 from dpmodels.formula.functions import (
     beside,
     by_whole_numbers,
-    held_ends,
+    clipped_ends,
     interval_names,
     whole_names,
 )
@@ -89,7 +89,7 @@ class Bins(NamedTuple):
     @property
     def ends(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Ends of the bins; of whole numbers and days the first and the last in each."""
-        low, high = held_ends(self.breaks) if self.whole else (self.breaks[:-1], self.breaks[1:])
+        low, high = clipped_ends(self.breaks) if self.whole else (self.breaks[:-1], self.breaks[1:])
         return self.shown(low), self.shown(high)
 
     def shown(self, values: Floats) -> NDArray[Any]:
@@ -154,14 +154,16 @@ class Bins(NamedTuple):
         return ("day" if self.number.date else "whole number") if self.whole else "number"
 
     def _values(self, name: str, values: object) -> list[float]:
-        return [self._value(name, value) for value in (values if several(values) else [values])]
+        return [
+            self._value(name, value) for value in (values if lists_values(values) else [values])
+        ]
 
     def _value(self, name: str, value: object) -> float:
         if not self.number.date:
             return finite(name, value, self._reach)
         day = day_of(value)
         if np.isnan(day):
-            raise ArgumentError(f"{name}={said(value)}: expected a day{self._reach}")
+            raise ArgumentError(f"{name}={quoted(value)}: expected a day{self._reach}")
         return day
 
     @property
@@ -173,7 +175,7 @@ class Bins(NamedTuple):
         return f"; the bins of {shorten(self.number.code)!r} reach from {low} to {high}"
 
     def _require(self, low: float, high: float) -> None:
-        first, last = held_ends(self.breaks) if self.whole else (self.breaks, self.breaks)
+        first, last = clipped_ends(self.breaks) if self.whole else (self.breaks, self.breaks)
         slack = SAME * float(np.diff(self.breaks).min())
         text = f"between({low:.10g}, {high:.10g})"
         if self.number.date:

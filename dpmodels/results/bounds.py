@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import word
+from dpmodels.arguments import option
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date, text_of_day
 from dpmodels.noise.sums import half_width
@@ -25,7 +25,7 @@ from dpmodels.postprocess.spreads import (
 from dpmodels.released import CellsRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.variables import Numeric
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class FoundBounds(NamedTuple):
 
     lower: float
     upper: float
-    told: bool  # Whether the bounds differ from the declared ones
+    is_narrowed: bool  # Whether the bounds differ from the declared ones
     rows: float  # Noisy number of complete rows
     outside: float  # Noisy number of those in cells that reach beyond the bounds
     cells: int  # How many cells these are
@@ -137,8 +137,8 @@ class BoundsResult(Result):
             "declared_lower": [table.lower for table in tables],
             "declared_upper": [table.upper for table in tables],
         }
-        identified = [bounds.told for bounds in self.found.values()]
-        return estimate_table(
+        identified = [bounds.is_narrowed for bounds in self.found.values()]
+        return table_of_estimates(
             self,
             self.params.index,
             further=further,
@@ -147,7 +147,7 @@ class BoundsResult(Result):
         )
 
     def _line(self) -> dict[str, object]:
-        n_narrowed = sum(bounds.told for bounds in self.found.values())
+        n_narrowed = sum(bounds.is_narrowed for bounds in self.found.values())
         return {"nobs": self.nobs, "nvariables": len(self.names), "ntold": n_narrowed}
 
     def plot(
@@ -171,7 +171,7 @@ class BoundsResult(Result):
         """
         from dpmodels.plots.points import ranges
 
-        name = self.names[0] if variable is None else word("variable", variable, self.names)
+        name = self.names[0] if variable is None else option("variable", variable, self.names)
         place = self.names.index(name)
         bounds, facts = self.found[name], self.call.tables[place]
         cells = self._rounds[-1][place][0]

@@ -14,7 +14,7 @@ from dpmodels.formula.parse import quote
 from dpmodels.inference.count_model import of_family
 from dpmodels.inference.links import LOGIT
 from dpmodels.results.base import checked_level
-from dpmodels.results.estimates import Estimates
+from dpmodels.results.derived_table import Estimates
 from dpmodels.results.hypotheses import Terms, t_test, tested, wald_test
 from dpmodels.results.marginal_means import (
     NO_ROWS,

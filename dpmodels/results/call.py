@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError
+from dpmodels.external_files import Amount, AmountOrNan, Bounded, one_of, require_text
 from dpmodels.levels import Level
-from dpmodels.outside import Amount, AmountOrNan, Bounded, one_of, require_text
-from dpmodels.question import Question
 from dpmodels.released import Ball, HeldIn, MomentsRelease
+from dpmodels.request import Request
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ AnyCall = MomentsCall | CoefficientsCall | DescribedCall | ScreenCall
 
 # The result of a request: its specification, before there is a release.
 
-Made = TypeVar("Made", covariant=True)
+Result = TypeVar("Result", covariant=True)
 
 
 def accept(release: object) -> None:
@@ -261,20 +261,20 @@ def accept(release: object) -> None:
 
 
 @dataclass(frozen=True, repr=False)
-class Spec(Generic[Made]):
+class Spec(Generic[Result]):
     """The public facts of a request, and the result that they give with a release."""
 
-    question: Question | None
+    request: Request | None
     call: AnyCall
-    result: Callable[[Any, Any], Made]  # From a call and a release
+    result: Callable[[Any, Any], Result]  # From a call and a release
     # Sizes of the release's arrays that its call does not imply.
     sizes: Mapping[str, int] = field(default_factory=dict, kw_only=True)
     # Refuses a release from a file that this request cannot have.
     check: Callable[[Any], None] = field(default=accept, kw_only=True)
     # From a release to its specification, where released values determine the columns.
-    adapted: Callable[[Any], Spec[Made]] | None = field(default=None, kw_only=True)
+    adapted: Callable[[Any], Spec[Result]] | None = field(default=None, kw_only=True)
 
-    def of(self, release: Any, ledger: str = "", reason: str = "") -> Made:
+    def of(self, release: Any, ledger: str = "", reason: str = "") -> Result:
         """Return the result of a release, with the ledger's state and the mechanism's reason."""
         if self.adapted is not None:
             return self.adapted(release).of(release, ledger, reason)
@@ -282,5 +282,5 @@ class Spec(Generic[Made]):
         if isinstance(call, MomentsCall) and isinstance(release, MomentsRelease):
             call = call.held_in(release.ball)
         result = self.result(call, release)
-        object.__setattr__(result, "request", self.question)
+        object.__setattr__(result, "request", self.request)
         return result

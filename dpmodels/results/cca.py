@@ -13,11 +13,11 @@ import pandas as pd
 from dpmodels.formula.response import two_sets
 from dpmodels.inference.correlations import Canonical, canonical
 from dpmodels.labels import with_labels
-from dpmodels.postprocess.solve import released_equations
+from dpmodels.postprocess.normal_equations import released_equations
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import Result, checked_level, per_row
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class CCAResult(Result):
         return with_labels(np.asarray(values), name, component=self.names)
 
     def _blank_unidentified(self, values: Floats) -> Floats:
-        return values if self._canonical.told else np.full_like(values, math.nan)
+        return values if self._canonical.is_identified else np.full_like(values, math.nan)
 
     @property
     def cor(self) -> xr.DataArray:
@@ -75,7 +75,7 @@ class CCAResult(Result):
     def cor_noise_sd(self) -> xr.DataArray:
         """Noise sd of each correlation, to first order; nan with a ridge."""
         solution = self._canonical
-        has_law = solution.told and not solution.ridged
+        has_law = solution.is_identified and not solution.ridged
         sds = solution.noise_sd if has_law else np.full(len(self.names), math.nan)
         return self._pairs(sds, "cor_noise_sd")
 
@@ -83,7 +83,7 @@ class CCAResult(Result):
     def noise_floor(self) -> float:
         """The largest canonical correlation that noise alone makes, about; nan with a ridge."""
         solution = self._canonical
-        return solution.edge(0.0) if solution.told and not solution.ridged else math.nan
+        return solution.edge(0.0) if solution.is_identified and not solution.ridged else math.nan
 
     @property
     def ridge(self) -> tuple[float, float]:
@@ -96,7 +96,9 @@ class CCAResult(Result):
         """Whether each correlation is distinguished from 0 and from the others, without a ridge."""
         solution = self._canonical
         clear = solution.noise_ends(0.95)[:, 0] > 0
-        return self._pairs(clear & solution.apart if solution.told else clear, "readable")
+        return self._pairs(
+            clear & solution.separated if solution.is_identified else clear, "readable"
+        )
 
     @property
     def xcoef(self) -> xr.DataArray:
@@ -199,7 +201,7 @@ class CCAResult(Result):
 
     def _estimates(self) -> EstimateTable:
         index = pd.Index(self.names, name="component")
-        return estimate_table(
+        return table_of_estimates(
             self,
             index,
             estimate=self.cor,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from dpmodels.arguments import truth, word
+from dpmodels.arguments import boolean, option
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.formula.response import two_sided
-from dpmodels.inference.noisy_variance import TOLD
-from dpmodels.postprocess.solve import even
+from dpmodels.inference.noisy_variance import DETECTION_SDS
+from dpmodels.postprocess.normal_equations import even
 from dpmodels.results.base import checked_level
 from dpmodels.results.call import INTERCEPT, CoefficientsCall, MomentsCall
 from dpmodels.results.components import Analysis
@@ -91,8 +91,8 @@ def coefplot(
     from dpmodels.plots.coefficients import Intervals, coefficients
 
     fits_by_name = _fits(fits, labels)
-    over, level = word("standardize", standardize, _STANDARDS), checked_level(level)
-    ratio = truth("exponentiate", exponentiate)
+    over, level = option("standardize", standardize, _STANDARDS), checked_level(level)
+    ratio = boolean("exponentiate", exponentiate)
     parts = [_terms(fit, over, level) for fit in fits_by_name.values()]
     names = list(dict.fromkeys(name for part in parts for name in part[0]))
     if not names:
@@ -195,7 +195,7 @@ def _of_moments(fit: Any, call: MomentsCall, over: str | None) -> Floats:
         columns = columns @ np.linalg.inv(fit.linear.products.matrix).T
     variance = np.diag(columns.T @ plain.matrix @ columns)
     noise = (columns**2).T @ plain.diagonal_sd
-    return np.asarray(np.sqrt(np.where(variance > TOLD * noise, variance, np.nan)))
+    return np.asarray(np.sqrt(np.where(variance > DETECTION_SDS * noise, variance, np.nan)))
 
 
 def _title(fits: Sequence[Any], over: str | None, *, ratio: bool) -> str:

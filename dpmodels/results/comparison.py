@@ -29,7 +29,7 @@ class Automatic(NamedTuple):
 class Compared(Printed):
     """Predictions by mechanism; a subclass defines the quantities."""
 
-    question: Any
+    request: Any
     table: pd.DataFrame
     by_shape: pd.DataFrame
     auto: Automatic
@@ -64,8 +64,8 @@ class Compared(Printed):
 
     def __repr__(self) -> str:
         return (
-            f"<{type(self).__name__} {self.question.formula!r}: {len(self.predicted)} mechanisms "
-            f"simulated, {self.question.guarantee.describe()}, nothing spent>"
+            f"<{type(self).__name__} {self.request.formula!r}: {len(self.predicted)} mechanisms "
+            f"simulated, {self.request.guarantee.describe()}, nothing spent>"
         )
 
 
@@ -79,7 +79,7 @@ def simulated(lines: pd.DataFrame) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Question:
+class ComparisonRequest:
     """What a comparison of mechanisms is about: public facts and assumptions."""
 
     formula: str
@@ -112,7 +112,7 @@ class Comparison(Compared):
 
     Attributes
     ----------
-    question : Question
+    request : ComparisonRequest
         What was compared, under which assumptions.
     table : DataFrame
         One row a mechanism, best first. Columns: ``mechanism``; ``energy``, the share of the
@@ -134,7 +134,7 @@ class Comparison(Compared):
         The choice of ``mechanism="auto"`` of :func:`dp_pca`, with its ``reason``.
     """
 
-    question: Question
+    request: ComparisonRequest
     table: pd.DataFrame
     by_shape: pd.DataFrame
     shapes: pd.DataFrame | None
@@ -159,10 +159,10 @@ class Comparison(Compared):
         """
         from dpmodels.plots import Panel, bars
 
-        predicted, question = simulated(self.predicted), self.question
+        predicted, request = simulated(self.predicted), self.request
         marked = self.shapes is not None
         suffix = "; mark: worst shape" if marked else ""
-        energy = f"Captured energy, {question.components} of {question.columns}{suffix}"
+        energy = f"Captured energy, {request.components} of {request.columns}{suffix}"
         error = f"Error over norm of the covariance{suffix}"
         worst = [predicted[f"{name}_worst"] if marked else None for name in ("energy", "relative")]
         return bars(
@@ -182,7 +182,7 @@ class Comparison(Compared):
 
 
 @dataclass(frozen=True)
-class FitQuestion:
+class FitRequest:
     """What a comparison of regressions is about: public facts and assumptions."""
 
     formula: str
@@ -203,7 +203,7 @@ class FitComparison(Compared):
 
     Attributes
     ----------
-    question : FitQuestion
+    request : FitRequest
         What was compared, under which assumptions.
     table : DataFrame
         One row a mechanism, best first. Columns: ``mechanism``; ``error``, the root mean square
@@ -222,7 +222,7 @@ class FitComparison(Compared):
         The choice of ``mechanism="auto"`` of the verb, with its ``reason``.
     """
 
-    question: FitQuestion
+    request: FitRequest
     table: pd.DataFrame
     by_shape: pd.DataFrame
     shapes: pd.DataFrame

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import word
+from dpmodels.arguments import option
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference import Spectrum, Unread, read_spectrum
@@ -31,7 +31,7 @@ from dpmodels.postprocess.covariance import longest_in_box, support
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.default_plot import DefaultPlot
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import index_of, public_rows, require_coder
 from dpmodels.typing import Coder, Floats
 from dpmodels.variables import Numeric
@@ -115,7 +115,7 @@ class Components:
         ArgumentError
             If ``scale`` is neither of these.
         """
-        word("scale", scale, ("range", None), ", as in the verb")
+        option("scale", scale, ("range", None), ", as in the verb")
         longest = self.call.row_norm * float(np.linalg.norm(self.matrix, ord=2))
         divisor = np.ones_like(self._reach) if scale is None else self._reach
         return longest_in_box(self._reach, longest, divisor) * (1 + ROUNDING)
@@ -284,7 +284,7 @@ class Rotation(DefaultPlot):
         long = self.loadings.to_series()
         index = long.index.set_names(["column", "PC"])
         names = list(index.get_level_values(0))
-        return estimate_table(self, index, labels=names, intervals=False, estimate=long)
+        return table_of_estimates(self, index, labels=names, intervals=False, estimate=long)
 
     def tidy(self, matrix: str = "loadings") -> pd.DataFrame:
         """Return loadings or eigenvalues, one a row, with the column names of R's broom.

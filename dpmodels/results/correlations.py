@@ -12,17 +12,17 @@ import pandas as pd
 
 from dpmodels.arguments import text
 from dpmodels.digest import origin
-from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
 from dpmodels.formula import Design, design
-from dpmodels.formula.parse import parse, quote, variables_in
+from dpmodels.formula.parse import parsed_formula, quote, variables_in
 from dpmodels.inference.correlations import Correlation, correlation_of
 from dpmodels.labels import square
-from dpmodels.postprocess.solve import NormalEquations, released_equations
+from dpmodels.postprocess.normal_equations import NormalEquations, released_equations
 from dpmodels.privacy.lines import SHOWN
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.estimates import Estimates
+from dpmodels.results.derived_table import Estimates
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -61,7 +61,7 @@ def cor_test(
         "conf_high": high,
         "noise_low": noise_low,
         "noise_high": noise_high,
-        "identified": correlation.told,
+        "identified": correlation.is_identified,
     }
     given_names = ", ".join(call.names[at] for at in conditions)
     title = f"Partial correlation given {given_names}" if conditions else "Correlation"
@@ -114,7 +114,7 @@ def _pair(call: MomentsCall, x: str, y: str | None) -> list[int]:
 def _conditions(call: MomentsCall, conditions: str | Sequence[str]) -> list[int]:
     texts = [conditions] if isinstance(conditions, str) else conditions
     if not isinstance(texts, list | tuple):
-        raise ArgumentError(f'given={said(conditions)}: expected names, such as ["age", "sex"]')
+        raise ArgumentError(f'given={quoted(conditions)}: expected names, such as ["age", "sex"]')
     return sorted({at for name in texts for at in places_of(call, text("given", name, _NAME))})
 
 
@@ -180,7 +180,7 @@ def places_of(call: MomentsCall, text: str) -> list[int]:
 
 def check_variables(formula: str, call: MomentsCall) -> None:
     """Refuse a formula, one- or two-sided, with variables that were not released."""
-    parsed = parse(formula, call.codebook)
+    parsed = parsed_formula(formula, call.codebook)
     terms = parsed.response + parsed.predictors
     used = dict.fromkeys(name for term in terms for code in term for name in variables_in(code))
     missing = [name for name in used if name not in call.codebook]

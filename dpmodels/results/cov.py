@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from dpmodels.errors import ArgumentError, NotAvailable, said
+from dpmodels.errors import ArgumentError, NotAvailable, quoted
 from dpmodels.inference import cut_entries, entry_sd, mean_sd, product_spread
 from dpmodels.labels import square, with_labels
 from dpmodels.postprocess import Covariance, correlation
@@ -26,7 +26,7 @@ from dpmodels.results.base import (
 )
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Analysis, root_sd
-from dpmodels.results.estimate_table import EstimateTable, estimate_table, product_unit, unit_of
+from dpmodels.results.estimate_table import EstimateTable, product_unit, table_of_estimates, unit_of
 from dpmodels.results.pca import PCAResult
 from dpmodels.typing import Coder, Floats
 
@@ -234,7 +234,7 @@ class CovResult(Result):
             pd.MultiIndex.from_frame(table[["column1", "column2"]]),
             self.call.codebook,
         )
-        return estimate_table(
+        return table_of_estimates(
             self,
             index,
             further={"cor": table["cor"], "released": table["released"]},
@@ -296,7 +296,7 @@ class CovResult(Result):
                 stamp=self.stamp,
                 caption=self._caption(enabled=caption),
             )
-        raise ArgumentError(f'kind={said(kind)}: expected "cor" or "cov"')
+        raise ArgumentError(f'kind={quoted(kind)}: expected "cor" or "cov"')
 
     def pca(self, ncomp: int | None = None, scale: str | None = "range") -> PCAResult:
         """Return the principal components of this matrix, free of charge.
@@ -335,5 +335,5 @@ def rescaled(call: MomentsCall, ncomp: int | None, scale: str | None) -> Moments
         options = " or ".join(
             f'"{option}"' if option else "None" for option in sorted(free, key=str)
         )
-        raise ArgumentError(f"scale={said(scale)}: this release has scale={options}")
+        raise ArgumentError(f"scale={quoted(scale)}: this release has scale={options}")
     return replace(call, ncomp=checked_ncomp(ncomp, len(call.names)), scale=scale)

@@ -129,7 +129,7 @@ class EstimateTable:
         return finite
 
 
-def estimate_table(
+def table_of_estimates(
     result: Any,
     index: pd.Index,
     *,
@@ -187,7 +187,7 @@ def count_table(
     proportion = counts / number
     effect = result._source.release.adjacency.design_effect
     effect = _floats(_available(result, "_sampling_effect", effect))
-    table = estimate_table(
+    table = table_of_estimates(
         result,
         index,
         further={**further, "proportion": proportion},

@@ -88,7 +88,7 @@ def _of_ledger(releases: dict[str, list[str]], ledger: Ledger) -> list[str]:
     return notes
 
 
-def apart(columns: Sequence[Column]) -> tuple[str, ...]:
+def differences(columns: Sequence[Column]) -> tuple[str, ...]:
     """Return notes on public facts by which the results' data or declarations differ."""
     return (*_numbers(columns), *_declarations(columns))
 
@@ -212,8 +212,8 @@ class ETable(Printed):
         """Return one row a number of the table, in the order of its columns.
 
         ``model, response, component, part, term, estimate, std_error, noise_sd, statistic, p_value,
-        noise_low, noise_high, conf_low, conf_high, told``: nan where one is missing, and `told`
-        False where noise hides the estimate.
+        noise_low, noise_high, conf_low, conf_high, identified``: nan where one is missing, and
+        `identified` False where noise hides the estimate.
         """
         frames = []
         for column in self.columns:
@@ -234,7 +234,7 @@ class ETable(Printed):
                 "term": [name for _, name, _ in entries],
             }
             is_identified = (cells["open"] == "").to_numpy()
-            frames.append(pd.DataFrame(labels).join(numbers).assign(told=is_identified))
+            frames.append(pd.DataFrame(labels).join(numbers).assign(identified=is_identified))
         return pd.concat(frames, ignore_index=True)
 
     def glance(self) -> pd.DataFrame:

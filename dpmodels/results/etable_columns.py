@@ -12,11 +12,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from dpmodels.errors import ArgumentError, said, shorten
+from dpmodels.errors import ArgumentError, quoted, shorten
 from dpmodels.released import CoefficientsRelease, CountsRelease
 from dpmodels.results.base import Result, release_row
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
-from dpmodels.results.estimates import exponentiated
+from dpmodels.results.derived_table import exponentiated
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.groups import GroupedResult, TTestResult, VarResult
 from dpmodels.results.lm import LMResult
@@ -398,12 +398,12 @@ def _met(argument: str, pattern: str, names: Sequence[str]) -> list[str]:
         matches = [name for name in names if re.search(pattern, name)]
     except re.error as error:
         raise ArgumentError(
-            f"{argument}={said(pattern)} is not a row or a regular expression ({error}); write "
+            f"{argument}={quoted(pattern)} is not a row or a regular expression ({error}); write "
             f"one of {shorten(', '.join(names), 200)}"
         ) from None
     if not matches:
         raise ArgumentError(
-            f"{argument}={said(pattern)} matches no row; the rows are "
+            f"{argument}={quoted(pattern)} matches no row; the rows are "
             f"{shorten(', '.join(names), 200)}"
         )
     return matches

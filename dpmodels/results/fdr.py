@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import share, truth, word
-from dpmodels.inference.screened import (
+from dpmodels.arguments import boolean, fraction, option
+from dpmodels.external_files import Amount, one_of
+from dpmodels.inference.screening_tests import (
     Correlations,
     Logarithms,
     correlations,
@@ -18,12 +19,11 @@ from dpmodels.inference.screened import (
     noisy_p_values,
     p_values,
 )
-from dpmodels.outside import Amount, one_of
 from dpmodels.postprocess.step_up import METHODS, adjusted, cut_offs, mirrored
 from dpmodels.released import PValuesRelease, ScreenedRelease
 from dpmodels.results.base import Printed, Result, caption_of
 from dpmodels.results.call import INTERCEPT, ScreenCall
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class FDRResult(Result):
     @property
     def mirrored(self) -> bool:
         """Whether false discoveries are estimated from the opposite tail."""
-        return self.release.card.name == "adapt"
+        return self.release.info.name == "adapt"
 
     @property
     def valued(self) -> str:
@@ -137,7 +137,7 @@ class FDRResult(Result):
         table = self.discoveries.tidy().set_index("hypothesis")
         names = table.index
         further = {"p_adjusted": table["p_adjusted"], "rejected": table["rejected"]}
-        estimates = estimate_table(
+        estimates = table_of_estimates(
             self,
             names,
             further=further,
@@ -271,7 +271,7 @@ class Discoveries(Printed):
             lines,
             ax=ax,
             stamp=self.stamp,
-            caption=self.caption if truth("caption", caption) else None,
+            caption=self.caption if boolean("caption", caption) else None,
         )
 
     def __repr__(self) -> str:
@@ -318,7 +318,7 @@ def discoveries(
 
     `hypotheses` is how many there are, where some have no p-value.
     """
-    level, how = share("q", q, ", such as 0.1"), word("method", method, tuple(METHODS))
+    level, how = fraction("q", q, ", such as 0.1"), option("method", method, tuple(METHODS))
     tested = p_values[p_values.index != INTERCEPT]
     return Discoveries(
         result.call.formula,

@@ -22,13 +22,13 @@ from dpmodels.inference.sandwich import (
     sandwich,
     told_levels,
 )
-from dpmodels.postprocess.solve import against_first
+from dpmodels.postprocess.normal_equations import against_first
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_LLF, NO_SCORE, Refused, per_row
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
-from dpmodels.results.estimated import Estimated
-from dpmodels.results.estimates import Estimates
+from dpmodels.results.coefficient_model import CoefficientModel
+from dpmodels.results.derived_table import Estimates
+from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import PublicRows, public_rows
 from dpmodels.typing import Coder, Floats
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class GLMResult(Estimated):
+class GLMResult(CoefficientModel):
     """A private logistic or Poisson regression: released values and public facts only.
 
     Notes
@@ -159,7 +159,7 @@ class GLMResult(Estimated):
 
     def _estimates(self) -> EstimateTable:
         names = self.call.names
-        return estimate_table(self, pd.Index(names, name="term"), labels=names)
+        return table_of_estimates(self, pd.Index(names, name="term"), labels=names)
 
     def ratios(self, level: float = 0.95) -> Estimates:
         """Return odds ratios, or rate ratios, with their intervals: coefficients exponentiated.
@@ -372,7 +372,7 @@ class CoefficientsFit:
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
         """Which coefficients have finite 95 % intervals, shape (coefficients,)."""
-        return self.told(np.eye(len(self.matrix)))
+        return self.identifies(np.eye(len(self.matrix)))
 
     @cached_property
     def params(self) -> Floats:
@@ -398,7 +398,7 @@ class CoefficientsFit:
         """Return the covariance in the delta form."""
         return np.asarray(self.root @ self.root.T)
 
-    def told(self, directions: Floats) -> NDArray[np.bool_]:
+    def identifies(self, directions: Floats) -> NDArray[np.bool_]:
         """Return which combinations have finite 95 % intervals."""
         return np.asarray(np.isfinite(self.ends(directions, 0.95)).all(axis=1))
 
@@ -409,14 +409,14 @@ class CoefficientsFit:
     def errors(self, directions: Floats) -> Floats:
         """Return standard errors of combinations, sampling and noise."""
         sds = np.linalg.norm(directions @ self.root, axis=1)
-        return np.where(self.told(directions), sds, math.nan)
+        return np.where(self.identifies(directions), sds, math.nan)
 
     def roots(self, directions: Floats, values: Floats) -> Floats:
         """Return signed roots of the statistics of combinations that are `values`."""
-        scaled, identified = directions @ self.matrix, self.told(directions)
+        scaled, identified = directions @ self.matrix, self.identifies(directions)
         roots = [
-            self.ball_law.statistic(way, value) if is_identified else math.nan
-            for way, value, is_identified in zip(scaled, values.tolist(), identified, strict=True)
+            self.ball_law.statistic(spec, value) if is_identified else math.nan
+            for spec, value, is_identified in zip(scaled, values.tolist(), identified, strict=True)
         ]
         return np.array(roots)
 
@@ -458,10 +458,10 @@ class CoefficientsFit:
                 "use a larger budget, more rows, fewer terms, or levels that the terms do not "
                 "separate"
             )
-        if self.release.card.name in BUYERS:
+        if self.release.info.name in BUYERS:
             return "no share of the budget was spent on standard errors: fit with inference=True"
         return (
-            f'mechanism="{self.release.card.name}" has no intervals with known coverage: fit with '
+            f'mechanism="{self.release.info.name}" has no intervals with known coverage: fit with '
             'mechanism="objective" or "gradients"'
         )
 

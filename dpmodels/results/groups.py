@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import word
+from dpmodels.arguments import option
 from dpmodels.errors import NotAvailable
-from dpmodels.inference.adjusted import ADJUSTMENTS, adjusted, simultaneous
+from dpmodels.external_files import Quantity
 from dpmodels.inference.means import Difference, GroupMoments, difference, equal_means
-from dpmodels.outside import Quantity
+from dpmodels.inference.multiple_tests import ADJUSTMENTS, adjusted_pvalues, simultaneous
 from dpmodels.released import CountsRelease
 from dpmodels.results.base import Derivation, Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.described import Counted, counted, described_line, interval_frame
+from dpmodels.results.count_tables import Counted, counted, described_line, interval_frame
+from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import (
     EstimateTable,
     axis_title,
-    estimate_table,
     product_unit,
+    table_of_estimates,
     unit_of,
 )
-from dpmodels.results.estimates import Estimates
 from dpmodels.results.fdr import Tested
 from dpmodels.typing import Floats
 
@@ -118,7 +118,7 @@ class GroupedResult(Result):
     def _estimates(self) -> EstimateTable:
         facts = self._facts
         further = {"count": self.counts, "sd": self.sd}
-        return estimate_table(
+        return table_of_estimates(
             self, facts.index, further=further, labels=facts.variable, unit=self._unit
         )
 
@@ -224,7 +224,7 @@ class MeanResult(GroupedResult):
         NotAvailable
             If there is one group alone, or very many.
         """
-        how, coverage = word("adjust", adjust, tuple(ADJUSTMENTS)), checked_level(level)
+        how, coverage = option("adjust", adjust, tuple(ADJUSTMENTS)), checked_level(level)
         table = pairs_of_means(self._moments, self._facts, how, coverage)
         pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else ""
         variances = "Unequal variances; errors of sampling and noise."
@@ -248,7 +248,7 @@ class MeanResult(GroupedResult):
         """
         if not self._facts.factors:
             raise NotAvailable("anova() compares groups: write 'y ~ group'")
-        table, test, reason = one_way(self._moments, self._facts)
+        table, test, reason = one_spec(self._moments, self._facts)
         notes = tuple(filter(None, (f"Not tested: {reason}" if reason else "", WELCH.format(test))))
         title = f"Equality of means of {self._facts.variable}"
         return Estimates(self, title, table, notes, test=test)
@@ -328,10 +328,10 @@ def pairs_of_means(
     columns = ["contrast", "estimate", "std_error", "statistic", "p_value"]
     table = pd.DataFrame(rows, columns=[*columns, "conf_low", "conf_high"])
     table.loc[table["estimate"].isna(), "std_error"] = np.nan
-    return table.assign(p_value=adjusted(table["p_value"].to_numpy(), adjust))
+    return table.assign(p_value=adjusted_pvalues(table["p_value"].to_numpy(), adjust))
 
 
-def one_way(moments: GroupMoments, facts: TableCall) -> tuple[pd.DataFrame, str, str]:
+def one_spec(moments: GroupMoments, facts: TableCall) -> tuple[pd.DataFrame, str, str]:
     """Return the test of equal means as one row, its statistic, and the reason if missing."""
     test = equal_means(moments)
     line = {
@@ -441,7 +441,7 @@ class TTestResult(Tested):
     def _estimates(self) -> EstimateTable:
         index, tests = pd.Index([self.term], name="term"), [self._facts.variable]
         unit = unit_of(self.call.codebook, self._facts.variable)
-        return estimate_table(self, index, labels=tests, unit=unit, statistic=self.tvalue)
+        return table_of_estimates(self, index, labels=tests, unit=unit, statistic=self.tvalue)
 
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the difference, or the mean, with both intervals and the tested value.

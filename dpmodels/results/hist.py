@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import between, several
+from dpmodels.arguments import between, lists_values
 from dpmodels.errors import NotAvailable
-from dpmodels.formula.sides import one_measured, sides
-from dpmodels.inference.shares import count_interval
-from dpmodels.outside import array
+from dpmodels.external_files import array
+from dpmodels.formula.sides import one_measured, parse_sides
+from dpmodels.inference.proportions import count_interval
 from dpmodels.postprocess.ordered import ordered
 from dpmodels.postprocess.protocol import OrderedCounts
 from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
 from dpmodels.results.base import Derivation, Result, checked_level
 from dpmodels.results.bins import Bins, OrderedGroup, Ranges
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.described import by_group, described_line, interval_frame, place_of
+from dpmodels.results.count_tables import by_group, described_line, interval_frame, place_of
 from dpmodels.results.estimate_table import EstimateTable, axis_title, count_table
 from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats
@@ -69,7 +69,7 @@ class HistResult(Result):
         if isinstance(self.release, CountsRelease):
             return self._derive(TableResult, "table")
         raise NotAvailable(
-            f"table is not available: {self.release.card.name!r} released sums of bins, not "
+            f"table is not available: {self.release.info.name!r} released sums of bins, not "
             "independent counts; write counts, released or tidy()"
         )
 
@@ -93,7 +93,7 @@ class HistResult(Result):
     @cached_property
     def bins(self) -> Bins:
         """The public bins."""
-        number = one_measured(sides(self.call.formula, self.call.codebook), "the result")[0]
+        number = one_measured(parse_sides(self.call.formula, self.call.codebook), "the result")[0]
         return Bins(self.breaks, number)
 
     @property
@@ -300,7 +300,7 @@ class HistResult(Result):
             If a prob is not within 0 and 1.
         """
         checked_level(level)
-        values = list(probs) if several(probs) else [probs]
+        values = list(probs) if lists_values(probs) else [probs]
         probabilities = [between("probs", prob, 0, 1, ", such as 0.5") for prob in values]
         return self._by_group(group, lambda counts: self._quantiles(counts, probabilities, level))
 

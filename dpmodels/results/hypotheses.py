@@ -13,11 +13,11 @@ import pandas as pd
 from patsy import DesignInfo, PatsyError
 from scipy.special import chdtrc, ndtr
 
-from dpmodels.errors import ArgumentError, did_you_mean, said, shorten
+from dpmodels.errors import ArgumentError, did_you_mean, quoted, shorten
 from dpmodels.formula import Design
 from dpmodels.formula.absorbed import levels_of_fixed
 from dpmodels.formula.parse import quote, variables_in
-from dpmodels.inference.adjusted import adjusted, simultaneous
+from dpmodels.inference.multiple_tests import adjusted_pvalues, simultaneous
 from dpmodels.inference.protocol import CoefficientsLaw
 from dpmodels.results.call import INTERCEPT
 from dpmodels.typing import Floats
@@ -55,11 +55,11 @@ def tested(
         "estimate": estimates,
         "std_error": law.errors(directions),
         "statistic": z,
-        "p_value": adjusted(2 * ndtr(-np.abs(z)), adjust),
+        "p_value": adjusted_pvalues(2 * ndtr(-np.abs(z)), adjust),
         "conf_low": ends[:, 0],
         "conf_high": ends[:, 1],
     }
-    identified = law.told(directions)
+    identified = law.identifies(directions)
     return {name: np.where(identified, values, np.nan) for name, values in table.items()}
 
 
@@ -89,7 +89,7 @@ def anova(law: CoefficientsLaw, terms: Terms, typ: int) -> pd.DataFrame:
 
 
 def _statistic(law: CoefficientsLaw, matrix: Floats, values: Floats) -> float:
-    if not (np.isfinite(matrix).all() and law.told(matrix).all()):
+    if not (np.isfinite(matrix).all() and law.identifies(matrix).all()):
         return math.nan
     return max(law.distance(matrix, values), 0.0)
 
@@ -199,8 +199,8 @@ def _numbers(constraints: object) -> tuple[Floats, Floats]:
         values = np.broadcast_to(np.asarray(right, dtype=np.float64).ravel(), len(matrix))
     except (TypeError, ValueError):
         raise ArgumentError(
-            f"constraints={said(constraints)}: expected text such as 'a = 0', a matrix of numbers "
-            "with one column a coefficient, or that matrix and the values to test"
+            f"constraints={quoted(constraints)}: expected text such as 'a = 0', a matrix of "
+            "numbers with one column a coefficient, or that matrix and the values to test"
         ) from None
     return matrix, values
 

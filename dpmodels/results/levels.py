@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import pandas as pd
 
-from dpmodels.arguments import share, word
+from dpmodels.arguments import fraction, option
 from dpmodels.codebook import Codebook
-from dpmodels.inference.thresholded import count_interval, found_with
+from dpmodels.inference.threshold_intervals import count_detected_with, count_interval
 from dpmodels.levels import Level
 from dpmodels.released import LevelsRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall
-from dpmodels.results.estimate_table import EstimateTable, counted_as, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, counted_as, table_of_estimates
 from dpmodels.variables import Categorical
 
 if TYPE_CHECKING:
@@ -109,8 +109,10 @@ class LevelsResult(Result):
         int
             A public number, which does not depend on the rows.
         """
-        checked = share("probability", probability, ", such as 0.95")
-        return math.ceil(found_with(checked, self.release.scale, self.release.most) / self.unit)
+        checked = fraction("probability", probability, ", such as 0.95")
+        return math.ceil(
+            count_detected_with(checked, self.release.scale, self.release.most) / self.unit
+        )
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         release = self.release
@@ -120,7 +122,7 @@ class LevelsResult(Result):
 
     def _estimates(self) -> EstimateTable:
         unit = counted_as(self.release.adjacency)
-        return estimate_table(self, self.counts.index, unit=unit, estimate=self.counts)
+        return table_of_estimates(self, self.counts.index, unit=unit, estimate=self.counts)
 
     def _line(self) -> dict[str, object]:
         sizes = {"nlevels": sum(map(len, self.release.levels)), "found_with": self.found_with()}
@@ -149,7 +151,7 @@ class LevelsResult(Result):
         """
         from dpmodels.plots.bars import ranked
 
-        name = self.names[0] if variable is None else word("variable", variable, self.names)
+        name = self.names[0] if variable is None else option("variable", variable, self.names)
         table = self.tidy()
         levels = table[table["variable"] == name]
         levels = levels.sort_values("estimate", ascending=False, kind="stable")

@@ -17,18 +17,18 @@ from dpmodels.errors import NotAvailable
 from dpmodels.formula.parse import quote, variables_in
 from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.links import IDENTITY, Link
-from dpmodels.inference.noisy_variance import TOLD, normal_width
+from dpmodels.inference.noisy_variance import DETECTION_SDS, normal_width
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import checked_level, per_row
 from dpmodels.results.call import INTERCEPT, MomentsCall
+from dpmodels.results.coefficient_model import CoefficientModel, in_unit
+from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import (
     EstimateTable,
-    estimate_table,
     slope_unit,
+    table_of_estimates,
     unit_of,
 )
-from dpmodels.results.estimated import Estimated, in_unit
-from dpmodels.results.estimates import Estimates
 from dpmodels.results.hypotheses import fixed_rows, tested
 from dpmodels.results.lm_fit import LinearFit, LinearModel, Population
 from dpmodels.results.path import PathResult, path
@@ -45,7 +45,7 @@ FIXED_NOTE = (
 
 
 @dataclass(frozen=True, repr=False)
-class LMResult(Estimated):
+class LMResult(CoefficientModel):
     """A private linear regression: released values and public facts only.
 
     Parameters
@@ -240,7 +240,7 @@ class LMResult(Estimated):
         nan where it is lost in noise: below twice :attr:`scale_noise_sd`.
         """
         value, sd = self.linear.scale
-        return value if value > TOLD * sd else math.nan
+        return value if value > DETECTION_SDS * sd else math.nan
 
     @property
     def scale_noise_sd(self) -> float:
@@ -287,7 +287,7 @@ class LMResult(Estimated):
         identified = np.asarray(np.isfinite(rows).all(axis=0))
         complete = np.flatnonzero(identified)
         for batch in np.split(complete, range(_ROWS, len(complete), _ROWS)):
-            identified[batch] = self.linear.told(rows[:, batch].T)
+            identified[batch] = self.linear.identifies(rows[:, batch].T)
         if len(complete) and not identified.any():
             raise NotAvailable(
                 "predict() is not available: every row needs a coefficient that is not "
@@ -403,7 +403,7 @@ class LMResult(Estimated):
     def _estimates(self) -> EstimateTable:
         codebook, response, index = self.call.codebook, self.linear.response, self._names
         units = [slope_unit(codebook, response, term) for term in index]
-        return estimate_table(self, index, labels=list(index), unit=units)
+        return table_of_estimates(self, index, labels=list(index), unit=units)
 
     def _line(self) -> dict[str, object]:
         return {

@@ -16,11 +16,10 @@ from dpmodels.formula.centring import ProductMap, centred_sides, product_map
 from dpmodels.formula.coding import NONE, cells
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.inference.least_squares import WEAK, LeastSquares
-from dpmodels.inference.noisy_variance import TOLD
+from dpmodels.inference.noisy_variance import DETECTION_SDS
 from dpmodels.inference.sandwich import filling
-from dpmodels.postprocess.bound import Identities
-from dpmodels.postprocess.few_rows import Layout
-from dpmodels.postprocess.solve import (
+from dpmodels.postprocess.identities import Identities
+from dpmodels.postprocess.normal_equations import (
     STRONG,
     NormalEquations,
     even,
@@ -28,6 +27,7 @@ from dpmodels.postprocess.solve import (
     released_equations,
     solved,
 )
+from dpmodels.postprocess.small_samples import Layout
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import INTERCEPT, MomentsCall
 from dpmodels.typing import Floats
@@ -150,7 +150,7 @@ class LinearFit:
         """
         equations = self.equations
         sums = equations.regressors.T @ equations.moments[0]
-        if not self.model.intercept or sums[0] <= TOLD * self.release.noise.count:
+        if not self.model.intercept or sums[0] <= DETECTION_SDS * self.release.noise.count:
             return np.empty(0)
         scaled = self.unit * sums[1:] / sums[0]
         slopes, origin = self.to_units[0][1:, 1:], self.call.origin[:-1]
@@ -242,15 +242,15 @@ class LinearFit:
         """Return the sds of combinations of the parameters, one a row, in the delta form."""
         return law.sds(directions @ self.to_units[0])
 
-    def told(self, directions: Floats) -> NDArray[np.bool_]:
+    def identifies(self, directions: Floats) -> NDArray[np.bool_]:
         """Return which combinations of the parameters, one a row, are identified."""
         law = self.full_law if self.sampled else self.noise_law
-        return law.told(directions @ self.to_units[0])
+        return law.identifies(directions @ self.to_units[0])
 
     def intervals(self, law: LeastSquares, directions: Floats, level: float) -> Floats:
         """Return intervals of combinations, shape (combinations, 2); infinite if not identified."""
         matrix, shift = self.to_units
-        ends = law.intervals(directions @ matrix, level, self.told(directions))
+        ends = law.intervals(directions @ matrix, level, self.identifies(directions))
         return np.asarray(ends + (directions @ shift)[:, None])
 
     def noise_ends(self, level: float) -> Floats:
@@ -288,7 +288,7 @@ class LinearFit:
         """
         matrix, shift = self.to_units
         targets = values - directions @ shift
-        return law.roots(directions @ matrix, targets, self.told(directions))
+        return law.roots(directions @ matrix, targets, self.identifies(directions))
 
     def errors(self, law: LeastSquares, directions: Floats) -> Floats:
         """Return standard errors of combinations; infinite where they are not identified.
@@ -296,7 +296,7 @@ class LinearFit:
         Where intervals are searched for, their half length over 1.96.
         """
         if law.clear:
-            return np.where(self.told(directions), self.sds(law, directions), math.inf)
+            return np.where(self.identifies(directions), self.sds(law, directions), math.inf)
         low, high = self.intervals(law, directions, 0.95).T
         is_finite = np.isfinite(low)
         return np.where(
@@ -365,11 +365,11 @@ class LinearFit:
             float((equations.moments * form).sum()),
             self._law_equations.squares_left(self.theta)[0],
         )
-        if total <= TOLD * equations.form_sd(form):
+        if total <= DETECTION_SDS * equations.form_sd(form):
             return math.nan, math.nan
         value = min(max(1 - rest / total, 0.0), 1.0)
         sd = equations.form_sd(residual_form - (1 - value) * form) / total
-        return (value, sd) if TOLD * sd < 1 else (math.nan, math.nan)
+        return (value, sd) if DETECTION_SDS * sd < 1 else (math.nan, math.nan)
 
 
 @dataclass(frozen=True)
@@ -392,9 +392,9 @@ class Population:
         """Return the covariance in the delta form."""
         return self.fit.covariance(self.fit.full_law)
 
-    def told(self, directions: Floats) -> NDArray[np.bool_]:
+    def identifies(self, directions: Floats) -> NDArray[np.bool_]:
         """Return which combinations are identified."""
-        return self.fit.told(directions)
+        return self.fit.identifies(directions)
 
     def errors(self, directions: Floats) -> Floats:
         """Return standard errors of combinations."""
@@ -416,7 +416,7 @@ class Population:
 def sides_of(call: MomentsCall, weights: str | None) -> TwoSided:
     """Code both sides of a fit's formula, as written."""
     extra = () if weights is None else (weights,)
-    return two_sided(call.formula, call.codebook, apart=extra, absorb=True)
+    return two_sided(call.formula, call.codebook, excluded=extra, absorb=True)
 
 
 # Public identities of the products of a regression's columns.

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import truth
-from dpmodels.errors import ArgumentError, said
+from dpmodels.arguments import boolean
+from dpmodels.errors import ArgumentError, quoted
 from dpmodels.inference.independence import (
     MANY,
     MOST_CELLS,
     Independence,
     degrees,
     independence_within,
-    untold,
+    not_identified,
 )
 from dpmodels.postprocess.residuals import Term
 from dpmodels.results.base import Tabulated, caption_of, checked_level, reading_line
 from dpmodels.results.call import TableCall
-from dpmodels.results.described import interval_frame
+from dpmodels.results.count_tables import interval_frame
 from dpmodels.results.estimate_table import EstimateTable, count_table
 from dpmodels.results.released_margins import ReleasedMargins
 from dpmodels.typing import Floats, Integers
@@ -141,7 +141,7 @@ class Margin(Tabulated):
         for name in factors:
             if name not in self.factors:
                 declared = ", ".join(map(repr, self.factors))
-                raise ArgumentError(f"factor {said(name)} is not in the table; it has {declared}")
+                raise ArgumentError(f"factor {quoted(name)} is not in the table; it has {declared}")
         return factors
 
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
@@ -205,7 +205,7 @@ class Margin(Tabulated):
         effect = self.fit.effect
         strata = np.moveaxis(self._unbiased / effect, axes, range(len(axes))).reshape(-1, *sizes)
         if strata.size > MOST_CELLS:
-            return untold(len(strata) * degrees(tuple(sizes)), MANY)
+            return not_identified(len(strata) * degrees(tuple(sizes)), MANY)
         return independence_within(strata, *self.drawn(axes))
 
     @property
@@ -247,7 +247,7 @@ class Margin(Tabulated):
             labels=self.labels,
             axes=axes,
             stamp=self.fit.stamp,
-            caption=caption_of(self.fit.release) if truth("caption", caption) else None,
+            caption=caption_of(self.fit.release) if boolean("caption", caption) else None,
         )[0]
 
     def _reading(self) -> str:

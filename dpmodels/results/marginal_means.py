@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.dates import Date, text_of_day
-from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.errors import ArgumentError, FormulaError, quoted, shorten
 from dpmodels.formula import Design
 from dpmodels.formula.coding import RowCoder
 from dpmodels.formula.expression import compile_factor
@@ -19,7 +19,7 @@ from dpmodels.formula.parse import quote, variables_in
 from dpmodels.formula.values import Category, Columns, Truth
 from dpmodels.inference.links import Link
 from dpmodels.inference.protocol import CoefficientsLaw
-from dpmodels.results.estimates import exponentiated
+from dpmodels.results.derived_table import exponentiated
 from dpmodels.results.hypotheses import Terms, tested
 from dpmodels.results.public_rows import bounds
 from dpmodels.typing import Floats
@@ -109,7 +109,7 @@ def _said(variable: object, value: float, form: str = "g") -> str:
 def _at_values(model: Fitted, at: Mapping[str, object] | None) -> dict[str, dict[object, float]]:
     """Return the values that a user fixes variables at."""
     if at is not None and not isinstance(at, Mapping):
-        raise ArgumentError(f"at={said(at)}: expected a mapping such as at={{'age': 40}}")
+        raise ArgumentError(f"at={quoted(at)}: expected a mapping such as at={{'age': 40}}")
     design, at_values = model.coder.design, {}
     for name, value in (at or {}).items():
         (variable,) = variables_named(design, [name])
@@ -122,7 +122,7 @@ def _at_values(model: Fitted, at: Mapping[str, object] | None) -> dict[str, dict
         low, high = bounds(design.codebook, variable)
         if not len(values) or not ((codes >= low) & (codes <= high)).all():
             raise ArgumentError(
-                f"at={{{variable!r}: {shorten(said(value))}}}: expected values within the "
+                f"at={{{variable!r}: {shorten(quoted(value))}}}: expected values within the "
                 f"codebook, {design.codebook[variable].describe()}"
             )
         at_values[variable] = dict(zip(values, codes.tolist(), strict=True))
@@ -285,11 +285,11 @@ def _are_whole(factor: Category) -> bool:
 def variables_named(design: Design, names: str | Sequence[str]) -> list[str]:
     """Return the variables that names refer to: by name, in a factor, or in ``a:b``."""
     if not isinstance(names, str | Sequence):
-        raise ArgumentError(f"{said(names)}: expected names of variables, such as 'sex'")
+        raise ArgumentError(f"{quoted(names)}: expected names of variables, such as 'sex'")
     parts = _parts(design, names) if isinstance(names, str) else list(names)
     variables = [_variable(design, part) for part in parts]
     if not variables or len(set(variables)) < len(variables):
-        raise ArgumentError(f"{said(names)}: expected each variable once, such as 'sex'")
+        raise ArgumentError(f"{quoted(names)}: expected each variable once, such as 'sex'")
     return variables
 
 
@@ -313,7 +313,7 @@ def _variable(design: Design, part: object) -> str:
     if text in codes and len(used) == 1:
         return used[0]
     raise ArgumentError(
-        f"{said(part)} is not a variable of the terms: write one of "
+        f"{quoted(part)} is not a variable of the terms: write one of "
         f"{shorten(', '.join(design.variables), 120)}"
     )
 

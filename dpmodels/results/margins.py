@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
-from dpmodels.arguments import truth
+from dpmodels.arguments import boolean
 from dpmodels.codebook import Codebook
-from dpmodels.errors import ArgumentError, FormulaError, NotAvailable, said, shorten
+from dpmodels.errors import ArgumentError, FormulaError, NotAvailable, quoted, shorten
 from dpmodels.formula.expression import as_category, compile_factor
-from dpmodels.formula.parse import parse
+from dpmodels.formula.parse import parsed_formula
 from dpmodels.inference.independence import MOST_CELLS, Independence
 from dpmodels.inference.margins import LogLinearFit, from_sums, loglinear
-from dpmodels.inference.ratios import TOLD
+from dpmodels.inference.ratios import DETECTION_SDS
 from dpmodels.postprocess.residuals import Term, components, crossed
 from dpmodels.released import MarginsRelease
 from dpmodels.results.base import (
@@ -33,7 +33,12 @@ from dpmodels.results.base import (
     reading_line,
 )
 from dpmodels.results.call import INTERCEPT, DescribedCall
-from dpmodels.results.estimate_table import EstimateTable, counted_as, estimate_table, joined_ends
+from dpmodels.results.estimate_table import (
+    EstimateTable,
+    counted_as,
+    joined_ends,
+    table_of_estimates,
+)
 from dpmodels.results.margin import Margin
 from dpmodels.results.released_margins import ReleasedMargins
 from dpmodels.typing import Floats
@@ -102,7 +107,7 @@ class MarginsResult(Result):
         term = tuple(sorted(map(self.factors.index, factors)))
         if not self.source.inside(term):
             raise ArgumentError(
-                f"none of {self._size} has {' and '.join(map(said, factors))} together; write "
+                f"none of {self._size} has {' and '.join(map(quoted, factors))} together; write "
                 f"dp_margins('~ {shorten('*'.join(factors))}', ...), which costs another release"
             )
         return term
@@ -205,7 +210,7 @@ class MarginsResult(Result):
         tables = [margin.estimates for margin in self._tables]
         tidy = pd.concat([table.tidy() for table in tables], ignore_index=True)
         names = [margin.facts.variable for margin in self._tables for _ in margin.labels]
-        estimates = estimate_table(
+        estimates = table_of_estimates(
             self,
             self.noise_int().index,
             further={name: tidy[name] for name in ("released", "proportion")},
@@ -266,7 +271,7 @@ def named_terms(
     book: Codebook, factors: Sequence[str], formula: str
 ) -> tuple[tuple[str, ...], ...]:
     """Return the terms of a formula on released variables."""
-    parsed = parse(formula, factors)
+    parsed = parsed_formula(formula, factors)
     if parsed.response or not parsed.predictors:
         raise FormulaError(
             f"formula {shorten(parsed.text)!r}: expected terms without a left side, such as "
@@ -294,14 +299,14 @@ def named_factors(
     variables = tuple(_released(name, factors) for name in names)
     duplicate = next((name for name in variables if variables.count(name) > 1), None)
     if duplicate is not None:
-        raise ArgumentError(f"{said(duplicate)} is named twice; write each variable once")
+        raise ArgumentError(f"{quoted(duplicate)} is named twice; write each variable once")
     return variables
 
 
 def _released(name: object, factors: Sequence[str]) -> str:
     if not isinstance(name, str) or name not in factors:
         raise ArgumentError(
-            f"{said(name)} is in no margin; write one or more of {_listed(factors)}, "
+            f"{quoted(name)} is in no margin; write one or more of {_listed(factors)}, "
             "each by itself, or a term of them"
         )
     return name
@@ -423,7 +428,7 @@ class LogLinear(Tabulated):
         return self.margin.fit
 
     def _estimates(self) -> EstimateTable:
-        return estimate_table(self, pd.Index(self.names, name="term"))
+        return table_of_estimates(self, pd.Index(self.names, name="term"))
 
     def glance(self) -> pd.DataFrame:
         """Return one row: deviance, and the test of the fit that counts the noise."""
@@ -451,7 +456,7 @@ class LogLinear(Tabulated):
             level=level,
             ax=ax,
             stamp=fit.stamp,
-            caption=caption_of(fit.release) if truth("caption", caption) else None,
+            caption=caption_of(fit.release) if boolean("caption", caption) else None,
         )
 
     def _reading(self) -> str:
@@ -497,7 +502,7 @@ def loglin(source: ReleasedMargins, formula: str, terms: tuple[tuple[str, ...], 
 def _n_levels(source: ReleasedMargins, variable: int) -> int:
     """Return how many levels of a variable have rows, with that of missing values the last."""
     missing = float(source.unbiased((variable,))[-1])
-    return source.sizes[variable] - (missing < TOLD * source.noise.cell_sd((variable,)))
+    return source.sizes[variable] - (missing < DETECTION_SDS * source.noise.cell_sd((variable,)))
 
 
 def _coded(

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import fdtrc, ndtri
 
-from dpmodels.arguments import truth
+from dpmodels.arguments import boolean
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula import Design
 from dpmodels.formula.response import two_sets, two_sided
-from dpmodels.postprocess.solve import least_squares
+from dpmodels.postprocess.normal_equations import least_squares
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import Derivation, checked_level, per_row
 from dpmodels.results.call import MomentsCall
@@ -24,8 +24,8 @@ from dpmodels.results.cca import CCAResult
 from dpmodels.results.correlations import check_variables, columns_of, cor_test, part, pcor
 from dpmodels.results.cov import CovResult, rescaled
 from dpmodels.results.default_plot import DefaultPlot
-from dpmodels.results.estimate_table import EstimateTable, estimate_table, unit_of
-from dpmodels.results.estimates import Estimates
+from dpmodels.results.derived_table import Estimates
+from dpmodels.results.estimate_table import EstimateTable, table_of_estimates, unit_of
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
 from dpmodels.results.pca import PCAResult
@@ -243,7 +243,7 @@ class MomentsResult(DefaultPlot):
     def _estimates(self) -> EstimateTable:
         fit, names = self.whole, self.call.names
         parts = {"sd": fit.sd, "sd_noise_sd": fit.sd_noise_sd}
-        return estimate_table(
+        return table_of_estimates(
             self,
             pd.Index(names, name="column"),
             further={
@@ -275,7 +275,7 @@ class MomentsResult(DefaultPlot):
     def _pca(
         self, formula: str | None, ncomp: int | None, center: bool, scale: str | None
     ) -> Derivation:
-        centred = truth("center", center)
+        centred = boolean("center", center)
         coded = columns_of(self.call, formula)
         columns = part(replace(self.call, center=centred), coded)
 

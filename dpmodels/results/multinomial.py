@@ -10,16 +10,16 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, softmax
 
-from dpmodels.arguments import truth, whole, word
+from dpmodels.arguments import boolean, integer, option
 from dpmodels.errors import ArgumentError, shorten
 from dpmodels.formula.response import two_sided
 from dpmodels.inference.sandwich import Sandwich
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_LLF, NO_SCORE, Refused, Result, per_row
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
-from dpmodels.results.estimated import TYPES
-from dpmodels.results.estimates import Estimates, ratios_where
+from dpmodels.results.coefficient_model import TYPES
+from dpmodels.results.derived_table import Estimates, ratios_where
+from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.glm import CoefficientsFit
 from dpmodels.results.hypotheses import Terms, anova
 from dpmodels.results.public_rows import public_rows
@@ -153,14 +153,14 @@ class MultinomialResult(Result):
         NotAvailable
             Where there are no standard errors.
         """
-        kind, law = whole("typ", typ, 2, 3), self._law("anova()")
+        kind, law = integer("typ", typ, 2, 3), self._law("anova()")
         coded = two_sided(self.call.formula, self.call.codebook, most=len(self.classes)).terms
         table = anova(law, Terms(coded, self.call.names, self.call.blocks), kind)
         notes = (TYPES[kind], "Wald chi2 of all levels; it allows for sampling and privacy noise.")
         return Estimates(self, "Tests of terms", table, notes, test="chi2")
 
     def _estimates(self) -> EstimateTable:
-        available = estimate_table(self, self._index, identified=self.linear.identified)
+        available = table_of_estimates(self, self._index, identified=self.linear.identified)
         stacked = {
             name: self._stacked(values) if isinstance(values, pd.DataFrame) else values
             for name, values in available.numbers.items()
@@ -197,7 +197,7 @@ class MultinomialResult(Result):
         from dpmodels.plots.coefficients import Intervals, coefficients
 
         self._law("plot()")
-        over = word("standardize", standardize, ("range", None))
+        over = option("standardize", standardize, ("range", None))
         terms = [name for name in self.call.names if name != INTERCEPT]
         if not terms:
             raise ArgumentError("plot(): the model has no terms besides the constant")
@@ -221,7 +221,7 @@ class MultinomialResult(Result):
             labels=terms,
             title=f"{what} against {shorten(reference, 30)}{where}",
             level=level,
-            ratio=truth("exponentiate", exponentiate),
+            ratio=boolean("exponentiate", exponentiate),
             ax=ax,
             stamp=self.stamp,
             caption=self._caption(enabled=caption),

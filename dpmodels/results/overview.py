@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpmodels.errors import ArgumentError, NotAvailable, said
+from dpmodels.errors import ArgumentError, NotAvailable, quoted
 from dpmodels.inference.independence import Independence
 from dpmodels.inference.means import EqualMeans, equal_means
 from dpmodels.released import CountsRelease
 from dpmodels.results.base import Derivation
 from dpmodels.results.call import DescribedCall, TableCall, joined
-from dpmodels.results.described import described_line, taken
+from dpmodels.results.count_tables import described_line, taken
 from dpmodels.results.estimate_table import (
     COLUMNS,
     EstimateTable,
-    estimate_table,
     joined_ends,
     labelled,
+    table_of_estimates,
 )
 from dpmodels.results.fdr import Tested
 from dpmodels.results.groups import MeanResult
@@ -79,7 +79,7 @@ class OverviewResult(Tested):
     def _variable(self, name: str) -> Derivation:
         if name not in self.variables:
             options = ", ".join(map(repr, self.variables))
-            raise ArgumentError(f"variable {said(name)} is not described; those are {options}")
+            raise ArgumentError(f"variable {quoted(name)} is not described; those are {options}")
         number = self.variables.index(name)
         kind = MeanResult if self.call.tables[number].measured else TableResult
         call = replace(self.call, tables=self.call.tables[number : number + 1])
@@ -151,7 +151,7 @@ class OverviewResult(Tested):
         numbers: dict[str, Any] = {name: table[name] for name in names}
         tables = [self[name].estimates for name in self.variables]
         counts = {"proportion"} & set(table)
-        estimates = estimate_table(
+        estimates = table_of_estimates(
             self,
             pd.MultiIndex.from_frame(table[keys]),
             further={name: table[name] for name in map(str, table) if name not in columns},

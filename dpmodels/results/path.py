@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpmodels.arguments import real, several, truth
-from dpmodels.errors import ArgumentError, NotAvailable, said
-from dpmodels.inference.adjusted import largest
-from dpmodels.inference.noisy_variance import TOLD
+from dpmodels.arguments import boolean, lists_values, real
+from dpmodels.errors import ArgumentError, NotAvailable, quoted
+from dpmodels.inference.multiple_tests import largest
+from dpmodels.inference.noisy_variance import DETECTION_SDS
+from dpmodels.postprocess.normal_equations import FLOOR
 from dpmodels.postprocess.paths import lasso_path, ridge_path
-from dpmodels.postprocess.solve import FLOOR
 from dpmodels.results.base import STAMP, Tabulated, caption_of, reading_line, release_row
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.lm_fit import LinearFit
 from dpmodels.typing import Floats
 
@@ -164,7 +164,7 @@ class PathResult(Tabulated):
                 "at(lam), or lasso_path().at()"
             )
         if not penalty >= 0:
-            raise ArgumentError(f"lam={said(lam)}: expected a number, 0 or more")
+            raise ArgumentError(f"lam={quoted(lam)}: expected a number, 0 or more")
         equations = self.standardised
         slopes = _PATHS[self.penalty](equations.gram, equations.cross, np.array([penalty]))[0]
         return pd.Series(
@@ -179,7 +179,7 @@ class PathResult(Tabulated):
         """Return one row a term and penalty, slopes of 0 among them."""
         n_steps, names = len(self.lambdas), list(self.linear.names)
         index = pd.MultiIndex.from_product([names, range(1, n_steps + 1)], names=["term", "step"])
-        return estimate_table(
+        return table_of_estimates(
             self,
             index,
             further={"lambda": np.tile(self.lambdas, len(names))},
@@ -221,7 +221,7 @@ class PathResult(Tabulated):
             mark=self.noise_lambda,
             ax=ax,
             stamp=self.stamp,
-            caption=caption_of(self.linear.release) if truth("caption", caption) else None,
+            caption=caption_of(self.linear.release) if boolean("caption", caption) else None,
         )
 
     def conf_int(self, level: float = 0.95) -> NoReturn:
@@ -268,7 +268,7 @@ class Standardised:
         rows[0] -= equations.whole[0] @ rows / self.n_rows
         squares = np.einsum("ij,ij->j", rows, equations.whole @ rows)
         noise = np.array([equations.form_sd(np.outer(row, row)) for row in rows.T])
-        return squares / self.n_rows, squares > TOLD * noise
+        return squares / self.n_rows, squares > DETECTION_SDS * noise
 
     @property
     def has_variance(self) -> NDArray[np.bool_]:
@@ -350,9 +350,9 @@ def path(linear: LinearFit, penalty: Penalty, lambdas: Iterable[float] | None) -
             first = float(np.abs(template.standardised.cross).max()) or 1.0
         grid = first * np.geomspace(1, LEAST[penalty], PENALTIES)
         return PathResult(linear, penalty, grid)
-    values = [real(value) for value in lambdas] if several(lambdas) else []
+    values = [real(value) for value in lambdas] if lists_values(lambdas) else []
     if not values or not all(value >= 0 for value in values):
         raise ArgumentError(
-            f"lambdas={said(lambdas)}: expected numbers, each 0 or more, such as [1, 0.1, 0.01]"
+            f"lambdas={quoted(lambdas)}: expected numbers, each 0 or more, such as [1, 0.1, 0.01]"
         )
     return PathResult(linear, penalty, np.array(sorted(set(values), reverse=True)))

@@ -26,7 +26,7 @@ from dpmodels.results.components import (
     loading_noise,
     visible_loadings,
 )
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ class PCAResult(Rotation):
             "percent": shares,
             "cumulative": np.minimum(np.cumsum(shares), 1.0),
         }
-        return estimate_table(
+        return table_of_estimates(
             self,
             pd.Index(component_names(self.ncomp), name="PC"),
             further=further,

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from dpmodels.arguments import truth
+from dpmodels.arguments import boolean
 from dpmodels.errors import NotAvailable
 from dpmodels.privacy import Adjacency, Event, Guarantee, Ledger, Spent, hidden_by, verified
 from dpmodels.privacy.spent import capacity
@@ -106,7 +106,7 @@ class PlanResult(Printed):
             labels=[f"{call.verb} {call.formula}" for call in self.calls],
             unit=capacity(self.guarantee).unit,
             ax=ax,
-            caption=caption_text if truth("caption", caption) else None,
+            caption=caption_text if boolean("caption", caption) else None,
         )
 
     def __repr__(self) -> str:
@@ -126,12 +126,12 @@ AXES = {"n": "rows", "eps": "eps", "effect": "effect"}
 
 
 @dataclass(frozen=True)
-class PowerQuestion:
+class PowerRequest:
     """The planned analysis: public facts and stated assumptions."""
 
     verb: str
     formula: str
-    guess: str  # the assumed distribution of rows
+    assumed: str  # the assumed distribution of rows
     guarantee: str  # all of it but an eps that varies
     adjacency: Adjacency
     alpha: float
@@ -159,7 +159,7 @@ class PowerResult(Printed):
     where most releases have none.
     """
 
-    question: PowerQuestion
+    request: PowerRequest
     table: pd.DataFrame
 
     @property
@@ -210,15 +210,15 @@ class PowerResult(Printed):
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the plan: the least power, and the chance that all is identified."""
-        question = self.question
+        request = self.request
         row = {
-            "verb": question.verb,
-            "solved": question.solved,
+            "verb": request.verb,
+            "solved": request.solved,
             "n": self.table["n"].max(),
             "eps": self.table["eps"].max(),
             "power": self.table["power"].min(),
             "identified": self.table["identified"].min(),
-            "alpha": question.alpha,
+            "alpha": request.alpha,
         }
         return pd.DataFrame([row])
 
@@ -258,9 +258,9 @@ class PowerResult(Printed):
         return curves(lines, across=AXES[across], logarithmic=across != "effect", ax=ax)
 
     def __repr__(self) -> str:
-        question = self.question
+        request = self.request
         size = f"{self.cells} cells" if self.cells > 1 else f"n={self.n:,}, eps={self.eps:.3g}"
-        return f"<PowerResult of {question.verb} {question.formula!r}: {size}, nothing spent>"
+        return f"<PowerResult of {request.verb} {request.formula!r}: {size}, nothing spent>"
 
 
 _CURVES = ("power", "without_noise", "identified")
@@ -273,7 +273,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class SplitQuestion:
+class SplitRequest:
     """The tried divisions of a budget: public facts."""
 
     recipe: str  # its name
@@ -291,7 +291,7 @@ class SplitResult(Printed):
     In a column of `scores` the runs use the same random numbers.
     """
 
-    question: SplitQuestion
+    request: SplitRequest
     shares: Floats  # of the budget, shape (divisions, stages)
     divisions: tuple[tuple[Guarantee, ...], ...]  # what the shares come to
     scores: Floats  # what the recipe returned, shape (divisions, repeats)
@@ -308,8 +308,8 @@ class SplitResult(Printed):
         """
         behind, behind_se = _mean_and_se(self._sign * (self.scores[self._first] - self.scores))
         mean, se = _mean_and_se(self.scores)
-        shares = dict(zip(self.question.stages, self.shares.T, strict=True))
-        reach = float(stdtrit(self.question.repeats - 1, (1 + LEVEL) / 2))
+        shares = dict(zip(self.request.stages, self.shares.T, strict=True))
+        reach = float(stdtrit(self.request.repeats - 1, (1 + LEVEL) / 2))
         numbers = {"score": mean, "score_se": se, "behind": behind, "behind_se": behind_se}
         best = np.arange(len(mean)) == self._first
         is_near = behind <= reach * behind_se
@@ -318,7 +318,7 @@ class SplitResult(Printed):
     @property
     def best(self) -> dict[str, float]:
         """Shares of the division with the best mean score, by stage."""
-        return dict(zip(self.question.stages, self.shares[self._first].tolist(), strict=True))
+        return dict(zip(self.request.stages, self.shares[self._first].tolist(), strict=True))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -334,7 +334,7 @@ class SplitResult(Printed):
     @property
     def budgets(self) -> dict[str, Guarantee]:
         """Guarantees of the stages in the best division: the argument ``budget`` of their verbs."""
-        return dict(zip(self.question.stages, self.divisions[self._first], strict=True))
+        return dict(zip(self.request.stages, self.divisions[self._first], strict=True))
 
     @property
     def simulated(self) -> bool:
@@ -343,11 +343,11 @@ class SplitResult(Printed):
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a division and stage: ``division, stage, share, eps`` or ``rho, ...``."""
-        question, table = self.question, self.table.drop(columns=list(self.question.stages))
+        request, table = self.request, self.table.drop(columns=list(self.request.stages))
         common = [dict(zip(map(str, table), line, strict=True)) for line in table.to_numpy(object)]
         lines: list[dict[str, object]] = []
         for number, (shares, budgets) in enumerate(zip(self.shares, self.divisions, strict=True)):
-            for stage, share, budget in zip(question.stages, shares, budgets, strict=True):
+            for stage, share, budget in zip(request.stages, shares, budgets, strict=True):
                 row = {"division": number, "stage": stage, "share": share}
                 spent = capacity(budget)
                 lines.append({**row, spent.unit: spent.amount, **common[number]})
@@ -355,16 +355,16 @@ class SplitResult(Printed):
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole trial."""
-        question, table = self.question, self.table
+        request, table = self.request, self.table
         row = {
             **{f"best_{stage}": share for stage, share in self.best.items()},
             "score": table["score"].iloc[self._first],
             "score_se": table["score_se"].iloc[self._first],
             "divisions": len(table),
             "near": int(table["near"].sum()),
-            "repeats": question.repeats,
-            "guarantee": question.guarantee.describe(),
-            "adjacency": question.adjacency.name,
+            "repeats": request.repeats,
+            "guarantee": request.guarantee.describe(),
+            "adjacency": request.adjacency.name,
             "simulated": self.simulated,
         }
         return pd.DataFrame([row])
@@ -383,10 +383,10 @@ class SplitResult(Printed):
         """
         from dpmodels.plots.points import divisions
 
-        question, table = self.question, self.table
-        neighbours = question.adjacency.describe()
-        caption_text = f"Privacy: {question.guarantee.describe()}; neighbours: {neighbours}."
-        has_two_stages = len(question.stages) == 2
+        request, table = self.request, self.table
+        neighbours = request.adjacency.describe()
+        caption_text = f"Privacy: {request.guarantee.describe()}; neighbours: {neighbours}."
+        has_two_stages = len(request.stages) == 2
         return divisions(
             table["score"].to_numpy(),
             table["score_se"].to_numpy(),
@@ -396,18 +396,18 @@ class SplitResult(Printed):
             else self.labels,
             best=int(self._first),
             near_best=table["near"].to_numpy(),
-            across=f"share of {question.stages[0]}"
+            across=f"share of {request.stages[0]}"
             if has_two_stages
-            else " : ".join(question.stages),
-            up=f"score, {question.best} is best",
+            else " : ".join(request.stages),
+            up=f"score, {request.best} is best",
             ax=ax,
             stamp=STAMP,
-            caption=caption_text if truth("caption", caption) else None,
+            caption=caption_text if boolean("caption", caption) else None,
         )
 
     @property
     def _sign(self) -> float:
-        return 1.0 if self.question.best == "largest" else -1.0
+        return 1.0 if self.request.best == "largest" else -1.0
 
     @cached_property
     def _first(self) -> int:
@@ -417,10 +417,10 @@ class SplitResult(Printed):
         return int(np.lexsort((evenness, means))[-1])
 
     def __repr__(self) -> str:
-        question, names = self.question, " : ".join(self.question.stages)
+        request, names = self.request, " : ".join(self.request.stages)
         return (
-            f"<SplitResult of {question.recipe}: best {names} = {self.labels[self._first]}, "
-            f"{question.guarantee.describe()}, {STAMP}>"
+            f"<SplitResult of {request.recipe}: best {names} = {self.labels[self._first]}, "
+            f"{request.guarantee.describe()}, {STAMP}>"
         )
 
 
@@ -486,5 +486,5 @@ def plot_ledger(ledger: Ledger, *, ax: Axes | None = None, caption: bool = True)
         labels=[f"{line.charge} {line.label}".strip() for line in register.itertuples()],
         unit=ledger.spent.unit,
         ax=ax,
-        caption=under if truth("caption", caption) else None,
+        caption=under if boolean("caption", caption) else None,
     )

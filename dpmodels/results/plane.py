@@ -11,18 +11,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpmodels.errors import ArgumentError, said
-from dpmodels.formula.sides import measured, sides
+from dpmodels.errors import ArgumentError, quoted
+from dpmodels.external_files import array
+from dpmodels.formula.sides import measured, parse_sides
 from dpmodels.inference.ordered import SumNoise
-from dpmodels.outside import array
 from dpmodels.postprocess.ordered import ordered
-from dpmodels.postprocess.plane import Blocks, block_sizes, block_starts, told_density
+from dpmodels.postprocess.plane import Blocks, block_sizes, block_starts, detected_density
 from dpmodels.postprocess.protocol import OrderedCounts
 from dpmodels.released import CountsRelease, SumsRelease
 from dpmodels.results.base import Result, checked_level
 from dpmodels.results.bins import Bins, OrderedGroup, Ranges, Rectangles
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.described import by_group, described_line, interval_frame, place_of
+from dpmodels.results.count_tables import by_group, described_line, interval_frame, place_of
 from dpmodels.results.estimate_table import EstimateTable, count_table
 from dpmodels.typing import Floats
 
@@ -83,7 +83,7 @@ class PlaneResult(Result):
     @cached_property
     def bins(self) -> tuple[Bins, Bins]:
         """The public bins of both numbers."""
-        parsed = sides(self.call.formula, self.call.codebook)
+        parsed = parse_sides(self.call.formula, self.call.codebook)
         first, second = map(measured, parsed.described)
         return Bins(self.along, first), Bins(self.across, second)
 
@@ -191,7 +191,8 @@ class PlaneResult(Result):
         for name, ends in zip(("first", "second"), (first, second), strict=True):
             if not isinstance(ends, tuple | list) or len(ends) != 2:
                 raise ArgumentError(
-                    f"between(): {name}={said(ends)}: expected a pair, the lower and the upper end"
+                    f"between(): {name}={quoted(ends)}: expected a pair, the lower and the upper "
+                    "end"
                 )
             pairs.append(ends)
         along, across = (bins.ranges(*pair) for bins, pair in zip(self.bins, pairs, strict=True))
@@ -279,7 +280,7 @@ class PlaneResult(Result):
             width = self.noise_width(runs, 1 - 2 * alarm)
             levels.append(Blocks(starts, tuple(len(axis.start) for axis in finest), width))
         along, across = (axis.stop - axis.start for axis in finest)
-        return told_density(self.sums(finest, place), np.outer(along, across), levels)
+        return detected_density(self.sums(finest, place), np.outer(along, across), levels)
 
     def blocks(self, max_blocks: tuple[int, int]) -> tuple[Ranges, Ranges]:
         """Return runs of bins along both axes, at most so many.

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpmodels.arguments import truth
+from dpmodels.arguments import boolean
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date
 from dpmodels.errors import NotAvailable, OutsideWarning, frames_up, shorten
@@ -65,7 +65,7 @@ def require_coder(coder: Coder | None) -> RowCoder:
 
 def public_rows(coder: Coder | None, newdata: object, *, clip: bool) -> PublicRows:
     """Read public rows; those outside the bounds are nan and counted in a warning, or clipped."""
-    clips, coder = truth("clip", clip), require_coder(coder)
+    clips, coder = boolean("clip", clip), require_coder(coder)
     coders = [part for part in (coder, coder.known) if part is not None and part.design.names]
     book = Codebook({name: v for part in coders for name, v in part.design.codebook.items()})
     values_by_name = {name: v for part in coders for name, v in part.read(newdata).items()}

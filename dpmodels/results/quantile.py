@@ -12,8 +12,8 @@ from dpmodels.errors import NotAvailable
 from dpmodels.released import QuantilesRelease
 from dpmodels.results.base import Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.described import described_line
-from dpmodels.results.estimate_table import EstimateTable, axis_title, estimate_table, unit_of
+from dpmodels.results.count_tables import described_line
+from dpmodels.results.estimate_table import EstimateTable, axis_title, table_of_estimates, unit_of
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class QuantileResult(Result):
         values = _long(self.params)
         variable = self._facts.variable
         unit = unit_of(self.call.codebook, variable)
-        table = estimate_table(self, values.index, labels=variable, unit=unit, estimate=values)
+        table = table_of_estimates(self, values.index, labels=variable, unit=unit, estimate=values)
         # The only intervals are those of the level that was bought.
         return replace(table, total=lambda level: self.conf_int())
 

@@ -11,14 +11,19 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.errors import NotAvailable
+from dpmodels.external_files import one_of
+from dpmodels.inference.proportions import count_interval
 from dpmodels.inference.ratios import Noise
-from dpmodels.inference.screened import Correlations, above_next, associated_correlations, gains
-from dpmodels.inference.shares import count_interval
-from dpmodels.outside import one_of
+from dpmodels.inference.screening_tests import (
+    Correlations,
+    above_next,
+    associated_correlations,
+    gains,
+)
 from dpmodels.released import SelectionRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall, TableCall, joined
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -49,7 +54,7 @@ class SelectResult(Result):
     ----------
     score : {"count", "correlation", "z", "gain"}
         The score of the ranking.
-    asked : int
+    n_requested : int
         The requested number; a maximum, where there is a threshold.
     threshold : float or None
         What the scores of the selected exceed, up to noise.
@@ -66,7 +71,7 @@ class SelectResult(Result):
     call: DescribedCall
     release: SelectionRelease
     score: Annotated[str, one_of(COUNT, "correlation", "z", GAIN)]
-    asked: int
+    n_requested: int
     threshold: float | None
     share: float
 
@@ -193,7 +198,7 @@ class SelectResult(Result):
         ranked = index.to_frame(index=False)
         ranked.insert(0, "place", np.arange(1, len(index) + 1))
         about = [self._facts.variable] * len(index) if self.score == COUNT else list(index)
-        return estimate_table(
+        return table_of_estimates(
             self, pd.MultiIndex.from_frame(ranked), further=further, labels=about, **numbers
         )
 

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpmodels.arguments import whole
-from dpmodels.errors import ArgumentError, said
+from dpmodels.arguments import integer
+from dpmodels.errors import ArgumentError, quoted
 from dpmodels.formula.periods import Periods, periods
 from dpmodels.inference.ordered import SumNoise, rate_interval, sum_interval
 from dpmodels.postprocess.ordered import ordered, within
@@ -19,8 +19,8 @@ from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
 from dpmodels.released import SumsRelease
 from dpmodels.results.base import Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.described import described_line, place_of
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.count_tables import described_line, place_of
+from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.typing import Floats, Integers
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class SeriesResult(Result):
         first, stop = self.periods.start(start), self.periods.stop(end)
         if stop <= first:
             raise ArgumentError(
-                f"start={said(start)}, end={said(end)}: the end is before the start; write the "
+                f"start={quoted(start)}, end={quoted(end)}: the end is before the start; write the "
                 "start first"
             )
         return self._summed(np.array([first]), np.array([stop]), level).droplevel(-1)
@@ -158,7 +158,7 @@ class SeriesResult(Result):
         ArgumentError
             If there are not so many periods.
         """
-        width = whole("periods", periods, 1, len(self.periods), ", the number of all periods")
+        width = integer("periods", periods, 1, len(self.periods), ", the number of all periods")
         stops = np.arange(width, len(self.periods) + 1)
         return self._summed(stops - width, stops, level)
 
@@ -227,7 +227,7 @@ class SeriesResult(Result):
         totals = self.running()[["count", "released", "noise_sd", "noise_low", "noise_high"]]
         totals.columns = ["total", *(f"total_{name}" for name in totals.columns[1:])]
         index, effect = self._index(self.periods.times), self.release.adjacency.design_effect
-        return estimate_table(
+        return table_of_estimates(
             self,
             index if self._groups.factors else index.droplevel("group"),
             further={"released": table["released"], **totals},

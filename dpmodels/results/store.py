@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import cache, reduce, singledispatch
 from io import BytesIO
 from os import PathLike
@@ -20,10 +20,11 @@ import numpy as np
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError, NotAvailable, shorten
-from dpmodels.outside import Shape, conform, fields_of, one_of, parse, read_bytes
+from dpmodels.external_files import Shape, conform, fields_of, one_of, parse, read_bytes
 from dpmodels.privacy import Event, Guarantee, Pufferfish
-from dpmodels.question import Question
 from dpmodels.released import AnyRelease
+from dpmodels.request import Request
+from dpmodels.stored_names import field_names
 from dpmodels.typing import Floats
 
 FORMAT: Final = "dpmodels.result/2"
@@ -39,7 +40,7 @@ _RELEASES: Final[Mapping[str, object]] = {kind.__name__: kind for kind in get_ar
 class Parts(NamedTuple):
     """The content of a file: all that a result is computed from."""
 
-    request: Question
+    request: Request
     release: Any
     ledger: str
     reason: str
@@ -84,7 +85,7 @@ def result_bytes(result: Any) -> bytes:
 def read_parts(saved: Saved) -> Parts:
     """Read a request and its release; FrameError for what has another shape."""
     shape = {
-        "request": Question.of_saved,
+        "request": Request.of_saved,
         "release": _release(saved.arrays),
         "ledger": str,
         "reason": str,
@@ -146,7 +147,9 @@ def _plain(value: Any) -> Any:
             return [_plain(entry) for entry in value]
     if not is_dataclass(value):
         return value
-    plain = {spec.name: _plain(getattr(value, spec.name)) for spec in fields(value)}
+    plain = {
+        stored: _plain(getattr(value, name)) for stored, name in field_names(type(value)).items()
+    }
     return [type(value).__name__, plain] if isinstance(value, _NAMED) else plain
 
 

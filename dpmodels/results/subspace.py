@@ -22,7 +22,7 @@ from dpmodels.results.components import (
     blank_words,
     visible_loadings,
 )
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class SubspaceResult(Rotation):
         return pd.DataFrame(table, index=pd.Index(component_names(self.ncomp), name="component"))
 
     def _eigenvalues(self) -> EstimateTable:
-        return estimate_table(
+        return table_of_estimates(
             self,
             pd.Index(component_names(self.ncomp), name="PC"),
             further={"std_dev": self.sdev.to_numpy()},

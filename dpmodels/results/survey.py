@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.arguments import real
-from dpmodels.errors import ArgumentError, NotAvailable, said
+from dpmodels.errors import ArgumentError, NotAvailable, quoted
 from dpmodels.inference.response import (
     AnswersTest,
     ReadAnswers,
@@ -28,7 +28,7 @@ from dpmodels.postprocess.protocol import whole
 from dpmodels.released import AnswersRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class SurveyResult(Result):
         for name in names:
             if name not in variables:
                 raise ArgumentError(
-                    f"{said(name)} is not in the table; it has {', '.join(map(repr, variables))}"
+                    f"{quoted(name)} is not in the table; it has {', '.join(map(repr, variables))}"
                 )
         return tuple(name for name in variables if name in names)
 
@@ -311,7 +311,7 @@ class SurveyResult(Result):
         further = {"answers": table["answers"], "likeliest": self.likeliest.to_numpy().ravel()}
         further |= {name: table[name] for name in ("private_share", "design_effect")}
         variable = facts.variable
-        return estimate_table(self, facts.index, further=further, labels=variable, **numbers)
+        return table_of_estimates(self, facts.index, further=further, labels=variable, **numbers)
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole table, with the test where there is one."""

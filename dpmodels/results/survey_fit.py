@@ -17,9 +17,9 @@ from dpmodels.inference.sandwich import NormalLaw
 from dpmodels.released import AnswersFitRelease
 from dpmodels.results.base import per_row
 from dpmodels.results.call import CoefficientsCall
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
-from dpmodels.results.estimated import Estimated
-from dpmodels.results.estimates import Estimates
+from dpmodels.results.coefficient_model import CoefficientModel
+from dpmodels.results.derived_table import Estimates
+from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import PublicRows
 from dpmodels.typing import Coder, Floats
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class SurveyFitResult(Estimated):
+class SurveyFitResult(CoefficientModel):
     """A logistic regression of the truth behind randomised answers.
 
     Notes
@@ -120,7 +120,7 @@ class SurveyFitResult(Estimated):
 
     def _estimates(self) -> EstimateTable:
         names = self.call.names
-        return estimate_table(
+        return table_of_estimates(
             self, pd.Index(names, name="term"), labels=names, identified=np.isfinite(self.bse)
         )
 

@@ -11,16 +11,16 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from dpmodels.arguments import between, several
-from dpmodels.errors import ArgumentError, NotAvailable, said
+from dpmodels.arguments import between, lists_values
+from dpmodels.errors import ArgumentError, NotAvailable, quoted
+from dpmodels.external_files import Quantity
 from dpmodels.inference.survival import LogRank
-from dpmodels.outside import Quantity
 from dpmodels.released import CountsRelease, SumsRelease
 from dpmodels.results.base import Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.described import by_group, described_line, place_of
-from dpmodels.results.estimate_table import EstimateTable, axis_title, estimate_table
-from dpmodels.results.estimates import Estimates, ratios_where
+from dpmodels.results.count_tables import by_group, described_line, place_of
+from dpmodels.results.derived_table import Estimates, ratios_where
+from dpmodels.results.estimate_table import EstimateTable, axis_title, table_of_estimates
 from dpmodels.results.survival_curve import NUMBERS, Curve, SurvivalCounts, differing
 from dpmodels.typing import Floats
 
@@ -94,7 +94,7 @@ class SurvfitResult(Result):
         further |= {name: table[name] for name in ("order_low", "order_high")}
         names = ("estimate", "std_error", "noise_sd")
         numbers: dict[str, Any] = {name: table[name] for name in names}
-        return estimate_table(self, index, further=further, **numbers)
+        return table_of_estimates(self, index, further=further, **numbers)
 
     def at(self, times: object, *, group: object = None, level: float = 0.95) -> pd.DataFrame:
         """Return the rows of :meth:`tidy` at some times.
@@ -119,7 +119,9 @@ class SurvfitResult(Result):
             If a time is not the end of an interval.
         """
         checked_level(level)
-        positions = [self.counted.place(time) for time in (times if several(times) else [times])]
+        positions = [
+            self.counted.place(time) for time in (times if lists_values(times) else [times])
+        ]
 
         def columns(place: int) -> dict[str, Any]:
             curve = self._curves[place]
@@ -171,7 +173,7 @@ class SurvfitResult(Result):
             may be beyond the curve.
         """
         checked_level(level)
-        values = list(probs) if several(probs) else [probs]
+        values = list(probs) if lists_values(probs) else [probs]
         probabilities = [between("probs", prob, 0, 1, ", such as 0.5") for prob in values]
 
         def columns(place: int) -> dict[str, Any]:
@@ -253,13 +255,13 @@ class SurvfitResult(Result):
             return 0, 1
         if not isinstance(groups, tuple | list) or len(groups) != 2:
             raise ArgumentError(
-                f"groups={said(groups)}: the result has {self.ncurves} curves; write the pair of "
+                f"groups={quoted(groups)}: the result has {self.ncurves} curves; write the pair of "
                 "groups to compare, as they are declared: groups=(first, second)"
             )
         first, second = (place_of(self._grouped, group) for group in groups)
         if first == second:
             raise ArgumentError(
-                f"groups={said(groups)}: the two groups are the same; write two different groups"
+                f"groups={quoted(groups)}: the two groups are the same; write two different groups"
             )
         return first, second
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from dpmodels.arguments import finite
-from dpmodels.errors import ArgumentError, said
-from dpmodels.formula.survival import Survival, last_times, one_value, survival
+from dpmodels.errors import ArgumentError, quoted
+from dpmodels.formula.survival import Survival, last_times, one_value, parse_survival
 from dpmodels.inference.hazards import GroupedTimes, HazardRatios, hazard_ratios
 from dpmodels.inference.ordered import SumNoise
 from dpmodels.inference.survival import (
@@ -303,7 +303,7 @@ class SurvivalCounts:
     @cached_property
     def spec(self) -> Survival:
         """The time, the event and the groups, as the formula names them."""
-        return survival(self.call.formula, self.call.codebook)
+        return parse_survival(self.call.formula, self.call.codebook)
 
     @cached_property
     def breaks(self) -> Floats:
@@ -321,8 +321,9 @@ class SurvivalCounts:
         nearest = int(np.argmin(np.abs(self.times - value)))
         if abs(self.times[nearest] - value) > 1e-9 * max(1.0, abs(value)):
             raise ArgumentError(
-                f"time={said(time)} is within an interval, where survival is not estimated: write "
-                f"one of its ends, such as {self.times[nearest]:.10g}, or a fit with breaks= there"
+                f"time={quoted(time)} is within an interval, where survival is not estimated: "
+                f"write one of its ends, such as {self.times[nearest]:.10g}, or a fit with breaks= "
+                "there"
             )
         return nearest
 

@@ -13,7 +13,7 @@ from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_SCORE, Refused, per_row
 from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.default_plot import DefaultPlot
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
 from dpmodels.results.public_rows import index_of, public_rows, require_coder
 from dpmodels.typing import Coder, Floats
 
@@ -83,7 +83,7 @@ class SVMResult(DefaultPlot):
 
     def _estimates(self) -> EstimateTable:
         names = self.call.names
-        return estimate_table(self, pd.Index(names, name="term"), labels=names)
+        return table_of_estimates(self, pd.Index(names, name="term"), labels=names)
 
     def _line(self) -> dict[str, object]:
         return {"nobs": self.nobs, "nterms": len(self.call.names), "ridge": self.release.ridge}

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from dpmodels.errors import ArgumentError, NotAvailable, said
+from dpmodels.errors import ArgumentError, NotAvailable, quoted
 from dpmodels.formula.periods import periods
 from dpmodels.inference.independence import Independence, independence, share_effects
-from dpmodels.inference.shares import count_interval, share_interval
+from dpmodels.inference.proportions import count_interval, share_interval
 from dpmodels.postprocess.protocol import whole
 from dpmodels.privacy import MarkovChain, Pufferfish, Quilt
 from dpmodels.released import CountsRelease
 from dpmodels.report import signif
 from dpmodels.results.base import Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.described import Counted, counted, described_line, interval_frame
+from dpmodels.results.count_tables import Counted, counted, described_line, interval_frame
 from dpmodels.results.estimate_table import EstimateTable, count_table
 from dpmodels.typing import Floats, Integers
 
@@ -172,7 +172,7 @@ class TableResult(CountedResult):
         for name in names:
             if name not in declared:
                 raise ArgumentError(
-                    f"factor {said(name)} is not in the table; it has "
+                    f"factor {quoted(name)} is not in the table; it has "
                     f"{', '.join(map(repr, declared))}"
                 )
         return names

@@ -19,7 +19,7 @@ from dpmodels.released import CountsRelease
 from dpmodels.results.base import Refused
 from dpmodels.results.by_level import ByLevel
 from dpmodels.results.call import CoefficientsCall
-from dpmodels.results.estimates import Estimates
+from dpmodels.results.derived_table import Estimates
 from dpmodels.results.glm import CoefficientsFit, GLMResult
 from dpmodels.results.hypotheses import Terms
 from dpmodels.results.marginal_means import Fitted
@@ -81,7 +81,7 @@ class CountFit(CoefficientsFit):
         return np.asarray(self.ball_law.params)
 
     @np.errstate(all="ignore")
-    def told(self, directions: Floats) -> NDArray[np.bool_]:
+    def identifies(self, directions: Floats) -> NDArray[np.bool_]:
         """Return for which combinations the information is clear of noise.
 
         That about ``d · params`` is ``1 / dᵀ H⁻¹ d``; as a sum over cells of counts times
@@ -96,7 +96,7 @@ class CountFit(CoefficientsFit):
         """Return intervals for the population or for these rows, shape (combinations, 2)."""
         root = self.root if full else self.ball_law.noise_root
         half = float(ndtri((1 + level) / 2)) * np.linalg.norm(directions @ root, axis=1)
-        half, middle = np.where(self.told(directions), half, np.nan), directions @ self.params
+        half, middle = np.where(self.identifies(directions), half, np.nan), directions @ self.params
         return np.column_stack([middle - half, middle + half])
 
     def roots(self, directions: Floats, values: Floats) -> Floats:
@@ -157,7 +157,7 @@ class CountedGLM(GLMResult):
         """Return linear predictors, nan where they are not identified."""
         model = self._fitted_rows
         regressors = model.regressors(rows.coded)
-        known = model.law.told(np.nan_to_num(regressors))
+        known = model.law.identifies(np.nan_to_num(regressors))
         return np.where(known, regressors @ model.law.params, np.nan)
 
     @property

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dpmodels.errors import FrameError
-from dpmodels.outside import LONGEST, fields_of
+from dpmodels.external_files import LONGEST, fields_of
 from dpmodels.postprocess.ordered import numbers
 from dpmodels.postprocess.pooled_counts import Halves
 from dpmodels.postprocess.residuals import cells, components, largest
 from dpmodels.privacy import Pufferfish
-from dpmodels.question import Question
 from dpmodels.released import (
     AnswersFitRelease,
     AnswersRelease,
@@ -40,6 +39,7 @@ from dpmodels.released import (
     SubspaceRelease,
     SumsRelease,
 )
+from dpmodels.request import Request
 from dpmodels.results.call import (
     AnyCall,
     CoefficientsCall,
@@ -61,7 +61,7 @@ _TOLERANCE: Final = 1e-9
 
 def require_release(spec: Spec[Any], release: Any) -> None:
     """Refuse a release of another request, of other sizes, or that contradicts itself."""
-    request, call = spec.question, spec.call
+    request, call = spec.request, spec.call
     assert request is not None
     # Nothing of the release is read yet: its class alone determines the class of the result.
     kind: Any = type(spec.result(call, release))
@@ -150,7 +150,7 @@ def _sums(facts: TableCall, release: SumsRelease) -> int:
     return numbers(release)
 
 
-def _require_terms(request: Question, release: AnyRelease) -> None:
+def _require_terms(request: Request, release: AnyRelease) -> None:
     stated = ["guarantee"]
     # For a chain of states, adjacency only has the number of a person's rows.
     if not isinstance(request.guarantee, Pufferfish):

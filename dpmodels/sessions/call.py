@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from dpmodels.codebook import Codebook
-from dpmodels.errors import ArgumentError, LedgerError, did_you_mean, said
+from dpmodels.errors import ArgumentError, LedgerError, did_you_mean, quoted
 from dpmodels.privacy import Adjacency, Event, Ledger
 from dpmodels.sites import Parties, Witness
 from dpmodels.verbs import VERBS
@@ -16,7 +16,7 @@ from dpmodels.verbs import VERBS
 Verb = Callable[..., object]
 # Parameters that describe the data, and others that a session sets for all of its calls.
 ROWS: Final = ("data", "sites", "protocol", "csv")
-SAID: Final = ("codebook", "person", "rows", "adjacency")
+SETTINGS: Final = ("codebook", "person", "rows", "adjacency")
 # Three ways to state a budget.
 AMOUNTS: Final = ("eps", "share", "budget")
 _FILTERED: Final = (
@@ -51,7 +51,7 @@ class Call:
     def __repr__(self) -> str:
         words = [
             repr(self.formula),
-            *(f"{word}={said(value)}" for word, value in self.words.items()),
+            *(f"{word}={quoted(value)}" for word, value in self.words.items()),
         ]
         return f"{self.name}({', '.join(words)})"
 
@@ -64,7 +64,7 @@ def name_of(verb: Verb) -> str:
 def signature_of(verb: Verb) -> inspect.Signature:
     """Return a verb's signature without the session's parameters, with budget shares."""
     signature, keyword_only = inspect.signature(verb), inspect.Parameter.KEYWORD_ONLY
-    excluded = {*ROWS, *SAID, "ledger", *AMOUNTS, "delta"}
+    excluded = {*ROWS, *SETTINGS, "ledger", *AMOUNTS, "delta"}
     parameters = [
         parameter for name, parameter in signature.parameters.items() if name not in excluded
     ]
@@ -85,15 +85,17 @@ def call_of(verb: Verb, arguments: tuple[Any, ...], words: Mapping[str, Any]) ->
         raise ArgumentError(f"{name}: rows are given in the call, and {_FILTERED}")
     options = {word: value for word, value in words.items() if word != "formula" or arguments}
     for word in options:
-        _require_word(name, word, [parameter for parameter in parameters if parameter != "formula"])
+        _require_parameter(
+            name, word, [parameter for parameter in parameters if parameter != "formula"]
+        )
     if formula is None:
         raise ArgumentError(f'{name}: no formula is given; write {name}("~ age + income", eps=0.2)')
     return Call(verb, formula, options)
 
 
-def _require_word(name: str, word: str, expected: Sequence[str]) -> None:
+def _require_parameter(name: str, word: str, expected: Sequence[str]) -> None:
     """Refuse a parameter that the session sets, or that the verb does not have."""
-    if word in SAID or word == "ledger":
+    if word in SETTINGS or word == "ledger":
         raise ArgumentError(
             f"{name}: the session sets {word}=: leave it out, or open another one, dp.session(..., "
             f"{word}=...)"

@@ -9,7 +9,7 @@ from dpmodels.errors import BudgetError
 from dpmodels.privacy import ApproxDP, Event, Guarantee, Ledger
 from dpmodels.results.plan import PlannedCall, PlanResult
 from dpmodels.sessions.call import Call, Terms
-from dpmodels.sessions.shares import budget_words, whole_of
+from dpmodels.sessions.shares import budget_options, whole_of
 
 
 def budget_of(
@@ -32,7 +32,7 @@ def budget_of(
             f"{call.name} spends its delta, and all {total.delta:.3g} of the session would leave "
             f"none for Gaussian noise: write delta={total.delta / 100:.3g}, or another part of it"
         )
-    return budget_words(call.words, total, share, fraction_used)
+    return budget_options(call.words, total, share, fraction_used)
 
 
 def planned(

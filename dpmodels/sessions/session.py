@@ -12,9 +12,8 @@ from threading import RLock
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, SupportsIndex, TypeVar
 
-from dpmodels.arguments import checked_keywords, text, whole
+from dpmodels.arguments import checked_keywords, integer, text
 from dpmodels.codebook import Codebook
-from dpmodels.declared import Declared, declared
 from dpmodels.entry_point import entry_point
 from dpmodels.errors import (
     ArgumentError,
@@ -32,8 +31,9 @@ from dpmodels.models.replay import all_verbs, verb_of
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Spent, resolve_budget
 from dpmodels.privacy.refusal import refuse_other_neighbours
 from dpmodels.privacy.register import convergence_notes
-from dpmodels.question import related
 from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif
+from dpmodels.request import related
+from dpmodels.resolve_codebook import Resolved, codebook_of_call
 from dpmodels.results.bounds import BoundsResult
 from dpmodels.results.plan import PlanResult
 from dpmodels.sessions.call import Call, Terms, call_of, signature_of
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 # A verb as a method of a session.
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 _SESSION = """
 The session sets the data, codebook, neighbours, persons and ledger. A budget that is not written is
 a share of what is left: ``eps="1/5"``, ``share=0.2``, ``split(5)`` before.
@@ -78,7 +78,7 @@ def _charging(where: str, name: str) -> Callable[..., Any]:
 
 
 @functools.cache
-def method(verb: Callable[..., Made]) -> Callable[..., Made]:
+def method(verb: Callable[..., Result]) -> Callable[..., Result]:
     """Return the verb as a method, without the parameters that a session sets."""
 
     @functools.wraps(verb)
@@ -246,7 +246,7 @@ class Session:
     def __init__(
         self,
         data: object = None,
-        codebook: Declared = None,
+        codebook: Resolved = None,
         *,
         sites: Mapping[str, object] | None = None,
         protocol: str | SiteProtocol | None = None,
@@ -261,7 +261,7 @@ class Session:
         adjacency: AdjacencyName | Adjacency | None = None,
         share: float | str | None = None,
     ) -> None:
-        book = declared(codebook, data, sites, "~ .")
+        book = codebook_of_call(codebook, data, sites, "~ .")
         default_neighbours = (
             adjacency is None and person is None and rows is None and book.person is None
         )
@@ -318,7 +318,7 @@ class Session:
             How many; the first takes 1/parts of what is left, the last all that is. One that is
             refused takes none.
         """
-        self._parts = whole("parts", parts, 1, _MOST_PARTS)
+        self._parts = integer("parts", parts, 1, _MOST_PARTS)
 
     def plan(self, calls: Iterable[Call | tuple[Any, ...]]) -> PlanResult:
         """Price calls before any of them runs: nothing is charged, and no row is read.

@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from dpmodels.arguments import real
-from dpmodels.errors import ArgumentError, BudgetError, said
+from dpmodels.errors import ArgumentError, BudgetError, quoted
 from dpmodels.privacy import (
     ZCDP,
     ApproxDP,
@@ -62,11 +62,11 @@ def fraction(name: str, value: object) -> Fraction:
         number = real(value)
         share = Fraction(0) if math.isnan(number) else Fraction(number)
     if not 0 < share <= 1:
-        raise ArgumentError(f"{name}={said(value)}: expected a share above 0, up to 1; {_WRITE}")
+        raise ArgumentError(f"{name}={quoted(value)}: expected a share above 0, up to 1; {_WRITE}")
     return share
 
 
-def budget_words(
+def budget_options(
     words: Mapping[str, Any],
     total: Guarantee,
     share: Fraction | None,
@@ -102,8 +102,8 @@ def _form(total: Guarantee, delta: object) -> Callable[[float], Guarantee]:
     chosen_delta = max_delta if delta is None else real(delta)
     if not 0 <= chosen_delta <= max_delta:
         raise BudgetError(
-            f"delta={said(delta)}: a share is one of {total.describe()}; leave delta out, or write "
-            "a smaller one, or delta=0 for a release without"
+            f"delta={quoted(delta)}: a share is one of {total.describe()}; leave delta out, or "
+            "write a smaller one, or delta=0 for a release without"
         )
     if isinstance(total, ZCDP):
         return ZCDP

@@ -7,11 +7,11 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Final
 
+from dpmodels.atomic_files import require_target
 from dpmodels.codebook import as_text
 from dpmodels.errors import FrameError
 from dpmodels.shell.command import Command, Parser
 from dpmodels.shell.outputs import tell
-from dpmodels.writing import require_target
 
 if TYPE_CHECKING:
     from dpmodels.dictionaries.entry import Entry
@@ -50,7 +50,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _draft(options: argparse.Namespace) -> int:
-    from dpmodels.dictionaries.door import read
+    from dpmodels.dictionaries.codebook_class import read
 
     if options.out is not None:
         require_target(options.out, overwrite=options.force, never=options.files)
@@ -62,7 +62,7 @@ def _draft(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from dpmodels.dictionaries.door import read
+    from dpmodels.dictionaries.codebook_class import read
     from dpmodels.frames import open_rows
 
     source = open_rows(options.data)

@@ -8,23 +8,23 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import dpmodels as dp
+from dpmodels.atomic_files import require_target
 from dpmodels.shell.codebook import CODEBOOK
 from dpmodels.shell.command import SHELLS, Command, Parser
+from dpmodels.shell.command_options import (
+    add_options,
+    add_privacy,
+    function_arguments,
+    parameter_docs,
+    signature,
+    table_arguments,
+)
 from dpmodels.shell.evaluate import EVALUATE
 from dpmodels.shell.functions import FUNCTIONS
 from dpmodels.shell.outputs import add_outputs, require_outputs, tell, write_outputs
 from dpmodels.shell.plan import PLAN, RUN
 from dpmodels.shell.sites import COMBINE, SITE, SITE_KEY
 from dpmodels.shell.verbs import verbs
-from dpmodels.shell.words import (
-    add_privacy,
-    add_words,
-    function_arguments,
-    parameter_docs,
-    signature,
-    table_arguments,
-)
-from dpmodels.writing import require_target
 
 # The command that audits the package, or its exhibits.
 
@@ -114,7 +114,7 @@ LEDGER: Final = Command(
 def _add(parser: Parser) -> None:
     parser.epilog = "example:\n  dpmodels cite --format bibtex"
     texts = parameter_docs(inspect.getdoc(dp.citation) or "")
-    add_words(parser, signature(dp.citation).values(), texts)
+    add_options(parser, signature(dp.citation).values(), texts)
 
 
 def _run(options: argparse.Namespace) -> int:

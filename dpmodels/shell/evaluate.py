@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
+from dpmodels.atomic_files import require_target
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError, NotAvailable
-from dpmodels.outside import read_bytes
+from dpmodels.external_files import read_bytes
 from dpmodels.shell.command import Command, Parser
 from dpmodels.shell.outputs import add_outputs, require_outputs, tell, write_outputs
-from dpmodels.writing import require_target
 
 _EXAMPLE: Final = """\
 example:

@@ -10,17 +10,17 @@ from typing import Any, Final, NamedTuple
 
 import dpmodels as dp
 from dpmodels.shell.command import Command, Parser
-from dpmodels.shell.outputs import TABLES, add_outputs, require_outputs, tell, write_outputs
-from dpmodels.shell.words import (
+from dpmodels.shell.command_options import (
     CODEBOOK,
     SHARED_HELP,
+    add_options,
     add_privacy,
-    add_words,
     function_arguments,
     parameter_docs,
     signature,
     table_arguments,
 )
+from dpmodels.shell.outputs import TABLES, add_outputs, require_outputs, tell, write_outputs
 
 _SAVED: Final = ".nc"
 # A separate page, and the same as Markdown, which is printed if no file is named.
@@ -88,7 +88,7 @@ def _add(name: str, parser: Parser) -> None:
         for word, parameter in parameters.items()
         if word not in SHARED_HELP and parameter.kind not in variadic
     ]
-    add_words(parser, rest, parameter_docs(inspect.getdoc(function) or ""))
+    add_options(parser, rest, parameter_docs(inspect.getdoc(function) or ""))
     add_outputs(parser, spec.printed, spec.formats)
 
 

@@ -10,8 +10,8 @@ from glob import glob
 from typing import TYPE_CHECKING, Any
 
 import dpmodels as dp
+from dpmodels.atomic_files import require_target, write_whole
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError
-from dpmodels.writing import require_target, write_whole
 
 if TYPE_CHECKING:
     from dpmodels.report import Summary
@@ -80,7 +80,7 @@ def write_outputs(options: argparse.Namespace, summary: Summary, fit: Any = None
 def content(name: str, summary: Summary, fit: object = None) -> bytes:
     """Return what a file holds, by the name of its option."""
     from dpmodels.disclosures.document import pictures
-    from dpmodels.shell.plain import as_csv, as_json
+    from dpmodels.shell.plain_values import as_csv, as_json
 
     makers: Mapping[str, Callable[[], str]] = {
         "text": lambda: summary.as_text() + "\n",

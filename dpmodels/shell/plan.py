@@ -27,8 +27,8 @@ def _add(parser: Parser) -> None:
 def _run(options: argparse.Namespace) -> int:
     """Print prices and simulated errors; status 1 if the budget does not pay for all."""
     from dpmodels.shell.record import finished_releases
-    from dpmodels.shell.studied import in_order, price_releases
     from dpmodels.shell.study import read_study
+    from dpmodels.shell.study_run import in_order, price_releases
 
     require_outputs(options, options.study)
     study = read_study(options.study)
@@ -111,7 +111,7 @@ def _run_add(parser: Parser) -> None:
 
 
 def _run_run(options: argparse.Namespace) -> int:
-    from dpmodels.shell.studied import run_study
+    from dpmodels.shell.study_run import run_study
 
     return run_study(options.study, options.again)
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import dpmodels as dp
-from dpmodels.digest import digest
+from dpmodels.atomic_files import write_whole
+from dpmodels.digest import release_digest
 from dpmodels.errors import ArgumentError, FrameError, LedgerError
-from dpmodels.outside import conform, parse, read_bytes
+from dpmodels.external_files import conform, parse, read_bytes
 from dpmodels.shell.study import Study, StudyRelease, canonical_json
-from dpmodels.writing import write_whole
 
 FILE: Final = "study.json"
 _FORMAT: Final = "dpmodels.study/1"
@@ -51,7 +51,7 @@ class Record:
 
     def with_release(self, release: StudyRelease, request: str, fit: Any) -> Record:
         """Add a release and save the record."""
-        paid = Paid(request, digest(fit.release))
+        paid = Paid(request, release_digest(fit.release))
         return replace(self, releases={**self.releases, release.name: paid}).write()
 
 
@@ -95,7 +95,7 @@ def finished_releases(
                 request_digest(study, release, session.codebook),
             )
             fits[release.name] = _loaded(study.out, release.name, paid, request, register)
-    saved_digests = {digest(fit.release) for fit in fits.values()}
+    saved_digests = {release_digest(fit.release) for fit in fits.values()}
     for release in study.releases:
         if release.name not in fits and release.name not in again:
             _require_unasked(release, register, saved_digests)
@@ -114,7 +114,7 @@ def _loaded(folder: Path, name: str, paid: Paid, request: str, register: Any) ->
         fit = dp.load(folder / f"{name}.nc")
     except FrameError as error:
         raise FrameError(f"release {name!r} was paid for, and {error}: {hint}") from None
-    if digest(fit.release) != paid.digest or paid.digest not in set(register["digest"]):
+    if release_digest(fit.release) != paid.digest or paid.digest not in set(register["digest"]):
         raise LedgerError(f"release {name!r} in {str(folder)!r} is not in the ledger: {hint}")
     return fit
 

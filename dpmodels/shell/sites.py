@@ -1,4 +1,4 @@
-"""Commands for sites that are different organisations: keys, letters, and their release."""
+"""Commands for sites that are different organisations: keys, messages, and their release."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, Final
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
 from dpmodels.shell.command import Command, Parser
-from dpmodels.shell.outputs import DATA, TABLES, add_outputs, require_outputs, show, tell
-from dpmodels.shell.words import (
+from dpmodels.shell.command_options import (
     ParameterDoc,
+    add_option,
     add_rows,
-    add_word,
     function_arguments,
     parameter_docs,
     signature,
     table_arguments,
 )
+from dpmodels.shell.outputs import DATA, TABLES, add_outputs, require_outputs, show, tell
 
 if TYPE_CHECKING:
-    from dpmodels.sites import LetterProtocol
+    from dpmodels.sites import MessageProtocol
 
 _EXAMPLE: Final = """\
 example, with three sites that trust nobody else with their rows:
@@ -38,7 +38,7 @@ Sites B and C write the same with their own names and files. The protocols full
 and dpdispca need no keys: leave --key and --cards out. The ledger records that the
 key was used; with full and dpdispca it may be left out.
 """
-_PROTOCOL_WORDS: Final[dict[str, tuple[Callable[[str], object], str]]] = {
+_PROTOCOL_OPTIONS: Final[dict[str, tuple[Callable[[str], object], str]]] = {
     "colluders": (int, "sites that may collude, for cape and secure_sum (default: 1)"),
     "R": (int, "columns of the root that is sent, for dpdispca (default: --ncomp)"),
 }
@@ -73,17 +73,17 @@ def _add_site(parser: Parser) -> None:
     joint.add_argument("--protocol", required=True, help="full, dpdispca, cape or secure_sum")
     joint.add_argument("--key", metavar="FILE", help="from site-key, for cape and secure_sum")
     joint.add_argument("--cards", nargs="+", default=(), metavar="FILE", help="cards of all sites")
-    for name, (kind, what) in _PROTOCOL_WORDS.items():
+    for name, (kind, what) in _PROTOCOL_OPTIONS.items():
         joint.add_argument(f"--{name}", type=kind, default=argparse.SUPPRESS, help=what)
     model = parser.add_argument_group("model")
     model.add_argument(
         "--verb", default="pca", help=f"pca (default), {', '.join(list(sent_verbs())[1:])}"
     )
-    for word, text in _verbs_words():
-        add_word(model, word, text)
+    for word, text in _verbs_options():
+        add_option(model, word, text)
 
 
-def _verbs_words() -> Iterator[tuple[inspect.Parameter, ParameterDoc]]:
+def _verbs_options() -> Iterator[tuple[inspect.Parameter, ParameterDoc]]:
     """Yield the parameters of all verbs for sites, each once, with its documentation."""
     from dpmodels.models.site_files import sent_verbs
 
@@ -96,10 +96,10 @@ def _verbs_words() -> Iterator[tuple[inspect.Parameter, ParameterDoc]]:
 
 
 def _run_site(options: argparse.Namespace) -> int:
-    from dpmodels.declared import declared
+    from dpmodels.resolve_codebook import codebook_of_call
 
     arguments: dict[str, Any] = {**table_arguments(options), **function_arguments(options)}
-    arguments["codebook"] = declared(options.codebook, options.data, None, options.formula)
+    arguments["codebook"] = codebook_of_call(options.codebook, options.data, None, options.formula)
     path = dp.site_release(
         options.formula,
         options.data,
@@ -119,12 +119,12 @@ def _run_site(options: argparse.Namespace) -> int:
     return 0
 
 
-def _protocol(options: argparse.Namespace) -> str | LetterProtocol:
+def _protocol(options: argparse.Namespace) -> str | MessageProtocol:
     """Return a protocol with its options, or an unknown name unchanged."""
     from dpmodels.sites import SENT
 
     parameters = {
-        name: getattr(options, name) for name in _PROTOCOL_WORDS if hasattr(options, name)
+        name: getattr(options, name) for name in _PROTOCOL_OPTIONS if hasattr(options, name)
     }
     if options.protocol not in SENT:
         return str(options.protocol)
@@ -134,7 +134,7 @@ def _protocol(options: argparse.Namespace) -> str | LetterProtocol:
         raise ArgumentError(
             f"--{unknown[0]} is not an option of protocol {options.protocol!r}; leave it out"
         )
-    protocol: LetterProtocol = kind(**parameters)
+    protocol: MessageProtocol = kind(**parameters)
     return protocol
 
 

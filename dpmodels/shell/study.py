@@ -20,12 +20,12 @@ from dpmodels.errors import (
     did_you_mean,
     shorten,
 )
+from dpmodels.external_files import conform, read_bytes
 from dpmodels.models.etable import look_of
-from dpmodels.outside import conform, read_bytes
 from dpmodels.results.etable import columns_of
 from dpmodels.results.etable_columns import ACCEPTED
 from dpmodels.sessions.call import AMOUNTS, Call, signature_of
-from dpmodels.shell.words import evaluated_signature, members, signature
+from dpmodels.shell.command_options import evaluated_signature, members, signature
 
 _MOST_BYTES: Final = 2**20
 _STUDY: Final[Mapping[str, object]] = {

@@ -11,11 +11,10 @@ from typing import Any, Final
 
 from dpmodels.errors import ArgumentError, BudgetError, CodebookError
 from dpmodels.shell.command import Command, Parser
-from dpmodels.shell.outputs import DATA, FOUND, TABLES, add_outputs, require_outputs, show
-from dpmodels.shell.words import (
+from dpmodels.shell.command_options import (
     SHARED_HELP,
+    add_options,
     add_rows,
-    add_words,
     dest,
     evaluated_signature,
     example,
@@ -27,6 +26,7 @@ from dpmodels.shell.words import (
     signature,
     table_arguments,
 )
+from dpmodels.shell.outputs import DATA, FOUND, TABLES, add_outputs, require_outputs, show
 from dpmodels.verbs import VERBS, exported, verb_names
 
 _ROWS: Final = ("formula", "data", "answers", "codebook")
@@ -80,7 +80,7 @@ def _add(name: str, parser: Parser) -> None:
         word for key, word in parameters.items() if key not in (*_ROWS, *SHARED_HELP, *PYTHON_ONLY)
     ]
     devices = [word for word in model_parameters if word.name == DEVICE]
-    left = add_words(model, [word for word in model_parameters if word.name != DEVICE], docs)
+    left = add_options(model, [word for word in model_parameters if word.name != DEVICE], docs)
     if devices:
         add_devices(model)
     finds = hasattr(evaluated_signature(verb).return_annotation, "codebook")

@@ -68,7 +68,7 @@ from dpmodels.sites.parties import parties as parties
 from dpmodels.sites.parties import together as together
 from dpmodels.sites.pooled import Local as Local
 from dpmodels.sites.pooled import Pooled as Pooled
-from dpmodels.sites.protocol import LetterProtocol as LetterProtocol
+from dpmodels.sites.protocol import MessageProtocol as MessageProtocol
 from dpmodels.sites.protocol import SiteProtocol as SiteProtocol
 from dpmodels.sites.protocol import Trust as Trust
 from dpmodels.sites.secure_sum import SecureSum as SecureSum

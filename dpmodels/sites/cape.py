@@ -107,7 +107,7 @@ class Cape(MaskedSum):
         source="Imtiaz, Mohammadi and Sarwate (2019), correlated noise in pairs",
     )
 
-    def seats(self, names: Names) -> Names:
+    def participants(self, names: Names) -> Names:
         """Name all sites; refuse fewer than two."""
         honest_sites(len(names), self.trust.name, self.colluders)
         if len(names) < 2:

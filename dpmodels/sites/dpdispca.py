@@ -24,15 +24,15 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpmodels.errors import ArgumentError, FrameError, said
+from dpmodels.errors import ArgumentError, FrameError, quoted
+from dpmodels.external_files import LONGEST
 from dpmodels.mechanisms import Gauss
 from dpmodels.mechanisms.protocol import Plan
 from dpmodels.noise import Entropy
-from dpmodels.outside import LONGEST
 from dpmodels.released import AnyRelease, MomentNoise, MomentsRelease
-from dpmodels.sites.key_file import Seat
+from dpmodels.sites.key_file import Participant
 from dpmodels.sites.protocol import (
-    LetterProtocol,
+    MessageProtocol,
     Names,
     Parts,
     Statistics,
@@ -62,7 +62,7 @@ class Root(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DPdisPCA(LetterProtocol):
+class DPdisPCA(MessageProtocol):
     """The sum of the sites' leading parts.
 
     Parameters
@@ -105,7 +105,7 @@ class DPdisPCA(LetterProtocol):
         is_integer = isinstance(self.R, int) and not isinstance(self.R, bool)
         if self.R is not None and not (is_integer and low <= self.R <= high):
             raise ArgumentError(
-                f"R={said(self.R)} of protocol 'dpdispca': expected a whole number from {low}, "
+                f"R={quoted(self.R)} of protocol 'dpdispca': expected a whole number from {low}, "
                 f"the components kept, to {high}, the columns"
             )
 
@@ -145,7 +145,7 @@ class DPdisPCA(LetterProtocol):
         strategy: Any,
         statistic: Statistic,
         plan: Plan,
-        seat: Seat | None,
+        participant: Participant | None,
         session: bytes,
         entropy: Entropy,
     ) -> Floats:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise import Entropy
 from dpmodels.released import AnyRelease
-from dpmodels.sites.key_file import Seat
+from dpmodels.sites.key_file import Participant
 from dpmodels.sites.protocol import (
     AnyPlan,
-    LetterProtocol,
+    MessageProtocol,
     Names,
     Parts,
     Payload,
@@ -37,7 +37,7 @@ from dpmodels.typing import Floats
 
 
 @dataclass(frozen=True)
-class Full(LetterProtocol):
+class Full(MessageProtocol):
     """Releases of the sites, added up: S times the noise variance of one release.
 
     Parameters
@@ -99,7 +99,7 @@ class Full(LetterProtocol):
         strategy: AnyStrategy,
         statistic: Statistic,
         plan: AnyPlan,
-        seat: Seat | None,
+        participant: Participant | None,
         session: bytes,
         entropy: Entropy,
     ) -> NDArray[Any]:

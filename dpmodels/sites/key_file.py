@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels.atomic_files import discard, require_target, write_whole
 from dpmodels.errors import ArgumentError, FrameError, PrivacyError
-from dpmodels.outside import conform, fields_of, parse, read_bytes, require_text
-from dpmodels.writing import discard, require_target, write_whole
+from dpmodels.external_files import conform, fields_of, parse, read_bytes, require_text
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -29,7 +29,7 @@ MOST_BYTES = 2**16  # A choice: keys and cards have some hundred
 _HEX = re.compile("[0-9a-f]{64}")
 
 
-class Seat(NamedTuple):
+class Participant(NamedTuple):
     """A site among others."""
 
     names: tuple[str, ...]  # Of all sites, sorted
@@ -40,7 +40,7 @@ class Seat(NamedTuple):
 
 @dataclass(frozen=True)
 class Used:
-    """What a key was used for: one letter, and where it is until it is visible."""
+    """What a key was used for: one message, and where it is until it is visible."""
 
     site: str
     letter: str
@@ -103,7 +103,9 @@ def write_card(path: Path, site: str, public: str) -> None:
     write_whole(path, json.dumps(card).encode())
 
 
-def take_seat(key: str | PathLike[str], site: str, cards: Sequence[str | PathLike[str]]) -> Seat:
+def read_participant(
+    key: str | PathLike[str], site: str, cards: Sequence[str | PathLike[str]]
+) -> Participant:
     """Read a site's key and the cards of all sites, its own among them or not."""
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
@@ -132,7 +134,9 @@ def take_seat(key: str | PathLike[str], site: str, cards: Sequence[str | PathLik
     if len(set(public_keys.values())) < len(public_keys):
         raise FrameError("two sites have the same key: each makes its own with dp.site_key")
     names = tuple(sorted(public_keys))
-    return Seat(names, tuple(public_keys[name] for name in names), names.index(site), private)
+    return Participant(
+        names, tuple(public_keys[name] for name in names), names.index(site), private
+    )
 
 
 def used_record(key: str | PathLike[str]) -> Path:
@@ -142,7 +146,7 @@ def used_record(key: str | PathLike[str]) -> Path:
 
 
 def use_up(key: str | PathLike[str], used: Used) -> None:
-    """Claim a key for one letter; of several processes one succeeds.
+    """Claim a key for one message; of several processes one succeeds.
 
     The record is the claim: it is complete or absent, and never replaced.
     """
@@ -150,7 +154,7 @@ def use_up(key: str | PathLike[str], used: Used) -> None:
     try:
         write_whole(used_record(key), json.dumps(plain).encode(), private=True)
     except FrameError as error:
-        raise FrameError(f"the key was not claimed, and no letter was written: {error}") from None
+        raise FrameError(f"the key was not claimed, and no message was written: {error}") from None
 
 
 def wipe(key: str | PathLike[str], site: str) -> None:

@@ -6,17 +6,24 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeVar
 
-from dpmodels.errors import ArgumentError, BudgetError, FrameError, PrivacyError, did_you_mean, said
+from dpmodels.errors import (
+    ArgumentError,
+    BudgetError,
+    FrameError,
+    PrivacyError,
+    did_you_mean,
+    quoted,
+)
 from dpmodels.frames.delimited import RECORDS, csv_mode
 from dpmodels.frames.files import named_files, require_once
 from dpmodels.frames.open import records_of, with_csv_mode
 from dpmodels.frames.same_table import Tables
 from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise import source
-from dpmodels.options import chosen as options_chosen
+from dpmodels.options import current_settings as options_chosen
 from dpmodels.privacy import WRITE_DELTA, Event, PureDP
-from dpmodels.question import Question
 from dpmodels.released import AnyRelease
+from dpmodels.request import Request
 from dpmodels.sites.protocol import SiteProtocol
 from dpmodels.statistics import Statistic
 
@@ -85,12 +92,12 @@ class Parties:
         return tuple(bound)
 
     def mechanism(
-        self, requested: object, gaussian: str, question: Question, *, lawful: bool
+        self, requested: object, gaussian: str, request: Request, *, lawful: bool
     ) -> tuple[object, str]:
         """Return the requested mechanism, or what ``"auto"`` is if sites add the noise."""
         if self.protocol is None:
             return requested, ""
-        name, verb = self.protocol.trust.name, f"dp_{question.verb}"
+        name, verb = self.protocol.trust.name, f"dp_{request.verb}"
         if lawful and not self.protocol.lawful:
             raise ArgumentError(
                 f"protocol={name!r} releases the leading part of moments, from which no regression "
@@ -105,10 +112,10 @@ class Parties:
                 f"mechanism of {verb} does that: write protocol='pooled', where one trusted "
                 "aggregator takes any mechanism"
             )
-        if isinstance(question.guarantee, PureDP):
+        if isinstance(request.guarantee, PureDP):
             raise BudgetError(
                 f"protocol={name!r}: sites add Gaussian noise, which has no pure guarantee such as "
-                f"{question.guarantee.describe()}: {WRITE_DELTA}, or budget=dp.ZCDP(rho), or "
+                f"{request.guarantee.describe()}: {WRITE_DELTA}, or budget=dp.ZCDP(rho), or "
                 "protocol='pooled', where one trusted aggregator takes any mechanism"
             )
         if not (isinstance(requested, str) and requested == "auto"):
@@ -182,7 +189,7 @@ def gathered(
             f"sites= needs protocol=, which says who is trusted: write one of {options}"
         )
     chosen = named_protocol(protocol, table)
-    seated = chosen.seats(names)
+    seated = chosen.participants(names)
     return Parties(seated, with_csv([sites[name] for name in seated], csv), chosen)
 
 
@@ -193,7 +200,7 @@ def with_csv(tables: Sequence[object], csv: object) -> tuple[object, ...]:
         return tuple(tables)
     if csv is not None and not any(map(records_of, tables)):
         raise ArgumentError(
-            f"csv={said(csv)} goes with the path of a .csv file, and none is read: leave it out"
+            f"csv={quoted(csv)} goes with the path of a .csv file, and none is read: leave it out"
         )
     return tuple(with_csv_mode(table, mode) for table in tables)
 
@@ -206,6 +213,6 @@ def named_protocol(protocol: object, table: Mapping[str, type[SiteProtocol]]) ->
         options = ", ".join(map(repr, table))
         meant = did_you_mean(protocol, table)
         raise ArgumentError(
-            f"protocol={said(protocol)} is not known{meant}; expected one of {options}"
+            f"protocol={quoted(protocol)} is not known{meant}; expected one of {options}"
         )
     return table[protocol]()

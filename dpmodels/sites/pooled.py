@@ -7,7 +7,7 @@ from functools import reduce
 from operator import add
 from typing import Any, ClassVar
 
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError, quoted
 from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise import Entropy
 from dpmodels.released import AnyRelease
@@ -61,7 +61,7 @@ class Local(SiteProtocol):
 
     Examples
     --------
-    >>> Local("B").seats(("A", "B"))
+    >>> Local("B").participants(("A", "B"))
     ('B',)
     """
 
@@ -74,13 +74,13 @@ class Local(SiteProtocol):
         source="one curator",
     )
 
-    def seats(self, names: Names) -> Names:
+    def participants(self, names: Names) -> Names:
         """Name the one site."""
         if self.site is None:
             return names[:1]
         if not isinstance(self.site, str) or self.site not in names:
             options = ", ".join(map(repr, names))
-            raise ArgumentError(f"Local(site={said(self.site)}): expected one of {options}")
+            raise ArgumentError(f"Local(site={quoted(self.site)}): expected one of {options}")
         return (self.site,)
 
     def release(

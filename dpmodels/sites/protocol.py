@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.errors import ArgumentError, PrivacyError, said
+from dpmodels.errors import ArgumentError, PrivacyError, quoted
 from dpmodels.mechanisms import Gauss
 from dpmodels.mechanisms.add_noise import Law, hand_over, noised_moments
 from dpmodels.mechanisms.counts import Gaussian
@@ -22,7 +22,7 @@ from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats, Integers
 
 if TYPE_CHECKING:
-    from dpmodels.sites.key_file import Seat
+    from dpmodels.sites.key_file import Participant
 
 
 # What sites are called, the exact answers of all, and what each of them sent.
@@ -50,7 +50,7 @@ class SiteProtocol(Protocol):
     # Whether the distribution of the released noise is known.
     lawful: ClassVar[bool] = True
 
-    def seats(self, names: Names) -> Names:
+    def participants(self, names: Names) -> Names:
         """Name the sites that take part; refuse too few of them."""
         return names
 
@@ -79,8 +79,8 @@ class SiteProtocol(Protocol):
         return None
 
 
-class LetterProtocol(SiteProtocol, Protocol):
-    """One whose sites can be different organisations, each of which sends one letter."""
+class MessageProtocol(SiteProtocol, Protocol):
+    """One whose sites can be different organisations, each of which sends one message."""
 
     # Whether sites need keys and each other's cards.
     keyed: ClassVar[bool] = False
@@ -90,7 +90,7 @@ class LetterProtocol(SiteProtocol, Protocol):
         strategy: AnyStrategy,
         statistic: Statistic,
         plan: Any,
-        seat: Seat | None,
+        participant: Participant | None,
         session: bytes,
         entropy: Entropy,
     ) -> NDArray[Any]:
@@ -190,14 +190,14 @@ def unpack(
     """Make the release of integers that hold their noise already."""
     if isinstance(plan, CountPlan):
         silent = np.zeros(noisy.size, dtype=np.int64)
-        release = counts_released(strategy.card, plan, noisy, silent, rows, "gaussian")
+        release = counts_released(strategy.info, plan, noisy, silent, rows, "gaussian")
         return replace(release, noise_sd=release.noise_sd * widening)
     line, column = _places(plan)
     size = plan.lattice.columns + 1
     matrix: NDArray[np.object_] = np.zeros((size, size), dtype=object)
     matrix[line, column] = matrix[column, line] = noisy
     law = Law(_silent, widening)
-    return hand_over(strategy.card, plan, noised_moments(matrix, plan, source(), law), rows)
+    return hand_over(strategy.info, plan, noised_moments(matrix, plan, source(), law), rows)
 
 
 def draw(noise_scales: Floats, entropy: Entropy) -> Integers:
@@ -245,7 +245,7 @@ def checked_weights(weights: object, plan: AnyPlan, protocol: str) -> None:
     """Refuse unknown weights of the sites, and those that need private numbers of rows."""
     if not isinstance(weights, str) or weights not in WEIGHTS:
         raise ArgumentError(
-            f"weights={said(weights)} of protocol {protocol!r}: expected 'rows' (each site in "
+            f"weights={quoted(weights)} of protocol {protocol!r}: expected 'rows' (each site in "
             "proportion to its rows) or 'sites' (all alike)"
         )
     moments = isinstance(plan, Plan) and plan.facts.adjacency.n_public

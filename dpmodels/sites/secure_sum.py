@@ -106,7 +106,7 @@ class SecureSum(MaskedSum):
         source="Bonawitz et al. (2017)",
     )
 
-    def seats(self, names: Names) -> Names:
+    def participants(self, names: Names) -> Names:
         """Name all sites; refuse fewer than two."""
         honest_sites(len(names), self.trust.name, self.colluders, self.dropouts)
         if len(names) < 2:

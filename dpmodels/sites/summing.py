@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.errors import ArgumentError, FrameError, said
+from dpmodels.errors import ArgumentError, FrameError, quoted
 from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
 from dpmodels.mechanisms.protocol import AnyStrategy
 from dpmodels.noise import Entropy, seeded
@@ -21,7 +21,7 @@ from dpmodels.released import AnyRelease
 from dpmodels.sites.key_file import PairStream, pair_key, public_bytes
 from dpmodels.sites.protocol import (
     AnyPlan,
-    LetterProtocol,
+    MessageProtocol,
     Names,
     Payload,
     Statistics,
@@ -38,7 +38,7 @@ from dpmodels.typing import Floats, Integers
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-    from dpmodels.sites.key_file import Seat
+    from dpmodels.sites.key_file import Participant
 
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def _added(sent: Sequence[Words]) -> Words:
 # What protocols share whose sites send noisy integers under masks that cancel in the sum.
 
 
-class MaskedSum(LetterProtocol):
+class MaskedSum(MessageProtocol):
     """Pairs of sites share secrets; subclasses define what is sent and how it is combined."""
 
     passes_noise: ClassVar[bool] = True
@@ -261,15 +261,23 @@ class MaskedSum(LetterProtocol):
         strategy: AnyStrategy,
         statistic: Statistic,
         plan: AnyPlan,
-        seat: Seat | None,
+        participant: Participant | None,
         session: bytes,
         entropy: Entropy,
     ) -> Words:
         """Return what the site sends, as words for any number of rows."""
-        assert seat is not None
+        assert participant is not None
         return self.send(
             pack(statistic, plan),
-            *(plan, seat.place, seat.private, seat.public, session, WORDS, entropy),
+            *(
+                plan,
+                participant.place,
+                participant.private,
+                participant.public,
+                session,
+                WORDS,
+                entropy,
+            ),
         )
 
     def shape(self, plan: AnyPlan) -> tuple[str, tuple[int, ...]]:
@@ -356,7 +364,7 @@ def honest_sites(sites: int, protocol: str, colluders: object, dropouts: object 
     for word, number in (("colluders", colluders), ("dropouts", dropouts)):
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
             raise ArgumentError(
-                f"{word}={said(number)} of protocol {protocol!r}: expected a whole number from 0"
+                f"{word}={quoted(number)} of protocol {protocol!r}: expected a whole number from 0"
             )
         left -= number
     if left < 1:

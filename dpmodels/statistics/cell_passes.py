@@ -59,9 +59,9 @@ class CellPasses(Statistic):
         """The highest power of the number that its parts give."""
         return self._private[0].tallies[0].degree
 
-    def held(self, lower: float, upper: float) -> CellPasses:
+    def clipped(self, lower: float, upper: float) -> CellPasses:
         """Return passes over the same rows, with the number clipped to a released range."""
-        return self._of(tuple(private.held(lower, upper) for private in self._private))
+        return self._of(tuple(private.clipped(lower, upper) for private in self._private))
 
     def cut(self, edges: tuple[Floats, ...]) -> CellPasses:
         """Return passes over the same rows, in cells with released or public edges, by table."""

@@ -77,7 +77,7 @@ class Logistic:
         """Return the squared probability of the other label: what is proper and bounded."""
         return np.asarray(self.slope(margins) ** 2)
 
-    def apart(self, spread: float) -> float:
+    def largest_difference(self, spread: float) -> float:
         """Return 8/27 of it, or 1: q² changes by ``2 q² (1 - q)``, most at q = 2/3."""
         return min(8 / 27 * spread, 1.0)
 
@@ -146,7 +146,7 @@ class Huber:
         """Return 1 where the margin is not above 0, else 0."""
         return np.where(margins > 0, 0.0, 1.0)
 
-    def apart(self, spread: float) -> float:
+    def largest_difference(self, spread: float) -> float:
         """Return 1: a label turns at any distance."""
         return 1.0
 

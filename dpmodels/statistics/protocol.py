@@ -50,5 +50,5 @@ class Loss(Protocol):
     def miss(self, margins: Floats) -> Floats:
         """Return the prediction error of each row, in [0, 1]; 0 is best."""
 
-    def apart(self, spread: float) -> float:
+    def largest_difference(self, spread: float) -> float:
         """Bound the difference of misses at margins that differ by at most `spread`."""

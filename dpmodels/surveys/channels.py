@@ -8,7 +8,7 @@ from dataclasses import replace
 from dpmodels.codebook import Codebook
 from dpmodels.devices.device import Device
 from dpmodels.devices.unary import Bit, UnaryDevice
-from dpmodels.errors import ArgumentError, CodebookError, FormulaError, said, shorten
+from dpmodels.errors import ArgumentError, CodebookError, FormulaError, quoted, shorten
 from dpmodels.formula.parse import quote, variables_in
 from dpmodels.formula.values import Category
 from dpmodels.released import Channel
@@ -22,14 +22,14 @@ def checked_devices(devices: object) -> Devices:
     """Return devices by variable, or refuse them."""
     if not isinstance(devices, Mapping) or not devices:
         raise ArgumentError(
-            f"device={said(devices)}: expected the device of each randomised question, such as "
+            f"device={quoted(devices)}: expected the device of each randomised question, such as "
             'device={"drug": dp.randomized_response(["no", "yes"], eps=1.0)}; use dp_table for '
             "rows that were not randomised"
         )
     for name, device in devices.items():
         if not isinstance(name, str) or not isinstance(device, Device | Bit | UnaryDevice):
             raise ArgumentError(
-                f"device[{said(name)}] is of type {type(device).__name__}: expected "
+                f"device[{quoted(name)}] is of type {type(device).__name__}: expected "
                 'dp.randomized_response(["no", "yes"], eps=1.0)'
             )
     return devices

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.audit.house import verb_recipe
+from dpmodels.audit.verb_recipes import verb_recipe
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms import Gauss
 from dpmodels.noise import source

@@ -16,8 +16,8 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.audit.coupled import CSVFile, coupled, worst_pair
-from dpmodels.audit.house import verb_recipe
 from dpmodels.audit.run_all import SMALL
+from dpmodels.audit.verb_recipes import verb_recipe
 from dpmodels.errors import FrameError
 from dpmodels.sites import Parties
 

@@ -50,7 +50,7 @@ def test_a_mechanism_that_keeps_its_claim_passes(kind):
             delta=1e-6,
             mechanism=kind,
         )
-    assert fit.release.card.numerics == "user-supplied mechanism, checked"
+    assert fit.release.info.numerics == "user-supplied mechanism, checked"
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_mechanism_that_does_not_is_convicted_with_the_reason(kind, words):
     assert "convicted" in str(checked)
     assert checked.audit is None
     with registered(kind):
-        card = dp.mechanisms.user_supplied.registered_card(kind.name)
+        card = dp.mechanisms.user_supplied.registered_info(kind.name)
     assert card.numerics == "user-supplied mechanism, not checked"
 
 
@@ -109,7 +109,7 @@ def test_what_is_not_a_mechanism_is_refused(given):
         dp.mechanisms.check(given)
 
 
-@pytest.mark.parametrize("claim", ["numerics", "card", "claim", "law"])
+@pytest.mark.parametrize("claim", ["numerics", "info", "claim", "law"])
 def test_a_claim_of_exactness_is_refused(claim):
     with pytest.raises(ArgumentError, match="'exact'"):
         dp.mechanisms.check(type("Mine", (Equal,), {claim: "exact"}))

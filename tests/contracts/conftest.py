@@ -6,7 +6,7 @@ pytest.register_assert_rewrite(
     "law_answer",
     "law_arguments",
     "law_canary",
-    "law_cards",
+    "law_info",
     "law_ingestion",
     "law_ledger",
     "law_neighbours",
@@ -18,7 +18,7 @@ pytest.register_assert_rewrite(
     "law_secrets",
     "law_sensitivity",
     "law_sites",
-    "law_sites_told",
+    "law_sites_sent",
     "law_sums",
     "law_tracebacks",
 )

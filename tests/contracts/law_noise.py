@@ -94,7 +94,7 @@ def the_release_carries_its_terms(case: Case) -> None:
     strategy, _, statistic, plan = case.crossing(case.formula, table(30), BOOK)
     with case.inside:
         release = strategy.release(statistic, plan, source())
-    assert release.card == strategy.card
+    assert release.info == strategy.info
     assert release.events == plan.events
     assert release.guarantee == plan.guarantee == case.guarantee
     assert release.adjacency == plan.facts.adjacency

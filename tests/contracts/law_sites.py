@@ -79,7 +79,7 @@ def the_card_is_complete(name: str) -> None:
         assert isinstance(text, str), f"trust: {field.name} is no text"
         assert text.strip(), f"trust: {field.name} is empty"
     assert isinstance(own.passes_noise, bool)
-    assert set(own.seats(SITES)) <= set(SITES)
+    assert set(own.participants(SITES)) <= set(SITES)
 
 
 def the_table_says_who_is_trusted(case: SiteCase) -> None:
@@ -116,7 +116,7 @@ def a_trusted_aggregator_releases_what_one_table_would(case: SiteCase) -> None:
         with dp.simulation(seed=SEED):
             found.append(own.ask(data).release)
     joint, alone = (case.family.numbers(release) for release in found)
-    if found[0].card.numerics.startswith("exact"):
+    if found[0].info.numerics.startswith("exact"):
         assert joint == alone
     else:
         np.testing.assert_allclose(joint, alone, rtol=1e-6)

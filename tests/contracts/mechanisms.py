@@ -165,7 +165,7 @@ MECHANISMS = (
     Mechanism("wavelet", PURE, "ordered"),
     Mechanism("grid", (PureDP,), "plane", norm="L1"),
     Mechanism("grid", GAUSSIAN, "plane", norm="L2"),
-    Mechanism("rounds", PURE, "measured", tried="held_rounds", rereads=True),
+    Mechanism("rounds", PURE, "measured", tried="clipped_rounds", rereads=True),
     Mechanism("factorisation", GAUSSIAN, "running", norm="L2"),
     Mechanism("ranges", PURE, "bounds", rereads=True),
     Mechanism("partition", (ApproxDP,), "levels"),

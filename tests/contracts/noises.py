@@ -193,7 +193,7 @@ def of_held_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
         at = (
             own.statistic
             if one.held is None
-            else own.statistic.held(one.held.lower, one.held.upper)
+            else own.statistic.clipped(one.held.lower, one.held.upper)
         )
         draws.append(one.values * own.plan.units_per_row - at.cross()[0].astype(float))
         law, mixed = one.law, np.array([[-1.0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])

@@ -10,7 +10,7 @@ import dpmodels as dp
 from dpmodels.frames import to_float
 from dpmodels.mechanisms import protocol
 from dpmodels.mechanisms.covariance import gauss
-from dpmodels.models import crossing, pca, scaled
+from dpmodels.models import pca, release, scaled_moments
 from dpmodels.noise import secure, source
 from dpmodels.privacy import PureEvent
 from dpmodels.sites import Parties
@@ -38,7 +38,7 @@ def the_ledger_is_charged_after_reading(patch: pytest.MonkeyPatch) -> None:
 
 def the_rows_are_measured_before_the_charge(patch: pytest.MonkeyPatch) -> None:
     """The verb plans, measures, and only then asks the ledger."""
-    own = crossing.planned
+    own = release.planned
 
     def hasty(way, held, mechanism, private):
         made = own(way, held, mechanism, private)
@@ -46,7 +46,7 @@ def the_rows_are_measured_before_the_charge(patch: pytest.MonkeyPatch) -> None:
             made.strategy.measure(one, made.plan)
         return made
 
-    patch.setattr(crossing, "planned", hasty)
+    patch.setattr(release, "planned", hasty)
 
 
 def a_stream_is_taken_for_a_table(patch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def a_simulation_is_not_stamped(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_card_has_no_source(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(gauss.Gauss, "card", dataclasses.replace(gauss.Gauss.card, source=" "))
+    patch.setattr(gauss.Gauss, "info", dataclasses.replace(gauss.Gauss.info, source=" "))
 
 
 def the_docstring_has_no_numerics(patch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ def a_design_shows_its_rows(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_result_holds_the_rows(patch: pytest.MonkeyPatch) -> None:
-    coder, bound = scaled.row_coder, PRIVATE.PrivateDesign.bind
+    coder, bound = scaled_moments.row_coder, PRIVATE.PrivateDesign.bind
     kept: list[Any] = []
 
     def keeping(self, data):
@@ -132,7 +132,7 @@ def a_result_holds_the_rows(patch: pytest.MonkeyPatch) -> None:
         return lambda public: (code(public), data)[0]
 
     patch.setattr(PRIVATE.PrivateDesign, "bind", keeping)
-    patch.setattr(scaled, "row_coder", holding)
+    patch.setattr(scaled_moments, "row_coder", holding)
 
 
 def a_cell_is_quoted_in_an_error(patch: pytest.MonkeyPatch) -> None:

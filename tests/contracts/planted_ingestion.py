@@ -14,7 +14,7 @@ from dpmodels.frames.same_table import Tables
 from dpmodels.variables import Categorical
 
 # The packages' re-exports hide modules of the same name.
-DECLARED = import_module("dpmodels.declared")
+DECLARED = import_module("dpmodels.resolve_codebook")
 DELIMITED = import_module("dpmodels.frames.delimited")
 OPEN = import_module("dpmodels.frames.open")
 PERSONS = import_module("dpmodels.frames.persons")

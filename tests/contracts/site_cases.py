@@ -72,7 +72,7 @@ class SiteCase(Case):
     @property
     def seated(self) -> tuple[str, ...]:
         """The sites that take part."""
-        return tuple(self.protocol.seats(SITES))
+        return tuple(self.protocol.participants(SITES))
 
     @property
     def honest(self) -> int:

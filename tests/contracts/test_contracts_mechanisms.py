@@ -4,7 +4,7 @@ from itertools import groupby
 from operator import attrgetter
 
 import law_answer
-import law_cards
+import law_info
 import law_ledger
 import law_neighbours
 import law_noise
@@ -164,10 +164,10 @@ EXPENSIVE = (
 # What the ordinary run has in a reduced form.
 REDUCED = {law_noise.the_noise_follows_the_plan: law_noise.a_third_of_the_noise_follows_the_plan}
 ON_MECHANISMS = (
-    law_cards.the_card_is_complete,
-    law_cards.the_docstring_has_its_sections,
-    law_cards.the_mechanism_is_frozen,
-    law_cards.neighbours_are_tried_somewhere,
+    law_info.the_card_is_complete,
+    law_info.the_docstring_has_its_sections,
+    law_info.the_mechanism_is_frozen,
+    law_info.neighbours_are_tried_somewhere,
 )
 
 
@@ -209,7 +209,7 @@ def test_law_of_the_card(law, mechanism: Mechanism):
 
 
 def test_the_table_lists_the_folders():
-    law_cards.the_table_lists_the_folder()
+    law_info.the_table_lists_the_folder()
 
 
 def test_no_verb_has_a_seed():

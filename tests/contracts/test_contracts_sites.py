@@ -5,7 +5,7 @@ import law_ledger
 import law_repeat
 import law_secrets
 import law_sites as sites
-import law_sites_told as told
+import law_sites_sent as told
 import pytest
 from contract_cases import Law
 from site_cases import (

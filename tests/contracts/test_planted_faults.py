@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import law_answer as answer
 import law_canary as canary
-import law_cards as cards
+import law_info as cards
 import law_ledger as ledger
 import law_neighbours as neighbours
 import law_noise as noise

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import law_ledger as ledger
 import law_sites as sites
-import law_sites_told as told
+import law_sites_sent as told
 import planted_house as house
 import planted_sites as plant
 import pytest

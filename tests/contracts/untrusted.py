@@ -14,7 +14,7 @@ from verbs import forms
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, DPModelsError, NotAvailable
 from dpmodels.results.store import file_bytes, open_saved
-from dpmodels.sites.letter import digest
+from dpmodels.sites.message import digest
 
 APPROX = {"codebook": BOOK, "eps": 2.0, "delta": 1e-6}
 AGREED = {**APPROX, "session": "s"}

@@ -10,9 +10,9 @@ import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.design.cells import private_cells
 from dpmodels.design.columns import multiplied, placed
-from dpmodels.design.rows import asked_of
+from dpmodels.design.rows import requested_of
 from dpmodels.errors import FrameError, PrivacyError
-from dpmodels.formula.sides import sides, subset
+from dpmodels.formula.sides import parse_sides, subset
 from dpmodels.formula.tally import Tally
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
@@ -44,7 +44,9 @@ MEASURED = {
 
 
 def among(rows, adjacency="replace", condition=None):
-    return lambda terms: asked_of(terms, Adjacency(adjacency, rows, "id"), subset(condition, BOOK))
+    return lambda terms: requested_of(
+        terms, Adjacency(adjacency, rows, "id"), subset(condition, BOOK)
+    )
 
 
 def of_design(data, rows=None, **words):
@@ -55,7 +57,7 @@ def of_design(data, rows=None, **words):
 
 
 def of_cells(data, rows=None, **words):
-    both = sides("x ~ g", BOOK)
+    both = parse_sides("x ~ g", BOOK)
     tally = Tally((both.groups[0],), both.described[0], 4)
     own = private_cells(both.text, data, both.codebook, (tally,))
     if rows is not None:

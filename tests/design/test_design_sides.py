@@ -8,7 +8,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.design.regression import private_regression
-from dpmodels.design.rows import Coins, asked_of
+from dpmodels.design.rows import Coins, requested_of
 from dpmodels.errors import PrivacyError
 from dpmodels.noise import secure, seeded
 from dpmodels.noise.lattice import Lattice
@@ -35,7 +35,7 @@ def sums(design):
 def persons(data):
     neighbours = protecting(adjacency("replace"), 8, "who")
     unbound = private_regression("y ~ x", data, BOOK).among(
-        lambda terms: asked_of(terms, neighbours, None)
+        lambda terms: requested_of(terms, neighbours, None)
     )
     return unbound.bind(data)
 

@@ -39,7 +39,7 @@ def test_a_checked_class_is_no_longer_checked_once_it_is_changed():
         name = "mine"
 
     record_passed(Mine())
-    assert UserSupplied(Mine()).card.numerics.endswith(", checked")
-    assert UserSupplied(Mine(2.0)).card.numerics.endswith("not checked")
+    assert UserSupplied(Mine()).info.numerics.endswith(", checked")
+    assert UserSupplied(Mine(2.0)).info.numerics.endswith("not checked")
     Mine.release = lambda self, moments, sd, draw: moments
-    assert UserSupplied(Mine()).card.numerics.endswith("not checked")
+    assert UserSupplied(Mine()).info.numerics.endswith("not checked")

@@ -8,7 +8,7 @@ from copy import deepcopy
 import pytest
 
 import dpmodels as dp
-from dpmodels.digest import digest
+from dpmodels.digest import release_digest
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.privacy import LaplaceEvent
 
@@ -61,7 +61,7 @@ def test_two_fits_of_one_release_are_one_release(study, tmp_path):
     session, _, moments = study
     one, two = moments.lm("wage ~ age"), moments.lm("age ~ 1")
     two.save(tmp_path / "two.nc")
-    assert digest(two.release) != digest(moments.release)
+    assert release_digest(two.release) != release_digest(moments.release)
     for own in (two, dp.load(tmp_path / "two.nc")):
         report = disclosed([session, one, own, one])
         text = plain(report)

@@ -30,7 +30,7 @@ def test_every_cell_is_there_once(study):
     wide = study.data.set_index(cell=["table", "scale", "domain", "eps"]).unstack("cell")
     assert wide["error"].sizes["table"] == 2
     assert not wide["error"].isnull().any()
-    assert study.asked.baselines == ("identity", "uniform")
+    assert study.settings.baselines == ("identity", "uniform")
 
 
 def test_an_answer_of_zeros_has_the_error_of_the_table(study):
@@ -191,10 +191,11 @@ def test_rows_and_the_answers_of_other_verbs(error, verb, truth):
     assert coverage.isnull().all() == (error != "coverage")
     if error == "coverage":
         assert float(coverage[0].mean()) >= 0.5
-        assert made.asked.baselines == ()
+        assert made.settings.baselines == ()
     else:
         assert (
-            float(made.data["error"].sel(algorithm=made.asked.baselines[0]).min()) > own[0].mean()
+            float(made.data["error"].sel(algorithm=made.settings.baselines[0]).min())
+            > own[0].mean()
         )
     assert "as each recipe says" in made.summary().as_text()
 

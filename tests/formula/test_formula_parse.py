@@ -8,13 +8,13 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import FormulaError, UnknownVariable
 from dpmodels.formula import design
-from dpmodels.formula.parse import parse, quote
+from dpmodels.formula.parse import parsed_formula, quote
 
 NAMES = ("a", "b", "c", "y")
 
 
 def predictors(text, names=NAMES):
-    return [":".join(term) for term in parse(text, names).predictors]
+    return [":".join(term) for term in parsed_formula(text, names).predictors]
 
 
 @pytest.mark.parametrize(
@@ -50,15 +50,15 @@ def test_the_dot_is_all_other_variables(text, expected):
 
 
 def test_the_dot_and_the_intercept():
-    assert parse("~ .", NAMES).intercept
-    assert not parse("~ . - 1", NAMES).intercept
-    assert not parse("~ 0 + .", NAMES).intercept
-    assert not parse("~ a + (b - 1)", NAMES).intercept
-    assert parse("~ a + (b - 1) + 1", NAMES).intercept
+    assert parsed_formula("~ .", NAMES).intercept
+    assert not parsed_formula("~ . - 1", NAMES).intercept
+    assert not parsed_formula("~ 0 + .", NAMES).intercept
+    assert not parsed_formula("~ a + (b - 1)", NAMES).intercept
+    assert parsed_formula("~ a + (b - 1) + 1", NAMES).intercept
 
 
 def test_both_sides_are_kept_apart():
-    parsed = parse("log( y ) ~ a +  b", NAMES)
+    parsed = parsed_formula("log( y ) ~ a +  b", NAMES)
     assert parsed.response == (("log(y)",),)
     assert parsed.predictors == (("a",), ("b",))
     assert parsed.text == "log( y ) ~ a + b"
@@ -162,23 +162,23 @@ def test_only_the_variables_of_the_formula_are_read():
 )
 def test_what_the_algebra_refuses(text, said):
     with pytest.raises(FormulaError, match=re.escape(said)):
-        parse(text, NAMES)
+        parsed_formula(text, NAMES)
 
 
 def test_five_thousand_terms_and_no_more():
     names = [f"v{j}" for j in range(99)]
-    assert len(parse("~ (.)**2", names).predictors) == 4950
+    assert len(parsed_formula("~ (.)**2", names).predictors) == 4950
     with pytest.raises(FormulaError, match="5,000 terms"):
-        parse("~ (.)**2", [*names, "one", "two"])
-    assert len(parse("~ .", [f"v{j}" for j in range(5000)]).predictors) == 5000
-    assert len(parse("~ .", [f"v{j}" for j in range(5000)]).predictors) == 4999 + 1
+        parsed_formula("~ (.)**2", [*names, "one", "two"])
+    assert len(parsed_formula("~ .", [f"v{j}" for j in range(5000)]).predictors) == 5000
+    assert len(parsed_formula("~ .", [f"v{j}" for j in range(5000)]).predictors) == 4999 + 1
 
 
 def test_interactions_of_eight_factors_and_no_more():
     names = [f"v{j}" for j in range(9)]
     assert predictors("~ " + ":".join(names[:8]), names) == [":".join(names[:8])]
     with pytest.raises(FormulaError, match="interaction of 9 factors"):
-        parse("~ " + ":".join(names), names)
+        parsed_formula("~ " + ":".join(names), names)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_interactions_of_eight_factors_and_no_more():
 )
 def test_a_text_names_nothing_that_its_terms_lack(formula, text):
     """So that it reads the same where nothing else is declared, as in a result."""
-    parsed = parse(formula, ["a", "b", "c", "y"])
+    parsed = parsed_formula(formula, ["a", "b", "c", "y"])
     assert parsed.text == text
-    again = parse(text, [name for name in "abcy" if name in text or "." in text])
+    again = parsed_formula(text, [name for name in "abcy" if name in text or "." in text])
     assert (again.predictors, again.intercept) == (parsed.predictors, parsed.intercept)

@@ -11,7 +11,7 @@ from numpy.polynomial import legendre
 import dpmodels as dp
 from dpmodels.design import row_coder
 from dpmodels.formula import design
-from dpmodels.formula.parse import parse
+from dpmodels.formula.parse import parsed_formula
 
 BOOK = dp.codebook(
     {"body mass": (15, 40)},
@@ -240,7 +240,7 @@ def grown(inner):
 def test_random_algebra_is_that_of_patsy(terms, head, tail):
     formula = f"~ {head}{terms}{tail}"
     try:
-        parse(formula, BOOK)
+        parsed_formula(formula, BOOK)
     except dp.errors.FormulaError as error:
         # patsy subtracts what is not there, and says nothing.
         assume("subtracts" not in str(error))

@@ -31,8 +31,8 @@ def test_a_comparison_is_a_response():
 
 def test_the_dot_leaves_out_the_response_and_what_is_apart():
     assert two_sided("y ~ .", BOOK).terms.variables == ("x", "g", "s", "w")
-    assert two_sided("y ~ .", BOOK, apart=["w"]).terms.variables == ("x", "g", "s")
-    assert two_sided("y ~ x + w", BOOK, apart=["w"]).terms.names == ("x", "w")
+    assert two_sided("y ~ .", BOOK, excluded=["w"]).terms.variables == ("x", "g", "s")
+    assert two_sided("y ~ x + w", BOOK, excluded=["w"]).terms.names == ("x", "w")
 
 
 @pytest.mark.parametrize(("formula", "columns"), [("y ~ 0 + g", 3), ("y ~ x - 1", 1)])

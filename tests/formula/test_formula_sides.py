@@ -6,7 +6,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import CodebookError, FormulaError, UnknownVariable
 from dpmodels.formula.response import two_sided
-from dpmodels.formula.sides import grouping, measured, one_measured, positions, sides
+from dpmodels.formula.sides import grouping, measured, one_measured, parse_sides, positions
 
 BOOK = dp.codebook(age=(0, 100), sex=["F", "M"], g=["u", "v", "w"], z=(5, 7))
 
@@ -36,7 +36,7 @@ def codes(values):
     ],
 )
 def test_every_form_says_what_is_described_and_what_groups(formula, described, groups):
-    both = sides(formula, BOOK | {"h": ["a|b~", "c"]} if "h ==" in formula else BOOK)
+    both = parse_sides(formula, BOOK | {"h": ["a|b~", "c"]} if "h ==" in formula else BOOK)
     assert (codes(both.described), codes(both.groups)) == (described, groups)
 
 
@@ -57,7 +57,7 @@ def test_every_form_says_what_is_described_and_what_groups(formula, described, g
 )
 def test_what_cannot_be_read_says_what_to_write(formula, message):
     with pytest.raises(FormulaError, match=message):
-        sides(formula, BOOK)
+        parse_sides(formula, BOOK)
 
 
 def test_errors_of_other_verbs_point_to_the_one_that_describes_by_groups():
@@ -67,49 +67,49 @@ def test_errors_of_other_verbs_point_to_the_one_that_describes_by_groups():
 
 
 def test_only_the_variables_used_are_kept():
-    assert set(sides("age ~ sex", BOOK).codebook) == {"age", "sex"}
+    assert set(parse_sides("age ~ sex", BOOK).codebook) == {"age", "sex"}
 
 
 def test_what_rows_are_grouped_by():
-    assert grouping(sides("~ sex", BOOK).described[0]).levels == ("F", "M")
-    assert grouping(sides("~ age > 30", BOOK).described[0]).levels == (False, True)
+    assert grouping(parse_sides("~ sex", BOOK).described[0]).levels == ("F", "M")
+    assert grouping(parse_sides("~ age > 30", BOOK).described[0]).levels == (False, True)
     with pytest.raises(FormulaError, match=r"cut it at public breaks: cut\(age"):
-        grouping(sides("~ age", BOOK).described[0])
+        grouping(parse_sides("~ age", BOOK).described[0])
 
 
 def test_what_is_measured():
-    assert measured(sides("~ sex", BOOK).described[0]).code == "sex = M"
-    assert measured(sides("~ age > 30", BOOK).described[0]).upper == 1.0
+    assert measured(parse_sides("~ sex", BOOK).described[0]).code == "sex = M"
+    assert measured(parse_sides("~ age > 30", BOOK).described[0]).upper == 1.0
     with pytest.raises(FormulaError, match="compare it with one, g == 'u'"):
-        measured(sides("~ g", BOOK).described[0])
+        measured(parse_sides("~ g", BOOK).described[0])
     with pytest.raises(FormulaError, match="several columns"):
-        measured(sides("~ poly(age, 2)", BOOK).described[0])
+        measured(parse_sides("~ poly(age, 2)", BOOK).described[0])
 
 
 def test_one_number_is_measured():
-    number, factors = one_measured(sides("age ~ sex + g", BOOK), "dp_mean")
+    number, factors = one_measured(parse_sides("age ~ sex + g", BOOK), "dp_mean")
     assert (number.code, codes(factors)) == ("age", ["sex", "g"])
     for formula in ("~ age + z", "age + z ~ sex", "~ age + z | sex", "~ 1"):
         with pytest.raises(FormulaError, match=r"dp_mean takes one variable.*dp_summary"):
-            one_measured(sides(formula, BOOK), "dp_mean")
+            one_measured(parse_sides(formula, BOOK), "dp_mean")
 
 
 def test_what_is_not_declared_is_refused():
     with pytest.raises(UnknownVariable, match="nope"):
-        sides("~ nope", BOOK)
+        parse_sides("~ nope", BOOK)
     with pytest.raises(CodebookError):
-        sides("~ age", None)
+        parse_sides("~ age", None)
 
 
 def test_positions_are_clipped_to_the_declared_range():
-    z = measured(sides("~ z", BOOK).described[0])
+    z = measured(parse_sides("~ z", BOOK).described[0])
     found = positions(z, {"z": np.array([-1.0, 5.5, 8.0, np.nan])})
     assert found.tolist()[:3] == [0.0, 0.25, 1.0]
     assert np.isnan(found[3])
 
 
 def test_a_range_of_one_point_has_all_rows_at_its_lower_end():
-    point = measured(sides("~ I(age * 0)", BOOK).described[0])
+    point = measured(parse_sides("~ I(age * 0)", BOOK).described[0])
     found = positions(point, {"age": np.array([3.0, np.nan])})
     assert found[0] == 0.0
     assert np.isnan(found[1])

@@ -5,7 +5,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FormulaError
-from dpmodels.formula.survival import survival
+from dpmodels.formula.survival import parse_survival
 
 BOOK = dp.codebook(
     days=dp.Integer(0, 9), years=(1, 5), dead=dp.Integer(0, 1), how=["a", "b"], arm=["x", "y"]
@@ -13,7 +13,7 @@ BOOK = dp.codebook(
 
 
 def cells(formula, breaks, **columns):
-    tally, _ = survival(formula, BOOK).tally(breaks)
+    tally, _ = parse_survival(formula, BOOK).tally(breaks)
     return tally.place({name: np.array(own, float) for name, own in columns.items()}).cells.tolist()
 
 
@@ -45,7 +45,7 @@ def test_a_number_from_0_to_1_is_an_event_where_it_is_one_of_both():
     ],
 )
 def test_intervals_cover_the_declared_range(breaks, ends):
-    own = survival("Surv(days, dead) ~ arm", BOOK)
+    own = parse_survival("Surv(days, dead) ~ arm", BOOK)
     tally, found = own.tally(breaks)
     assert found == ends
     assert tally.shape == (2, 2, len(ends))
@@ -58,6 +58,6 @@ def test_other_verbs_say_where_such_times_belong():
         with pytest.raises(FormulaError, match="left side of dp_survfit"):
             verb(formula, {}, codebook=BOOK, eps=1.0)
     with pytest.raises(FormulaError, match="a category of 3 levels; write which"):
-        survival("Surv(days, how) ~ 1", BOOK | {"how": dp.Categorical(["a", "b", "c"])})
+        parse_survival("Surv(days, how) ~ 1", BOOK | {"how": dp.Categorical(["a", "b", "c"])})
     with pytest.raises(ArgumentError, match="increasing"):
-        survival("Surv(days, dead) ~ 1", BOOK).tally([6, 3])
+        parse_survival("Surv(days, dead) ~ 1", BOOK).tally([6, 3])

@@ -5,14 +5,14 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import FormulaError
-from dpmodels.formula.sides import grouping, measured, sides
+from dpmodels.formula.sides import grouping, measured, parse_sides
 from dpmodels.formula.tally import Tally
 
 BOOK = dp.codebook(g=["u", "v", "w"], h=["p", "q"], y=(0, 10), big=list(range(1001)))
 
 
 def value(code):
-    return sides(f"~ {code}", BOOK).described[0]
+    return parse_sides(f"~ {code}", BOOK).described[0]
 
 
 def test_rows_fall_in_cells_in_the_order_of_the_levels():

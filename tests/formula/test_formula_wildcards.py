@@ -6,7 +6,7 @@ import dpmodels as dp
 from dpmodels.errors import FormulaError
 from dpmodels.formula import design
 from dpmodels.formula.response import two_sided
-from dpmodels.formula.sides import sides
+from dpmodels.formula.sides import parse_sides
 
 BOOK = dp.codebook(
     {"inc wage": (0, 1), "a.b": (0, 1)},
@@ -34,7 +34,7 @@ def test_wildcards_stand_for_names(formula, names):
 
 def test_a_wildcard_leaves_out_the_response_as_the_dot_does():
     assert two_sided("inc_a ~ starts_with('inc_')", BOOK).terms.names == ("inc_b",)
-    both = sides("starts_with('inc_') ~ sex", BOOK)
+    both = parse_sides("starts_with('inc_') ~ sex", BOOK)
     assert [one.code for one in both.described] == ["inc_a", "inc_b"]
 
 
@@ -60,7 +60,7 @@ def test_a_wildcard_for_nothing_is_refused(text):
     ],
 )
 def test_what_is_taken_off_is_there_and_of_the_grammar(formula, named):
-    for way in (design, sides):
+    for way in (design, parse_sides):
         with pytest.raises(FormulaError, match=named):
             way(formula, BOOK)
     with pytest.raises(FormulaError, match=named):

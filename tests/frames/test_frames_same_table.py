@@ -191,7 +191,7 @@ def test_the_number_of_rows_of_a_list_is_public_to_the_choice_of_a_mechanism():
     halves = [pd.DataFrame({"x": rng.normal(size=20_000)}) for _ in range(2)]
     whole, book = pd.concat(halves), dp.codebook(x=(-100, 100))
     asked = {"codebook": book, "eps": 1.0, "delta": 1e-6}
-    names = [dp.dp_cov("~ x", data, **asked).release.card.name for data in (whole, halves)]
+    names = [dp.dp_cov("~ x", data, **asked).release.info.name for data in (whole, halves)]
     assert names[0] == names[1]
 
 
@@ -215,7 +215,7 @@ def test_a_list_is_read_as_often_as_needed():
     assert source.nrows == 2100
     cb = dp.codebook(x=(0, 1))
     fits = [dp.dp_mean("~ x", data, codebook=cb, eps=1) for data in (tables, pd.concat(tables))]
-    assert fits[0].release.card.name == fits[1].release.card.name
+    assert fits[0].release.info.name == fits[1].release.info.name
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -18,7 +18,7 @@ LINT = (
 CIRCLE = "from dpmodels.formula import {} as other\n"
 FAULTS = {
     "The privacy wall": {"postprocess/planted.py": "from dpmodels.design import PrivateDesign\n"},
-    "The house is read top to bottom": {"privacy/planted.py": "import dpmodels.noise\n"},
+    "The package is read top to bottom": {"privacy/planted.py": "import dpmodels.noise\n"},
     "Mechanisms of one family do not know each other": {
         "mechanisms/covariance/planted.py": "from dpmodels.mechanisms.covariance import gauss\n"
     },
@@ -27,7 +27,9 @@ FAULTS = {
     },
     "The floor knows nothing above it": {"noise/planted.py": "import dpmodels.released\n"},
     "Tables and pictures know no model": {"plots/planted.py": "import dpmodels.released\n"},
-    "No room goes back through the front door": {"inference/planted.py": "import dpmodels as dp\n"},
+    "No subpackage imports the entry point of the package": {
+        "inference/planted.py": "import dpmodels as dp\n"
+    },
     "No circles": {
         "formula/planted.py": CIRCLE.format("planted_too"),
         "formula/planted_too.py": CIRCLE.format("planted"),
@@ -94,7 +96,7 @@ def test_a_room_without_a_place_is_found(copy):
     (copy / "dpmodels/shed.py").write_text('"""A room that no layer names."""\n', encoding="utf-8")
     status, printed = lint(copy)
     assert status == 1
-    assert "The house is read top to bottom BROKEN" in printed
+    assert "The package is read top to bottom BROKEN" in printed
 
 
 def test_allowed_circles_are_annotations_only():

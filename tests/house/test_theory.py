@@ -40,9 +40,9 @@ def table():
     head = ("mechanism", "family", *COLUMNS)
     rows = [
         (
-            f"[`{kind.card.name}`](../{kind.__module__.replace('.', '/')}.py)",
+            f"[`{kind.info.name}`](../{kind.__module__.replace('.', '/')}.py)",
             family,
-            *(getattr(kind.card, column).replace("|", "\\|") for column in COLUMNS),
+            *(getattr(kind.info, column).replace("|", "\\|") for column in COLUMNS),
         )
         for kind, family in registered().items()
     ]
@@ -64,9 +64,9 @@ def test_the_table_is_that_of_the_cards():
     assert written == table().strip(), "run python tests/house/test_theory.py"
 
 
-@pytest.mark.parametrize("kind", registered(), ids=lambda kind: kind.card.name)
+@pytest.mark.parametrize("kind", registered(), ids=lambda kind: kind.info.name)
 def test_a_card_and_its_docstring_agree_on_numerics(kind):
-    assert kind.card.numerics.startswith(numerics(kind))
+    assert kind.info.numerics.startswith(numerics(kind))
 
 
 def test_theorems_are_numbered_in_order():

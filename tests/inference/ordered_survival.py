@@ -15,7 +15,7 @@ def released(kind, values, shape, rows):
     """Counts, or sums of a kind, of noise with variance 1."""
     with dp.simulation(seed=1):
         made = dp.dp_hist("~ a", {"a": [0.5]}, codebook=_BOOK, eps=1.0, breaks=2).release
-    own = {name: getattr(made, name) for name in ("card", "guarantee", "adjacency", "events")}
+    own = {name: getattr(made, name) for name in ("info", "guarantee", "adjacency", "events")}
     own |= {"law": "gaussian", "noise_sd": 1.0, "step": 0.0, "rows": rows, "simulated": True}
     if kind == "flat":
         return CountsRelease(values=values, **own)

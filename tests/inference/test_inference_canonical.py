@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from dpmodels.inference.correlations import canonical
-from dpmodels.postprocess.solve import NormalEquations
+from dpmodels.postprocess.normal_equations import NormalEquations
 
 ROWS, RUNS = 2_000, 60
 
@@ -46,7 +46,7 @@ def test_without_noise_they_are_those_of_orthogonal_bases():
     variates = centred[:, :3] @ own.left, centred[:, 3:] @ own.right
     assert variates[0].T @ variates[0] == pytest.approx(np.eye(2), abs=1e-9)
     assert variates[0].T @ variates[1] == pytest.approx(np.diag(own.correlations), abs=1e-9)
-    assert own.apart.all()
+    assert own.separated.all()
     assert not own.ridged
     assert own.noise_ends(0.95) == pytest.approx(np.repeat(own.correlations, 2).reshape(2, 2))
 
@@ -99,10 +99,10 @@ def test_a_side_without_an_inverse_has_a_ridge_and_no_interval():
     rows[:, 1] = rows[:, 0] + 1e-3 * rows[:, 1]
     own = canonical(released(rows, 2.0, rng), 2)
     assert own.ridged
-    assert own.told
+    assert own.is_identified
     assert own.noise_ends(0.95).tolist() == [[0.0, 1.0]] * 2
     assert (own.correlations <= 1).all()
     rows[:, :2] = 0.1
     lost = canonical(released(rows, 2.0, rng), 2)
-    assert not lost.told
+    assert not lost.is_identified
     assert lost.noise_ends(0.95).tolist() == [[0.0, 1.0]] * 2

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, kstest, pearsonr
 
 from dpmodels.inference.correlations import UNKNOWN, correlation_of
-from dpmodels.postprocess.solve import NormalEquations
+from dpmodels.postprocess.normal_equations import NormalEquations
 
 ROWS, RUNS = 2_000, 300
 
@@ -54,13 +54,13 @@ def test_noise_intervals_cover_the_exact_partial_correlation(rho, sd):
     rows = normal(rng, rho, 0.5)
     exact = left(rows)
     made = [correlation_of(*released(rows, sd, rng, 1), ROWS - 3) for _ in range(RUNS)]
-    told = [own.noise_ends(0.95) for own in made if own.told]
+    told = [own.noise_ends(0.95) for own in made if own.is_identified]
     hits = sum(low <= exact <= high for low, high in told)
     assert len(told) > RUNS / 3
     # 93 % at least: a false alarm at 1e-6.
     assert hits >= binom.ppf(1e-6, len(told), 0.93)
-    spread = np.std([own.estimate for own in made if own.told])
-    sds = np.median([own.noise_sd for own in made if own.told])
+    spread = np.std([own.estimate for own in made if own.is_identified])
+    sds = np.median([own.noise_sd for own in made if own.is_identified])
     assert 0.75 < sds / spread < 1.35
 
 
@@ -98,4 +98,4 @@ def test_what_is_held_and_lost_in_noise_leaves_nothing():
     rows = normal(rng, 0.5)
     rows[:, 0] = 0.2 + rows[:, 0] / 1e3
     assert correlation_of(*released(rows, 3.0, rng, 1), ROWS - 3) is UNKNOWN
-    assert correlation_of(*released(rows[:, 1:], 3.0, rng), ROWS - 2).told
+    assert correlation_of(*released(rows[:, 1:], 3.0, rng), ROWS - 2).is_identified

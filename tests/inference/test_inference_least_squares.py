@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, kstest
 
 from dpmodels.inference.least_squares import LeastSquares
-from dpmodels.postprocess.solve import MANY, NormalEquations, least_squares
+from dpmodels.postprocess.normal_equations import MANY, NormalEquations, least_squares
 from dpmodels.released import MomentNoise
 
 pytestmark = pytest.mark.kernels

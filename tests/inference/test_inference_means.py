@@ -100,7 +100,7 @@ def test_a_divisor_lost_in_noise_gives_no_number(total):
     noisy = GroupMoments(np.array([[total / 4, total / 2, total / 4]]), Noise("laplace", 3.0, 0))
     assert np.isnan(noisy.means).all()
     assert np.isnan(noisy.variances).all()
-    assert not noisy.told.any()
+    assert not noisy.detected.any()
     finer = GroupMoments(np.full((1, 5), total / 5), Noise("laplace", 3.0, 0))
     for low, high in (
         noisy.mean_interval(0.95, population=True),

@@ -10,13 +10,13 @@ from scipy.special import expit
 from dpmodels.inference.newton_path import newton_path, pooled
 from dpmodels.inference.sandwich import sandwich
 from dpmodels.privacy import PureDP, PureEvent, adjacency
-from dpmodels.released import BoughtCurvature, Card, CoefficientsRelease, MomentNoise
+from dpmodels.released import BoughtCurvature, CoefficientsRelease, MechanismInfo, MomentNoise
 
 RNG = np.random.default_rng(5)
 N, RIDGE = 4000, 25.0
 Z = np.column_stack([np.full(N, 0.45), 0.25 * RNG.normal(size=(N, 2))])
 Y = (RNG.random(N) < expit(Z @ np.array([-1.0, 6.0, -4.0]))).astype(float)
-CARD = Card("objective", "", "", "", "idealised", "")
+CARD = MechanismInfo("objective", "", "", "", "idealised", "")
 
 
 def gradient(theta):
@@ -63,7 +63,7 @@ def release(noise_sd, scale=1.0, along=True):
         coefficient_sd=0.0,
         curvature=bought,
         rows=N,
-        card=CARD,
+        info=CARD,
         guarantee=PureDP(1.0),
         adjacency=adjacency("replace"),
         events=(PureEvent(1.0),),

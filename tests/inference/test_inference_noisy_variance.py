@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dpmodels.inference.noisy_variance import TOLD, normal_width
+from dpmodels.inference.noisy_variance import DETECTION_SDS, normal_width
 
 Z = np.linspace(-8, 8, 4_001)
 WEIGHTS = norm.pdf(Z) / norm.pdf(Z).sum()
@@ -41,9 +41,11 @@ def test_by_the_variance_alone_they_would_not():
 
 
 def test_a_variance_that_is_lost_has_its_upper_limit_and_an_unknown_one_no_interval():
-    z, variances = norm.ppf(0.975), np.array([-1.0, 0.0, TOLD - 0.01])
+    z, variances = norm.ppf(0.975), np.array([-1.0, 0.0, DETECTION_SDS - 0.01])
     found = normal_width(variances, 1.0, 0.95)
-    assert found == pytest.approx(z * np.sqrt([TOLD, TOLD, 2 * TOLD - 0.01]))
-    assert (found > normal_width(np.array([TOLD + 0.01]), 1.0, 0.95) * 0.8).all()
+    assert found == pytest.approx(
+        z * np.sqrt([DETECTION_SDS, DETECTION_SDS, 2 * DETECTION_SDS - 0.01])
+    )
+    assert (found > normal_width(np.array([DETECTION_SDS + 0.01]), 1.0, 0.95) * 0.8).all()
     assert normal_width(np.array([4.0]), 0.0, 0.95) == pytest.approx(2 * norm.ppf(0.975))
     assert np.isnan(normal_width(np.array([1.0]), np.nan, 0.95)).all()

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpmodels.inference.screened import above_next, associated_correlations
+from dpmodels.inference.screening_tests import above_next, associated_correlations
 
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])

@@ -15,7 +15,7 @@ from dpmodels.inference.response import (
     kept_information,
     score_interval,
 )
-from dpmodels.models.survey import CARD
+from dpmodels.models.survey import INFO
 from dpmodels.postprocess.response import device_loss, matrix, truth_of
 from dpmodels.privacy import PureDP, adjacency
 from dpmodels.released import AnswersRelease, Channel
@@ -26,7 +26,7 @@ FORCED = Channel(0.6, (0.5, 0.2, 0.3), device_loss(0.6, 0.2), "forced")
 
 
 def released(values, channels, **more):
-    own = {"weights": None, "squares": None, "rows": 0, "card": CARD, "guarantee": PureDP(1.0)}
+    own = {"weights": None, "squares": None, "rows": 0, "info": INFO, "guarantee": PureDP(1.0)}
     own |= {"adjacency": adjacency("replace"), "events": (), "simulated": False}
     return AnswersRelease(values=np.atleast_2d(values), channels=tuple(channels), **(own | more))
 

@@ -8,11 +8,11 @@ import pytest
 
 from dpmodels.inference.sandwich import sandwich
 from dpmodels.privacy import PureDP, PureEvent, adjacency
-from dpmodels.released import BoughtCurvature, Card, CoefficientsRelease, MomentNoise
+from dpmodels.released import BoughtCurvature, CoefficientsRelease, MechanismInfo, MomentNoise
 
 pytestmark = pytest.mark.kernels
 
-CARD = Card("objective", "", "", "", "idealised", "")
+CARD = MechanismInfo("objective", "", "", "", "idealised", "")
 QUIET = MomentNoise(math.nan, math.nan, 0.0, 0.0)
 RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(3, 60))
@@ -29,7 +29,7 @@ def release(bread_noise=QUIET, meat_noise=QUIET, ridge=2.0, gradient_sd=0.0):
         coefficient_sd=0.0,
         curvature=curvature,
         rows=60,
-        card=CARD,
+        info=CARD,
         guarantee=PureDP(1.0),
         adjacency=adjacency("replace"),
         events=(PureEvent(1.0),),

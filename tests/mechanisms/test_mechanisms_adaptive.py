@@ -207,7 +207,7 @@ def test_any_rows_and_budget_give_finite_output(columns, guarantee, relation, ki
             assert math.isnan(release.noise.diagonal)
             assert math.isnan(release.noise.off)
             assert release.rows == (rows if relation == "replace" else None)
-            assert release.card.numerics == ("exact lattice" if rule else "idealised")
+            assert release.info.numerics == ("exact lattice" if rule else "idealised")
 
 
 def table(rows, columns, length, seed=0):

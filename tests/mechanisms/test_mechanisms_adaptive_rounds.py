@@ -7,10 +7,10 @@ from replayed import honest, prices, replayed, wild
 import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.design.regression import private_regression
-from dpmodels.digest import digest
+from dpmodels.digest import release_digest
 from dpmodels.mechanisms import Ellipsoid, Facts, Rounds, RoundsPure
 from dpmodels.mechanisms.regression import Moments, Scores
-from dpmodels.mechanisms.sandwiched import Sandwiched
+from dpmodels.mechanisms.robust_covariance import RobustCovariance
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, PureDP, adjacency
 
@@ -23,11 +23,11 @@ MECHANISMS = {
     "rounds_pure": RoundsPure(),
     "ellipsoid": Ellipsoid(),
     "scores": Scores(),
-    "moments, HC": Sandwiched(Moments()),
-    "ellipsoid, HC": Sandwiched(Ellipsoid()),
-    "scores, HC": Sandwiched(Scores()),
-    "rounds, HC": Sandwiched(Rounds(), intercept=False),
-    "rounds_pure, HC": Sandwiched(RoundsPure()),
+    "moments, HC": RobustCovariance(Moments()),
+    "ellipsoid, HC": RobustCovariance(Ellipsoid()),
+    "scores, HC": RobustCovariance(Scores()),
+    "rounds, HC": RobustCovariance(Rounds(), intercept=False),
+    "rounds_pure, HC": RobustCovariance(RoundsPure()),
 }
 
 
@@ -72,7 +72,7 @@ def test_whatever_the_answers_a_round_costs_its_event_and_nothing_else_is_told(n
         (first, second), rounds = replayed(
             lambda rows=one: release(rows), lambda rows=other: release(rows), rng, answers
         )
-        assert digest(first) == digest(second)
+        assert release_digest(first) == release_digest(second)
         found = list(prices(plan.events, rounds))
         assert max(found) <= 1 + 1e-9, found
         most = max(most, *found)

@@ -17,7 +17,7 @@ from dpmodels.mechanisms import (
     SUBSPACE,
     Facts,
     Gauss,
-    choose,
+    choose_strategy,
 )
 from dpmodels.mechanisms.choose import auto_moments
 from dpmodels.privacy import ApproxDP, PureDP, adjacency
@@ -29,7 +29,7 @@ FACTS = Facts(5, adjacency("replace"), centred=True, components=2)
 
 def chosen(mechanism, table=ALL, guarantee=BUDGET, rows=10_000, **options):
     automatic = partial(auto_moments, FACTS, guarantee, rows, frozenset(table))
-    return choose(mechanism, table, automatic, options)
+    return choose_strategy(mechanism, table, automatic, options)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_name_that_is_nearly_one_is_told(written, meant):
 def test_a_name_is_its_strategy_and_needs_no_reason(name):
     strategy, reason = chosen(name)
     assert strategy == ALL[name]()
-    assert strategy.card.name == name
+    assert strategy.info.name == name
     assert reason == ""
 
 
@@ -97,6 +97,6 @@ def test_what_is_no_strategy_is_named_by_its_type(given):
 @pytest.mark.parametrize("table", [COVARIANCE, SUBSPACE, COUNTS, MEANS, REGRESSION, COEFFICIENTS])
 def test_the_example_in_the_error_can_be_written(table):
     with pytest.raises(ArgumentError, match="such as") as raised:
-        choose(3, table, lambda: ("", ""))
+        choose_strategy(3, table, lambda: ("", ""))
     written = str(raised.value).rpartition("such as ")[2]
-    assert eval(written, {"dp": dp}).card.name in table
+    assert eval(written, {"dp": dp}).info.name in table

@@ -115,10 +115,10 @@ def test_it_reads_again_what_can_be_read_again():
     rows = {"a": np.linspace(0, 1, 3_000) ** 3, "b": np.linspace(1, 0, 3_000) ** 2}
     words = {"codebook": dp.codebook(a=(0, 50), b=(0, 50)), "eps": 1.0, "delta": 1e-6}
     again = dp.dp_cov("~ a + b", rows, **words)
-    assert again.release.card.name == "rounds"
+    assert again.release.info.name == "rounds"
     assert "find the centre and the radius" in str(again.summary(notes="all"))
     once = dp.dp_cov("~ a + b", iter([pd.DataFrame(rows)]), **words)
-    assert once.release.card.name == "gauss"
+    assert once.release.info.name == "gauss"
     assert "reads the rows once" in str(once.summary(notes="all"))
 
 

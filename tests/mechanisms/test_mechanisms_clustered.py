@@ -8,11 +8,11 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.design.private import unbound_design
-from dpmodels.design.rows import asked_of
+from dpmodels.design.rows import requested_of
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms import Facts, sandwiched
+from dpmodels.mechanisms import Facts, robust_covariance
 from dpmodels.mechanisms.regression import Moments
-from dpmodels.mechanisms.sandwiched import SQUARES, Sandwiched
+from dpmodels.mechanisms.robust_covariance import SQUARES, RobustCovariance
 from dpmodels.noise import seeded
 from dpmodels.privacy import (
     ZCDP,
@@ -28,7 +28,7 @@ from dpmodels.statistics import passes
 
 NAMES = ("a", "b", "y")
 BOOK = dp.codebook.uniform(NAMES, (-1, 1))
-CLUSTERED = Sandwiched(Moments(), vcov="cluster")
+CLUSTERED = RobustCovariance(Moments(), vcov="cluster")
 
 
 def facts(neighbours):
@@ -37,7 +37,7 @@ def facts(neighbours):
 
 def bound(rows, whose, neighbours):
     own = unbound_design("~ a + b + y", BOOK)
-    own = own.among(partial(asked_of, neighbours=neighbours, subset=None))
+    own = own.among(partial(requested_of, neighbours=neighbours, subset=None))
     return own.bind({**dict(zip(NAMES, np.reshape(rows, (-1, 3)).T, strict=True)), "id": whose})
 
 
@@ -58,7 +58,7 @@ def test_the_price_for_a_person_is_what_was_asked(guarantee, unit):
         spent = total_eps(events, getattr(guarantee, "delta", 0.0)) / guarantee.eps
     assert 1 - 1e-6 < spent <= 1
     # Persons have the noise that rows have where neighbours differ in one.
-    row = Sandwiched(Moments()).plan(facts(Adjacency("replace")), guarantee)
+    row = RobustCovariance(Moments()).plan(facts(Adjacency("replace")), guarantee)
     assert plan.scales[SQUARES] == pytest.approx(row.scales[SQUARES], rel=1e-6)
 
 
@@ -70,14 +70,14 @@ def furthest(unit, relation, guarantee):
     whose = np.repeat(np.arange(150), 3)
     design = bound(rng.uniform(-1, 1, (450, 3)), whose, neighbours)
     asked = []
-    own = sandwiched.person_score_squares
+    own = robust_covariance.person_score_squares
 
     def kept(design, lattice, *words, **named):
         asked.append((lattice, *words))
         return own(design, lattice, *words, **named)
 
     with pytest.MonkeyPatch.context() as patch, dp.simulation(seed=1):
-        patch.setattr(sandwiched, "person_score_squares", kept)
+        patch.setattr(robust_covariance, "person_score_squares", kept)
         CLUSTERED.release(CLUSTERED.measure(design, plan), plan, seeded(1))
     ((lattice, score, finer, places),) = asked
     ends = np.array(np.meshgrid(*[[-1, 0.05, 1]] * 3)).reshape(3, -1).T
@@ -115,7 +115,7 @@ def test_the_sensitivity_of_a_row_used_for_persons_shows(monkeypatch):
     def rows_held(design, lattice, score, finer, places, *, count_public):
         return passes.score_squares(design, lattice, score, finer, count_public=count_public)
 
-    monkeypatch.setattr(sandwiched, "person_score_squares", rows_held)
+    monkeypatch.setattr(robust_covariance, "person_score_squares", rows_held)
     assert furthest(3, "add-remove", ZCDP(0.1)) > 2
 
 
@@ -126,14 +126,14 @@ def test_only_released_values_and_public_facts_steer_it(monkeypatch):
     tables = [bound(np.full((count, 3), 0.1), range(count), neighbours) for count in (90, 7)]
     released = Moments().release
     first = released(Moments().measure(tables[0], plan), plan, seeded(1))
-    own = sandwiched.person_score_squares
+    own = robust_covariance.person_score_squares
 
     def kept(design, lattice, score, *words, **named):
         asked.append((score.regressors.tolist(), score.residual.tolist(), words))
         return own(design, lattice, score, *words, **named)
 
     monkeypatch.setattr(Moments, "release", lambda *_: first)
-    monkeypatch.setattr(sandwiched, "person_score_squares", kept)
+    monkeypatch.setattr(robust_covariance, "person_score_squares", kept)
     for table in tables:
         CLUSTERED.release(CLUSTERED.measure(table, plan), plan, seeded(3))
     assert asked[0] == asked[1]
@@ -143,4 +143,4 @@ def test_scores_of_persons_need_persons():
     with pytest.raises(ArgumentError, match="person="):
         CLUSTERED.plan(facts(Adjacency("replace", 4)), ZCDP(0.1))
     with pytest.raises(ArgumentError, match=r'vcov=.*"HC" or "cluster"'):
-        Sandwiched(Moments(), vcov="iid")
+        RobustCovariance(Moments(), vcov="iid")

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import dpmodels as dp
 from dpmodels.design.cells import private_cells
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.formula.sides import grouping, sides
+from dpmodels.formula.sides import grouping, parse_sides
 from dpmodels.formula.tally import Tally
-from dpmodels.mechanisms.choose import auto_counts, choose
+from dpmodels.mechanisms.choose import auto_counts, choose_strategy
 from dpmodels.mechanisms.counts import COUNTS, Gaussian, Geometric
 from dpmodels.mechanisms.protocol import CountFacts, units_of
 from dpmodels.noise import seeded
@@ -114,7 +114,7 @@ def test_neighbours_of_divided_rows_lose_no_more_than_is_charged(rise, fall, uni
 )
 def test_the_noise_has_the_law_of_the_plan(name, guarantee, relation):
     strategy = COUNTS[name]()
-    g = grouping(sides("~ g", BOOK).described[0])
+    g = grouping(parse_sides("~ g", BOOK).described[0])
     size = 4
     plan = strategy.plan(facts(1, relation), guarantee)
     private = private_cells("~ g", {"g": ["u"] * 5 + ["v", None]}, BOOK, (Tally((g,)),))
@@ -136,7 +136,7 @@ def test_the_noise_has_the_law_of_the_plan(name, guarantee, relation):
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_a_huge_budget_gives_the_exact_counts(name):
-    g = grouping(sides("~ g", BOOK).described[0])
+    g = grouping(parse_sides("~ g", BOOK).described[0])
     guarantee = ZCDP(1e9)
     strategy = COUNTS[name]()
     plan = strategy.plan(facts(), guarantee)
@@ -148,7 +148,7 @@ def test_a_huge_budget_gives_the_exact_counts(name):
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_tiny_budgets_are_planned_or_refused(name):
-    g = grouping(sides("~ g", BOOK).described[0])
+    g = grouping(parse_sides("~ g", BOOK).described[0])
     private = private_cells("~ g", {"g": ["u"]}, BOOK, (Tally((g,)),))
     strategy = COUNTS[name]()
     plan = strategy.plan(facts(), ZCDP(1e-18))
@@ -166,7 +166,7 @@ def test_rows_have_as_many_units_as_the_noise_leaves_room_for():
 
 
 def chosen(mechanism, facts, guarantee):
-    return choose(mechanism, COUNTS, partial(auto_counts, facts, guarantee))
+    return choose_strategy(mechanism, COUNTS, partial(auto_counts, facts, guarantee))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def chosen(mechanism, facts, guarantee):
 )
 def test_the_quieter_noise_is_chosen(guarantee, tables, name):
     choice = chosen("auto", facts(tables), guarantee)
-    assert choice.strategy.card.name == name
+    assert choice.strategy.info.name == name
     others = [one() for one in COUNTS.values()]
     plans = [
         one.plan(facts(tables), guarantee).noise_sd

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.mechanisms import most_rows
+from dpmodels.mechanisms import quantile_of_norms
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
-from dpmodels.mechanisms.most_rows import both_matrices, bought_scale
 from dpmodels.mechanisms.protocol import passes
-from dpmodels.models.glm import glm_way
+from dpmodels.mechanisms.quantile_of_norms import both_matrices, bought_scale
+from dpmodels.models.glm import glm_spec
 from dpmodels.noise import seeded
-from dpmodels.question import asked
+from dpmodels.request import requested
 from dpmodels.statistics.gradient import Gradients
 
 BOOKS = {
@@ -27,7 +27,7 @@ def way_of(family, unit, relation):
     words = {"family": family, "inference": True, "clip": None, "scale": "range", "row_norm": None}
     words |= {"person": "id", "rows": unit}
     book = BOOKS[family]
-    return glm_way(asked("glm", "y ~ a + b", book, 1.0, 1e-6, None, relation, **words))
+    return glm_spec(requested("glm", "y ~ a + b", book, 1.0, 1e-6, None, relation, **words))
 
 
 def persons(family):
@@ -46,7 +46,7 @@ def furthest(family, unit, relation, law):
     taken, found = [], []
 
     def read(question, point, facts, scale, *_):
-        lattice = most_rows.bought_lattice(facts, scale, law)
+        lattice = quantile_of_norms.bought_lattice(facts, scale, law)
         taken.append(question(point, lattice).cross()[0].astype(float) / lattice.radius**2 / scale)
         return np.zeros((1, 1)), None
 
@@ -61,7 +61,7 @@ def furthest(family, unit, relation, law):
             data = {name: list(columns.get(name, [])) for name in "yab"}
             rows = passes(way.private.bind({**data, "id": [3] * len(table)}), way.facts)
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(most_rows, "released_matrix", read)
+                patch.setattr(quantile_of_norms, "released_matrix", read)
                 both_matrices(rows, point, way.facts, scale, seeded(1), law)
             cells.append(np.array([taken.pop(), taken.pop()]))
         pairs = combinations(cells, 2) if relation == "replace" else [(one, 0) for one in cells]

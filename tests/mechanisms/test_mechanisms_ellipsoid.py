@@ -176,7 +176,7 @@ def test_wide_bounds_and_terms_that_are_alike_cost_little(wide):
     table, book, plain = alike(20_000, wide=wide)
     with dp.simulation(seed=1):
         fit = dp.dp_lm(FORMULA, table, codebook=book, eps=1.0, delta=1e-6, mechanism="ellipsoid")
-    assert fit.release.card.name == "ellipsoid"
+    assert fit.release.info.name == "ellipsoid"
     assert fit.bse_noise[["x1", "x2"]].max() < 0.02
     # Each within 6 sds of its noise, exceeded with probability 6e-9.
     assert (np.abs(fit.params.to_numpy() - plain) < 6 * fit.bse_noise.to_numpy()).all()
@@ -197,7 +197,7 @@ def test_a_level_without_rows_leaves_the_rows_in_the_ball_of_the_codebook():
                 "mechanism": "ellipsoid",
             }
             fit = dp.dp_lm("y ~ x1 + g", table, **words)
-        assert fit.release.card.name == "ellipsoid"
+        assert fit.release.info.name == "ellipsoid"
         assert fit.release.ball is None
         identified.append(fit.identified)
     assert sum(each["x1"] for each in identified) >= 2

@@ -127,7 +127,7 @@ def test_the_release_carries_its_terms(relation, centred):
     assert (release.second == release.second.T).all()
     assert (release.total is None) == (not centred)
     assert release.rows == (50 if relation == "replace" else None)
-    assert release.card is mechanism.card
+    assert release.info is mechanism.info
     assert release.guarantee == plan.guarantee
     assert release.events == plan.events
     assert not release.simulated

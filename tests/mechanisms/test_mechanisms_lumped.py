@@ -59,7 +59,7 @@ def test_counts_are_those_of_complete_rows():
     np.testing.assert_array_equal(counts_of(rows), [2, 0, 1, 1, 0, 0, 2])
 
 
-@pytest.mark.parametrize("base", BASES, ids=lambda base: base.card.name)
+@pytest.mark.parametrize("base", BASES, ids=lambda base: base.info.name)
 @pytest.mark.parametrize("guarantee", [ZCDP(0.1), ApproxDP(1.0, 1e-6)], ids=str)
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_events_compose_to_the_guarantee_whatever_the_columns_are(base, guarantee, relation):

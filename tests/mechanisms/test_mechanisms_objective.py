@@ -21,14 +21,14 @@ from dpmodels.mechanisms.minimise import (
     spherical_sd,
     tolerance,
 )
-from dpmodels.mechanisms.most_rows import APART, LOGISTIC, both_matrices, bought_scale
 from dpmodels.mechanisms.protocol import RegressionFacts, passes
+from dpmodels.mechanisms.quantile_of_norms import APART, LOGISTIC, both_matrices, bought_scale
 from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
 from dpmodels.mechanisms.regression import objective as objective_module
 from dpmodels.models.linear import linear
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_rho
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.statistics.double_double import Pair
 from dpmodels.statistics.losses import Huber, Logistic, Poisson
 
@@ -53,7 +53,7 @@ def bound(data, loss=None, relation="replace", formula="~ a + b"):
     response = "c" if isinstance(loss, Poisson) else "y"
     words = {"scale": "range", "row_norm": None}
     own = linear(
-        Question("glm", f"{response} {formula}", BOOK, ZCDP(1.0), adjacency(relation), words)
+        Request("glm", f"{response} {formula}", BOOK, ZCDP(1.0), adjacency(relation), words)
     )
     return own.design.bind(data), RegressionFacts(own.predictors, loss, adjacency(relation))
 

@@ -13,7 +13,7 @@ from dpmodels.mechanisms.protocol import RegressionFacts, passes
 from dpmodels.models.linear import linear
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import ZCDP, adjacency
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.statistics.double_double import Pair
 from dpmodels.statistics.losses import Logistic, Poisson
 
@@ -48,7 +48,7 @@ def maximum(data, family):
 def rows_of(loss, data, formula="y ~ x + offset(t)", book=BOOK):
     words = {"scale": "range", "row_norm": None, "family": "binomial"}
     words["family"] = "poisson" if isinstance(loss, Poisson) else "binomial"
-    own = linear(Question("glm", formula, book, ZCDP(1.0), adjacency("replace"), words))
+    own = linear(Request("glm", formula, book, ZCDP(1.0), adjacency("replace"), words))
     facts = RegressionFacts(own.predictors, loss, adjacency("replace"))
     return passes(own.design.bind(data), facts), own.predictors
 

@@ -11,10 +11,10 @@ from scipy import stats
 import dpmodels as dp
 from dpmodels.design.cells import private_cells
 from dpmodels.errors import ArgumentError
-from dpmodels.formula.sides import one_measured, sides
+from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms import COUNTS, MEANS
-from dpmodels.mechanisms.choose import auto_counts, choose
+from dpmodels.mechanisms.choose import auto_counts, choose_strategy
 from dpmodels.mechanisms.count_noise import one_mean
 from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.mechanisms.scalar.paired import Paired
@@ -28,7 +28,7 @@ PLACES = (-1.0, -0.999, -0.2, 0.7, 1.0, 1.3, 2.9, 3.0, 50.0, -math.inf, math.nan
 
 
 def measured(rows):
-    both = sides("~ y", BOOK)
+    both = parse_sides("~ y", BOOK)
     number, _ = one_measured(both, "dp_mean")
     private = private_cells("~ y", {"y": np.array(rows)}, BOOK, (Tally((), number, 2),))
     plan = Paired().plan(FACTS, PureDP(1.0))
@@ -37,7 +37,7 @@ def measured(rows):
 
 
 def chosen(mechanism, facts, guarantee):
-    return choose(mechanism, COUNTS | MEANS, partial(auto_counts, facts, guarantee))
+    return choose_strategy(mechanism, COUNTS | MEANS, partial(auto_counts, facts, guarantee))
 
 
 def test_no_neighbours_are_farther_apart_than_the_sensitivity():
@@ -102,8 +102,8 @@ def test_it_is_for_one_mean_of_a_public_number_of_rows(facts):
 def test_the_choice_is_by_the_noise_in_the_mean():
     assert chosen("auto", FACTS, PureDP(1.0)).strategy == Paired()
     assert chosen("auto", FACTS, ApproxDP(1.0, 1e-6)).strategy == Paired()
-    assert chosen("auto", FACTS, ZCDP(0.5)).strategy.card.name == "gaussian"
+    assert chosen("auto", FACTS, ZCDP(0.5)).strategy.info.name == "gaussian"
     assert chosen("paired", FACTS, ZCDP(0.5)).strategy == Paired()
-    assert chosen("geometric", FACTS, PureDP(1.0)).strategy.card.name == "geometric"
+    assert chosen("geometric", FACTS, PureDP(1.0)).strategy.info.name == "geometric"
     with pytest.raises(ArgumentError, match="not known"):
         chosen("pairs", FACTS, PureDP(1.0))

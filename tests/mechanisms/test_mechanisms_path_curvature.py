@@ -11,7 +11,6 @@ from scipy.special import expit
 import dpmodels as dp
 from dpmodels.mechanisms import path_curvature
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
-from dpmodels.mechanisms.most_rows import LOGISTIC, bought_lattice
 from dpmodels.mechanisms.path_curvature import (
     ALONE,
     ALONG,
@@ -20,11 +19,12 @@ from dpmodels.mechanisms.path_curvature import (
     path_scales,
 )
 from dpmodels.mechanisms.protocol import passes
-from dpmodels.models.glm import glm_way
+from dpmodels.mechanisms.quantile_of_norms import LOGISTIC, bought_lattice
+from dpmodels.models.glm import glm_spec
 from dpmodels.noise import seeded
 from dpmodels.noise.lattice import Lattice
-from dpmodels.question import asked
 from dpmodels.released import MomentNoise
+from dpmodels.request import requested
 from dpmodels.statistics.losses import Huber, Logistic, mean_bend
 
 BOOK = dp.codebook(y=["n", "y"], a=(-1, 1), b=(-1, 1))
@@ -37,7 +37,7 @@ POINT, END = np.array([0.5, 1.0, -0.2]), np.array([-1.2, -3.2, -0.2])
 def way_of(unit, relation):
     words = {"family": "binomial", "inference": True, "clip": None, "scale": "range"}
     words |= {"row_norm": None} | ({"person": "id", "rows": unit} if unit else {})
-    return glm_way(asked("glm", "y ~ a + b", BOOK, 1.0, 1e-6, None, relation, **words))
+    return glm_spec(requested("glm", "y ~ a + b", BOOK, 1.0, 1e-6, None, relation, **words))
 
 
 def tables():
@@ -67,7 +67,7 @@ def furthest(unit, relation, law, point=POINT, end=END):
     for table in tables():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(path_curvature, "released_matrix", read)
-            patch.setattr("dpmodels.mechanisms.most_rows.released_matrix", read)
+            patch.setattr("dpmodels.mechanisms.quantile_of_norms.released_matrix", read)
             patch.setattr(path_curvature, "newton_step", lambda *_: end - point)
             rows, gradient = bound(way, table), np.zeros(3)
             path_matrices(rows, point, gradient, way.facts, scales, seeded(1), law)

@@ -10,7 +10,7 @@ from subspace_rows import ADD_REMOVE, RELATIONS, REPLACE, ball, facts, nothing, 
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.mechanisms.second_moment import second_moment
+from dpmodels.mechanisms.second_moment import scatter_of_rows
 from dpmodels.mechanisms.subspace.power import ITERATIONS, Power, _noisy_product, _read_together
 from dpmodels.noise import seeded
 from dpmodels.privacy import (
@@ -94,7 +94,7 @@ def test_rounded_products_of_neighbours_are_no_farther_apart_than_planned(relati
         frame = frame if rng.random() < 0.5 else np.eye(3)[:, :kept]
         products = [
             np.rint(
-                second_moment(
+                scatter_of_rows(
                     statistic(rows, times=base + more), plan.lattice, centred=centred
                 ).matrix
                 @ frame
@@ -174,7 +174,7 @@ def test_the_release_carries_its_terms():
         plan = Power().plan(facts(5, 2, relation), ApproxDP(1.0, 1e-6))
         release, same, other = (Power().release(given, plan, seeded(seed)) for seed in (1, 1, 2))
         assert release.rows == (53 if relation is REPLACE else None)
-        assert (release.card, release.guarantee) == (Power.card, plan.guarantee)
+        assert (release.info, release.guarantee) == (Power.info, plan.guarantee)
         assert release.events == plan.events
         assert release.variances is None
         assert math.isnan(release.count)

@@ -25,7 +25,7 @@ from subspace_rows import (
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.second_moment import second_moment
+from dpmodels.mechanisms.second_moment import scatter_of_rows
 from dpmodels.mechanisms.subspace.ppca import PPCA
 from dpmodels.noise import bingham_frames, seeded
 from dpmodels.privacy import (
@@ -127,7 +127,7 @@ def test_the_loss_on_neighbours_is_within_eps(columns, relation, centred, eps):
     def loss(times, more, less):
         one, other = (
             slope
-            * second_moment(
+            * scatter_of_rows(
                 statistic(rows, times=np.add(times, row)), plan.lattice, centred=centred
             ).matrix
             for row in (more, less)
@@ -199,7 +199,7 @@ UPPER = np.triu_indices(3)
 def test_the_law_on_the_sphere_is_the_integral():
     given, mechanism = statistic(SPACE, times=TIMES), PPCA()
     plan = mechanism.plan(facts(3, 1), PureDP(0.6))
-    exact = second_moment(given, plan.lattice, centred=False)
+    exact = scatter_of_rows(given, plan.lattice, centred=False)
     matrix = plan.scales["concentration"] * exact.matrix
     points = sphere()
     weights = np.exp(log_density(matrix, points)) / points.shape[1]
@@ -221,7 +221,7 @@ def test_the_law_on_the_sphere_is_the_integral():
 def test_one_column_after_another_has_its_law_exactly():
     given, mechanism = statistic(SPACE, times=TIMES), PPCA(sampler="sequential")
     plan = mechanism.plan(facts(3, 2), PureDP(1.2))
-    exact = second_moment(given, plan.lattice, centred=False)
+    exact = scatter_of_rows(given, plan.lattice, centred=False)
     matrix = plan.scales["concentration"] * exact.matrix
     first = sphere(200)
     weights = np.exp(log_density(matrix, first)) / first.shape[1]
@@ -283,7 +283,7 @@ def test_the_release_says_what_holds(kept, sampler, limit, ordered):
         slope = plan.scales["concentration"]
         assert release.expected_loss == pytest.approx(kept * (5 - kept) / (2 * slope))
         assert (release.variances is None) == (eigenvals is None) == math.isnan(release.count)
-        assert release.card is PPCA.card
+        assert release.info is PPCA.info
         assert (release.events, release.guarantee) == (plan.events, plan.guarantee)
         assert not release.simulated
     with dp.simulation(seed=1):
@@ -298,7 +298,7 @@ def test_the_bought_variances_have_the_noise_that_is_stated(guarantee, centred):
     given = statistic([[0.9], [-0.5]], times=[300, 100])
     mechanism = PPCA(eigenvals="private")
     plan = mechanism.plan(facts(1, 1, centred=centred), guarantee)
-    exact = second_moment(given, plan.lattice, centred=centred).matrix[0, 0]
+    exact = scatter_of_rows(given, plan.lattice, centred=centred).matrix[0, 0]
     entropy = seeded(15)
     releases = [mechanism.release(given, plan, entropy) for _ in range(2_000)]
     sd = releases[0].variance_sd

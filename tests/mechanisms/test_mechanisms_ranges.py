@@ -8,7 +8,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.design.cells import private_cells
 from dpmodels.errors import ArgumentError
-from dpmodels.formula.sides import sides
+from dpmodels.formula.sides import parse_sides
 from dpmodels.mechanisms import Geometric, Ranges
 from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.models.bounds import numbers
@@ -21,7 +21,7 @@ VALUES = (-9.0, -1.0, 0.0, 1e-7, 1.0, 3.0, float("inf"), float("nan"), None, "ma
 
 
 def bound(rows):
-    both = sides("~ a + k", BOOK)
+    both = parse_sides("~ a + k", BOOK)
     return private_cells(both.text, rows, both.codebook, numbers(both))
 
 

@@ -9,7 +9,7 @@ from replayed import honest, replayed, wild
 from scipy import stats
 
 import dpmodels as dp
-from dpmodels.digest import digest
+from dpmodels.digest import release_digest
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import RateScores
 from dpmodels.mechanisms.protocol import RegressionFacts
@@ -17,7 +17,7 @@ from dpmodels.mechanisms.regression.rate_scores import BIAS, SHARES, SIZES, Tall
 from dpmodels.models.linear import linear
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, PureDP, adjacency, total_rho
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.statistics.losses import Logistic, Poisson
 
 BOOK = dp.codebook(y=(0, 40), x=(-1, 1), w=(0, 9), t=(0.1, 20), g=["a", "b", "c"])
@@ -32,7 +32,7 @@ LOSS = Poisson(40.0, 2 * math.sqrt(40))
 
 def asked(formula, relation="replace"):
     words = {"scale": "range", "row_norm": None, "family": "poisson"}
-    question = Question("glm", formula, BOOK, ZCDP(1.0), adjacency(relation), words)
+    question = Request("glm", formula, BOOK, ZCDP(1.0), adjacency(relation), words)
     own = linear(question)
     return own.design, RegressionFacts(own.predictors, LOSS, adjacency(relation))
 
@@ -75,7 +75,7 @@ def test_whatever_the_answers_neighbours_cost_each_event_and_no_more(formula, re
             rng,
             honest if draw % 4 == 0 else wild,
         )
-        assert digest(first) == digest(second)
+        assert release_digest(first) == release_digest(second)
         moved = [float(np.linalg.norm(a - b)) for a, b in zip(*rounds, strict=True)]
         moved[-2:] = [math.hypot(*moved[-2:])]
         names = [name for name in SHARES if name not in ("second", "lengths") or "x" in formula]
@@ -94,7 +94,7 @@ def test_a_row_cannot_add_more_than_one_gradient_wherever_its_offset_is(relation
     mechanism = RateScores()
     book = BOOK | {"t": (-30, 30)}
     words = {"scale": "range", "row_norm": None, "family": "poisson"}
-    question = Question("glm", "y ~ x + offset(t)", book, ZCDP(1), adjacency(relation), words)
+    question = Request("glm", "y ~ x + offset(t)", book, ZCDP(1), adjacency(relation), words)
     own = linear(question)
     facts = RegressionFacts(own.predictors, LOSS, adjacency(relation))
     plan = mechanism.plan(facts, ZCDP(1.0))

@@ -228,16 +228,16 @@ def test_rows_are_told_from_noise_in_few_cells_or_in_many(law):
     spread[28:36] = 0.5 * faint
     assert Lengths(FRACTIONS, together, sd, faint).last == 30
     assert 35 <= Lengths(FRACTIONS, spread, sd, faint).last <= 38
-    assert Lengths(FRACTIONS, together, sd, faint).told.sum() == pytest.approx(1.2 * faint)
+    assert Lengths(FRACTIONS, together, sd, faint).detected.sum() == pytest.approx(1.2 * faint)
 
 
 def test_what_is_told_is_never_negative_nor_more_than_the_tail():
     counts = np.array([-3.0, 40.0, -5.0, 20.0, 300.0, -50.0, 2.0])
     seen = Lengths(FRACTIONS[-7:], counts, 1.0, 10.0)
     assert seen.last == 4
-    assert (seen.told >= 0).all()
-    assert seen.told.sum() == pytest.approx(counts[:5][1:].sum())
-    assert seen.told[5:].sum() == 0
+    assert (seen.detected >= 0).all()
+    assert seen.detected.sum() == pytest.approx(counts[:5][1:].sum())
+    assert seen.detected[5:].sum() == 0
 
 
 @pytest.mark.expensive
@@ -271,7 +271,7 @@ def test_the_pure_twin_is_pure_and_better_than_one_release():
         assert total_eps(fit.release.events, 0.0) == pytest.approx(1.0)
         errors[mechanism] = float(np.linalg.norm(fit.cov.to_numpy() - truth))
     assert errors["rounds_pure"] < 0.5 * errors["laplace"]
-    assert fit.release.card.name == "rounds_pure"
+    assert fit.release.info.name == "rounds_pure"
 
 
 def test_what_is_lost_in_noise_stays_in_the_ball_of_the_codebook():

@@ -228,7 +228,7 @@ def test_a_survey_of_5000_rows_is_identified_and_covered():
             fit = dp.dp_lm(
                 "y ~ income + children + region", table, codebook=book, eps=1.0, delta=1e-6
             )
-        assert fit.release.card.name == "scores"
+        assert fit.release.info.name == "scores"
         ends = fit.noise_int().to_numpy()
         offered += int(fit.identified.sum())
         covered += int(((ends[:, 0] <= plain) & (plain <= ends[:, 1])).sum())
@@ -273,7 +273,7 @@ def test_auto_is_of_public_facts():
     words = {"codebook": book, "eps": 1.0, "delta": 1e-6}
 
     def name(rows=table, formula="y ~ income + region", **more):
-        return dp.dp_lm(formula, rows, **{**words, **more}).release.card.name
+        return dp.dp_lm(formula, rows, **{**words, **more}).release.info.name
 
     assert name() == name(table[:20]) == name(adjacency="add-remove") == "scores"
     assert name(iter([table])) == "moments"
@@ -293,7 +293,7 @@ def test_auto_is_one_release_where_that_is_predicted_to_have_less_noise():
     names = []
     for declared in (two, wide):
         words = {"codebook": dp.codebook(**declared), "eps": 1.0, "delta": 1e-6}
-        names.append(dp.dp_lm("y ~ a + b + c", table, **words).release.card.name)
+        names.append(dp.dp_lm("y ~ a + b + c", table, **words).release.info.name)
     assert names == ["moments", "scores"]
 
 
@@ -333,7 +333,7 @@ def test_robust_errors_go_with_it():
     with dp.simulation(seed=1):
         plain = dp.dp_lm("y ~ income + region", table, **words)
         robust = dp.dp_lm("y ~ income + region", table, vcov="HC", **words)
-    assert robust.release.card.name == "scores"
+    assert robust.release.info.name == "scores"
     assert ((robust.bse / plain.bse).between(0.8, 1.6)).all()
 
 
@@ -369,7 +369,7 @@ def test_the_noise_of_weighted_coefficients_has_the_stated_law(kind):
         for _ in range(60):
             fit = dp.dp_lm(FORMULA, table, codebook=book, eps=2.0, delta=1e-6, weights="w")
             squares.append(((fit.params.to_numpy() - plain) / fit.bse_noise.to_numpy()) ** 2)
-    assert fit.release.card.name == "scores"
+    assert fit.release.info.name == "scores"
     low, high = chi2.ppf([0.17e-6, 1 - 0.17e-6], 60)
     total = np.sum(squares, axis=0)
     assert ((total > low / 4) & (total < high)).all(), total
@@ -386,7 +386,7 @@ def test_robust_errors_of_weighted_rows_count_the_weights():
     with dp.simulation(seed=1):
         plain = dp.dp_lm("y ~ x", table, **words)
         robust = dp.dp_lm("y ~ x", table, vcov="HC", **words)
-    assert plain.release.card.name == robust.release.card.name == "scores"
+    assert plain.release.info.name == robust.release.info.name == "scores"
     assert (robust.bse / plain.bse).between(0.9, 1.1).all()
 
 

@@ -11,8 +11,8 @@ from dpmodels.mechanisms.second_moment import (
     axes_sensitivity,
     checked_purchase,
     scatter_norm,
+    scatter_of_rows,
     scatter_range,
-    second_moment,
     wanted,
 )
 from dpmodels.noise.lattice import Lattice
@@ -22,7 +22,7 @@ LATTICE = Lattice(20, 2)
 
 def of(rows, times=None):
     """The scatter about the mean."""
-    return second_moment(statistic(rows, times=times), LATTICE, centred=True).matrix
+    return scatter_of_rows(statistic(rows, times=times), LATTICE, centred=True).matrix
 
 
 def plane_pairs(rng, pairs):
@@ -40,7 +40,9 @@ def test_the_scatter_is_the_one_of_numpy():
     rows = ball(np.random.default_rng(1), 50, 3)
     away = rows - rows.mean(0)
     lattice = Lattice(20, 3)
-    about, origin = (second_moment(statistic(rows), lattice, centred=how) for how in (True, False))
+    about, origin = (
+        scatter_of_rows(statistic(rows), lattice, centred=how) for how in (True, False)
+    )
     np.testing.assert_allclose(about.matrix, away.T @ away, atol=2e-4)
     np.testing.assert_allclose(origin.matrix, rows.T @ rows, atol=2e-4)
     assert (about.complete, about.rows) == (50, 50)
@@ -50,7 +52,7 @@ def test_the_scatter_about_the_mean_cancels_exactly():
     far = np.array([[0.7, 0.1]])
     assert (of(far, times=[10**12]) == 0).all()
     assert (of(np.vstack([far, far]), times=[3, 5]) == 0).all()
-    assert (second_moment(nothing(2), LATTICE, centred=True).matrix == 0).all()
+    assert (scatter_of_rows(nothing(2), LATTICE, centred=True).matrix == 0).all()
     two = of([[0.5, 0.0], [-0.5, 0.0]], times=[10**12, 10**12])
     np.testing.assert_array_equal(two, [[0.5e12, 0.0], [0.0, 0.0]])
 

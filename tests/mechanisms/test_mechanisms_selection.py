@@ -101,7 +101,7 @@ def test_all_neighbours_are_within_eps_and_some_nearly_at_it(mechanism, law, rel
     for counts, other in neighbours(relation, 8 if most == 1 else 6):
         apart = log_law(counts) - log_law(other)
         worst = max(worst, float(np.abs(apart).max()))
-        if mechanism.card.name == "peeling" and most == 1:
+        if mechanism.info.name == "peeling" and most == 1:
             assert np.ptp(apart) <= plan.eps * ROUNDING, "wider than the event's range"
     assert worst <= sum(event.eps * event.count for event in plan.events) * ROUNDING <= 2 * ROUNDING
     # The exponential mechanism's constant is shared by few candidates here.

@@ -279,7 +279,7 @@ def test_the_release_carries_its_terms(relation, centred):
     plan = mechanism.plan(facts(3, relation, centred), ApproxDP(1.0, 1e-6))
     statistic = measured(mechanism, plan, table(40, 3)[1], 3)
     release = mechanism.release(statistic, plan, seeded(1))
-    assert release.card is mechanism.card
+    assert release.info is mechanism.info
     assert release.events == plan.events
     assert release.guarantee == plan.guarantee
     assert (release.total is None) == (not centred)

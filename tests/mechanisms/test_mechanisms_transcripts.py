@@ -7,7 +7,7 @@ import pytest
 from verbs import forms
 
 import dpmodels as dp
-from dpmodels.digest import digest
+from dpmodels.digest import release_digest
 from dpmodels.mechanisms import count_noise
 from dpmodels.privacy import ZCDP, PureDP
 
@@ -61,7 +61,7 @@ def test_along_a_transcript_neighbours_print_alike_and_lose_what_is_charged(
             words = {"codebook": BOOK, "budget": budget, "adjacency": relation}
             with dp.simulation(seed=number):
                 fit = form.function(form.formula, table, mechanism="rounds", **words)
-            shown.append((digest(fit.release), fit.summary().as_text()))
+            shown.append((release_digest(fit.release), fit.summary().as_text()))
             exact.append(told.again())
             found.add(fit.release.held is not None)
         assert shown[0] == shown[1]

@@ -50,13 +50,13 @@ def test_the_verbs_of_moments_take_it(verb, formula, given, relation):
     ledger = dp.Ledger(eps=1.0, delta=1e-6, adjacency=relation)
     words = {"adjacency": relation, "mechanism": given, "ledger": ledger}
     fit = verb(formula, ROWS, **BUDGET, **words)
-    assert fit.release.card.name == "equal"
+    assert fit.release.info.name == "equal"
     assert fit.release.events == (GaussianEvent(gaussian_multiplier(ApproxDP(1.0, 1e-6))),)
     (entry,) = ledger.entries
     assert entry.events == fit.release.events
     assert ledger.register()["mechanism"].tolist() == ["equal"]
     assert "equal (user-supplied mechanism, not checked)" in fit.summary().as_markdown()
-    assert "exact" not in fit.release.card.numerics
+    assert "exact" not in fit.release.info.numerics
 
 
 @pytest.mark.parametrize("verb", [dp.dp_pca, dp.dp_cov, dp.dp_lm])
@@ -106,7 +106,7 @@ def test_the_noise_is_that_of_the_plan(kind, centred, relation):
 
 def test_auto_never_takes_it():
     fit = dp.dp_cov("~ a + b", ROWS, **BUDGET)
-    assert fit.release.card.name != "equal"
+    assert fit.release.info.name != "equal"
     with pytest.raises(ArgumentError, match="not known here"):
         dp.dp_table("~ cut(a, [0, 0.5, 1])", ROWS, **BUDGET, mechanism="equal")
 
@@ -163,7 +163,7 @@ def test_a_failing_release_quotes_no_value(kind, verb, formula):
         (type("Mine", (Equal,), {"name": 3}), "expected an identifier"),
         (type("Mine", (Equal,), {"law": "exact"}), "expected the law of its noise"),
         (type("Mine", (Equal,), {"name": "mine", "numerics": "exact"}), "leave out numerics"),
-        (type("Mine", (Equal,), {"name": "mine", "card": Gauss.card}), "leave out card"),
+        (type("Mine", (Equal,), {"name": "mine", "info": Gauss.info}), "leave out info"),
         (
             type("Mine", (Equal,), {"name": "mine", "__init__": lambda self, a: None}),
             "a default for every option",
@@ -212,7 +212,7 @@ def test_the_sites_of_a_trusted_aggregator_take_it_and_others_do_not():
         "two": {name: column[900:].copy() for name, column in ROWS.items()},
     }
     fit = dp.dp_cov("~ a + b", sites=halves, protocol="pooled", **BUDGET, mechanism="equal")
-    assert fit.release.card.name == "equal"
+    assert fit.release.info.name == "equal"
     with pytest.raises(ArgumentError, match="protocol='full'"):
         dp.dp_cov("~ a + b", sites=halves, protocol="full", **BUDGET, mechanism="equal")
 
@@ -286,4 +286,4 @@ def test_the_example_of_the_guide_runs(capsys):
     printed = capsys.readouterr().out
     assert "Check of the user-supplied mechanism 'spherical': passed" in printed
     assert "spherical (user-supplied" in printed
-    assert names["fit"].release.card.numerics == "user-supplied mechanism, checked"
+    assert names["fit"].release.info.numerics == "user-supplied mechanism, checked"

@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, CodebookError, NotAvailable
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, Gauss
-from dpmodels.models import trial
+from dpmodels.models import mechanism_trials
 from dpmodels.noise import source
 
 CODEBOOK = dp.codebook(age=(0, 100), income=(0, 250_000), score=(-3, 5), sex=["F", "M"])
@@ -90,7 +90,7 @@ def test_the_error_is_that_of_the_plan():
     # variances; its mean over 50 releases is within 6 standard errors, each at
     # most sqrt(2/50) of it: a false alarm below 1e-8.
     made = compared(mechanisms=["gauss"], denoise=None, center=False, repeats=50, row_length=0.5)
-    expected = math.sqrt(4 * 2 + 12) * gauss_noise(made.question)
+    expected = math.sqrt(4 * 2 + 12) * gauss_noise(made.request)
     line = made.table.iloc[0]
     variance = line["frobenius_se"] ** 2 * 49 + line["frobenius"] ** 2
     assert math.sqrt(variance) == pytest.approx(expected, rel=6 * math.sqrt(2 / 50) / 2)
@@ -162,10 +162,10 @@ def test_nothing_that_fits_is_still_a_report():
 
 
 def test_too_many_columns_or_rows_are_said(monkeypatch):
-    monkeypatch.setitem(trial.SLOW, "gauss", 3)
+    monkeypatch.setitem(mechanism_trials.SLOW, "gauss", 3)
     line = compared(mechanisms=["gauss"]).table.iloc[0]
     assert (line["note"], line["fits"]) == ("not simulated above 3 columns", True)
-    monkeypatch.setattr(trial, "MOST_COLUMNS", 2)
+    monkeypatch.setattr(mechanism_trials, "MOST_COLUMNS", 2)
     made = compared(mechanisms=["laplace"])
     assert made.table["note"].tolist() == ["not simulated above 2 columns"]
 
@@ -191,7 +191,7 @@ def test_the_spectrum_is_the_one_asked_for(spectrum):
     norm = 0.25 * np.linalg.norm(values) / values.sum()
     assert size == pytest.approx(norm, rel=2e-3)
     named = spectrum if isinstance(spectrum, str) else "as given"
-    assert made.question.spectrum == named
+    assert made.request.spectrum == named
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_other_errors_are_those_of_the_verbs():
 
 def test_unit_rows_have_the_length_of_the_norm():
     made = compared(mechanisms=["gauss"], row_norm="unit", row_length=0.2)
-    assert (made.question.row_norm, made.question.row_length) == (1.0, 1.0)
+    assert (made.request.row_norm, made.request.row_length) == (1.0, 1.0)
 
 
 def test_one_release_has_no_standard_error():

@@ -8,8 +8,8 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FormulaError
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
-from dpmodels.models.compare import fit_way
-from dpmodels.models.invented import SHAPES, InventedFit, invented_fit, inventing
+from dpmodels.models.compare import fit_spec
+from dpmodels.models.simulated_rows import SHAPES, SimulatedFit, simulate_block, simulate_fit
 from dpmodels.noise import simulation, source
 from dpmodels.noise.lattice import MAX_BITS, Lattice
 from dpmodels.report.numbers import signif
@@ -78,7 +78,7 @@ def test_the_automatic_choice_is_that_of_the_verb():
         with simulation(seed=1):
             verb = dp.dp_glm if family == "binomial" else dp.dp_lm
             fit = verb(formula, rows, **words)
-        assert made.auto == (fit.release.card.name, fit.call.reason)
+        assert made.auto == (fit.release.info.name, fit.call.reason)
         names.add(made.auto.mechanism)
     assert names == {"scores", "objective"}
 
@@ -114,18 +114,18 @@ def test_rows_may_be_of_several_lengths():
 def bound(family, formula, rows):
     """Rows of a formula in its joint design, with what is asked of them."""
     own = (formula, CODEBOOK, dp.ApproxDP(1.0, 1e-6), "replace", family, "range", None)
-    way = fit_way(*own)
+    way = fit_spec(*own)
     shapes = np.random.default_rng(5)
     both = two_sided(formula, CODEBOOK)
     shares = np.full(len(both.terms.codebook), 1 / len(both.terms.codebook))
-    made = invented_fit(both, family, SHAPES["tails"], shares, rows, shapes)
+    made = simulate_fit(both, family, SHAPES["tails"], shares, rows, shapes)
     return way, made
 
 
 def written_out(made):
     """The same rows, each as often as it stands, one after another."""
     at = np.repeat(np.arange(len(made.response)), made.times.astype(int))
-    return InventedFit(made.terms[:, at], made.response[at], len(at), made.intercept)
+    return SimulatedFit(made.terms[:, at], made.response[at], len(at), made.intercept)
 
 
 def test_gradients_of_rows_that_stand_several_times_are_exact():
@@ -175,8 +175,8 @@ def test_a_release_of_rows_that_stand_several_times_is_that_of_the_rows():
 
 def test_invented_variables_keep_to_their_declarations():
     both = two_sided("wage ~ x + region + born", CODEBOOK)
-    for shape in {**SHAPES, **inventing((0.2, 1.0))}.values():
-        made = invented_fit(
+    for shape in {**SHAPES, **simulate_block((0.2, 1.0))}.values():
+        made = simulate_fit(
             both, "gaussian", shape, np.full(3, 1 / 3), 3_000, np.random.default_rng(1)
         )
         ends = both.terms.lower[:, None], both.terms.upper[:, None]

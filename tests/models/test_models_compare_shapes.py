@@ -5,8 +5,8 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.mechanisms import SUBSPACE
-from dpmodels.models import trial
-from dpmodels.models.invented import ONE_LENGTH, SHAPES
+from dpmodels.models import mechanism_trials
+from dpmodels.models.simulated_rows import ONE_LENGTH, SHAPES
 
 CODEBOOK = dp.codebook(age=(0, 100), income=(0, 250_000), score=(-3, 5), sex=["F", "M"])
 USUAL = {"codebook": CODEBOOK, "n": 3_000, "eps": 1.0, "delta": 1e-6, "repeats": 2}
@@ -81,7 +81,7 @@ def test_the_automatic_choice_is_that_of_the_verb(words, name, reason):
     rows = {"age": [30.0] * n, "income": [1e4] * n, "score": [0.0] * n, "sex": ["F"] * n}
     with dp.simulation(seed=1):
         fit = dp.dp_pca("~ .", rows, **given)
-    assert (fit.release.card.name, fit.call.reason) == made.auto
+    assert (fit.release.info.name, fit.call.reason) == made.auto
 
 
 def test_progress_is_of_shapes_and_repetitions(monkeypatch):
@@ -91,7 +91,7 @@ def test_progress_is_of_shapes_and_repetitions(monkeypatch):
         seen.append((total, label))
         return items
 
-    monkeypatch.setattr(trial, "steps", steps)
+    monkeypatch.setattr(mechanism_trials, "steps", steps)
     compared(mechanisms=["zero"], repeats=2)
     compared(mechanisms=["zero"], repeats=2, row_length=0.5)
     assert seen == [(2 * len(SHAPES), "comparing"), (2, "comparing")]

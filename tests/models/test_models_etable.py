@@ -83,14 +83,14 @@ def test_loadings_are_those_above_the_noise(fits):
     np.testing.assert_array_equal(shown, pca.loadings.to_numpy()[:, : shown.shape[1]])
     with dp.simulation(seed=1):  # the rule lets noise pass in 5 % of all draws
         weak = dp.etable(dp.dp_pca("~ age + wage + height", ROWS, **WEAK, mechanism="gauss"))
-    assert not weak.tidy()["told"].any()
+    assert not weak.tidy()["identified"].any()
     assert "lost in noise" in weak.as_text()
 
 
 def test_what_noise_leaves_open_is_no_number(fits):
     table = dp.etable([fits["open"], fits["lm"]], statistic=["std_error", "conf_int"])
     own = table.tidy()
-    assert not own["told"][:2].any()
+    assert not own["identified"][:2].any()
     assert own.loc[:1, ["estimate", "std_error", "conf_low"]].isna().all(axis=None)
     assert not any("inf" in cell.lower() or cell == "nan" for cell in cells(table))
     frame = table.frame()
@@ -103,7 +103,7 @@ def test_a_glm_without_standard_errors_says_why_and_one_that_bought_none_keeps_i
     table = dp.etable([weak, dp.dp_glm("sex ~ age", ROWS, **free)])
     assert table.frame().iloc[0, 0] == "not identified"
     assert "(1): not identified at this budget" in notes(table)
-    assert table.tidy()["told"].tolist() == [False, False, True, True]
+    assert table.tidy()["identified"].tolist() == [False, False, True, True]
     assert "(2): as released, shrunk by a ridge, without standard errors" in notes(table)
 
 

@@ -76,7 +76,7 @@ def test_how_many_are_looked_at_follows_from_the_columns(rows):
 
 def test_the_mechanism_is_chosen_by_public_facts(rows):
     chosen = {
-        words: asked(FORMULA, rows, **dict(words)).release.card.name
+        words: asked(FORMULA, rows, **dict(words)).release.info.name
         for words in (
             (("most", 2),),
             (("most", 30),),

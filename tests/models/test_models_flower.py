@@ -15,7 +15,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FrameError
-from dpmodels.sites.letter import read_letter
+from dpmodels.sites.message import read_message
 
 os.environ["FLWR_TELEMETRY_ENABLED"] = "0"
 os.environ["FLWR_DISABLE_UPDATE_CHECK"] = "1"
@@ -361,7 +361,7 @@ def test_processes_on_loopback_give_the_same_integers(processes, tmp_path, reduc
         own = in_process(tmp_path / "own", PROTOCOLS[session], session)
         if session == "noisy":
             for one, other in zip(sent, own, strict=True):
-                assert read_letter(one).values == read_letter(other).values
+                assert read_message(one).values == read_message(other).values
         one, other = dp.combine(sent).release, dp.combine(own).release
         assert np.array_equal(one.second, other.second)
         assert one.shared == other.shared

@@ -15,9 +15,9 @@ from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FormulaError, NotAvailable
-from dpmodels.models.glm import glm_way
+from dpmodels.models.glm import glm_spec
 from dpmodels.privacy import PureDP
-from dpmodels.question import asked
+from dpmodels.request import requested
 from dpmodels.results.tabulated import CountedGLM, CountedMultinomial, OrdinalResult
 
 LEVELS = ["low", "mid", "top"]
@@ -78,7 +78,7 @@ def test_neighbours_counts_of_neighbours_differ_by_one_row():
     cells = list(product(["F", "M", None], ["no", "yes", None]))
     guarantee = PureDP(1.0)
     words = {"family": "binomial", "clip": None, "ridge": None, "scale": "range", "row_norm": None}
-    way = glm_way(asked("glm", "won ~ sex", BOOK, None, 0.0, guarantee, None, **words))
+    way = glm_spec(requested("glm", "won ~ sex", BOOK, None, 0.0, guarantee, None, **words))
     strategy, _ = way.choose("counts", ())
     plan = strategy.plan(way.facts, guarantee)
     assert plan.facts.parts == 5
@@ -135,7 +135,7 @@ def test_effects_of_a_number_are_those_of_statsmodels():
 def test_what_follows_a_fit(family, tmp_path):
     fit, public = fitted(family), {"sex": ["M", "F"], "region": ["n", "s"], "kid": [1, 0]}
     assert type(fit) is KINDS[family]
-    assert fit.release.card.name == "geometric"
+    assert fit.release.info.name == "geometric"
     fit.save(tmp_path / "fit.nc")
     for again in (dp.load(tmp_path / "fit.nc"), pickle.loads(pickle.dumps(fit))):
         assert type(again) is type(fit)
@@ -214,15 +214,15 @@ def test_hostile_counts_make_no_error_and_no_warning(family):
 def test_what_auto_takes():
     words = {"codebook": BOOK, "eps": 1.0, "family": "binomial"}
     rows = table(400)
-    assert dp.dp_glm("won ~ sex", rows, **words).release.card.name == "geometric"
+    assert dp.dp_glm("won ~ sex", rows, **words).release.info.name == "geometric"
     spent = dp.ZCDP(0.1)
     quiet = dp.dp_glm("won ~ sex", rows, codebook=BOOK, budget=spent)
-    assert quiet.release.card.name == "gaussian"
+    assert quiet.release.info.name == "gaussian"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dp.errors.BudgetWarning)
         rows["age"] = 50.0
         for formula, more in (("won ~ sex + age", {}), ("won ~ sex", {"ridge": 10.0})):
-            assert dp.dp_glm(formula, rows, **words, **more).release.card.name == "objective"
+            assert dp.dp_glm(formula, rows, **words, **more).release.info.name == "objective"
 
 
 def test_persons_pay_for_their_rows():

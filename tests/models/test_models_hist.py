@@ -222,9 +222,9 @@ def test_results_are_saved_and_pickled(tmp_path):
 
 
 def test_ends_of_a_number_of_bins_are_equal_parts_of_the_declared_range():
-    from dpmodels.formula.sides import sides
+    from dpmodels.formula.sides import parse_sides
 
-    number = sides("~ age", BOOK).described[0]
+    number = parse_sides("~ age", BOOK).described[0]
     assert _ends(np.int64(4), number) == (0.0, 25.0, 50.0, 75.0, 100.0)
     assert _ends((one for one in (0, 1, 2)), number) == (0.0, 1.0, 2.0)
 

@@ -82,11 +82,11 @@ def test_a_huge_budget_gives_the_rows_however_they_are_counted(mechanism, formul
 )
 def test_few_bins_are_flat_and_many_made_of_sums(cells, budget, name):
     fit = dp_hist("~ x", rows(), codebook=BOOK, breaks=cells, **budget)
-    assert fit.release.card.name == name
+    assert fit.release.info.name == name
     if name not in ("geometric", "gaussian"):
         assert f"of {cells:,} bins it is sums that are read" in fit.call.reason
     flat = dp_hist("~ x", rows(), codebook=BOOK, breaks=cells, mechanism="flat", **budget)
-    assert flat.release.card.name in ("geometric", "gaussian")
+    assert flat.release.info.name in ("geometric", "gaussian")
     assert flat.call.reason == ""
 
 
@@ -318,7 +318,7 @@ def test_a_million_bins_are_counted_printed_and_drawn():
 
     data = {"x": np.random.default_rng(0).gamma(2, 12, 10**6)}
     fit = dp_hist("~ x", data, codebook=BOOK, eps=1.0, breaks=10**6)
-    assert fit.release.card.name == "tree"
+    assert fit.release.info.name == "tree"
     assert "1,000,000 bins" in str(fit.summary())
     found = fit.between(np.arange(0, 50), np.arange(50, 100))
     assert found["noise_sd"].max() < 1_000

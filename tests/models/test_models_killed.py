@@ -17,7 +17,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import LedgerError
 from dpmodels.privacy import Ledger
-from dpmodels.sites.letter import read_letter
+from dpmodels.sites.message import read_message
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -132,7 +132,7 @@ def survives(folder, kills, most):
     letters = sorted(folder.glob("*-*.json"))
     digests = set(register["digest"])
     for file in letters:
-        read_letter(file)
+        read_message(file)
         assert json.loads(file.read_text())["sha256"] in digests
         assert file.with_suffix(".key.used").exists()
         assert "private" not in file.with_suffix(".key").read_text()

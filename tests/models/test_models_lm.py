@@ -137,7 +137,7 @@ def test_adassp_is_least_squares_where_the_terms_are_strong():
     strong = fit("y ~ x + z", data, mechanism="adassp", **HUGE)
     plain = fit("y ~ x + z", data, **HUGE)
     np.testing.assert_allclose(strong.params, plain.params, atol=1e-3)
-    assert strong.release.card.name == "adassp"
+    assert strong.release.info.name == "adassp"
 
 
 def test_two_levels_are_a_response():

@@ -10,7 +10,7 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FrameError, NotAvailable
 from dpmodels.mechanisms import Rounds
 from dpmodels.mechanisms.regression import ellipsoid
-from dpmodels.mechanisms.sandwiched import Sandwiched
+from dpmodels.mechanisms.robust_covariance import RobustCovariance
 
 BOOK = dp.codebook(y=(-9, 9), x=(0, 4), z=(-2, 2), w=(0, 2))
 APPROX = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6}
@@ -85,13 +85,13 @@ def test_a_factor_with_an_empty_and_a_rare_level_has_hc1():
 
 @pytest.mark.parametrize("mechanism", ["moments", "adassp"])
 def test_squares_are_bought_at_the_coefficients_that_are_shown(mechanism, monkeypatch):
-    asked, own = [], Sandwiched._solved
+    asked, own = [], RobustCovariance._solved
 
     def kept(*words):
         asked.append(own(*words))
         return asked[-1]
 
-    monkeypatch.setattr(Sandwiched, "_solved", kept)
+    monkeypatch.setattr(RobustCovariance, "_solved", kept)
     words = {**APPROX, "codebook": LEVELS, "vcov": "HC", "mechanism": mechanism}
     fit = dp.dp_lm("y ~ g + x", with_levels(2_000), **words)
     ((equations, theta),) = asked

@@ -190,7 +190,7 @@ def test_persons_have_more_noise_and_their_own_unit(adjacency, words):
     data = rows(3000) | {"id": np.repeat(np.arange(1500), 2)}
     told = {"codebook": BOOK, "adjacency": adjacency, **words}
     alone = dp_margins("~ sex*region", data, **told)
-    same = {"mechanism": alone.release.card.name, **told}
+    same = {"mechanism": alone.release.info.name, **told}
     whole = dp_margins("~ sex*region", data, person="id", rows=2, **same)
     each = dp_margins("~ sex*region", data, person="id", rows="mean", **same)
     sd = alone.table("sex", "region").noise_sd

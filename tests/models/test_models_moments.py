@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 import dpmodels as dp
 from dpmodels.design import private_design
-from dpmodels.digest import digest
+from dpmodels.digest import release_digest
 from dpmodels.errors import (
     ArgumentError,
     BudgetError,
@@ -263,7 +263,7 @@ def test_the_report_says_what_is_free(noisy):
         assert said in shown
     for part in (noisy.pca("~ age"), noisy.cov("~ age")):
         shown = " ".join(str(part.summary()).split())
-        of = f"7 columns ({FORMULA}), digest {digest(noisy.release)[:12]}"
+        of = f"7 columns ({FORMULA}), digest {release_digest(noisy.release)[:12]}"
         assert f"Part of one release of {of}, at no further cost" in shown
     assert "no further cost" not in str(noisy.summary())
 

@@ -166,11 +166,11 @@ def test_a_rectangle_that_cuts_cells_has_an_interval_that_holds_all_and_none_of_
 def test_of_many_cells_blocks_are_chosen_and_of_few_the_cells_alone():
     data = rows(500)
     many, few = fit(data=data, breaks=256), fit(data=data, breaks=(8, 8))
-    assert many.release.card.name == "grid"
+    assert many.release.info.name == "grid"
     assert "of the mean rectangle" in many.call.reason
-    assert few.release.card.name == "geometric"
+    assert few.release.info.name == "geometric"
     concentrated = fit(data=data, breaks=64, eps=None, budget=dp.ZCDP(0.5))
-    assert concentrated.release.card.name == "grid"
+    assert concentrated.release.info.name == "grid"
 
 
 def test_one_person_s_rows_are_paid_for_together():

@@ -144,7 +144,7 @@ def test_intervals_that_were_not_bought_are_not_available():
 def test_one_quantile_without_an_interval_is_drawn_with_less_noise():
     alone, with_ends = (fit(probs=0.5, level=level) for level in (None, 0.95))
     assert alone.rank_noise_sd.iloc[0, 0] < with_ends.rank_noise_sd.iloc[0, 0]
-    assert alone.release.card.name == "exponential"
+    assert alone.release.info.name == "exponential"
     with pytest.raises(NotAvailable, match="none were bought"):
         fit(mechanism="exponential").conf_int()
 
@@ -247,7 +247,7 @@ def test_results_hold_no_rows_and_are_pickled():
 def test_the_choice_goes_by_how_many_quantiles_and_steps_there_are(formula, probs, level, chosen):
     with dp.simulation(seed=4):
         found = fit(formula, probs=probs, level=level)
-    assert found.release.card.name == chosen
+    assert found.release.info.name == chosen
     assert chosen in str(found.summary())
 
 

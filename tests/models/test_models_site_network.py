@@ -10,8 +10,8 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.models.site_files import site_release, state
-from dpmodels.models.site_network import LETTER, TERMS, SiteAnswers, agreed_terms, ask_sites
-from dpmodels.sites.letter import read_letter
+from dpmodels.models.site_network import MESSAGE, TERMS, SiteAnswers, agreed_terms, ask_sites
+from dpmodels.sites.message import read_message
 
 CB = dp.codebook(a=(0, 1), b=(0, 1))
 SITES = ("A", "B", "C")
@@ -157,10 +157,10 @@ def test_a_site_does_what_it_stated_and_nothing_else(tmp_path):
         ({"words": None}, "words is None"),
         ({"more": 1}, "more is stated by one"),
     ]:
-        answer = one.answer(LETTER, agreed | change)
+        answer = one.answer(MESSAGE, agreed | change)
         assert "letter" not in answer
         assert f"it does not agree: {said}" in answer["refusal"]
-    assert "session" in one.answer(LETTER, {})["refusal"]
+    assert "session" in one.answer(MESSAGE, {})["refusal"]
     assert not ledger.entries
     assert not one.path.exists()
 
@@ -169,14 +169,14 @@ def test_a_session_is_answered_once(tmp_path):
     ledger = dp.Ledger(budget=dp.ZCDP(9.0))
     one = site("A", tmp_path, ledger=ledger)
     agreed = agreed_terms({"A": one.answer(TERMS, {"session": "s-1"})["terms"]})
-    assert "letter" in one.answer(LETTER, agreed)
+    assert "letter" in one.answer(MESSAGE, agreed)
     letter = one.path.read_bytes()
-    for question, asked in [(LETTER, agreed), (TERMS, agreed), (LETTER, agreed)]:
+    for question, asked in [(MESSAGE, agreed), (TERMS, agreed), (MESSAGE, agreed)]:
         answer = one.answer(question, asked)
         assert set(answer) == {"site", "refusal"}
         assert "already" in answer["refusal"]
     again = site("A", tmp_path, ledger=ledger)
-    assert "already" in again.answer(LETTER, agreed)["refusal"]
+    assert "already" in again.answer(MESSAGE, agreed)["refusal"]
     assert len(ledger.entries) == 1
     assert one.path.read_bytes() == letter
 
@@ -191,7 +191,7 @@ def test_errors_quote_neither_rows_nor_files(tmp_path, caplog):
         one = site(name, tmp_path, data)
         agreed = agreed_terms({name: one.answer(TERMS, {"session": "s-1"})["terms"]})
         with caplog.at_level(logging.DEBUG):
-            answer = one.answer(LETTER, agreed)
+            answer = one.answer(MESSAGE, agreed)
         assert "it cannot answer" in answer["refusal"]
         assert str(SECRET) not in str(answer) + caplog.text
         assert "patients" not in str(answer)
@@ -213,13 +213,13 @@ def test_a_letter_that_a_crash_left_unseen_is_shown_and_not_written_again(tmp_pa
     def dies(*given, **words):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpmodels.sites.letter.publish", dies)
+    monkeypatch.setattr("dpmodels.sites.message.publish", dies)
     with pytest.raises(KeyboardInterrupt):
-        made["A"].answer(LETTER, agreed)
+        made["A"].answer(MESSAGE, agreed)
     monkeypatch.undo()
     assert not (tmp_path / "A.json").exists()
-    assert "has answered" in made["A"].answer(LETTER, agreed)["refusal"]
-    assert read_letter(tmp_path / "A.json").site == "A"
+    assert "has answered" in made["A"].answer(MESSAGE, agreed)["refusal"]
+    assert read_message(tmp_path / "A.json").site == "A"
     assert len(made["A"].ledger.entries) == 1
 
 
@@ -236,7 +236,7 @@ def test_keys_that_are_not_those_named_are_refused(tmp_path):
         {**keys, "B": "no key"},
         None,
     ):
-        answer = made["A"].answer(LETTER, {**agreed, "keys": changed})
+        answer = made["A"].answer(MESSAGE, {**agreed, "keys": changed})
         assert set(answer) == {"site", "refusal"}
     assert "private" in (tmp_path / "A.key").read_text("utf-8")
     with pytest.raises(FrameError, match="another key of site 'A'"):
@@ -254,7 +254,7 @@ def test_a_site_that_is_missing_or_fails_is_named(tmp_path):
     with pytest.raises(FrameError, match="two nodes say they are site 'A'"):
         ask(Street(made[0], *made), tmp_path)
     with pytest.raises(FrameError, match=r"'B': out of memory; nothing was combined.*A\.json"):
-        ask(Street(*made, broken=[(LETTER, "B")]), tmp_path)
+        ask(Street(*made, broken=[(MESSAGE, "B")]), tmp_path)
     with pytest.raises(FrameError, match="there already"):
         ask(Street(*made), tmp_path)
     late = dp.site_release(
@@ -284,7 +284,7 @@ def test_a_folder_is_left_only_where_letters_were_asked_for(tmp_path):
 def test_a_site_that_falls_silent_is_named(tmp_path):
     made = [site(name, tmp_path) for name in SITES]
     with pytest.raises(FrameError, match="'C': it did not answer in time; nothing was combined"):
-        ask(Street(*made, silent=[(LETTER, "C")]), tmp_path, timeout=2)
+        ask(Street(*made, silent=[(MESSAGE, "C")]), tmp_path, timeout=2)
 
 
 @pytest.mark.parametrize("terms", [None, [], {}, {"protocol": "full", "keys": {}}])
@@ -302,7 +302,7 @@ def test_terms_of_another_version_are_refused(terms, tmp_path):
 def test_strangers_are_not_asked_for_letters(tmp_path):
     street = Street(site("D", tmp_path), *(site(name, tmp_path) for name in SITES))
     assert len(ask(street, tmp_path)) == len(SITES)
-    assert (LETTER, "D") not in street.asked
+    assert (MESSAGE, "D") not in street.asked
 
 
 def test_letters_of_other_terms_are_not_combined(tmp_path):
@@ -311,7 +311,7 @@ def test_letters_of_other_terms_are_not_combined(tmp_path):
     others.mkdir()
     wrong = site("B", others, formula="~ a")
     agreed = agreed_terms({"B": wrong.answer(TERMS, {"session": "s-1"})["terms"]})
-    text = wrong.answer(LETTER, agreed)["letter"]
+    text = wrong.answer(MESSAGE, agreed)["letter"]
     street = Street(*made)
     answer = street.sites[101].answer
 
@@ -320,12 +320,12 @@ def test_letters_of_other_terms_are_not_combined(tmp_path):
 
         def answer(self, question, asked):
             said = answer(question, asked)
-            return said | {"letter": text} if question == LETTER else said
+            return said | {"letter": text} if question == MESSAGE else said
 
     street.sites[101] = Changed()
-    with pytest.raises(FrameError, match="'B': its letter is of other terms: formula is ~ a"):
+    with pytest.raises(FrameError, match="'B': its message is of other terms: formula is ~ a"):
         ask(street, tmp_path)
-    assert read_letter(tmp_path / "letters" / "A.json").site == "A"
+    assert read_message(tmp_path / "letters" / "A.json").site == "A"
 
 
 @pytest.mark.parametrize(

@@ -27,13 +27,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Unpack
 
-from dpmodels.formula.sides import one_measured, sides
+from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.mechanisms.counts import CountMechanism
-from dpmodels.models.crossing import Way
-from dpmodels.models.describing import described_way, mean_tally
+from dpmodels.models.descriptive_specs import descriptive_spec, mean_tally
+from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.results.groups import MeanResult
 
 
@@ -76,12 +76,12 @@ def dp_mine(
 
 
 @spec_of("mine", gaussian="gaussian", audited=("a ~ g", "geometric"))
-def mine_spec(question: Question) -> Way[MineResult]:
-    both = sides(question.formula, question.codebook)
+def mine_spec(question: Request) -> VerbSpec[MineResult]:
+    both = parse_sides(question.formula, question.codebook)
     number, factors = one_measured(both, "dp_mine")
     tally = mean_tally(question.adjacency, factors, number)
     result = partial(MineResult, times=question.words["times"])
-    return described_way(question, both, (tally,), result)
+    return descriptive_spec(question, both, (tally,), result)
 '''
 BOOK = dp.codebook(wage=(0, 80), sex=["F", "M"])
 BUDGET = {"codebook": BOOK, "eps": 2.0}

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpmodels.planning.course import Course, Imagined, Release
 from dpmodels.planning.division import Losses, TotalBudget, least_at
+from dpmodels.planning.noise_curve import NoiseCurve, Release, SimulatedCall
 from dpmodels.privacy import (
     ZCDP,
     ApproxDP,
@@ -28,7 +28,9 @@ def planted(noise, *, gaussian=False, sampling=1.0):
     releases = tuple(
         Release("planted", (event,), np.array([noise(own)]), np.ones(1)) for own in AMOUNTS
     )
-    return Course("planted", Imagined(None, PureDP, None, own), "median", AMOUNTS, releases)
+    return NoiseCurve(
+        "planted", SimulatedCall(None, PureDP, None, own), "median", AMOUNTS, releases
+    )
 
 
 def losses(guarantee, courses, weights=None, floors=None, fixed=None):
@@ -74,7 +76,7 @@ def test_gaussian_parts_under_a_delta_compose_to_the_whole_as_divide_has_it():
 def test_gaussian_and_other_noise_share_eps_and_level_their_ratios():
     made = losses(ApproxDP(1.0, 1e-6), [laplace(0.2), normal(0.1), normal(0.1)])
     parts = made.least_worst()
-    ratios = [own.ratios(parts[k : k + 1])[0] for k, own in enumerate(made.courses)]
+    ratios = [own.ratios(parts[k : k + 1])[0] for k, own in enumerate(made.curves)]
     assert np.ptp(ratios) < 1e-3 * ratios[0]
     square = sum(gaussian_multiplier(ApproxDP(eps, 1e-6)) ** -2 for eps in parts[1:])
     assert parts[0] + gaussian_eps(1e-6, square**-0.5) == pytest.approx(1.0, rel=1e-6)
@@ -114,7 +116,7 @@ def test_the_largest_loss_is_never_above_that_of_equal_parts():
     for _ in range(20):
         made = losses(PureDP(1.0), [laplace(own) for own in rng.uniform(0.01, 2.0, 4)])
         found, even = (
-            max(own.ratios(parts[k : k + 1])[0] for k, own in enumerate(made.courses))
+            max(own.ratios(parts[k : k + 1])[0] for k, own in enumerate(made.curves))
             for parts in (made.least_worst(), made.even())
         )
         assert found <= even * (1 + 1e-6)

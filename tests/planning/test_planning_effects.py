@@ -8,7 +8,7 @@ from scipy.special import expit
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FormulaError
 from dpmodels.planning.group_effects import _independent
-from dpmodels.planning.trials import Asking, Cell
+from dpmodels.planning.power_simulation import Cell, PowerInputs
 from dpmodels.planning.verbs import verb_with_power, words_of
 from tests.planning.test_planning_population import asking
 
@@ -58,7 +58,7 @@ def test_logarithms_of_counts_have_the_slopes():
     verb, power = verb_with_power("glm")
     words = {**words_of(verb), "family": "poisson"}
     asked = (verb, power, "visits ~ age", book, shape, 1e-6, None, "auto", None, 0.05)
-    own = Asking(*asked, words).trial(Cell(1_000, 3.0, 0.01)).posed
+    own = PowerInputs(*asked, words).trial(Cell(1_000, 3.0, 0.01)).posed
     assert own.effect[0] == pytest.approx(0.01, rel=0.01)
     visits = own.population.part.columns["visits"]
     assert own.population.shares @ visits == pytest.approx(8.0, abs=0.1)

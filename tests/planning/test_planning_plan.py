@@ -17,8 +17,8 @@ from dpmodels.errors import (
     FrameError,
     NotAvailable,
 )
+from dpmodels.planning.assumptions import World, assumed_rows, released
 from dpmodels.planning.figures import FIGURES, figures
-from dpmodels.planning.guess import World, guessed, released
 from dpmodels.privacy import adjacency
 from dpmodels.results.base import Result
 
@@ -45,7 +45,7 @@ def both():
 @pytest.mark.expensive
 def test_every_verb_of_a_session_has_a_call_and_its_result_figures():
     assert set(dir(dp.call)) == set(CALLS)
-    world = World(guessed(BOOK), BOOK, adjacency("replace"), 2_000, None)
+    world = World(assumed_rows(BOOK), BOOK, adjacency("replace"), 2_000, None)
     terms = world.terms()
     for name, call in CALLS.items():
         (fit,) = released(call, terms, dp.ApproxDP(50.0, 1e-6), 1)
@@ -162,7 +162,7 @@ def test_a_call_that_says_its_budget_keeps_it():
 def test_a_budget_that_is_left_out_is_the_least_that_meets_the_targets():
     calls = {"wages": PAIR["wages"]}
     made = planned(calls, eps=None, targets={"noise": 0.5})
-    eps = made.question.guarantee.eps
+    eps = made.request.guarantee.eps
     assert (made.table["noise_share"] < 0.53).all()
     assert made.table["noise_share"].max() > 0.4
     with pytest.raises(BudgetError, match="they need about eps = "):
@@ -175,7 +175,7 @@ def test_a_budget_that_is_left_out_is_the_least_that_meets_the_targets():
 def test_a_number_of_rows_that_is_left_out_meets_the_targets():
     made = planned({"wages": PAIR["wages"]}, n=None, targets={"wages": {"se": 0.4}})
     assert 0.38 < made.table["total"].item() < 0.412
-    fewer = planned({"wages": PAIR["wages"]}, n=made.question.n_rows // 2)
+    fewer = planned({"wages": PAIR["wages"]}, n=made.request.n_rows // 2)
     assert fewer.table["total"].item() > 0.5
 
 
@@ -199,7 +199,7 @@ SLOW = [pytest.param(own, marks=pytest.mark.slow) for own in ("skewed", "tails",
 @pytest.mark.parametrize("shape", ["zeros", *SLOW])
 def test_predicted_errors_are_those_of_tables_that_are_drawn(shape):
     made = planned({"wages": PAIR["wages"]}, shape=shape, n=2_000)
-    world = World(guessed(BOOK, shape), BOOK, adjacency("replace"), 2_000, None)
+    world = World(assumed_rows(BOOK, shape), BOOK, adjacency("replace"), 2_000, None)
     # A variance of 60 draws: outside of these ends with a probability below 1e-6 for chi-square.
     terms = (world.terms(draw) for draw in range(60))
     found = [released(made.lines[0].call, own, dp.PureDP(1.0), 1)[0].params.item() for own in terms]
@@ -221,7 +221,7 @@ def test_nothing_is_charged_and_no_row_of_a_frame_is_shown():
     with dp.options(ledger=ledger):
         made = planned({"wages": PAIR["wages"]}, shape=public)
     assert ledger.entries == ()
-    shown = str(made.summary()) + repr(made) + made.table.to_string() + repr(made.question)
+    shown = str(made.summary()) + repr(made) + made.table.to_string() + repr(made.request)
     assert not any(cell in shown for cell in ("77.77", "12.34", "31.31", "44.44"))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.noise import source
-from dpmodels.planning.trials import Asking, Cell
+from dpmodels.planning.power_simulation import Cell, PowerInputs
 from dpmodels.planning.verbs import verb_with_power, words_of
 
 BOOK = dp.codebook(wage=(0, 80), age=(18, 80), sex=["F", "M"], smoker=["no", "yes"])
@@ -25,7 +25,7 @@ def asking(verb, shape="normal", **words):
     declared, power = verb_with_power(verb)
     power = power._replace(runs=words.pop("runs", power.runs))
     wanted = {**words_of(declared), **words}
-    return Asking(declared, power, formula, BOOK, shape, words=wanted, **own)
+    return PowerInputs(declared, power, formula, BOOK, shape, words=wanted, **own)
 
 
 def written_out(rows):
@@ -43,8 +43,8 @@ def test_exact_sums_are_those_of_the_table_written_out(verb):
     trial = asking(verb).trial(Cell(9_001, 1.0, CALLS[verb][1]))
     drawn = trial.posed.population.sample(9_001, np.random.default_rng(5))
     strategy = trial.chosen[0]
-    standing = strategy.measure(trial.way.private.of(drawn), trial.plan)
-    whole = strategy.measure(trial.way.private.bind(written_out(drawn)), trial.plan)
+    standing = strategy.measure(trial.spec.private.of(drawn), trial.plan)
+    whole = strategy.measure(trial.spec.private.bind(written_out(drawn)), trial.plan)
     exact, rows = standing.cross()
     assert rows == 9_001 == drawn.nrows
     np.testing.assert_array_equal(exact, whole.cross()[0])
@@ -55,7 +55,7 @@ def test_a_release_from_standing_rows_is_that_from_the_table_written_out():
     trial = asking("glm").trial(Cell(5_000, 3.0, CALLS["glm"][1]))
     drawn = trial.posed.population.sample(5_000, np.random.default_rng(5))
     strategy, found = trial.chosen[0], []
-    for private in (trial.way.private.of(drawn), trial.way.private.bind(written_out(drawn))):
+    for private in (trial.spec.private.of(drawn), trial.spec.private.bind(written_out(drawn))):
         with dp.simulation(seed=3):
             statistic = strategy.measure(private, trial.plan)
             found.append(strategy.release(statistic, trial.plan, source()).coefficients)

@@ -78,7 +78,7 @@ def test_a_public_sample_is_planned_with_and_none_of_it_is_shown():
     sample["wage"] = 10 + 0.4 * sample["age"] + rng.normal(0, 4, 900)
     plan = dp.power("wage ~ age", codebook=BOOK, shape=sample, n=3_000, eps=3.0, effect="sample")
     assert plan.effect["age"] == pytest.approx(0.4, abs=0.05)
-    text = plan.summary().as_text() + repr(plan) + repr(plan.question)
+    text = plan.summary().as_text() + repr(plan) + repr(plan.request)
     assert "public sample of 900" in text
     assert str(sample["age"][0]) not in text
 
@@ -125,11 +125,11 @@ def test_where_there_are_no_standard_errors_the_eps_is_said_that_gives_some():
     plan = dp.power("wage ~ age", eps=0.1, **words)
     assert plan.table["identified"].item() < 0.5
     assert np.isnan(plan.table["price"].item())
-    assert 0.2 <= plan.question.enough <= 2
-    assert f"about eps = {plan.question.enough:.2g} is needed" in plan.summary().as_text()
-    enough = dp.power("wage ~ age", eps=plan.question.enough, **words)
+    assert 0.2 <= plan.request.enough <= 2
+    assert f"about eps = {plan.request.enough:.2g} is needed" in plan.summary().as_text()
+    enough = dp.power("wage ~ age", eps=plan.request.enough, **words)
     assert enough.table["identified"].item() > 0.5
-    assert np.isnan(enough.question.enough)
+    assert np.isnan(enough.request.enough)
 
 
 def test_a_level_without_rows_has_no_price():

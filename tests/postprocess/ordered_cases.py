@@ -7,9 +7,9 @@ import numpy as np
 from dpmodels.postprocess.hierarchy import line
 from dpmodels.postprocess.ordered import ordered
 from dpmodels.privacy import PureDP, adjacency
-from dpmodels.released import Card, CountsRelease, SumsRelease
+from dpmodels.released import CountsRelease, MechanismInfo, SumsRelease
 
-CARD = Card(*("of no mechanism",) * 6)
+CARD = MechanismInfo(*("of no mechanism",) * 6)
 
 
 def released(sums, shape, rows, fanout=3):
@@ -17,7 +17,7 @@ def released(sums, shape, rows, fanout=3):
     groups, cells = shape
     terms = {
         "rows": rows,
-        "card": CARD,
+        "info": CARD,
         "guarantee": PureDP(1.0),
         "adjacency": adjacency("add-remove" if rows is None else "replace"),
         "events": (),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpmodels.postprocess.solve import against_first, contrasts
+from dpmodels.postprocess.normal_equations import against_first, contrasts
 
 
 @pytest.mark.parametrize("levels", [2, 3, 20])

@@ -14,7 +14,7 @@ from dpmodels.postprocess.ellipsoid import (
     spreads,
     tail,
 )
-from dpmodels.postprocess.solve import even
+from dpmodels.postprocess.normal_equations import even
 from dpmodels.released import MomentNoise
 
 RADII = 2.0 ** (-np.arange(40, -1, -1) / 4) * 40
@@ -32,15 +32,15 @@ def test_spreads_are_those_of_the_rows():
     rng = np.random.default_rng(1)
     rows = np.abs(rng.normal(size=(2, 20_000)) * [[1.0], [0.2]])
     found = spreads(counted(rows, sd=20.0), 20_000.0, np.array([4.0, 4.0]))
-    assert found.told == pytest.approx([1.0, 0.2], rel=0.1)
-    assert ((found.reach > 2.5 * found.told) & (found.reach < 5 * found.told)).all()
+    assert found.detected == pytest.approx([1.0, 0.2], rel=0.1)
+    assert ((found.reach > 2.5 * found.detected) & (found.reach < 5 * found.detected)).all()
     hidden = 0.001 * np.minimum(4.0, 8 * found.reach) ** 2
-    assert found.safe == pytest.approx(np.sqrt(found.told**2 + hidden))
+    assert found.safe == pytest.approx(np.sqrt(found.detected**2 + hidden))
 
 
 def test_columns_that_nothing_is_told_of_reach_as_far_as_can_be():
     found = spreads(Cells(RADII, np.ones((2, len(RADII))), 50.0), 100.0, np.array([2.0, 2.0]))
-    assert (found.told == RADII[-1]).all()
+    assert (found.detected == RADII[-1]).all()
     assert np.isfinite(found.safe).all()
 
 
@@ -99,10 +99,10 @@ def test_what_is_feared_beyond_what_is_told_falls_off_like_the_told():
     feared = []
     for sizes in (light, heavy):
         seen = counted(sizes, sd=34.0)
-        last = int(np.flatnonzero(seen.told)[-1])
+        last = int(np.flatnonzero(seen.detected)[-1])
         ahead = tail(seen)[last + 1 :]
         assert (np.diff(ahead) <= 0).all()
-        assert (ahead <= seen.told[last]).all()
+        assert (ahead <= seen.detected[last]).all()
         feared.append(float(ahead @ (RADII[last + 1 :] / RADII[last]) ** 2 / ahead[0]))
     # In squared lengths, against those of the first cell beyond.
     assert feared[1] > 1.3 * feared[0]

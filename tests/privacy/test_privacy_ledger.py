@@ -178,10 +178,10 @@ def test_other_neighbours_are_refused_with_both_named():
 
 def test_preview_records_nothing_and_tells_what_a_charge_would_make_it():
     ledger = charged(Ledger(eps=2.0, delta=1e-6), FIT)
-    foreseen = ledger.preview(FIT)
+    prediction = ledger.preview(FIT)
     assert len(ledger.entries) == 1
     entry = ledger.charge(FIT, adjacency="replace", label="again")
-    assert entry.spent_after == foreseen == ledger.spent
+    assert entry.spent_after == prediction == ledger.spent
     assert entry.label == "again"
     assert entry.events == FIT
     assert ledger.preview([GaussianEvent(0.1)]).amount > 2

@@ -5,15 +5,15 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from dpmodels.digest import digest, in_order
+from dpmodels.digest import in_order, release_digest
 from dpmodels.privacy import PureDP, adjacency
 from dpmodels.privacy.events import LaplaceEvent
 from dpmodels.released import (
     BoughtCurvature,
-    Card,
     CoefficientsRelease,
     CountsRelease,
     Meat,
+    MechanismInfo,
     MomentNoise,
     MomentsRelease,
     Shared,
@@ -21,7 +21,7 @@ from dpmodels.released import (
 
 TERMS = {
     "rows": 7,
-    "card": Card("name", "theorem", "sensitivity", "noise", "exact lattice", "source"),
+    "info": MechanismInfo("name", "theorem", "sensitivity", "noise", "exact lattice", "source"),
     "guarantee": PureDP(1.0),
     "adjacency": adjacency("replace"),
     "events": (LaplaceEvent(1.0),),
@@ -65,13 +65,15 @@ COEFFICIENTS = CoefficientsRelease(
     ],
 )
 def test_a_digest_is_what_ledgers_of_the_first_version_hold(release, held):
-    assert digest(release) == held
+    assert release_digest(release) == held
 
 
 @pytest.mark.parametrize("release", [COUNTS, MOMENTS, COEFFICIENTS])
 def test_a_digest_is_of_every_field(release):
-    changed = {own.name: digest(_with(release, own.name, "another")) for own in fields(release)}
-    assert digest(release) not in changed.values()
+    changed = {
+        own.name: release_digest(_with(release, own.name, "another")) for own in fields(release)
+    }
+    assert release_digest(release) not in changed.values()
     assert len(set(changed.values())) == len(changed)
 
 

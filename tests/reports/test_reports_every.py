@@ -17,7 +17,7 @@ from dpmodels.audit.result import AuditResult
 from dpmodels.errors import NotAvailable
 from dpmodels.privacy import ApproxDP, adjacency
 from dpmodels.results.base import Printed, report_of
-from dpmodels.results.plan import SplitQuestion, SplitResult
+from dpmodels.results.plan import SplitRequest, SplitResult
 
 FORMS = forms("stored")
 OF_MODELS = [name for name, form in FORMS.items() if form.verb in verbs_models.VERBS]
@@ -45,7 +45,7 @@ def imported(package):
 def test_reports_come_with_whatever_makes_results():
     there = {module.name for module in pkgutil.iter_modules(reports.__path__)}
     assert there - {"header", "counted", "etable_privacy"} == imported(reports)
-    assert "printing" in imported(models)
+    assert "report_loading" in imported(models)
     assert "report" in imported(audit)
 
 
@@ -61,7 +61,7 @@ def split():
     shares = np.array([[0.3, 0.7], [0.5, 0.5]])
     asked = ("twice", ("one", "two"), ApproxDP(1.0, 1e-6), adjacency("replace"), 2, "largest")
     budgets = tuple(tuple(ApproxDP(own, 1e-6) for own in line) for line in shares.tolist())
-    return SplitResult(SplitQuestion(*asked), shares, budgets, np.array([[1.0, 2.0], [3.0, 5.0]]))
+    return SplitResult(SplitRequest(*asked), shares, budgets, np.array([[1.0, 2.0], [3.0, 5.0]]))
 
 
 @pytest.mark.parametrize("made", [split(), AuditTable("Audits", 0.95, ())], ids=["split", "roll"])

@@ -20,7 +20,7 @@ def test_what_was_charged_and_what_came_of_it(tmp_path):
         for start in ("Charge ", "1 dp_mean ~ age", "2 by hand 9 ")
     )
     assert head.split()[1:5] == ["total", "eps", "state", "mechanism"]
-    assert row.split()[4:7] == ["0.500", "released", fit.release.card.name]
+    assert row.split()[4:7] == ["0.500", "released", fit.release.info.name]
     assert row.split()[-1] in fit.call.ledger
     assert "charged" in other
     assert "\x1b" not in text

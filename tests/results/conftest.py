@@ -74,7 +74,7 @@ def make():
             second=(matrix * divisor + offset) / unit,
             noise=MomentNoise(3.2, mean_noise, entry * math.sqrt(2), entry),
             rows=rows if neighbours == "replace" else None,
-            card=Gauss.card,
+            info=Gauss.info,
             guarantee=guarantee or ApproxDP(1.0, 1e-6),
             adjacency=adjacency(neighbours),
             events=(GaussianEvent(4.2),),

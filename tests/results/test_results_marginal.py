@@ -15,7 +15,7 @@ from dpmodels.formula.parse import quote
 from dpmodels.formula.response import two_sided
 from dpmodels.inference.links import OF_FAMILY
 from dpmodels.inference.sandwich import NormalLaw
-from dpmodels.results.estimated import predicted
+from dpmodels.results.coefficient_model import predicted
 from dpmodels.results.hypotheses import Terms
 from dpmodels.results.marginal_means import Fitted, contrasts, grid, margins
 

@@ -12,10 +12,10 @@ from verb_entry import BOOK, ROWS, fitted
 from verbs import forms
 
 import dpmodels as dp
-from dpmodels.digest import digest
+from dpmodels.digest import release_digest
 from dpmodels.errors import FrameError
+from dpmodels.external_files import parse
 from dpmodels.mechanisms import Zero
-from dpmodels.outside import parse
 from dpmodels.released import AnyRelease
 from dpmodels.results import open_saved
 from dpmodels.results.store import FORMAT, Saved, arrays_of, file_bytes, replay, result_bytes
@@ -78,8 +78,8 @@ def test_what_is_read_back_is_the_same_to_the_last_bit(fit, tmp_path):
     fit.save(tmp_path / "fit.nc")
     again = dp.load(tmp_path / "fit.nc")
     assert type(again) is type(fit)
-    assert digest(again.call) == digest(fit.call)
-    assert digest(again.release) == digest(fit.release)
+    assert release_digest(again.call) == release_digest(fit.call)
+    assert release_digest(again.release) == release_digest(fit.release)
     assert str(again.summary()) == str(fit.summary())
     assert again.tidy().equals(fit.tidy())
     assert result_bytes(again) == result_bytes(fit)
@@ -89,8 +89,8 @@ def test_what_is_read_back_is_the_same_to_the_last_bit(fit, tmp_path):
 def test_what_is_pickled_or_copied_is_the_same(fit):
     for again in (pickle.loads(pickle.dumps(fit)), copy(fit), deepcopy(fit)):
         assert type(again) is type(fit)
-        assert digest(again.call) == digest(fit.call)
-        assert digest(again.release) == digest(fit.release)
+        assert release_digest(again.call) == release_digest(fit.call)
+        assert release_digest(again.release) == release_digest(fit.release)
         assert str(again.summary()) == str(fit.summary())
 
 
@@ -100,7 +100,7 @@ def test_every_result_has_a_reading_in_every_format(fit):
     begins = "Reading: by "
     if isinstance(fit.release.guarantee, dp.Pufferfish):
         begins = "Reading: for anyone whose prior is "
-    elif fit.release.card == Zero.card:
+    elif fit.release.info == Zero.info:
         begins = "Reading: no row contributed to it"
     for how in ("as_text", "as_html", "as_latex", "as_markdown"):
         assert begins in getattr(told, how)()

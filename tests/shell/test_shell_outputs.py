@@ -11,7 +11,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.__main__ import main
-from dpmodels.shell.plain import as_csv
+from dpmodels.shell.plain_values import as_csv
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_a_folder_that_takes_no_files_is_noticed_before_rows(job, capsys, monkey
     def read_only(*given, **more):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("dpmodels.writing.os.open", read_only)
+    monkeypatch.setattr("dpmodels.atomic_files.os.open", read_only)
     asked = wraps(dp.dp_pca)(lambda *_, **__: pytest.fail("asked for rows"))
     monkeypatch.setattr(dp, "dp_pca", asked)
     assert main(words(job, "data.csv", "--save", str(job / "fit.nc"))) == 2
@@ -101,7 +101,7 @@ def test_what_can_be_written_is_where_another_file_fails(job, capsys, monkeypatc
         if len(sizes) == 2:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dpmodels.writing.os.posix_fallocate", full)
+    monkeypatch.setattr("dpmodels.atomic_files.os.posix_fallocate", full)
     text, saved = job / "a.txt", job / "a.nc"
     assert main(words(job, "data.csv", "--text", str(text), "--save", str(saved))) == 2
     out, err = capsys.readouterr()

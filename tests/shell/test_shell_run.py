@@ -9,8 +9,8 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.__main__ import main
-from dpmodels.shell import studied
-from dpmodels.shell.studied import exclusive_folder
+from dpmodels.shell import study_run
+from dpmodels.shell.study_run import exclusive_folder
 
 STUDY = {"title": "A <b>study</b>", "data": "data.csv", "codebook": "cb.json", "out": "report"}
 STUDY |= {"author": "A. Analyst", "eps": 2.0, "delta": 1e-6}
@@ -202,7 +202,7 @@ def test_files_of_another_hand_and_folders_that_take_none_are_told_before_the_ch
         raise OSError(30, "Read-only file system")
 
     with monkeypatch.context() as patched:
-        patched.setattr("dpmodels.writing.os.open", read_only)
+        patched.setattr("dpmodels.atomic_files.os.open", read_only)
         status, _, error = job()
     assert (status, "takes no files" in error) == (2, True)
     assert not (out / "study.ledger").exists()
@@ -225,13 +225,13 @@ def test_a_ledger_that_somebody_else_charges_stops_a_study(job, monkeypatch):
 @pytest.mark.expensive
 def test_what_is_charged_between_what_was_judged_and_what_is_asked_stops_a_study(job, monkeypatch):
     assert job(release=[MEANS])[0] == 0
-    own = studied.price_releases
+    own = study_run.price_releases
 
     def meanwhile(*given):
         ledger(job).charge([], adjacency="replace")
         return own(*given)
 
-    monkeypatch.setattr(studied, "price_releases", meanwhile)
+    monkeypatch.setattr(study_run, "price_releases", meanwhile)
     status, _, error = job()
     assert (status, "was charged by another process" in error) == (2, True)
     assert len(ledger(job).entries) == 2

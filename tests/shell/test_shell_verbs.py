@@ -13,8 +13,8 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.__main__ import main
+from dpmodels.shell.command_options import dest, signature
 from dpmodels.shell.commands import commands, parser
-from dpmodels.shell.words import dest, signature
 
 VERBS = {name: getattr(dp, f"dp_{name}") for name in (*dir(dp.call), "survey")}
 # By which option a word is said that no option has the name of.

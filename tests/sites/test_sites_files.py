@@ -5,10 +5,10 @@ import pytest
 from verbs import forms
 
 import dpmodels as dp
+from dpmodels.atomic_files import write_whole
 from dpmodels.errors import ArgumentError, BudgetError, FrameError, LedgerError
 from dpmodels.models.site_files import sent_verbs
-from dpmodels.sites import letter as letters
-from dpmodels.writing import write_whole
+from dpmodels.sites import message as letters
 
 CB = dp.codebook(age=(0, 100), wage=(0, 250_000), sex=["F", "M"])
 AGREED = {"codebook": CB, "session": "s-1", "budget": dp.ZCDP(1e12)}
@@ -145,7 +145,7 @@ def test_damaged_files_are_refused(tmp_path):
 
 def test_values_that_do_not_fit_the_terms_are_refused(tmp_path):
     files = written(tmp_path, "full")
-    own = letters.read_letter(files[0])
+    own = letters.read_message(files[0])
     files[0].unlink()
     short = own.__class__(**{**vars(own), "values": own.values[:-8]})
     write_whole(files[0], letters.seal(short).content)
@@ -156,7 +156,7 @@ def test_values_that_do_not_fit_the_terms_are_refused(tmp_path):
 def test_integers_of_another_lattice_are_refused(tmp_path):
     files = written(tmp_path, "full")
     for file in files:
-        own = letters.read_letter(file)
+        own = letters.read_message(file)
         file.unlink()
         other = own.__class__(**{**vars(own), "terms": {**own.terms, "basis": "0" * 64}})
         write_whole(file, letters.seal(other).content)

@@ -6,7 +6,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError, LedgerError
-from dpmodels.sites import letter as letters
+from dpmodels.sites import message as letters
 
 BOOK = dp.codebook(a=(0, 1))
 ROWS = {"a": [0.2, 0.7] * 50}

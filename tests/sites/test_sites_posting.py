@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
+from dpmodels.atomic_files import write_whole
 from dpmodels.errors import ArgumentError, FrameError
-from dpmodels.sites.key_file import take_seat, used_record
-from dpmodels.sites.letter import Letter, finish, post, read_letter, seal
-from dpmodels.writing import write_whole
+from dpmodels.sites.key_file import read_participant, used_record
+from dpmodels.sites.message import SiteMessage, finish, read_message, seal, write_message
 
 BOOK = dp.codebook(a=(0, 1))
 TERMS = {
@@ -31,7 +31,7 @@ CALLS = ("open", "posix_fallocate", "fsync", "link", "replace", "unlink")
 
 def letter(number="0"):
     terms = {**TERMS, "keys": {}, "basis": ""}
-    return Letter(terms, "A", 3, bytes(16), (2, 1), "words", number, False)
+    return SiteMessage(terms, "A", 3, bytes(16), (2, 1), "words", number, False)
 
 
 def partials(folder):
@@ -95,7 +95,7 @@ def test_a_death_at_any_call_loses_neither_the_key_nor_its_letter(linked, tmp_pa
 
         def work(step=step, place=place, key=key):
             dying_at(step, linked)
-            post(letter(), place, key)
+            write_message(letter(), place, key)
 
         status = ended(forked(work))
         assert status in (0, 9)
@@ -105,20 +105,20 @@ def test_a_death_at_any_call_loses_neither_the_key_nor_its_letter(linked, tmp_pa
         if used and not linked and used_record(key).stat().st_size == 0:
             # An empty record keeps its name free for an instant: the key is lost, no mask is.
             with pytest.raises(FrameError, match="was used"):
-                take_seat(key, "A", ())
+                read_participant(key, "A", ())
             assert not seen
         elif used:
             assert seen or finish(key, "A", place, TERMS)
-            assert read_letter(place) == letter()
+            assert read_message(place) == letter()
             assert not finish(key, "A", place, TERMS) or not partials(folder)
             with pytest.raises(FrameError, match="was used"):
-                take_seat(key, "A", ())
+                read_participant(key, "A", ())
             assert not secret_in(key)
         else:
             assert not finish(key, "A", place, TERMS)
-            assert take_seat(key, "A", ()).names == ("A",)
-            post(letter("again"), place, key)
-            assert read_letter(place).number == "again"
+            assert read_participant(key, "A", ()).names == ("A",)
+            write_message(letter("again"), place, key)
+            assert read_message(place).number == "again"
         if status == 0:
             break
     assert status == 0
@@ -141,7 +141,7 @@ def test_of_many_processes_with_one_key_one_writes_a_letter(linked, tmp_path):
                 os.link = refused
             os.close(opened)
             os.read(gate, 1)
-            post(letter(str(one)), folder / f"{one}.json", key)
+            write_message(letter(str(one)), folder / f"{one}.json", key)
 
         children = [forked(lambda one=one: work(one)) for one in range(8)]
         os.close(gate)
@@ -150,7 +150,7 @@ def test_of_many_processes_with_one_key_one_writes_a_letter(linked, tmp_path):
         assert sorted(statuses) == [0] + [3] * 7
         winner = statuses.index(0)
         assert [path.name for path in folder.glob("*.json")] == [f"{winner}.json"]
-        assert read_letter(folder / f"{winner}.json").number == str(winner)
+        assert read_message(folder / f"{winner}.json").number == str(winner)
         assert partials(folder) == []
 
 
@@ -191,7 +191,7 @@ def test_the_same_call_finishes_without_rows_or_charge(asked, tmp_path, monkeypa
     def dies(*given, **words):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpmodels.sites.letter.publish", dies)
+    monkeypatch.setattr("dpmodels.sites.message.publish", dies)
     with pytest.raises(KeyboardInterrupt):
         dp.site_release("~ a", ROWS, place, **asked)
     monkeypatch.undo()
@@ -255,15 +255,15 @@ def test_a_full_disk_leaves_the_key_unused(asked, tmp_path, monkeypatch):
 
 
 def test_a_name_that_is_taken_meanwhile_keeps_the_letter(asked, tmp_path, monkeypatch):
-    from dpmodels.sites import letter
+    from dpmodels.sites import message
 
-    place, real = tmp_path / "A.json", letter.publish
+    place, real = tmp_path / "A.json", message.publish
 
     def late(partial, path, **words):
         place.write_text("somebody else's")
         real(partial, path, **words)
 
-    monkeypatch.setattr(letter, "publish", late)
+    monkeypatch.setattr(message, "publish", late)
     with pytest.raises(
         FrameError, match=r"already exists.*kept as '\..*\.partial'.*repeat the same call"
     ):
@@ -277,7 +277,7 @@ def test_a_name_that_is_taken_meanwhile_keeps_the_letter(asked, tmp_path, monkey
 def test_a_letter_that_is_not_the_recorded_one_is_not_shown(tmp_path):
     key, place = tmp_path / "A.key", tmp_path / "A.json"
     dp.site_key("A", key)
-    post(letter(), place, key)
+    write_message(letter(), place, key)
     record = json.loads(used_record(key).read_text("utf-8"))
     place.unlink()
     write_whole(tmp_path / record["partial"], seal(letter("forged")).content)
@@ -291,15 +291,15 @@ def test_a_letter_that_is_not_the_recorded_one_is_not_shown(tmp_path):
 def test_two_names_of_one_key_are_one_claim(tmp_path):
     dp.site_key("A", tmp_path / "A.key")
     (tmp_path / "link.key").symlink_to(tmp_path / "A.key")
-    post(letter(), tmp_path / "1.json", tmp_path / "link.key")
+    write_message(letter(), tmp_path / "1.json", tmp_path / "link.key")
     with pytest.raises(FrameError, match="not claimed"):
-        post(letter(), tmp_path / "2.json", tmp_path / "A.key")
+        write_message(letter(), tmp_path / "2.json", tmp_path / "A.key")
     assert not secret_in(tmp_path / "A.key")
     assert not Path(tmp_path / "2.json").exists()
 
 
 def test_keys_are_for_their_owner_alone(tmp_path):
     dp.site_key("A", tmp_path / "A.key")
-    post(letter(), tmp_path / "A.json", tmp_path / "A.key")
+    write_message(letter(), tmp_path / "A.json", tmp_path / "A.key")
     for name in ("A.key", "A.key.used"):
         assert (tmp_path / name).stat().st_mode & 0o077 == 0

@@ -193,13 +193,13 @@ def test_enough_shares_give_the_secret_back_and_fewer_do_not(secret, needed, mor
 
 def test_words_that_make_no_sense_are_refused():
     with pytest.raises(ArgumentError, match="at least one site has to be honest"):
-        SecureSum(colluders=2).seats(("A", "B"))
+        SecureSum(colluders=2).participants(("A", "B"))
     with pytest.raises(ArgumentError, match="two sites or more"):
-        SecureSum(colluders=0).seats(("A",))
+        SecureSum(colluders=0).participants(("A",))
     with pytest.raises(ArgumentError, match="fewer must be allowed"):
-        SecureSum(colluders=1, dropouts=2).seats(tuple("ABCD"))
+        SecureSum(colluders=1, dropouts=2).participants(tuple("ABCD"))
     with pytest.raises(ArgumentError, match="whole number from 0"):
-        Cape(colluders=-1).seats(("A", "B"))
+        Cape(colluders=-1).participants(("A", "B"))
     with pytest.raises(FrameError, match="not an X25519 key"):
         pair_key(X25519PrivateKey.generate(), b"short", b"")
 

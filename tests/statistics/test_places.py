@@ -9,7 +9,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.design.cells import private_cells
 from dpmodels.errors import ArgumentError, FrameError
-from dpmodels.formula.sides import one_measured, sides
+from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.statistics.cell_passes import CellPasses, place_counts
 from dpmodels.statistics.counts import counts
@@ -21,7 +21,7 @@ VALUES = (-9, -8, -1, -0.5, 0, 0.25, 1, 2, 24, 1e300, None, float("nan"), "many"
 
 
 def bound(rows, formula="y ~ g", degree=2):
-    both = sides(formula, BOOK)
+    both = parse_sides(formula, BOOK)
     number, factors = one_measured(both, "dp_mean")
     return private_cells(both.text, rows, both.codebook, (Tally(factors, number, degree),))
 
@@ -57,7 +57,7 @@ def test_neighbours_in_any_held_range_move_one_rows_units(ends, degree):
     whole = 2**30
 
     def parts(value, group):
-        held = bound({"y": [value], "g": [group]}, degree=degree).held(*ends)
+        held = bound({"y": [value], "g": [group]}, degree=degree).clipped(*ends)
         return counts(held, whole, count_public=True).cross()[0]
 
     own = [parts(v, g) for v, g in product(VALUES, ("u", "v", "?"))]
@@ -70,9 +70,9 @@ def test_neighbours_in_any_held_range_move_one_rows_units(ends, degree):
 
 def test_held_rows_are_those_clipped_beforehand():
     rows = {"y": np.linspace(-8, 24, 999), "g": ["u", "v", "v"] * 333}
-    held = counts(bound(rows).held(-1.5, 3.0), 2**20, count_public=True).cross()[0]
+    held = counts(bound(rows).clipped(-1.5, 3.0), 2**20, count_public=True).cross()[0]
     own = {**rows, "y": np.clip(rows["y"], -1.5, 3.0)}
-    same = counts(bound(own).held(-1.5, 3.0), 2**20, count_public=True).cross()[0]
+    same = counts(bound(own).clipped(-1.5, 3.0), 2**20, count_public=True).cross()[0]
     assert held.tolist() == same.tolist()
     shares = held.astype(float)[:3] / 2**20
     mean = -1.5 + 4.5 * (shares[1] / 2 + shares[2]) / shares.sum()
@@ -86,7 +86,7 @@ def test_passes_over_disjoint_rows_join():
         for part in (rows, rows[:13], rows[13:])
     )
     both = one + two
-    for joint, own in ((both, whole), (both.held(0, 2), whole.held(0, 2))):
+    for joint, own in ((both, whole), (both.clipped(0, 2), whole.clipped(0, 2))):
         assert joint.cross()[0].tolist() == own.cross()[0].tolist()
         assert joint.counted(place_counts, ENDS).cross()[1] == 40
     other = CellPasses((bound(rows),), 2**21, count_public=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import dpmodels as dp
 from dpmodels.design.cells import private_cells
-from dpmodels.formula.sides import grouping, measured, sides
+from dpmodels.formula.sides import grouping, measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.privacy import adjacency
 from dpmodels.statistics.counts import count_sensitivity, counts, shares
@@ -20,7 +20,7 @@ WHOLE = 2**40
 
 
 def tallies():
-    g, h, y = (sides(f"~ {name}", BOOK).described[0] for name in ("g", "h", "y"))
+    g, h, y = (parse_sides(f"~ {name}", BOOK).described[0] for name in ("g", "h", "y"))
     return (
         Tally((grouping(g), grouping(h))),
         Tally((grouping(g),), measured(y), 2),

@@ -13,7 +13,7 @@ import dpmodels as dp
 from dpmodels.mechanisms.protocol import RegressionFacts, passes
 from dpmodels.models.linear import linear
 from dpmodels.privacy import ZCDP, adjacency
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.statistics.double_double import (
     EXACT_ROWS,
     LARGEST,
@@ -169,7 +169,7 @@ def test_rows_that_count_several_times_are_added_without_rounding():
     }
     book = dp.codebook(a=(-1, 1), y=["no", "yes"])
     words = {"scale": "range", "row_norm": None}
-    own = linear(Question("glm", "y ~ a", book, ZCDP(1.0), adjacency("replace"), words))
+    own = linear(Request("glm", "y ~ a", book, ZCDP(1.0), adjacency("replace"), words))
     facts = RegressionFacts(own.predictors, Logistic(), adjacency("replace"))
     once = passes(own.design.bind(data), facts)
     theta = np.array([0.3, -1.0])

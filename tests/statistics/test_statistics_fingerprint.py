@@ -10,7 +10,7 @@ from dpmodels.design import private_design
 from dpmodels.design.cells import private_cells
 from dpmodels.design.regression import private_regression
 from dpmodels.errors import ArgumentError
-from dpmodels.formula.sides import grouping, measured, sides
+from dpmodels.formula.sides import grouping, measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics import Passes, Statistic, clipped_moments, moments
@@ -41,7 +41,7 @@ def clipped(halvings):
 
 
 def counted(formula="~ sex", book=BOOK, whole=1, degree=0):
-    both = sides(formula, book)
+    both = parse_sides(formula, book)
     if degree:
         tally = Tally(both.groups, measured(both.described[0]), degree)
     else:

@@ -13,7 +13,7 @@ from dpmodels.errors import PrivacyError
 from dpmodels.models.linear import linear
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import ZCDP, adjacency
-from dpmodels.question import Question
+from dpmodels.request import Request
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Huber, Logistic, Poisson
 
@@ -38,7 +38,7 @@ def table(rows, seed=0):
 
 def bind(formula, data, book):
     words = {"scale": "range", "row_norm": None}
-    own = linear(Question("glm", formula, book, ZCDP(1.0), adjacency("replace"), words))
+    own = linear(Request("glm", formula, book, ZCDP(1.0), adjacency("replace"), words))
     return own._replace(design=own.design.bind(data))
 
 

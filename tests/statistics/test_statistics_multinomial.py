@@ -9,11 +9,11 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 import dpmodels as dp
-from dpmodels.mechanisms.most_rows import MULTINOMIAL
 from dpmodels.mechanisms.protocol import passes
-from dpmodels.models.glm import glm_way
+from dpmodels.mechanisms.quantile_of_norms import MULTINOMIAL
+from dpmodels.models.glm import glm_spec
 from dpmodels.noise.lattice import Lattice
-from dpmodels.question import asked
+from dpmodels.request import requested
 from dpmodels.statistics.losses import Multinomial
 
 LEVELS = ("u", "v", "w")
@@ -25,7 +25,7 @@ WORDS |= {"person": None, "rows": None, "subset": None}
 @cache
 def way_of(row_norm):
     words = {**WORDS, "row_norm": row_norm}
-    return glm_way(asked("glm", "y ~ a + b", BOOK, 1.0, 1e-6, None, None, **words))
+    return glm_spec(requested("glm", "y ~ a + b", BOOK, 1.0, 1e-6, None, None, **words))
 
 
 def bound(data, row_norm=None):

@@ -8,8 +8,8 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.design.cells import unbound_cells
-from dpmodels.design.rows import asked_of
-from dpmodels.formula.sides import grouping, measured, sides
+from dpmodels.design.rows import requested_of
+from dpmodels.formula.sides import grouping, measured, parse_sides
 from dpmodels.formula.tally import Tally
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import Noise
@@ -26,7 +26,7 @@ NEAR = 40
 
 
 def table(neighbours, *, grouped=True):
-    g, y = (sides(f"~ {name}", BOOK).described[0] for name in ("g", "y"))
+    g, y = (parse_sides(f"~ {name}", BOOK).described[0] for name in ("g", "y"))
     factors = (grouping(g),) if grouped else ()
     clustered = grouped or not neighbours.counts_persons
     return Tally(factors, measured(y), 2, clustered)
@@ -34,7 +34,7 @@ def table(neighbours, *, grouped=True):
 
 def counted(data, neighbours, *, grouped=True, whole=WHOLE):
     own = unbound_cells("y ~ g", BOOK, (table(neighbours, grouped=grouped),))
-    asked = own.among(lambda terms: asked_of(terms, neighbours, None))
+    asked = own.among(lambda terms: requested_of(terms, neighbours, None))
     return counts(asked.bind(data), whole, count_public=neighbours.n_public).cross()
 
 

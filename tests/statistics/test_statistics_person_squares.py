@@ -7,7 +7,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.design.private import unbound_design
-from dpmodels.design.rows import asked_of
+from dpmodels.design.rows import requested_of
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics import passes as counted
@@ -24,7 +24,7 @@ def squares(rows, whose, unit="mean", relation="replace", finer=FINER, vectors=N
     """Of vectors four times as long as a row, at the longest."""
     neighbours = Adjacency(relation, unit, "id")
     design = unbound_design("~ a + b", BOOK)
-    own = design.among(partial(asked_of, neighbours=neighbours, subset=None))
+    own = design.among(partial(requested_of, neighbours=neighbours, subset=None))
     columns = dict(zip([*NAMES, "id"], [*np.reshape(rows, (-1, 2)).T, whose], strict=True))
 
     def turned(block):

@@ -8,7 +8,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.mechanisms.chains.quilt import QuiltCounts
-from dpmodels.models.table import asked_states, states_way
+from dpmodels.models.table import requested_states, states_spec
 from dpmodels.statistics.counts import state_counts
 
 BOOK = dp.codebook(activity=["rest", "walk"], minute=dp.Integer(1, 3))
@@ -16,7 +16,7 @@ BUDGET = dp.Pufferfish(1.0, dp.markov_chain(["rest", "walk"], stay=0.7))
 
 
 def exact(rows, book=BOOK):
-    way = states_way(asked_states("~ activity", book, BUDGET, "minute", person="id"))
+    way = states_spec(requested_states("~ activity", book, BUDGET, "minute", person="id"))
     (statistic,) = (state_counts(way.private.bind(rows), count_public=True),)
     numbers, places = statistic.cross()
     assert sum(numbers.tolist()) == places
@@ -89,8 +89,8 @@ def test_chunks_make_no_difference(size, tmp_path):
 
 
 def test_the_mechanism_measures_these():
-    way = states_way(asked_states("~ activity", BOOK, BUDGET, "minute", person="id"))
-    plan = QuiltCounts().plan(way.facts, way.question.guarantee)
+    way = states_spec(requested_states("~ activity", BOOK, BUDGET, "minute", person="id"))
+    plan = QuiltCounts().plan(way.facts, way.request.guarantee)
     private = way.private.bind(table((1, 1, "rest"), (1, 2, "walk")))
     assert QuiltCounts().measure(private, plan).cross()[0].tolist() == [1, 1, 1]
     assert "rest" not in repr(private)

@@ -4,7 +4,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, CodebookError, FormulaError
-from dpmodels.formula.sides import grouping, sides
+from dpmodels.formula.sides import grouping, parse_sides
 from dpmodels.surveys.channels import channels_of, checked_devices, with_levels
 
 FORCED = dp.randomized_response(["yes", "no"], forced={"yes": "1/6", "no": "1/3"})
@@ -12,7 +12,7 @@ BOOK = dp.codebook(drug=["no", "yes"], sex=["F", "M"])
 
 
 def asked(formula):
-    both = sides(formula, BOOK)
+    both = parse_sides(formula, BOOK)
     return channels_of(formula, tuple(map(grouping, both.described)), BOOK, {"drug": FORCED})
 
 

@@ -38,7 +38,7 @@ from dpmodels.mechanisms.add_noise import ROUND_UP
 from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms
 from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
 from dpmodels.privacy import Adjacency, Event, Pufferfish, PufferfishEvent, Quilt
-from dpmodels.released import Card, CountsRelease
+from dpmodels.released import CountsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import state_counts
 
@@ -84,7 +84,7 @@ class QuiltCounts:
     (63.5, '12 before and 12 after, 23 near')
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="quilt",
         theorem="eps-Pufferfish private for each state, not differentially private",
         sensitivity="L1, 2 a state; near states by the quilt",
@@ -120,5 +120,5 @@ class QuiltCounts:
             noise_sd=plan.noise_sd,
             step=1.0,
             quilt=plan.quilt,
-            **release_terms(self.card, plan, n_rows),
+            **release_terms(self.info, plan, n_rows),
         )

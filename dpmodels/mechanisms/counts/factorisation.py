@@ -46,7 +46,7 @@ from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.square_root import UNIT, SquareRoot, coefficients
 from dpmodels.privacy import Guarantee
-from dpmodels.released import Card, SumsRelease
+from dpmodels.released import MechanismInfo, SumsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 
@@ -67,7 +67,7 @@ class Factorisation:
     2.944
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="factorisation",
         theorem="(eps, delta)-DP or rho-zCDP, exact Gaussian trade-off",
         sensitivity="L2, the longest column of the root, or the farthest two (a row may move)",
@@ -107,7 +107,7 @@ class Factorisation:
         groups, cells = plan.facts.shape
         sums = SquareRoot(cells).sums(exact[:-1].reshape(groups, cells))
         numbers = np.append(sums.ravel(), exact[-1] * UNIT)
-        return noised_sums(self.card, plan, numbers, n_rows, entropy, unit=UNIT)
+        return noised_sums(self.info, plan, numbers, n_rows, entropy, unit=UNIT)
 
 
 @lru_cache(maxsize=16)

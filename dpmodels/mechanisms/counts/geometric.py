@@ -32,7 +32,7 @@ from dpmodels.mechanisms.count_noise import gaussian_plan, laplace_plan, noised_
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee
-from dpmodels.released import Card, CountsRelease
+from dpmodels.released import CountsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 
@@ -50,7 +50,7 @@ class Geometric:
     (2.0, 1)
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="geometric",
         theorem="eps-DP, and rho-zCDP as releases of sensitivity 1",
         sensitivity="L1, 2 a table (a row may change its group) or 1",
@@ -70,7 +70,7 @@ class Geometric:
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the exact counts."""
         exact, n_rows = statistic.cross()
-        return noised_counts(self.card, plan, exact, n_rows, entropy)
+        return noised_counts(self.info, plan, exact, n_rows, entropy)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Gaussian:
     1.414214
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="gaussian",
         theorem="(eps, delta)-DP or rho-zCDP, exact Gaussian trade-off",
         sensitivity="L2, sqrt(2) (a row may change its group) or 1, times the root of the tables",
@@ -130,4 +130,4 @@ class Gaussian:
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the exact counts."""
         exact, n_rows = statistic.cross()
-        return noised_counts(self.card, plan, exact, n_rows, entropy)
+        return noised_counts(self.info, plan, exact, n_rows, entropy)

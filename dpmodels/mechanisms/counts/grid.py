@@ -31,14 +31,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpmodels.arguments import whole
+from dpmodels.arguments import integer
 from dpmodels.design.cells import PrivateCells
 from dpmodels.mechanisms.count_noise import law_of, noised_sums, quieter_plan
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.plane import best_side, block_sizes, plane, rectangle_counts
 from dpmodels.privacy import Guarantee
-from dpmodels.released import Card, SumsRelease
+from dpmodels.released import MechanismInfo, SumsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 
@@ -67,7 +67,7 @@ class Grid:
 
     side: int | None = None
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="grid",
         theorem="eps-DP, rho-zCDP or (eps, delta)-DP, as counts in so many tables as levels",
         sensitivity="L1, 2 a level (a row may change its blocks) or 1, or L2, its root",
@@ -78,7 +78,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         if self.side is not None:
-            whole("side", self.side, 2, WIDEST, "; or leave it out")
+            integer("side", self.side, 2, WIDEST, "; or leave it out")
 
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
         """Calibrate the noise; BudgetError if it is beyond what is meaningful."""
@@ -97,7 +97,7 @@ class Grid:
         cells = exact[:-1].reshape(shape[0], -1).astype(np.int64)[:, blocks.order]
         nodes = np.concatenate(blocks.hierarchy.sums(cells), axis=-1).ravel()
         sums = np.append(nodes, int(exact[-1]))
-        return noised_sums(self.card, plan, sums, n_rows, entropy, fanout=side)
+        return noised_sums(self.info, plan, sums, n_rows, entropy, fanout=side)
 
     def side_of(self, plan: CountPlan) -> int:
         """Return the side of the blocks of a plan."""

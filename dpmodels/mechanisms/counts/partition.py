@@ -47,7 +47,7 @@ from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms
 from dpmodels.noise import Entropy
 from dpmodels.noise.discrete import least_bound, truncated_laplace
 from dpmodels.privacy import Adjacency, ApproxDP, ApproxEvent, Event, Guarantee
-from dpmodels.released import Card, LevelsRelease
+from dpmodels.released import LevelsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counted_levels
 
@@ -86,7 +86,7 @@ class Partition:
     (1.0, 14)
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="partition",
         theorem="(eps, delta)-DP, each level by itself; deltas add up",
         sensitivity="2 counts a variable (a row may change its level) or 1",
@@ -137,5 +137,5 @@ class Partition:
             levels=tuple(levels),
             scale=plan.scale,
             most=plan.threshold,
-            **release_terms(self.card, plan, n_rows),
+            **release_terms(self.info, plan, n_rows),
         )

@@ -40,7 +40,7 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.finite import responses, truthful
 from dpmodels.postprocess.response import truth_of
 from dpmodels.privacy import ZCDP, Event, Guarantee, PureEvent
-from dpmodels.released import AnswersRelease, Card, Channel
+from dpmodels.released import AnswersRelease, Channel, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 
@@ -78,7 +78,7 @@ class RandomizedResponse:
     (PureEvent(eps=1.0, count=1),)
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="randomized_response",
         theorem="eps-DP for each row by itself, against whoever sees the answers",
         sensitivity="one answer: no row has a part in another's",
@@ -143,5 +143,5 @@ class RandomizedResponse:
             weights=None,
             squares=None,
             channels=(channel,),
-            **release_terms(self.card, plan, n_rows),
+            **release_terms(self.info, plan, n_rows),
         )

@@ -45,7 +45,7 @@ from dpmodels.postprocess.spreads import (
 )
 from dpmodels.privacy import ApproxDP, Guarantee, PureDP
 from dpmodels.privacy.compose import divide
-from dpmodels.released import Card, CellsRelease
+from dpmodels.released import CellsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.cell_passes import CellPasses
 from dpmodels.typing import Floats
@@ -66,7 +66,7 @@ class Ranges:
     ([50.0, 33.33], 20)
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="ranges",
         theorem="eps-DP, rho-zCDP or (eps, delta)-DP, two rounds composed",
         sensitivity="of each round L1, 2 a variable (a row may change its cell), or L2, its root",
@@ -119,7 +119,7 @@ class Ranges:
             sizes=tuple(len(edges) - 1 for edges in (*ends, *finer)),
             law=law_of(plan),
             noise_sds=(plan.first.noise_sd, plan.noise_sd),
-            **release_terms(self.card, plan, n_rows),
+            **release_terms(self.info, plan, n_rows),
         )
 
 
@@ -129,7 +129,7 @@ def _counted(
     """Release the numbers of rows in cells, and after those of each variable its incomplete."""
     exact, n_rows = statistic.cut(tuple(ends)).cross()
     return noised_counts(
-        Ranges.card, plan, exact * plan.units_per_row, n_rows, entropy
+        Ranges.info, plan, exact * plan.units_per_row, n_rows, entropy
     ).values, n_rows
 
 

@@ -51,7 +51,7 @@ from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.ranges import CellNoise, FoundRange, found_range, range_cells
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from dpmodels.released import Card, CountsRelease, HeldIn
+from dpmodels.released import CountsRelease, HeldIn, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.cell_passes import CellPasses, place_counts
 from dpmodels.statistics.statistic import measured_as
@@ -76,7 +76,7 @@ class Rounds:
     [13.33, 2.35]
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="rounds",
         theorem="eps-DP or rho-zCDP, two rounds composed",
         sensitivity="of each round L1, 2, or L2, sqrt(2) (a row may change its group); or 1",
@@ -115,11 +115,13 @@ class Rounds:
         statistic = measured_as(CellPasses, statistic, "counts")
         clip_range = _release_range(statistic, plan, entropy)
         passes = (
-            statistic if clip_range is None else statistic.held(clip_range.lower, clip_range.upper)
+            statistic
+            if clip_range is None
+            else statistic.clipped(clip_range.lower, clip_range.upper)
         )
         exact, n_rows = passes.cross()
         noised = noised_mean if _paired(plan) else noised_counts
-        release = noised(self.card, plan, exact, n_rows, entropy)
+        release = noised(self.info, plan, exact, n_rows, entropy)
         if clip_range is None:
             return release
         where = HeldIn(
@@ -154,7 +156,7 @@ def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> 
         return None
     ends = range_cells(number.lower, number.upper)
     exact, n_rows = statistic.counted(place_counts, ends).cross()
-    cells = noised_counts(Rounds.card, first, exact * first.units_per_row, n_rows, entropy)
+    cells = noised_counts(Rounds.info, first, exact * first.units_per_row, n_rows, entropy)
     noise = CellNoise(cells.law, first.noise_sd)
     # Of the sum of places about the middle: half of one noise variable, or the difference of two.
     price = plan.noise_sd / (2 if _paired(plan) else math.sqrt(2))

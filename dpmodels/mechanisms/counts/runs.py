@@ -63,7 +63,7 @@ from dpmodels.mechanisms.protocol import LEAST_SCALE, CountFacts, CountPlan, rel
 from dpmodels.noise import Entropy, discrete_laplace_variance
 from dpmodels.postprocess.pooled_counts import Halves
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, PureEvent
-from dpmodels.released import Card, RunsRelease
+from dpmodels.released import MechanismInfo, RunsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 from dpmodels.typing import Floats, Integers
@@ -94,7 +94,7 @@ class Runs:
     (5.0, (PureEvent(eps=1.0, count=1),))
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="partition",
         theorem="eps-DP, rho-zCDP or (eps, delta)-DP, counts of one cost by row, however chosen",
         sensitivity="1 in each count; a row's counts cost the budget, or half if it is replaced",
@@ -141,7 +141,7 @@ class Runs:
             law=law,
             noise_sd=plan.noise_sd,
             step=1 / plan.units_per_row,
-            **release_terms(self.card, plan, n_rows),
+            **release_terms(self.info, plan, n_rows),
         )
 
 

@@ -31,14 +31,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpmodels.arguments import whole
+from dpmodels.arguments import integer
 from dpmodels.design.cells import PrivateCells
 from dpmodels.mechanisms.count_noise import law_of, noised_sums, quieter_plan
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.hierarchy import Hierarchy, best_fanout, levels_of, line, range_counts
 from dpmodels.privacy import Guarantee
-from dpmodels.released import Card, SumsRelease
+from dpmodels.released import MechanismInfo, SumsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 
@@ -66,7 +66,7 @@ class Tree:
 
     fanout: int | None = None
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="tree",
         theorem="eps-DP, rho-zCDP or (eps, delta)-DP, as counts in so many tables as levels",
         sensitivity="L1, 2 a level (a row may change its nodes) or 1, or L2, its root",
@@ -77,7 +77,7 @@ class Tree:
 
     def __post_init__(self) -> None:
         if self.fanout is not None:
-            whole("fanout", self.fanout, 2, WIDEST, "; or leave it out")
+            integer("fanout", self.fanout, 2, WIDEST, "; or leave it out")
 
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
         """Calibrate the noise; BudgetError if it is beyond what is meaningful."""
@@ -94,7 +94,7 @@ class Tree:
         cells = exact[:-1].reshape(plan.facts.shape[0], -1)
         nodes = np.concatenate(hierarchy.sums(cells), axis=-1).ravel()
         sums = np.append(nodes, exact[-1])
-        return noised_sums(self.card, plan, sums, n_rows, entropy, fanout=fanout)
+        return noised_sums(self.info, plan, sums, n_rows, entropy, fanout=fanout)
 
     def _levels(self, facts: CountFacts, squared: bool) -> tuple[int, float]:
         cells, fanout = facts.shape[1], self._fanout(facts, squared=squared)

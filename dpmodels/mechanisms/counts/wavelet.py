@@ -42,7 +42,7 @@ from dpmodels.mechanisms.protocol import LEAST_SCALE, CountFacts, CountPlan, uni
 from dpmodels.noise import Entropy, discrete_laplace_variance
 from dpmodels.postprocess.wavelet import noisy_levels, wavelets
 from dpmodels.privacy import Guarantee, LaplaceEvent, PureDP
-from dpmodels.released import Card, SumsRelease
+from dpmodels.released import MechanismInfo, SumsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import count_sensitivity, counts
 
@@ -59,7 +59,7 @@ class Wavelet:
     13.0
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="wavelet",
         theorem="eps-DP, rho-zCDP or (eps, delta)-DP, as noise of one scale for a norm",
         sensitivity="L1, 1 + log2 of the cells, twice that if a row is replaced, or L2, its root",
@@ -88,4 +88,4 @@ class Wavelet:
         """Add the planned noise to sums and differences."""
         exact, n_rows = statistic.cross()
         numbers = wavelets(exact[:-1].reshape(plan.facts.shape)).ravel()
-        return noised_sums(self.card, plan, np.append(numbers, exact[-1]), n_rows, entropy)
+        return noised_sums(self.info, plan, np.append(numbers, exact[-1]), n_rows, entropy)

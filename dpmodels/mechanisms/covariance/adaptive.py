@@ -22,7 +22,7 @@ Noise
     their sum is at most what clipped rows can have.
 Numerics
     exact: integer statistic, integer noise of exact law. With ``denoise=None`` idealised, as the
-    eigenvalues are computed in floating point, and the release's card says so.
+    eigenvalues are computed in floating point, and the release's info says so.
 Source
     Dong, Liang, Yi (2022), "Differentially private covariance revisited", NeurIPS, AdaptiveCov,
     for the radius and the choice of the two. Lyu, Su, Li (2017), "Understanding the sparse vector
@@ -103,7 +103,7 @@ from dpmodels.privacy import (
     split_gaussian,
     total_eps,
 )
-from dpmodels.released import Card, MomentNoise, MomentsRelease
+from dpmodels.released import MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import MomentWeights, Statistic, clipped_moments
 from dpmodels.statistics.moments import absolute_sensitivity, eigenvalue_sensitivity
 from dpmodels.typing import Floats
@@ -135,7 +135,7 @@ class Adaptive:
 
     denoise: str | None = "auto"
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="adaptive",
         theorem="rho-zCDP, or (eps, delta)-DP by exact composition",
         sensitivity="of rows clipped to a privately found radius",
@@ -191,7 +191,7 @@ class Adaptive:
             return accumulate(noisy, self.denoise, likely_cap(trace, cap, level, plan))
 
         estimator = None if self.denoise is None else inside
-        return released_inside(self.card, statistic, plan, entropy, estimator)
+        return released_inside(self.info, statistic, plan, entropy, estimator)
 
 
 def largest_rho(guarantee: Guarantee, events: Callable[[float], tuple[Event, ...]]) -> float:
@@ -325,7 +325,7 @@ def better_of_two(
 
 
 def released_inside(
-    card: Card,
+    info: MechanismInfo,
     statistic: Statistic,
     plan: Plan,
     entropy: Entropy,
@@ -342,14 +342,14 @@ def released_inside(
     trace = noised_trace(exact[0], plan, entropy, law)
     cap = trace_cap(plan.facts, n_rows)
     if inside is None:
-        card = replace(card, numerics="idealised")
+        info = replace(info, numerics="idealised")
         error = partial(better_error, plan, trace, law=law)
         level = clipping_radius(exact, error, plan, entropy)
         estimate = better_of_two(exact[level], level, trace, cap, plan, entropy, law)
     else:
         estimate = inside(exact, trace, cap)
     moments = NoisyMoments(count, total, estimate, noise_of(plan, law))
-    return hand_over(card, plan, moments, n_rows)
+    return hand_over(info, plan, moments, n_rows)
 
 
 @dataclass(frozen=True)
@@ -372,7 +372,7 @@ class AdaptivePure:
         ``adaptive.py``.
     Numerics
         exact: integer statistic, integer noise of exact law. With ``denoise=None`` idealised, and
-        the release's card says so.
+        the release's info says so.
     Source
         Dong, Liang, Yi (2022), "Differentially private covariance revisited", NeurIPS, for the
         radius and the choice of the two. Lyu, Su, Li (2017), "Understanding the sparse vector
@@ -394,7 +394,7 @@ class AdaptivePure:
 
     denoise: str | None = "auto"
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="adaptive_pure",
         theorem="eps-DP, or zCDP at the sum of all parts' eps^2/2",
         sensitivity="of rows clipped to a privately found radius",
@@ -443,7 +443,7 @@ class AdaptivePure:
             return denoise(noisy, LAPLACE.sd * scale / unit, self.denoise, trace_bound)
 
         estimator = None if self.denoise is None else inside
-        return released_inside(self.card, statistic, plan, entropy, estimator, LAPLACE)
+        return released_inside(self.info, statistic, plan, entropy, estimator, LAPLACE)
 
 
 def _steps(scale: float, lattice: Lattice) -> float:

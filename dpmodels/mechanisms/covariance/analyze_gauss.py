@@ -33,7 +33,7 @@ from dpmodels.mechanisms.add_noise import gaussian_scales, hand_over, noised_mom
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
-from dpmodels.released import Card, MomentsRelease
+from dpmodels.released import MechanismInfo, MomentsRelease
 from dpmodels.statistics import Statistic, moments
 
 
@@ -50,7 +50,7 @@ class AnalyzeGauss:
     1.414
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="analyze_gauss",
         theorem="(eps, delta)-DP or rho-zCDP, exact Gaussian trade-off",
         sensitivity="L2 on and above the diagonal, sqrt(2)(1 + w^2/2) or sqrt(1 + w^2 + v^2)",
@@ -73,4 +73,4 @@ class AnalyzeGauss:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to the exact moments."""
         exact, n_rows = statistic.cross()
-        return hand_over(self.card, plan, noised_moments(exact, plan, entropy), n_rows)
+        return hand_over(self.info, plan, noised_moments(exact, plan, entropy), n_rows)

@@ -37,7 +37,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.arguments import between, whole
+from dpmodels.arguments import between, integer
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.add_noise import (
     ROUND_UP,
@@ -53,7 +53,7 @@ from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
-from dpmodels.released import Card, MomentNoise, MomentsRelease
+from dpmodels.released import MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import MomentWeights, Passes, Statistic, moment_sensitivity
 from dpmodels.statistics.statistic import measured_as
 from dpmodels.typing import Floats
@@ -130,7 +130,7 @@ class CoinPress:
     ['Gaussian, multiplier 2', 'Gaussian, multiplier 1.1547']
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="coinpress",
         theorem="(eps, delta)-DP or rho-zCDP, Gaussian rounds composed exactly",
         sensitivity="L2 in isometric coordinates, sqrt(2) or 1 a round",
@@ -144,7 +144,7 @@ class CoinPress:
     largest: float = 1.0
 
     def __post_init__(self) -> None:
-        rounds = whole("rounds", self.rounds, 1, MOST_ROUNDS, "; write rounds=2")
+        rounds = integer("rounds", self.rounds, 1, MOST_ROUNDS, "; write rounds=2")
         object.__setattr__(self, "rounds", rounds)
         what = ", a bound on the largest eigenvalue; write largest=1.0 for none"
         between("largest", self.largest, SMALLEST_BOUND, 1, what)
@@ -199,7 +199,7 @@ class CoinPress:
             ellipsoid.widened(last_round),
             MomentNoise(noise.count, noise.mean * stretch, math.nan, math.nan),
         )
-        return hand_over(self.card, plan, noisy, n_rows)
+        return hand_over(self.info, plan, noisy, n_rows)
 
 
 def normal_radius(columns: int) -> float:

@@ -40,7 +40,7 @@ from dpmodels.mechanisms.add_noise import (
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, gaussian_multiplier
-from dpmodels.released import Card, MomentsRelease
+from dpmodels.released import MechanismInfo, MomentsRelease
 from dpmodels.statistics import Statistic, moments
 
 
@@ -57,7 +57,7 @@ class Gauss:
     1.414
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="gauss",
         theorem="(eps, delta)-DP or rho-zCDP, exact Gaussian trade-off",
         sensitivity="L2 in isometric coordinates, sqrt(2)(1 + w^2/2) or sqrt(1 + w^2 + v^2)",
@@ -79,7 +79,7 @@ class Gauss:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to the exact moments."""
         exact, n_rows = statistic.cross()
-        return hand_over(self.card, plan, noised_moments(exact, plan, entropy), n_rows)
+        return hand_over(self.info, plan, noised_moments(exact, plan, entropy), n_rows)
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Laplace:
     2.236
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="laplace",
         theorem="eps-DP, eps^2/2-zCDP",
         sensitivity="L1 on and above the diagonal, min(d/sqrt(2) + 1, sqrt(d(d + 3)/2)) or "
@@ -142,4 +142,4 @@ class Laplace:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to the exact moments."""
         exact, n_rows = statistic.cross()
-        return hand_over(self.card, plan, noised_moments(exact, plan, entropy, LAPLACE), n_rows)
+        return hand_over(self.info, plan, noised_moments(exact, plan, entropy, LAPLACE), n_rows)

@@ -40,7 +40,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from dpmodels.arguments import whole
+from dpmodels.arguments import integer
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.add_noise import (
     EIGENVALUES,
@@ -73,7 +73,7 @@ from dpmodels.privacy import (
     LaplaceEvent,
     total_eps,
 )
-from dpmodels.released import Card, MomentNoise, MomentsRelease
+from dpmodels.released import MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import Statistic, moments
 from dpmodels.statistics.moments import eigenvalue_sensitivity
 from dpmodels.typing import Floats
@@ -128,7 +128,7 @@ class Iterative:
     ['Laplace, multiplier 20', 'Laplace, multiplier 2.10526', 'bounded range, eps 0.2375 x 2']
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="iterative",
         theorem="eps-DP, or zCDP and (eps, delta)-DP by composing all draws",
         sensitivity="eigenvalues: L1, 2 or 1; captured energy: -1 to 1, or 0 to 1",
@@ -144,7 +144,7 @@ class Iterative:
         checked_share(self.share)
         if self.directions is not None:
             hint = ", or None for as many as components are wanted"
-            directions = whole("directions", self.directions, 1, advice=hint)
+            directions = integer("directions", self.directions, 1, advice=hint)
             object.__setattr__(self, "directions", directions)
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
@@ -191,7 +191,7 @@ class Iterative:
         )
         second = _recombined(values, frame, trace_cap(plan.facts, n_rows))
         noisy = NoisyMoments(count, total, second, noise_of(plan, LAPLACE))
-        return hand_over(self.card, plan, noisy, n_rows)
+        return hand_over(self.info, plan, noisy, n_rows)
 
 
 def _recombined(values: Floats, frame: Floats, cap: float | None) -> Floats:

@@ -44,7 +44,7 @@ from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import ApproxDP, GaussianEvent, Guarantee, gaussian_multiplier
-from dpmodels.released import Card, MomentNoise, MomentsRelease
+from dpmodels.released import MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import MomentWeights, Statistic, moment_sensitivity, moments
 
 
@@ -72,7 +72,7 @@ class ModSulq:
     39.371
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="mod_sulq",
         theorem="(eps, delta)-DP, charged at the exact Gaussian trade-off",
         sensitivity="L2 on and above the diagonal, with count and mean along",
@@ -109,7 +109,7 @@ class ModSulq:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to the exact moments."""
         exact, n_rows = statistic.cross()
-        return hand_over(self.card, plan, noised_moments(exact, plan, entropy), n_rows)
+        return hand_over(self.info, plan, noised_moments(exact, plan, entropy), n_rows)
 
 
 def _joint(facts: Facts, lattice: Lattice, steps: MomentNoise) -> float:

@@ -28,7 +28,7 @@ from dpmodels.mechanisms.protocol import SILENT, Facts, Plan
 from dpmodels.noise import Entropy, simulating
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.privacy import Guarantee
-from dpmodels.released import Card, MomentNoise, MomentsRelease
+from dpmodels.released import MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import Statistic, moments
 
 
@@ -47,7 +47,7 @@ class Unprivate:
     ()
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="none",
         theorem="none: not private, simulations only",
         sensitivity="as large as the data",
@@ -80,7 +80,7 @@ class Unprivate:
         total = exact[0, 1:] / (lattice.radius * lattice.steps) if plan.facts.centred else None
         second = exact[1:, 1:] / lattice.steps**2
         count = float(exact[0, 0] / lattice.radius**2)
-        return hand_over(self.card, plan, NoisyMoments(count, total, second, plan.steps), n_rows)
+        return hand_over(self.info, plan, NoisyMoments(count, total, second, plan.steps), n_rows)
 
 
 def _refuse_a_release() -> None:
@@ -120,7 +120,7 @@ class Zero:
     ()
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="zero",
         theorem="0-DP",
         sensitivity="0, no row enters",
@@ -144,4 +144,4 @@ class Zero:
         count = float(n_rows) if facts.adjacency.n_public else 0.0
         total = np.zeros(columns) if facts.centred else None
         zeros = NoisyMoments(count, total, np.zeros((columns, columns)), SILENT)
-        return hand_over(self.card, plan, zeros, n_rows)
+        return hand_over(self.info, plan, zeros, n_rows)

@@ -30,7 +30,7 @@ from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.denoise import nearest_psd
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
-from dpmodels.released import Card, MomentsRelease
+from dpmodels.released import MechanismInfo, MomentsRelease
 from dpmodels.statistics import Statistic, moments
 
 
@@ -47,7 +47,7 @@ class Projection:
     1.414
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="projection",
         theorem="(eps, delta)-DP or rho-zCDP, exact Gaussian trade-off",
         sensitivity="L2 in isometric coordinates, sqrt(2)(1 + w^2/2) or sqrt(1 + w^2 + v^2)",
@@ -71,4 +71,4 @@ class Projection:
         exact, n_rows = statistic.cross()
         noisy = noised_moments(exact, plan, entropy)
         estimate = nearest_psd(noisy.second, trace_cap(plan.facts, n_rows))
-        return hand_over(self.card, plan, noisy, n_rows, estimate)
+        return hand_over(self.info, plan, noisy, n_rows, estimate)

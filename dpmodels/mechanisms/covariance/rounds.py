@@ -73,7 +73,7 @@ from dpmodels.privacy import (
     gaussian_multiplier,
     split_gaussian,
 )
-from dpmodels.released import Ball, Card, MomentNoise, MomentsRelease
+from dpmodels.released import Ball, MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, Statistic, clipped_moments, moments
 from dpmodels.statistics.moments import norm_counts
 from dpmodels.statistics.statistic import measured_as
@@ -105,7 +105,7 @@ class Rounds:
     (7, 'Gaussian, multiplier 1.06')
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="rounds",
         theorem="(eps, delta)-DP or rho-zCDP, Gaussian rounds composed exactly",
         sensitivity="L2 of each round: sums, numbers by length, moments in isometric coordinates",
@@ -155,7 +155,7 @@ class Rounds:
             gain = increments_gain(inner.lengths, plan)
             if gain.ratio < WORTH:
                 return self._increments(inner.at(gain.radius), plan, entropy)
-        return _moments_within(self.card, inner, plan, entropy, GAUSSIAN)
+        return _moments_within(self.info, inner, plan, entropy, GAUSSIAN)
 
     def _increments(self, inner: RowsInBall, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Release increments within the ball instead of moments."""
@@ -163,7 +163,7 @@ class Rounds:
         diagonal = plan.scales[DIAGONAL]
         steps = MomentNoise(plan.scales[COUNT], math.nan, diagonal, diagonal / math.sqrt(2))
         noisy, estimate, n_rows = accumulated(exact, replace(plan, steps=steps), entropy)
-        return hand_over(self.card, plan, noisy, n_rows, estimate, inner.ball)
+        return hand_over(self.info, plan, noisy, n_rows, estimate, inner.ball)
 
 
 # Of the budget, as TURNS and LEAST: choices.
@@ -210,7 +210,7 @@ class RoundsPure:
     (7, 'Laplace, multiplier 1.21951')
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="rounds_pure",
         theorem="eps-DP, or zCDP at the sum of all rounds' eps^2/2",
         sensitivity="L1 of each round: sums, numbers by length, moments on and above the diagonal",
@@ -243,16 +243,16 @@ class RoundsPure:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Read and add noise, round by round; rows of unit length keep their ball."""
         inner = locate(measured_as(Passes, statistic, "moments"), plan, entropy, LAPLACE)
-        return _moments_within(self.card, inner, plan, entropy, LAPLACE)
+        return _moments_within(self.info, inner, plan, entropy, LAPLACE)
 
 
 def _moments_within(
-    card: Card, inner: RowsInBall, plan: Plan, entropy: Entropy, law: Law
+    info: MechanismInfo, inner: RowsInBall, plan: Plan, entropy: Entropy, law: Law
 ) -> MomentsRelease:
     """Release the moments of the rows in the ball that was found."""
     exact, n_rows = inner.passes.measured(moments).cross()
     noisy = noised_moments(exact, plan, entropy, law)
-    return hand_over(card, plan, noisy, n_rows, ball=inner.ball)
+    return hand_over(info, plan, noisy, n_rows, ball=inner.ball)
 
 
 # Whether increments between radii have less error than moments in one ball.

@@ -57,7 +57,7 @@ from dpmodels.privacy import (
     gaussian_multiplier,
     split_gaussian,
 )
-from dpmodels.released import Card, MomentsRelease
+from dpmodels.released import MechanismInfo, MomentsRelease
 from dpmodels.statistics import Statistic, moments
 from dpmodels.statistics.moments import eigenvalue_sensitivity
 
@@ -85,7 +85,7 @@ class Separate:
     2.0
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="separate",
         theorem="(eps, delta)-DP or rho-zCDP, two Gaussian releases composed exactly",
         sensitivity="eigenvalues: L2, sqrt(2) or 1; moments: L2 in isometric coordinates",
@@ -116,7 +116,7 @@ class Separate:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add noise to the moments and, apart, to the eigenvalues; put both together."""
-        return _recombined_release(self.card, statistic, plan, entropy, GAUSSIAN)
+        return _recombined_release(self.info, statistic, plan, entropy, GAUSSIAN)
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class SeparatePure:
     4.0
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="separate_pure",
         theorem="eps-DP, or zCDP at the sum of both parts' eps^2/2",
         sensitivity="eigenvalues: L1, 2 or 1; moments: L1 on and above the diagonal",
@@ -192,15 +192,15 @@ class SeparatePure:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add noise to the moments and, apart, to the eigenvalues; put both together."""
-        return _recombined_release(self.card, statistic, plan, entropy, LAPLACE)
+        return _recombined_release(self.info, statistic, plan, entropy, LAPLACE)
 
 
 def _recombined_release(
-    card: Card, statistic: Statistic, plan: Plan, entropy: Entropy, law: Law
+    info: MechanismInfo, statistic: Statistic, plan: Plan, entropy: Entropy, law: Law
 ) -> MomentsRelease:
     """Put noisy eigenvalues together with the eigenvectors of the noisy moments."""
     exact, n_rows = statistic.cross()
     noisy = noised_moments(exact, plan, entropy, law)
     values = noised_eigenvalues(exact, plan, entropy, law)
     estimate = recombined(values, noisy.second, trace_cap(plan.facts, n_rows))
-    return hand_over(card, plan, noisy, n_rows, estimate)
+    return hand_over(info, plan, noisy, n_rows, estimate)

@@ -41,7 +41,7 @@ from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess import denoise_values
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
-from dpmodels.released import Card, MomentsRelease
+from dpmodels.released import MechanismInfo, MomentsRelease
 from dpmodels.statistics import Statistic, clipped_moments
 
 
@@ -65,7 +65,7 @@ class Shells:
 
     denoise: str | None = "auto"
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="shells",
         theorem="(eps, delta)-DP or rho-zCDP, exact Gaussian trade-off",
         sensitivity="L2 in isometric coordinates, sqrt(2)(r^2 - r'^2) for radii r > r'",
@@ -93,4 +93,4 @@ class Shells:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to every increment, and sum them up."""
         moments, estimate, n_rows = accumulated(statistic, plan, entropy, self.denoise)
-        return hand_over(self.card, plan, moments, n_rows, estimate)
+        return hand_over(self.info, plan, moments, n_rows, estimate)

@@ -50,7 +50,7 @@ from dpmodels.postprocess.residuals import (
     summed,
 )
 from dpmodels.privacy import Guarantee, LaplaceEvent
-from dpmodels.released import Card, MarginsRelease
+from dpmodels.released import MarginsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import margin_counts
 from dpmodels.typing import Floats
@@ -70,7 +70,7 @@ class Marginals:
     (((0, 1), (1, 2)), [2.0, 2.0])
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="marginals",
         theorem="eps-DP, and rho-zCDP as releases of sensitivity 1",
         sensitivity="L1, 2 a margin that is in no other (a row may change its cell) or 1",
@@ -111,7 +111,7 @@ class Marginals:
             values=_fitted(noisy.astype(np.float64), plan, public_rows),
             law="laplace",
             noise_sds=plan.noise_sds,
-            **release_terms(self.card, plan, n_rows),
+            **release_terms(self.info, plan, n_rows),
         )
 
 

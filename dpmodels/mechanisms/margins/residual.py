@@ -48,7 +48,7 @@ from dpmodels.mechanisms.protocol import (
 from dpmodels.noise import Entropy, discrete_gaussian
 from dpmodels.postprocess.residuals import cells, centred, split, summed
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
-from dpmodels.released import Card, MarginsRelease
+from dpmodels.released import MarginsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import margin_counts
 
@@ -70,7 +70,7 @@ class Residual:
     (((), (0,), (1,)), [2.116, 1.405, 1.307])
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="residual",
         theorem="(eps, delta)-DP or rho-zCDP, exact Gaussian trade-off",
         sensitivity="L2 of all residual components together, by how many levels each variable has",
@@ -116,7 +116,7 @@ class Residual:
             values=np.concatenate(components),
             law="gaussian",
             noise_sds=plan.noise_sds,
-            **release_terms(self.card, plan, n_rows),
+            **release_terms(self.info, plan, n_rows),
         )
 
 

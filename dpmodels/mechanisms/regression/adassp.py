@@ -47,7 +47,7 @@ from dpmodels.mechanisms.add_noise import (
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
-from dpmodels.released import Card, MomentsRelease
+from dpmodels.released import MechanismInfo, MomentsRelease
 from dpmodels.statistics import Statistic, moments
 from dpmodels.typing import Floats
 
@@ -82,7 +82,7 @@ class AdaSSP:
     2.828
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="adassp",
         theorem="(eps, delta)-DP or rho-zCDP, two Gaussian releases composed exactly",
         sensitivity="smallest eigenvalue of X'X: 2; moments: L2 in isometric coordinates",
@@ -117,7 +117,7 @@ class AdaSSP:
         exact, rows = statistic.cross()
         noisy = noised_moments(exact, plan, entropy)
         own = _noised_smallest(exact, plan, entropy)
-        return hand_over(self.card, plan, noisy, rows, _with_ridge(noisy, own, plan))
+        return hand_over(self.info, plan, noisy, rows, _with_ridge(noisy, own, plan))
 
 
 def _noised_smallest(exact: NDArray[np.generic], plan: Plan, entropy: Entropy) -> float:

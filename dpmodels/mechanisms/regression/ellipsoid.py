@@ -67,7 +67,7 @@ from dpmodels.postprocess.ellipsoid import (
     spreads,
 )
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
-from dpmodels.released import Ball, Card, MomentNoise, MomentsRelease
+from dpmodels.released import Ball, MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, Statistic, moments
 from dpmodels.statistics.passes import column_counts, turned_counts
 from dpmodels.statistics.statistic import measured_as
@@ -95,7 +95,7 @@ FLAT = 4.0
 GAIN = 0.6
 
 
-class Found(NamedTuple):
+class EllipsoidEstimate(NamedTuple):
     """An ellipsoid about the rows, and how many of them are longer than each radius."""
 
     shape: Shape
@@ -130,7 +130,7 @@ class Ellipsoid:
     (7, 'Gaussian, multiplier 1.09764')
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="ellipsoid",
         theorem="(eps, delta)-DP or rho-zCDP, Gaussian rounds composed exactly",
         sensitivity="L2 of each round: sums, numbers by size, moments in isometric coordinates",
@@ -187,7 +187,7 @@ class Ellipsoid:
             ball = Ball(middle, longest, *found.lengths.beyond(longest), own.axes)
             held, transform = rows_within(statistic, ball)
             exact, rows = held.within(transform).cross()
-        return hand_over(self.card, plan, noised_moments(exact, plan, entropy), rows, ball=ball)
+        return hand_over(self.info, plan, noised_moments(exact, plan, entropy), rows, ball=ball)
 
 
 def rows_within(passes: Passes, ball: Ball) -> tuple[Passes, Floats]:
@@ -204,7 +204,7 @@ def rows_within(passes: Passes, ball: Ball) -> tuple[Passes, Floats]:
     return passes.rescaled(own), np.asarray(onto * (outer / ball.radius))
 
 
-def _found(passes: Passes, plan: Plan, entropy: Entropy, alike: float) -> Found | None:
+def _found(passes: Passes, plan: Plan, entropy: Entropy, alike: float) -> EllipsoidEstimate | None:
     """Learn where the rows are; None where the codebook's ball is predicted to do as well."""
     public, size = passes.scaling, plan.facts.columns
     centre, spread, held = np.zeros(size), np.ones(size), passes
@@ -212,9 +212,9 @@ def _found(passes: Passes, plan: Plan, entropy: Entropy, alike: float) -> Found 
         mean, count = _mean(held, f"sum {turn}", plan, entropy)
         centre = centre + mean * held.scaling.row_norm * spread
         found = _columns(passes, centre, count, f"columns {turn}", plan, entropy)
-        spread = found.told
+        spread = found.detected
         held = passes.rescaled(_scaling(public, centre, spread, ROUGH * math.sqrt(size)))
-    flat = (found.told <= FLAT * _fractions(2)[0] * _farthest(public, centre)).any()
+    flat = (found.detected <= FLAT * _fractions(2)[0] * _farthest(public, centre)).any()
     own = _shape(held, centre, found, plan, entropy)
     seen = _lengths(passes, own, plan, entropy)
     noise = noise_of(plan).off
@@ -223,7 +223,7 @@ def _found(passes: Passes, plan: Plan, entropy: Entropy, alike: float) -> Found 
         return None
     within = best.error * sensitivity_to_noise(own.covariance, own.axes)
     whole = noise * public.row_norm**2 * sensitivity_to_noise(own.covariance, np.eye(size))
-    return Found(own, best.length, seen) if within < GAIN * whole else None
+    return EllipsoidEstimate(own, best.length, seen) if within < GAIN * whole else None
 
 
 def _scaling(public: Scaling, centre: Floats, spread: Floats, row_norm: float) -> Scaling:

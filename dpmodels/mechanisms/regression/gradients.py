@@ -12,16 +12,17 @@ Sensitivity
     row more or fewer, 2 for a row replaced, in units of that length. Of a multinomial loss it is
     the vector of all levels, √2 long at most (:mod:`dpmodels.statistics.losses`). Residuals of
     a Poisson regression are held within a public bound first. Numbers of rows by their length: √2
-    and 1; a row that is left out for its length adds 0 (:mod:`dpmodels.mechanisms.most_rows`).
-    Curvature and squared gradients: as they stand in :mod:`dpmodels.mechanisms.most_rows`.
+    and 1; a row that is left out for its length adds 0
+    (:mod:`dpmodels.mechanisms.quantile_of_norms`). Curvature and squared gradients: as they stand
+    in :mod:`dpmodels.mechanisms.quantile_of_norms`.
 Noise
     Independent discrete Gaussians on the same integers, or on 2²⁰ times them where less than 2²⁰
     steps are asked for: no scale is below 2²⁰ units. A step is the noisy
     gradient divided by the released second moment; the answer is the mean of the parameters after
     the second half of the steps. With ``inference`` it is the last, and a third of the budget goes
     to one more gradient there, three tenths to its curvature and squared gradients
-    (:mod:`dpmodels.mechanisms.most_rows`). 4 % go to the lengths of rows about their noisy mean.
-    What is released of several levels is in contrasts (below).
+    (:mod:`dpmodels.mechanisms.quantile_of_norms`). 4 % go to the lengths of rows about their noisy
+    mean. What is released of several levels is in contrasts (below).
 Numerics
     exact: integer statistics, integer noise of exact law. Parameters are rounded to integers
     before they meet a row. Scales are 1e-12 larger than computed, for the rounding of the plan;
@@ -40,7 +41,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from dpmodels.arguments import between, truth, whole
+from dpmodels.arguments import between, boolean, integer
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.add_noise import (
     GAUSSIAN,
@@ -52,7 +53,6 @@ from dpmodels.mechanisms.add_noise import (
     noised_moments,
     shrunk,
 )
-from dpmodels.mechanisms.most_rows import Near, both_matrices, bought_scale, most_scales, near_rows
 from dpmodels.mechanisms.protocol import (
     Facts,
     Plan,
@@ -62,12 +62,19 @@ from dpmodels.mechanisms.protocol import (
     hand_over,
     passes,
 )
+from dpmodels.mechanisms.quantile_of_norms import (
+    RowsWithin,
+    both_matrices,
+    bought_scale,
+    location_scales,
+    rows_within_quantile,
+)
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess import nearest_psd
-from dpmodels.postprocess.solve import RESOLVED, contrasts
+from dpmodels.postprocess.normal_equations import RESOLVED, contrasts
 from dpmodels.privacy import Event, GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
-from dpmodels.released import Card, CoefficientsRelease
+from dpmodels.released import CoefficientsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Multinomial, Poisson
@@ -146,7 +153,7 @@ class NoisyGradients:
     Gaussian, multiplier 2.04124; Gaussian, multiplier 2.04124 x 3; Gaussian, multiplier 5
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="gradients",
         theorem="(eps, delta)-DP or rho-zCDP, composition of Gaussian releases",
         sensitivity="integer gradients of length at most 1; 2 (replace) or 1",
@@ -160,8 +167,8 @@ class NoisyGradients:
     inference: bool = True
 
     def __post_init__(self) -> None:
-        truth("inference", self.inference)
-        steps = whole("steps", self.steps, 1, 10_000, f"; write steps={STEPS}")
+        boolean("inference", self.inference)
+        steps = integer("steps", self.steps, 1, 10_000, f"; write steps={STEPS}")
         object.__setattr__(self, "steps", steps)
         between("share", self.share, 0.001, 0.9, f", such as {START_SHARE}")
 
@@ -184,7 +191,7 @@ class NoisyGradients:
             scales["last"] = others[0] * apart
             scales["both"] = bought_scale(facts, others[1], GAUSSIAN)
         if facts.predictors.terms:
-            scales |= most_scales(facts, {"lengths": others[-1]}, GAUSSIAN)
+            scales |= location_scales(facts, {"lengths": others[-1]}, GAUSSIAN)
         events = (*events, *map(GaussianEvent, others))
         _lattice(facts, scales["noise"])
         _moments_plan(facts, guarantee, first)
@@ -216,18 +223,18 @@ class NoisyGradients:
                 noisy_gradient(rows, answer, facts, scales["last"], entropy),
                 facts.loss.length,
             )
-            last, sd = contrasted(own.gradient * length, facts), own.sd * length
+            last, sd = effect_coding(own.gradient * length, facts), own.sd * length
             bought = both_matrices(rows, answer, facts, scales["both"], entropy)
             curvature = replace(
                 bought,
-                bread=contrasted(bought.bread, facts),
-                meat=contrasted(bought.meat, facts),
+                bread=effect_coding(bought.bread, facts),
+                meat=effect_coding(bought.meat, facts),
             )
         return hand_over(
-            self.card,
+            self.info,
             plan,
             statistic,
-            coefficients=contrasted(answer, facts),
+            coefficients=effect_coding(answer, facts),
             gradient=last,
             gradient_sd=sd,
             coefficient_sd=0.0 if self.inference else math.nan,
@@ -264,7 +271,7 @@ def noisy_gradient(
     return Noisy(add_noise(exact * finer, scale, entropy) / whole, scale / whole)
 
 
-def _start(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> tuple[Near, Start]:
+def _start(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> tuple[RowsWithin, Start]:
     """Release the moments of (1, x, y); take a Newton step from the constant that fits best."""
     facts, scales = plan.facts, plan.scales
     own = _moments_plan(facts, plan.guarantee, scales["start"])
@@ -278,14 +285,16 @@ def _start(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> tuple[Nea
         middle, reach = public.known
         offset = middle + reach * float(np.clip(noisy.total[public.terms] / count, -1.0, 1.0))
         law = law._replace(linear=law.linear - offset)
-    near = Near(public, None)
+    near = RowsWithin(public, None)
     if "lengths" in scales:
         centre = np.zeros(public.terms)
         if public.intercept:
             centre = shrunk(noisy.total[: public.terms] / count, noisy.noise.mean / count)
         noise = scales.get("last", scales["noise"] / math.sqrt(plan.events[1].count))
         least = public.radius * SHORTEST
-        near = near_rows(rows, public, centre, scales["lengths"], noise, law.square, entropy, least)
+        near = rows_within_quantile(
+            rows, public, centre, scales["lengths"], noise, law.square, entropy, least
+        )
     second, sums, cross = _predictor_moments(noisy, near.predictors)
     known = near.predictors
     identity, base = np.eye(known.columns), np.zeros(known.columns)
@@ -396,7 +405,7 @@ def levelled(values: Floats, facts: RegressionFacts) -> Floats:
     return np.asarray((lines - lines.mean(axis=0)).ravel())
 
 
-def contrasted(values: Floats, facts: RegressionFacts) -> Floats:
+def effect_coding(values: Floats, facts: RegressionFacts) -> Floats:
     """Return a vector, shape (columns,), or a symmetric matrix in contrasts."""
     if facts.lines == 1:
         return values

@@ -40,7 +40,7 @@ from dpmodels.mechanisms.add_noise import (
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, PureDP, gaussian_multiplier
-from dpmodels.released import Card, MomentsRelease
+from dpmodels.released import MechanismInfo, MomentsRelease
 from dpmodels.statistics import Statistic, moments
 
 
@@ -60,7 +60,7 @@ class Moments:
     (LaplaceEvent(multiplier=1.000000000001, count=1),)
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="moments",
         theorem="(eps, delta)-DP or rho-zCDP, exact Gaussian trade-off; eps-DP with Laplace noise",
         sensitivity="L2 in isometric coordinates, or L1, of the moments of (1, x, y)",
@@ -87,4 +87,4 @@ class Moments:
         """Add the planned noise to the exact moments."""
         exact, rows = statistic.cross()
         law = LAPLACE if isinstance(plan.events[0], LaplaceEvent) else GAUSSIAN
-        return hand_over(self.card, plan, noised_moments(exact, plan, entropy, law), rows)
+        return hand_over(self.info, plan, noised_moments(exact, plan, entropy, law), rows)

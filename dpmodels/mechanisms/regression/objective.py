@@ -22,10 +22,10 @@ Noise
     far less than the other noise. Of a logistic regression the ridge is about the constant of the
     outcome's noisy frequency, as far from 0 as that is rare (3 %), and with a delta the rows that
     count are those within a released radius of a released centre (7 %, or a tenth of ε under pure
-    noise, :mod:`dpmodels.mechanisms.most_rows`): a row that is left out is one whose z is 0. With
-    ``inference`` a share of the whole, of which the rest is divided so, goes to the curvature at
-    the released point, then to the mean curvature along Newton's step from there and the squared
-    gradients at its end (:mod:`dpmodels.mechanisms.path_curvature`).
+    noise, :mod:`dpmodels.mechanisms.quantile_of_norms`): a row that is left out is one whose z is
+    0. With ``inference`` a share of the whole, of which the rest is divided so, goes to the
+    curvature at the released point, then to the mean curvature along Newton's step from there and
+    the squared gradients at its end (:mod:`dpmodels.mechanisms.path_curvature`).
 Numerics
     idealised: b is drawn in floating point. The minimiser reaches its tolerance whatever the rows,
     and the noise on the coefficients allows for as much again, of which rounding takes less than a
@@ -50,7 +50,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpmodels.arguments import between, truth
+from dpmodels.arguments import between, boolean
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_UP, Law, laplace_multipliers
 from dpmodels.mechanisms.minimise import (
@@ -69,13 +69,6 @@ from dpmodels.mechanisms.minimise import (
     spherical_sd,
     tolerance,
 )
-from dpmodels.mechanisms.most_rows import (
-    SHARES,
-    most_rows,
-    most_scales,
-    most_shares,
-    steepest,
-)
 from dpmodels.mechanisms.path_curvature import path_matrices, path_scales, path_shares
 from dpmodels.mechanisms.protocol import (
     RegressionFacts,
@@ -84,6 +77,13 @@ from dpmodels.mechanisms.protocol import (
     bounded_loss,
     hand_over,
     passes,
+)
+from dpmodels.mechanisms.quantile_of_norms import (
+    SHARES,
+    locate_quantile,
+    location_scales,
+    location_shares,
+    steepest,
 )
 from dpmodels.noise import Entropy
 from dpmodels.noise.uniform import normals
@@ -99,7 +99,7 @@ from dpmodels.privacy import (
     gaussian_multiplier,
     split_gaussian,
 )
-from dpmodels.released import Card, CoefficientsRelease
+from dpmodels.released import CoefficientsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.losses import Logistic
 from dpmodels.statistics.protocol import Loss
@@ -151,7 +151,7 @@ class Objective:
     2.112
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="objective",
         theorem="eps-DP, or the exact Gaussian trade-off, for the computed minimum",
         sensitivity="gradient and curvature of a row together, gradient at most 1 long",
@@ -166,8 +166,8 @@ class Objective:
     pure: bool = False
 
     def __post_init__(self) -> None:
-        truth("inference", self.inference)
-        truth("pure", self.pure)
+        boolean("inference", self.inference)
+        boolean("pure", self.pure)
         between("share", self.share, 0.001, 0.9, ", such as 0.35")
         if self.ridge is not None:
             units = ", in units of one row's largest gradient, or None"
@@ -179,7 +179,7 @@ class Objective:
         Where curvature is bought, Gaussian noise is less in it by far. ArgumentError if the loss
         has gradients without a bound. BudgetError if the ridge is too small for the budget.
         """
-        loss = bounded_loss(facts, self.card.name)
+        loss = bounded_loss(facts, self.info.name)
         takes_pure = self.pure and isinstance(guarantee, ApproxDP)
         if isinstance(guarantee, PureDP) or takes_pure or not loss.bell:
             return self._pure(facts, loss, guarantee)
@@ -200,7 +200,7 @@ class Objective:
         rows, facts, scales = as_gradients(statistic), plan.facts, plan.scales
         law = GAUSSIAN if scales["gaussian"] else LAPLACE
         besides = GAUSSIAN if "lengths" in scales else law
-        most = most_rows(rows, facts, scales, entropy, besides)
+        most = locate_quantile(rows, facts, scales, entropy, besides)
         near = rows.within(most.inner.predictors)
         tilt: Floats
         if law is GAUSSIAN:
@@ -210,7 +210,7 @@ class Objective:
         ridge = scales["ridge"]
         known = ridge * steepest(facts)
         shortest = tolerance(scales["tilt"], known)
-        loss = bounded_loss(facts, self.card.name)
+        loss = bounded_loss(facts, self.info.name)
         offset = facts.predictors.largest_known
         provable = provable_rows(
             facts.columns, loss.smoothness, scales["tilt"], ridge, known, offset
@@ -222,7 +222,7 @@ class Objective:
         if self.inference:
             curvature = path_matrices(near, point, gradient, facts, scales, entropy, besides)
         return hand_over(
-            self.card,
+            self.info,
             plan,
             statistic,
             coefficients=point,
@@ -236,7 +236,7 @@ class Objective:
     def _shares(self, facts: RegressionFacts, law: Law) -> dict[str, float]:
         others = {"mask": MASK_SHARE}
         if isinstance(facts.loss, Logistic):
-            others |= most_shares(facts, law)
+            others |= location_shares(facts, law)
         left = 1 - self.share if self.inference else 1.0
         shares = {"tilt": left * (1 - math.fsum(others.values()))}
         shares |= {name: left * own for name, own in others.items()}
@@ -247,7 +247,7 @@ class Objective:
     ) -> dict[str, float]:
         """Return the noise of what is released besides the minimum, where it is planned."""
         before = {name: own for name, own in multipliers.items() if name in SHARES}
-        scales = most_scales(facts, before, law)
+        scales = location_scales(facts, before, law)
         if "along" in multipliers:
             scales |= path_scales(facts, multipliers, law)
         return scales

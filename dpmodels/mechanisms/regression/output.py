@@ -59,7 +59,7 @@ from dpmodels.privacy import (
     PureEvent,
     gaussian_multiplier,
 )
-from dpmodels.released import Card, CoefficientsRelease
+from dpmodels.released import CoefficientsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 
 
@@ -92,7 +92,7 @@ class Output:
     (4.0, 0.5)
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="output",
         theorem="eps-DP, (eps, delta)-DP or rho-zCDP for the computed minimum",
         sensitivity="2/ridge (replace) or 1/ridge, by strong convexity",
@@ -113,7 +113,7 @@ class Output:
 
         ArgumentError if the loss has gradients without a bound.
         """
-        bounded_loss(facts, self.card.name)
+        bounded_loss(facts, self.info.name)
         columns = facts.columns
         pure = isinstance(guarantee, PureDP)
         multiplier = laplace_multipliers(guarantee)[0] if pure else gaussian_multiplier(guarantee)
@@ -140,7 +140,7 @@ class Output:
     ) -> CoefficientsRelease:
         """Minimise, and add the planned noise."""
         facts, scales, columns = plan.facts, plan.scales, plan.facts.columns
-        loss, start = bounded_loss(facts, self.card.name), np.zeros(columns)
+        loss, start = bounded_loss(facts, self.info.name), np.zeros(columns)
         rows, ridge = as_gradients(statistic), scales["ridge"]
         offset = facts.predictors.largest_known
         provable = provable_rows(columns, loss.smoothness, 0.0, ridge, largest_offset=offset)
@@ -150,7 +150,7 @@ class Output:
         else:
             noise = spherical(columns, scales["noise"], entropy)
         return hand_over(
-            self.card,
+            self.info,
             plan,
             statistic,
             coefficients=point.high + (point.low + noise),

@@ -11,8 +11,8 @@ Sensitivity
     Numbers of rows by response, and by length: √2, or 1 for a row more or fewer; by the size of the
     residual and the expected response, in two tables, 2 or √2. Sums of gradients, a residual in
     [-1, 1] of its bound times a row of the unit ball: 2 or 1. Second moments: √2 or 1. Curvature
-    and squared gradients together: as in :mod:`dpmodels.mechanisms.most_rows`. An offset moves the
-    residual alone, whose bound it leaves as it is.
+    and squared gradients together: as in :mod:`dpmodels.mechanisms.quantile_of_norms`. An offset
+    moves the residual alone, whose bound it leaves as it is.
 Noise
     Independent discrete Gaussians of at least 2²⁰ steps, by :data:`SHARES` of the budget. Two
     gradients have a step each. The last bound on residuals is chosen by their sizes after these;
@@ -35,16 +35,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from dpmodels.arguments import truth
+from dpmodels.arguments import boolean
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import ROUND_UP, gaussian_count, noised_rows
-from dpmodels.mechanisms.most_rows import (
-    Lengths,
-    Near,
-    both_matrices,
-    weighted_squares,
-)
 from dpmodels.mechanisms.protocol import (
     Facts,
     Plan,
@@ -54,14 +48,20 @@ from dpmodels.mechanisms.protocol import (
     hand_over,
     passes,
 )
+from dpmodels.mechanisms.quantile_of_norms import (
+    Lengths,
+    RowsWithin,
+    both_matrices,
+    weighted_squares,
+)
 from dpmodels.mechanisms.regression.gradients import Start, noisy_gradient
 from dpmodels.mechanisms.regression.scores import column_ranges, released_columns
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.postprocess import nearest_psd
-from dpmodels.postprocess.solve import RESOLVED
+from dpmodels.postprocess.normal_equations import RESOLVED
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
-from dpmodels.released import Ball, Card, CoefficientsRelease
+from dpmodels.released import Ball, CoefficientsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Poisson
@@ -135,7 +135,7 @@ class RateScores:
     (12, 'Gaussian, multiplier 2.42536')
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="scores",
         theorem="(eps, delta)-DP or rho-zCDP, Gaussian rounds composed exactly",
         sensitivity="L2 of each round: sums, numbers by size, clipped residuals times terms",
@@ -148,7 +148,7 @@ class RateScores:
     clip: float | None = None
 
     def __post_init__(self) -> None:
-        truth("inference", self.inference)
+        boolean("inference", self.inference)
 
     def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
         """Divide the budget between the rounds and calibrate their noise.
@@ -213,7 +213,7 @@ class RateScores:
             noise = scales["both"]
             bought = both_matrices(rows, point, own, noise, entropy, rougher=1 / SQUARES)
         release = hand_over(
-            self.card,
+            self.info,
             plan,
             statistic,
             coefficients=point if self.inference else start.point,
@@ -290,10 +290,10 @@ def _turned(
 
 def _near(
     rows: Gradients, outer: Predictors, sizes: Sizes, plan: RegressionPlan, entropy: Entropy
-) -> Near:
+) -> RowsWithin:
     """Count rows by length in released axes; choose a radius by the counts."""
     if not outer.terms:
-        return Near(outer, None)
+        return RowsWithin(outer, None)
     ends = math.sqrt(outer.terms) * LENGTHS
     ends = np.append(ends[ends < outer.radius], outer.radius)
     exact = rows.within(outer).lengths(ends).cross()[0]
@@ -306,7 +306,7 @@ def _near(
     place = scaled.centre[terms] + outer.placed * scaled.row_norm * scaled.scale[terms]
     onto = np.linalg.inv(axes) * scaled.row_norm
     ball = Ball(place, radius, float(beyond[at]), float(sd[at]), onto)
-    return Near(outer.within(outer.placed, radius, axes), ball)
+    return RowsWithin(outer.within(outer.placed, radius, axes), ball)
 
 
 def _start(public: Predictors, sizes: Sizes, centred: Centred, ridge: float) -> Start:

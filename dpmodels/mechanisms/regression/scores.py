@@ -74,7 +74,7 @@ from dpmodels.postprocess.score_rounds import (
     within_reach,
 )
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
-from dpmodels.released import Ball, Card, MomentNoise, MomentsRelease
+from dpmodels.released import Ball, MechanismInfo, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, Statistic
 from dpmodels.statistics.passes import column_counts
 from dpmodels.statistics.score_moments import (
@@ -124,7 +124,7 @@ class Scores:
     (7, 'Gaussian, multiplier 1.3484')
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="scores",
         theorem="(eps, delta)-DP or rho-zCDP, Gaussian rounds composed exactly",
         sensitivity="L2 of each round: sums, numbers by size, moments of terms and residuals",
@@ -198,7 +198,7 @@ class Scores:
             np.append(coordinates.spread, 1.0),
         )
         noisy = _without_gain(noisy, gain)
-        return hand_over(self.card, plan, noisy, n_rows, ball=ball)
+        return hand_over(self.info, plan, noisy, n_rows, ball=ball)
 
 
 @dataclass(frozen=True)

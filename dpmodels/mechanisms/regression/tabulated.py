@@ -16,7 +16,7 @@ from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan, RegressionFacts
 from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee
-from dpmodels.released import Card, CountsRelease
+from dpmodels.released import CountsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 
 
@@ -29,9 +29,9 @@ class CellCounts:
     passes: ClassVar[str] = "one"
 
     @property
-    def card(self) -> Card:
+    def info(self) -> MechanismInfo:
         """What is printed of the mechanism."""
-        return self.strategy.card
+        return self.strategy.info
 
     def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> CountPlan:
         """Calibrate the noise of one table; BudgetError if it is beyond what is meaningful."""

@@ -52,7 +52,7 @@ from dpmodels.privacy import (
     LaplaceEvent,
     zcdp_to_approx,
 )
-from dpmodels.released import Card, QuantilesRelease
+from dpmodels.released import MechanismInfo, QuantilesRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 from dpmodels.typing import Floats
@@ -91,7 +91,7 @@ class Exponential:
     0.475
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="exponential",
         theorem="eps-DP or eps^2/8-zCDP, exponential mechanism (bounded range)",
         sensitivity="range of the rank error: 2 within a group, 2 max(1, 2p, 2 - 2p) between two",
@@ -146,7 +146,7 @@ class Exponential:
             counts=noisy,
             count_sd=np.full(facts.groups, count_sd),
             rank_sd=np.tile(math.sqrt(2) / np.array(plan.middle), (facts.groups, 1)),
-            **release_terms(self.card, plan, n_rows),
+            **release_terms(self.info, plan, n_rows),
         )
 
 

@@ -31,7 +31,7 @@ from dpmodels.mechanisms.count_noise import noised_mean, one_mean, paired_plan
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee
-from dpmodels.released import Card, CountsRelease
+from dpmodels.released import CountsRelease, MechanismInfo
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 
@@ -48,7 +48,7 @@ class Paired:
     2.828
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="paired",
         theorem="eps-DP, eps^2/2-zCDP",
         sensitivity="L1, 2: a row may go from one end of the range to the other",
@@ -77,4 +77,4 @@ class Paired:
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the sum and the counts."""
         exact, n_rows = statistic.cross()
-        return noised_mean(self.card, plan, exact, n_rows, entropy)
+        return noised_mean(self.info, plan, exact, n_rows, entropy)

@@ -49,7 +49,7 @@ from dpmodels.mechanisms.quantile_rounds import (
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.hierarchy import Hierarchy, NoisyCells
 from dpmodels.privacy import Guarantee
-from dpmodels.released import Card, QuantilesRelease
+from dpmodels.released import MechanismInfo, QuantilesRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 
@@ -72,7 +72,7 @@ class Refined:
     [2.0]
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="refined",
         theorem="eps-DP or rho-zCDP, adaptive rounds of counts",
         sensitivity="of each round 2 in L1, sqrt(2) in L2 (a row may change its cell) or 1",
@@ -93,7 +93,7 @@ class Refined:
 
     def release(self, statistic: Statistic, plan: RoundsPlan, entropy: Entropy) -> QuantilesRelease:
         """Count in cells that are cut finer by what came out before; invert the last counts."""
-        return quantiles_released(self.card, statistic, plan, entropy, _counted)
+        return quantiles_released(self.info, statistic, plan, entropy, _counted)
 
 
 def _counted(

@@ -49,7 +49,7 @@ from dpmodels.mechanisms.quantile_rounds import (
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.hierarchy import NoisyCells, best_fanout, levels_of, line
 from dpmodels.privacy import ZCDP, Guarantee
-from dpmodels.released import Card, QuantilesRelease
+from dpmodels.released import MechanismInfo, QuantilesRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 
@@ -72,7 +72,7 @@ class RankTree:
     ((2, 2), [13.333, 5.714])
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="tree",
         theorem="eps-DP or rho-zCDP, two adaptive rounds of counts in trees",
         sensitivity="of each round 2 a level in L1, its root in L2 (a row may change its nodes)",
@@ -96,7 +96,7 @@ class RankTree:
 
     def release(self, statistic: Statistic, plan: RoundsPlan, entropy: Entropy) -> QuantilesRelease:
         """Count in a tree over the range, then in one over cells it has cut; invert the last."""
-        return quantiles_released(self.card, statistic, plan, entropy, _counted)
+        return quantiles_released(self.info, statistic, plan, entropy, _counted)
 
 
 def _counted(

@@ -46,7 +46,7 @@ from dpmodels.mechanisms.screening_plan import (
 )
 from dpmodels.noise import Entropy
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from dpmodels.released import Card, ScreenedRelease
+from dpmodels.released import MechanismInfo, ScreenedRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.associations import associations
 
@@ -63,7 +63,7 @@ class ScreenAdapt:
     'gaussian'
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="adapt",
         theorem="(eps, delta)-DP or zCDP: draws of bounded range, and noisy sums",
         sensitivity="products 1 + |c| or 2(1 + |c|), scatters 4, by column",
@@ -99,4 +99,4 @@ class ScreenAdapt:
 
     def release(self, statistic: Statistic, plan: ScreenPlan, entropy: Entropy) -> ScreenedRelease:
         """Release the response, draw columns by size, and release their values."""
-        return peeled(self.card, statistic, plan, np.abs, entropy)
+        return peeled(self.info, statistic, plan, np.abs, entropy)

@@ -69,7 +69,7 @@ from dpmodels.privacy import (
     PureDP,
     PureEvent,
 )
-from dpmodels.released import Card, PValuesRelease
+from dpmodels.released import MechanismInfo, PValuesRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.associations import (
     FINE,
@@ -104,7 +104,7 @@ class ScreenLogs:
     'pure, eps 0.0848528 x 20'
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="dp_bh",
         theorem="eps-DP or zCDP: noisy minima of log p-values, and noisy ones",
         sensitivity="log(tail(z - D/w)/tail(z)), z the largest statistic told apart",
@@ -173,7 +173,7 @@ class ScreenLogs:
             response_sd=response_sd,
             scale=scale,
             choice=plan.draw_eps,
-            **release_terms(self.card, plan, n_rows),
+            **release_terms(self.info, plan, n_rows),
         )
 
 

@@ -33,7 +33,7 @@ from dpmodels.mechanisms.screening_plan import (
 )
 from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee
-from dpmodels.released import Card, ScreenedRelease
+from dpmodels.released import MechanismInfo, ScreenedRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.associations import associations
 
@@ -50,7 +50,7 @@ class ScreenMoments:
     8
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="moments",
         theorem="eps-DP or zCDP: noisy sums of all columns",
         sensitivity="products 1 + |c| or 2(1 + |c|), scatters 4, by column",
@@ -72,4 +72,4 @@ class ScreenMoments:
         exact, n_rows = statistic.cross()
         response = noised_response(exact, plan, entropy)
         chosen = np.arange(plan.facts.columns)
-        return valued(self.card, exact, n_rows, plan, response, chosen, entropy)
+        return valued(self.info, exact, n_rows, plan, response, chosen, entropy)

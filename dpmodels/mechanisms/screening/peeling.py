@@ -53,7 +53,7 @@ from dpmodels.mechanisms.screening_plan import (
 )
 from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee
-from dpmodels.released import Card, ScreenedRelease
+from dpmodels.released import MechanismInfo, ScreenedRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.associations import associations
 
@@ -71,7 +71,7 @@ class ScreenPeeling:
     (0.0175, 20)
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="peeling",
         theorem="eps-DP or zCDP: draws of bounded range, and noisy sums",
         sensitivity="products 1 + |c| or 2(1 + |c|), scatters 4, by column",
@@ -90,4 +90,4 @@ class ScreenPeeling:
 
     def release(self, statistic: Statistic, plan: ScreenPlan, entropy: Entropy) -> ScreenedRelease:
         """Release the response, draw the columns, and release their values."""
-        return peeled(self.card, statistic, plan, SIGNS[plan.facts.alternative], entropy)
+        return peeled(self.info, statistic, plan, SIGNS[plan.facts.alternative], entropy)

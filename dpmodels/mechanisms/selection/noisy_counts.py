@@ -43,7 +43,7 @@ from dpmodels.mechanisms.selection_plan import (
 from dpmodels.noise import Entropy
 from dpmodels.privacy import ZCDP, Guarantee, PureDP
 from dpmodels.privacy.compose import divide
-from dpmodels.released import Card, SelectionRelease
+from dpmodels.released import MechanismInfo, SelectionRelease
 from dpmodels.statistics import Statistic
 
 Law = Callable[[CountFacts, Guarantee], CountPlan]
@@ -62,7 +62,7 @@ class NoisyCounts:
     2.0
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="noisy_counts",
         theorem="eps-DP, rho-zCDP or (eps, delta)-DP, as noisy counts of all levels",
         sensitivity="L1, 2 (a row may change its level) or 1, or L2, its root",
@@ -100,7 +100,7 @@ class NoisyCounts:
         if ranked.threshold is not None:
             places = places[noisy[places] >= ranked.threshold]
         scale = noise.scale / noise.units_per_row
-        return selected(self.card, plan, exact, n_rows, ranked, places, scale, entropy)
+        return selected(self.info, plan, exact, n_rows, ranked, places, scale, entropy)
 
 
 def _planned(

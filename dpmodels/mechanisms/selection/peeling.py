@@ -36,7 +36,7 @@ from dpmodels.mechanisms.selection_plan import (
 from dpmodels.noise import Entropy
 from dpmodels.noise.finite import draw_ranked
 from dpmodels.privacy import BoundedRangeEvent, Guarantee
-from dpmodels.released import Card, SelectionRelease
+from dpmodels.released import MechanismInfo, SelectionRelease
 from dpmodels.statistics import Statistic
 
 
@@ -53,7 +53,7 @@ class Peeling:
     1.0
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="peeling",
         theorem="eps-DP or eps^2/8-zCDP for each draw (bounded range), which compose",
         sensitivity="range of the scores' changes: 1 of counts, 2 where a row is replaced",
@@ -64,7 +64,7 @@ class Peeling:
 
     def plan(self, facts: SelectionFacts, guarantee: Guarantee) -> SelectionPlan:
         """Divide the budget; ArgumentError with a threshold."""
-        require_number(self.card.name, facts)
+        require_number(self.info.name, facts)
         return drawing_plan(facts, guarantee, facts.max_chosen, BoundedRangeEvent)
 
     def measure(self, private: Any, plan: SelectionPlan) -> Statistic:
@@ -75,4 +75,4 @@ class Peeling:
         self, statistic: Statistic, plan: SelectionPlan, entropy: Entropy
     ) -> SelectionRelease:
         """Draw the candidates."""
-        return drawn(self.card, plan, statistic, draw_ranked, entropy)
+        return drawn(self.info, plan, statistic, draw_ranked, entropy)

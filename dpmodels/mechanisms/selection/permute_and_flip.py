@@ -43,7 +43,7 @@ from dpmodels.mechanisms.selection_plan import (
 from dpmodels.noise import Entropy
 from dpmodels.noise.finite import draw_flipped
 from dpmodels.privacy import Guarantee, PureEvent
-from dpmodels.released import Card, SelectionRelease
+from dpmodels.released import MechanismInfo, SelectionRelease
 from dpmodels.statistics import Statistic
 
 
@@ -60,7 +60,7 @@ class PermuteAndFlip:
     0.5
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="permute_and_flip",
         theorem="eps-DP for each draw, which compose",
         sensitivity="range of the scores' changes: 1 of counts, 2 where a row is replaced",
@@ -71,7 +71,7 @@ class PermuteAndFlip:
 
     def plan(self, facts: SelectionFacts, guarantee: Guarantee) -> SelectionPlan:
         """Divide the budget; ArgumentError with a threshold."""
-        require_number(self.card.name, facts)
+        require_number(self.info.name, facts)
         return drawing_plan(facts, guarantee, facts.max_chosen, PureEvent)
 
     def measure(self, private: Any, plan: SelectionPlan) -> Statistic:
@@ -82,4 +82,4 @@ class PermuteAndFlip:
         self, statistic: Statistic, plan: SelectionPlan, entropy: Entropy
     ) -> SelectionRelease:
         """Draw the candidates."""
-        return drawn(self.card, plan, statistic, draw_flipped, entropy)
+        return drawn(self.info, plan, statistic, draw_flipped, entropy)

@@ -37,7 +37,7 @@ from dpmodels.mechanisms.selection_plan import (
 )
 from dpmodels.noise import Entropy, discrete_laplace
 from dpmodels.privacy import Guarantee, PureEvent
-from dpmodels.released import Card, SelectionRelease
+from dpmodels.released import MechanismInfo, SelectionRelease
 from dpmodels.statistics import Statistic
 
 # Of each name. With less, noise on scores of the widest change, 2**40, would not fit 64 bits.
@@ -57,7 +57,7 @@ class SparseVector:
     1.0
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="sparse_vector",
         theorem="eps-DP, however many candidates are below the threshold",
         sensitivity="of every score: half of the range of the changes, all of it if monotone",
@@ -101,5 +101,5 @@ class SparseVector:
         noise = discrete_laplace(score_scale, len(ranked.scores), entropy).astype(object)
         places = np.flatnonzero(ranked.scores + noise >= threshold)[: facts.max_chosen]
         return selected(
-            self.card, plan, exact, n_rows, ranked, places, score_scale / ranked.unit, entropy
+            self.info, plan, exact, n_rows, ranked, places, score_scale / ranked.unit, entropy
         )

@@ -32,7 +32,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpmodels.arguments import whole
+from dpmodels.arguments import integer
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, add_noise
 from dpmodels.mechanisms.protocol import SILENT, Facts, Plan
@@ -42,14 +42,14 @@ from dpmodels.mechanisms.second_moment import (
     hand_over_frame,
     largest_row,
     scatter_norm,
-    second_moment,
+    scatter_of_rows,
     wanted,
 )
 from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import uniform_frames
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
-from dpmodels.released import Card, SubspaceRelease
+from dpmodels.released import MechanismInfo, SubspaceRelease
 from dpmodels.statistics import Statistic, moments
 from dpmodels.typing import Floats
 
@@ -85,7 +85,7 @@ class Power:
     Gaussian, multiplier 2 x 4
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="power",
         theorem="(eps, delta)-DP or rho-zCDP, composition of Gaussian releases",
         sensitivity="Frobenius norm of the scatter, sqrt(2) or 1; about the mean 4",
@@ -99,7 +99,7 @@ class Power:
     share: float = 0.2
 
     def __post_init__(self) -> None:
-        iterations = whole(
+        iterations = integer(
             "iterations", self.iterations, 1, 10_000, f"; write iterations={ITERATIONS}"
         )
         object.__setattr__(self, "iterations", iterations)
@@ -133,7 +133,7 @@ class Power:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> SubspaceRelease:
         """Make the noisy products, and buy the axes where they are planned."""
-        exact = second_moment(statistic, plan.lattice, centred=plan.facts.centred)
+        exact = scatter_of_rows(statistic, plan.lattice, centred=plan.facts.centred)
         columns, n_kept = plan.facts.columns, wanted(plan.facts)
         frame = uniform_frames(columns, 1, n_kept, entropy)[:, 0]
         frames, products = [], []
@@ -144,7 +144,7 @@ class Power:
         noise = plan.scales["product"] / plan.lattice.radius**2
         guess = _read_together(np.hstack(frames), np.hstack(products), noise)
         directions = np.linalg.eigh(guess).eigenvectors[:, ::-1][:, :n_kept]
-        return hand_over_frame(self.card, plan, directions, exact, entropy, ordered=True)
+        return hand_over_frame(self.info, plan, directions, exact, entropy, ordered=True)
 
 
 def _read_together(frames: Floats, products: Floats, noise: float) -> Floats:

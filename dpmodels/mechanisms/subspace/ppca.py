@@ -40,7 +40,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpmodels.arguments import word
+from dpmodels.arguments import option
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.add_noise import ROUND_DOWN
 from dpmodels.mechanisms.protocol import Facts, Plan
@@ -48,8 +48,8 @@ from dpmodels.mechanisms.second_moment import (
     axes_noise,
     checked_purchase,
     hand_over_frame,
+    scatter_of_rows,
     scatter_range,
-    second_moment,
     wanted,
 )
 from dpmodels.noise import Entropy
@@ -65,7 +65,7 @@ from dpmodels.privacy import (
     PureDP,
     gaussian_multiplier,
 )
-from dpmodels.released import Card, SubspaceRelease
+from dpmodels.released import MechanismInfo, SubspaceRelease
 from dpmodels.statistics import Statistic, moments
 
 
@@ -105,7 +105,7 @@ class PPCA:
     bounded range, eps 1
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="ppca",
         theorem="eps-DP or eps^2/8-zCDP, exponential mechanism (bounded range)",
         sensitivity="range of the energy: 2 or 1; about the mean 3 sqrt(3) or 4",
@@ -119,7 +119,7 @@ class PPCA:
     share: float = 0.2
 
     def __post_init__(self) -> None:
-        word("sampler", self.sampler, ("joint", "sequential"))
+        option("sampler", self.sampler, ("joint", "sequential"))
         checked_purchase(self.eigenvals, self.share)
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
@@ -147,7 +147,7 @@ class PPCA:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> SubspaceRelease:
         """Draw the frame, and buy its axes where they are planned."""
-        exact = second_moment(statistic, plan.lattice, centred=plan.facts.centred)
+        exact = scatter_of_rows(statistic, plan.lattice, centred=plan.facts.centred)
         n_components, slope = wanted(plan.facts), plan.scales["concentration"]
         limit = ""
         if self._sequential:
@@ -160,7 +160,7 @@ class PPCA:
                     "rotations from a uniform start, a public number)"
                 )
         return hand_over_frame(
-            self.card,
+            self.info,
             plan,
             frame,
             exact,

@@ -23,12 +23,12 @@ from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.second_moment import hand_over_frame, second_moment, wanted
+from dpmodels.mechanisms.second_moment import hand_over_frame, scatter_of_rows, wanted
 from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import uniform_frames
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.privacy import Guarantee
-from dpmodels.released import Card, SubspaceRelease
+from dpmodels.released import MechanismInfo, SubspaceRelease
 from dpmodels.statistics import Statistic, moments
 
 
@@ -45,7 +45,7 @@ class Random:
     ()
     """
 
-    card: ClassVar[Card] = Card(
+    info: ClassVar[MechanismInfo] = MechanismInfo(
         name="random",
         theorem="0-DP",
         sensitivity="0, no row enters",
@@ -64,6 +64,6 @@ class Random:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> SubspaceRelease:
         """Draw the directions; of the moments only the number of rows goes along."""
-        exact = second_moment(statistic, plan.lattice, centred=plan.facts.centred)
+        exact = scatter_of_rows(statistic, plan.lattice, centred=plan.facts.centred)
         frame = uniform_frames(plan.facts.columns, 1, wanted(plan.facts), entropy)[:, 0]
-        return hand_over_frame(self.card, plan, frame, exact, entropy, ordered=False)
+        return hand_over_frame(self.info, plan, frame, exact, entropy, ordered=False)

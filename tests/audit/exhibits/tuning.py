@@ -1,7 +1,7 @@
 """Candidates judged by the rows that they were fitted to, as if those were others.
 
 Where coins part the rows, fits on one side and a choice by the other cost no more than the dearer
-of the two, as a row is on one side alone (:mod:`dpmodels.mechanisms.tuned`).
+of the two, as a row is on one side alone (:mod:`dpmodels.mechanisms.tuning`).
 `judged_by_its_own` charges the same for a fit and a choice that both read all rows, as tuning is
 often left out of the account altogether [1]_.
 Why it is wrong

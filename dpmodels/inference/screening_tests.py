@@ -1,0 +1,275 @@
+"""Tests of no association by released sums of columns with a response."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import gammaln, ndtr, ndtri, xlogy
+
+from dpmodels.inference.ratios import DETECTION_SDS
+from dpmodels.noise.sums import half_width
+from dpmodels.released import PValuesRelease, ScreenedRelease
+from dpmodels.typing import Floats
+
+# Most Poisson jumps of a sum: with more it is normal, to a few hundredths of a tail of 1e-6.
+JUMPS = 1e5
+# Standard deviations of the jumps that are summed: less than any reported p-value lies beyond.
+WIDTH = 12.0
+# Smallest ratio of scales of Laplace terms; closer ones are widened to it, to avoid cancellation.
+MIN_SCALE_RATIO = 1.002
+# Reflected p-values are multiples of 1 over this.
+FINEST = 2.0**40
+
+
+class Bounds(NamedTuple):
+    """Bounds on sums of squares that fail with a stated probability, in squared half-ranges."""
+
+    rows: float  # Upper bound on complete rows
+    scatter_lower: Floats  # Of each chosen column, about its mean
+    scatter: Floats  # The upper bounds
+    variance: float  # Of the response
+
+
+def bounds(release: ScreenedRelease, chance: float) -> Bounds:
+    """Bound the exact sums; each column's bounds fail with half of the probability `chance`."""
+    reach = _quantile(release.law, chance / 12) * release.response_sd
+    rows = max(release.count + reach, 1.0)
+    noisy, c = release, release.centre
+    # The sum of squares about c is at least that about the mean.
+    squares = noisy.squares - 2 * c * noisy.total + c**2 * noisy.count + reach * (1 + abs(c)) ** 2
+    min_rows = max(release.count - reach, 1.0)
+    scatter_reach = _quantile(release.law, chance / 4) * noisy.scatter_sd
+    low, high = (np.clip(noisy.scatters + sign * scatter_reach, 0.0, rows) for sign in (-1, 1))
+    return Bounds(rows, low, high, min(max(squares / min_rows, 0.0), 1.0))
+
+
+def p_values(release: ScreenedRelease, alternative: str, chance: float) -> Floats:
+    """Return p-values of no association of each chosen column, shape (chosen,).
+
+    Under the null hypothesis column and response are independent, and so are rows; dependence of
+    rows of one person is bounded by the design effect. Given both columns, the sum of products then
+    has the variance scatter times response variance, at most the product of the bounds except with
+    the probability `chance`, which is added [1]_. Its distribution is approximated by noise plus a
+    centred Poisson number of jumps of the largest size that a row can cause: to first order this
+    has the heaviest tails with that variance and such jumps. The error of the response's mean in
+    each sum is part of the noise.
+
+    .. [1] Berger, R. L. and Boos, D. D. (1994). "P values maximized over a confidence set for the
+       nuisance parameter." Journal of the American Statistical Association 89, 1012-1016.
+    """
+    limits, c = bounds(release, chance), release.centre
+    effect = release.adjacency.design_effect
+    rows = max(limits.rows, 2.0)
+    variances = effect * limits.scatter * limits.variance * rows / (rows - 1)
+    jump = 2 * (1 + abs(c)) * effect
+    signs = {"two-sided": np.abs, "larger": np.positive, "smaller": np.negative}
+    sums, sides = signs[alternative](release.products), 1 + (alternative == "two-sided")
+    shared = _means(limits.scatter_lower, limits.rows) * release.response_sd
+    values = [
+        sides * _tail(release, float(product), float(variance), jump, float(mean)) + chance
+        for product, variance, mean in zip(sums, variances, shared, strict=True)
+    ]
+    return np.clip(values, 0.0, 1.0)
+
+
+def mirrored_p_values(release: ScreenedRelease, alternative: str, chance: float) -> Floats:
+    """Return one-sided p-values; those of a sum and of its negative add up to 1 exactly.
+
+    They are rounded up to multiples of 2**-40, so that 1 - p is exact.
+    """
+    halves = np.ceil(p_values(release, "two-sided", chance) / 2 * FINEST) / FINEST
+    signed = release.products * (1 if alternative == "larger" else -1)
+    return np.where(signed > 0, halves, 1 - halves)
+
+
+class Logarithms(NamedTuple):
+    """Noisy logarithms of p-values, shape (chosen,)."""
+
+    values: Floats
+    scale: float  # Noise sd in units of the release's
+
+    def sd(self, noise_sd: float) -> Floats:
+        """Return the noise standard deviation of each."""
+        return np.full(len(self.values), noise_sd * self.scale)
+
+    def interval(self, noise_sd: float, law: str, level: float) -> tuple[Floats, Floats]:
+        """Return intervals below 0."""
+        width = self.sd(noise_sd) * _quantile(law, (1 - level) / 2)
+        return np.minimum(self.values - width, 0.0), np.minimum(self.values + width, 0.0)
+
+
+def noisy_p_values(release: PValuesRelease, q: float) -> Floats:
+    """Return p-values from noisy logarithms, raised so that step-up at q is as published.
+
+    The published thresholds are lower by ``2 λ log(6 m'/q)`` for every rank, λ the noise scale.
+    """
+    raised = math.sqrt(2) * release.log_sd * math.log(6 * len(release.logs) / q)
+    return np.exp(np.minimum(release.logs + raised, 0.0))
+
+
+def correlations(release: ScreenedRelease) -> Correlations:
+    """Return correlations of the chosen columns; slopes are for noise of sd 1.
+
+    ``r = C/√(V W)`` of noisy sums: C of products and V of squares of the column, and
+    ``W = Q - 2 c T + c² n`` of the response's squares, sum and number of rows; C also contains
+    ``m (T - c n)``, with the column's mean m within the bounds of `_means`. Slopes of T and n are
+    upper bounds over both signs of m.
+    """
+    noisy, c = release, abs(release.centre)
+    spread = noisy.squares - 2 * noisy.centre * noisy.total + c**2 * noisy.count
+    min_spread = DETECTION_SDS * noisy.response_sd * math.sqrt(1 + 4 * c**2 + c**4)
+    detected = (noisy.scatters > DETECTION_SDS * noisy.scatter_sd) & (spread > min_spread)
+    scatter, spread = np.where(detected, noisy.scatters, 1.0), spread if detected.any() else 1.0
+    root = np.sqrt(scatter * spread)
+    values = np.where(detected, np.clip(noisy.products / root, -1.0, 1.0), math.nan)
+    sizes, means = np.abs(values), _means(scatter, max(noisy.count, 1.0)) / root
+    shared = sizes / (2 * spread)
+    response = [shared, means + 2 * c * shared, c * means + c**2 * shared]
+    parts = [noisy.product_sd / root, noisy.scatter_sd * sizes / (2 * scatter)]
+    parts += [noisy.response_sd * part for part in response]
+    return Correlations(values, np.stack(parts, axis=1))
+
+
+def _means(scatter: Floats, rows: float) -> Floats:
+    """Return bounds on the size of means, whose squares and variances add up to at most 1."""
+    return np.sqrt(np.clip(1 - np.clip(scatter, 0.0, None) / rows, 0.0, 1.0))
+
+
+def _tail(
+    release: ScreenedRelease, away: float, variance: float, jump: float, shared: float
+) -> float:
+    """Return the probability that noise plus jumps of a given variance exceed `away`."""
+    parts = np.array([release.product_sd, shared, shared * abs(release.centre)])
+    if variance <= 0:
+        return float(_noise_tail(release.law, parts, np.array([away]))[0])
+    size = max(jump, math.sqrt(variance / JUMPS))
+    mean = variance / size**2
+    reach = WIDTH * math.sqrt(mean) + WIDTH
+    numbers = np.arange(max(math.floor(mean - reach), 0), math.ceil(mean + reach) + 1)
+    jumps = np.asarray(size * (numbers - mean), dtype=np.float64)
+    tails = _noise_tail(release.law, parts, away - jumps)
+    return float(np.exp(xlogy(numbers, mean) - mean - gammaln(numbers + 1)) @ tails)
+
+
+def _noise_tail(law: str, sds: Floats, away: Floats) -> Floats:
+    """Return the probability that a sum of independent noise with `sds` exceeds `away`."""
+    if law == "gaussian":
+        return np.asarray(ndtr(-away / math.sqrt(float(np.square(sds).sum()))))
+    scales = np.sort(sds[sds > 1e-3 * sds.max()])[::-1] / math.sqrt(2)
+    for k in range(len(scales) - 2, -1, -1):
+        scales[k] = max(scales[k], MIN_SCALE_RATIO * scales[k + 1])
+    squares = scales**2
+    # By partial fractions of the product of 1/(1 + scale² t²).
+    weights = [
+        math.prod(
+            square / (square - other_square) for other_square in squares if other_square != square
+        )
+        for square in squares
+    ]
+    below = np.exp(-np.abs(away)[:, None] / scales) @ np.array(weights) / 2
+    return np.asarray(np.where(away >= 0, below, 1 - below))
+
+
+def _quantile(law: str, chance: float) -> float:
+    """Return the value that noise of sd 1 exceeds with the probability `chance`."""
+    if law == "gaussian":
+        return -float(ndtri(chance))
+    return -math.log(2 * chance) / math.sqrt(2)
+
+
+# Correlations and gains of columns with one response, from noisy sums of squares and products.
+
+
+class Correlations(NamedTuple):
+    """Correlations or gains, shape (columns,); nan if a scatter is not distinguishable from 0."""
+
+    values: Floats
+    # Derivatives by each noise: of the product, the column's scatter, the response's scatter.
+    slopes: Floats  # shape (columns, 3)
+    lower_bound: float = -1.0  # Of the exact values
+
+    def sd(self, noise_sd: float) -> Floats:
+        """Return the noise standard deviation of each."""
+        return np.asarray(noise_sd * np.sqrt((self.slopes**2).sum(axis=1)))
+
+    def own_variance(self, noise_sd: float) -> Floats:
+        """Return the variance without the shared noise of the response's scatter."""
+        return np.asarray(noise_sd**2 * (self.slopes[:, :2] ** 2).sum(axis=1))
+
+    def interval(self, noise_sd: float, law: str, level: float) -> tuple[Floats, Floats]:
+        """Return intervals within `lower_bound` and 1, to first order in the noise."""
+        is_identified = np.isfinite(self.values)
+        width = [
+            half_width(law, slopes, noise_sd, 0.0, level) if identified else math.nan
+            for slopes, identified in zip(self.slopes, is_identified.tolist(), strict=True)
+        ]
+        ends = (
+            np.clip(self.values + sign * np.array(width), self.lower_bound, 1.0) for sign in (-1, 1)
+        )
+        low, high = ends
+        return np.where(is_identified, low, self.lower_bound), np.where(is_identified, high, 1.0)
+
+    def summed_sd(self, noise_sd: float) -> Floats:
+        """Return the noise standard deviations of the running sums."""
+        separate = np.cumsum(self.slopes[:, :2] ** 2, axis=0).sum(axis=1)
+        return np.asarray(noise_sd * np.sqrt(separate + np.cumsum(self.slopes[:, 2]) ** 2))
+
+
+def associated_correlations(
+    products: Floats, scatters: Floats, response: float, noise_sd: float
+) -> Correlations:
+    """Return ``r = C/√(V W)`` of C, V and W with independent noise of the same sd.
+
+    To first order the noise of r is ``g_C/√(V W) - r g_V/(2 V) - r g_W/(2 W)``.
+    """
+    detected = (scatters > DETECTION_SDS * noise_sd) & (response > DETECTION_SDS * noise_sd)
+    scatter, response_scatter = (
+        np.where(detected, scatters, 1.0),
+        response if detected.any() else 1.0,
+    )
+    root = np.sqrt(scatter * response_scatter)
+    values = np.where(detected, np.clip(products / root, -1.0, 1.0), np.nan)
+    slopes = np.stack([1 / root, -values / (2 * scatter), -values / (2 * response_scatter)], axis=1)
+    return Correlations(values, slopes)
+
+
+def gains(
+    products: Floats, scatters: Floats, response: float, coefficients: Floats, noise_sd: float
+) -> Correlations:
+    """Return the fractions of the response's scatter W explained by each coefficient b in turn.
+
+    A residual with the product C with a column of scatter V loses ``2 b C - b² V`` once the column
+    is in the fit. This is linear in the noise of C and V, and so unbiased by it; W divides.
+    `products` are of residuals divided by 1 plus the sizes of all coefficients before.
+    """
+    sizes = np.abs(coefficients)
+    stretch = 1 + np.cumsum(sizes) - sizes
+    detected = response > DETECTION_SDS * noise_sd
+    divisor = response if detected else math.nan
+    lines = np.stack([2 * coefficients * stretch, -(coefficients**2)], axis=1) / divisor
+    values = lines[:, 0] * products + lines[:, 1] * scatters
+    slopes = np.concatenate([lines, -values[:, None] / divisor], axis=1)
+    return Correlations(values, slopes, -math.inf)
+
+
+# Certainty of an order of noisy values.
+
+
+def above_next(values: Floats, variances: Floats, law: str) -> Floats:
+    """Return the probability that each exact value is above the next, shape (values,).
+
+    The probability that the difference of the two noises, "gaussian" or "laplace" (then of equal
+    variance), is below the observed difference: 1 less the p-value of the test that the next is as
+    large, and the posterior probability under a flat prior. The last is nan.
+    """
+    gaps = -np.diff(values)
+    if law == "gaussian":
+        probability = np.asarray(ndtr(gaps / np.sqrt(variances[1:] + variances[:-1])))
+    else:
+        # Of the difference of two Laplace variables of scale b the tail is (2 + t) exp(-t) / 4.
+        steps = np.abs(gaps) / np.sqrt(variances[1:] / 2)
+        tail = (2 + steps) * np.exp(-steps) / 4
+        probability = np.where(gaps >= 0, 1 - tail, tail)
+    return np.append(probability, np.nan)[: len(values)]

@@ -1,0 +1,465 @@
+"""Simulated rows: blocks of several shapes, repeated to the number of rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import hadamard, solve_triangular
+from scipy.special import expit, logit, ndtr, ndtri
+
+from dpmodels.codebook import Codebook
+from dpmodels.dates import Date
+from dpmodels.design import PrivateDesign, Scaling, row_coder, unbound_design
+from dpmodels.design.columns import multiplied
+from dpmodels.design.rows import Terms, rows_of
+from dpmodels.formula import Block, design
+from dpmodels.formula.centring import ProductMap
+from dpmodels.formula.response import TwoSided
+from dpmodels.mechanisms import Plan
+from dpmodels.mechanisms.protocol import AnyStrategy
+from dpmodels.noise.lattice import Lattice
+from dpmodels.statistics import Passes, Statistic
+from dpmodels.statistics.gradient import Gradients
+from dpmodels.statistics.losses import Poisson
+from dpmodels.statistics.predictors import Predictors
+from dpmodels.typing import Floats
+from dpmodels.variables import Categorical, Numeric
+
+LEAST_ROWS = 1024  # A choice: of a block of rows of one length
+SHAPED_ROWS = 2048  # A choice: of any other; at least four times the columns
+HEAVY = 3  # Degrees of freedom
+LARGEST_COUNT = 9
+RARE, COMMON = 0.05, 0.5
+ONE_LENGTH = "one length"
+
+
+class Shape(NamedTuple):
+    """A distribution of rows within their bounds, which are -1 and 1."""
+
+    like: str
+    transform: Callable[[Floats, np.random.Generator], Floats]  # Of correlated normal columns
+
+
+def _short(latent: Floats, rng: np.random.Generator) -> Floats:
+    return np.asarray(0.1 * latent)
+
+
+def _tails(latent: Floats, rng: np.random.Generator) -> Floats:
+    pairs = latent.shape[1] // 2
+    return np.asarray(0.1 * latent * np.repeat(np.sqrt(HEAVY / rng.chisquare(HEAVY, pairs)), 2))
+
+
+def _box(latent: Floats, rng: np.random.Generator) -> Floats:
+    return np.asarray(2 * ndtr(_standard(latent)) - 1)
+
+
+def _counts(latent: Floats, rng: np.random.Generator) -> Floats:
+    counts = np.floor(np.exp(0.8 * _standard(latent)))
+    return np.asarray(2 * counts / LARGEST_COUNT - 1)
+
+
+def _dummies(latent: Floats, rng: np.random.Generator) -> Floats:
+    rates = np.geomspace(COMMON, RARE, len(latent))
+    return np.where(_standard(latent) < ndtri(rates)[:, None], 1.0, -1.0)
+
+
+def _standard(latent: Floats) -> Floats:
+    sd = latent.std(axis=1, keepdims=True)
+    return latent / np.where(sd > 0, sd, 1.0)
+
+
+SHAPES: Mapping[str, Shape] = {
+    "short": Shape("normal in wide bounds", _short),
+    "tails": Shape("Student's t, 3 df", _tails),
+    "box": Shape("uniform in the bounds", _box),
+    "counts": Shape("0 to 9, half are 0", _counts),
+    "dummies": Shape("0/1, 5 to 50% are 1", _dummies),
+}
+
+
+class Box(NamedTuple):
+    """Where rows may lie, in units of the row norm."""
+
+    low: Floats  # Shape (columns,)
+    high: Floats  # Shape (columns,)
+    longest: float  # Row that the codebook allows
+    unit: bool = False  # Whether every row is divided by its norm
+
+
+def box_of(lower: Floats, upper: Floats, scaling: Scaling) -> Box:
+    """Return the public ranges of columns where a design brings them."""
+    ends = [(end - scaling.centre) / scaling.scale / scaling.row_norm for end in (lower, upper)]
+    return Box(ends[0], ends[1], scaling.worst_case / scaling.row_norm, scaling.unit)
+
+
+@dataclass(frozen=True)
+class SimulatedRows:
+    """A block of simulated rows, repeated to the number of rows."""
+
+    block: Floats  # Shape (columns, block rows)
+    rows: int
+    unit: bool = False
+    design: PrivateDesign | None = None  # Of no rows, which codes columns x1, x2, ... as they are
+
+    @property
+    def full_blocks(self) -> int:
+        """How often the block fits."""
+        return self.rows // len(self.block.T)
+
+    @property
+    def remainder(self) -> Floats:
+        """The rows that are left."""
+        return self.block[:, : self.rows % len(self.block.T)]
+
+    @property
+    def parts(self) -> list[tuple[int, Floats]]:
+        """Rows and how often they are repeated."""
+        parts = [(self.full_blocks, self.block), (1, self.remainder)]
+        return [(times, rows) for times, rows in parts if times and rows.size]
+
+    def covariance(self, *, centred: bool) -> Floats:
+        """Return the covariance of all rows, or their second moment about 0."""
+        second = sum(times * (rows @ rows.T) for times, rows in self.parts)
+        if not centred:
+            return np.asarray(second / self.rows)
+        total = sum(times * rows.sum(axis=1) for times, rows in self.parts)
+        return np.asarray((second - np.outer(total, total) / self.rows) / max(self.rows - 1, 1))
+
+    def measured(self, strategy: AnyStrategy, plan: Plan) -> Statistic:
+        """Return a strategy's statistic of all rows, of which each block is read once."""
+        statistics = [(times, strategy.measure(design, plan)) for times, design in self._bound]
+        passes = tuple(
+            (times, statistic) for times, statistic in statistics if isinstance(statistic, Passes)
+        )
+        slopes = tuple(
+            (times, statistic)
+            for times, statistic in statistics
+            if isinstance(statistic, Gradients)
+        )
+        if slopes:
+            return RepeatedGradients(slopes)
+        if not passes:
+            return _sum(statistics)
+        return Repeated(passes, plan.lattice, count_public=plan.facts.adjacency.n_public)
+
+    @cached_property
+    def _bound(self) -> list[tuple[int, PrivateDesign]]:
+        """Bind the parts to their design, or to one that neither shifts nor scales them."""
+        names = numbered(len(self.block))
+        design = self.design
+        if design is None:
+            bound = max(1.0, float(np.abs(self.block).max()))
+            book, norm = Codebook.uniform(names, (-bound, bound)), "unit" if self.unit else 1.0
+            design = unbound_design("~ .", book, scale=None, center=False, row_norm=norm)
+        tables = [(times, dict(zip(names, rows, strict=True))) for times, rows in self.parts]
+        return [(times, design.bind(table)) for times, table in tables]
+
+
+class Repeated(Passes):
+    """Passes over repeated rows: read once, their exact sums multiplied.
+
+    A sum over rows is what it would be if each were there: nothing is approximated.
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(
+        self, parts: tuple[tuple[int, Passes], ...], lattice: Lattice, *, count_public: bool
+    ) -> None:
+        super().__init__((), lattice, count_public=count_public)
+        self._parts = parts
+
+    @property
+    def scaling(self) -> Scaling:
+        """How the rows are brought into the ball."""
+        return self._parts[0][1].scaling
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The coded terms of the rows, public."""
+        return self._parts[0][1].blocks
+
+    def rescaled(self, scaling: Scaling) -> Repeated:
+        """Return passes over the same rows, brought into the ball by released values."""
+        parts = tuple((times, passes.rescaled(scaling)) for times, passes in self._parts)
+        return Repeated(parts, self._lattice, count_public=self._count_public)
+
+    def measured(self, measure: Callable[..., Statistic], *words: object) -> Statistic:
+        """Measure an additive statistic on all the rows."""
+        return _sum([(times, passes.measured(measure, *words)) for times, passes in self._parts])
+
+    def within(self, transform: Floats) -> Statistic:
+        """Sum products of the transformed rows."""
+        return _sum([(times, passes.within(transform)) for times, passes in self._parts])
+
+
+class RepeatedGradients(Gradients):
+    """Gradients of repeated rows: read once, multiplied.
+
+    Integers are what they would be if each row were there; sums in floating point, inside a
+    minimiser, up to their rounding.
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: tuple[tuple[int, Gradients], ...]) -> None:
+        first = parts[0][1]
+        settings = (first._designs, first._predictors, first._loss, first.lattice)
+        super().__init__(*settings, count_public=first._count_public)
+        self._parts = parts
+
+    def within(self, predictors: Predictors, loss: Poisson | None = None) -> RepeatedGradients:
+        """Return the same rows under other predictors, of released values and public facts."""
+        return RepeatedGradients(
+            tuple((times, gradients.within(predictors, loss)) for times, gradients in self._parts)
+        )
+
+    def passes(self) -> Repeated:
+        """Return the same joint rows, for moments of their columns."""
+        parts = tuple((times, gradients.passes()) for times, gradients in self._parts)
+        return Repeated(parts, self.lattice, count_public=self._count_public)
+
+    def moments(self, lattice: Lattice) -> Statistic:
+        """Sum the augmented moments of the joint rows (x, y) exactly."""
+        return _sum([(times, gradients.moments(lattice)) for times, gradients in self._parts])
+
+    def _each(self, function: Callable[[Floats], object], *, counted: bool = True) -> Any:
+        for times, gradients in self._parts:
+            for part, count in gradients._each(function, counted=counted):
+                yield _times(part, times), times * count
+
+
+def _times(part: Any, times: int) -> Any:
+    """Return a multiple of a block's sum; integers as Python's, which do not overflow."""
+    if isinstance(part, np.ndarray):
+        return part.astype(object) * times
+    return multiplied(part, times)
+
+
+def _sum(parts: list[tuple[int, Any]]) -> Statistic:
+    """Add statistics, each multiplied by the repetitions of its rows."""
+    total: Statistic | None = None
+    for times, statistic in parts:
+        exact, rows = statistic.cross()
+        repeated = Statistic(
+            statistic.name, exact.astype(object) * times, rows * times, statistic.fingerprint
+        )
+        total = repeated if total is None else total + repeated
+    assert total is not None
+    return total
+
+
+def shaped(
+    shape: Shape, shares: Floats, box: Box, rows: int, rng: np.random.Generator
+) -> SimulatedRows:
+    """Make rows of a shape between the bounds of a box.
+
+    Normal columns have exactly the relative eigenvalues `shares` in random directions, and a mean
+    square of 1; then the shape transforms them, and bounds clip them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> half = np.full(4, 0.5)
+    >>> box = Box(-half, half, 1.0)
+    >>> rng = np.random.default_rng(1)
+    >>> made = shaped(SHAPES["dummies"], np.full(4, 0.25), box, 5_000, rng)
+    >>> np.linalg.norm(made.block, axis=0).round(9).max()
+    np.float64(1.0)
+    """
+    within = np.clip(shape.transform(latents(shares, rng), rng), -1, 1)
+    block = box.low[:, None] + (within + 1) / 2 * (box.high - box.low)[:, None]
+    lengths = np.linalg.norm(block, axis=0)
+    return SimulatedRows(block * np.minimum(1.0, box.longest / np.maximum(lengths, 1e-300)), rows)
+
+
+def latents(shares: Floats, rng: np.random.Generator) -> Floats:
+    """Make correlated normal columns, of which shapes are made, shape (columns, rows)."""
+    columns = len(shares)
+    pairs = max(SHAPED_ROWS // 2, 2 * columns)
+    signed = np.repeat(rng.normal(size=(columns, pairs)), 2, axis=1)
+    signed[:, 1::2] *= -1
+    root = np.linalg.cholesky(signed @ signed.T / (2 * pairs))
+    white = solve_triangular(root, signed, lower=True)
+    return np.asarray(_directions(columns, rng) @ (np.sqrt(columns * shares)[:, None] * white))
+
+
+def simulate_rows(
+    shares: Floats, length: float, rows: int, rng: np.random.Generator, *, unit: bool = False
+) -> SimulatedRows:
+    """Make rows ``length · Σ √share_i · e_i v_i`` with signs e and random directions v.
+
+    The signs are those of a Hadamard matrix and each row's opposite comes next
+    to it: the second moment of a block is exactly ``length²`` times the shares
+    along the directions, and the mean of any even number of rows is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> made = simulate_rows(np.array([0.75, 0.25]), 0.5, 5_000, np.random.default_rng(1))
+    >>> np.linalg.eigvalsh(made.block @ made.block.T / made.block.shape[1]).round(6).tolist()
+    [0.0625, 0.1875]
+    """
+    columns = len(shares)
+    pairs = max(LEAST_ROWS // 2, 2 ** (columns - 1).bit_length())
+    order = rng.permutation(pairs)
+    signs = hadamard(pairs, dtype=np.int8)[order[:columns]][:, rng.permutation(pairs)]
+    signs = np.repeat(signs, 2, axis=1)
+    signs[:, 1::2] *= -1
+    block = length * _directions(columns, rng) @ (np.sqrt(shares)[:, None] * signs)
+    return SimulatedRows(block, rows, unit)
+
+
+def numbered(columns: int) -> list[str]:
+    """Return names of simulated columns."""
+    return [f"x{number}" for number in range(1, columns + 1)]
+
+
+def _directions(columns: int, rng: np.random.Generator) -> Floats:
+    return np.asarray(np.linalg.qr(rng.normal(size=(columns, columns)))[0])
+
+
+# Simulated rows of a formula with a response: variables of a shape, coded, with a response.
+
+# Choices, of the models that rows follow: the share of a number's variance that is explained, the
+# rate of an outcome and the spread of its log odds, and, of counts, their mean as a share of the
+# upper bound and the spread of its logarithm.
+EXPLAINED = 0.3
+RATE, ODDS = 0.3, 1.0
+COUNTED, LOG_COUNTS = 0.1, 0.5
+
+
+def simulate_block(lengths: tuple[float, ...]) -> Mapping[str, Shape]:
+    """Return the shapes of numbers to try, or normal ones of given spreads."""
+    if not lengths:
+        return SHAPES
+    return {
+        f"length {length:g}": Shape(
+            f"normal, sd {length:g} of half the range", partial(_spread, length)
+        )
+        for length in lengths
+    }
+
+
+def _spread(length: float, latent: Floats, rng: np.random.Generator) -> Floats:
+    return np.asarray(length * latent)
+
+
+@dataclass(frozen=True)
+class SimulatedFit:
+    """Coded terms and response, a block repeated to the number of rows."""
+
+    terms: Floats  # Shape (terms, block rows), in units of the coded columns
+    response: Floats  # Shape (block rows,)
+    rows: int
+    intercept: bool
+
+    @cached_property
+    def times(self) -> Floats:
+        """Repetitions of each row of the block, shape (block rows,)."""
+        size = len(self.response)
+        return np.asarray(self.rows // size + (np.arange(size) < self.rows % size), dtype=float)
+
+    @cached_property
+    def regressors(self) -> Floats:
+        """The terms of a model, its constant first, shape (block rows, coefficients)."""
+        ones = np.ones((int(self.intercept), len(self.response)))
+        return np.asarray(np.concatenate([ones, self.terms]).T)
+
+    def within(self, joint: PrivateDesign, products: ProductMap | None) -> SimulatedRows:
+        """Return the same rows under the scaling of a joint design, with products centred."""
+        terms, public = self.terms, joint.public
+        if products is not None:
+            terms = products.matrix @ terms + products.shift[:, None]
+        ranges = zip(public.lower.tolist(), public.upper.tolist(), strict=True)
+        book = Codebook(
+            {
+                name: Numeric(*ends)
+                for name, ends in zip(numbered(len(public.names)), ranges, strict=True)
+            }
+        )
+        coded = design("~ .", book)
+        bound = PrivateDesign(coded, joint.scaling, rows_of(Terms(coded.codebook)))
+        block = np.concatenate([terms, self.response[None]])
+        return SimulatedRows(block, self.rows, design=bound)
+
+
+def simulate_fit(
+    equation: TwoSided,
+    family: str,
+    shape: Shape,
+    shares: Floats,
+    rows: int,
+    rng: np.random.Generator,
+) -> SimulatedFit:
+    """Simulate variables with a spectrum between their bounds, code them, and draw a response.
+
+    `shares`, shape (variables of the terms,), are relative eigenvalues with the sum 1. Standardised
+    terms have coefficients of one size and random signs.
+    """
+    book = equation.terms.codebook
+    terms = np.empty((0, SHAPED_ROWS))
+    if book:
+        latent = latents(shares, rng)
+        numbers, evenly = (
+            np.clip(distribution.transform(latent, rng), -1, 1)
+            for distribution in (shape, SHAPES["box"])
+        )
+        table = {
+            name: _levels(variable, evenly[index])
+            if isinstance(variable, Categorical)
+            else _numbers(variable, numbers[index])
+            for index, (name, variable) in enumerate(book.items())
+        }
+        terms = row_coder(equation.terms)(table)
+        # A number may happen to be a code for a missing one.
+        terms = terms[:, np.isfinite(terms).all(axis=0)]
+    linear = _linear(terms, rng)
+    response = _responses(equation, family, shape, linear, rng)
+    return SimulatedFit(terms, response, rows, equation.intercept)
+
+
+def _levels(variable: Categorical, evenly: Floats) -> NDArray[Any]:
+    """Return levels for uniform numbers from -1 to 1; how many rows have each falls off as 1/i."""
+    rates = 1 / np.arange(1.0, len(variable.levels) + 1)
+    ends = np.cumsum(rates / rates.sum())[:-1]
+    return np.array(variable.levels, dtype=object)[np.searchsorted(ends, (evenly + 1) / 2)]
+
+
+def _numbers(variable: Any, within: Floats) -> NDArray[Any]:
+    """Return numbers or dates between their bounds for numbers from -1 to 1."""
+    lower, upper = variable.days if isinstance(variable, Date) else (variable.lower, variable.upper)
+    values = np.clip(lower + (within + 1) / 2 * (upper - lower), lower, upper)
+    if isinstance(variable, Date):
+        return np.asarray(np.rint(values).astype(int).astype("datetime64[D]"))
+    return np.asarray(values)
+
+
+def _linear(terms: Floats, rng: np.random.Generator) -> Floats:
+    """Return a linear predictor with mean 0 and variance 1, or all zeros."""
+    sd = terms.std(axis=1, keepdims=True)
+    units = (terms - terms.mean(axis=1, keepdims=True)) / np.where(sd > 0, sd, 1.0)
+    linear = rng.choice([-1.0, 1.0], len(terms)) @ units
+    spread = float(linear.std())
+    return np.asarray(linear / spread if spread > 0 else linear)
+
+
+def _responses(
+    equation: TwoSided, family: str, shape: Shape, linear: Floats, rng: np.random.Generator
+) -> Floats:
+    """Return coded responses, shape (rows,), within their public range."""
+    lower, upper = float(equation.response.lower[0]), float(equation.response.upper[0])
+    if family == "binomial":
+        return np.where(rng.random(len(linear)) < expit(logit(RATE) + ODDS * linear), 1.0, 0.0)
+    if family == "poisson":
+        mean = COUNTED * upper * np.exp(LOG_COUNTS * linear - LOG_COUNTS**2 / 2)
+        return np.clip(rng.poisson(mean).astype(np.float64), lower, upper)
+    rest = np.sqrt(1 - EXPLAINED) * rng.normal(size=len(linear))
+    latent = (np.sqrt(EXPLAINED) * linear + rest)[None, :]
+    within = np.clip(shape.transform(latent, rng)[0], -1, 1)
+    return np.asarray(lower + (within + 1) / 2 * (upper - lower))

@@ -1,0 +1,219 @@
+"""A request: the verb, formula and options that all sites, a ledger and an audit agree on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date
+from numbers import Real
+from typing import Any, Final, Literal, cast
+
+import numpy as np
+
+from dpmodels.codebook import Codebook, fingerprint
+from dpmodels.errors import BudgetError, shorten
+from dpmodels.external_files import Shape, conform
+from dpmodels.labels import plain as shown
+from dpmodels.options import current_settings
+from dpmodels.privacy import (
+    ZCDP,
+    About,
+    Adjacency,
+    AdjacencyName,
+    ApproxDP,
+    Guarantee,
+    Pufferfish,
+    PureDP,
+    adjacency,
+    protecting,
+    resolve_budget,
+)
+
+# The shape of a request as plain values, in an untrusted file.
+STATED: Final[Mapping[str, Shape]] = {
+    "verb": str,
+    "formula": str,
+    "codebook": Codebook.from_dict,
+    "words": dict[str, str | int | float | bool | tuple[float | None, ...] | None],
+    "guarantee": tuple[str, dict[str, float]],
+    "adjacency": adjacency,
+    "subset": str | None,
+}
+
+_Scalar = str | int | float | bool | None
+# The same in the file of a result: options of any verb.
+SAVED: Final[Mapping[str, Shape]] = {
+    **STATED,
+    "words": dict[str, _Scalar | tuple[_Scalar | tuple[_Scalar, ...], ...]],
+    "guarantee": ApproxDP | ZCDP | PureDP | Pufferfish,
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """A verb with its arguments, before any rows.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> one = Request("mean", "~ a", dp.codebook(a=(0, 1)), dp.PureDP(1), adjacency("replace"))
+    >>> one.about("geometric").verb, Request.of(one.plain()) == one
+    ('dp_mean', True)
+    """
+
+    verb: str  # Its name, such as "pca" of ``dp_pca``
+    formula: str  # As written
+    codebook: Codebook
+    guarantee: Guarantee | Pufferfish
+    adjacency: Adjacency
+    words: Mapping[str, Any] = field(default_factory=dict)  # Other arguments, as plain values
+    subset: str | None = None  # A condition on the rows that count
+    attached: bool = False  # Whether the codebook is the one beside the table
+    parent: Request | None = None  # Of the result that this one is derived from, at no cost
+
+    def derive(self, verb: str, **words: Any) -> Request:
+        """Return the request of a result that is computed from that of this one."""
+        return replace(self, verb=verb, words=words, parent=self)
+
+    @property
+    def private(self) -> Guarantee:
+        """The guarantee where it is differential privacy; else a BudgetError."""
+        if isinstance(self.guarantee, Pufferfish):
+            raise BudgetError(
+                f"dp_{self.verb} asks for differential privacy, and budget= is "
+                f"{self.guarantee.describe()}: write eps=1.0, or dp_table(..., time=, person=)."
+            )
+        return self.guarantee
+
+    def plain(self) -> dict[str, Any]:
+        """Return plain values, as sites exchange them."""
+        return {
+            "verb": self.verb,
+            "formula": self.formula,
+            "codebook": Codebook(self.codebook).to_dict(),
+            "words": dict(self.words),
+            "guarantee": [type(self.guarantee).__name__, asdict(self.guarantee)],
+            "adjacency": self.adjacency.text,
+            "subset": self.subset,
+        }
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Request:
+        """Read plain values back; FrameError if they are of another shape."""
+        fields = conform(STATED, {word: plain[word] for word in STATED}, "terms")
+        guarantee = conform(ApproxDP | ZCDP | PureDP, plain["guarantee"], "terms.guarantee")
+        return cls(**{**fields, "words": plain["words"], "guarantee": guarantee})
+
+    def to_saved(self) -> dict[str, object]:
+        """Return plain values for the file of a result."""
+        words = {name: plain_option(word) for name, word in self.words.items()}
+        if self.parent is not None:
+            return {"verb": self.verb, "words": words, "parent": self.parent.to_saved()}
+        return {**self.plain(), "words": words}
+
+    @classmethod
+    def of_saved(cls, plain: Any) -> Request:
+        """Read such values; FrameError if they are of another shape."""
+        if isinstance(plain, dict) and "parent" in plain:
+            shape = {"verb": str, "words": SAVED["words"], "parent": cls.of_saved}
+            derived = conform(shape, plain, "request")
+            parent: Request = derived["parent"]
+            return parent.derive(derived["verb"], **derived["words"])
+        return cls(**conform(SAVED, plain, "request"))
+
+    def about(self, mechanism: str, codebook: Mapping[str, object] | None = None) -> About:
+        """Return what a ledger keeps, with a digest of the codebook or of its used part."""
+        sha256 = fingerprint(self.codebook if codebook is None else codebook)
+        unit = getattr(self.guarantee, "hidden", self.adjacency.unit.removeprefix("one "))
+        return About(f"dp_{self.verb}", self.formula, mechanism, sha256, unit)
+
+
+def requested(
+    verb: str,
+    formula: str,
+    codebook: Codebook,
+    eps: float | None,
+    delta: float,
+    budget: Guarantee | Pufferfish | None,
+    neighbours: AdjacencyName | Adjacency | None,
+    *,
+    person: str | Literal[False] | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
+    **words: Any,
+) -> Request:
+    """Return the request of a verb; ArgumentError or BudgetError if it is invalid."""
+    guarantee = resolve_budget(eps, delta, budget)
+    default = current_settings().adjacency
+    if neighbours is None and default is not None:
+        neighbours = cast("AdjacencyName", default.text)
+    relation = related(codebook, neighbours, person, rows)
+    attached = codebook.attached
+    return Request(verb, formula, codebook, guarantee, relation, words, subset, attached)
+
+
+def plain_option(word: object) -> object:
+    """Return an argument as a value of JSON.
+
+    >>> plain_option(np.arange(2.0)), plain_option([1, None])
+    ((0.0, 1.0), (1, None))
+    >>> plain_option(np.datetime64('2001-02-03'))
+    '2001-02-03'
+    """
+    if isinstance(word, np.datetime64 | date):
+        return str(word)[:10]
+    if isinstance(word, np.generic):
+        return word.item()
+    if isinstance(word, str | int | float | None):
+        return word
+    if isinstance(word, Iterable):
+        return tuple(map(plain_option, word))
+    return float(word) if isinstance(word, Real) else word
+
+
+def related(
+    codebook: Codebook,
+    neighbours: AdjacencyName | Adjacency | None,
+    person: str | Literal[False] | None,
+    rows: int | Literal["mean"] | None,
+) -> Adjacency:
+    """Return the neighbours of a call, ``"replace"`` by default.
+
+    Persons are those of the codebook unless the call names a column or says False; an `Adjacency`
+    is used unchanged.
+
+    >>> import dpmodels as dp
+    >>> book = dp.codebook(age=(0, 100), person="id")
+    >>> related(book, "add-remove", None, 4).unit, related(book, None, False, None).unit
+    ('one person (at most 4 rows)', 'one row')
+    """
+    relation = adjacency("replace" if neighbours is None else neighbours)
+    if person is None and rows is None and not isinstance(neighbours, Adjacency):
+        person, rows = current_settings().person, current_settings().rows
+    if person is None and relation.rows is None and not isinstance(neighbours, Adjacency):
+        person = codebook.person
+    return protecting(relation, rows, None if person is False else person)
+
+
+def canonical(plain: object) -> bytes:
+    """Return canonical JSON."""
+    return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
+
+
+def difference(left: object, right: object, where: str = "") -> str:
+    """Say where two plain values first differ; an empty text if they are equal."""
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        for key in [*left, *(key for key in right if key not in left)]:
+            path = f"{where} {shorten(shown(str(key)))}".strip()
+            if key not in left or key not in right:
+                return f"{path} is stated by one of them only"
+            reason = difference(left[key], right[key], path)
+            if reason:
+                return reason
+        return ""
+    # Sites with different JSON, such as 1 and 1.0, would derive different secrets.
+    if canonical(left) == canonical(right):
+        return ""
+    texts = [shorten(shown(str(value)), 120) for value in (right, left)]
+    return f"{where} is {texts[0]} and not {texts[1]}"

@@ -1,0 +1,117 @@
+"""Released counts by table, as all descriptions use them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.digest import origin
+from dpmodels.errors import ArgumentError, did_you_mean, quoted
+from dpmodels.inference.means import GroupMoments
+from dpmodels.inference.ratios import Noise
+from dpmodels.postprocess.protocol import balanced
+from dpmodels.released import CountsRelease, QuantilesRelease, RunsRelease, SumsRelease
+from dpmodels.results.base import public_rows
+from dpmodels.results.call import DescribedCall, TableCall
+from dpmodels.typing import Floats
+
+
+class Counted(NamedTuple):
+    """One table of a release."""
+
+    parts: Floats  # shape (cells, parts): noisy, agreeing with the public number of rows
+    incomplete: float  # noisy number of incomplete rows
+    incomplete_sd: float
+    noise: Noise  # of each part
+    effect: int  # design effect: rows that may be one person's
+    clustered: bool  # whether the parts are of persons, in several cells
+
+    @property
+    def moments(self) -> GroupMoments:
+        """The moments by group, with the effective number of rows."""
+        return GroupMoments(*self.sampled, self.clustered)
+
+    @property
+    def sampled(self) -> tuple[Floats, Noise]:
+        """The parts and their noise divided by `effect`, for sampling errors."""
+        return self.parts / self.effect, self.noise.divided(self.effect)
+
+
+def counted(call: DescribedCall, release: CountsRelease) -> Counted:
+    """Read the one table of a release, made to agree with the number of rows where public."""
+    (facts,) = call.tables
+    values = balanced(release.values, release.rows)
+    shared = 0 if release.rows is None else facts.size
+    noise = Noise(release.law, release.noise_sd, shared, release.step, release.paired)
+    ones = np.ones((1, facts.degree + 1 if release.paired else 1))
+    sd = float(np.sqrt(noise.product(ones, ones)[0]))
+    parts = values[:-1].reshape(facts.cells, facts.parts)
+    effect, clustered = release.adjacency.design_effect, bool(facts.clustered)
+    return Counted(parts, float(values[-1]), sd, noise, effect, clustered)
+
+
+def taken(call: DescribedCall, release: CountsRelease, number: int) -> CountsRelease:
+    """Return the counts of one table of a release, as if requested alone."""
+    start = sum(table.size for table in call.tables[:number])
+    values = release.values[start : start + call.tables[number].size]
+    return replace(release, values=values, whole=origin(release))
+
+
+def interval_frame(facts: TableCall, ends: tuple[Floats, Floats]) -> pd.DataFrame:
+    """Label the ends of intervals by group."""
+    return pd.DataFrame({"lower": ends[0], "upper": ends[1]}, index=facts.index)
+
+
+def described_line(
+    release: CountsRelease | QuantilesRelease | SumsRelease | RunsRelease,
+    complete: float,
+    groups: int,
+) -> dict[str, object]:
+    """Return the columns of glance() of a description."""
+    n_rows = np.nan if public_rows(release) is None else public_rows(release)
+    return {"nobs": n_rows, "ncomplete": complete, "ngroups": groups}
+
+
+# Frames by group.
+
+
+def by_group(
+    facts: TableCall, group: object, columns: Callable[[int], Mapping[str, object]]
+) -> pd.DataFrame:
+    """Return columns of one group, or of each with its levels; `columns` takes a position."""
+    groups = _groups(facts)
+    if groups is None:
+        return pd.DataFrame(columns(place_of(facts, group)))
+    places = range(len(groups)) if group is None else [place_of(facts, group)]
+    frames = [pd.DataFrame(columns(place)) for place in places]
+    for place, frame in zip(places, frames, strict=True):
+        key = groups[place] if isinstance(groups[place], tuple) else (groups[place],)
+        for at, (name, value) in enumerate(zip(groups.names, key, strict=True)):
+            frame.insert(at, name, value)
+    return pd.concat(frames, ignore_index=True)
+
+
+def place_of(facts: TableCall, group: object) -> int:
+    """Return the place of a group among those of all factors but the last."""
+    groups = _groups(facts)
+    if groups is None:
+        if group is None:
+            return 0
+        raise ArgumentError("group= was given, but the formula has no groups; leave it out")
+    try:
+        return int(groups.get_loc(group))  # type: ignore[arg-type]
+    except (KeyError, TypeError, pd.errors.InvalidIndexError):
+        factors = ", ".join(facts.factors[:-1])
+        raise ArgumentError(
+            f"group={quoted(group)}{did_you_mean(group, groups)} is not one of the groups of "
+            f"{factors}; write one of them, such "
+            f"as group={groups[0]!r}"
+        ) from None
+
+
+def _groups(facts: TableCall) -> pd.Index | None:
+    return TableCall(facts.factors[:-1], facts.levels[:-1]).index if facts.factors[1:] else None

@@ -1,0 +1,380 @@
+"""Command-line options from the parameters of functions and their annotations.
+
+A parameter has an option if its annotation has a text form: numbers, texts, truth values, None,
+values of a `Literal`, and lists of these, separated by commas. The help names the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import inspect
+import re
+import shlex
+from argparse import SUPPRESS
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from doctest import DocTestParser
+from types import NoneType, SimpleNamespace, UnionType
+from typing import (
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError
+from dpmodels.frames.delimited import CsvMode
+
+# Separates the parameters of a function from other options of a command.
+_DEST_PREFIX: Final = "word:"
+_NUMBERS: Final = {int: "INT", float: "NUMBER"}
+_ITERABLES: Final = (Iterable, Sequence, tuple, list)
+
+
+def members(annotation: Any) -> tuple[Any, ...]:
+    """Return the alternatives of an annotation.
+
+    >>> members(int | Literal["mean", False] | None)
+    (<class 'int'>, 'mean', False, None)
+    """
+    kind = get_origin(annotation)
+    if kind in (Union, UnionType):
+        return tuple(member for part in get_args(annotation) for member in members(part))
+    if kind is Literal:
+        return get_args(annotation)
+    return (None if annotation is NoneType else annotation,)
+
+
+def read(allowed: Sequence[Any], text: str, *, none: bool = False) -> Any:
+    """Convert a text to an allowed value; the function itself checks names of options.
+
+    >>> read(members(float | Iterable[float]), "0.25,0.5"), read(members(int | str), "week")
+    ((0.25, 0.5), 'week')
+    """
+    inner = [
+        element
+        for member in allowed
+        if get_origin(member) in _ITERABLES
+        for element in _inner(member)
+    ]
+    if inner and text == "[]":
+        return ()
+    if inner and ("," in text or not _texts(allowed)):
+        return tuple(read(inner, part.strip()) for part in text.split(",") if part.strip())
+    return None if none and text == "none" else _read_one(allowed, text)
+
+
+def _read_one(allowed: Sequence[Any], text: str) -> Any:
+    """Return a number where one is allowed and the text is one, else the text itself."""
+    anything = Any in allowed or object in allowed
+    for kind in _NUMBERS:
+        if kind in allowed or anything:
+            try:
+                return kind(text)
+            except ValueError:
+                continue
+    if anything or any(member is str or isinstance(member, str) for member in allowed):
+        return text
+    raise ArgumentError(f"{text!r}: expected {_form(allowed)}")
+
+
+def _inner(annotation: object) -> tuple[object, ...]:
+    return tuple(
+        member for part in get_args(annotation) if part is not ... for member in members(part)
+    )
+
+
+def _texts(allowed: Sequence[object]) -> bool:
+    """Whether one text may stand for one value."""
+    return any(
+        member in (*_NUMBERS, str, Any, object) or isinstance(member, str) for member in allowed
+    )
+
+
+def _form(allowed: Sequence[object]) -> str:
+    """Return how a value is written."""
+    inner = [_form(_inner(member)) for member in allowed if get_origin(member) in _ITERABLES]
+    literals = [member for member in allowed if isinstance(member, str)]
+    forms = [form for kind, form in _NUMBERS.items() if kind in allowed]
+    forms += (
+        ["TEXT"] * (str in allowed) + ["VALUE"] * (Any in allowed or object in allowed) + literals
+    )
+    forms = forms[1:] if forms[:2] == ["INT", "NUMBER"] else forms
+    single = "|".join(forms)
+    lists = [f"{form},..." for form in inner if form != single]
+    return "|".join([*forms, *lists]) + ",..." * (single in inner)
+
+
+def dest(name: str) -> str:
+    """Return the key of a function's parameter among parsed options."""
+    return _DEST_PREFIX + name
+
+
+def add_option(group: Any, parameter: inspect.Parameter, doc: ParameterDoc) -> bool:
+    """Add the option of a parameter; return whether it has one. It has no default value here."""
+    allowed = members(parameter.annotation)
+    form = "|".join(doc.choices) or _form(allowed)
+    flag, default = parameter.name.replace("_", "-"), parameter.default
+    settings: dict[str, object] = {"dest": dest(parameter.name), "default": argparse.SUPPRESS}
+    switched = bool in allowed or False in allowed
+    if _form(allowed):
+        none = None in allowed and default is not None
+        # The flag without a value means True.
+        optional_value = {"nargs": "?", "const": True} if switched and default is False else {}
+        group.add_argument(
+            f"--{flag}",
+            type=_reader(allowed, none=none),
+            metavar=form + "|none" * (none and "none" not in form),
+            required=default is inspect.Parameter.empty,
+            help=escaped(_with_default(doc.text, default)),
+            **settings,
+            **optional_value,
+        )
+    elif switched and default is False:
+        group.add_argument(f"--{flag}", action="store_true", help=escaped(doc.text), **settings)
+    if switched and default is not False:
+        text = "turn off: " + doc.text.removeprefix("whether ")
+        text = f"no {parameter.name.replace('_', ' ')}" if _form(allowed) else text
+        group.add_argument(f"--no-{flag}", action="store_false", help=escaped(text), **settings)
+    return switched or bool(_form(allowed))
+
+
+def add_options(
+    group: object, parameters: Iterable[inspect.Parameter], docs: Mapping[str, ParameterDoc]
+) -> tuple[str, ...]:
+    """Add the options of parameters; return the names of those without one."""
+    return tuple(
+        parameter.name
+        for parameter in parameters
+        if not add_option(group, parameter, docs.get(parameter.name, ParameterDoc()))
+    )
+
+
+def function_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of the function that were given."""
+    entries = vars(options).items()
+    return {
+        name.removeprefix(_DEST_PREFIX): value
+        for name, value in entries
+        if name.startswith(_DEST_PREFIX)
+    }
+
+
+def signature(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a function, with evaluated annotations."""
+    return dict(evaluated_signature(function).parameters)
+
+
+def evaluated_signature(function: Callable[..., object]) -> inspect.Signature:
+    """Return a signature with annotations evaluated, also those of wrapped functions."""
+    names: dict[str, object] = {}
+    part: object = function
+    while part is not None:
+        names = {**names, **getattr(part, "__globals__", {})}
+        part = getattr(part, "__wrapped__", None)
+    raw_signature = inspect.signature(function)
+    kinds = {name: parameter.annotation for name, parameter in raw_signature.parameters.items()}
+    texts = SimpleNamespace(__annotations__={**kinds, "return": raw_signature.return_annotation})
+    types = get_type_hints(texts, names)
+    parameters = [
+        parameter.replace(annotation=types[name])
+        for name, parameter in raw_signature.parameters.items()
+    ]
+    return raw_signature.replace(parameters=parameters, return_annotation=types["return"])
+
+
+def _reader(allowed: Sequence[object], *, none: bool) -> Callable[[str], object]:
+    def value(text: str) -> Any:
+        return read(allowed, text, none=none)
+
+    value.__name__ = _form(allowed)  # For argparse's "invalid INT value"
+    return value
+
+
+def _with_default(text: str, default: object) -> str:
+    is_unstated = default in (None, inspect.Parameter.empty, "", ()) or isinstance(default, bool)
+    if is_unstated or "default" in text:
+        return text
+    values = default if isinstance(default, tuple) else (default,)
+    default_text = ",".join(
+        f"{value:g}" if isinstance(value, float) else str(value) for value in values
+    )
+    return f"{text} (default: {default_text})".strip()
+
+
+def escaped(text: str) -> str:
+    """Return a text as argparse prints it whole."""
+    return text.replace("%", "%%")
+
+
+# Help from a docstring in numpydoc's style: a line for each parameter, and an example.
+
+_MARKUP = re.compile(r":\w+:`~?\.?([^`]+)`|``(.+?)``|`([^`]+)`")
+_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z0-9\"'`])")
+_PLAIN = re.compile(r'[^"$`!\\]*')
+
+
+class ParameterDoc(NamedTuple):
+    """The documentation of a parameter: its first sentence, and its options."""
+
+    text: str = ""
+    choices: tuple[str, ...] = ()
+
+
+def parameter_docs(doc: str) -> dict[str, ParameterDoc]:
+    """Return the documentation of each parameter.
+
+    >>> parameter_docs('''Fit.
+    ...
+    ... Parameters
+    ... ----------
+    ... vcov : {"iid", None}, optional
+    ...     Of residuals, as for :func:`f`. None by default.
+    ... ''')
+    {'vcov': ParameterDoc(text='of residuals, as for f', choices=('iid', 'none'))}
+    """
+    _, separator, rest = doc.partition("\nParameters\n")
+    body = re.split(r"\n\w[\w ]*\n-{3,}\n", rest.partition("\n")[2])[0] if separator else ""
+    docs: dict[str, ParameterDoc] = {}
+    for entry in re.split(r"\n(?=\S)", body.strip("\n")):
+        head, _, text = entry.partition("\n")
+        names, _, kind = head.partition(" :")
+        sentence = first_sentence(text)
+        parameter_doc = ParameterDoc(sentence[:1].lower() + sentence[1:], tuple(_choices(kind)))
+        docs |= dict.fromkeys((name.strip("* ") for name in names.split(",")), parameter_doc)
+    return docs
+
+
+def _choices(kind: str) -> Iterator[str]:
+    """Yield the options that a type lists in braces."""
+    listed = re.search(r"\{(.+?)\}", kind)
+    for choice in listed[1].split(",") if listed else ():
+        yield "none" if choice.strip() == "None" else choice.strip(' "')
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence without its full stop and without markup."""
+    plain = _MARKUP.sub(lambda match: next(filter(None, match.groups())), " ".join(text.split()))
+    return _SENTENCE.split(plain)[0].rstrip(".")
+
+
+def example(doc: str, name: str, parameters: Container[str]) -> str:
+    """Return the example call of a docstring as shell arguments, empty without an example.
+
+    >>> example('>>> dp.f("~ a", rows, codebook=cb, k=2, q=x)', "f", ("k", "q"))
+    '"~ a" people.csv --codebook cb.json --k 2'
+    """
+    for line in DocTestParser().get_examples(doc):
+        for node in ast.walk(ast.parse(line.source)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == name:
+                return _shell_text(node, parameters)
+    return ""
+
+
+def _shell_text(call: ast.Call, parameters: Container[str]) -> str:
+    literal = [
+        ast.literal_eval(argument)
+        for argument in call.args[:1]
+        if isinstance(argument, ast.Constant)
+    ]
+    shell_args = [_quoted(str(value)) for value in literal] + ["people.csv"] * (len(call.args) > 1)
+    for word in call.keywords:
+        if word.arg == "codebook":
+            shell_args += ["--codebook", "cb.json"]
+        elif word.arg in parameters:
+            try:
+                shell_args += _option(str(word.arg), ast.literal_eval(word.value))
+            except ValueError:
+                continue
+    return " ".join(shell_args)
+
+
+def _option(name: str, value: object) -> list[str]:
+    flag = name.replace("_", "-")
+    if isinstance(value, bool):
+        return [f"--{flag}" if value else f"--no-{flag}"]
+    values = value if isinstance(value, list | tuple) else [value]
+    text = ",".join(
+        f"{element:g}" if isinstance(element, float) else str(element) for element in values
+    )
+    return [f"--{flag}", _quoted(text)]
+
+
+def _quoted(text: str) -> str:
+    if shlex.quote(text) == text:
+        return text
+    return f'"{text}"' if _PLAIN.fullmatch(text) else shlex.quote(text)
+
+
+# Shared options of commands that read rows: table, guarantee, unit of protection.
+
+ROWS: Final = "path of a .parquet or .csv file"
+FORMULA: Final = 'for example "~ a + log(b + 1)"; "~ ." takes all variables'
+CODEBOOK: Final = "file of public bounds and levels; by default the one in a .parquet file"
+RHO: Final = "zCDP budget, instead of --eps and --delta"
+# Shared options, in the order of the help.
+SHARED_HELP: Final = {
+    "eps": "privacy loss, for example 1",
+    "delta": "for example 1e-6; well below 1/n",
+    "budget": RHO,
+    "adjacency": "replace (default; n is public) or add-remove",
+    "person": "column of person ids: protects persons; by default the codebook's",
+    "rows": "rows of a person that count, or mean for all; without a person: of any group",
+    "subset": "a condition on the rows that count, such as 'age >= 25'",
+    "csv": "what a row of a CSV file is: records (default; quoted cells may span lines) or lines",
+    "ledger": "file of a ledger to charge, created by the command ledger",
+}
+
+
+def add_rows(
+    parser: argparse.ArgumentParser, function: Callable[..., object], formula: str = FORMULA
+) -> None:
+    """Add the formula, the data file and the shared options that a function has."""
+    parameters = signature(function)
+    parser.add_argument("formula", metavar="FORMULA", help=escaped(formula))
+    parser.add_argument("data", metavar="FILE", help=ROWS)
+    if "codebook" in parameters:
+        parser.add_argument("--codebook", metavar="FILE", help=CODEBOOK)
+    add_privacy(parser.add_argument_group("privacy"), function)
+
+
+def add_privacy(group: Any, function: Callable[..., object]) -> None:
+    """Add the privacy options that a function has."""
+    parameters = signature(function)
+    for name, text in SHARED_HELP.items():
+        if name not in parameters:
+            continue
+        if name == "csv":  # --csv writes one
+            modes = get_args(CsvMode)
+            group.add_argument(
+                "--input-csv", choices=modes, dest=dest(name), default=SUPPRESS, help=text
+            )
+        elif name == "budget":
+            group.add_argument("--rho", type=float, help=text)
+        elif name == "ledger":
+            group.add_argument("--ledger", metavar="FILE", help=text)
+        else:
+            add_option(group, parameters[name], ParameterDoc(text))
+
+
+def table_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments for the codebook, the budget and the ledger."""
+    arguments: dict[str, object] = {}
+    if getattr(options, "codebook", None) is not None:
+        arguments["codebook"] = options.codebook
+    if getattr(options, "rho", None) is not None:
+        arguments["budget"] = dp.ZCDP(options.rho)
+    if getattr(options, "ledger", None) is not None:
+        arguments["ledger"] = dp.Ledger.open(options.ledger)
+    return arguments
+
+
+def files_read(options: argparse.Namespace) -> list[str]:
+    """Return the files that a command reads or charges."""
+    paths = (getattr(options, name, None) for name in ("data", "codebook", "ledger"))
+    return [path for path in paths if path is not None]

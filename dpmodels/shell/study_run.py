@@ -1,0 +1,194 @@
+"""Run a study: check and price it, then make each release once and save it before the next."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from glob import glob
+from pathlib import Path
+from typing import Any, Final
+
+import dpmodels as dp
+from dpmodels.atomic_files import require_target
+from dpmodels.errors import (
+    ArgumentError,
+    BudgetError,
+    DPModelsError,
+    FrameError,
+    LedgerError,
+    did_you_mean,
+)
+from dpmodels.sessions.call import Call
+from dpmodels.shell.outputs import tell
+from dpmodels.shell.record import FILE, Record, finished_releases, request_digest
+from dpmodels.shell.study import Study, StudyRelease, read_study
+from dpmodels.shell.study_files import planned_files, write_study
+
+_READ: Final = ("data", "codebook")
+
+
+def run_study(path: str, again: Collection[str]) -> int:
+    """Run a study; `again` names releases to pay for again."""
+    study = read_study(path)
+    names = [release.name for release in study.releases]
+    unknown = [name for name in again if name not in names]
+    if unknown:
+        meant = did_you_mean(unknown[0], names)
+        raise ArgumentError(f"--again {unknown[0]}{meant}: expected one of {', '.join(names)}")
+    study.preview_session()
+    _require_folder(study)
+    with exclusive_folder(study.out):
+        return _execute(study, again)
+
+
+def _execute(study: Study, again: Collection[str]) -> int:
+    """Make the missing releases and write all files."""
+    preview = study.preview_session()
+    charged = len(preview.ledger.entries)
+    record, fits = finished_releases(study, preview, again)
+    record = _require_files(study, record)
+    todo = in_order(study, fits)
+    if todo:
+        priced = price_releases(preview, todo)
+        tell(priced.summary())
+        require_fits(priced, todo)
+    for name in fits:
+        tell(f"{name}: already released, not repeated")
+    session = study.session(study.ledger)
+    _require_uncharged(session, charged)
+    fits |= _ask_releases(study, session, todo, record.write(), charged)
+    ordered = {release.name: fits[release.name] for release in study.releases}
+    files = write_study(study, ordered, session)
+    tell(f"{files[-1]}: all tables and pictures; {len(files) - 1:,} more files beside it")
+    return 0
+
+
+def in_order(study: Study, fits: Mapping[str, object]) -> list[StudyRelease]:
+    """Return the pending releases: those with a budget first, then those that share the rest."""
+    left = [release for release in study.releases if release.name not in fits]
+    return sorted(left, key=lambda release: release.call.silent)
+
+
+def price_releases(session: dp.session, todo: Sequence[StudyRelease]) -> Any:
+    """Price the pending releases; charge nothing and read no row."""
+    silent = sum(release.call.silent for release in todo)
+    if silent:
+        session.split(silent)
+    calls = [release.call for release in todo]
+    try:
+        return session.plan(calls)
+    except DPModelsError:
+        for index, release in enumerate(todo):
+            _require_price(session, calls[: index + 1], release.name)
+        raise
+
+
+def _require_price(session: dp.session, calls: list[Call], name: str) -> None:
+    """Refuse a call that cannot be priced; the error names its release."""
+    try:
+        session.plan(calls)
+    except DPModelsError as error:
+        error.args = (f"release {name!r}: {error}",)
+        raise
+
+
+def require_fits(priced: Any, todo: Sequence[StudyRelease]) -> None:
+    """Refuse a study that its budget does not pay for."""
+    lacking = [
+        release.name
+        for release, priced_call in zip(todo, priced.calls, strict=True)
+        if not priced_call.fits
+    ]
+    if lacking:
+        raise BudgetError(
+            f"the budget does not pay for {', '.join(lacking)}: lower the budgets of releases, or "
+            "leave some out; nothing was read or charged"
+        )
+
+
+def _require_folder(study: Study) -> None:
+    """Create the output folder."""
+    try:
+        study.out.mkdir(exist_ok=True)
+    except OSError as error:
+        raise FrameError(
+            f"out = {str(study.out)!r} cannot be created ({type(error).__name__}): create its "
+            "parent folder, or write another one"
+        ) from None
+
+
+def _require_files(study: Study, record: Record) -> Record:
+    """Refuse files that cannot be written or that no study wrote; record the names of the rest."""
+    read = [str(study.path), *(study.settings[name] for name in _READ if name in study.settings)]
+    never = [path for pattern in read for path in (pattern, *glob(pattern, recursive=True))]
+    files = tuple(planned_files(study))
+    try:
+        if not study.ledger.exists():
+            require_target(study.ledger, never=never)
+        for name in (FILE, *files):
+            overwrite = name in (FILE, *record.files)
+            require_target(study.out / name, overwrite=overwrite, never=[*never, study.ledger])
+    except FrameError as error:
+        raise FrameError(f"{error}; or write another out = in [study]") from None
+    return replace(record, files=tuple(dict.fromkeys((*record.files, *files))))
+
+
+def _require_uncharged(session: dp.session, charged: int) -> None:
+    """Refuse to go on if another process charged the ledger; it may run the same study."""
+    if len(session.ledger.entries) != charged:
+        raise LedgerError(
+            f"{session.ledger.place} was charged by another process meanwhile. Run the study "
+            "again: finished releases are in its folder and are not repeated"
+        )
+
+
+def _ask_releases(
+    study: Study, session: dp.session, todo: Sequence[StudyRelease], record: Record, charged: int
+) -> dict[str, object]:
+    """Make the pending releases; save each result before the next."""
+    fits: dict[str, object] = {}
+    silent = sum(release.call.silent for release in todo)
+    if silent:
+        session.split(silent)
+    for release in todo:
+        request = request_digest(study, release, session.codebook)
+        _require_uncharged(session, charged)
+        fit = session.make(release.call)
+        charged += 1
+        fit.save(study.out / f"{release.name}.nc", overwrite=True)
+        record = record.with_release(release, request, fit)
+        fits[release.name] = fit
+        tell(f"{release.name}: {session.ledger.describe()}")
+    return fits
+
+
+# One process at a time in a folder, if the system has file locks.
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+@contextmanager
+def exclusive_folder(folder: Path) -> Iterator[None]:
+    """Lock a folder against other processes; the lock ends with the process."""
+    with ExitStack() as stack:
+        if fcntl is not None:
+            with suppress(OSError):  # A file system without locks
+                _lock(folder, stack)
+        yield
+
+
+def _lock(folder: Path, stack: ExitStack) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    stack.callback(os.close, descriptor)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise LedgerError(
+            f"another process runs a study in {str(folder)!r}: run this one when it has ended; "
+            "nothing was charged"
+        ) from None

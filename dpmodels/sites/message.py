@@ -1,0 +1,347 @@
+"""The message in which a site sends its part of a joint release, and the release of all messages.
+
+A message is a file of JSON: the terms that all sites agree on, what this site sends (released or
+masked values, no rows), and a SHA-256 digest of both. The digest shows damage and accidental
+changes. It is not a signature: whoever writes files can write the digest too, so files must come by
+a channel that the combining party trusts.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.atomic_files import discard, publish, require_target, stage
+from dpmodels.errors import FrameError, LedgerError, shorten
+from dpmodels.external_files import Shape, conform, fields_of, parse, read_bytes
+from dpmodels.mechanisms.protocol import AnyStrategy
+from dpmodels.noise import simulating, source
+from dpmodels.privacy import Charge, Ledger, adjacency
+from dpmodels.request import STATED as QUESTION
+from dpmodels.request import canonical, difference
+from dpmodels.sites.key_file import Participant, Used, read_used, use_up, used_record, wipe
+from dpmodels.sites.protocol import MessageProtocol
+from dpmodels.statistics import Statistic
+from dpmodels.typing import AnyPath
+
+FORMAT = "dpmodels.site/1"
+_DTYPES = {"floats": "<f8", "words": "<u8"}
+MOST_BYTES = 2**30  # A choice: moments of some 10,000 columns, as words and base64
+# What all sites agree on before any row is read.
+STATED: Mapping[str, Shape] = {
+    **QUESTION,
+    "protocol": dict[str, str | int | float | None],
+    "session": str,
+    "keys": dict[str, str],
+}
+
+
+@dataclass(frozen=True)
+class SiteMessage:
+    """What one site sends."""
+
+    terms: dict[str, Any]  # What all sites agree on: STATED, and the basis of their integers
+    site: str  # Its public name
+    rows: int | None  # How many, where that is public
+    values: bytes
+    shape: tuple[int, ...]  # Of the values as an array
+    kind: str  # "words", integers modulo a power of 2**64, or "floats" of 64 bits
+    number: str  # Random, of this file
+    simulated: bool  # True inside ``dp.simulation``: then nothing here is private
+
+    def __repr__(self) -> str:
+        return f"<SiteMessage of site {self.site!r}, {len(self.values):,} bytes>"
+
+
+_SHAPE: Mapping[str, Shape] = {
+    **fields_of(SiteMessage, "site", "rows", "shape", "number", "simulated"),
+    "format": str,
+    "terms": {**STATED, "basis": str},
+    "values": str,
+    "kind": Literal["words", "floats"],
+    "codebook_sha256": str,
+}
+
+
+def digest(plain: object) -> str:
+    """Return the SHA-256 of a plain value, 64 hexadecimal digits.
+
+    Examples
+    --------
+    >>> digest({"a": 1})[:8]
+    '015abd7f'
+    """
+    return hashlib.sha256(canonical(plain)).hexdigest()
+
+
+def key_claim(terms: Mapping[str, Any], site: str) -> tuple[str, str]:
+    """Return the claim that a ledger admits once: the key that a letter's terms name."""
+    return "key", str(terms["keys"][site])
+
+
+class Sealed(NamedTuple):
+    """A message as it is written."""
+
+    content: bytes
+    sha256: str
+
+
+def seal(message: SiteMessage) -> Sealed:
+    """Return the file of a message, its digest in it."""
+    plain = asdict(message)
+    plain["values"] = base64.b64encode(message.values).decode()
+    plain["codebook_sha256"] = digest(message.terms["codebook"])
+    sha256 = digest({"format": FORMAT, **plain})
+    return Sealed(
+        json.dumps({"format": FORMAT, **plain, "sha256": sha256}, indent=1).encode(), sha256
+    )
+
+
+def read_message(path: str | PathLike[str]) -> SiteMessage:
+    """Read the file of a message."""
+    name = repr(str(path))
+    try:
+        plain = parse(read_bytes(path, MOST_BYTES))
+        if not isinstance(plain, dict) or not {"format", "sha256"} <= set(plain):
+            raise FrameError("it has no format or no digest")
+    except FrameError as error:
+        raise FrameError(
+            f"{name} cannot be read as what a site sent ({error}): it is missing, truncated, or "
+            "was not written by dp.site_release"
+        ) from None
+    if plain["format"] != FORMAT:
+        found_format = shorten(ascii(plain["format"]))
+        raise FrameError(f"{name} has the format {found_format}; expected {FORMAT!r}")
+    if plain.pop("sha256") != digest(plain):
+        raise FrameError(f"{name} was changed after it was written: its digest does not fit")
+    try:
+        return _message(plain)
+    except FrameError as error:
+        raise FrameError(f"{name} is not what a site sends: {error}") from None
+
+
+def _message(plain: dict[str, Any]) -> SiteMessage:
+    fields = conform(_SHAPE, plain, "")
+    terms = plain["terms"]
+    if fields.pop("codebook_sha256") != digest(terms["codebook"]):
+        raise FrameError("codebook_sha256: not the digest of the codebook")
+    public = adjacency(terms["adjacency"]).n_public
+    if (fields["rows"] is not None) != public or not 0 <= (fields["rows"] or 0) <= 2**53:
+        raise FrameError(f"rows: not a number of rows as under {terms['adjacency']!r}")
+    try:
+        values = base64.b64decode(fields["values"], validate=True)
+    except ValueError:
+        raise FrameError("values: expected base64") from None
+    del fields["format"]
+    return SiteMessage(**{**fields, "terms": terms, "values": values})
+
+
+def require_same_terms(messages: Sequence[SiteMessage], names: Sequence[str]) -> None:
+    """Refuse files that are not of one release, and a site that comes twice."""
+    first, files = messages[0], {messages[0].site: names[0]}
+    for message, name in zip(messages[1:], names[1:], strict=True):
+        reason = difference(first.terms, message.terms)
+        if reason:
+            raise FrameError(
+                f"{name!r} is not of the same release as {names[0]!r}: {reason}; all sites write "
+                "the same formula, codebook, options and session"
+            )
+        if message.simulated != first.simulated:
+            raise FrameError(f"one of {name!r} and {names[0]!r} is of a simulation")
+        if message.site in files:
+            raise FrameError(
+                f"{name!r} and {files[message.site]!r} are both of site {message.site!r}: a site "
+                "is counted once; leave one out"
+            )
+        files[message.site] = name
+
+
+def write_part(
+    protocol: MessageProtocol,
+    strategy: AnyStrategy,
+    statistic: Statistic,
+    plan: Any,
+    terms: dict[str, Any],
+    site: str,
+    participant: Participant | None,
+) -> SiteMessage:
+    """Return a site's message; called once, after the charge."""
+    terms = {**terms, "basis": statistic.fingerprint.digest}
+    session = canonical(terms)
+    values = protocol.part(strategy, statistic, plan, participant, session, source())
+    kind, shape = protocol.shape(plan)
+    assert values.shape == shape
+    _, rows = statistic.cross()
+    return SiteMessage(
+        terms=terms,
+        site=site,
+        rows=rows if plan.facts.adjacency.n_public else None,
+        values=values.astype(_DTYPES[kind]).tobytes(),
+        shape=shape,
+        kind=kind,
+        number=secrets.token_hex(16),
+        simulated=simulating(),
+    )
+
+
+def join_parts(
+    protocol: MessageProtocol,
+    strategy: AnyStrategy,
+    messages: Sequence[SiteMessage],
+    plan: Any,
+    basis: str,
+) -> object:
+    """Make the release of the messages of all sites, at no further cost."""
+    if any(message.terms["basis"] != basis for message in messages):
+        raise FrameError(
+            "the sites wrote integers on another lattice than these terms give: they used "
+            "another version of dpmodels"
+        )
+    names = tuple(message.site for message in messages)
+    rows = [0 if message.rows is None else message.rows for message in messages]
+    parts = [_values(message, *protocol.shape(plan)) for message in messages]
+    release: Any = protocol.whole(strategy, parts, names, rows, plan)
+    shared = replace(release.shared, size=len(messages[0].values))
+    return replace(release, simulated=messages[0].simulated, shared=shared)
+
+
+def protocol_terms(protocol: Any) -> dict[str, object]:
+    """Return a protocol as plain values."""
+    return {"name": protocol.trust.name, **asdict(protocol)}
+
+
+def _values(message: SiteMessage, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    length = 8 * int(np.prod(shape))
+    if message.kind != kind or message.shape != shape or len(message.values) != length:
+        raise FrameError(f"site {message.site!r} sent values of another shape than the terms give")
+    values = np.frombuffer(message.values, dtype=_DTYPES[kind])
+    return values.astype(np.float64 if kind == "floats" else np.uint64).reshape(shape)
+
+
+# A message and its key: the message is on disk before the key is used up, visible only after.
+#
+# Whenever the process dies, there is a key that was not used and no message; or a
+# used key, its record, and the message under a temporary name, which
+# :func:`finish` makes visible; or a used key and a message.
+
+_AGAIN = "repeat the same call, which renames it, reads no row and charges nothing"
+_RENAME = "rename it"
+
+_PARTIAL = re.compile(r"\.[0-9a-f]{32}\.partial")
+
+NOTHING: Final = Charge()
+
+
+def require_places(path: AnyPath, key: AnyPath | None) -> None:
+    """Refuse a path for a message, or the place of a key, that cannot be written to."""
+    record = [] if key is None else [used_record(key)]
+    require_target(path, never=record)
+    for place in record:
+        if not os.path.lexists(place):
+            require_target(place)
+
+
+def write_message(
+    message: SiteMessage, path: AnyPath, key: AnyPath | None, charged: Charge = NOTHING
+) -> None:
+    """Write a message, use up the key that masks it, and record its digest.
+
+    FrameError if it cannot be written or the key cannot be claimed: then no message is left and the
+    charge is void. LedgerError if it cannot be recorded: then it is not visible. :func:`finish`
+    completes the message of a used key later.
+    """
+    sealed = seal(message)
+    place = Path(path)
+    try:
+        partial = stage(place, sealed.content)
+    except FrameError:
+        charged.void("the message could not be written")
+        raise
+    if key is not None:
+        try:
+            use_up(key, Used(message.site, place.name, partial.name, sealed.sha256))
+        except FrameError:
+            discard(partial)
+            charged.void("the key could not be claimed")
+            raise
+        wipe(key, message.site)
+    try:
+        charged.released(lambda: sealed.sha256)
+    except LedgerError:
+        if key is None:
+            discard(partial)
+        raise
+    _show(partial, place, sealed.content, _RENAME if key is None else _AGAIN)
+
+
+def finish(
+    key: AnyPath,
+    site: str,
+    path: AnyPath,
+    terms: Mapping[str, object],
+    ledger: Ledger | None = None,
+) -> bool:
+    """Make the message of a used key visible, if only that is missing."""
+    used, place = read_used(key), Path(path)
+    if used is None or (used.site, used.letter) != (site, place.name):
+        return False
+    partial = place.parent / used.partial
+    if not _PARTIAL.fullmatch(used.partial) or not partial.is_file():
+        return False
+    message = read_message(partial)
+    sealed = seal(message)
+    if sealed.sha256 != used.sha256:
+        return False
+    used_terms = {
+        name: value for name, value in message.terms.items() if name not in ("keys", "basis")
+    }
+    reason = difference(
+        used_terms, {name: value for name, value in terms.items() if name != "keys"}
+    )
+    if reason:
+        raise FrameError(
+            f"the key {str(key)!r} was used for an unfinished message with other terms: {reason}; "
+            "write the same, or make a new key with dp.site_key"
+        )
+    wipe(key, site)
+    if ledger is not None:
+        claim = key_claim(message.terms, site)
+        for entry in ledger.unfinished():
+            if claim in entry.claims:
+                ledger.released(entry, used.sha256)
+    # On file systems without links, an empty file may have reserved the name.
+    _show(partial, place, sealed.content, _AGAIN, overwrite=_holds(place, b""))
+    return True
+
+
+def _show(
+    partial: Path, place: Path, content: bytes, instead: str, *, overwrite: bool = False
+) -> None:
+    """Give a message its name; another process may have done so meanwhile."""
+    try:
+        publish(partial, place, overwrite=overwrite)
+    except FrameError as error:
+        if not _holds(place, content):
+            raise FrameError(
+                f"{error}. The message is kept as {partial.name!r} in the same folder: {instead}"
+            ) from None
+        discard(partial)
+
+
+def _holds(place: Path, content: bytes) -> bool:
+    try:
+        return not place.is_symlink() and place.read_bytes() == content
+    except OSError:
+        return False

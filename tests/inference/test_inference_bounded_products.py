@@ -1,0 +1,86 @@
+"""The most that products of bounded columns vary: a bound for all rows, attained by 0 and 1."""
+
+import numpy as np
+import pytest
+
+from dpmodels.inference.bounded_products import (
+    cut_eigenvalues,
+    cut_entries,
+    fourth_moment,
+    product_spread,
+)
+
+
+def moments_of(values, weights):
+    """Mean-free moments of a law on a few rows, shape (rows, columns), and its own ends."""
+    centred = values - weights @ values
+    second = (centred * weights[:, None]).T @ centred
+    squares = centred**2
+    fourth = (squares * weights[:, None]).T @ squares
+    return second, fourth - second**2
+
+
+@pytest.mark.parametrize("columns", [1, 2, 5])
+def test_no_law_within_the_bounds_exceeds_it(columns):
+    rng = np.random.default_rng(columns)
+    for _ in range(500):
+        rows = rng.integers(2, 9)
+        values = rng.beta(0.4, 0.4, (rows, columns)) * rng.uniform(0.2, 1, columns)
+        weights = rng.dirichlet(np.full(rows, 0.5))
+        mean = weights @ values
+        second, spread = moments_of(values, weights)
+        most, _ = product_spread(second, mean, 1 - mean)
+        assert (most >= spread - 1e-12).all()
+
+
+def test_columns_of_zero_and_one_attain_it():
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        values = (rng.uniform(size=(6, 4)) < rng.uniform(size=4)).astype(float)
+        weights = rng.dirichlet(np.ones(6))
+        mean = weights @ values
+        second, spread = moments_of(values, weights)
+        most, slope = product_spread(second, mean, 1 - mean)
+        np.testing.assert_allclose(most, spread, atol=1e-12)
+        own = np.diagonal(second)
+        np.testing.assert_allclose(np.diagonal(most), own * (1 - 4 * own), atol=1e-12)
+        np.testing.assert_allclose(np.diagonal(slope) * own, np.diagonal(most), atol=1e-12)
+
+
+@pytest.mark.parametrize("variance", [0.001, 0.02, 0.1, 0.2])
+def test_the_fourth_moment_is_the_largest_there_is(variance):
+    """Linear programming over laws on a fine grid, of mean 0 and the given variance."""
+    from scipy.optimize import linprog
+
+    below, above = 0.25, 0.85
+    grid = np.append(np.linspace(-below, above, 4001), [0.0, -variance / above])
+    held = np.vstack([np.ones_like(grid), grid, grid**2])
+    best = linprog(-(grid**4), A_eq=held, b_eq=[1, 0, variance])
+    said = fourth_moment(np.array([variance]), np.array([below]), np.array([above]))[0]
+    assert -best.fun == pytest.approx(said, rel=1e-3)
+    assert -best.fun <= said * (1 + 1e-9)
+
+
+def test_noise_leaves_it_finite():
+    second = np.array([[-0.1, 5.0], [5.0, 9.0]])
+    for found in product_spread(second, np.array([0.0, 0.4]), np.array([1.0, 0.6])):
+        assert np.isfinite(found).all()
+    assert (product_spread(second, np.zeros(2), np.ones(2))[0] >= 0).all()
+
+
+def test_whole_rows_stay_within_what_shortening_can_have_done():
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        far = rng.uniform(0.2, 2, 3)
+        rows = far * rng.uniform(-1, 1, (40, 3)) ** 3
+        radius = np.quantile(np.linalg.norm(rows, axis=1), 0.9)
+        held = rows * np.minimum(1, radius / np.linalg.norm(rows, axis=1))[:, None]
+        whole, own = (np.cov(part.T, ddof=0) for part in (rows, held))
+        share = float((held != rows).any(axis=1).mean())
+        below, above = cut_entries(share, far, np.abs(held.mean(axis=0)))
+        assert (own - below <= whole).all()
+        assert (whole <= own + above).all()
+        low, high = cut_eigenvalues(share, far, np.abs(held.mean(axis=0)))
+        values, seen = np.linalg.eigvalsh(whole), np.linalg.eigvalsh(own)
+        assert ((seen - low <= values) & (values <= seen + high)).all()
+    assert all(np.all(part == 0) for part in cut_entries(0.0, far, far))
