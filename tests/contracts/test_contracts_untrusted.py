@@ -159,7 +159,7 @@ def test_the_first_fault_of_a_saved_file_is_named(saved, tmp_path):
     kind, release = facts["release"]
     card = {**release["card"], "name": 3}
     for change, says in [
-        ({"info": card}, "release.card.name: expected a text, found a whole number"),
+        ({"card": card}, "release.card.name: expected a text, found a whole number"),
         ({"rows": None}, "release.rows: not a number of rows"),
         ({"guarantee": ["ApproxDP", {"eps": -1.0, "delta": 1e-6}]}, "release.guarantee: .*eps"),
         ({"simulated": 1}, "release.simulated: expected true or false"),
