@@ -93,7 +93,7 @@ def dp_glm(
         are ordered, and all terms are categories, such as ``cut(age, [20, 40])``.
         With two levels and counts ``offset(z)`` is a part of the linear predictor
         with the coefficient 1, such as ``offset(log(years))``; its range follows from
-        the codebook, :meth:`predict` reads it, and marginal means are at 0 of it.
+        the codebook, ``predict`` reads it, and marginal means are at 0 of it.
     eps
         ``family="poisson"``, and ``"multinomial"`` with three levels or more and a
         number among the terms, need a delta above 0 or ``dp.ZCDP(rho)``.
