@@ -31,8 +31,8 @@ ALONG, ALONG_SD, AT_LEAST = 3.5, 1.0, 0.02
 # curvature is known, and the length of a known gradient in those of its noise, below which the
 # curvature hardly changes along the step.
 UNDONE, FAINT = 0.8, 0.5
-# Slower falls count as this: the curvature is constant then.
-SLOWEST = 1e-6
+# Slower falls count as this: the curvature is constant then; and no fall is as steep as the other.
+SLOWEST, STEEPEST = 1e-6, 1e9
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,13 @@ def newton_path(release: CoefficientsRelease) -> NewtonPath | None:
     total, curved = float(np.trace(bought.bread)), float(first @ bought.bread @ first)
     if not (total > 0 and float(gradient @ first) < 0):
         return None
-    whole = min(1 - float(np.trace(bought.first)) / total, 0.0)
+    whole = max(min(1 - float(np.trace(bought.first)) / total, 0.0), -STEEPEST)
     along, prior = ALONG * whole, ALONG_SD * abs(whole) + AT_LEAST
     if curved > 0:
         noise = math.hypot(bought.first_noise.diagonal, bought.bread_noise.diagonal)
-        weight = prior**2 / (prior**2 + (noise * float(first @ first) / curved) ** 2)
-        along += weight * (1 - float(first @ bought.first @ first) / curved - along)
+        ratio = min(noise * float(first @ first) / curved / prior, STEEPEST)
+        fallen = max(1 - float(first @ bought.first @ first) / curved, -STEEPEST)
+        along += (fallen - along) / (1 + ratio**2)
     return NewtonPath(whole, min(along, 0.0), first, gradient)
 
 

@@ -119,6 +119,8 @@ class GLMResult(CoefficientModel):
         nan where no bound on residuals was bought. Standard errors count it: they hold where counts
         vary more than Poisson's, as negative-binomial ones do.
         """
+        if self.call.family != "poisson":
+            return math.nan
         released = self.release.curvature
         if released is None or self.release.clip is None:
             return math.nan

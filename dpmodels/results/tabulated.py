@@ -116,8 +116,8 @@ class CountFit(CoefficientsFit):
         if self.identified.any():
             return ""
         return (
-            "not identified at this budget: noise hides the counts that determine each coefficient; "
-            "use a larger budget, more rows or fewer combinations of levels"
+            "not identified at this budget: noise hides the counts that determine each "
+            "coefficient; use a larger budget, more rows or fewer combinations of levels"
         )
 
 

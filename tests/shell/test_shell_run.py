@@ -137,7 +137,10 @@ def changed(section, **words):
             changed("release", vcv="HC"),
             "release 'model': 'vcv' is not known (did you mean 'vcov'?)",
         ),
-        (changed("release", verb="lmm"), "release 'model': call.lmm: expected a verb, one of"),
+        (
+            changed("release", verb="lmm"),
+            "release 'model': call.lmm (did you mean 'lm' or 'glm'?): expected a verb, one of",
+        ),
         (changed("release", vcov="HD"), "release 'model': vcov='HD': expected"),
         (changed("release", formula="a ~ zz"), "'zz'"),
         (
