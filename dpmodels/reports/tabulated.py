@@ -71,8 +71,8 @@ def _notes(fit: CountedGLM | CountedMultinomial) -> tuple[str, ...]:
     lost = int((~fit.linear.identified).sum())
     subject = "1 coefficient is" if lost == 1 else f"{lost} coefficients are"
     notes = Rank.IDENTIFIED(
-        f"{subject} not identified at this budget: noise hides the counts of their levels. Use a "
-        "larger eps, more rows, or merge rare levels."
+        f"{subject} not identified: noise hides the counts of their levels. Use a larger eps, "
+        "merge rare levels, or declare a frequent level first."
     )
     errors = (
         "std err: sampling and privacy noise; noise: privacy noise alone. For the non-private "
