@@ -44,6 +44,20 @@ class Cells:
         faint = self.sd * (math.sqrt(2 * math.log(self.counts.size)) + 1)
         return np.where(self.counts > faint, self.counts, 0.0)
 
+    @property
+    def falling(self) -> tuple[int, int, Floats] | None:
+        """The median cell of the detected counts, the last one, and counts from each cell on.
+
+        None if nothing is detected, or no cell is beyond the last.
+        """
+        counts = self.detected
+        occupied = np.flatnonzero(counts)
+        if not len(occupied) or occupied[-1] == len(counts) - 1:
+            return None
+        longer = np.cumsum(counts[::-1])[::-1]
+        median = int(np.flatnonzero(longer >= longer[0] / 2)[-1])
+        return median, int(occupied[-1]), longer
+
     def beyond(self, radius: float) -> tuple[float, float]:
         """Return the fraction of rows longer than one of the radii, and its noise sd."""
         rows, longer = max(float(self.counts.sum()), 1.0), self.radii > radius
@@ -141,13 +155,10 @@ def tail(cells: Cells) -> Floats:
     These fall off by the same power of the length as detected counts beyond their median, times the
     largest size that the cells beyond allow: their estimate plus one sd.
     """
-    counts = cells.detected
-    occupied = np.flatnonzero(counts)
-    if not len(occupied) or occupied[-1] == len(counts) - 1:
+    counts, falling = cells.detected, cells.falling
+    if falling is None:
         return counts
-    last = int(occupied[-1])
-    longer = np.cumsum(counts[::-1])[::-1]
-    median = int(np.flatnonzero(longer >= longer[0] / 2)[-1])
+    median, last, longer = falling
     power = math.inf
     if last > median:
         falls = math.log(longer[median] / counts[last])

@@ -206,13 +206,10 @@ def _with_tail(cells: Cells) -> Floats:
     These fall off exponentially as detected counts do beyond their median, times a factor with the
     mean ½ and sd ½ before the noisy counts say more.
     """
-    counts = cells.detected
-    occupied = np.flatnonzero(counts)
-    if not len(occupied) or occupied[-1] == len(counts) - 1:
+    counts, falling = cells.detected, cells.falling
+    if falling is None:
         return counts
-    last = int(occupied[-1])
-    longer = np.cumsum(counts[::-1])[::-1]
-    median = int(np.flatnonzero(longer >= longer[0] / 2)[-1])
+    median, last, longer = falling
     if last == median:
         return counts
     rate = math.log(longer[median] / longer[last]) / (cells.radii[last] - cells.radii[median])
