@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
+from dpmodels.arguments import boolean, option
 from dpmodels.errors import NotAvailable
 from dpmodels.formula.parse import quote
 from dpmodels.inference.count_model import of_family
 from dpmodels.inference.links import LOGIT
+from dpmodels.inference.multiple_tests import ADJUSTMENTS
 from dpmodels.results.base import checked_level
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.hypotheses import Terms, t_test, tested, wald_test
@@ -20,6 +22,7 @@ from dpmodels.results.marginal_means import (
     NO_ROWS,
     STEP,
     Fitted,
+    compared,
     complete_rows,
     contrasts,
     grid,
@@ -197,15 +200,19 @@ class ByLevel:
 
         Each level of the response is adjusted by itself.
         """
+        how, ratio = (
+            option("adjust", adjust, tuple(ADJUSTMENTS)),
+            boolean("exponentiate", exponentiate),
+        )
         model, coverage = self._fitted_rows, checked_level(level)
         model, tables = model._replace(law=self._law("contrasts()")), {}
-        cells = grid(model, factors, at)
+        cells = compared(model, factors, at)
         for block, outcome in zip(np.eye(len(self.classes) - 1), self.classes[1:], strict=True):
             lines = cells._replace(rows=np.asarray(np.kron(block, cells.rows), float))
-            tables[outcome] = contrasts(model, lines, adjust, coverage, ratio=exponentiate)
+            tables[outcome] = contrasts(model, lines, how, coverage, ratio=ratio)
         table = pd.concat(tables, names=["y_level"]).reset_index(level=0)
         title, notes = f"Contrasts against {self.classes[0]}", grid_notes(cells, model.link)[:1]
-        return Estimates(self, title, table, notes, coverage, exponentiate)  # type: ignore[arg-type]
+        return Estimates(self, title, table, notes, coverage, ratio)  # type: ignore[arg-type]
 
     def t_test(self, constraints: object, level: float = 0.95) -> pd.DataFrame:
         """Test combinations of coefficients, such as ``"b:sex[T.M] = 0"`` for the level b.

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.arguments import boolean, integer, option
-from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.errors import NotAvailable
 from dpmodels.formula.coding import RowCoder
 from dpmodels.formula.response import two_sided
 from dpmodels.inference.links import IDENTITY, Link
@@ -24,6 +24,7 @@ from dpmodels.results.hypotheses import Terms, anova, t_test, wald_test
 from dpmodels.results.marginal_means import (
     NO_ROWS,
     Fitted,
+    compared,
     contrasts,
     grid,
     grid_facts,
@@ -439,9 +440,7 @@ class CoefficientModel(Tested):
         """
         how = option("adjust", adjust, tuple(ADJUSTMENTS))
         model, coverage = self._fitted("contrasts()"), checked_level(level)
-        cells = grid(model, factors, at)
-        if len(cells.rows) < 2:
-            raise ArgumentError("contrasts() compares two levels or more; at= fixes all at one")
+        cells = compared(model, factors, at)
         ratio = boolean("exponentiate", exponentiate)
         table = contrasts(model, cells, how, coverage, ratio=ratio)
         pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else ""

@@ -38,6 +38,14 @@ class Grid(NamedTuple):
     averaged: tuple[str, ...]  # factors that are averaged over
 
 
+def compared(model: Fitted, factors: str | Sequence[str], at: Mapping[str, object] | None) -> Grid:
+    """Lay out the combinations of levels that contrasts compare, two at least."""
+    cells = grid(model, factors, at)
+    if len(cells.rows) < 2:
+        raise ArgumentError("contrasts() compares two levels or more; at= fixes all at one")
+    return cells
+
+
 def grid(model: Fitted, factors: str | Sequence[str], at: Mapping[str, object] | None) -> Grid:
     """Lay out the combinations of the levels of factors."""
     design = model.coder.design

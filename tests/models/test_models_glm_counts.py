@@ -161,6 +161,18 @@ def test_what_follows_a_fit(family, tmp_path):
     assert ((full["lower"] < noise["lower"]) & (noise["upper"] < full["upper"])).all()
 
 
+@pytest.mark.parametrize("family", ["binomial", "multinomial", "ordinal"])
+def test_contrasts_are_checked_alike(family):
+    fit = fitted(family)
+    for words, match in (
+        ({"adjust": "hom"}, r"adjust='hom' \(did you mean 'holm'"),
+        ({"exponentiate": 3}, "exponentiate=3: expected True or False"),
+        ({"at": {"sex": "F"}}, "compares two levels or more"),
+    ):
+        with pytest.raises(ArgumentError, match=match):
+            fit.contrasts("sex", **words)
+
+
 def test_a_level_without_rows_leaves_the_others():
     rows = table()
     rows = rows[rows["region"] != "w"]
