@@ -200,10 +200,8 @@ class ByLevel:
 
         Each level of the response is adjusted by itself.
         """
-        how, ratio = (
-            option("adjust", adjust, tuple(ADJUSTMENTS)),
-            boolean("exponentiate", exponentiate),
-        )
+        how = option("adjust", adjust, tuple(ADJUSTMENTS))
+        ratio = boolean("exponentiate", exponentiate)
         model, coverage = self._fitted_rows, checked_level(level)
         model, tables = model._replace(law=self._law("contrasts()")), {}
         cells = compared(model, factors, at)

@@ -13,7 +13,7 @@ from dpmodels.digest import release_digest
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import RateScores
 from dpmodels.mechanisms.protocol import RegressionFacts
-from dpmodels.mechanisms.regression.rate_scores import BIAS, SHARES, SIZES, Tally
+from dpmodels.mechanisms.regression.rate_scores import BIAS, SHARES, SIZES, SizeCounts
 from dpmodels.models.linear import linear
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, PureDP, adjacency, total_rho
@@ -148,7 +148,7 @@ def test_a_bound_cuts_little_off_and_is_not_far(law, rows):
     ends, noise = 1000.0 * SIZES, 14.0
     values = np.arange(1_001)
     counts = np.bincount(np.searchsorted(ends, values), rows * law.pmf(values), len(ends))
-    bound = Tally(ends, counts[: len(ends)], 30.0).bound(noise)
+    bound = SizeCounts(ends, counts[: len(ends)], 30.0).bound(noise)
     if bound is None:
         assert rows * law.sf(0) < 400
         return
@@ -159,7 +159,7 @@ def test_a_bound_cuts_little_off_and_is_not_far(law, rows):
 
 
 def test_nothing_is_read_off_noise():
-    tally = Tally(SIZES, np.where(np.arange(len(SIZES)) % 2, 90.0, -90.0), 60.0)
+    tally = SizeCounts(SIZES, np.where(np.arange(len(SIZES)) % 2, 90.0, -90.0), 60.0)
     assert tally.bound(10.0) is None
     assert tally.largest() is None
 

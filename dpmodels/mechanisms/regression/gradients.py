@@ -209,9 +209,8 @@ class NoisyGradients:
         near, start = _start(rows, plan, entropy)
         rows, point, points = rows.within(near.predictors), start.point, []
         for _ in range(self.steps):
-            slope = levelled(
-                noisy_gradient(rows, point, facts, scales["noise"], entropy).gradient, facts
-            )
+            noisy = noisy_gradient(rows, point, facts, scales["noise"], entropy)
+            slope = levelled(noisy.gradient, facts)
             point = point + start.step(slope + scales["ridge"] * point)
             points.append(point)
         # The mean has less noise; the last is nearer to where the last gradient vanishes.
@@ -219,11 +218,9 @@ class NoisyGradients:
         answer = np.asarray(np.mean(kept, axis=0))
         last, sd, curvature = None, math.nan, None
         if self.inference:
-            own, length = (
-                noisy_gradient(rows, answer, facts, scales["last"], entropy),
-                facts.loss.length,
-            )
-            last, sd = effect_coding(own.gradient * length, facts), own.sd * length
+            noisy = noisy_gradient(rows, answer, facts, scales["last"], entropy)
+            length = facts.loss.length
+            last, sd = effect_coding(noisy.gradient * length, facts), noisy.sd * length
             bought = both_matrices(rows, answer, facts, scales["both"], entropy)
             curvature = replace(
                 bought,

@@ -197,21 +197,21 @@ class RateScores:
         near = _near(joint, _turned(joint, centred, plan, entropy), sizes, plan, entropy)
         start = _start(near.predictors, sizes, centred, scales["ridge"])
         loss = Poisson(sizes.largest, sizes.clip * (EARLY if self.clip is None else 1.0))
-        rows, own = joint.within(near.predictors, loss), replace(facts, loss=loss)
-        start, _, _ = _stepped(rows, start, own, scales["first"], entropy)
-        loss = _last_loss(rows, start.point, own, scales, entropy)
+        rows, bounded = joint.within(near.predictors, loss), replace(facts, loss=loss)
+        start, _, _ = _stepped(rows, start, bounded, scales["first"], entropy)
+        loss = _last_loss(rows, start.point, bounded, scales, entropy)
         loss = loss if self.clip is None else replace(loss, clip=self.clip)
-        rows, own = joint.within(near.predictors, loss), replace(facts, loss=loss)
-        curved, law = weighted_squares(rows, start.point, own, scales["curved"], entropy)
+        rows, bounded = joint.within(near.predictors, loss), replace(facts, loss=loss)
+        curved, law = weighted_squares(rows, start.point, bounded, scales["curved"], entropy)
         least = (law.off + scales["ridge"] * loss.clip) * np.eye(len(curved))
         start = start._replace(shape=nearest_psd(curved) + least)
-        start, _, _ = _stepped(rows, start, own, scales["next"], entropy)
+        start, _, _ = _stepped(rows, start, bounded, scales["next"], entropy)
         point = start.point
-        start, gradient, sd = _stepped(rows, start, own, scales["last"], entropy)
+        start, gradient, sd = _stepped(rows, start, bounded, scales["last"], entropy)
         bought = None
         if self.inference:
             noise = scales["both"]
-            bought = both_matrices(rows, point, own, noise, entropy, rougher=1 / SQUARES)
+            bought = both_matrices(rows, point, bounded, noise, entropy, rougher=1 / SQUARES)
         release = hand_over(
             self.info,
             plan,
@@ -245,16 +245,16 @@ def _centred(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> Centred
     A level's column is taken to spread no less than one of a tenth of the rows, so that a row of a
     rare level is not far away. Without an intercept columns are not centred.
     """
-    public, own = plan.facts.predictors, rows.passes()
+    public, joint = plan.facts.predictors, rows.passes()
     columns = Plan(plan.guarantee, (), public.lattice, _columns(plan.facts), scales=plan.scales)
-    means, covariance, n_rows, _ = released_columns(own, columns, entropy)
-    ranges, terms = column_ranges(own.blocks, own.scaling), slice(public.terms)
+    means, covariance, n_rows, _ = released_columns(joint, columns, entropy)
+    ranges, terms = column_ranges(joint.blocks, joint.scaling), slice(public.terms)
     least = RAREST * ranges.half**2
     least[ranges.numbers] = 0.0
     np.fill_diagonal(covariance, np.maximum(np.diag(covariance), least))
     if not public.intercept:
         covariance = covariance + np.outer(means, means)
-    norm = own.scaling.row_norm
+    norm = joint.scaling.row_norm
     return Centred(means / norm, _root(covariance[terms, terms], RESOLVED) * norm, n_rows)
 
 
@@ -277,9 +277,13 @@ def _turned(
     outer = public.within(centre, radius, centred.axes)
     # No expected response is smaller than the largest that counts, so that all weights are 1.
     loss = Poisson(0.5 * math.exp(-public.largest_known), FAR)
-    own = replace(plan.facts, loss=loss)
+    unweighted = replace(plan.facts, loss=loss)
     moment, noise = weighted_squares(
-        rows.within(outer, loss), np.zeros(own.columns), own, plan.scales["second"], entropy
+        rows.within(outer, loss),
+        np.zeros(unweighted.columns),
+        unweighted,
+        plan.scales["second"],
+        entropy,
     )
     unit = (radius / public.share) ** 2 / (centred.rows * loss.upper)
     terms = slice(int(public.intercept), None)
@@ -351,7 +355,7 @@ class Sizes(NamedTuple):
     largest: float
 
 
-class Tally(NamedTuple):
+class SizeCounts(NamedTuple):
     """Noisy numbers of rows by size, in cells that end at `ends`, and the noise of each."""
 
     ends: Floats
@@ -406,11 +410,11 @@ def _sizes(rows: Gradients, clip: float | None, plan: RegressionPlan, entropy: E
     assert isinstance(public, Poisson)
     ends = public.upper * SIZES
     exact = rows.responses(ends).cross()[0]
-    tally = Tally(ends, *noised_rows(exact, scales["responses"], entropy))
-    n_rows = max(float(tally.detected.sum()), 1.0)
-    mean = float(tally.detected @ tally.middles) / n_rows
-    mean = min(max(mean, tally.sd * float(ends[0]) / n_rows, float(ends[0])), public.upper)
-    bound = clip or tally.bound(scales["last"]) or public.clip
+    sizes = SizeCounts(ends, *noised_rows(exact, scales["responses"], entropy))
+    n_rows = max(float(sizes.detected.sum()), 1.0)
+    mean = float(sizes.detected @ sizes.middles) / n_rows
+    mean = min(max(mean, sizes.sd * float(ends[0]) / n_rows, float(ends[0])), public.upper)
+    bound = clip or sizes.bound(scales["last"]) or public.clip
     return Sizes(mean, bound, max(bound, SPREAD * mean))
 
 
@@ -427,6 +431,6 @@ def _last_loss(
     ends = max(math.e * loss.upper, public.middle + public.reach) * SIZES
     exact = rows.deviations(point, ends).cross()[0]
     counts, sd = noised_rows(exact.ravel(), scales["deviations"], entropy)
-    residuals, expected = (Tally(ends, own, sd) for own in counts.reshape(2, -1))
+    residuals, expected = (SizeCounts(ends, part, sd) for part in counts.reshape(2, -1))
     largest = min(expected.largest() or loss.upper, math.e * loss.upper)
     return Poisson(largest, residuals.bound(scales["last"]) or loss.clip)
