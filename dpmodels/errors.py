@@ -105,8 +105,8 @@ class BudgetWarning(DPModelsError, UserWarning):
 class OutsideWarning(DPModelsError, UserWarning):
     """Public rows lie outside the codebook's bounds; the message has their number.
 
-    It concerns public rows that a user gives to a released fit. Rows of the fit itself are clipped
-    silently, since a count of them would reveal private data.
+    It concerns public rows that a user gives to a released fit, counted without noise. Of rows of
+    the fit itself, ``fit.clipped()`` has noisy counts.
     """
 
 

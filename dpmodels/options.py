@@ -18,7 +18,7 @@ from threading import RLock
 from types import TracebackType
 from typing import Any, Final, Literal
 
-from dpmodels.arguments import checked_keywords
+from dpmodels.arguments import boolean, checked_keywords
 from dpmodels.codebook_person import checked_person
 from dpmodels.errors import ArgumentError, quoted
 from dpmodels.privacy import (
@@ -41,6 +41,7 @@ class Settings:
     rows: int | Literal["mean"] | None = None
     ledger: Ledger | None = None
     csv: Literal["records", "lines"] | None = None
+    clipping: bool | None = None
 
 
 @dataclass(eq=False)
@@ -114,6 +115,10 @@ class options:  # noqa: N801
         Charged by each call without ledger=; None resets it.
     csv : {"records", "lines"}, optional
         What a row of a CSV file is, as for the verbs; None resets it.
+    clipping : bool, optional
+        Whether releases count, with noise, the values that lie beyond the declared
+        bounds, which raises their own noise by 2 %, where the counts tell enough.
+        None, like True, resets it.
 
     Raises
     ------
@@ -150,9 +155,10 @@ class options:  # noqa: N801
         rows: int | Literal["mean"] | None = _UNSET,
         ledger: Ledger | None = _UNSET,
         csv: Literal["records", "lines"] | None = _UNSET,
+        clipping: bool | None = _UNSET,
     ) -> None:
         settings = {"codebook": codebook, "adjacency": adjacency, "person": person}
-        settings |= {"rows": rows, "ledger": ledger, "csv": csv}
+        settings |= {"rows": rows, "ledger": ledger, "csv": csv, "clipping": clipping}
         self._values = _checked({name: v for name, v in settings.items() if v is not _UNSET})
         with _lock:
             self._layer = (_process, *_entered.get())[-1]
@@ -198,6 +204,7 @@ class options:  # noqa: N801
             "rows": now.rows,
             "ledger": "none" if now.ledger is None else repr(now.ledger).splitlines()[0],
             "csv": now.csv,
+            "clipping": None if now.clipping is None else str(now.clipping),
         }
         names = [field.name for field in fields(Settings) if texts[field.name] is not None]
         return "\n".join(f"{name:<11}{texts[name]}" for name in names)
@@ -218,6 +225,8 @@ def _checked(values: dict[str, Any]) -> dict[str, object]:
         protecting("replace", rows, person)
     if values.get("csv") not in (None, "records", "lines"):
         raise ArgumentError(f'csv={quoted(values["csv"])}: expected "records", "lines" or None')
+    if values.get("clipping") is not None:
+        boolean("clipping", values["clipping"])
     return values
 
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, NamedTuple, NoReturn, Self, cast
+from typing import Any, Final, NamedTuple, NoReturn, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ from dpmodels.privacy import Adjacency
 from dpmodels.typing import Floats
 
 ONE_ROW: Final = Adjacency("replace")
+
+Bound = TypeVar("Bound")
 
 
 class Part(NamedTuple):
@@ -337,6 +339,10 @@ class BoundRows(ABC):
             From the data, their column names and types.
         """
         return self.of(self._rows.bound(data))
+
+    def asked(self, request: Callable[[Rows], Bound]) -> Bound:
+        """Return another request for the same rows."""
+        return request(self._rows)
 
     def sides(self, heads: int, entropy: Entropy) -> tuple[Self, Self]:
         """Split the rows at random: each goes to the first part with chance ``heads/256``.

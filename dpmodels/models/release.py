@@ -26,6 +26,7 @@ from dpmodels.mechanisms.protocol import AnyStrategy, CountPlan, RegressionPlan
 from dpmodels.mechanisms.regression import Moments, Scores
 from dpmodels.mechanisms.regression.scores import column_ranges
 from dpmodels.mechanisms.user_supplied import stated_info
+from dpmodels.models.clipping import Counting, counted_variables, with_counts
 from dpmodels.noise import simulating
 from dpmodels.options import ledger_of
 from dpmodels.postprocess.units import in_persons
@@ -45,7 +46,7 @@ from dpmodels.privacy import (
     group_events,
     planned_for_group,
 )
-from dpmodels.released import AnyRelease
+from dpmodels.released import AnyRelease, CountsRelease
 from dpmodels.request import Request
 from dpmodels.results.call import Spec
 from dpmodels.sites import Parties, parties, together
@@ -309,12 +310,20 @@ class Planned(NamedTuple):
     reason: str
 
 
+class Counted(NamedTuple):
+    """Exact counts of values beyond the declared bounds, one per holder."""
+
+    counting: Counting
+    statistics: tuple[Statistic, ...]
+
+
 class Measured(NamedTuple):
     """Exact statistics, one per holder, charged and not yet released."""
 
     planned: Planned
     statistics: tuple[Statistic, ...]
     charged: Charge
+    counted: Counted | None
 
 
 def run_release(
@@ -322,12 +331,25 @@ def run_release(
 ) -> Result:
     """Charge the ledger, run the mechanism on all holders' rows, record the release."""
     holders = parties(data)
-    (strategy, plan, reason), statistics, charged = measured(spec, holders, mechanism, ledger)
+    (strategy, plan, reason), statistics, charged, counted = measured(
+        spec, holders, mechanism, ledger
+    )
     release = holders.release(strategy, statistics, plan)
     release = replace(release, info=stated_info(strategy, release.info))
+    if counted is not None:
+        release = with_clipping(release, holders, counted)
     release = of_question(release, spec.request, holders)
     charged.released(lambda: release_digest(release))
     return spec.of(release, charged.ledger_state, reason)
+
+
+def with_clipping(release: AnyRelease, holders: Parties, counted: Counted) -> AnyRelease:
+    """Return a release with noisy counts of values beyond the declared bounds."""
+    counting, statistics = counted
+    counts = holders.release(counting.strategy, statistics, counting.plan)
+    assert isinstance(counts, CountsRelease)
+    events = (*release.events, *counts.events)
+    return replace(release, events=events, clipping=counting.clipping(counts))
 
 
 def of_question(release: Any, request: Request, holders: Parties | None = None) -> AnyRelease:
@@ -359,11 +381,12 @@ def measured(
     request, witness = spec.request, holders.witness
     private = holders.bind(spec.private.bind)
     try:
-        choice = planned(spec, holders, mechanism, private)
+        choice, counting = _planned_with_counts(spec, holders, mechanism, private)
     except FrameError as error:  # The number of persons is public: they are counted first
         raise FrameError(before_charge(error)) from None
     witness.planned(choice.strategy, private, choice.plan)
-    events = group_events(choice.plan.events, request.adjacency.places)
+    counts = () if counting is None else counting.plan.events
+    events = group_events((*choice.plan.events, *counts), request.adjacency.places)
     witness.charging(choice.strategy.info.name, events)
     _warn_before_charge(spec, holders, choice.plan, private)
     charged = charge(
@@ -375,7 +398,13 @@ def measured(
     )
     statistics = tuple(choice.strategy.measure(source, choice.plan) for source in private)
     witness.measured(choice.strategy, statistics, holders.names, choice.plan)
-    return Measured(choice, statistics, charged)
+    counted = None
+    if counting is not None:
+        cells = map(counting.cells, private)
+        exact = tuple(counting.strategy.measure(rows, counting.plan) for rows in cells)
+        witness.measured(counting.strategy, exact, holders.names, counting.plan)
+        counted = Counted(counting, exact)
+    return Measured(choice, statistics, charged, counted)
 
 
 def _warn_before_charge(
@@ -392,6 +421,24 @@ def _warn_before_charge(
     rows = together(source.nrows for source in private)
     if rows is not None:
         warn(spec.predict(plan, rows), spec.request, plan, rows)
+
+
+def _planned_with_counts(
+    spec: VerbSpec[Any], holders: Parties, mechanism: object, private: Sequence[Any]
+) -> tuple[Planned, Counting | None]:
+    """Plan a release, and counts of values beyond the bounds where they tell enough."""
+    choice, request = planned(spec, holders, mechanism, private), spec.request
+    variables = counted_variables(request, holders, private)
+    rows = together(source.nrows for source in private) if variables else None
+    if not rows:
+        return choice, None
+
+    def within(guarantee: Guarantee) -> Planned:
+        part = VERBS[request.verb].spec(replace(request, guarantee=guarantee))
+        return planned(part, holders, mechanism, private)
+
+    both = with_counts(request, variables, rows, choice.plan.events, within)
+    return (choice, None) if both is None else both
 
 
 def planned(

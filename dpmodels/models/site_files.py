@@ -165,7 +165,7 @@ def site_release(
     claims += [] if participant is None else [key_claim(terms, site)]
     other_sites = () if participant is None else participant.names
     holders = Parties((site,), with_csv((data,), csv), chosen, other_sites)
-    (strategy, plan, _), (statistic,), charged = measured(
+    (strategy, plan, _), (statistic,), charged, _ = measured(
         _spec(stated.request), holders, "auto", ledger, tuple(claims)
     )
     write_message(

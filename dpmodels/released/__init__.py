@@ -22,6 +22,7 @@ from dpmodels.released.moments import Tuning as Tuning
 from dpmodels.released.selection import PValuesRelease as PValuesRelease
 from dpmodels.released.selection import ScreenedRelease as ScreenedRelease
 from dpmodels.released.selection import SelectionRelease as SelectionRelease
+from dpmodels.released.terms import Clipping as Clipping
 from dpmodels.released.terms import MechanismInfo as MechanismInfo
 from dpmodels.released.terms import Released as Released
 from dpmodels.released.terms import Shared as Shared

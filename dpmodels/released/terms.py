@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from dpmodels.external_files import Amount, Quantity
 from dpmodels.privacy import Adjacency, Event, Guarantee, Pufferfish
+
+# Choices: which shares of values beyond a bound are many, and how clear in noise sds.
+MUCH: Final = 0.05
+CLEAR_SDS: Final = 3.0
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,46 @@ class Shared:
     holds: str  # against whom the guarantee holds
     numbers: int  # sent by each site; 0 if it sent none
     size: int  # of these, in bytes
+
+
+@dataclass(frozen=True)
+class Clipping:
+    """Noisy numbers of values beyond the declared bounds, in rows, by variable.
+
+    Each has independent noise of standard deviation ``noise_sd`` and may be negative.
+    """
+
+    variables: tuple[str, ...]
+    below: tuple[Quantity, ...]
+    within: tuple[Quantity, ...]
+    above: tuple[Quantity, ...]
+    noise_sd: Amount
+
+    def shares(self) -> tuple[tuple[str, float, float, float], ...]:
+        """Return each variable, the shares below and above its bounds, and their noise sd.
+
+        Of the values that are not missing; nan where hardly any may be there.
+        """
+        rows = zip(self.variables, self.below, self.within, self.above, strict=True)
+        return tuple(
+            (name, below / values, above / values, self.noise_sd / values)
+            if (values := below + within + above) > CLEAR_SDS * self.noise_sd
+            else (name, math.nan, math.nan, math.nan)
+            for name, below, within, above in rows
+        )
+
+    def much(self) -> tuple[tuple[str, str, float], ...]:
+        """Return variables, sides and shares of values beyond a bound, if many and clearly so."""
+        sides = [
+            (name, side, share, noise_sd)
+            for name, below, above, noise_sd in self.shares()
+            for side, share in (("below", below), ("above", above))
+        ]
+        return tuple(
+            (name, side, min(share, 1.0))
+            for name, side, share, noise_sd in sides
+            if share > max(MUCH, CLEAR_SDS * noise_sd)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +105,8 @@ class Released:
         Public facts on how the table was read, as headings and texts of a report.
     whole : str or None
         Digest of the release of which it is a part at no further cost; None otherwise.
+    clipping : Clipping or None
+        How many values lie beyond the declared bounds; None if they were not counted.
     """
 
     rows: int | None
@@ -71,6 +119,7 @@ class Released:
     subset: str | None = None
     whole: str | None = None
     table: tuple[tuple[str, str], ...] | None = None
+    clipping: Clipping | None = None
 
     # Fields added after the first version: digests omit them where they are None.
-    later: ClassVar[frozenset[str]] = frozenset({"subset", "whole", "table"})
+    later: ClassVar[frozenset[str]] = frozenset({"subset", "whole", "table", "clipping"})

@@ -22,6 +22,7 @@ from dpmodels.report.glossary import glossary
 from dpmodels.report.notes import Rank, ranked, shortened
 from dpmodels.request import Request
 from dpmodels.results.call import Spec
+from dpmodels.results.clipped import clipped_table, with_clipping
 from dpmodels.results.estimate_table import EstimateTable, legend
 from dpmodels.results.store import replay, result_bytes, saved_of
 
@@ -286,6 +287,24 @@ class Result(Tabulated):
         """Return one row about the whole result: its own numbers, then those of the release."""
         return pd.DataFrame([{**self._line(), **release_row(self.release)}])
 
+    def clipped(self) -> pd.DataFrame:
+        """Return the shares of values that lie beyond the declared bounds and were clipped.
+
+        Returns
+        -------
+        DataFrame
+            By numeric variable: ``lower, upper``, its declared bounds; ``below, above``, unbiased
+            noisy shares of its values beyond them, which may be negative; ``noise_sd`` of each.
+            nan where hardly any value may be there.
+
+        Raises
+        ------
+        NotAvailable
+            If they were not counted: the number of rows is private or small beside the noise, or
+            ``dp.options(clipping=False)``.
+        """
+        return clipped_table(self.release, self.call.codebook)
+
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the non-private values of these rows: privacy noise only.
 
@@ -362,7 +381,8 @@ class Result(Tabulated):
         return Spec(request, part.call, part.result)
 
     def _report(self) -> Report:
-        return replace(lay_out(self), legend=legend(self.call.codebook))
+        report = with_clipping(lay_out(self), self.release, self.call.codebook)
+        return replace(report, legend=legend(self.call.codebook))
 
     def _reading(self) -> str:
         return reading_line(self.release)

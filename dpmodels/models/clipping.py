@@ -1,0 +1,201 @@
+"""How many values lie beyond the declared bounds: noisy counts beside a verb's own release.
+
+Theorem
+    The verb's release and these counts are one composition. Of Gaussian releases alone the squares
+    ``1/m²`` of their multipliers add up (Dong, Roth and Su 2022, Corollary 2.2.1), else rho does
+    (Bun and Steinke 2016, Lemma 2.3), or eps, where the counts have a pure guarantee.
+Sensitivity
+    Each value of a variable is in one of three cells: below its bounds, within, above. That of
+    :func:`dpmodels.statistics.counts.count_sensitivity`, for as many tables as variables.
+Noise
+    Discrete Gaussian beside Gaussian noise and under rho, else discrete Laplace.
+Numerics
+    exact, as of :mod:`dpmodels.mechanisms.counts.geometric`.
+Source
+    As there.
+
+Whether values are counted depends on public facts alone: the neighbours, the number of rows where
+it is public, the guarantee and the declared variables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeGuard, TypeVar
+
+import numpy as np
+
+from dpmodels.design.cells import PrivateCells
+from dpmodels.design.rows import BoundRows
+from dpmodels.errors import BudgetError
+from dpmodels.formula.tally import Tally
+from dpmodels.formula.values import Category, Columns
+from dpmodels.mechanisms.counts import Gaussian, Geometric
+from dpmodels.mechanisms.protocol import CountFacts, CountPlan
+from dpmodels.options import current_settings
+from dpmodels.privacy import (
+    ZCDP,
+    ApproxDP,
+    Event,
+    GaussianEvent,
+    Guarantee,
+    Pufferfish,
+    PureDP,
+    gaussian_eps,
+    gaussian_multiplier,
+    group_events,
+    planned_for_group,
+)
+from dpmodels.released import CountsRelease
+from dpmodels.released.terms import Clipping
+from dpmodels.request import Request
+from dpmodels.sites import Parties
+from dpmodels.typing import Floats
+from dpmodels.variables import Numeric
+
+# Choices: the factor by which the noise of the verb's own release may rise, and the largest noise
+# of a count, as a share of the rows, that is worth it.
+NOISE_FACTOR: Final = 1.02
+MOST_NOISE: Final = 0.1
+# The shares of eps, and of rho or 1/m², that raise the noise by the factor.
+PURE_SHARE: Final = 1 - 1 / NOISE_FACTOR
+GAUSSIAN_SHARE: Final = 1 - 1 / NOISE_FACTOR**2
+# Of the distance of the bounds: values rounded to seven digits are not beyond them.
+_ROUNDING: Final = 1e-6
+# More than the rounding of a few products.
+_ROOM: Final = 1 - 1e-12
+# Three cells and the incomplete rows.
+_PARTS: Final = 4
+# Verbs that find bounds, or follow rows up to a bound.
+_WITHOUT: Final = frozenset({"bounds", "survfit"})
+Strategy = Gaussian | Geometric
+Planned = TypeVar("Planned", bound=Any)
+
+
+class Counting(NamedTuple):
+    """Planned counts of values beyond the bounds."""
+
+    strategy: Strategy
+    plan: CountPlan
+    variables: Mapping[str, Numeric]
+
+    def cells(self, rows: BoundRows) -> PrivateCells:
+        """Return the same rows, to be counted."""
+        tallies = tuple(_tally(name, number) for name, number in self.variables.items())
+        return rows.asked(partial(PrivateCells, "values beyond the bounds", tallies))
+
+    def clipping(self, release: CountsRelease) -> Clipping:
+        """Return the released counts by variable."""
+        below, within, above, _ = release.values.reshape(-1, _PARTS).T.tolist()
+        names, noise_sd = tuple(self.variables), release.noise_sd
+        return Clipping(names, tuple(below), tuple(within), tuple(above), noise_sd)
+
+
+def counted_variables(
+    request: Request, holders: Parties, private: Sequence[Any]
+) -> dict[str, Numeric]:
+    """Return the numeric variables whose values may be counted; none where they must not be.
+
+    The number of rows has to be public, and the rows in one place where they can be read again.
+    """
+    in_one_place = holders.protocol is None or holders.protocol.trust.name == "pooled"
+    if (
+        current_settings().clipping is False
+        or request.verb in _WITHOUT
+        or isinstance(request.guarantee, Pufferfish)
+        or not (request.adjacency.n_public and in_one_place and not holders.others)
+        or not all(isinstance(rows, BoundRows) and rows.rereadable for rows in private)
+    ):
+        return {}
+    book = private[0].codebook
+    return {name: entry for name, entry in book.items() if isinstance(entry, Numeric)}
+
+
+def with_counts(
+    request: Request,
+    variables: Mapping[str, Numeric],
+    rows: int,
+    release: Sequence[Event],
+    planned: Callable[[Guarantee], Planned],
+) -> tuple[Planned, Counting] | None:
+    """Plan a release and counts within the guarantee of a request.
+
+    Parameters
+    ----------
+    variables, rows
+        Those of :func:`counted_variables`, and the public number of rows.
+    release
+        Events of the release if it had the whole guarantee.
+    planned
+        From the guarantee of the release to its plan; the plan has `events`.
+
+    Returns
+    -------
+    planned, counting : tuple, or None if the counts would be too noisy
+    """
+    guarantee, places = request.private, request.adjacency.places
+    tables = len(variables)
+    facts = CountFacts(tables, _PARTS * tables, divided=False, adjacency=request.adjacency)
+
+    def counted(strategy: Strategy, part: Guarantee) -> CountPlan:
+        return planned_for_group(partial(strategy.plan, facts), _events_of, part, places)
+
+    try:
+        strategy, release_part, part = _divided(guarantee, release)
+        if counted(strategy, part).noise_sd > MOST_NOISE * rows:
+            return None
+        choice = planned(release_part)
+        if isinstance(guarantee, ApproxDP) and isinstance(part, ZCDP):
+            part = _left(guarantee, group_events(choice.plan.events, places))
+        return choice, Counting(strategy, counted(strategy, part), variables)
+    except BudgetError:  # A part is too small for any noise
+        return None
+
+
+def _events_of(plan: CountPlan) -> tuple[Event, ...]:
+    return plan.events
+
+
+def _divided(
+    guarantee: Guarantee, release: Sequence[Event]
+) -> tuple[Strategy, Guarantee, Guarantee]:
+    """Return the mechanism of the counts, and the guarantees of the release and the counts."""
+    if isinstance(guarantee, ZCDP):
+        rho = guarantee.rho
+        counts = ZCDP(rho * GAUSSIAN_SHARE * _ROOM)
+        return Gaussian(), ZCDP(rho * (1 - GAUSSIAN_SHARE)), counts
+    if isinstance(guarantee, ApproxDP) and _are_gaussian(release):
+        multiplier = gaussian_multiplier(guarantee)
+        eps = gaussian_eps(guarantee.delta, multiplier * NOISE_FACTOR)
+        counts = ZCDP(GAUSSIAN_SHARE / 2 / multiplier**2)
+        return Gaussian(), replace(guarantee, eps=eps), counts
+    eps = guarantee.eps * (1 - PURE_SHARE)
+    return Geometric(), replace(guarantee, eps=eps), PureDP(guarantee.eps * PURE_SHARE * _ROOM)
+
+
+def _are_gaussian(events: Sequence[Event]) -> TypeGuard[Sequence[GaussianEvent]]:
+    return all(isinstance(event, GaussianEvent) for event in events)
+
+
+def _left(guarantee: ApproxDP, events: Sequence[Event]) -> ZCDP:
+    """Return what Gaussian events leave of a guarantee; BudgetError unless all are Gaussian."""
+    if not _are_gaussian(events):
+        raise BudgetError("a part of the guarantee is planned without Gaussian noise")
+    used = math.fsum(event.count / event.multiplier**2 for event in events)
+    return ZCDP((gaussian_multiplier(guarantee) ** -2 * _ROOM - used) / 2 * _ROOM)
+
+
+def _tally(name: str, number: Numeric) -> Tally:
+    """Return the table of a variable: below its bounds, within, above."""
+    slack = max(number.step / 2, _ROUNDING * (number.upper - number.lower))
+    lower, upper = number.lower - slack, number.upper + slack
+
+    def cell(columns: Columns) -> Floats:
+        values = columns[name]
+        side = 1.0 + (values > upper) - (values < lower)
+        return np.where(np.isnan(values), np.nan, side)
+
+    return Tally((Category(name, ("below", "within", "above"), cell),))
