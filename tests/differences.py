@@ -16,7 +16,7 @@ def derivative(function, point, step=1e-6):
 
 
 def symmetric_derivative(function, matrix, step=1e-6):
-    """The derivatives by the entries of a symmetric matrix on and above the diagonal, a triangle."""
+    """The derivatives by the entries of a symmetric matrix, those above the diagonal once."""
     triangle = np.zeros(np.shape(matrix))
     for at in zip(*np.triu_indices(len(matrix)), strict=True):
         move = np.zeros(np.shape(matrix))

@@ -160,8 +160,8 @@ def test_what_sites_are_assumed_to_hold(relation, unit, disjoint):
     assert notes[0].startswith("The guarantee holds against the others,")
     assert notes[1] == "Trust (full): the aggregator sees all."
     assert notes[2] == (
-        f"Sites are assumed to hold {disjoint}: a {unit} at two sites counts twice and is protected "
-        "less than stated."
+        f"Sites are assumed to hold {disjoint}: a {unit} at two sites counts twice and is "
+        "protected less than stated."
     )
 
 
