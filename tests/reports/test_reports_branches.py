@@ -85,7 +85,7 @@ def test_residual_errors_of_a_linear_model():
     assert lm._sigma(unknown) == f"below {math.sqrt(0.15):.2f}"
     assert lm._sigma(linear(scale=math.nan, linear=Fit(scale=(-0.3, 0.05)))) == "lost in noise"
     assert lm._sigma(linear(df_resid=math.nan)) == "-"
-    assert lm._rsquared(linear(), 0.4) == "0.40"
+    assert lm._rsquared(linear(), 0.4) == "0.400"
     assert lm._rsquared(linear(), math.nan) == "lost in noise"
     assert lm._rsquared(linear(df_resid=math.nan), math.nan) == "-"
 
@@ -174,7 +174,7 @@ def bought(person=None):
         (None, None, "squared gradients", "which is the same if the model is correct"),
         (bought(), None, "squared gradients", "which is the same if the model is correct"),
         (bought("id"), None, "squares of persons' gradients (id)", "as if all rows of a person we"),
-        (bought(), 3.0, "squared gradients", "times a dispersion of 2.0: counts may vary more than"),
+        (bought(), 3.0, "squared gradients", "times a dispersion of 2.0: counts may vary mor"),
     ],
 )
 def test_the_covariance_is_described(curvature, clip, middle, rest):
