@@ -7,12 +7,15 @@ import pytest
 from differences import derivative, symmetric_derivative
 
 from dpmodels.inference.correlations import canonical, correlation_of, residuals
-from dpmodels.inference.count_model import CumulativeLogits, LevelLogits
+from dpmodels.inference.count_model import CumulativeLogits, LevelLogits, estimate, maximum
+from dpmodels.inference.hazards import GroupedTimes
 from dpmodels.inference.independence import _slope
 from dpmodels.inference.links import IDENTITY, LOG, LOGIT
-from dpmodels.inference.means import GroupMoments, central_weights
+from dpmodels.inference.means import GroupMoments, _noise_root, central_weights, difference
 from dpmodels.inference.ratios import Noise
+from dpmodels.inference.response import independence_of_shares
 from dpmodels.postprocess.normal_equations import NormalEquations
+from dpmodels.postprocess.survival import at_risk
 
 RNG = np.random.default_rng(11)
 DESIGN = np.column_stack([np.ones(5), RNG.normal(size=(5, 2))])
@@ -197,3 +200,123 @@ def test_noise_of_a_balanced_table_is_that_of_the_projection():
     assert noise.product(left, right) == pytest.approx(exact)
     free = Noise("gaussian", 1.3, 0)
     assert free.product(left, right) == pytest.approx(1.3**2 * left @ right)
+
+
+def test_the_noise_of_a_difference_is_that_of_the_delta_method():
+    parts = np.array([parts_of(RNG.beta(2, 5, 900), 2), parts_of(RNG.beta(3, 2, 500), 2)])
+    moments = GroupMoments(parts, Noise("gaussian", 0.7, 0))
+
+    def means(of):
+        of = of.reshape(2, 3)
+        return of @ np.array([0, 0.5, 1]) / of.sum(axis=1)
+
+    slopes = derivative(means, parts.ravel(), 1e-4)
+    found = difference(moments)
+    assert found.estimate == pytest.approx(means(parts)[0] - means(parts)[1])
+    assert found.noise_sd == pytest.approx(0.7 * np.linalg.norm(slopes[0] - slopes[1]), rel=1e-6)
+    swapped = difference(moments, pair=(1, 0))
+    assert swapped.estimate == pytest.approx(-found.estimate)
+    only = difference(GroupMoments(parts[:1], Noise("gaussian", 0.7, 0)), less=0.2)
+    assert only.estimate == pytest.approx(means(parts)[0] - 0.2)
+    assert only.noise_sd == pytest.approx(0.7 * np.linalg.norm(slopes[0]), rel=1e-6)
+    root = _noise_root(moments)
+    assert root @ root.T == pytest.approx(0.49 * slopes @ slopes.T, rel=1e-6, abs=1e-15)
+    # Welch's degrees of freedom.
+    variances = found.sampling_sd**2, moments.mean_sampling_sd**2
+    assert variances[0] == pytest.approx(variances[1].sum())
+    welch = variances[0] ** 2 / (variances[1] ** 2 / (moments.counts - 1)).sum()
+    assert found.freedom == pytest.approx(welch)
+
+
+def grouped(cells):
+    """Three groups in four intervals; the last group is followed for three of them."""
+    terms = np.array([[0.0, 0.0], [1.0, 0.5], [0.0, 2.0]])
+    halved = np.array([0.5, 0.5, 0.0, 0.5])
+    return GroupedTimes(terms, cells, halved, np.array([4, 4, 3]))
+
+
+CELLS = RNG.uniform(40, 90, (3, 2, 5))
+BETA = np.array([0.4, -0.3])
+
+
+def test_the_score_of_hazards_has_its_information_and_its_influence():
+    times = grouped(CELLS)
+    score, information = times.score(BETA)
+    slope = derivative(lambda beta: times.score(beta)[0], BETA)
+    assert -slope == pytest.approx(information, rel=1e-6, abs=1e-5)
+
+    def of_cells(cells):
+        return grouped(cells.reshape(CELLS.shape)).score(BETA)[0]
+
+    influence = times.influence(BETA)
+    by_difference = derivative(of_cells, CELLS.ravel(), 1e-4).reshape(influence.shape)
+    assert influence == pytest.approx(by_difference, rel=1e-5, abs=1e-7)
+    # Of all rows they add up to the score.
+    assert np.einsum("pgkc,gkc->p", influence, CELLS) == pytest.approx(score, rel=1e-9)
+
+
+def test_exposure_and_its_derivatives():
+    times = grouped(CELLS)
+    risk = at_risk(CELLS)[:, :-1] - times.halved * CELLS[:, 0, :-1]
+    events = CELLS[:, 1, :-1]
+    exact = -events / np.log1p(-events / risk)
+    exposure, by_risk, by_event = times.exposure
+    assert exposure == pytest.approx(exact * times.followed)
+
+    def along(risk, events):
+        return -events / np.log1p(-events / risk)
+
+    step = 1e-4
+    ends = [along(risk + move, events) for move in (step, -step)]
+    assert by_risk == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-6)
+    ends = [along(risk, events + move) for move in (step, -step)]
+    assert by_event == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-6)
+
+
+@pytest.mark.parametrize("model", [LevelLogits(DESIGN, 4), CumulativeLogits(DESIGN[:, 1:], 4)])
+def test_parameters_of_counts_move_as_their_influence_says(model):
+    found = estimate(model, COUNTS, 1e-3, 2.0)
+    # At the maximum the score is 0.
+    score = np.einsum("xk,xkq->q", COUNTS, model.slopes(found.params))
+    assert np.abs(score).max() < 1e-4
+
+    def params(counts):
+        return maximum(model, counts.reshape(COUNTS.shape), 1e-3)
+
+    by_difference = derivative(params, COUNTS.ravel(), 1e-2)
+    assert pytest.approx(by_difference, rel=2e-2, abs=2e-4) == found.influence.T
+    noise = found.noise_root @ found.noise_root.T
+    assert noise == pytest.approx(1e-6 * found.influence.T @ found.influence)
+    sampling = found.sampling_root @ found.sampling_root.T
+    weighed = 2 * COUNTS.reshape(-1, 1) * found.influence
+    assert sampling == pytest.approx(found.influence.T @ weighed)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 2)])
+def test_the_independence_of_shares_is_tested_by_the_delta_method(shape):
+    size = math.prod(shape)
+    shares = RNG.dirichlet(np.full(size, 8.0))
+    root = RNG.normal(size=(size, size + 2)) * 0.01
+    covariance = root @ root.T
+
+    def excess(values):
+        of = values.reshape(shape)
+        fitted = np.ones(())
+        for axis in range(len(shape)):
+            margin = of.sum(axis=tuple(k for k in range(len(shape)) if k != axis))
+            fitted = np.multiply.outer(fitted, margin)
+        return values - fitted.ravel()
+
+    # Shares add up to 1: noise in their sum moves nothing.
+    centred = covariance - covariance.sum(0) * shares[:, None]
+    centred = centred - (centred.sum(1))[:, None] * shares
+    slopes = derivative(excess, shares)
+    spread = slopes @ centred @ slopes.T
+    test = independence_of_shares(shares, centred, shape, 1.0)
+    df = size - 1 - sum(n - 1 for n in shape)
+    inverse = np.linalg.pinv(spread, rcond=1e-7, hermitian=True)
+    assert np.linalg.matrix_rank(spread, tol=1e-9) >= df
+    values, vectors = np.linalg.eigh(spread)
+    away = vectors[:, -df:].T @ excess(shares)
+    assert test.statistic == pytest.approx((away**2 / values[-df:]).sum(), rel=1e-5)
+    assert inverse.shape == (size, size)
