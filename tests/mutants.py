@@ -34,7 +34,9 @@ PRELOADED = ("scipy.stats", "pandas", "xarray", "statsmodels.api", "patsy", "hyp
 STAGES = ("near", "all", "product")
 ORDINARY = "not slow and not audit_full and not product and not site"
 GOLDEN = "tests/golden/test_golden.py"
-MEMORY = 6 * 2**30
+MEMORY = 16 * 2**30
+# Seconds for one test by itself.
+ALONE = 120
 
 
 def compiles(mutant):
@@ -137,7 +139,8 @@ class Copy:
     """A copy of the tree, in which one file at a time is changed."""
 
     def __init__(self, folder):
-        self.folder, self.passed, self.date = Path(folder), {}, 10**9
+        # Tests that were tried without a mutant, and whether they failed.
+        self.folder, self.failing, self.date = Path(folder), {}, 10**9
         command = ("git", "ls-files", "--cached", "--others", "--exclude-standard")
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         for name in filter(lambda name: (ROOT / name).is_file(), listed.stdout.splitlines()):
@@ -150,11 +153,9 @@ class Copy:
         (self.folder / name).write_bytes(code)
         os.utime(self.folder / name, (self.date, self.date))
 
-    def passes(self, test, marks):
-        """Whether a test passes without a mutant."""
-        if test not in self.passed:
-            self.passed[test] = first_failure([test], marks, self.folder, 300) == ""
-        return self.passed[test]
+    def notices(self, test, marks):
+        """Whether a test fails with the file as it is now, by itself and at any time."""
+        return first_failure([test], marks, self.folder, ALONE) != ""
 
     def verdict(self, mutant, stage, limit):
         """The test that notices a mutant, or None, and how the stage ended."""
@@ -164,10 +165,13 @@ class Copy:
             self.write(mutant.file, mutant.applied(code))
             left = max(1.0, until - time.monotonic())
             failure = first_failure([*tests, *ignored], marks, self.folder, left)
+            is_noticed = bool(failure) and self.notices(failure, marks)
             self.write(mutant.file, code)
             if not failure:
                 return None, "limit" if failure is None else "passed"
-            if self.passes(failure, marks):
+            if is_noticed and failure not in self.failing:
+                self.failing[failure] = self.notices(failure, marks)
+            if is_noticed and not self.failing[failure]:
                 return failure, "killed"
             ignored.append(f"--deselect={failure}")
 
