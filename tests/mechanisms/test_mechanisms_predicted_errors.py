@@ -1,0 +1,88 @@
+"""Predicted errors of matrices by their definitions, and what they have to do with a radius."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpmodels.mechanisms import Facts
+from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
+from dpmodels.mechanisms.clipping_radius import TRACE, likely_cap, lost
+from dpmodels.mechanisms.covariance.adaptive import (
+    DIAGONAL,
+    EIGENVALUES,
+    HALF_DIAGONAL,
+    HALF_OFF,
+    OFF,
+    Adaptive,
+    better_error,
+    denoised_error,
+    separate_error,
+    sizes,
+)
+from dpmodels.privacy import ZCDP, ApproxDP, adjacency
+
+LAWS = pytest.mark.parametrize("law", [GAUSSIAN, LAPLACE])
+
+
+@pytest.fixture(scope="module", params=[ZCDP(0.5), ApproxDP(1.0, 1e-6)], ids=str)
+def plan(request):
+    return Adaptive().plan(Facts(5, adjacency("replace"), centred=False), request.param)
+
+
+@LAWS
+@pytest.mark.parametrize("half", [False, True])
+def test_the_size_of_the_noise_is_that_of_drawn_matrices(plan, law, half):
+    """The root mean square of the Frobenius norm, and twice the root of a row's mean square."""
+    names = (HALF_DIAGONAL, HALF_OFF) if half else (DIAGONAL, OFF)
+    diagonal, off = (law.sd * plan.scales[name] / plan.lattice.steps**2 for name in names)
+    variances = np.full((5, 5), off**2) + np.diag([diagonal**2 - off**2] * 5)
+    found = sizes(plan, law, half=half)
+    assert found.frobenius == pytest.approx(math.sqrt(variances.sum()))
+    assert found.edge == pytest.approx(2 * math.sqrt(5 * off**2))
+
+
+@LAWS
+def test_errors_scale_as_the_squares_of_rows_do(plan, law):
+    """Rows that are half as long have a quarter of the trace, and a quarter of every error."""
+    for error in (denoised_error, separate_error, better_error):
+        for trace in (1e-4, 0.02, 0.6):
+            whole = error(plan, trace, 1.0, law)
+            assert error(plan, trace / 4, 0.5, law) == pytest.approx(whole / 4)
+            assert whole > 0
+
+
+@LAWS
+def test_errors_are_those_of_their_sources(plan, law):
+    """A quarter and a third of √(edge · trace); with eigenvalues released, their noise too."""
+    values = law.sd * plan.scales[EIGENVALUES] * math.sqrt(5) / plan.lattice.steps**2
+    for trace in (1e-6, 0.02, 0.6):
+        noise, root = sizes(plan, law).frobenius, math.sqrt(sizes(plan, law).edge * trace)
+        assert denoised_error(plan, trace, 1.0, law) == pytest.approx(min(noise, root / 4))
+        half = math.sqrt(sizes(plan, law, half=True).edge * trace)
+        assert separate_error(plan, trace, 1.0, law) == pytest.approx(half / 3 + values)
+        both = noise, separate_error(plan, trace, 1.0, law)
+        assert better_error(plan, trace, 1.0, law) == min(both)
+
+
+@LAWS
+def test_the_trace_of_clipped_rows_is_below_its_cap(plan, law):
+    """Two noise sds above what was released, and at most what is public of clipped rows."""
+    sd = law.sd * plan.scales[TRACE] / plan.lattice.steps**2
+    assert likely_cap(0.3, None, 2, plan, law) == pytest.approx(0.3 + 2 * sd)
+    assert likely_cap(0.3, 1e9, 2, plan, law) == pytest.approx(0.3 + 2 * sd)
+    assert likely_cap(0.3, 0.8, 0, plan, law) == pytest.approx(min(0.3 + 2 * sd, 0.8))
+    # Rows clipped to 2**-t have 4**-t of the cap at most.
+    assert likely_cap(0.3, 1e-3, 3, plan, law) == pytest.approx(1e-3 / 64)
+
+
+def test_what_clipping_takes_off_is_counted_in_whole_squares():
+    """Of magnified rows that were cut to the ball: what they had, less what is left of it."""
+    traces = [1000, 2000, 5000, 7001]
+    exact = np.zeros((14, 3, 3), dtype=object)
+    for level, trace in enumerate(traces):
+        exact[level] = np.diag([99, trace - 10, 10])
+    for level in range(4, 14):
+        exact[level] = np.diag([99, 0, 0])
+    exact_loss = [1000 - trace / 4**level for level, trace in enumerate(traces)][1:]
+    assert lost(exact)[:3] == [math.floor(loss) for loss in exact_loss]
