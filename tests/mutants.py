@@ -78,7 +78,7 @@ def tests_of_stage(name, stage):
     if stage == "near":
         return [name, *near], ORDINARY
     if stage == "product":
-        return [*near, GOLDEN], "product"
+        return [GOLDEN, *near], "product"
     return [GOLDEN, *(test for test in tests if test not in (GOLDEN, *near))], ORDINARY
 
 
