@@ -1,4 +1,4 @@
-"""Predicted errors of matrices by their definitions, and what they have to do with a radius."""
+"""Predicted errors, bounds read from noisy counts, and steps of noise, by their definitions."""
 
 import math
 
@@ -8,6 +8,8 @@ import pytest
 from dpmodels.mechanisms import Facts
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
 from dpmodels.mechanisms.clipping_radius import TRACE, likely_cap, lost
+from dpmodels.mechanisms.count_noise import noised_sums
+from dpmodels.mechanisms.counts import Factorisation, Tree, Wavelet
 from dpmodels.mechanisms.covariance.adaptive import (
     DIAGONAL,
     EIGENVALUES,
@@ -20,6 +22,9 @@ from dpmodels.mechanisms.covariance.adaptive import (
     separate_error,
     sizes,
 )
+from dpmodels.mechanisms.protocol import CountFacts
+from dpmodels.mechanisms.regression.rate_scores import CLEAR, TAIL, SizeCounts
+from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, adjacency
 
 LAWS = pytest.mark.parametrize("law", [GAUSSIAN, LAPLACE])
@@ -86,3 +91,45 @@ def test_what_clipping_takes_off_is_counted_in_whole_squares():
         exact[level] = np.diag([99, 0, 0])
     exact_loss = [1000 - trace / 4**level for level, trace in enumerate(traces)][1:]
     assert lost(exact)[:3] == [math.floor(loss) for loss in exact_loss]
+
+
+ENDS = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0])
+
+
+def sizes_of(beyond_four, sd):
+    """10,000 rows, some of which are beyond 4, and none beyond 8."""
+    return SizeCounts(ENDS, np.array([2_000.0, 5_000, 2_000, 1_000, beyond_four, 0]), sd)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sd", "is_read"),
+    [
+        (150, 5.0, True),
+        # Fewer than a hundredth of all rows, however clear of the noise.
+        (80, 5.0, False),
+        # More than that, but within four sds of the noise in the two cells beyond.
+        (150, 30.0, False),
+    ],
+)
+def test_a_tail_is_read_where_it_is_clear_and_not_rare(rows, sd, is_read):
+    assert CLEAR == 4
+    assert TAIL == 0.01
+    clear = sizes_of(rows, sd).bound(1e9)
+    # With so much noise in the sum nothing beyond what was read is kept.
+    assert clear == (8.0 if is_read else 4.0)
+
+
+def test_nothing_is_read_of_rows_within_the_noise():
+    assert SizeCounts(ENDS, np.array([5.0, 8, 3, 0, 2, 1]), 30.0).bound(10.0) is None
+
+
+@pytest.mark.parametrize("kind", [Tree, Wavelet, Factorisation])
+def test_the_step_of_released_sums_is_that_of_their_lattice(kind):
+    facts = CountFacts(1, 65, False, adjacency("replace"), (1, 64))
+    plan = kind().plan(facts, ZCDP(0.2))
+    release = noised_sums(kind.info, plan, np.zeros(200, dtype=int), 1_000, seeded(4))
+    steps = np.asarray(release.values) / release.step
+    assert (steps == np.rint(steps)).all()
+    # Noise of many steps is odd as often as even: all are even with a probability of 2**-200.
+    assert (steps % 2 == 1).any()
+    assert release.noise_sd == plan.noise_sd > 10 * release.step
