@@ -9,7 +9,7 @@ import pytest
 from folded import each
 
 from dpmodels.privacy import ZCDP, ApproxDP, BoundedRangeEvent, LaplaceEvent, PureDP
-from dpmodels.reports import bounds, pca, select, survey
+from dpmodels.reports import bounds, comparison, etable, pca, select, survey
 
 
 def found(notes, start):
@@ -347,3 +347,136 @@ def test_levels_that_are_left_out():
     shown = bounds.SHOWN_GROUPS
     assert found(bounds._levels_notes(levels(shown, shown)), "1 more") == 0
     assert found(bounds._levels_notes(levels(shown + 1, shown + 2)), "3 more levels") == 1
+
+
+# Comparisons, and results side by side
+
+
+def compared(ranked_by="energy", shapes=None, scale="range", note="", energy=0.5):
+    table = pd.DataFrame(
+        {"mechanism": ["gauss", "zero"], "note": ["", note], "energy": [0.9, energy]}
+    )
+    return Fit(
+        request=Fit(ranked_by=ranked_by, scale=scale, repeats=4, row_norm=2.0, row_lengths=()),
+        auto=Fit(mechanism="gauss", reason="it reads the rows once."),
+        shapes=shapes,
+        table=table,
+        predicted=table[table["energy"].notna()],
+        label=lambda name: name,
+    )
+
+
+def test_notes_of_compared_mechanisms():
+    notes = comparison._notes(compared())
+    assert notes[0].endswith("uses gauss if rows can be read repeatedly: it reads the rows once.")
+    assert any(note.startswith("energy: share") and note.endswith("energy.") for note in notes)
+    assert found(notes, "* baseline") == found(notes, "typical") == found(notes, "Not listed") == 0
+    assert found(notes, "Measured on columns scaled by range") == 0
+    notes = comparison._notes(compared("error", pd.DataFrame(), "sd", "baseline"))
+    (order,) = (note for note in notes if note.startswith("error: Frobenius norm"))
+    assert order.endswith("Sorted by the error, since all components are kept.")
+    assert found(notes, "* baseline: reads no rows.") == 1
+    assert found(notes, "typical: median over the shapes of rows; worst: worst shape.") == 1
+    assert found(notes, "Measured on columns scaled by range, before division by sds.") == 1
+    notes = comparison._notes(compared(note="not for unit rows", energy=math.nan))
+    assert notes[-1] == "Not listed: zero: not for unit rows."
+
+
+def test_mechanisms_that_are_left_out_are_listed_by_reason():
+    absent = pd.DataFrame({"mechanism": ["a", "b", "c"], "note": ["x", "y", "x"]})
+    assert comparison.not_listed(absent) == ("Not listed: a, c: x.", "Not listed: b: y.")
+
+
+def test_labels_mark_baselines_and_lengths_are_of_the_norm():
+    assert comparison._label(compared(note="baseline"), "zero") == "zero *"
+    assert comparison._label(compared(note="baseline"), "gauss") == "gauss"
+    request = compared().request
+    assert comparison._length(request) == "five shapes, up to 2.00"
+    request.row_lengths = (0.25, 1.0)
+    assert comparison._length(request) == "0.25, 1.0 of 2.00 (assumed)"
+    assert comparison._measures(compared()) == (comparison.ENERGY, comparison.ERROR)
+    assert comparison._measures(compared("error")) == (comparison.ERROR,)
+
+
+def cell(**fields):
+    of = {"open": "", "estimate": 2.0, "spread": 0.1, "p_value": 0.03, "std_error": 0.25}
+    ends = {"noise_low": 1.0, "noise_high": 3.0, "conf_low": math.nan, "conf_high": 4.0}
+    return {**of, **ends, "noise_sd": 0.2, "statistic": 8.0, **fields}
+
+
+LOOK = Fit(digits=2, stars=(0.05, 0.01), statistic=["std_error"], level=0.9, notes=(), words=None)
+COLUMN = Fit(form="", digits=3)
+
+
+@each(
+    "p, text",
+    [(0.051, "2.00"), (0.05, "2.00"), (0.049, "2.00*"), (0.009, "2.00**"), (math.nan, "2.00")],
+)
+def test_stars_are_for_smaller_p_values(p, text):
+    assert etable._estimate(COLUMN, cell(p_value=p), LOOK) == text
+
+
+def test_estimates_that_are_open_or_not_identified():
+    assert etable._estimate(COLUMN, None, LOOK) == ""
+    assert etable._estimate(COLUMN, cell(open="lost"), LOOK) == "lost"
+    assert etable._estimate(COLUMN, cell(estimate=math.inf), LOOK) == etable.NOT_IDENTIFIED
+    assert etable._estimate(Fit(form="step", digits=3), cell(), LOOK) == "2"
+
+
+@each(
+    "name, text",
+    [
+        ("std_error", "(0.25)"),
+        ("noise_sd", "[0.20]"),
+        ("statistic", "z = 8.00"),
+        ("p_value", "p = 0.0300"),
+        ("noise_int", "[1.0, 3.0]"),
+        ("conf_int", ""),
+    ],
+)
+def test_what_stands_below_an_estimate(name, text):
+    assert etable._below(name, cell(), LOOK) == text
+    assert etable._below(name, cell(open="lost"), LOOK) == ""
+
+
+def test_ends_and_p_values_beyond_what_is_printed():
+    assert etable._below("conf_int", cell(conf_low=-math.inf), LOOK) == etable.NOT_IDENTIFIED
+    assert etable._below("p_value", cell(p_value=1e-5), LOOK) == "p < 0.0001"
+    assert etable._below("std_error", cell(std_error=math.inf), LOOK) == ""
+
+
+def test_what_is_below_and_what_stars_mean_is_said():
+    assert etable._below_note(LOOK) == [
+        "Below each number: (standard error: sampling and privacy noise)."
+    ]
+    look = Fit(statistic=["conf_int", "noise_int"], level=0.9, stars=())
+    assert (
+        "90% confidence interval, for the population, 90% noise interval, for the"
+        in (etable._below_note(look)[0])
+    )
+    assert etable._below_note(Fit(statistic=[])) == etable._stars_note(look) == []
+    assert etable._stars_note(LOOK)[0].startswith("* p < 0.05, ** p < 0.01; p-values allow for")
+
+
+@each(
+    "name, value, sd, text",
+    [
+        ("nobs", math.nan, math.nan, "private"),
+        ("r_squared", math.nan, 0.1, etable.LOST),
+        ("llf", math.nan, math.nan, "-"),
+        ("nobs", 1234.0, 5.0, "1,234"),
+        ("r_squared", 0.4567, 0.1, "0.46"),
+        ("r_squared", 0.4567, math.nan, "0.4567"),
+        ("kind", "HC", math.nan, "HC"),
+    ],
+)
+def test_fit_statistics_are_printed_to_their_noise(name, value, sd, text):
+    assert etable._number(name, value, sd, LOOK) == text
+
+
+def test_the_noise_of_a_fit_statistic_is_printed_where_it_is_asked_for():
+    assert etable._noise(0.4, 0.1, LOOK) == ""
+    look = Fit(digits=2, statistic=["noise_sd"])
+    assert etable._noise(0.4, 0.1, look) == "[0.10]"
+    for value, sd in ((math.nan, 0.1), (0.4, 0.0), (0.4, math.nan)):
+        assert etable._noise(value, sd, look) == ""
