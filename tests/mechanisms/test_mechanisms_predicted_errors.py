@@ -18,6 +18,7 @@ from dpmodels.mechanisms.covariance.adaptive import (
     OFF,
     Adaptive,
     better_error,
+    better_of_two,
     denoised_error,
     separate_error,
     sizes,
@@ -133,3 +134,16 @@ def test_the_step_of_released_sums_is_that_of_their_lattice(kind):
     # Noise of many steps is odd as often as even: all are even with a probability of 2**-200.
     assert (steps % 2 == 1).any()
     assert release.noise_sd == plan.noise_sd > 10 * release.step
+
+
+@pytest.mark.parametrize("trace", [1e-9, 0.9])
+@pytest.mark.parametrize("level", [0, 2])
+def test_a_matrix_of_clipped_rows_is_held_to_their_cap(plan, trace, level):
+    """Whichever error is predicted to be less: rows clipped to 2**-t have 4**-t of the cap."""
+    unit = 4.0**level * plan.lattice.steps**2
+    exact = np.zeros((6, 6), dtype=object)
+    for at in range(6):
+        exact[at, at] = int(1e3 * unit)
+    matrix = better_of_two(exact, level, trace, 0.5, plan, seeded(3))
+    assert np.trace(matrix) == pytest.approx(0.5 / 4**level)
+    assert np.linalg.eigvalsh(matrix).min() >= -1e-12
