@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from dpmodels.mechanisms import Facts
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
 from dpmodels.mechanisms.clipping_radius import TRACE, likely_cap, lost
 from dpmodels.mechanisms.count_noise import noised_sums
 from dpmodels.mechanisms.counts import Factorisation, Tree, Wavelet
+from dpmodels.mechanisms.covariance import adaptive
 from dpmodels.mechanisms.covariance.adaptive import (
     DIAGONAL,
     EIGENVALUES,
@@ -147,3 +149,25 @@ def test_a_matrix_of_clipped_rows_is_held_to_their_cap(plan, trace, level):
     matrix = better_of_two(exact, level, trace, 0.5, plan, seeded(3))
     assert np.trace(matrix) == pytest.approx(0.5 / 4**level)
     assert np.linalg.eigvalsh(matrix).min() >= -1e-12
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_the_method_is_that_of_the_smaller_predicted_error(plan, level, monkeypatch):
+    """Just below the trace at which both errors are equal eigenvalues are released apart."""
+    radius, asked = 2.0**-level, []
+
+    def eigenvalues(*given):
+        asked.append(given)
+        return np.ones(5)
+
+    monkeypatch.setattr(adaptive, "noised_eigenvalues", eigenvalues)
+
+    def excess(trace):
+        return separate_error(plan, trace, radius) - radius**2 * sizes(plan).frobenius
+
+    equal = brentq(excess, 0.0, 1e6)
+    exact = np.zeros((6, 6), dtype=object)
+    for trace, is_separate in ((equal * 0.99, True), (equal * 1.01, False)):
+        asked.clear()
+        better_of_two(exact, level, trace, None, plan, seeded(3))
+        assert bool(asked) == is_separate
