@@ -74,12 +74,12 @@ def tests_of_stage(name, stage):
         return parts[-1] not in test, test not in beside, module not in imports, test
 
     tests = sorted(beside | set(changed.tests_of({module})), key=distance)
-    near = [test for test in tests if not all(distance(test)[:3])]
+    nearest = [test for test in tests if not all(distance(test)[:3])]
     if stage == "near":
-        return [name, *near], ORDINARY
+        return [name, *nearest], ORDINARY
     if stage == "product":
-        return [GOLDEN, *near], "product"
-    return [GOLDEN, *(test for test in tests if test not in (GOLDEN, *near))], ORDINARY
+        return [GOLDEN, *nearest], "product"
+    return [GOLDEN, *(test for test in tests if test not in (GOLDEN, *nearest))], ORDINARY
 
 
 class Failures:
@@ -222,7 +222,7 @@ def main():
                 )
                 print(record["difference"], flush=True)
             for group in sorted({record["group"] for record in records}):
-                noticed = [bool(each["killed_by"]) for each in records if each["group"] == group]
+                noticed = [bool(line["killed_by"]) for line in records if line["group"] == group]
                 print(f"group {group}: {sum(noticed)} of {len(noticed)} killed", flush=True)
 
 

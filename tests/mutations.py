@@ -85,14 +85,14 @@ def of_operators(node):
     match node:
         case ast.Compare(ops=ops):
             for n, operator in enumerate(ops):
-                for other in COMPARED[type(operator)]:
-                    changed_ops = [*ops[:n], other(), *ops[n + 1 :]]
+                for replacement in COMPARED[type(operator)]:
+                    changed_ops = [*ops[:n], replacement(), *ops[n + 1 :]]
                     yield "comparison", node, different(node, ops=changed_ops)
         case ast.BinOp() if type(node.op) in COMPUTED and not isinstance(node.left, ast.JoinedStr):
             yield "arithmetic", node, different(node, op=COMPUTED[type(node.op)]())
         case ast.BoolOp():
-            other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
-            yield "and, or", node, different(node, op=other)
+            replacement = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+            yield "and, or", node, different(node, op=replacement)
         case ast.UnaryOp(op=ast.Not() | ast.USub()):
             yield "dropped not or minus", node, f"({ast.unparse(node.operand)})"
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name in EXTREMES:

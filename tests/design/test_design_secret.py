@@ -1,4 +1,4 @@
-"""The secret by which persons are numbered: as long as is said, and never the same."""
+"""The secret by which persons are numbered: its length, and that it is new every time."""
 
 import dpmodels as dp
 from dpmodels.design.rows import SECRET_BYTES, _new_secret

@@ -63,14 +63,14 @@ def test_intervals_of_a_margins_shares_use_its_dense_covariance(is_public, law):
     chosen = np.kron(*declared)
     counts = np.linspace(40, 400, 6)
     low, high = noise.share_interval(term, counts, declared, LEVEL)
-    found = covariance[0, 0], covariance[0] @ chosen, chosen @ covariance @ chosen
+    result = covariance[0, 0], covariance[0] @ chosen, chosen @ covariance @ chosen
     if law == "gaussian":
-        assert is_at_the_quantile(low[-1], counts[-1], counts.sum(), found)
-        assert is_at_the_quantile(high[-1], counts[-1], counts.sum(), found)
+        assert is_at_the_quantile(low[-1], counts[-1], counts.sum(), result)
+        assert is_at_the_quantile(high[-1], counts[-1], counts.sum(), result)
     # By any quantile: the two ends are at the same one, and it is near the normal one.
     quantiles = []
     for p in (low[-1], high[-1]):
-        spread = counts.sum() * p * (1 - p) + found[0] - 2 * p * found[1] + p**2 * found[2]
+        spread = counts.sum() * p * (1 - p) + result[0] - 2 * p * result[1] + p**2 * result[2]
         quantiles.append(abs(counts[-1] - counts.sum() * p) / math.sqrt(spread))
     assert quantiles[0] == pytest.approx(quantiles[1], rel=1e-6)
     assert quantiles[0] == pytest.approx(WIDTH, rel=0.03)
@@ -101,12 +101,12 @@ def test_ends_of_ratios_are_where_the_score_is_at_its_quantile(parts):
 @pytest.mark.parametrize("weight", [1.0, 0.8])
 def test_the_width_of_discrete_noise_is_that_of_its_law(weight):
     """Discrete Laplace noise of ratio q has the variance 2q/(1 - q)²."""
-    ratio, step, other = 0.4, 2.0, 0.7
+    ratio, step, spread_sd = 0.4, 2.0, 0.7
     sd = step * math.sqrt(2 * ratio) / (1 - ratio)
-    width = stepped_width(Noise("laplace", sd, 0, step), weight, other, 0.95)
+    width = stepped_width(Noise("laplace", sd, 0, step), weight, spread_sd, 0.95)
     steps = np.arange(-60, 61)
     law = (1 - ratio) / (1 + ratio) * ratio ** np.abs(steps)
-    ends = [norm.cdf((side * width - weight * step * steps) / other) for side in (1, -1)]
+    ends = [norm.cdf((side * width - weight * step * steps) / spread_sd) for side in (1, -1)]
     assert law @ (ends[0] - ends[1]) == pytest.approx(0.95, abs=1e-4)
 
 
@@ -118,8 +118,8 @@ def test_counts_are_never_below_zero():
 
 def test_the_noise_of_a_root_is_that_of_its_square():
     """d√v = dv/(2√v); of a variance near 0 no more than the root of its noise."""
-    found = root_sd(np.array([3.0, 0.5, 0.0, 1.0]), np.array([0.6, 4.0, 4.0, 0.0]))
-    assert found == pytest.approx([0.1, 2.0, 2.0, 0.0])
+    result = root_sd(np.array([3.0, 0.5, 0.0, 1.0]), np.array([0.6, 4.0, 4.0, 0.0]))
+    assert result == pytest.approx([0.1, 2.0, 2.0, 0.0])
 
 
 def test_units_of_slopes_and_products():

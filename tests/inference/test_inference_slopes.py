@@ -90,23 +90,23 @@ def test_expected_counts_move_with_the_counts(shape):
     assert slope == pytest.approx(derivative(expected, table.ravel()), rel=1e-6, abs=1e-8)
 
 
-def partial(moments, given):
-    """The correlation of the last two columns, given the first ones."""
-    free = moments[-2:, -2:] - moments[-2:, :given] @ np.linalg.solve(
-        moments[:given, :given], moments[:given, -2:]
+def partial(moments, n_given):
+    """The correlation of the last two columns, n_given the first ones."""
+    free = moments[-2:, -2:] - moments[-2:, :n_given] @ np.linalg.solve(
+        moments[:n_given, :n_given], moments[:n_given, -2:]
     )
     return free[0, 1] / math.sqrt(free[0, 0] * free[1, 1])
 
 
-@pytest.mark.parametrize("given", [1, 3])
-def test_the_noise_of_a_correlation_is_that_of_the_delta_method(given):
+@pytest.mark.parametrize("n_given", [1, 3])
+def test_the_noise_of_a_correlation_is_that_of_the_delta_method(n_given):
     entries = np.eye(5)
-    found = correlation_of(equations(entries[:, :given]), entries[:, -2:], 3_000 - given - 1)
-    exact = partial(MOMENTS, given)
+    result = correlation_of(equations(entries[:, :n_given]), entries[:, -2:], 3_000 - n_given - 1)
+    exact = partial(MOMENTS, n_given)
     assert abs(exact) > 0.1
-    assert found.estimate == pytest.approx(exact, rel=1e-4)
-    assert found.noise_sd == pytest.approx(
-        first_order_sd(lambda moments: partial(moments, given)), rel=1e-3
+    assert result.estimate == pytest.approx(exact, rel=1e-4)
+    assert result.noise_sd == pytest.approx(
+        first_order_sd(lambda moments: partial(moments, n_given)), rel=1e-3
     )
 
 
@@ -114,15 +114,17 @@ def test_the_noise_of_a_correlation_is_that_of_the_delta_method(given):
 def test_the_noise_of_a_correlation_at_any_value(rho):
     entries = np.eye(5)
     posed = equations(entries[:, :3])
-    found = correlation_of(posed, entries[:, -2:], 2_996)
+    result = correlation_of(posed, entries[:, -2:], 2_996)
     squares = np.diagonal(residuals(posed, entries[:, -2:]).scatter)
 
     def distance(moments):
-        given = moments[-2:, :3] @ np.linalg.solve(moments[:3, :3], moments[:3, -2:])
-        free = (moments[-2:, -2:] - given) / np.sqrt(np.outer(squares, squares))
+        n_given = moments[-2:, :3] @ np.linalg.solve(moments[:3, :3], moments[:3, -2:])
+        free = (moments[-2:, -2:] - n_given) / np.sqrt(np.outer(squares, squares))
         return free[0, 1] - rho * (free[0, 0] + free[1, 1]) / 2
 
-    assert math.sqrt(found.noise_variance(rho)) == pytest.approx(first_order_sd(distance), rel=1e-3)
+    assert math.sqrt(result.noise_variance(rho)) == pytest.approx(
+        first_order_sd(distance), rel=1e-3
+    )
 
 
 def test_the_noise_of_canonical_correlations_is_that_of_the_delta_method():
@@ -143,8 +145,8 @@ def test_the_noise_of_canonical_correlations_is_that_of_the_delta_method():
 def test_the_variates_of_canonical_correlations_have_them():
     fit = canonical(equations(np.eye(5)[:, :1]), 2)
     left, right = ROWS[:, 1:3] @ fit.left, ROWS[:, 3:] @ fit.right
-    found = [np.corrcoef(left[:, k], right[:, k])[0, 1] for k in range(2)]
-    assert found == pytest.approx(fit.correlations.tolist(), rel=1e-6)
+    result = [np.corrcoef(left[:, k], right[:, k])[0, 1] for k in range(2)]
+    assert result == pytest.approx(fit.correlations.tolist(), rel=1e-6)
     unit = (left - left.mean(0)).T @ (right - right.mean(0))
     assert unit == pytest.approx(np.diag(fit.correlations), abs=1e-6)
 
@@ -211,21 +213,21 @@ def test_the_noise_of_a_difference_is_that_of_the_delta_method():
         return of @ np.array([0, 0.5, 1]) / of.sum(axis=1)
 
     slopes = derivative(means, parts.ravel(), 1e-4)
-    found = difference(moments)
-    assert found.estimate == pytest.approx(means(parts)[0] - means(parts)[1])
-    assert found.noise_sd == pytest.approx(0.7 * np.linalg.norm(slopes[0] - slopes[1]), rel=1e-6)
+    result = difference(moments)
+    assert result.estimate == pytest.approx(means(parts)[0] - means(parts)[1])
+    assert result.noise_sd == pytest.approx(0.7 * np.linalg.norm(slopes[0] - slopes[1]), rel=1e-6)
     swapped = difference(moments, pair=(1, 0))
-    assert swapped.estimate == pytest.approx(-found.estimate)
+    assert swapped.estimate == pytest.approx(-result.estimate)
     only = difference(GroupMoments(parts[:1], Noise("gaussian", 0.7, 0)), less=0.2)
     assert only.estimate == pytest.approx(means(parts)[0] - 0.2)
     assert only.noise_sd == pytest.approx(0.7 * np.linalg.norm(slopes[0]), rel=1e-6)
     root = _noise_root(moments)
     assert root @ root.T == pytest.approx(0.49 * slopes @ slopes.T, rel=1e-6, abs=1e-15)
     # Welch's degrees of freedom.
-    variances = found.sampling_sd**2, moments.mean_sampling_sd**2
+    variances = result.sampling_sd**2, moments.mean_sampling_sd**2
     assert variances[0] == pytest.approx(variances[1].sum())
     welch = variances[0] ** 2 / (variances[1] ** 2 / (moments.counts - 1)).sum()
-    assert found.freedom == pytest.approx(welch)
+    assert result.freedom == pytest.approx(welch)
 
 
 def grouped(cells):
@@ -275,21 +277,21 @@ def test_exposure_and_its_derivatives():
 
 @pytest.mark.parametrize("model", [LevelLogits(DESIGN, 4), CumulativeLogits(DESIGN[:, 1:], 4)])
 def test_parameters_of_counts_move_as_their_influence_says(model):
-    found = estimate(model, COUNTS, 1e-3, 2.0)
+    result = estimate(model, COUNTS, 1e-3, 2.0)
     # At the maximum the score is 0.
-    score = np.einsum("xk,xkq->q", COUNTS, model.slopes(found.params))
+    score = np.einsum("xk,xkq->q", COUNTS, model.slopes(result.params))
     assert np.abs(score).max() < 1e-4
 
     def params(counts):
         return maximum(model, counts.reshape(COUNTS.shape), 1e-3)
 
     by_difference = derivative(params, COUNTS.ravel(), 1e-2)
-    assert pytest.approx(by_difference, rel=2e-2, abs=2e-4) == found.influence.T
-    noise = found.noise_root @ found.noise_root.T
-    assert noise == pytest.approx(1e-6 * found.influence.T @ found.influence)
-    sampling = found.sampling_root @ found.sampling_root.T
-    weighed = 2 * COUNTS.reshape(-1, 1) * found.influence
-    assert sampling == pytest.approx(found.influence.T @ weighed)
+    assert pytest.approx(by_difference, rel=2e-2, abs=2e-4) == result.influence.T
+    noise = result.noise_root @ result.noise_root.T
+    assert noise == pytest.approx(1e-6 * result.influence.T @ result.influence)
+    sampling = result.sampling_root @ result.sampling_root.T
+    weighed = 2 * COUNTS.reshape(-1, 1) * result.influence
+    assert sampling == pytest.approx(result.influence.T @ weighed)
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (2, 3, 2)])

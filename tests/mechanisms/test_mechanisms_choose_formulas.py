@@ -43,11 +43,11 @@ def counted(shape=(), parts=8, tables=1, divided=False, neighbours="replace", ro
     return CountFacts(tables, parts, divided, Adjacency(neighbours, rows), shape)
 
 
-def losses(columns, kept):
+def losses(columns, n_kept):
     values = 1 / np.arange(1.0, columns + 1)
     values /= values.sum()
-    gaps = [values[i] - values[j] for i in range(kept) for j in range(kept, columns)]
-    return values, np.array(gaps), values[:kept].sum()
+    gaps = [values[i] - values[j] for i in range(n_kept) for j in range(n_kept, columns)]
+    return values, np.array(gaps), values[:n_kept].sum()
 
 
 def raised(loss, gaps, columns):
@@ -56,31 +56,33 @@ def raised(loss, gaps, columns):
     return loss * (1 + 0.3 * (1 - loss / random))
 
 
-@pytest.mark.parametrize(("columns", "kept"), [(5, 2), (12, 3)])
-def test_the_predicted_loss_of_a_noisy_matrix(columns, kept):
-    _, gaps, captured = losses(columns, kept)
+@pytest.mark.parametrize(("columns", "n_kept"), [(5, 2), (12, 3)])
+def test_the_predicted_loss_of_a_noisy_matrix(columns, n_kept):
+    _, gaps, captured = losses(columns, n_kept)
     for sd in (0.003, 0.02, 0.4):
         # Each pair loses its gap times the mean squared sine of an angle.
         loss = sum(gap * sd**2 / (gap**2 + columns * sd**2) for gap in gaps)
-        predicted = noise_loss(Facts(columns, Adjacency("replace"), True, kept), sd)
+        predicted = noise_loss(Facts(columns, Adjacency("replace"), True, n_kept), sd)
         assert predicted == pytest.approx(raised(loss, gaps, columns) / captured)
 
 
-@pytest.mark.parametrize(("columns", "kept"), [(5, 2), (12, 3)])
-def test_the_predicted_loss_of_drawn_directions(columns, kept):
-    values, gaps, captured = losses(columns, kept)
+@pytest.mark.parametrize(("columns", "n_kept"), [(5, 2), (12, 3)])
+def test_the_predicted_loss_of_drawn_directions(columns, n_kept):
+    values, gaps, captured = losses(columns, n_kept)
     for concentration in (0.5, 30.0, 1e4):
 
         def excess(b, i, c=concentration):
-            cosines = [1 / (b + 2 * c * (values[i] - values[j])) for j in range(kept, columns)]
-            return kept / b + sum(cosines) - 1
+            cosines = [1 / (b + 2 * c * (values[i] - values[j])) for j in range(n_kept, columns)]
+            return n_kept / b + sum(cosines) - 1
 
         loss = 0.0
-        for i in range(kept):
+        for i in range(n_kept):
             b = brentq(excess, 1e-9, 1e9, args=(i,), xtol=1e-13)
-            rest = [values[i] - values[j] for j in range(kept, columns)]
+            rest = [values[i] - values[j] for j in range(n_kept, columns)]
             loss += sum(gap / (b + 2 * concentration * gap) for gap in rest)
-        predicted = directions_loss(Facts(columns, Adjacency("replace"), True, kept), concentration)
+        predicted = directions_loss(
+            Facts(columns, Adjacency("replace"), True, n_kept), concentration
+        )
         assert predicted == pytest.approx(raised(loss, gaps, columns) / captured, rel=1e-6)
 
 
@@ -154,11 +156,11 @@ def of_root(facts, guarantee):
 def running_sd(covariance, variance, groups, *, is_public):
     """The root mean square of the noise of running totals, all groups in a public total or not."""
     cells = len(covariance)
-    each = totals(cells) @ covariance @ totals(cells).T
-    variances = np.diagonal(each)
+    of_group = totals(cells) @ covariance @ totals(cells).T
+    variances = np.diagonal(of_group)
     if is_public:
         # The incomplete rows are one more noisy count of the public total.
-        variances = variances - each[:, -1] ** 2 / (groups * each[-1, -1] + variance)
+        variances = variances - of_group[:, -1] ** 2 / (groups * of_group[-1, -1] + variance)
     return math.sqrt(variances.mean())
 
 
@@ -180,8 +182,7 @@ def test_running_totals_take_the_least_noise(neighbours, shape, guarantee):
 
 def test_running_totals_without_a_delta_or_of_many_periods():
     assert auto_running(counted((1, 30)), PureDP(1.0))[0] == "tree"
-    most = 2**16
-    name, reason = auto_running(counted((1, 64 * most)), DELTA)
+    name, reason = auto_running(counted((1, 2**22)), DELTA)
     assert name == "tree"
     assert "periods are more than" in reason
 
@@ -311,8 +312,8 @@ def test_margins_take_the_least_noise_in_a_cell(rows):
             # A public number of rows is a sum without noise.
             noisy.append(np.ones((1, 24)))
             weights.append(1e9)
-            known = np.vstack(noisy)
-            covariance = np.linalg.pinv(known.T @ (np.array(weights)[:, None] * known), rcond=1e-15)
+            sums = np.vstack(noisy)
+            covariance = np.linalg.pinv(sums.T @ (np.array(weights)[:, None] * sums), rcond=1e-15)
         else:
             covariance = np.zeros((24, 24))
             for term, sd in zip(plan.measured, plan.noise_sds, strict=True):
@@ -343,18 +344,20 @@ def centred(sizes, term):
 
 
 @pytest.mark.parametrize("guarantee", [PureDP(0.7), ZCDP(0.1)])
-@pytest.mark.parametrize("most", [1, 4])
-def test_candidates_are_ranked_with_the_noise_that_reaches_least_far(guarantee, most):
+@pytest.mark.parametrize("n_chosen", [1, 4])
+def test_candidates_are_ranked_with_the_noise_that_reaches_least_far(guarantee, n_chosen):
     size = 30
-    facts = SelectionFacts(LevelScore(size), most, None, 0.0, Adjacency("replace"))
+    facts = SelectionFacts(LevelScore(size), n_chosen, None, 0.0, Adjacency("replace"))
     name, reason = auto_selection(facts, guarantee)
     if isinstance(guarantee, PureDP):
-        draws = {kind: 2 * math.log(size) * most / 0.7 for kind in ("permute_and_flip", "peeling")}
+        draws = {
+            kind: 2 * math.log(size) * n_chosen / 0.7 for kind in ("permute_and_flip", "peeling")
+        }
         reach = 2 / 0.7 * math.log(size)
     else:
         # A draw of eps costs eps²/2 of rho, one of a bounded range eps²/8.
         draws = {
-            kind: 2 * math.log(size) / math.sqrt(factor * 0.1 / most)
+            kind: 2 * math.log(size) / math.sqrt(factor * 0.1 / n_chosen)
             for kind, factor in (("permute_and_flip", 2), ("peeling", 8))
         }
         reach = math.sqrt(2) / math.sqrt(2 * 0.1) * norm.isf(1 / (2 * size))

@@ -45,9 +45,9 @@ def test_the_size_of_the_noise_is_that_of_drawn_matrices(plan, law, half):
     names = (HALF_DIAGONAL, HALF_OFF) if half else (DIAGONAL, OFF)
     diagonal, off = (law.sd * plan.scales[name] / plan.lattice.steps**2 for name in names)
     variances = np.full((5, 5), off**2) + np.diag([diagonal**2 - off**2] * 5)
-    found = sizes(plan, law, half=half)
-    assert found.frobenius == pytest.approx(math.sqrt(variances.sum()))
-    assert found.edge == pytest.approx(2 * math.sqrt(5 * off**2))
+    result = sizes(plan, law, half=half)
+    assert result.frobenius == pytest.approx(math.sqrt(variances.sum()))
+    assert result.edge == pytest.approx(2 * math.sqrt(5 * off**2))
 
 
 @LAWS
@@ -55,9 +55,9 @@ def test_errors_scale_as_the_squares_of_rows_do(plan, law):
     """Rows that are half as long have a quarter of the trace, and a quarter of every error."""
     for error in (denoised_error, separate_error, better_error):
         for trace in (1e-4, 0.02, 0.6):
-            whole = error(plan, trace, 1.0, law)
-            assert error(plan, trace / 4, 0.5, law) == pytest.approx(whole / 4)
-            assert whole > 0
+            full = error(plan, trace, 1.0, law)
+            assert error(plan, trace / 4, 0.5, law) == pytest.approx(full / 4)
+            assert full > 0
 
 
 @LAWS
@@ -69,8 +69,8 @@ def test_errors_are_those_of_their_sources(plan, law):
         assert denoised_error(plan, trace, 1.0, law) == pytest.approx(min(noise, root / 4))
         half = math.sqrt(sizes(plan, law, half=True).edge * trace)
         assert separate_error(plan, trace, 1.0, law) == pytest.approx(half / 3 + values)
-        both = noise, separate_error(plan, trace, 1.0, law)
-        assert better_error(plan, trace, 1.0, law) == min(both)
+        errors = noise, separate_error(plan, trace, 1.0, law)
+        assert better_error(plan, trace, 1.0, law) == min(errors)
 
 
 @LAWS
@@ -153,11 +153,11 @@ def test_a_matrix_of_clipped_rows_is_held_to_their_cap(plan, trace, level):
 
 @pytest.mark.parametrize("level", [0, 2])
 def test_the_method_is_that_of_the_smaller_predicted_error(plan, level, monkeypatch):
-    """Just below the trace at which both errors are equal eigenvalues are released apart."""
-    radius, asked = 2.0**-level, []
+    """Just below the trace at which errors errors are equal eigenvalues are released apart."""
+    radius, calls = 2.0**-level, []
 
-    def eigenvalues(*given):
-        asked.append(given)
+    def eigenvalues(*arguments):
+        calls.append(arguments)
         return np.ones(5)
 
     monkeypatch.setattr(adaptive, "noised_eigenvalues", eigenvalues)
@@ -168,6 +168,6 @@ def test_the_method_is_that_of_the_smaller_predicted_error(plan, level, monkeypa
     equal = brentq(excess, 0.0, 1e6)
     exact = np.zeros((6, 6), dtype=object)
     for trace, is_separate in ((equal * 0.99, True), (equal * 1.01, False)):
-        asked.clear()
+        calls.clear()
         better_of_two(exact, level, trace, None, plan, seeded(3))
-        assert bool(asked) == is_separate
+        assert bool(calls) == is_separate

@@ -124,6 +124,7 @@ def test_calls_come_with_their_budgets_those_without_gaussian_noise_first():
     assert call.words == {"budget": ZCDP(0.2)}
 
 
+@pytest.mark.expensive
 def test_standard_errors_of_shares_are_those_of_proportions():
     """Without noise half an interval over its quantile is √(p (1 - p)/n), to first order."""
     n_rows = 40_000
@@ -146,8 +147,8 @@ def test_standard_errors_of_shares_are_those_of_proportions():
 
 
 def test_targets_are_read_for_all_calls_or_by_name():
-    both = targets_of({"se": 0.2, "noise": 0.5}, ["a", "b"])
-    assert both == {name: (Target("se", 0.2), Target("noise", 0.5)) for name in ("a", "b")}
+    targets = targets_of({"se": 0.2, "noise": 0.5}, ["a", "b"])
+    assert targets == {name: (Target("se", 0.2), Target("noise", 0.5)) for name in ("a", "b")}
     assert targets_of({"b": {"se": 3}}, ["a", "b"]) == {"b": (Target("se", 3.0),)}
     assert targets_of(None, ["a"]) == {}
     assert Target("se", 0.2).describe() == "total se at most 0.2"
@@ -248,9 +249,9 @@ def test_figures_of_a_call_and_the_one_that_stands_for_it():
 
 
 def test_the_budget_that_identifies_is_searched_by_doubling():
-    for enough, found in ((0.3, 0.4), (0.2, 0.2), (3.2, 3.2), (25.6, 25.6)):
+    for enough, budget in ((0.3, 0.4), (0.2, 0.2), (3.2, 3.2), (25.6, 25.6)):
         curve = SimpleNamespace(simulated_call=Simulated(enough))
-        assert _identifying(curve, 0.1) == pytest.approx(found)
+        assert _identifying(curve, 0.1) == pytest.approx(budget)
     assert math.isnan(_identifying(SimpleNamespace(simulated_call=Simulated(51.2)), 0.1))
 
 

@@ -25,7 +25,7 @@ from dpmodels.reports import (
 )
 
 
-def found(notes, start):
+def printed(notes, start):
     return sum(note.startswith(start) for note in notes)
 
 
@@ -51,36 +51,42 @@ def test_loadings_are_described_where_some_can_be_read():
         ((False, False), 0, 1),
     ):
         notes = cov._cca_notes(pairs(readable))
-        assert (found(notes, loadings), found(notes, unread)) == (is_some, is_unread)
-        assert found(notes, "All loadings are in xloadings") == is_unread
+        assert (printed(notes, loadings), printed(notes, unread)) == (is_some, is_unread)
+        assert printed(notes, "All loadings are in xloadings") == is_unread
 
 
 def test_a_ridge_a_floor_and_a_side_lost_in_noise():
-    assert found(cov._cca_notes(pairs()), "The noisy matrix of a side is singular") == 0
+    assert printed(cov._cca_notes(pairs()), "The noisy matrix of a side is singular") == 0
     for ridge in ((0.25, 0.0), (0.0, 0.5)):
         notes = cov._cca_notes(pairs(ridge=ridge))
-        assert found(notes, "The noisy matrix of a side is singular: cor and xcoef are under") == 1
+        assert (
+            printed(notes, "The noisy matrix of a side is singular: cor and xcoef are under") == 1
+        )
         texts = [f"{value:.2f}" if value else "0" for value in ridge]
-        assert found(notes, f"Ridges of {texts[0]} and {texts[1]} were added") == 1
-    assert found(cov._cca_notes(pairs()), "Noise alone makes canonical correlations of up to") == 1
-    assert found(cov._cca_notes(pairs(floor=math.inf)), "Noise alone") == 0
+        assert printed(notes, f"Ridges of {texts[0]} and {texts[1]} were added") == 1
+    assert (
+        printed(cov._cca_notes(pairs()), "Noise alone makes canonical correlations of up to") == 1
+    )
+    assert printed(cov._cca_notes(pairs(floor=math.inf)), "Noise alone") == 0
     (only,) = cov._cca_notes(pairs(cor=(math.nan, math.nan)))
     assert only.startswith("One side has no direction above the noise")
-    shown = header.SHOWN_VARIABLES
-    assert found(cov._cca_notes(pairs(columns=shown)), "1 more") == 0
-    assert found(cov._cca_notes(pairs(columns=shown + 1)), "1 more of the columns: see xload") == 1
+    n_shown = header.SHOWN_VARIABLES
+    assert printed(cov._cca_notes(pairs(columns=n_shown)), "1 more") == 0
+    assert (
+        printed(cov._cca_notes(pairs(columns=n_shown + 1)), "1 more of the columns: see xload") == 1
+    )
 
 
 # Linear models
 
 
 def linear(**fields):
-    named = ["Intercept", "x"]
+    names = ["Intercept", "x"]
     of = {
-        "identified": pd.Series([True, True], named),
-        "params": pd.Series([1.0, 2.0], named),
-        "bse": pd.Series([0.1, 0.2], named),
-        "tvalues": pd.Series([10.0, 10.0], named),
+        "identified": pd.Series([True, True], names),
+        "params": pd.Series([1.0, 2.0], names),
+        "bse": pd.Series([0.1, 0.2], names),
+        "tvalues": pd.Series([10.0, 10.0], names),
         "sampled": True,
         "scale": 0.25,
         "df_resid": 90.0,
@@ -106,10 +112,10 @@ def test_residual_errors_of_a_linear_model():
 
 def test_what_a_linear_models_errors_rest_on():
     assert "The residual variance is lost in noise" not in " ".join(lm._notes(linear()))
-    assert found(lm._notes(linear(scale=math.nan)), "The residual variance is lost in noise") == 1
+    assert printed(lm._notes(linear(scale=math.nan)), "The residual variance is lost in noise") == 1
     robust = Fit(person=None, most=0.012, sd=0.03)
     release = Fit(meat=robust, events=(), lumped=None, lumped_sd=None)
-    assert found(lm._notes(linear(scale=math.nan, release=release)), "The residual variance") == 0
+    assert printed(lm._notes(linear(scale=math.nan, release=release)), "The residual variance") == 0
     assert lm._variances(linear(release=release)) == (
         "unequal residual variances (HC1; one row: at most 1.2% of a variance; noise: 3%)"
     )
@@ -122,19 +128,19 @@ def test_what_a_linear_models_errors_rest_on():
 
 def test_a_weighted_model_warns_of_incomplete_rows():
     start = "The number of complete weighted rows is not known"
-    assert found(lm._notes(linear()), start) == 0
+    assert printed(lm._notes(linear()), start) == 0
     weighted = Fit(weights="w")
-    assert found(lm._notes(linear(model=weighted)), start) == 1
+    assert printed(lm._notes(linear(model=weighted)), start) == 1
     unsampled = lm._notes(linear(model=weighted, sampled=False))
-    assert found(unsampled, start) == 0
-    assert found(unsampled, "Without the number of rows the residual variance, std err and") == 1
+    assert printed(unsampled, start) == 0
+    assert printed(unsampled, "Without the number of rows the residual variance, std err and") == 1
 
 
 def test_a_ridge_along_hidden_directions_is_allowed_for():
     start = "Intervals allow for slopes along hidden directions"
-    assert found(lm._notes(linear()), start) == 0
+    assert printed(lm._notes(linear()), start) == 0
     lifted = Fit(lifted=True, scale=(0.25, 0.01))
-    assert found(lm._notes(linear(linear=lifted)), start) == 1
+    assert printed(lm._notes(linear(linear=lifted)), start) == 1
 
 
 def test_a_score_test_is_named_where_z_is_not_the_ratio():
@@ -143,7 +149,7 @@ def test_a_score_test_is_named_where_z_is_not_the_ratio():
     for statistic, is_other in ((10.19, False), (10.21, True), (9.79, True)):
         tvalues = pd.Series([statistic, 10.0], ["Intercept", "x"])
         assert (lm._score_tested(linear(tvalues=tvalues)) == ["Intercept"]) == is_other
-        assert found(lm._notes(linear(tvalues=tvalues)), "score z: z and P>|z| are") == is_other
+        assert printed(lm._notes(linear(tvalues=tvalues)), "score z: z and P>|z| are") == is_other
     unidentified = pd.Series([False, True], ["Intercept", "x"])
     tvalues = pd.Series([20.0, 10.0], ["Intercept", "x"])
     assert lm._score_tested(linear(tvalues=tvalues, identified=unidentified)) == []
@@ -202,13 +208,13 @@ def test_coefficients_that_are_not_identified_are_counted():
     release = Fit(curvature=None, clip=None)
     for lost, text in ((1, "1 coefficient is not identified"), (2, "2 coefficients are not iden")):
         notes = coefficients._error_notes(errors(), lost, release)
-        assert found(notes, text) == 1
-        assert found(notes, "Intervals of identified coefficients allow for others that") == 1
+        assert printed(notes, text) == 1
+        assert printed(notes, "Intervals of identified coefficients allow for others that") == 1
     notes = coefficients._error_notes(errors(), 0, release)
     assert not any("identified" in note for note in notes)
-    assert found(notes, "The curvature is") == 0
+    assert printed(notes, "The curvature is") == 0
     notes = coefficients._error_notes(errors(clear=False), 0, release)
-    assert found(notes, "The curvature is 2.5 times its noise along its weakest direction") == 1
+    assert printed(notes, "The curvature is 2.5 times its noise along its weakest direction") == 1
 
 
 def glm(**release):
@@ -237,16 +243,18 @@ def test_which_residuals_and_rows_were_cut():
     fit = glm()
     fit.call.clip = 2.0
     assert (
-        found(coefficients.fit_notes(fit), "Residuals beyond 2.00 in units of the response we") == 1
+        printed(coefficients.fit_notes(fit), "Residuals beyond 2.00 in units of the response we")
+        == 1
     )
-    found_bound = coefficients.fit_notes(glm(clip=1.5))
+    by_bound = coefficients.fit_notes(glm(clip=1.5))
     assert (
-        found(found_bound, "Residuals beyond 1.50 in units of the response, a released bound") == 1
+        printed(by_bound, "Residuals beyond 1.50 in units of the response, a released bound") == 1
     )
-    assert found(coefficients.fit_notes(glm()), "Residuals") == 0
-    assert found(coefficients.fit_notes(glm()), "Rows farther than") == 0
+    assert printed(coefficients.fit_notes(glm()), "Residuals") == 0
+    assert printed(coefficients.fit_notes(glm()), "Rows farther than") == 0
     assert (
-        found(coefficients.fit_notes(glm(ball=1)), "Rows farther than the row norm from a rel") == 1
+        printed(coefficients.fit_notes(glm(ball=1)), "Rows farther than the row norm from a rel")
+        == 1
     )
 
 
@@ -335,8 +343,8 @@ def test_the_share_outside_a_released_range_is_an_upper_limit():
     unfound = groups._range_notes(Fit(release=Fit(held=None, info=Fit(name="rounds"))), facts)
     assert unfound[0] == "x: no much shorter range than the declared one was found."
     assert unfound[1:] == header.range_note(facts)
-    other = groups._range_notes(Fit(release=Fit(held=None, info=Fit(name="gaussian"))), facts)
-    assert other == header.range_note(facts)
+    of_gaussian = groups._range_notes(Fit(release=Fit(held=None, info=Fit(name="gaussian"))), facts)
+    assert of_gaussian == header.range_note(facts)
 
 
 def skewed(sd, mean=1.0, rows=100, noise=0.0):
@@ -380,15 +388,15 @@ def quantiles(**fields):
 
 def test_notes_of_quantiles():
     assert not quantile._shifted(quantiles())
-    assert found(quantile._notes(quantiles()), "Drawn at") == 0
+    assert printed(quantile._notes(quantiles()), "Drawn at") == 0
     shifted = quantiles(drawn=pd.DataFrame([[0.27, 0.5]]))
     assert quantile._shifted(shifted)
-    assert found(quantile._notes(shifted), "Drawn at: ranks nearer 0% or 100% would be lost") == 1
-    assert found(quantile._notes(quantiles()), f"{header.LOST}: too few rows") == 0
+    assert printed(quantile._notes(shifted), "Drawn at: ranks nearer 0% or 100% would be lost") == 1
+    assert printed(quantile._notes(quantiles()), f"{header.LOST}: too few rows") == 0
     lost = quantiles(params=pd.DataFrame([[math.nan, 0.5]]))
-    assert found(quantile._notes(lost), f"{header.LOST}: too few rows for this budget.") == 1
-    assert found(quantile._notes(quantiles()), "Conf. interval: noise and sampling") == 1
-    assert found(quantile._notes(quantiles(level=None)), "Conf. interval") == 0
+    assert printed(quantile._notes(lost), f"{header.LOST}: too few rows for this budget.") == 1
+    assert printed(quantile._notes(quantiles()), "Conf. interval: noise and sampling") == 1
+    assert printed(quantile._notes(quantiles(level=None)), "Conf. interval") == 0
 
 
 def test_small_counts_of_bins_may_be_noise():
@@ -407,11 +415,14 @@ def bins(breaks, starts, stops):
 
 def test_runs_and_widths_of_bins_are_described():
     notes = bins([0, 1, 2, 3, 4], [0, 1, 2, 3], [1, 2, 3, 4])
-    assert found(notes, "Bars: rows per unit") == 0
-    assert found(notes, "4 bins, shown in runs") == 0
-    assert found(bins([0, 1, 2, 3, 4], [0, 2], [2, 4]), "4 bins, shown in runs of 2: see betw") == 1
+    assert printed(notes, "Bars: rows per unit") == 0
+    assert printed(notes, "4 bins, shown in runs") == 0
     assert (
-        found(bins([0, 1, 2, 4], [0, 1, 2], [1, 2, 3]), "Bars: rows per unit, as bins differ") == 1
+        printed(bins([0, 1, 2, 3, 4], [0, 2], [2, 4]), "4 bins, shown in runs of 2: see betw") == 1
+    )
+    assert (
+        printed(bins([0, 1, 2, 4], [0, 1, 2], [1, 2, 3]), "Bars: rows per unit, as bins differ")
+        == 1
     )
 
 
@@ -530,7 +541,7 @@ def test_an_interpretation_marks_what_holds_with_exceptions():
 )
 def test_notes_of_an_interpretation(result, starts):
     notes = interpretation._notes(result)
-    assert {start: found(notes, start) for start in starts} == starts
+    assert {start: printed(notes, start) for start in starts} == starts
     pure = all(isinstance(curve, PureDP) for curve in result.curves)
     lying = " ".join(note for note in notes if note.startswith("Lying"))
     assert ("except for delta" in lying) == (bool(lying) and not pure)
@@ -547,14 +558,14 @@ def test_notes_of_an_evaluation(error, is_width):
     data = Data(bias_p=np.zeros(4))
     settings = Fit(error=error, repeats=100, baselines=("zero",))
     notes = report._notes(Fit(settings=settings, data=data))
-    assert found(notes, "Errors are widths.") == is_width
-    assert found(notes, "bias share: share of the squared error") == 1 - is_width
-    assert found(notes, "+ competitive in the cell.") == 1
-    assert found(notes, "* baseline.") == 1
+    assert printed(notes, "Errors are widths.") == is_width
+    assert printed(notes, "bias share: share of the squared error") == 1 - is_width
+    assert printed(notes, "+ competitive in the cell.") == 1
+    assert printed(notes, "* baseline.") == 1
     settings.baselines, data.sizes = (), {"cell": report._MOST_CELLS + 1}
     notes = report._notes(Fit(settings=settings, data=data))
-    assert found(notes, "+ competitive") == found(notes, "* baseline.") == 0
-    assert found(notes, "Errors by cell: tidy().") == 1
+    assert printed(notes, "+ competitive") == printed(notes, "* baseline.") == 0
+    assert printed(notes, "Errors by cell: tidy().") == 1
 
 
 def test_an_algorithms_line_stands_under_its_heads():

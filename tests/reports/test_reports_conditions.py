@@ -12,7 +12,7 @@ from dpmodels.privacy import ZCDP, ApproxDP, BoundedRangeEvent, LaplaceEvent, Pu
 from dpmodels.reports import bounds, comparison, etable, pca, select, survey
 
 
-def found(notes, start):
+def printed(notes, start):
     return sum(note.startswith(start) for note in notes)
 
 
@@ -38,13 +38,13 @@ def test_components_below_the_floor_and_those_too_close_are_named():
     )
     assert pca._floor_notes(fit, 2) == ()
     fit.spectrum = spectrum([False, False, False])
-    assert found(pca._floor_notes(fit, 3), f"{pca.NONE} above it: use a larger eps") == 1
+    assert printed(pca._floor_notes(fit, 3), f"{pca.NONE} above it: use a larger eps") == 1
     alike = np.eye(4, dtype=bool)
     alike[0, 1] = alike[1, 0] = alike[2, 3] = alike[3, 2] = True
     fit.spectrum = spectrum([True, True, True, False], alike)
     notes = pca._floor_notes(fit, 3)
     # Of two that are alike both have to be above the floor.
-    assert found(notes, "Too close to separate: PC1, PC2. Interpret the space") == 1
+    assert printed(notes, "Too close to separate: PC1, PC2. Interpret the space") == 1
 
 
 @each(
@@ -84,20 +84,20 @@ def subspace(**fields):
 
 def test_notes_on_the_accuracy_of_a_subspace():
     notes = pca._accuracy_notes(subspace())
-    assert found(notes, "Expected loss: variance along the non-private components less that") == 1
-    assert found(notes, "Variances along the directions were not released;") == 1
-    assert found(notes, "The guarantee is") == 0
+    assert printed(notes, "Expected loss: variance along the non-private components less that") == 1
+    assert printed(notes, "Variances along the directions were not released;") == 1
+    assert printed(notes, "The guarantee is") == 0
     notes = pca._accuracy_notes(subspace(bought=True))
-    assert found(notes, "Variances are along the released directions, with separate noise.") == 1
-    assert found(notes, "Variances along the directions were not") == 0
+    assert printed(notes, "Variances are along the released directions, with separate noise.") == 1
+    assert printed(notes, "Variances along the directions were not") == 0
     unknown = subspace(expected_loss=math.nan)
-    assert found(pca._accuracy_notes(unknown), "The expected loss needs the number of rows") == 1
+    assert printed(pca._accuracy_notes(unknown), "The expected loss needs the number of rows") == 1
     unknown.release.expected_loss = math.nan
-    assert found(pca._accuracy_notes(unknown), "The expected loss is not known here") == 1
+    assert printed(pca._accuracy_notes(unknown), "The expected loss is not known here") == 1
     unknown.release.events = ()
     assert pca._accuracy_notes(unknown) == []
     unknown.release.limit = "for rows that stay"
-    assert found(pca._accuracy_notes(unknown), "The guarantee is for rows that stay.") == 1
+    assert printed(pca._accuracy_notes(unknown), "The guarantee is for rows that stay.") == 1
 
 
 @each("distinct, text", [(0, "above"), (1, "One component is above"), (3, "3 components are ab")])
@@ -105,7 +105,7 @@ def test_what_an_estimate_of_unknown_error_identifies(distinct, text):
     source = Fit(distinct=np.arange(4) < distinct)
     notes = pca._unread(Fit(source=source))
     start = f"{pca.NONE} above the noise of the underlying" if not distinct else text
-    assert found(notes, start) == 1
+    assert printed(notes, start) == 1
     (only,) = pca._unread(Fit(source=None))
     assert only.startswith("The error distribution of this mechanism is not known")
 
@@ -129,9 +129,9 @@ def selection(**fields):
 
 def test_what_a_ranking_does_not_separate():
     start = "The 3rd and the 4th are not separated: the ranking has noise"
-    assert found(select._notes(selection()), start) == 1
-    assert found(select._notes(selection(ncandidates=3)), "The 3rd") == 0
-    assert found(select._notes(selection(threshold=10.0)), "The 3rd") == 0
+    assert printed(select._notes(selection()), start) == 1
+    assert printed(select._notes(selection(ncandidates=3)), "The 3rd") == 0
+    assert printed(select._notes(selection(threshold=10.0)), "The 3rd") == 0
 
 
 def test_what_is_above_a_threshold():
@@ -147,9 +147,9 @@ def test_what_is_above_a_threshold():
 def test_columns_are_ranked_by_correlation_or_gain():
     for score, gains, ranked in ((select.GAIN, 1, 0), ("z", 0, 1), (select.COUNT, 0, 0)):
         notes = select._notes(selection(score=score))
-        assert found(notes, "Gain is that of the released coefficient") == gains
-        assert found(notes, "Ranked by the absolute correlation with the residual") == gains
-        assert found(notes, "Ranked by the absolute correlation.") == ranked
+        assert printed(notes, "Gain is that of the released coefficient") == gains
+        assert printed(notes, "Ranked by the absolute correlation with the residual") == gains
+        assert printed(notes, "Ranked by the absolute correlation.") == ranked
         raised = [note for note in notes if "standard deviations below 0.010 of" in note]
         assert len(raised) == (score != select.COUNT)
         assert all("such columns rank lower." in note for note in raised)
@@ -159,12 +159,12 @@ def test_columns_are_ranked_by_correlation_or_gain():
 
 def test_values_have_noise_of_their_own():
     fit = selection()
-    assert found(select._notes(fit), "Values have fresh noise") == 0
+    assert printed(select._notes(fit), "Values have fresh noise") == 0
     fit.release.values = np.ones(3)
-    assert found(select._notes(fit), "Values have fresh noise: given the selection they are") == 1
-    assert found(select._notes(fit), f"{select.LOST}: the variance") == 0
+    assert printed(select._notes(fit), "Values have fresh noise: given the selection they are") == 1
+    assert printed(select._notes(fit), f"{select.LOST}: the variance") == 0
     fit.values = pd.Series([3.0, math.nan, 1.0])
-    assert found(select._notes(fit), f"{select.LOST}: the variance of the column or of the") == 1
+    assert printed(select._notes(fit), f"{select.LOST}: the variance of the column or of the") == 1
 
 
 @each(
@@ -210,10 +210,10 @@ def test_the_rate_of_false_discoveries_and_what_it_rests_on():
     assert "The rate holds for any dependence" in " ".join(select._fdr_notes(discoveries("by"), 40))
     assert "columns of the opposite sign" in " ".join(select._fdr_notes(discoveries("adapt"), 40))
     every = select._fdr_notes(discoveries(hypotheses=40), 40)
-    assert found(every, "Hypotheses not among") == 0
-    assert found(every, "A dash, for") == 0
-    assert found(select._fdr_notes(discoveries(lost=2), 40), "A dash, for 2: the variance") == 1
-    assert found(select._fdr_notes(discoveries(), 30), "10 more columns") == 1
+    assert printed(every, "Hypotheses not among") == 0
+    assert printed(every, "A dash, for") == 0
+    assert printed(select._fdr_notes(discoveries(lost=2), 40), "A dash, for 2: the variance") == 1
+    assert printed(select._fdr_notes(discoveries(), 30), "10 more columns") == 1
 
 
 def test_the_published_test_has_margins():
@@ -288,8 +288,10 @@ def test_what_was_not_randomised_is_not_covered(case):
 
 
 def test_respondents_without_valid_answers_are_counted():
-    assert found(closing([channel()]), "0 respondents") == 0
-    assert found(closing([channel()], complete=97), "3 respondents without valid answers are") == 1
+    assert printed(closing([channel()]), "0 respondents") == 0
+    assert (
+        printed(closing([channel()], complete=97), "3 respondents without valid answers are") == 1
+    )
 
 
 def answers(values, unary=False, rowwise=False):
@@ -303,16 +305,16 @@ def answers(values, unary=False, rowwise=False):
 
 def test_estimates_outside_their_range_and_lost_ones():
     outside, lost = "Estimates are unbiased, and may lie outside", "Shares are not reported"
-    assert found(survey._notes(answers([0.0, 1.0])), outside) == 0
+    assert printed(survey._notes(answers([0.0, 1.0])), outside) == 0
     for values in ([-0.1, 1.1], [0.2, 1.01], [-0.01, 0.5]):
-        assert found(survey._notes(answers(values)), outside) == 1
-        assert found(survey._notes(answers(values)), lost) == 0
+        assert printed(survey._notes(answers(values)), outside) == 1
+        assert printed(survey._notes(answers(values)), lost) == 0
     (note,) = (n for n in survey._notes(answers([-0.1])) if n.startswith(outside))
     assert "likeliest has the maximum likelihood shares" in note
     (note,) = (n for n in survey._notes(answers([-0.1], unary=True)) if n.startswith(outside))
     assert "likeliest has the nearest shares" in note
     notes = survey._notes(answers([math.nan, 1.2]))
-    assert (found(notes, lost), found(notes, outside)) == (1, 0)
+    assert (printed(notes, lost), printed(notes, outside)) == (1, 0)
     for rowwise, text in ((False, "for these respondents; "), (True, "for these rows; ")):
         assert any(text in note for note in survey._notes(answers([0.5], rowwise=rowwise)))
 
@@ -320,15 +322,15 @@ def test_estimates_outside_their_range_and_lost_ones():
 # Bounds and levels
 
 
-def narrowed(*which):
-    found_bounds = {str(n): Fit(is_narrowed=is_narrowed) for n, is_narrowed in enumerate(which)}
+def narrowed(*flags):
+    found_bounds = {str(n): Fit(is_narrowed=is_narrowed) for n, is_narrowed in enumerate(flags)}
     return Fit(found=found_bounds, names=list(found_bounds))
 
 
 def test_bounds_that_stay_as_declared():
     start = "As declared: too few rows exceed the noise"
-    assert found(bounds._notes(narrowed(True, True)), start) == 0
-    assert found(bounds._notes(narrowed(True, False)), start) == 1
+    assert printed(bounds._notes(narrowed(True, True)), start) == 0
+    assert printed(bounds._notes(narrowed(True, False)), start) == 1
 
 
 def levels(*counts):
@@ -341,12 +343,12 @@ def levels(*counts):
 
 def test_levels_that_are_left_out():
     assert bounds._threshold(levels(2)) == "15"
-    assert found(bounds._levels_notes(levels(2, 3)), "codebook omits") == 0
+    assert printed(bounds._levels_notes(levels(2, 3)), "codebook omits") == 0
     notes = bounds._levels_notes(levels(1, 2, 0))
-    assert found(notes, "codebook omits v0, v2: fewer than two levels were released.") == 1
-    shown = bounds.SHOWN_GROUPS
-    assert found(bounds._levels_notes(levels(shown, shown)), "1 more") == 0
-    assert found(bounds._levels_notes(levels(shown + 1, shown + 2)), "3 more levels") == 1
+    assert printed(notes, "codebook omits v0, v2: fewer than two levels were released.") == 1
+    n_shown = bounds.SHOWN_GROUPS
+    assert printed(bounds._levels_notes(levels(n_shown, n_shown)), "1 more") == 0
+    assert printed(bounds._levels_notes(levels(n_shown + 1, n_shown + 2)), "3 more levels") == 1
 
 
 # Comparisons, and results side by side
@@ -370,14 +372,19 @@ def test_notes_of_compared_mechanisms():
     notes = comparison._notes(compared())
     assert notes[0].endswith("uses gauss if rows can be read repeatedly: it reads the rows once.")
     assert any(note.startswith("energy: share") and note.endswith("energy.") for note in notes)
-    assert found(notes, "* baseline") == found(notes, "typical") == found(notes, "Not listed") == 0
-    assert found(notes, "Measured on columns scaled by range") == 0
+    assert (
+        printed(notes, "* baseline")
+        == printed(notes, "typical")
+        == printed(notes, "Not listed")
+        == 0
+    )
+    assert printed(notes, "Measured on columns scaled by range") == 0
     notes = comparison._notes(compared("error", pd.DataFrame(), "sd", "baseline"))
     (order,) = (note for note in notes if note.startswith("error: Frobenius norm"))
     assert order.endswith("Sorted by the error, since all components are kept.")
-    assert found(notes, "* baseline: reads no rows.") == 1
-    assert found(notes, "typical: median over the shapes of rows; worst: worst shape.") == 1
-    assert found(notes, "Measured on columns scaled by range, before division by sds.") == 1
+    assert printed(notes, "* baseline: reads no rows.") == 1
+    assert printed(notes, "typical: median over the shapes of rows; worst: worst shape.") == 1
+    assert printed(notes, "Measured on columns scaled by range, before division by sds.") == 1
     notes = comparison._notes(compared(note="not for unit rows", energy=math.nan))
     assert notes[-1] == "Not listed: zero: not for unit rows."
 

@@ -46,9 +46,9 @@ def printed(fit):
     ids=str,
 )
 def test_a_disclosure_says_which_tables_are_neighbours(relation, text):
-    said = neighbours(relation)
-    assert said.startswith(f"Tables are neighbours if {text}")
-    assert ("The column 'id' identifies the person" in said) == (relation.person is not None)
+    sentence = neighbours(relation)
+    assert sentence.startswith(f"Tables are neighbours if {text}")
+    assert ("The column 'id' identifies the person" in sentence) == (relation.person is not None)
 
 
 @pytest.mark.parametrize(
@@ -153,9 +153,9 @@ def test_a_delta_that_nothing_uses_is_said_to_be_unused():
     [(ROW, "row", "disjoint rows"), (PERSON, "person", "all rows of a person")],
 )
 def test_what_sites_are_assumed_to_hold(relation, unit, disjoint):
-    one = release(relation)
-    one.shared = SimpleNamespace(holds="the others", protocol="full", sees="all")
-    notes = header._shared_notes(one)
+    of_sites = release(relation)
+    of_sites.shared = SimpleNamespace(holds="the others", protocol="full", sees="all")
+    notes = header._shared_notes(of_sites)
     assert f"if no {unit} is at two sites, which no protocol can detect." in notes[0]
     assert notes[0].startswith("The guarantee holds against the others,")
     assert notes[1] == "Trust (full): the aggregator sees all."

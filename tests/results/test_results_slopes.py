@@ -81,16 +81,16 @@ def test_mean_slopes_and_their_derivatives(fitted, link, name):
 def test_effects_of_levels_are_differences_from_the_first(fitted):
     model, data = at(fitted, PARAMS), columns(fitted)
     means = [_mean(model, data, "g", code)[0] for code in (0.0, 1.0, 2.0)]
-    found = list(_effects(model, data, "g"))
-    assert [effect[1] for effect in found] == ["v - u", "w - u"]
-    assert [effect[2] for effect in found] == pytest.approx(
+    effects = list(_effects(model, data, "g"))
+    assert [effect[1] for effect in effects] == ["v - u", "w - u"]
+    assert [effect[2] for effect in effects] == pytest.approx(
         [means[1] - means[0], means[2] - means[0]]
     )
-    for effect, code in zip(found, (1.0, 2.0), strict=True):
+    for effect, code in zip(effects, (1.0, 2.0), strict=True):
 
         def change(values, code=code):
-            other, base = (_mean(at(fitted, values), data, "g", c)[0] for c in (code, 0.0))
-            return other - base
+            compared, base = (_mean(at(fitted, values), data, "g", c)[0] for c in (code, 0.0))
+            return compared - base
 
         assert effect[3] == pytest.approx(derivative(change, PARAMS), rel=1e-5, abs=1e-8)
 
