@@ -167,11 +167,11 @@ def test_values_have_noise_of_their_own():
     assert printed(select._notes(fit), f"{select.LOST}: the variance of the column or of the") == 1
 
 
-@each(
-    "number, text",
-    [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (13, "13th")]
-    + [(21, "21st"), (102, "102nd"), (111, "111th"), (1013, "1,013th"), (1023, "1,023rd")],
-)
+SMALL = [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (13, "13th")]
+LARGE = [(21, "21st"), (102, "102nd"), (111, "111th"), (1013, "1,013th"), (1023, "1,023rd")]
+
+
+@each("number, text", [*SMALL, *LARGE])
 def test_ordinals(number, text):
     assert select._ordinal(number) == text
 

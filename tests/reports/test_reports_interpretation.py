@@ -91,14 +91,16 @@ def test_notes_of_an_interpretation(result, starts):
 
 
 class Data(dict):
-    """Cells of a study."""
+    """The arrays of a study, and how many cells it has."""
 
-    sizes = {"cell": 2}
+    def __init__(self, n_cells, **arrays):
+        super().__init__(arrays)
+        self.sizes = {"cell": n_cells}
 
 
 @each("error, is_width", [("squared", 0), ("coverage", 1)])
 def test_notes_of_an_evaluation(error, is_width):
-    data = Data(bias_p=np.zeros(4))
+    data = Data(2, bias_p=np.zeros(4))
     settings = Fit(error=error, repeats=100, baselines=("zero",))
     notes = report._notes(Fit(settings=settings, data=data))
     assert printed(notes, "Errors are widths.") == is_width
