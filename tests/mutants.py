@@ -2,8 +2,9 @@
 
 `python tests/mutants.py --seed 1` takes 50 mutants of each of two groups of modules and runs, in a
 copy of the tree, for each of them the tests of its module and folder, for those that survive all
-that import it, and at last those marked `product`. A failure counts if the test passes without the
-mutant; a mutant that no test notices within the limit survives.
+that import it, and at last those marked `product`. A test notices a mutant if by itself it fails
+with the mutant, or does not end, and passes without it; a mutant that none notices within the limit
+survives.
 """
 
 import argparse
@@ -82,15 +83,18 @@ def tests_of_stage(name, stage):
     return [GOLDEN, *(test for test in tests if test not in (GOLDEN, *nearest))], ORDINARY
 
 
-class Failures:
-    """A plugin of pytest that sends the name of what fails."""
+class Progress:
+    """A plugin of pytest that sends the name of each test that starts, and what fails."""
 
     def __init__(self, end):
         self.end = end
 
+    def pytest_runtest_logstart(self, nodeid):
+        self.end.send(("running", nodeid))
+
     def pytest_runtest_logreport(self, report):
         if report.failed:
-            self.end.send(report.nodeid)
+            self.end.send(("failed", report.nodeid))
 
     pytest_collectreport = pytest_runtest_logreport
 
@@ -111,28 +115,29 @@ def run_tests(tests, marks, tree, end):
     os.dup2(silent, 1)
     os.dup2(silent, 2)
     options = ["-x", "-p", "no:cacheprovider", "-o", "addopts=", "--doctest-modules", "-m", marks]
-    end.send(int(pytest.main([*options, *tests], plugins=[Failures(end)])))
+    code = pytest.main([*options, *tests], plugins=[Progress(end)])
+    end.send(("passed", "") if code in (0, 5) else ("failed", tests[0]))
     os._exit(0)
 
 
-def first_failure(tests, marks, tree, limit):
-    """The first test that fails, "" if none does, None at the limit."""
+def outcome(tests, marks, tree, limit):
+    """How tests end: "failed" or "passed", or "running" at the limit, and the name of the test."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("fork").Process(
         target=run_tests, args=(tests, marks, tree, sender)
     )
     process.start()
     sender.close()
+    state, test, until = "running", tests[0], time.monotonic() + limit
     try:
-        answer = receiver.recv() if receiver.poll(limit) else None
+        while state == "running" and receiver.poll(max(0.0, until - time.monotonic())):
+            state, test = receiver.recv()
     except EOFError:
-        answer = tests[0]
+        state = "failed"
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.join()
-    if answer is None or isinstance(answer, str):
-        return answer
-    return "" if answer in (0, 5) else tests[0]
+    return state, test
 
 
 class Copy:
@@ -153,9 +158,9 @@ class Copy:
         (self.folder / name).write_bytes(code)
         os.utime(self.folder / name, (self.date, self.date))
 
-    def notices(self, test, marks):
-        """Whether a test fails with the file as it is now, by itself and at any time."""
-        return first_failure([test], marks, self.folder, ALONE) != ""
+    def fails(self, test, marks):
+        """Whether a test by itself fails, or does not end, with the file as it is now."""
+        return outcome([test], marks, self.folder, ALONE)[0] != "passed"
 
     def verdict(self, mutant, stage, limit):
         """The test that notices a mutant, or None, and how the stage ended."""
@@ -164,16 +169,16 @@ class Copy:
         while True:
             self.write(mutant.file, mutant.applied(code))
             left = max(1.0, until - time.monotonic())
-            failure = first_failure([*tests, *ignored], marks, self.folder, left)
-            is_noticed = bool(failure) and self.notices(failure, marks)
+            state, test = outcome([*tests, *ignored], marks, self.folder, left)
+            is_noticed = state != "passed" and self.fails(test, marks)
             self.write(mutant.file, code)
-            if not failure:
-                return None, "limit" if failure is None else "passed"
-            if is_noticed and failure not in self.failing:
-                self.failing[failure] = self.notices(failure, marks)
-            if is_noticed and not self.failing[failure]:
-                return failure, "killed"
-            ignored.append(f"--deselect={failure}")
+            if is_noticed and test not in self.failing:
+                self.failing[test] = self.fails(test, marks)
+            if is_noticed and not self.failing[test]:
+                return test, "killed"
+            if state != "failed":
+                return None, "passed" if state == "passed" else "limit"
+            ignored.append(f"--deselect={test}")
 
 
 def difference(mutant):

@@ -71,6 +71,12 @@ def test_cumulative_odds_fall_where_a_slope_is_positive():
     assert np.log(below / (1 - below)) == pytest.approx([-0.3 - 0.75, -0.3 - 3.0])
 
 
+def test_thresholds_that_do_not_rise_have_no_probabilities():
+    model = CumulativeLogits(DESIGN[:, 1:], 4)
+    for thresholds in ([0.2, 0.2, 1.4], [0.2, -0.1, 1.4]):
+        assert np.isnan(model.logs(np.array([0.4, -0.7, *thresholds]))).all()
+
+
 @pytest.mark.parametrize("shape", [(3, 4), (2, 3, 2)])
 def test_expected_counts_move_with_the_counts(shape):
     table = RNG.uniform(5, 30, shape)
