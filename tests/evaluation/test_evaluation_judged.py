@@ -1,4 +1,4 @@
-"""Which of several algorithms are beaten in a cell: by t-tests of the differences of their errors."""
+"""Which algorithms are beaten in a cell: by t-tests of the differences of their errors."""
 
 import math
 
