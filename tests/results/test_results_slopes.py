@@ -1,6 +1,7 @@
 """Derivatives by which results carry errors over, held against differences."""
 
 import math
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +15,7 @@ from dpmodels.results.by_level import ByLevel
 from dpmodels.results.coefficient_model import predicted
 from dpmodels.results.hypotheses import Terms
 from dpmodels.results.marginal_means import Fitted, _effects, _mean, _rate
+from dpmodels.results.tabulated import OrdinalResult
 
 BOOK = dp.codebook(y=[0, 1], x=(0, 4), z=(-1, 1), g=["u", "v", "w"])
 RNG = np.random.default_rng(7)
@@ -153,3 +155,13 @@ def test_errors_of_predictions_are_those_of_the_delta_method(link):
         eta = rows[at_row] @ law.params + offset[at_row]
         half = 1.959964 * np.linalg.norm(rows[at_row] @ law.root)
         assert table[at_row, 2:] == pytest.approx(link.mean(np.array([eta - half, eta + half])))
+
+
+@pytest.mark.parametrize("n_slopes", [0, 1, 4, 7])
+@pytest.mark.parametrize("classes", [("a", "b"), ("a", "b", "c", "d")])
+def test_slopes_come_before_the_thresholds_between_the_levels(n_slopes, classes):
+    between = [f"{low}|{high}" for low, high in pairwise(classes)]
+    names = [*(f"x{n}" for n in range(n_slopes)), *between]
+    fit = SimpleNamespace(params=pd.Series(np.arange(len(names)), names), classes=classes)
+    assert OrdinalResult.slopes.fget(fit).index.tolist() == names[:n_slopes]
+    assert OrdinalResult.thresholds.fget(fit).index.tolist() == between
