@@ -67,10 +67,12 @@ _NAMES: Final[dict[Shape, str]] = {
 def read_bytes(path: str | PathLike[str], max_bytes: int) -> bytes:
     """Read a file of limited size."""
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
             raise FrameError("it is not a file")
         with open(path, "rb") as file:
-            content = file.read(max_bytes + 1)
+            # Memory for all that is asked for is allocated before a byte is read.
+            content = file.read(min(status.st_size, max_bytes) + 1)
     except (OSError, ValueError) as error:
         if isinstance(error, FrameError):
             raise

@@ -73,12 +73,16 @@ def changed_files(revision):
     return {ROOT / name for name in "".join(lines).splitlines()}
 
 
+def tests_of(changed):
+    """The test files that are among some modules or import them, directly or through one module."""
+    imports = {module: imported(path) for module, path in modules().items()}
+    near = changed | {module for module, names in imports.items() if names & changed}
+    files = {module: path for module, path in modules().items() if path.name.startswith("test_")}
+    chosen = {path for module, path in files.items() if module in changed or imports[module] & near}
+    return sorted(str(path.relative_to(ROOT)) for path in chosen)
+
+
 def tests(revision):
     """The test files that go with what changed since a revision, as pytest takes them."""
     files = changed_files(revision)
-    changed = {module for module, path in modules().items() if path in files}
-    imports = {module: imported(path) for module, path in modules().items()}
-    near = changed | {module for module, own in imports.items() if own & changed}
-    names = {module: path for module, path in modules().items() if path.name.startswith("test_")}
-    chosen = {path for module, path in names.items() if module in changed or imports[module] & near}
-    return sorted(str(path.relative_to(ROOT)) for path in chosen)
+    return tests_of({module for module, path in modules().items() if path in files})

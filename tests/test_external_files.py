@@ -2,6 +2,7 @@
 
 import json
 import time
+import tracemalloc
 from dataclasses import dataclass
 from typing import Literal
 
@@ -129,6 +130,15 @@ def test_only_files_of_a_size_are_read(tmp_path):
     for path in (tmp_path, tmp_path / "gone", "/dev/zero", "a\0b"):
         with pytest.raises(FrameError, match="it is"):
             read_bytes(path, 5)
+
+
+def test_a_small_file_takes_little_memory_whatever_the_limit(tmp_path):
+    (tmp_path / "a").write_bytes(b"x" * 1000)
+    tracemalloc.start()
+    assert len(read_bytes(tmp_path / "a", 2**32)) == 1000
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
 
 
 @pytest.mark.parametrize("text", ["two\nlines", "tab\t", "日本", "no\u00a0break", ""])

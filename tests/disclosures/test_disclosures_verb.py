@@ -9,6 +9,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.digest import release_digest
+from dpmodels.disclosures.html import as_page
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.privacy import LaplaceEvent
 
@@ -187,6 +188,14 @@ def test_hostile_names_act_nowhere():
     rows = [line for line in text.splitlines() if line.startswith(("| Author", "| 1 "))]
     assert [len(re.findall(r"(?<!\\)\|", line)) for line in rows] == [3, 7]
     assert "\x1b" not in repr(report) + text
+
+
+@pytest.mark.parametrize(("stamp", "head"), [(None, "A & B"), ("SIMULATION", "SIMULATION: A & B")])
+def test_the_title_of_the_page_begins_with_the_stamp(stamp, head):
+    page = as_page("A & B", stamp, ())
+    assert f"<title>{head.replace('&', '&amp;')}</title>" in page
+    assert page.count('<p class="warning">SIMULATION</p>') == 2 * (stamp is not None)
+    assert "<h1>A &amp; B</h1>" in page
 
 
 def test_it_is_written_whole_or_not_at_all(study, tmp_path, monkeypatch):

@@ -91,6 +91,7 @@ def test_an_offset_is_taken_off_the_response():
         ("y ~ offset(g)", "'g' is a category"),
         ("y ~ offset(poly(x, 2))", "several columns"),
         ("y ~ x:offset(w)", "a term of its own"),
+        ("y ~ offset(w):x", "a term of its own"),
         ("y ~ offset(nobody)", "'nobody'"),
         ("y ~ log(offset(w))", "stands by itself"),
         ("y ~ offset(w, x)", "stands by itself"),

@@ -172,3 +172,11 @@ def test_whole_numbers_and_dates_stay_what_they_are():
     assert isinstance(kids, dp.Integer)
     assert 6 <= kids.upper < 30
     assert "1000-01-01 to 9000-12-31" in str(fit.summary())
+
+
+def test_rows_are_counted_whole_in_the_cells_of_a_range():
+    """Noise in counts of whole rows is of whole rows."""
+    rows = {"a": np.random.default_rng(1).normal(size=500)}
+    fit = dp.dp_bounds("~ a", rows, codebook=dp.codebook(a=(-1000, 1000)), eps=1.0)
+    values = np.asarray(fit.release.values)
+    assert (values == np.rint(values)).all()

@@ -1,5 +1,7 @@
 """``dp_table`` under a Pufferfish guarantee: what is asked, refused, charged, printed and saved."""
 
+import importlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -276,3 +278,24 @@ def test_pictures_are_drawn(stay):
     assert {own.get_text() for own in drawn.texts} >= {"this release", "all times together"}
     assert made.plot() is not None
     plt.close("all")
+
+
+def test_bars_of_states_are_as_long_as_their_noise(monkeypatch):
+    result = fit()
+    captured = []
+
+    def capture(panels, **words):
+        captured.extend(panels)
+        return [None]
+
+    monkeypatch.setattr(importlib.import_module("dpmodels.plots.bars"), "bars", capture)
+    result.plot()
+    (panel,) = captured
+    ends = result.noise_int()
+    assert np.asarray(panel.values).tolist() == result.counts.to_numpy().tolist()
+    middle = (ends["lower"] + ends["upper"]).to_numpy() / 2
+    assert panel.errors == pytest.approx(ends["upper"].to_numpy() - middle)
+    # Of the three counts of a public total, in sds: normal noise has 1.96, a Laplace variable 2.12.
+    sd = result.release.noise_sd * np.sqrt(2 / 3)
+    assert (1.96 * sd <= panel.errors).all()
+    assert (panel.errors <= 2.12 * sd).all()

@@ -58,6 +58,13 @@ def test_of_zcdp_nothing_is_lost():
     assert 0.5 * (1 - 1e-11) < spent <= 0.5
 
 
+def test_a_delta_that_is_not_needed_leaves_a_group_its_eps_and_no_more():
+    for rows in range(2, 60):
+        (event,) = priced(laplace, ApproxDP(1.0, 1e-6), rows)
+        assert 1 - 1e-11 < 1 / event.multiplier <= 1.0
+        assert total_rho(priced(gaussian, ZCDP(0.5), rows)) <= 0.5
+
+
 @pytest.mark.parametrize("eps", [0.1, 1.0, 8.0])
 def test_of_eps_and_delta_the_noise_is_scaled_and_eps_is_not_divided(eps):
     asked = ApproxDP(eps, 1e-6)

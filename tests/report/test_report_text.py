@@ -130,6 +130,9 @@ def test_formulas_are_shortened_at_a_term():
     assert shorten(formula, 40) == "log(wage) ~ age + ... + last"
     assert shorten(formula, 60) == formula
     assert shorten("~ a + b + c", 5) == "~ a + b + c"
+    long = "~ a + " + "b" * 30 + " + c"
+    assert shorten(long, 40) == long
+    assert shorten("a" * 30 + " + c", 5) == "a" * 30 + " + c"
     assert shorten("~ one_long_name + another_long_name", 10).endswith("another_long_name")
 
 
