@@ -17,7 +17,6 @@ from dpmodels.mechanisms import Facts, Plan, choose_strategy
 from dpmodels.mechanisms.choose import Mechanism, Table
 from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
 from dpmodels.mechanisms.user_supplied import registered_info
-from dpmodels.models.release import Planned, VerbSpec, of_question, planned
 from dpmodels.models.simulated_rows import (
     ONE_LENGTH,
     SHAPES,
@@ -29,6 +28,7 @@ from dpmodels.models.simulated_rows import (
     simulate_fit,
     simulate_rows,
 )
+from dpmodels.models.verb_spec import Planned, VerbSpec, of_question, planned
 from dpmodels.noise import simulation, source
 from dpmodels.released import Release, SubspaceRelease
 from dpmodels.results import MomentsCall

@@ -13,9 +13,9 @@ from scipy.stats import chi2, ncx2
 
 from dpmodels.codebook import Codebook
 from dpmodels.frames.progress import as_one_of_many
-from dpmodels.models.release import VerbSpec, of_question
+from dpmodels.models.assumed_rows import AssumedRows, assumed_rows
+from dpmodels.models.verb_spec import VerbSpec, of_question
 from dpmodels.noise import simulation, source
-from dpmodels.planning.assumptions import AssumedRows, assumed_rows
 from dpmodels.planning.population import Effect, Hypothesis, Population, population
 from dpmodels.planning.verbs import Power, Reading
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, planned_for_group

@@ -14,7 +14,7 @@ from dpmodels.models.glm import glm_spec
 from dpmodels.models.lm import lm_spec
 from dpmodels.models.mean import mean_spec
 from dpmodels.models.pca import pca_spec
-from dpmodels.models.release import assumed_variances, enlarged
+from dpmodels.models.predicted_laws import assumed_variances, enlarged
 from dpmodels.privacy import GaussianEvent
 from dpmodels.request import requested
 

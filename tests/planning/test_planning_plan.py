@@ -17,7 +17,8 @@ from dpmodels.errors import (
     FrameError,
     NotAvailable,
 )
-from dpmodels.planning.assumptions import World, assumed_rows, released
+from dpmodels.models.assumed_rows import assumed_rows
+from dpmodels.planning.assumptions import World, released
 from dpmodels.planning.figures import FIGURES, figures
 from dpmodels.privacy import adjacency
 from dpmodels.results.base import Result

@@ -1,0 +1,169 @@
+"""What a release will identify, predicted from public facts: one predictor for the whole package.
+
+Warnings, ``dp.power``, ``dp.plan``, ``dp.compare_mechanisms`` and ``fit.at_budgets()`` use it. It
+knows a law for some mechanisms (:mod:`dpmodels.models.predicted_laws`); for the others it runs the
+verb's mechanism and inference on assumed rows, stored once with how often each occurs, so the time
+does not depend on their number. No private row is read, and no ledger is charged.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.errors import BudgetWarning, DPModelsError, frames_up, shorten
+from dpmodels.frames.progress import as_one_of_many
+from dpmodels.models.assumed_rows import AssumedRows, DrawnRows, assumed_rows, read_once
+from dpmodels.models.predicted_laws import LARGEST_FACTOR, NUMBERS, Prediction, enlarged, two_digits
+from dpmodels.models.verb_spec import Planned, VerbSpec, of_question
+from dpmodels.noise import simulation, source
+from dpmodels.request import Request
+from dpmodels.results.call import INTERCEPT
+from dpmodels.results.pca import PCAResult
+
+SEED: Final = 20_260_317  # Arbitrary: every prediction draws the same noise
+# Choices: assumed rows that are stored, and releases of a prediction and of a warning.
+BLOCK: Final = 1_024
+FITS: Final = 8
+FITS_BEFORE_WARNING: Final = 3
+# By how much a suggested number of rows grows from one trial to the next: a choice.
+STEP: Final = 2.0
+MEASURES: Final = ("estimate", "std_error", "noise_sd", "identified")
+NOTHING_IDENTIFIED: Final = "nothing will be identified"
+ASSUMED: Final = f"{NUMBERS} and levels are equally common"
+
+
+class Predicted(NamedTuple):
+    """Expected estimates of a release.
+
+    `table` has a row per estimate: the medians of ``estimate``, ``std_error`` and ``noise_sd``
+    over simulated releases, nan where fewer than half have one, and the share ``identified``.
+    """
+
+    table: pd.DataFrame
+
+    @property
+    def identified(self) -> float:
+        """Expected share of estimates that are identified, other than an intercept's."""
+        return identified_share(self.table)
+
+
+def identified_share(table: pd.DataFrame) -> float:
+    """Return the share of identified estimates, without intercepts; nan if it is not known."""
+    is_intercept = [INTERCEPT in str(label) for label in table.index]
+    share = table["identified"].to_numpy()[~np.array(is_intercept, dtype=bool)]
+    known = share[np.isfinite(share)]
+    return float(known.mean()) if known.size else math.nan
+
+
+def estimates_of(fit: Any) -> pd.DataFrame:
+    """Return the numbers of a result by which it is predicted, one row per estimate."""
+    of_components = isinstance(fit, PCAResult)
+    table = fit.tidy("eigenvalues") if of_components else fit.tidy()
+    keys = ["PC"] if of_components else list(fit.estimates.keys)
+    columns = {name: table[name].to_numpy(np.float64, na_value=np.nan) for name in MEASURES}
+    if of_components:
+        columns["identified"] = fit.spectrum.distinct[: len(table)].astype(np.float64)
+    labels = [", ".join(map(_label, row)) for row in table[keys].itertuples(index=False)]
+    return pd.DataFrame(columns, index=pd.Index(labels, name="estimate"))
+
+
+def _label(part: object) -> str:
+    return f"{part:.6g}" if isinstance(part, float) else str(part)
+
+
+def assumed_private(
+    spec: VerbSpec[Any], n_rows: int, assumed: AssumedRows | str = "normal", block: int = BLOCK
+) -> Any:
+    """Return a verb's private side, bound to `n_rows` assumed rows."""
+    book = spec.private.codebook
+    rows = assumed if isinstance(assumed, AssumedRows) else assumed_rows(book, assumed)
+    stored = min(n_rows, block)
+    part = read_once(spec.private.bind(rows.block(stored))._rows)
+    times = n_rows // part.rows + (np.arange(part.rows) < n_rows % part.rows)
+    return spec.private.of(DrawnRows(part._replace(places=times), spec.private._rows.terms))
+
+
+def simulated_fits(
+    spec: VerbSpec[Any], choice: Planned, private: Any, times: int, seed: int = SEED
+) -> Iterator[Any]:
+    """Release `times` times from assumed rows, with noise that is the same at every call."""
+    for number in range(times):
+        with simulation(seed=seed + number), as_one_of_many():
+            statistic = choice.strategy.measure(private, choice.plan)
+            release = choice.strategy.release(statistic, choice.plan, source())
+            yield spec.of(of_question(release, spec.request), "", choice.reason)
+
+
+def predict(
+    spec: VerbSpec[Any],
+    choice: Planned,
+    n_rows: int,
+    assumed: AssumedRows | str = "normal",
+    times: int = FITS,
+) -> Predicted:
+    """Predict the noise of each estimate, and how likely it is identified."""
+    private = assumed_private(spec, n_rows, assumed)
+    tables = [estimates_of(fit) for fit in simulated_fits(spec, choice, private, times)]
+    labels = max(tables, key=len).index
+    stacked = np.stack([table.reindex(labels)[list(MEASURES)].to_numpy() for table in tables])
+    missing = np.isnan(stacked).mean(axis=0) > 0.5
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        middle = np.where(missing, np.nan, np.nanmedian(stacked, axis=0))
+        middle[:, -1] = np.nanmean(stacked[:, :, -1], axis=0)
+    return Predicted(pd.DataFrame(middle, labels, list(MEASURES)))
+
+
+# Warnings before the charge.
+
+
+def warn_if_futile(spec: VerbSpec[Any], choice: Planned, n_rows: int) -> None:
+    """Warn, at the user's line, if very likely nothing will be identified.
+
+    A law decides where one is known and its answer is clear; else releases of assumed rows do.
+    """
+    prediction = spec.law(choice.plan, n_rows)
+    if prediction is None or not (prediction.lost or prediction.clear):
+        prediction = _simulated(spec, choice, n_rows)
+    if prediction is not None and prediction.lost:
+        _warn(prediction, spec.request, choice.plan, n_rows)
+
+
+def _simulated(spec: VerbSpec[Any], choice: Planned, n_rows: int) -> Prediction | None:
+    """Return by how many more rows something would be identified; None if these rows do."""
+    factor = 1.0
+    try:
+        while n_rows and not _identifies(spec, choice, round(n_rows * factor)):
+            factor *= STEP
+            if factor > LARGEST_FACTOR:
+                break
+    except DPModelsError:  # Such rows cannot be simulated
+        return None
+    lost_below = 2.0 if factor > 1 else 0.0
+    return Prediction(1.0, lost_below, factor, NOTHING_IDENTIFIED, ASSUMED)
+
+
+def _identifies(spec: VerbSpec[Any], choice: Planned, n_rows: int) -> bool:
+    """Whether any of a few releases of assumed rows identifies an estimate."""
+    fits = simulated_fits(spec, choice, assumed_private(spec, n_rows), FITS_BEFORE_WARNING)
+    return any(identified_share(estimates_of(fit)) != 0 for fit in fits)
+
+
+def _warn(prediction: Prediction, request: Request, plan: Any, n_rows: int) -> None:
+    factor = prediction.clear_from / prediction.strength
+    budget_hint = ""
+    if factor <= LARGEST_FACTOR:
+        budget_hint = f"{enlarged(request.private, plan.events, factor).describe()}, or "
+    text = (
+        f"dp_{request.verb}({shorten(request.formula)!r}): very likely {prediction.lacking} at "
+        f"{request.guarantee.describe()} with n = {n_rows:,}: about {budget_hint}n = "
+        f"{round(two_digits(n_rows * factor)):,} is needed if {prediction.assumption}. Nothing is "
+        "charged yet: see dp.errors.BudgetWarning to stop before the charge, or to silence this."
+    )
+    warnings.warn(text, BudgetWarning, stacklevel=frames_up())
