@@ -11,20 +11,33 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
-from dpmodels.errors import BudgetWarning, DPModelsError, frames_up, shorten
+from dpmodels.errors import (
+    BudgetError,
+    BudgetWarning,
+    DPModelsError,
+    NotAvailable,
+    frames_up,
+    shorten,
+)
 from dpmodels.frames.progress import as_one_of_many
 from dpmodels.models.assumed_rows import AssumedRows, DrawnRows, assumed_rows, read_once
 from dpmodels.models.predicted_laws import LARGEST_FACTOR, NUMBERS, Prediction, enlarged, two_digits
-from dpmodels.models.verb_spec import Planned, VerbSpec, of_question
+from dpmodels.models.replay import verb_of
+from dpmodels.models.verb_spec import Planned, VerbSpec, of_question, planned
 from dpmodels.noise import simulation, source
+from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from dpmodels.request import Request
+from dpmodels.results.base import Result, noise_at_budgets
 from dpmodels.results.call import INTERCEPT
 from dpmodels.results.pca import PCAResult
+from dpmodels.sites import parties
 
 SEED: Final = 20_260_317  # Arbitrary: every prediction draws the same noise
 # Choices: assumed rows that are stored, and releases of a prediction and of a warning.
@@ -33,6 +46,8 @@ FITS: Final = 8
 FITS_BEFORE_WARNING: Final = 3
 # By how much a suggested number of rows grows from one trial to the next: a choice.
 STEP: Final = 2.0
+# Of a 95 % interval, in standard errors.
+_WIDTH: Final = float(2 * ndtri(0.975))
 MEASURES: Final = ("estimate", "std_error", "noise_sd", "identified")
 NOTHING_IDENTIFIED: Final = "nothing will be identified"
 ASSUMED: Final = f"{NUMBERS} and levels are equally common"
@@ -62,14 +77,21 @@ def identified_share(table: pd.DataFrame) -> float:
 
 
 def estimates_of(fit: Any) -> pd.DataFrame:
-    """Return the numbers of a result by which it is predicted, one row per estimate."""
+    """Return the numbers of a result by which it is predicted, one row per estimate.
+
+    Errors that a result does not print are those that its intervals imply.
+    """
     of_components = isinstance(fit, PCAResult)
     table = fit.tidy("eigenvalues") if of_components else fit.tidy()
     keys = ["PC"] if of_components else list(fit.estimates.keys)
     columns = {name: table[name].to_numpy(np.float64, na_value=np.nan) for name in MEASURES}
+    for name, kind in {"std_error": "conf", "noise_sd": "noise"}.items():
+        implied = (table[f"{kind}_high"] - table[f"{kind}_low"]) / _WIDTH
+        columns[name] = np.where(np.isnan(columns[name]), implied, columns[name])
     if of_components:
         columns["identified"] = fit.spectrum.distinct[: len(table)].astype(np.float64)
-    labels = [", ".join(map(_label, row)) for row in table[keys].itertuples(index=False)]
+    rows = table[keys].itertuples(index=False)
+    labels = [", ".join(_label(part) for part in row if not pd.isna(part)) for row in rows]
     return pd.DataFrame(columns, index=pd.Index(labels, name="estimate"))
 
 
@@ -167,3 +189,51 @@ def _warn(prediction: Prediction, request: Request, plan: Any, n_rows: int) -> N
         "charged yet: see dp.errors.BudgetWarning to stop before the charge, or to silence this."
     )
     warnings.warn(text, BudgetWarning, stacklevel=frames_up())
+
+
+# What other budgets would buy.
+
+DELTA: Final = 1e-6
+
+
+@noise_at_budgets.register
+def predicted_at_budgets(fit: Result) -> pd.DataFrame:
+    """Predict the noise of a fit's estimates at other budgets, from public facts."""
+    request, n_rows = fit.request, fit.nobs
+    verb = None if request is None or request.parent else verb_of(request.verb)
+    if request is None or verb is None or not n_rows >= 1 or request.adjacency.person is not None:
+        raise NotAvailable(
+            "at_budgets() needs a result of one call, a public number of rows, and one row a "
+            "person; dp.plan() predicts others"
+        )
+    mechanism = "auto" if fit.call.reason else fit.release.info.name
+    predictions = {}
+    for guarantee in _other_budgets(request.private):
+        spec = verb.spec(
+            replace(request, guarantee=guarantee, words={**verb.options, **request.words})
+        )
+        predictions[guarantee.describe()] = _noise(spec, mechanism, int(n_rows))
+    table = pd.DataFrame(predictions)
+    released = estimates_of(fit)["noise_sd"].reindex(table.index)
+    scale = released / table.iloc[:, 0]
+    return table.mul(scale.fillna(scale.median()).fillna(1.0), axis=0)
+
+
+def _other_budgets(guarantee: Guarantee) -> list[Guarantee]:
+    if isinstance(guarantee, ZCDP):
+        return [ZCDP(guarantee.rho * part) for part in (1, 0.5, 2)]
+    budgets: list[Guarantee] = [
+        replace(guarantee, eps=guarantee.eps * part) for part in (1, 0.5, 2)
+    ]
+    return budgets + [ApproxDP(guarantee.eps, DELTA)] * isinstance(guarantee, PureDP)
+
+
+def _noise(spec: VerbSpec[Any], mechanism: object, n_rows: int) -> pd.Series[float]:
+    try:
+        private = assumed_private(spec, n_rows)
+        choice = planned(spec, parties({}), mechanism, [private])
+        return predict(spec, choice, n_rows).table["noise_sd"]
+    except BudgetError:  # Too little for this mechanism
+        return pd.Series(dtype=np.float64)
+    except DPModelsError as error:
+        raise NotAvailable(f"at_budgets() is not available: {error}") from None
