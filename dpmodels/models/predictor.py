@@ -28,7 +28,7 @@ from dpmodels.errors import (
 )
 from dpmodels.frames.progress import as_one_of_many
 from dpmodels.models.assumed_rows import AssumedRows, DrawnRows, assumed_rows, read_once
-from dpmodels.models.predicted_laws import LARGEST_FACTOR, NUMBERS, Prediction, enlarged, two_digits
+from dpmodels.models.predicted_laws import LARGEST_FACTOR, Prediction, enlarged, two_digits
 from dpmodels.models.replay import verb_of
 from dpmodels.models.verb_spec import Planned, VerbSpec, of_question, planned
 from dpmodels.noise import simulation, source
@@ -44,13 +44,18 @@ SEED: Final = 20_260_317  # Arbitrary: every prediction draws the same noise
 BLOCK: Final = 1_024
 FITS: Final = 8
 FITS_BEFORE_WARNING: Final = 3
+# A warning assumes rows that fill less of their bounds than those of a plan, so that few futile
+# calls are missed; below the first share nothing is identified, above the second most is: choices.
+CAUTIOUS: Final = "tails"
+NOTHING, MOST = 0.05, 0.5
 # By how much a suggested number of rows grows from one trial to the next: a choice.
 STEP: Final = 2.0
 # Of a 95 % interval, in standard errors.
 _WIDTH: Final = float(2 * ndtri(0.975))
 MEASURES: Final = ("estimate", "std_error", "noise_sd", "identified")
-NOTHING_IDENTIFIED: Final = "nothing will be identified"
-ASSUMED: Final = f"{NUMBERS} and levels are equally common"
+ASSUMED: Final = (
+    "numbers have a standard deviation of a twelfth of their range and levels are equally common"
+)
 
 
 class Predicted(NamedTuple):
@@ -116,10 +121,12 @@ def simulated_fits(
 ) -> Iterator[Any]:
     """Release `times` times from assumed rows, with noise that is the same at every call."""
     for number in range(times):
+        # No yield inside: the seeded stream must never reach what the caller does in between.
         with simulation(seed=seed + number), as_one_of_many():
             statistic = choice.strategy.measure(private, choice.plan)
             release = choice.strategy.release(statistic, choice.plan, source())
-            yield spec.of(of_question(release, spec.request), "", choice.reason)
+            fit = spec.of(of_question(release, spec.request), "", choice.reason)
+        yield fit
 
 
 def predict(
@@ -158,23 +165,29 @@ def warn_if_futile(spec: VerbSpec[Any], choice: Planned, n_rows: int) -> None:
 
 
 def _simulated(spec: VerbSpec[Any], choice: Planned, n_rows: int) -> Prediction | None:
-    """Return by how many more rows something would be identified; None if these rows do."""
+    """Return by how many more rows most would be identified; None if it cannot be simulated."""
     factor = 1.0
     try:
-        while n_rows and not _identifies(spec, choice, round(n_rows * factor)):
-            factor *= STEP
-            if factor > LARGEST_FACTOR:
-                break
-    except DPModelsError:  # Such rows cannot be simulated
+        if n_rows and not _identifies(spec, choice, n_rows, NOTHING):
+            while factor <= LARGEST_FACTOR:
+                factor *= STEP
+                if _identifies(spec, choice, round(n_rows * factor), MOST):
+                    break
+    except DPModelsError:
         return None
     lost_below = 2.0 if factor > 1 else 0.0
-    return Prediction(1.0, lost_below, factor, NOTHING_IDENTIFIED, ASSUMED)
+    return Prediction(1.0, lost_below, factor, "nothing will be identified", ASSUMED)
 
 
-def _identifies(spec: VerbSpec[Any], choice: Planned, n_rows: int) -> bool:
-    """Whether any of a few releases of assumed rows identifies an estimate."""
-    fits = simulated_fits(spec, choice, assumed_private(spec, n_rows), FITS_BEFORE_WARNING)
-    return any(identified_share(estimates_of(fit)) != 0 for fit in fits)
+def _identifies(spec: VerbSpec[Any], choice: Planned, n_rows: int, share: float) -> bool:
+    """Whether more than a share of estimates is expected to be identified."""
+    private, total = assumed_private(spec, n_rows, CAUTIOUS), 0.0
+    for fit in simulated_fits(spec, choice, private, FITS_BEFORE_WARNING):
+        identified = identified_share(estimates_of(fit))
+        total += 1.0 if math.isnan(identified) else identified
+        if total > share * FITS_BEFORE_WARNING:
+            return True
+    return False
 
 
 def _warn(prediction: Prediction, request: Request, plan: Any, n_rows: int) -> None:

@@ -15,8 +15,12 @@ from dpmodels.models.lm import lm_spec
 from dpmodels.models.mean import mean_spec
 from dpmodels.models.pca import pca_spec
 from dpmodels.models.predicted_laws import assumed_variances, enlarged
+from dpmodels.models.predictor import assumed_private, simulated_fits
+from dpmodels.models.verb_spec import planned
+from dpmodels.noise import simulating
 from dpmodels.privacy import GaussianEvent
 from dpmodels.request import requested
+from dpmodels.sites import parties
 
 BOOK = dp.codebook(
     y=(0, 100), x=(0, 10), z=(-5, 5), case=["no", "yes"], g=[f"c{number}" for number in range(40)]
@@ -210,6 +214,26 @@ def test_a_foresight_takes_less_than_a_millisecond():
         way.law(plan, 20)
         taken.append(time.perf_counter() - begun)
     assert min(taken) < 1e-3
+
+
+def test_a_warning_that_is_simulated_leaves_no_seed_behind():
+    call = HOPELESS["lm g"]
+    fits = []
+    for _ in range(2):
+        with pytest.warns(BudgetWarning):
+            fits.append(call(table(), codebook=BOOK, eps=2.0))
+        assert not simulating()
+    assert not any(fit.simulated for fit in fits)
+    first, second = (fit.params.to_numpy() for fit in fits)
+    assert (first != second).all()
+
+
+def test_simulated_releases_are_outside_the_simulation_of_their_noise():
+    way, _ = plans("lm", "y ~ x + z", ROWS, eps=1.0)
+    private = assumed_private(way, ROWS)
+    for fit in simulated_fits(way, planned(way, parties({}), "auto", [private]), private, 2):
+        assert fit.simulated
+        assert not simulating()
 
 
 # Rows as guessed. Where at most a tenth of releases have a standard error, 9 or more of 12 have one
