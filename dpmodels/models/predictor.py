@@ -50,8 +50,6 @@ CAUTIOUS: Final = "tails"
 NOTHING, MOST = 0.05, 0.5
 # By how much a suggested number of rows grows from one trial to the next: a choice.
 STEP: Final = 2.0
-# Of a 95 % interval, in standard errors.
-_WIDTH: Final = float(2 * ndtri(0.975))
 MEASURES: Final = ("estimate", "std_error", "noise_sd", "identified")
 ASSUMED: Final = (
     "numbers have a standard deviation of a twelfth of their range and levels are equally common"
@@ -81,21 +79,28 @@ def identified_share(table: pd.DataFrame) -> float:
     return float(known.mean()) if known.size else math.nan
 
 
-def estimates_of(fit: Any) -> pd.DataFrame:
+def estimates_of(fit: Any, level: float = 0.95) -> pd.DataFrame:
     """Return the numbers of a result by which it is predicted, one row per estimate.
 
-    Errors that a result does not print are those that its intervals imply.
+    `MEASURES`; ``conf_low, conf_high`` of a level; ``rows``, which counts are shares of, and 1 for
+    other estimates. Errors that a result does not print are those that its intervals imply.
     """
     of_components = isinstance(fit, PCAResult)
-    table = fit.tidy("eigenvalues") if of_components else fit.tidy()
-    keys = ["PC"] if of_components else list(fit.estimates.keys)
-    columns = {name: table[name].to_numpy(np.float64, na_value=np.nan) for name in MEASURES}
+    estimates = fit._eigenvalues() if of_components else fit.estimates
+    table = estimates.tidy(level)
+    names = (*MEASURES, "conf_low", "conf_high")
+    columns = {name: table[name].to_numpy(np.float64, na_value=np.nan) for name in names}
     for name, kind in {"std_error": "conf", "noise_sd": "noise"}.items():
-        implied = (table[f"{kind}_high"] - table[f"{kind}_low"]) / _WIDTH
+        implied = (table[f"{kind}_high"] - table[f"{kind}_low"]) / (2 * ndtri((1 + level) / 2))
         columns[name] = np.where(np.isnan(columns[name]), implied, columns[name])
+    columns["rows"] = np.ones(len(table))
+    if "proportion" in table:
+        counted = table["proportion"].notna()
+        rows = (table["estimate"] / table["proportion"])[table["proportion"] > 0]
+        columns["rows"][counted] = rows.reindex(table.index).fillna(rows.median())[counted]
     if of_components:
         columns["identified"] = fit.spectrum.distinct[: len(table)].astype(np.float64)
-    rows = table[keys].itertuples(index=False)
+    rows = table[list(estimates.keys)].itertuples(index=False)
     labels = [", ".join(_label(part) for part in row if not pd.isna(part)) for row in rows]
     return pd.DataFrame(columns, index=pd.Index(labels, name="estimate"))
 

@@ -110,7 +110,8 @@ def figures(fit: object) -> pd.DataFrame:
     Errors are infinite where an estimate is not identified, and nan if the result has none: then
     releases are compared.
     """
-    table = estimates_of(fit).set_axis(["value", "total", "noise", "identified"], axis=1)
+    names = {"estimate": "value", "std_error": "total", "noise_sd": "noise"}
+    table = estimates_of(fit).rename(columns=names)
     lost = (table["identified"] == 0) | (table["total"].isna() & hasattr(type(fit), "bse"))
     errors = table[["noise", "total"]].mask(lost, math.inf)
     return pd.concat([table[["value"]], errors], axis=1).rename_axis("figure")
