@@ -155,6 +155,11 @@ def of_outcomes(plan: object, rows: int) -> Prediction | None:
     )
 
 
+def covariances(design: PrivateDesign, plan: object, rows: int) -> Prediction:
+    """Predict a covariance matrix, whose entries always have noise of a known size."""
+    return components(design, plan, rows) or always(plan, rows)
+
+
 def components(design: PrivateDesign, plan: object, rows: int) -> Prediction | None:
     """Predict a covariance matrix: all of its variance in one component against the noise."""
     if not _one_release(plan) or design.scaling.unit:
@@ -173,13 +178,14 @@ def group_means(tallies: tuple[Tally, ...], plan: object, rows: int) -> Predicti
     means = [tally for tally in tallies if tally.degree]
     if not means:
         return always(plan, rows)
-    if not isinstance(plan, CountPlan) or plan.first is not None:
+    if not isinstance(plan, CountPlan):
         return None
     widest = min(means, key=lambda tally: tally.cells * math.sqrt(tally.parts))
-    noise = plan.noise_sd * math.sqrt(widest.parts)
-    strength = rows / widest.cells / noise
+    rounds = [plan] if plan.first is None else [plan, plan.first]
+    noise = max(part.noise_sd for part in rounds) * math.sqrt(widest.parts)
     what = "hardly any group will have a mean" if widest.cells > 1 else "there will be no mean"
-    return Prediction(strength, LOST_ROWS, CLEAR_ROWS, what, EQUAL_GROUPS)
+    prediction = Prediction(rows / widest.cells / noise, LOST_ROWS, CLEAR_ROWS, what, EQUAL_GROUPS)
+    return prediction if plan.first is None or prediction.clear else None
 
 
 def assumed_variances(design: PrivateDesign) -> Floats:

@@ -13,7 +13,7 @@ from dpmodels.formula import Design
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, Gauss, choose_strategy
 from dpmodels.mechanisms.choose import Table, auto_moments
 from dpmodels.mechanisms.user_supplied import UserSupplied
-from dpmodels.models.predicted_laws import components
+from dpmodels.models.predicted_laws import components, covariances
 from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.postprocess.denoise import RULES
 from dpmodels.request import Request
@@ -85,7 +85,7 @@ def scaled_spec(
         facts,
         chosen,
         lawful=lawful,
-        law=partial(components, private_design),
+        law=partial(components if request.verb == "pca" else covariances, private_design),
         check=check,
     )
 

@@ -401,7 +401,8 @@ _CLIPPED: Final = (CovResult, PCAResult, MomentsResult)
 def _power(verb: Verb) -> Power | None:
     """Return the power of a verb's kind of result, None where it has no intervals."""
     kinds = verb.result.__mro__
-    tested = {"conf_int", "_conf_int"} & {name for kind in kinds[:-3] for name in vars(kind)}
+    kinds_of_result = kinds[: kinds.index(Result)]
+    tested = any({"conf_int", "_conf_int"} & set(vars(kind)) for kind in kinds_of_result)
     if not tested or issubclass(verb.result, _CLIPPED):
         return None
     return next((POWERS[kind] for kind in kinds if kind in POWERS), OTHERS)
@@ -422,5 +423,6 @@ def verb_with_power(name: object) -> tuple[Verb, Power]:
 
 def words_of(verb: Verb) -> dict[str, object]:
     """Return a verb's options with their defaults."""
-    options = {**verb.options, "subset": None}.items()
-    return {name: value for name, value in options if name not in ("mu", "time")}
+    options = {**verb.options, "subset": None}
+    left_out = {"mu", "time"} if verb.name == "table" else {"mu"}
+    return {name: value for name, value in options.items() if name not in left_out}
