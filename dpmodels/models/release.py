@@ -58,6 +58,7 @@ def measured(
     except FrameError as error:  # The number of persons is public: they are counted first
         raise FrameError(before_charge(error)) from None
     witness.planned(choice.strategy, private, choice.plan)
+    witness.specified(spec, choice, private)
     events = group_events(choice.plan.events, request.adjacency.places)
     witness.charging(choice.strategy.info.name, events)
     _warn_before_charge(spec, holders, choice, private)

@@ -12,10 +12,9 @@ import pandas as pd
 from pandas.api.types import is_string_dtype
 
 from dpmodels.codebook import Codebook
-from dpmodels.frames.progress import as_one_of_many
 from dpmodels.models.assumed_rows import AssumedRows
-from dpmodels.noise import simulation
-from dpmodels.privacy import Adjacency, Guarantee, Ledger
+from dpmodels.models.predictor import simulated_fits
+from dpmodels.privacy import Adjacency, Guarantee
 from dpmodels.sessions.call import Call, Priced, Terms
 from dpmodels.sites import Parties
 
@@ -83,15 +82,11 @@ def released(
     call: Call, terms: Terms, guarantee: Guarantee, times: int, *, seed: int = PLAN_SEED
 ) -> list[object]:
     """Run a call `times` times with independent noise, the same in every plan."""
-    with as_one_of_many(), simulation(seed=seed):
-        return [_release(call, terms, guarantee) for _ in range(times)]
+    planned_call = priced(call, terms, guarantee)
+    (private,) = planned_call.private
+    return list(simulated_fits(planned_call.spec, planned_call.choice, private, times, seed))
 
 
 def priced(call: Call, terms: Terms, guarantee: Guarantee) -> Priced:
     """Return the charge of a call, and its mechanism."""
     return terms.price(call, {"budget": guarantee})
-
-
-def _release(call: Call, terms: Terms, guarantee: Guarantee) -> Any:
-    ledger = Ledger(budget=guarantee, adjacency=terms.adjacency)
-    return terms.make(call, {"budget": guarantee}, ledger)
