@@ -265,13 +265,15 @@ def _table(trial: Trial, cell: Cell, number: int) -> pd.DataFrame:
         "power_se": expected.power_se,
         "identified": expected.identified,
         "without_noise": without_noise(posed, cell.n_rows, trial.alpha),
-        "price": np.where(expected.identified < SELDOM, np.nan, rows_factor),
+        "price": np.where(
+            (expected.identified < SELDOM) & (posed.sampling > 0), np.nan, rows_factor
+        ),
     }
     return pd.DataFrame(lines)
 
 
 def _mechanism(trial: Trial) -> str:
-    strategy, reason = trial.chosen
+    strategy, _, reason = trial.choice
     name = str(strategy.info.name)
     return f"{name}: {reason}" if reason else name
 

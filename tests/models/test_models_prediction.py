@@ -9,13 +9,14 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.design.rows import Rows
-from dpmodels.errors import BudgetWarning, DPModelsError
+from dpmodels.errors import BudgetWarning, DPModelsError, NotAvailable
+from dpmodels.models.assumed_rows import assumed_rows
 from dpmodels.models.glm import glm_spec
 from dpmodels.models.lm import lm_spec
 from dpmodels.models.mean import mean_spec
 from dpmodels.models.pca import pca_spec
 from dpmodels.models.predicted_laws import assumed_variances, enlarged
-from dpmodels.models.predictor import assumed_private, simulated_fits
+from dpmodels.models.predictor import assumed_private, estimates_of, predict, simulated_fits
 from dpmodels.models.verb_spec import planned
 from dpmodels.noise import simulating
 from dpmodels.privacy import GaussianEvent
@@ -234,6 +235,75 @@ def test_simulated_releases_are_outside_the_simulation_of_their_noise():
     for fit in simulated_fits(way, planned(way, parties({}), "auto", [private]), private, 2):
         assert fit.simulated
         assert not simulating()
+
+
+FITS = {
+    "lm": lambda data, **more: dp.dp_lm("y ~ x + z", data, **more),
+    "mean": lambda data, **more: dp.dp_mean("y ~ case", data, **more),
+    "summary": lambda data, **more: dp.dp_summary("y + x ~ case", data, **more),
+    "pca": lambda data, **more: dp.dp_pca("~ x + y + z", data, **more),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_other_budgets_are_predicted_from_public_facts_and_agree_with_the_fit(name):
+    """Half of eps about doubles noise, by laws of all mechanisms here, within a factor of 2."""
+    with dp.simulation(seed=4):
+        fit = FITS[name](table(rows=20_000), codebook=BOOK, eps=1.0)
+        made = fit.at_budgets()
+    assert list(made) == ["eps = 1", "eps = 0.5", "eps = 2", "eps = 1, delta = 1e-06"]
+    now = estimates_of(fit)["noise_sd"]
+    np.testing.assert_allclose(made["eps = 1"], now, rtol=1e-9)
+    for budget, factor in {"eps = 0.5": 2.0, "eps = 2": 0.5}.items():
+        ratio = (made[budget] / made["eps = 1"]).median()
+        assert factor / 2 < ratio < factor * 2
+    again = fit.at_budgets()
+    pd.testing.assert_frame_equal(made, again)
+    note = str(fit.summary(budgets=True))
+    assert "Predicted noise: " in note
+    assert "see fit.at_budgets()" in " ".join(note.split())
+    assert "at_budgets" not in str(fit.summary(notes="all"))
+
+
+def test_other_budgets_keep_delta_and_rho():
+    with dp.simulation(seed=4):
+        data = table(rows=5_000)
+        gaussian = FITS["mean"](data, codebook=BOOK, eps=1.0, delta=1e-5)
+        concentrated = FITS["mean"](data, codebook=BOOK, budget=dp.ZCDP(0.1))
+    delta = "delta = 1e-05"
+    assert list(gaussian.at_budgets()) == [f"eps = {eps}, {delta}" for eps in ("1", "0.5", "2")]
+    assert [name.partition(" (")[0] for name in concentrated.at_budgets()] == [
+        "rho = 0.1",
+        "rho = 0.05",
+        "rho = 0.2",
+    ]
+
+
+def test_other_budgets_need_a_public_number_of_rows_and_one_row_a_person():
+    with dp.simulation(seed=4):
+        data = table(rows=5_000).assign(id=np.arange(5_000) // 2)
+        private = FITS["mean"](data, codebook=BOOK, eps=1.0, adjacency="add-remove")
+        persons = FITS["mean"](data, codebook=BOOK, eps=1.0, person="id", rows=2)
+    for fit in (private, persons):
+        with pytest.raises(NotAvailable, match="public number of rows"):
+            fit.at_budgets()
+    with pytest.raises(NotAvailable, match="at_budgets"):
+        dp.Ledger(eps=1.0).describe() and dp.power(
+            "y ~ x", codebook=BOOK, n=2_000, eps=1.0, effect=1.0
+        ).summary(budgets=True)
+
+
+def test_what_is_predicted_is_what_releases_of_such_rows_have():
+    """The medians of 8 and of 24 releases; of equal rows the noise differs by less than half."""
+    rows = assumed_rows(BOOK.select(("y", "x", "z"))).rows(5_000, 3)
+    with dp.simulation(seed=5):
+        fits = [dp.dp_lm("y ~ x + z", rows, codebook=BOOK, eps=1.0) for _ in range(24)]
+    real = pd.concat([estimates_of(fit)["noise_sd"] for fit in fits], axis=1).median(axis=1)
+    way = lm_spec(fits[0].request)
+    private = assumed_private(way, 5_000)
+    predicted = predict(way, planned(way, parties({}), "auto", [private]), 5_000)
+    assert predicted.identified == 1
+    np.testing.assert_allclose(predicted.table["noise_sd"], real, rtol=0.5)
 
 
 # Rows as guessed. Where at most a tenth of releases have a standard error, 9 or more of 12 have one
