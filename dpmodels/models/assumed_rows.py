@@ -16,9 +16,10 @@ from scipy.stats import qmc
 from dpmodels.arguments import lists_values, option, real
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date
+from dpmodels.design.columns import converted
 from dpmodels.design.rows import Part, Rows, Terms
-from dpmodels.errors import ArgumentError, quoted
-from dpmodels.frames import no_rows
+from dpmodels.errors import ArgumentError, NotAvailable, quoted
+from dpmodels.frames import no_rows, open_rows
 from dpmodels.frames.persons import SECRET_BYTES
 from dpmodels.typing import Floats
 from dpmodels.variables import Categorical, Numeric, Variable
@@ -248,14 +249,16 @@ def _column(variable: Variable, shape: object, uniform: Floats) -> object:
 # Rows that are stored once, with how often each of them occurs.
 
 
-def read_once(rows: Rows) -> Part:
-    """Read public rows without persons as one part."""
-    parts = list(rows.parts(count_public=True))
-    columns = {
-        name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns
-    }
-    counted = [part.counted for part in parts if part.counted is not None]
-    return Part(columns, np.concatenate(counted) if counted else None, None)
+def public_part(frame: pd.DataFrame, terms: Terms) -> Part:
+    """Convert assumed or public rows, without persons, as one part."""
+    if terms.undeclared:
+        raise NotAvailable(
+            f"levels of {terms.undeclared[0]!r} are not declared, so none is assumed"
+        )
+    chunks = list(open_rows(frame).chunks(tuple(terms.codebook), len(frame)))
+    cells = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in terms.codebook}
+    columns = converted(terms.codebook, cells)
+    return Part(columns, None if terms.subset is None else terms.subset.holds(columns), None)
 
 
 class DrawnRows(Rows):

@@ -27,9 +27,8 @@ from dpmodels.errors import (
     shorten,
 )
 from dpmodels.frames.progress import as_one_of_many
-from dpmodels.models.assumed_rows import AssumedRows, DrawnRows, assumed_rows, read_once
+from dpmodels.models.assumed_rows import AssumedRows, DrawnRows, assumed_rows, public_part
 from dpmodels.models.predicted_laws import LARGEST_FACTOR, Prediction, enlarged, two_digits
-from dpmodels.models.replay import verb_of
 from dpmodels.models.verb_spec import Planned, VerbSpec, of_question, planned
 from dpmodels.noise import simulation, source
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP
@@ -38,6 +37,7 @@ from dpmodels.results.base import Result, noise_at_budgets
 from dpmodels.results.call import INTERCEPT
 from dpmodels.results.pca import PCAResult
 from dpmodels.sites import parties
+from dpmodels.verbs import VERBS
 
 SEED: Final = 20_260_317  # Arbitrary: every prediction draws the same noise
 # Choices: assumed rows that are stored, and releases of a prediction and of a warning.
@@ -50,6 +50,7 @@ CAUTIOUS: Final = "tails"
 NOTHING, MOST = 0.05, 0.5
 # By how much a suggested number of rows grows from one trial to the next: a choice.
 STEP: Final = 2.0
+DELTA: Final = 1e-6  # Suggested where a call has none
 MEASURES: Final = ("estimate", "std_error", "noise_sd", "identified")
 ASSUMED: Final = (
     "numbers have a standard deviation of a twelfth of their range and levels are equally common"
@@ -113,12 +114,11 @@ def assumed_private(
     spec: VerbSpec[Any], n_rows: int, assumed: AssumedRows | str = "normal", block: int = BLOCK
 ) -> Any:
     """Return a verb's private side, bound to `n_rows` assumed rows."""
-    book = spec.private.codebook
-    rows = assumed if isinstance(assumed, AssumedRows) else assumed_rows(book, assumed)
-    stored = min(n_rows, block)
-    part = read_once(spec.private.bind(rows.block(stored))._rows)
+    terms = spec.private._rows.terms
+    rows = assumed if isinstance(assumed, AssumedRows) else assumed_rows(terms.codebook, assumed)
+    part = public_part(rows.block(min(n_rows, block)), terms)
     times = n_rows // part.rows + (np.arange(part.rows) < n_rows % part.rows)
-    return spec.private.of(DrawnRows(part._replace(places=times), spec.private._rows.terms))
+    return spec.private.of(DrawnRows(part._replace(places=times), terms))
 
 
 def simulated_fits(
@@ -166,7 +166,7 @@ def warn_if_futile(spec: VerbSpec[Any], choice: Planned, n_rows: int) -> None:
     if prediction is None or not (prediction.lost or prediction.clear):
         prediction = _simulated(spec, choice, n_rows)
     if prediction is not None and prediction.lost:
-        _warn(prediction, spec.request, choice.plan, n_rows)
+        _warn(prediction, spec, choice, n_rows)
 
 
 def _simulated(spec: VerbSpec[Any], choice: Planned, n_rows: int) -> Prediction | None:
@@ -195,31 +195,53 @@ def _identifies(spec: VerbSpec[Any], choice: Planned, n_rows: int, share: float)
     return False
 
 
-def _warn(prediction: Prediction, request: Request, plan: Any, n_rows: int) -> None:
-    factor = prediction.clear_from / prediction.strength
-    budget_hint = ""
+def _delta_suffices(spec: VerbSpec[Any], choice: Planned, n_rows: int) -> bool:
+    """Whether a small delta at the same eps, and the mechanism chosen then, identifies most."""
+    guarantee = spec.request.guarantee
+    if not isinstance(guarantee, PureDP) or not choice.reason:
+        return False
+    try:
+        if _identifies(spec, choice, n_rows, NOTHING):  # What is lacking is something else
+            return False
+        wider = _spec_at(spec.request, ApproxDP(guarantee.eps, DELTA))
+        chosen = planned(wider, parties({}), "auto", [assumed_private(wider, n_rows)])
+        return _identifies(wider, chosen, n_rows, MOST)
+    except DPModelsError:
+        return False
+
+
+def _spec_at(request: Request, guarantee: Guarantee) -> VerbSpec[Any]:
+    """Return the specification of the same request at another budget."""
+    verb = VERBS[request.verb]
+    words = {**verb.options, **request.words}
+    spec: VerbSpec[Any] = verb.spec(replace(request, guarantee=guarantee, words=words))
+    return spec
+
+
+def _warn(prediction: Prediction, spec: VerbSpec[Any], choice: Planned, n_rows: int) -> None:
+    request, factor = spec.request, prediction.clear_from / prediction.strength
+    hints = [f"delta = {DELTA:g}"] * _delta_suffices(spec, choice, n_rows)
     if factor <= LARGEST_FACTOR:
-        budget_hint = f"{enlarged(request.private, plan.events, factor).describe()}, or "
+        hints.append(enlarged(request.private, choice.plan.events, factor).describe())
+    hints.append(f"n = {round(two_digits(n_rows * factor)):,}")
     text = (
         f"dp_{request.verb}({shorten(request.formula)!r}): very likely {prediction.lacking} at "
-        f"{request.guarantee.describe()} with n = {n_rows:,}: about {budget_hint}n = "
-        f"{round(two_digits(n_rows * factor)):,} is needed if {prediction.assumption}. Nothing is "
-        "charged yet: see dp.errors.BudgetWarning to stop before the charge, or to silence this."
+        f"{request.guarantee.describe()} with n = {n_rows:,}: about {', or '.join(hints)} is "
+        f"needed if {prediction.assumption}. Nothing is charged yet: see dp.errors.BudgetWarning "
+        "to stop before the charge, or to silence this."
     )
     warnings.warn(text, BudgetWarning, stacklevel=frames_up())
 
 
 # What other budgets would buy.
 
-DELTA: Final = 1e-6
-
 
 @noise_at_budgets.register
 def predicted_at_budgets(fit: Result) -> pd.DataFrame:
     """Predict the noise of a fit's estimates at other budgets, from public facts."""
     request, n_rows = fit.request, fit.nobs
-    verb = None if request is None or request.parent else verb_of(request.verb)
-    if request is None or verb is None or not n_rows >= 1 or request.adjacency.person is not None:
+    is_known = request is not None and request.parent is None and request.verb in VERBS
+    if request is None or not (is_known and n_rows >= 1) or request.adjacency.person is not None:
         raise NotAvailable(
             "at_budgets() needs a result of one call, a public number of rows, and one row a "
             "person; dp.plan() predicts others"
@@ -227,9 +249,7 @@ def predicted_at_budgets(fit: Result) -> pd.DataFrame:
     mechanism = "auto" if fit.call.reason else fit.release.info.name
     predictions = {}
     for guarantee in _other_budgets(request.private):
-        spec = verb.spec(
-            replace(request, guarantee=guarantee, words={**verb.options, **request.words})
-        )
+        spec = _spec_at(request, guarantee)
         predictions[guarantee.describe()] = _noise(spec, mechanism, int(n_rows))
     table = pd.DataFrame(predictions)
     released = estimates_of(fit)["noise_sd"].reindex(table.index)

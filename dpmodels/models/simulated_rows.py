@@ -128,10 +128,10 @@ class SimulatedRows:
 
     def measured(self, strategy: AnyStrategy, plan: Plan) -> Statistic:
         """Return a strategy's statistic of all rows, of which each block is read once."""
-        return strategy.measure(self._bound, plan)
+        return strategy.measure(self.bound, plan)
 
     @cached_property
-    def _bound(self) -> PrivateDesign:
+    def bound(self) -> PrivateDesign:
         """Bind the rows to their design, or to one that neither shifts nor scales them."""
         names = numbered(len(self.block))
         design = self.design

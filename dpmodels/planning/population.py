@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from dpmodels.arguments import real
 from dpmodels.design.rows import Part, Rows, Terms
 from dpmodels.errors import ArgumentError, quoted, shorten
-from dpmodels.models.assumed_rows import DrawnRows, read_once
+from dpmodels.models.assumed_rows import DrawnRows, public_part
 from dpmodels.typing import Floats
 
 
@@ -73,10 +74,10 @@ class Stepped(NamedTuple):
     values: Floats
 
 
-def population(rows: Rows, *, sampled: bool) -> Population:
-    """Read public rows once, with equal probabilities."""
-    part = read_once(rows)
-    return Population(part, np.full(part.rows, 1 / part.rows), rows.terms, sampled)
+def population(frame: pd.DataFrame, terms: Terms, *, sampled: bool) -> Population:
+    """Return public rows with equal probabilities."""
+    part = public_part(frame, terms)
+    return Population(part, np.full(part.rows, 1 / part.rows), terms, sampled)
 
 
 # Hypotheses about a population, and the true effects.

@@ -203,8 +203,8 @@ class PowerInputs:
     @cached_property
     def _population(self) -> Population:
         sampled = self.assumed.frame is not None
-        bound = self._unread.private.bind(self.assumed.block(SAMPLED if sampled else BLOCK))
-        return population(bound._rows, sampled=sampled)
+        block = self.assumed.block(SAMPLED if sampled else BLOCK)
+        return population(block, self._unread.private._rows.terms, sampled=sampled)
 
     @cached_property
     def _unread(self) -> VerbSpec[object]:
