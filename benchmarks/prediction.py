@@ -141,7 +141,9 @@ def against_fits(count, seed):
                     "warning ms": groups["warning ms"].median(),
                     "fit ms": groups["fit ms"].median(),
                 }
-            ).round(2)
+            )
+            .round(2)
+            .to_string()
         )
     low, middle, high = table["ratio"].quantile([0.05, 0.5, 0.95])
     print(
@@ -150,13 +152,10 @@ def against_fits(count, seed):
     )
     for name, mask in {"futile calls announced": futile, "useful calls warned": useful}.items():
         share = table.loc[mask, "warned"].mean()
-        print(
-            f"{name}: {share:.3f} of {mask.sum()} (se {(share * (1 - share) / mask.sum()) ** 0.5:.3f})"
-        )
-    taken = table["warning ms"]
-    print(
-        f"CPU of a warning: mean {taken.mean():.1f} ms, median {taken.median():.1f}, largest {taken.max():.0f}"
-    )
+        error = (share * (1 - share) / mask.sum()) ** 0.5
+        print(f"{name}: {share:.3f} of {mask.sum()} (se {error:.3f})")
+    taken = table["warning ms"].groupby(table["warned"]).median()
+    print(f"CPU of a prediction before the charge, ms by whether it warned: {taken.to_dict()}")
 
 
 def main():

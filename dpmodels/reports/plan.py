@@ -22,7 +22,7 @@ from dpmodels.results.plan import SELDOM, UNEVEN, PlannedCall, PlanResult, Power
 def plan_report(plan: PlanResult) -> Report:
     """Lay out planned calls as tables of strings."""
     unit = capacity(plan.guarantee).unit
-    heads = ("mechanism", "noise", unit, f"total {unit}", "fits", "identified")
+    heads: tuple[str, ...] = ("mechanism", "noise", unit, f"total {unit}", "fits", "identified")
     rows = tuple(Row(call.call, _cells(call)) for call in plan.calls)
     if not plan.predicts:
         heads, rows = heads[:-1], tuple(Row(row.label, row.cells[:-1]) for row in rows)
