@@ -27,6 +27,7 @@ from dpmodels.errors import (
     shorten,
 )
 from dpmodels.frames.progress import as_one_of_many
+from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.models.assumed_rows import AssumedRows, DrawnRows, assumed_rows, public_part
 from dpmodels.models.predicted_laws import LARGEST_FACTOR, Prediction, enlarged, two_digits
 from dpmodels.models.verb_spec import Planned, VerbSpec, of_question, planned
@@ -157,31 +158,36 @@ def predict(
 # Warnings before the charge.
 
 
-def warn_if_futile(spec: VerbSpec[Any], choice: Planned, n_rows: int) -> None:
+def warn_if_futile(
+    spec: VerbSpec[Any], choice: Planned, n_rows: int, *, simulate: bool = True
+) -> None:
     """Warn, at the user's line, if very likely nothing will be identified.
 
-    A law decides where one is known and its answer is clear; else releases of assumed rows do.
+    A law decides where one is known and its answer is clear; else releases of assumed rows do,
+    unless sites make the release together or the mechanism is a user's.
     """
-    prediction = spec.law(choice.plan, n_rows)
-    if prediction is None or not (prediction.lost or prediction.clear):
+    prediction, is_open = spec.law(choice.plan, n_rows), False
+    if simulate and not isinstance(choice.strategy, UserSupplied):
+        is_open = prediction is None or not (prediction.lost or prediction.clear)
+    if is_open:
         prediction = _simulated(spec, choice, n_rows)
     if prediction is not None and prediction.lost:
         _warn(prediction, spec, choice, n_rows)
 
 
 def _simulated(spec: VerbSpec[Any], choice: Planned, n_rows: int) -> Prediction | None:
-    """Return by how many more rows most would be identified; None if it cannot be simulated."""
-    factor = 1.0
+    """Return by how many more rows most would be identified; None if these rows identify some."""
     try:
-        if n_rows and not _identifies(spec, choice, n_rows, NOTHING):
-            while factor <= LARGEST_FACTOR:
-                factor *= STEP
-                if _identifies(spec, choice, round(n_rows * factor), MOST):
-                    break
-    except DPModelsError:
+        if n_rows == 0 or _identifies(spec, choice, n_rows, NOTHING):
+            return None
+        factor = STEP
+        while factor <= LARGEST_FACTOR:
+            if _identifies(spec, choice, round(n_rows * factor), MOST):
+                break
+            factor *= STEP
+    except Exception:  # A prediction never stops a call
         return None
-    lost_below = 2.0 if factor > 1 else 0.0
-    return Prediction(1.0, lost_below, factor, "nothing will be identified", ASSUMED)
+    return Prediction(1.0, 2.0, factor, "nothing will be identified", ASSUMED)
 
 
 def _identifies(spec: VerbSpec[Any], choice: Planned, n_rows: int, share: float) -> bool:
@@ -206,7 +212,7 @@ def _delta_suffices(spec: VerbSpec[Any], choice: Planned, n_rows: int) -> bool:
         wider = _spec_at(spec.request, ApproxDP(guarantee.eps, DELTA))
         chosen = planned(wider, parties({}), "auto", [assumed_private(wider, n_rows)])
         return _identifies(wider, chosen, n_rows, MOST)
-    except DPModelsError:
+    except Exception:  # As above
         return False
 
 
@@ -223,7 +229,9 @@ def _warn(prediction: Prediction, spec: VerbSpec[Any], choice: Planned, n_rows: 
     hints = [f"delta = {DELTA:g}"] * _delta_suffices(spec, choice, n_rows)
     if factor <= LARGEST_FACTOR:
         hints.append(enlarged(request.private, choice.plan.events, factor).describe())
-    hints.append(f"n = {round(two_digits(n_rows * factor)):,}")
+        hints.append(f"n = {round(two_digits(n_rows * factor)):,}")
+    else:
+        hints.append(f"more than {LARGEST_FACTOR:,.0f} times as many rows")
     text = (
         f"dp_{request.verb}({shorten(request.formula)!r}): very likely {prediction.lacking} at "
         f"{request.guarantee.describe()} with n = {n_rows:,}: about {', or '.join(hints)} is "

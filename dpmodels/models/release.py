@@ -87,4 +87,4 @@ def _warn_before_charge(
         return
     rows = together(source.nrows for source in private)
     if rows is not None:
-        warn_if_futile(spec, choice, rows)
+        warn_if_futile(spec, choice, rows, simulate=holders.protocol is None)
