@@ -103,13 +103,13 @@ def a_fit(name, shape, n, eps, delta, rng):
     private = assumed_private(spec, n)
     choice = planned(spec, parties({}), options.get("mechanism", "auto"), [private])
     predicted, real = predict(spec, choice, n), estimates_of(fit)
-    ratio = (predicted.table["noise_sd"].reindex(real.index) / real["noise_sd"]).dropna()
+    ratio = (predicted["noise_sd"].reindex(real.index) / real["noise_sd"]).dropna()
     return {
         "call": name,
         "shape": shape,
         "ratio": ratio[np.isfinite(ratio)].median(),
         "identified": identified_share(real),
-        "expected": predicted.identified,
+        "expected": identified_share(predicted),
         "warned": any(issubclass(one.category, BudgetWarning) for one in seen),
         "warning ms": 1_000 * (both - alone),
         "fit ms": 1_000 * alone,

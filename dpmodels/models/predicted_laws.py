@@ -95,10 +95,6 @@ def always(plan: object, rows: int) -> Prediction:
     return Prediction(math.inf, 0.0, 0.0, "", "")
 
 
-def unknown(plan: object, rows: int) -> None:
-    """Predict nothing: releases of assumed rows do."""
-
-
 def slopes_of_moments(design: PrivateDesign, plan: object, rows: int) -> Prediction | None:
     """Predict least squares of the last column: the strength of X'X along its widest column."""
     variances, lacking = assumed_variances(design)[:-1], "no slope will have a standard error"

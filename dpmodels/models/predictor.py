@@ -12,7 +12,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -56,21 +56,6 @@ MEASURES: Final = ("estimate", "std_error", "noise_sd", "identified")
 ASSUMED: Final = (
     "numbers have a standard deviation of a twelfth of their range and levels are equally common"
 )
-
-
-class Predicted(NamedTuple):
-    """Expected estimates of a release.
-
-    `table` has a row per estimate: the medians of ``estimate``, ``std_error`` and ``noise_sd``
-    over simulated releases, nan where fewer than half have one, and the share ``identified``.
-    """
-
-    table: pd.DataFrame
-
-    @property
-    def identified(self) -> float:
-        """Expected share of estimates that are identified, other than an intercept's."""
-        return identified_share(self.table)
 
 
 def identified_share(table: pd.DataFrame) -> float:
@@ -141,8 +126,12 @@ def predict(
     n_rows: int,
     assumed: AssumedRows | str = "normal",
     times: int = FITS,
-) -> Predicted:
-    """Predict the noise of each estimate, and how likely it is identified."""
+) -> pd.DataFrame:
+    """Predict a verb's estimates, one a row.
+
+    `MEASURES`: medians over simulated releases, nan where fewer than half have one, and the
+    expected share of releases that identify it.
+    """
     private = assumed_private(spec, n_rows, assumed)
     tables = [estimates_of(fit) for fit in simulated_fits(spec, choice, private, times)]
     labels = max(tables, key=len).index
@@ -152,7 +141,7 @@ def predict(
         warnings.simplefilter("ignore", RuntimeWarning)
         middle = np.where(missing, np.nan, np.nanmedian(stacked, axis=0))
         middle[:, -1] = np.nanmean(stacked[:, :, -1], axis=0)
-    return Predicted(pd.DataFrame(middle, labels, list(MEASURES)))
+    return pd.DataFrame(middle, labels, list(MEASURES))
 
 
 # Warnings before the charge.
@@ -278,7 +267,7 @@ def _noise(spec: VerbSpec[Any], mechanism: object, n_rows: int) -> pd.Series[flo
     try:
         private = assumed_private(spec, n_rows)
         choice = planned(spec, parties({}), mechanism, [private])
-        return predict(spec, choice, n_rows).table["noise_sd"]
+        return predict(spec, choice, n_rows)["noise_sd"]
     except BudgetError:  # Too little for this mechanism
         return pd.Series(dtype=np.float64)
     except DPModelsError as error:

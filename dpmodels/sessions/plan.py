@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from dpmodels.errors import BudgetError, DPModelsError
-from dpmodels.models.predictor import predict
+from dpmodels.models.predictor import identified_share, predict
 from dpmodels.privacy import ApproxDP, Event, Guarantee, Ledger
 from dpmodels.results.plan import PlannedCall, PlanResult
 from dpmodels.sessions.call import Call, Priced, Terms
@@ -42,7 +42,7 @@ def _identified(priced: Priced, n_rows: int) -> float:
     if priced.spec.request.adjacency.person is not None:
         return math.nan
     try:
-        return predict(priced.spec, priced.choice, n_rows).identified
+        return identified_share(predict(priced.spec, priced.choice, n_rows))
     except DPModelsError:
         return math.nan
 

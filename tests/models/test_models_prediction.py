@@ -16,7 +16,13 @@ from dpmodels.models.lm import lm_spec
 from dpmodels.models.mean import mean_spec
 from dpmodels.models.pca import pca_spec
 from dpmodels.models.predicted_laws import assumed_variances, enlarged
-from dpmodels.models.predictor import assumed_private, estimates_of, predict, simulated_fits
+from dpmodels.models.predictor import (
+    assumed_private,
+    estimates_of,
+    identified_share,
+    predict,
+    simulated_fits,
+)
 from dpmodels.models.verb_spec import planned
 from dpmodels.noise import simulating
 from dpmodels.privacy import GaussianEvent
@@ -311,8 +317,8 @@ def test_what_is_predicted_is_what_releases_of_such_rows_have():
     way = lm_spec(fits[0].request)
     private = assumed_private(way, 5_000)
     predicted = predict(way, planned(way, parties({}), "auto", [private]), 5_000)
-    assert predicted.identified == 1
-    np.testing.assert_allclose(predicted.table["noise_sd"], real, rtol=0.5)
+    assert identified_share(predicted) == 1
+    np.testing.assert_allclose(predicted["noise_sd"], real, rtol=0.5)
 
 
 # Rows as guessed. Where at most a tenth of releases have a standard error, 9 or more of 12 have one
