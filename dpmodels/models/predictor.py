@@ -155,10 +155,10 @@ def warn_if_futile(
     A law decides where one is known and its answer is clear; else releases of assumed rows do,
     unless sites make the release together or the mechanism is a user's.
     """
-    prediction, is_open = spec.law(choice.plan, n_rows), False
-    if simulate and not isinstance(choice.strategy, UserSupplied):
-        is_open = prediction is None or not (prediction.lost or prediction.clear)
-    if is_open:
+    strategy: Any = choice.strategy
+    prediction = spec.law(choice.plan, n_rows)
+    is_clear = prediction is not None and (prediction.lost or prediction.clear)
+    if simulate and not is_clear and not isinstance(strategy, UserSupplied):
         prediction = _simulated(spec, choice, n_rows)
     if prediction is not None and prediction.lost:
         _warn(prediction, spec, choice, n_rows)
