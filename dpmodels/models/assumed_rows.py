@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtrit
-from scipy.stats import qmc
 
 from dpmodels.arguments import lists_values, option, real
 from dpmodels.codebook import Codebook
@@ -101,6 +99,8 @@ class AssumedRows:
         rng = np.random.default_rng(SEED)
         if self.frame is not None:
             return _rows_at(self.frame, rng.permutation(len(self.frame))[:count])
+        from scipy.stats import qmc
+
         points = qmc.Sobol(max(len(self.codebook), 1), seed=rng).random_base2(count.bit_length())
         ranks = points[:count].argsort(axis=0).argsort(axis=0)
         return self._from_uniform((ranks + 0.5) / count)
@@ -158,6 +158,8 @@ def assumed_rows(
 
 
 def _public(shape: Any, book: Codebook) -> pd.DataFrame:
+    import narwhals.stable.v2 as nw
+
     try:
         frame: pd.DataFrame = nw.from_native(shape, eager_only=True).to_pandas()
     except TypeError:
@@ -280,6 +282,11 @@ class DrawnRows(Rows):
         """Number of rows, with repetitions."""
         return self._part.taken
 
-    def parts(self, *, count_public: bool) -> Iterator[Part]:
+    def standing(self, times: int) -> DrawnRows:
+        """Return the same rows, each counted `times` times as often."""
+        places = np.ones(self._part.rows, int) if self._part.places is None else self._part.places
+        return DrawnRows(self._part._replace(places=times * places), self.terms)
+
+    def _parts(self, *, count_public: bool) -> Iterator[Part]:
         """Yield all of them as one part."""
         yield self._part

@@ -102,7 +102,7 @@ def assumed_private(
     """Return a verb's private side, bound to `n_rows` assumed rows."""
     terms = spec.private._rows.terms
     rows = assumed if isinstance(assumed, AssumedRows) else assumed_rows(terms.codebook, assumed)
-    part = public_part(rows.block(min(n_rows, block)), terms)
+    part = public_part(rows.rows(min(n_rows, block)), terms)
     times = n_rows // part.rows + (np.arange(part.rows) < n_rows % part.rows)
     return spec.private.of(DrawnRows(part._replace(places=times), terms))
 
