@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 import dpmodels as dp
-from dpmodels.planning.assumptions import World, assumed_rows, released
-from dpmodels.planning.figures import figures
-from dpmodels.planning.noise_curve import simulate_call
+from dpmodels.models.assumed_rows import assumed_rows
+from dpmodels.planning.assumptions import World, released
+from dpmodels.planning.noise_curve import figures, simulate_call
 from dpmodels.privacy import adjacency
 
 BOOK = dp.codebook(

@@ -19,7 +19,7 @@ from scipy.special import expit
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, NotAvailable
-from dpmodels.planning.assumptions import assumed_rows
+from dpmodels.models.assumed_rows import assumed_rows
 
 BOOK = dp.codebook(
     wage=(0, 80), age=(18, 80), sex=["F", "M"], edu=["low", "mid", "high"], smoker=["no", "yes"]

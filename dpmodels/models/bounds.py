@@ -14,9 +14,9 @@ from dpmodels.formula.values import Real
 from dpmodels.mechanisms import BOUNDS, CellMechanism, choose_strategy
 from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.models.descriptive_specs import descriptive_call
-from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.request import Request
 from dpmodels.results.bounds import BoundsResult
 

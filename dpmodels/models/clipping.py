@@ -24,7 +24,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeGuard, TypeVar
+from typing import Any, Final, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Columns
 from dpmodels.mechanisms.counts import Gaussian, Geometric
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
+from dpmodels.models.verb_spec import Planned, VerbSpec, planned
 from dpmodels.options import current_settings
 from dpmodels.privacy import (
     ZCDP,
@@ -52,9 +53,10 @@ from dpmodels.privacy import (
 from dpmodels.released import CountsRelease
 from dpmodels.released.terms import Clipping
 from dpmodels.request import Request
-from dpmodels.sites import Parties
+from dpmodels.sites import Parties, together
 from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
+from dpmodels.verbs import VERBS
 
 # Choices: the factor by which the noise of the verb's own release may rise, and the largest noise
 # of a count, as a share of the rows, that is worth it.
@@ -72,7 +74,6 @@ _PARTS: Final = 4
 # Verbs that find bounds, or follow rows up to a bound.
 _WITHOUT: Final = frozenset({"bounds", "survfit"})
 Strategy = Gaussian | Geometric
-Planned = TypeVar("Planned", bound=Any)
 
 
 class Counting(NamedTuple):
@@ -114,12 +115,30 @@ def counted_variables(
     return {name: entry for name, entry in book.items() if isinstance(entry, Numeric)}
 
 
-def with_counts(
+def planned_with_counts(
+    spec: VerbSpec[Any], holders: Parties, mechanism: object, private: Sequence[Any]
+) -> tuple[Planned, Counting | None]:
+    """Plan a release, and counts of values beyond the bounds where they tell enough."""
+    choice, request = planned(spec, holders, mechanism, private), spec.request
+    variables = counted_variables(request, holders, private)
+    rows = together(source.nrows for source in private) if variables else None
+    if not rows:
+        return choice, None
+
+    def within(guarantee: Guarantee) -> Planned:
+        part = VERBS[request.verb].spec(replace(request, guarantee=guarantee))
+        return planned(part, holders, mechanism, private)
+
+    both = _divided_plans(request, variables, rows, choice.plan.events, within)
+    return (choice, None) if both is None else both
+
+
+def _divided_plans(
     request: Request,
     variables: Mapping[str, Numeric],
     rows: int,
     release: Sequence[Event],
-    planned: Callable[[Guarantee], Planned],
+    within: Callable[[Guarantee], Planned],
 ) -> tuple[Planned, Counting] | None:
     """Plan a release and counts within the guarantee of a request.
 
@@ -129,8 +148,8 @@ def with_counts(
         Those of :func:`counted_variables`, and the public number of rows.
     release
         Events of the release if it had the whole guarantee.
-    planned
-        From the guarantee of the release to its plan; the plan has `events`.
+    within
+        From the guarantee of the release to its plan.
 
     Returns
     -------
@@ -147,7 +166,7 @@ def with_counts(
         strategy, release_part, part = _divided(guarantee, release)
         if counted(strategy, part).noise_sd > MOST_NOISE * rows:
             return None
-        choice = planned(release_part)
+        choice = within(release_part)
         if isinstance(guarantee, ApproxDP) and isinstance(part, ZCDP):
             part = _left(guarantee, group_events(choice.plan.events, places))
         return choice, Counting(strategy, counted(strategy, part), variables)

@@ -38,9 +38,9 @@ from dpmodels.models.mechanism_trials import (
     run_trials,
 )
 from dpmodels.models.pca import automatic
-from dpmodels.models.release import VerbSpec
 from dpmodels.models.scaled_moments import checked_rule
 from dpmodels.models.simulated_rows import Box, box_of, simulate_block
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.request import requested

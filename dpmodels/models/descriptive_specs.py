@@ -15,7 +15,8 @@ from dpmodels.formula.values import Category, Real
 from dpmodels.mechanisms import COUNTS, MEANS, MEASURED, ORDERED, PLANE, choose_strategy
 from dpmodels.mechanisms.choose import Choice, auto_counts, auto_ordered, auto_plane
 from dpmodels.mechanisms.protocol import CountFacts
-from dpmodels.models.release import VerbSpec, group_means
+from dpmodels.models.predicted_laws import group_means
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import Adjacency, Guarantee
 from dpmodels.request import Request
 from dpmodels.results.call import DescribedCall, TableCall
@@ -52,7 +53,7 @@ def descriptive_spec(
         unbound_cells(formula_sides.text, formula_sides.codebook, tallies),
         facts,
         partial(_ordered if shape else partial(_counted, mechanisms), facts, request.private),
-        predict=partial(group_means, tallies),
+        law=partial(group_means, tallies),
     )
 
 

@@ -20,9 +20,9 @@ from dpmodels.formula.sides import marks
 from dpmodels.mechanisms import SCREENING, ScreeningMechanism, choose_strategy
 from dpmodels.mechanisms.choose import Choice, two_digits
 from dpmodels.mechanisms.screening_plan import LAWS, ScreenFacts, calibrated
-from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.postprocess.step_up import METHODS
 from dpmodels.privacy import Guarantee
 from dpmodels.request import Request

@@ -23,10 +23,10 @@ from dpmodels.models.linear import (
     linear,
     requested_ridge,
 )
-from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.tabulated import Tabulation, ordered_call, with_counts
 from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.released import CountsRelease
 from dpmodels.request import Request
 from dpmodels.results.call import CoefficientsCall

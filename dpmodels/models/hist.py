@@ -16,9 +16,9 @@ from dpmodels.formula.tally import Tally, binned
 from dpmodels.formula.values import Category, Real, Truth
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.descriptive_specs import descriptive_spec
-from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.request import Request
 from dpmodels.results.hist import HistResult
 from dpmodels.results.plane import PlaneResult

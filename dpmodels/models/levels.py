@@ -11,9 +11,9 @@ from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.sides import named
 from dpmodels.mechanisms import LEVELS, LevelMechanism, choose_strategy
 from dpmodels.mechanisms.counts.partition import LevelFacts
-from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.request import Request
 from dpmodels.resolve_codebook import codebook_besides
 from dpmodels.results.call import DescribedCall, TableCall

@@ -18,7 +18,8 @@ from dpmodels.formula.values import Category
 from dpmodels.mechanisms.choose import choose_strategy
 from dpmodels.mechanisms.protocol import RegressionFacts, RegressionMechanism
 from dpmodels.mechanisms.tuning import Tuned
-from dpmodels.models.release import VerbSpec, of_outcomes
+from dpmodels.models.predicted_laws import of_outcomes
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.released import CoefficientsRelease
 from dpmodels.request import Request
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
@@ -162,7 +163,7 @@ def coefficients_spec(
         facts,
         chosen,
         passes=True,
-        predict=of_outcomes,
+        law=of_outcomes,
     )
 
 

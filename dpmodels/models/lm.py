@@ -24,9 +24,8 @@ from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments, Scores
 from dpmodels.mechanisms.robust_covariance import NOBODY, RobustCovariance
 from dpmodels.mechanisms.user_supplied import UserSupplied
-from dpmodels.models.release import (
+from dpmodels.models.predicted_laws import (
     Prediction,
-    VerbSpec,
     assumed_variances,
     predicted_errors,
     slopes_of_moments,
@@ -34,6 +33,7 @@ from dpmodels.models.release import (
 from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled_moments import moments_call
 from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP
 from dpmodels.released import MomentsRelease
 from dpmodels.request import Request
@@ -270,7 +270,7 @@ def _way(request: Request, merged: Merged | None) -> VerbSpec[LMResult]:
         design,
         facts,
         chosen,
-        predict=partial(_predicted, design, equation),
+        law=partial(_predicted, design, equation),
         sizes={"parameter": parameters, "parameter_": parameters},
         check=require_law,
     )

@@ -11,9 +11,9 @@ from dpmodels.formula.tally import Margins, margins
 from dpmodels.mechanisms import MARGINS, MarginMechanism, choose_strategy
 from dpmodels.mechanisms.choose import auto_margins
 from dpmodels.mechanisms.protocol import MarginFacts
-from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.request import Request
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.margins import MarginsResult

@@ -17,7 +17,7 @@ from dpmodels.mechanisms import Facts, Plan, choose_strategy
 from dpmodels.mechanisms.choose import Mechanism, Table
 from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
 from dpmodels.mechanisms.user_supplied import registered_info
-from dpmodels.models.release import Planned, VerbSpec, of_question, planned
+from dpmodels.models.predictor import simulated_fits
 from dpmodels.models.simulated_rows import (
     ONE_LENGTH,
     SHAPES,
@@ -29,6 +29,7 @@ from dpmodels.models.simulated_rows import (
     simulate_fit,
     simulate_rows,
 )
+from dpmodels.models.verb_spec import Planned, VerbSpec, planned
 from dpmodels.noise import simulation, source
 from dpmodels.released import Release, SubspaceRelease
 from dpmodels.results import MomentsCall
@@ -377,12 +378,9 @@ def _exact(rows: SimulatedFit, family: str) -> Exact | None:
 def _simulated_fit(contender: FitContender, world: FitWorld, trial: FitTrial) -> object:
     """Return the result of simulated rows; every mechanism gets the same rows and noise."""
     assert contender.plan is not None
-    strategy, plan, _ = contender.plan
-    with simulation(seed=SEED + world.repeat):
-        rows = world.rows.within(trial.spec.private, trial.products)
-        statistic = rows.measured(strategy, plan)
-        release = strategy.release(statistic, plan, source())
-        return trial.spec.of(of_question(release, trial.spec.request))
+    private = world.rows.within(trial.spec.private, trial.products).bound
+    seed = SEED + world.repeat
+    return next(simulated_fits(trial.spec, contender.plan, private, 1, seed))
 
 
 def _fit_outcome(result: Any, world: FitWorld, trial: FitTrial) -> tuple[float, float, float]:

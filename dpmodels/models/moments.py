@@ -8,10 +8,10 @@ from dpmodels.design import row_coder
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.formula.response import two_sets
 from dpmodels.mechanisms.protocol import Registered
-from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled_moments import GAUSSIAN_MOMENTS, scaled_spec
 from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import WRITE_DELTA, PureDP
 from dpmodels.released import MomentsRelease
 from dpmodels.request import Request

@@ -7,10 +7,10 @@ from typing import Unpack
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism, SubspaceMechanism
 from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.second_moment import checked_eigenvals
-from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled_moments import scaled_spec
 from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.released import Release, SubspaceRelease
 from dpmodels.request import Request
 from dpmodels.results import MomentsCall, PCAResult, SubspaceResult

@@ -19,9 +19,9 @@ from dpmodels.mechanisms.quantile_facts import Grid
 from dpmodels.mechanisms.scalar import Exponential, QuantileFacts
 from dpmodels.mechanisms.scalar.tree import FIRST
 from dpmodels.models.descriptive_specs import descriptive_call
-from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.released import QuantilesRelease
 from dpmodels.request import Request
 from dpmodels.results.base import checked_level

@@ -13,7 +13,8 @@ from dpmodels.formula import Design
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, Gauss, choose_strategy
 from dpmodels.mechanisms.choose import Table, auto_moments
 from dpmodels.mechanisms.user_supplied import UserSupplied
-from dpmodels.models.release import VerbSpec, components
+from dpmodels.models.predicted_laws import components, covariances
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.postprocess.denoise import RULES
 from dpmodels.request import Request
 from dpmodels.results import MomentsCall
@@ -84,7 +85,7 @@ def scaled_spec(
         facts,
         chosen,
         lawful=lawful,
-        predict=partial(components, private_design),
+        law=partial(components if request.verb == "pca" else covariances, private_design),
         check=check,
     )
 

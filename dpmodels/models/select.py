@@ -21,9 +21,9 @@ from dpmodels.mechanisms.choose import Choice, auto_selection
 from dpmodels.mechanisms.protocol import Score
 from dpmodels.mechanisms.selection_plan import LevelScore, SelectionFacts
 from dpmodels.models.descriptive_specs import descriptive_call
-from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import Guarantee
 from dpmodels.released import SelectionRelease
 from dpmodels.request import Request

@@ -21,9 +21,9 @@ from dpmodels.mechanisms import ORDERED, SumsMechanism, choose_strategy
 from dpmodels.mechanisms.choose import Choice, auto_running
 from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.models.descriptive_specs import descriptive_call
-from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.request import Request
 from dpmodels.results.series import SeriesResult
 from dpmodels.typing import Floats

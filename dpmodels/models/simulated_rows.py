@@ -15,18 +15,14 @@ from scipy.special import expit, logit, ndtr, ndtri
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date
 from dpmodels.design import PrivateDesign, Scaling, row_coder, unbound_design
-from dpmodels.design.columns import multiplied
-from dpmodels.design.rows import Terms, rows_of
-from dpmodels.formula import Block, design
+from dpmodels.design.rows import Part, Terms, rows_of
+from dpmodels.formula import design
 from dpmodels.formula.centring import ProductMap
 from dpmodels.formula.response import TwoSided
 from dpmodels.mechanisms import Plan
 from dpmodels.mechanisms.protocol import AnyStrategy
-from dpmodels.noise.lattice import Lattice
-from dpmodels.statistics import Passes, Statistic
-from dpmodels.statistics.gradient import Gradients
-from dpmodels.statistics.losses import Poisson
-from dpmodels.statistics.predictors import Predictors
+from dpmodels.models.assumed_rows import DrawnRows
+from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats
 from dpmodels.variables import Categorical, Numeric
 
@@ -132,126 +128,21 @@ class SimulatedRows:
 
     def measured(self, strategy: AnyStrategy, plan: Plan) -> Statistic:
         """Return a strategy's statistic of all rows, of which each block is read once."""
-        statistics = [(times, strategy.measure(design, plan)) for times, design in self._bound]
-        passes = tuple(
-            (times, statistic) for times, statistic in statistics if isinstance(statistic, Passes)
-        )
-        slopes = tuple(
-            (times, statistic)
-            for times, statistic in statistics
-            if isinstance(statistic, Gradients)
-        )
-        if slopes:
-            return RepeatedGradients(slopes)
-        if not passes:
-            return _sum(statistics)
-        return Repeated(passes, plan.lattice, count_public=plan.facts.adjacency.n_public)
+        return strategy.measure(self.bound, plan)
 
     @cached_property
-    def _bound(self) -> list[tuple[int, PrivateDesign]]:
-        """Bind the parts to their design, or to one that neither shifts nor scales them."""
+    def bound(self) -> PrivateDesign:
+        """Bind the rows to their design, or to one that neither shifts nor scales them."""
         names = numbered(len(self.block))
         design = self.design
         if design is None:
             bound = max(1.0, float(np.abs(self.block).max()))
             book, norm = Codebook.uniform(names, (-bound, bound)), "unit" if self.unit else 1.0
             design = unbound_design("~ .", book, scale=None, center=False, row_norm=norm)
-        tables = [(times, dict(zip(names, rows, strict=True))) for times, rows in self.parts]
-        return [(times, design.bind(table)) for times, table in tables]
-
-
-class Repeated(Passes):
-    """Passes over repeated rows: read once, their exact sums multiplied.
-
-    A sum over rows is what it would be if each were there: nothing is approximated.
-    """
-
-    __slots__ = ("_parts",)
-
-    def __init__(
-        self, parts: tuple[tuple[int, Passes], ...], lattice: Lattice, *, count_public: bool
-    ) -> None:
-        super().__init__((), lattice, count_public=count_public)
-        self._parts = parts
-
-    @property
-    def scaling(self) -> Scaling:
-        """How the rows are brought into the ball."""
-        return self._parts[0][1].scaling
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """The coded terms of the rows, public."""
-        return self._parts[0][1].blocks
-
-    def rescaled(self, scaling: Scaling) -> Repeated:
-        """Return passes over the same rows, brought into the ball by released values."""
-        parts = tuple((times, passes.rescaled(scaling)) for times, passes in self._parts)
-        return Repeated(parts, self._lattice, count_public=self._count_public)
-
-    def measured(self, measure: Callable[..., Statistic], *words: object) -> Statistic:
-        """Measure an additive statistic on all the rows."""
-        return _sum([(times, passes.measured(measure, *words)) for times, passes in self._parts])
-
-    def within(self, transform: Floats) -> Statistic:
-        """Sum products of the transformed rows."""
-        return _sum([(times, passes.within(transform)) for times, passes in self._parts])
-
-
-class RepeatedGradients(Gradients):
-    """Gradients of repeated rows: read once, multiplied.
-
-    Integers are what they would be if each row were there; sums in floating point, inside a
-    minimiser, up to their rounding.
-    """
-
-    __slots__ = ("_parts",)
-
-    def __init__(self, parts: tuple[tuple[int, Gradients], ...]) -> None:
-        first = parts[0][1]
-        settings = (first._designs, first._predictors, first._loss, first.lattice)
-        super().__init__(*settings, count_public=first._count_public)
-        self._parts = parts
-
-    def within(self, predictors: Predictors, loss: Poisson | None = None) -> RepeatedGradients:
-        """Return the same rows under other predictors, of released values and public facts."""
-        return RepeatedGradients(
-            tuple((times, gradients.within(predictors, loss)) for times, gradients in self._parts)
-        )
-
-    def passes(self) -> Repeated:
-        """Return the same joint rows, for moments of their columns."""
-        parts = tuple((times, gradients.passes()) for times, gradients in self._parts)
-        return Repeated(parts, self.lattice, count_public=self._count_public)
-
-    def moments(self, lattice: Lattice) -> Statistic:
-        """Sum the augmented moments of the joint rows (x, y) exactly."""
-        return _sum([(times, gradients.moments(lattice)) for times, gradients in self._parts])
-
-    def _each(self, function: Callable[[Floats], object], *, counted: bool = True) -> Any:
-        for times, gradients in self._parts:
-            for part, count in gradients._each(function, counted=counted):
-                yield _times(part, times), times * count
-
-
-def _times(part: Any, times: int) -> Any:
-    """Return a multiple of a block's sum; integers as Python's, which do not overflow."""
-    if isinstance(part, np.ndarray):
-        return part.astype(object) * times
-    return multiplied(part, times)
-
-
-def _sum(parts: list[tuple[int, Any]]) -> Statistic:
-    """Add statistics, each multiplied by the repetitions of its rows."""
-    total: Statistic | None = None
-    for times, statistic in parts:
-        exact, rows = statistic.cross()
-        repeated = Statistic(
-            statistic.name, exact.astype(object) * times, rows * times, statistic.fingerprint
-        )
-        total = repeated if total is None else total + repeated
-    assert total is not None
-    return total
+        size = len(self.block.T)
+        places = self.full_blocks + (np.arange(size) < self.rows % size)
+        part = Part(dict(zip(names, self.block, strict=True)), None, places)
+        return design.of(DrawnRows(part, Terms(design.codebook)))
 
 
 def shaped(

@@ -14,8 +14,9 @@ from dpmodels.errors import ArgumentError, FrameError, did_you_mean, quoted
 from dpmodels.external_files import conform
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.frames.delimited import CsvMode
-from dpmodels.models.release import VerbSpec, measured, of_question, planned
+from dpmodels.models.release import measured
 from dpmodels.models.replay import all_verbs, verb_of
+from dpmodels.models.verb_spec import VerbSpec, of_question, planned
 from dpmodels.options import ledger_of
 from dpmodels.privacy import WRITE_DELTA, ZCDP, AdjacencyName, ApproxDP, Guarantee, Ledger
 from dpmodels.request import Request, requested

@@ -12,9 +12,9 @@ from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Real, Truth, Varying
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.descriptive_specs import descriptive_spec, mean_tally
-from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import Adjacency
 from dpmodels.request import Request
 from dpmodels.results.overview import OverviewResult

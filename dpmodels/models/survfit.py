@@ -14,9 +14,9 @@ from dpmodels.mechanisms.choose import Choice, auto_counts, auto_ordered
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.models.descriptive_specs import descriptive_call
-from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import Guarantee
 from dpmodels.request import Request
 from dpmodels.results.survfit import SurvfitResult

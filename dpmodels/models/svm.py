@@ -6,9 +6,9 @@ from typing import Unpack
 
 from dpmodels.mechanisms import Objective, Output, RegressionMechanism
 from dpmodels.models.linear import Model, Tune, coefficients_spec, levels, linear, requested_ridge
-from dpmodels.models.release import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.request import Request
 from dpmodels.results.svm import SVMResult
 from dpmodels.statistics.losses import Huber

@@ -17,9 +17,10 @@ from dpmodels.mechanisms import CHAINS, choose_strategy
 from dpmodels.mechanisms.chains.quilt import SeriesFacts
 from dpmodels.mechanisms.counts import RESPONSES, CountMechanism, ResponseMechanism
 from dpmodels.models.descriptive_specs import descriptive_call, descriptive_spec
-from dpmodels.models.release import VerbSpec, run_release
+from dpmodels.models.release import run_release
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, sources_of, verb
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import Adjacency, Pufferfish
 from dpmodels.privacy.budget import MOST_ROWS
 from dpmodels.released import AnswersRelease, CountsRelease

@@ -17,7 +17,7 @@ from dpmodels.mechanisms.choose import Choice, auto_counts, two_digits
 from dpmodels.mechanisms.counts import COUNTS
 from dpmodels.mechanisms.protocol import RegressionFacts
 from dpmodels.mechanisms.regression.tabulated import CellCounts, cell_facts
-from dpmodels.models.release import VerbSpec
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import PureDP
 from dpmodels.request import Request
 from dpmodels.results.call import CoefficientsCall

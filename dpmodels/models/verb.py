@@ -15,7 +15,8 @@ from typing import Any, Final, Literal, NamedTuple, ParamSpec, TypedDict, TypeVa
 from dpmodels.arguments import known_parameters
 from dpmodels.entry_point import entry_point
 from dpmodels.frames.delimited import CsvMode
-from dpmodels.models.release import VerbSpec, run_release
+from dpmodels.models.release import run_release
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Pufferfish
 from dpmodels.request import Request, requested
 from dpmodels.resolve_codebook import Resolved, codebook_of_call

@@ -26,7 +26,7 @@ def means(request: Request, assumed: Population, effect: Effect) -> Hypothesis:
     population, cells, values = _placed(tally, assumed)
     terms = _labels(tally) if factors else ("mean",)
     mean, sd, share = _moments(population, cells, values, len(terms))
-    null = mean - _stated(effect, terms)
+    null = mean - stated_effects(effect, terms)
     return Hypothesis(population, terms, mean, null, sd / np.sqrt(share))
 
 
@@ -71,7 +71,7 @@ def shares(request: Request, assumed: Population, effect: Effect) -> Hypothesis:
     if len(tally.factors) == 1:
         share = _summed(cells, population.shares, tally.cells)
         sampling = np.sqrt(share * (1 - share))
-        return Hypothesis(population, names, share, share - _stated(effect, names), sampling)
+        return Hypothesis(population, names, share, share - stated_effects(effect, names), sampling)
     if not of_sample(effect, assumed):
         w = float(effects(effect, (INDEPENDENCE,))[0])
         population = _dependent(population, cells, tally, w)
@@ -91,7 +91,7 @@ def shares(request: Request, assumed: Population, effect: Effect) -> Hypothesis:
     )
 
 
-def _stated(effect: Effect, terms: tuple[str, ...]) -> Floats:
+def stated_effects(effect: Effect, terms: tuple[str, ...]) -> Floats:
     """Return effects by term, nan for terms that are not tested."""
     if isinstance(effect, str):
         raise ArgumentError(

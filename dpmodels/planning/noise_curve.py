@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpmodels.errors import BudgetError, FrameError
+from dpmodels.models.predictor import estimates_of
 from dpmodels.planning.assumptions import World, priced, released
-from dpmodels.planning.figures import figures
 from dpmodels.privacy import ZCDP, Event, GaussianEvent, Guarantee
 from dpmodels.sessions.call import Call, Terms
 from dpmodels.typing import Floats
@@ -102,6 +102,19 @@ class SimulatedCall:
             return np.where(unidentified, np.inf, noise)
         errors = np.abs(table["value"].to_numpy() - self.exact["value"].to_numpy())
         return np.where(np.isnan(errors), np.inf, errors)
+
+
+def figures(fit: object) -> pd.DataFrame:
+    """Return the estimates of a result with standard errors of noise and in total.
+
+    Errors are infinite where an estimate is not identified, and nan if the result has none: then
+    releases are compared.
+    """
+    names = {"estimate": "value", "std_error": "total", "noise_sd": "noise"}
+    table = estimates_of(fit).rename(columns=names)
+    lost = (table["identified"] == 0) | (table["total"].isna() & hasattr(type(fit), "bse"))
+    errors = table[["noise", "total"]].mask(lost, math.inf)
+    return pd.concat([table[["value"]], errors], axis=1).rename_axis("figure")
 
 
 def simulate_call(

@@ -7,8 +7,9 @@ from typing import Any, Final, Literal
 
 from dpmodels.arguments import checked_keywords, integer, option
 from dpmodels.errors import ArgumentError, BudgetError
+from dpmodels.models.assumed_rows import AssumedRows, assumed_rows
 from dpmodels.planning.analysis import AnalysisPlan, PlanRequest
-from dpmodels.planning.assumptions import MOST_PERSONS, MOST_ROWS, AssumedRows, World, assumed_rows
+from dpmodels.planning.assumptions import MOST_PERSONS, MOST_ROWS, World
 from dpmodels.planning.recommended import divided, least_budget, least_rows
 from dpmodels.planning.study import Study
 from dpmodels.planning.targets import named_calls, targets_of, weights_of

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from dpmodels.arguments import real
 from dpmodels.design.rows import Part, Rows, Terms
 from dpmodels.errors import ArgumentError, quoted, shorten
-from dpmodels.frames import no_rows
-from dpmodels.frames.persons import SECRET_BYTES
+from dpmodels.models.assumed_rows import DrawnRows, public_part
 from dpmodels.typing import Floats
 
 
@@ -74,38 +74,10 @@ class Stepped(NamedTuple):
     values: Floats
 
 
-def population(rows: Rows, *, sampled: bool) -> Population:
-    """Read public rows once, with equal probabilities."""
-    parts = list(rows.parts(count_public=True))
-    names = parts[0].columns
-    columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in names}
-    counted = [part.counted for part in parts if part.counted is not None]
-    part = Part(columns, np.concatenate(counted) if counted else None, None)
-    return Population(part, np.full(part.rows, 1 / part.rows), rows.terms, sampled)
-
-
-class DrawnRows(Rows):
-    """Rows with their numbers of repetitions."""
-
-    __slots__ = ("_part",)
-
-    def __init__(self, part: Part, terms: Terms) -> None:
-        super().__init__(no_rows(terms.variables), terms, bytes(SECRET_BYTES))
-        self._part = part
-
-    @property
-    def rereadable(self) -> bool:
-        """They can be read repeatedly."""
-        return True
-
-    @property
-    def nrows(self) -> int:
-        """Number of rows, with repetitions."""
-        return self._part.taken
-
-    def parts(self, *, count_public: bool) -> Iterator[Part]:
-        """Yield all of them as one part."""
-        yield self._part
+def population(frame: pd.DataFrame, terms: Terms, *, sampled: bool) -> Population:
+    """Return public rows with equal probabilities."""
+    part = public_part(frame, terms)
+    return Population(part, np.full(part.rows, 1 / part.rows), terms, sampled)
 
 
 # Hypotheses about a population, and the true effects.

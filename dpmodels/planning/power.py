@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from inspect import Parameter
 from itertools import product
 from typing import Any, Final
 
@@ -51,8 +52,9 @@ def power(
     formula : str
         Formula of the verb, such as ``"wage ~ age + C(region)"``.
     verb : str
-        Name of the verb: ``"lm"`` for :func:`dp_lm`; or ``"glm"``, ``"mean"``, ``"ttest"``,
-        ``"table"``, and any verb with results of these kinds.
+        Name of the verb: ``"lm"`` for :func:`dp_lm`, or any other whose intervals are of noise
+        and sampling; not ``"cov"``, ``"moments"`` and ``"pca"``, whose intervals allow for the
+        worst that clipping may do.
     codebook : Codebook
         Public bounds and levels of the variables.
     n : int or sequence of int, optional
@@ -63,8 +65,8 @@ def power(
         Distance of the truth from the null hypothesis, in the verb's unit:
         slopes (of log odds or log counts) by coefficient, ``{"age": 0.5}``, or
         one number for all; a difference of means, first level less second; the
-        distance of one mean or share from the tested number; Cohen's w of two
-        or more factors. ``"sample"`` takes the effects of a frame given as
+        distance of one mean, share or other estimate from the tested number;
+        Cohen's w of two or more factors. ``"sample"`` takes the effects of a frame given as
         `shape`.
     power : float, optional
         Probability that the verb's test rejects, between `alpha` and 1; for
@@ -226,7 +228,10 @@ def _words(verb: Verb, words: Mapping[str, Any]) -> dict[str, Any]:
                 f"{name}= is not expected{did_you_mean(name, words_of(verb))}; "
                 f"dp_{verb.name} has the options {expected}"
             )
-    return {**words_of(verb), **words}
+    options = {**words_of(verb), **words}
+    for name in (name for name, value in options.items() if value is Parameter.empty):
+        raise ArgumentError(f"dp_{verb.name} needs {name}=: write it as for the verb")
+    return options
 
 
 def _solved(asking: PowerInputs, solved: str, inputs: tuple[Any, Any, Any], target: float) -> Cell:
@@ -260,13 +265,15 @@ def _table(trial: Trial, cell: Cell, number: int) -> pd.DataFrame:
         "power_se": expected.power_se,
         "identified": expected.identified,
         "without_noise": without_noise(posed, cell.n_rows, trial.alpha),
-        "price": np.where(expected.identified < SELDOM, np.nan, rows_factor),
+        "price": np.where(
+            (expected.identified < SELDOM) & (posed.sampling > 0), np.nan, rows_factor
+        ),
     }
     return pd.DataFrame(lines)
 
 
 def _mechanism(trial: Trial) -> str:
-    strategy, reason = trial.chosen
+    strategy, _, reason = trial.choice
     name = str(strategy.info.name)
     return f"{name}: {reason}" if reason else name
 

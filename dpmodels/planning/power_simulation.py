@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,14 +12,14 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import chi2, ncx2
 
 from dpmodels.codebook import Codebook
-from dpmodels.frames.progress import as_one_of_many
-from dpmodels.models.release import VerbSpec, of_question
-from dpmodels.noise import simulation, source
-from dpmodels.planning.assumptions import AssumedRows, assumed_rows
+from dpmodels.models.assumed_rows import AssumedRows, assumed_rows
+from dpmodels.models.predictor import simulated_fits
+from dpmodels.models.verb_spec import Planned, VerbSpec, planned
 from dpmodels.planning.population import Effect, Hypothesis, Population, population
 from dpmodels.planning.verbs import Power, Reading
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, planned_for_group
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee
 from dpmodels.request import Request, requested
+from dpmodels.sites import parties
 from dpmodels.typing import Floats
 from dpmodels.verbs import Verb
 
@@ -55,36 +55,18 @@ class Trial:
     mechanism: object
 
     @cached_property
-    def chosen(self) -> tuple[Any, str]:
-        """The mechanism and the reason for its choice, from public facts."""
+    def choice(self) -> Planned:
+        """The mechanism with its plan, and the reason for its choice, from public facts."""
         sample = self.posed.population.sample(self.n_rows, np.random.default_rng(SEED))
-        choice: tuple[object, str] = self.spec.choose(
-            self.mechanism, [self.spec.private.of(sample)]
-        )
-        return choice
-
-    @cached_property
-    def plan(self) -> Any:
-        """The plan that the verb would make."""
-        request = self.spec.request
-        return planned_for_group(
-            partial(self.chosen[0].plan, self.spec.facts),
-            lambda candidate: candidate.events,
-            request.guarantee,
-            request.adjacency.places,
-        )
+        return planned(self.spec, parties({}), self.mechanism, [self.spec.private.of(sample)])
 
     def readings(self, count: int, first: int = 0) -> Reading:
         """Release from `count` samples; shape (releases, terms)."""
-        rng, (strategy, reason) = np.random.default_rng([SEED, first]), self.chosen
-        readings, plan = [], self.plan
-        with simulation(seed=SEED + first), as_one_of_many():
-            for _ in range(count):
-                private = self.spec.private.of(self.posed.population.sample(self.n_rows, rng))
-                statistic = strategy.measure(private, plan)
-                release = strategy.release(statistic, plan, source())
-                result = self.spec.of(of_question(release, self.spec.request), "", reason)
-                readings.append(self.power.read(result, self.posed, self.alpha))
+        rng, readings = np.random.default_rng([SEED, first]), []
+        for number in range(first, first + count):
+            private = self.spec.private.of(self.posed.population.sample(self.n_rows, rng))
+            (fit,) = simulated_fits(self.spec, self.choice, private, 1, SEED + number)
+            readings.append(self.power.read(fit, self.posed, self.alpha))
         return Reading(*map(np.array, zip(*readings, strict=True)))
 
     def expected(self, part: int = 1) -> Expected:
@@ -221,8 +203,8 @@ class PowerInputs:
     @cached_property
     def _population(self) -> Population:
         sampled = self.assumed.frame is not None
-        bound = self._unread.private.bind(self.assumed.block(SAMPLED if sampled else BLOCK))
-        return population(bound._rows, sampled=sampled)
+        block = self.assumed.block(SAMPLED if sampled else BLOCK)
+        return population(block, self._unread.private._rows.terms, sampled=sampled)
 
     @cached_property
     def _unread(self) -> VerbSpec[object]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit, ndtri
 from scipy.stats import poisson
 
@@ -19,8 +22,10 @@ from dpmodels.errors import (
 )
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.values import Category, Real
+from dpmodels.models.predictor import estimates_of, simulated_fits
 from dpmodels.models.replay import all_verbs, verb_of
-from dpmodels.planning.group_effects import difference, means, shares
+from dpmodels.models.verb_spec import planned
+from dpmodels.planning.group_effects import difference, means, shares, stated_effects
 from dpmodels.planning.population import (
     Effect,
     Hypothesis,
@@ -29,11 +34,17 @@ from dpmodels.planning.population import (
     null_values,
     of_sample,
 )
+from dpmodels.privacy import ApproxDP
 from dpmodels.request import Request
+from dpmodels.results.base import Result
+from dpmodels.results.cov import CovResult
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.groups import MeanResult, TTestResult
 from dpmodels.results.lm import LMResult
+from dpmodels.results.moments import MomentsResult
+from dpmodels.results.pca import PCAResult
 from dpmodels.results.table import TableResult
+from dpmodels.sites import parties
 from dpmodels.typing import Floats
 from dpmodels.verbs import Verb
 
@@ -351,8 +362,50 @@ POWERS: Final[dict[type, Power]] = {
 }
 
 
+# Rows of the sample whose release, with negligible noise, has the true values: a choice.
+LARGE: Final = 10**6
+PLENTY: Final = ApproxDP(1e3, 1e-6)
+
+
+def any_estimates(request: Request, assumed: Population, effect: Effect) -> Hypothesis:
+    """Test every estimate of a verb against a number that is the effect below it."""
+    spec = all_verbs()[request.verb].spec(replace(request, guarantee=PLENTY))
+    private = spec.private.of(assumed.sample(LARGE, np.random.default_rng(LARGE)))
+    (fit,) = simulated_fits(spec, planned(spec, parties({}), "auto", [private]), private, 1)
+    table = _shares_of_counts(estimates_of(fit))
+    truth, names = table["estimate"].to_numpy(), tuple(map(str, table.index))
+    sampling = table["std_error"].to_numpy() * math.sqrt(LARGE)
+    return Hypothesis(assumed, names, truth, truth - stated_effects(effect, names), sampling)
+
+
+def _any_estimates(result: Any, posed: Hypothesis, alpha: float) -> Reading:
+    table = _shares_of_counts(estimates_of(result, 1 - alpha)).reindex(list(posed.terms))
+    lost = (table["identified"] == 0).to_numpy()
+    ends = table[["conf_low", "conf_high"]].set_axis(["lower", "upper"], axis=1)
+    tested = _by_interval(table["estimate"].to_numpy(), ends, posed, alpha)
+    numbers = (table["std_error"], table["noise_sd"], *tested)
+    return Reading(*(np.where(lost, np.nan, column) for column in numbers))
+
+
+def _shares_of_counts(table: pd.DataFrame) -> pd.DataFrame:
+    """Return counts as shares of the rows, which do not grow with their number."""
+    names = ["estimate", "std_error", "noise_sd", "conf_low", "conf_high"]
+    return table.assign(**{name: table[name] / table["rows"] for name in names})
+
+
+OTHERS: Final = Power(any_estimates, _any_estimates, 64, 0, f"whether an estimate's {_OFFSET}")
+# Results whose intervals allow for the worst that clipping may do, which no effect has a power by.
+_CLIPPED: Final = (CovResult, PCAResult, MomentsResult)
+
+
 def _power(verb: Verb) -> Power | None:
-    return next((POWERS[kind] for kind in verb.result.__mro__ if kind in POWERS), None)
+    """Return the power of a verb's kind of result, None where it has no intervals."""
+    kinds = verb.result.__mro__
+    kinds_of_result = kinds[: kinds.index(Result)]
+    tested = any({"conf_int", "_conf_int"} & set(vars(kind)) for kind in kinds_of_result)
+    if not tested or issubclass(verb.result, _CLIPPED):
+        return None
+    return next((POWERS[kind] for kind in kinds if kind in POWERS), OTHERS)
 
 
 def verb_with_power(name: object) -> tuple[Verb, Power]:
@@ -370,5 +423,6 @@ def verb_with_power(name: object) -> tuple[Verb, Power]:
 
 def words_of(verb: Verb) -> dict[str, object]:
     """Return a verb's options with their defaults."""
-    options = {**verb.options, "subset": None}.items()
-    return {name: value for name, value in options if name not in ("mu", "time")}
+    options = {**verb.options, "subset": None}
+    left_out = {"mu", "time"} if verb.name == "table" else {"mu"}
+    return {name: value for name, value in options.items() if name not in left_out}

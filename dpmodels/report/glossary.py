@@ -64,8 +64,8 @@ TERMS: Final = (
         "Clipped",
         r"clip|shorten|shrunk",
         "Values beyond a bound are set to the bound, or rows scaled down to the row norm, before "
-        "anything is computed. The estimates describe the clipped data. clipped() has noisy shares of "
-        "values beyond bounds.",
+        "anything is computed. The estimates describe the clipped data. clipped() has noisy shares "
+        "of values beyond bounds.",
     ),
     Term(
         "Noise sd",

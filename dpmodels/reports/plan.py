@@ -22,8 +22,10 @@ from dpmodels.results.plan import SELDOM, UNEVEN, PlannedCall, PlanResult, Power
 def plan_report(plan: PlanResult) -> Report:
     """Lay out planned calls as tables of strings."""
     unit = capacity(plan.guarantee).unit
-    heads = ("mechanism", "noise", unit, f"total {unit}", "fits")
+    heads: tuple[str, ...] = ("mechanism", "noise", unit, f"total {unit}", "fits", "identified")
     rows = tuple(Row(call.call, _cells(call)) for call in plan.calls)
+    if not plan.predicts:
+        heads, rows = heads[:-1], tuple(Row(row.label, row.cells[:-1]) for row in rows)
     return Report(
         title="Calls planned, nothing spent",
         facts=_facts(plan),
@@ -40,6 +42,7 @@ def _cells(call: PlannedCall) -> tuple[str, ...]:
         signif(call.price.amount, 3),
         signif(call.total.amount, 3),
         fits,
+        "-" if math.isnan(call.identified) else f"{100 * call.identified:.0f}%",
     )
 
 

@@ -58,6 +58,28 @@ def lay_out(result: object) -> Report:
     return report_of(result)
 
 
+@singledispatch
+def noise_at_budgets(fit: object) -> pd.DataFrame:
+    """Predict the noise at other budgets; ``models``, which knows the mechanisms, registers it."""
+    raise NotAvailable(f"at_budgets() is not available for a {type(fit).__name__}")
+
+
+def other_budgets(fit: object) -> str:
+    """Say what larger budgets of :func:`noise_at_budgets` would buy."""
+    table = noise_at_budgets(fit)
+    now, _, *others = (table[budget] for budget in table)
+    texts = [f"{_compared(now, noise)} at {noise.name}" for noise in others]
+    return f"Predicted noise: {', '.join(texts)}; see fit.at_budgets()."
+
+
+def _compared(now: pd.Series[float], other: pd.Series[float]) -> str:
+    """Compare the noise of two budgets, at the median estimate."""
+    ratio = float((other / now).median())
+    if not ratio > 0:
+        return f"{int(other.notna().sum())} of {len(other)} estimates identified"
+    return f"{ratio:.2g} times as large"
+
+
 def guarantee_words(release: AnyRelease) -> str:
     """Return what a release satisfies, with :func:`convergence_words`."""
     return f"{release.guarantee.describe()} {convergence_words(release)}".strip()
@@ -109,7 +131,11 @@ class Printed:
         )
 
     def summary(
-        self, *, reading: bool = False, notes: Literal["short", "all"] = "short"
+        self,
+        *,
+        reading: bool = False,
+        notes: Literal["short", "all"] = "short",
+        budgets: bool = False,
     ) -> Summary:
         """Return the printed report, with the labels and units that the codebook has.
 
@@ -120,17 +146,24 @@ class Printed:
         notes : {"short", "all"}, default "short"
             Which notes stand below the table, in the order of their importance: at most four, the
             stamp of a simulation included, or all. Limits of the guarantee are always shown.
+        budgets : bool, default False
+            Whether to add a note on the noise that other budgets would have, predicted from
+            public facts; ``fit.at_budgets()`` has the numbers.
 
         Raises
         ------
         ArgumentError
-            If `reading` or `notes` has another value.
+            If an argument has another value.
+        NotAvailable
+            If other budgets are asked for and cannot be predicted.
         """
         interpreted, extent = boolean("reading", reading), option("notes", notes, ("short", "all"))
         report = self._report()
         if interpreted:
             reading_notes = Rank.GUARANTEE(self._reading())
             report = replace(report, notes=(*report.notes, *reading_notes))
+        if boolean("budgets", budgets):
+            report = replace(report, notes=(*report.notes, *Rank.GUARANTEE(other_budgets(self))))
         return Summary(shortened(report) if extent == "short" else ranked(report))
 
     def __str__(self) -> str:
@@ -332,6 +365,36 @@ class Result(Tabulated):
         Parameters, frame and errors are those of :meth:`noise_int`.
         """
         return self._conf_int(checked_level(level))
+
+    def at_budgets(self) -> pd.DataFrame:
+        """Return the noise standard deviations that other budgets would have.
+
+        Predicted from public facts, the codebook and the number of rows, for rows whose numbers
+        have a standard deviation of a sixth of their range. Predictions are scaled so that they
+        agree with this fit where it has noise of its own. No row is read, nothing is charged.
+
+        Returns
+        -------
+        DataFrame
+            A row for each estimate, a column for each budget: this one, half of it, twice of it,
+            and with delta = 1e-6 if this one has no delta. It is nan where fewer than half of
+            simulated releases identify the estimate.
+
+        Raises
+        ------
+        NotAvailable
+            If the number of rows is private, a person has several rows, or the mechanism cannot
+            be run again on assumed rows.
+
+        Examples
+        --------
+        >>> import dpmodels as dp
+        >>> rows, cb = {"x": [1, 2] * 500}, dp.codebook(x=(0, 3))
+        >>> table = dp.dp_mean("~ x", rows, codebook=cb, eps=1.0).at_budgets()
+        >>> list(table)
+        ['eps = 1', 'eps = 0.5', 'eps = 2', 'eps = 1, delta = 1e-06']
+        """
+        return noise_at_budgets(self)
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write the released values and public facts to a netCDF file, for ``dp.load``.

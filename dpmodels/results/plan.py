@@ -33,6 +33,7 @@ class PlannedCall(NamedTuple):
     price: Spent  # by itself
     total: Spent  # of all that was spent and planned before, and it
     fits: bool
+    identified: float = math.nan  # expected share of estimates; nan if it was not predicted
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -51,6 +52,11 @@ class PlanResult(Printed):
         return all(call.fits for call in self.calls)
 
     @property
+    def predicts(self) -> bool:
+        """Whether it is predicted of any call which share of its estimates is identified."""
+        return any(not math.isnan(call.identified) for call in self.calls)
+
+    @property
     def events(self) -> tuple[Event, ...]:
         """What all calls would be charged, for :meth:`dp.Ledger.charge`."""
         return tuple(event for call in self.calls for event in call.events)
@@ -60,8 +66,9 @@ class PlanResult(Printed):
         """One row a call.
 
         Columns: ``call``, ``verb``, ``formula``, ``mechanism``; its ``noise``; its ``price`` by
-        itself and the ``total`` after it, in eps or rho; whether it ``fits``. One that does not fit
-        is left out of the totals of those after it.
+        itself and the ``total`` after it, in eps or rho; whether it ``fits``; the share of
+        estimates expected to be ``identified``, nan if no number of rows was given. One that does
+        not fit is left out of the totals of those after it.
         """
         lines = [
             {
@@ -73,6 +80,7 @@ class PlanResult(Printed):
                 "price": call.price.amount,
                 "total": call.total.amount,
                 "fits": call.fits,
+                "identified": call.identified,
             }
             for call in self.calls
         ]

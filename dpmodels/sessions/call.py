@@ -115,6 +115,9 @@ class Priced(NamedTuple):
 
     mechanism: str
     events: tuple[Event, ...]
+    spec: Any  # Of the verb
+    choice: Any  # The mechanism with its plan
+    private: Sequence[Any]  # The unread rows of each holder
 
 
 class _Pricing(Witness):
@@ -122,8 +125,11 @@ class _Pricing(Witness):
 
     priced: Priced
 
+    def specified(self, spec: object, choice: Any, private: Sequence[object]) -> None:
+        self.specification = (spec, choice, private)
+
     def charging(self, mechanism: str, events: Sequence[Event]) -> None:
-        self.priced = Priced(mechanism, tuple(events))
+        self.priced = Priced(mechanism, tuple(events), *self.specification)
         raise LedgerError("the call is priced, not run")
 
 

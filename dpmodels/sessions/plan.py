@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from dpmodels.errors import BudgetError
+from dpmodels.errors import BudgetError, DPModelsError
+from dpmodels.models.predictor import identified_share, predict
 from dpmodels.privacy import ApproxDP, Event, Guarantee, Ledger
 from dpmodels.results.plan import PlannedCall, PlanResult
-from dpmodels.sessions.call import Call, Terms
+from dpmodels.sessions.call import Call, Priced, Terms
 from dpmodels.sessions.shares import budget_options, whole_of
 
 
@@ -35,10 +37,28 @@ def budget_of(
     return budget_options(call.words, total, share, fraction_used)
 
 
+def _identified(priced: Priced, n_rows: int) -> float:
+    """Return the expected share of identified estimates; nan where rows cannot be assumed."""
+    if priced.spec.request.adjacency.person is not None:
+        return math.nan
+    try:
+        return identified_share(predict(priced.spec, priced.choice, n_rows))
+    except DPModelsError:
+        return math.nan
+
+
 def planned(
-    calls: Iterable[Call], terms: Terms, ledger: Ledger, parts: int, share: Fraction | None
+    calls: Iterable[Call],
+    terms: Terms,
+    ledger: Ledger,
+    parts: int,
+    share: Fraction | None,
+    n_rows: int | None = None,
 ) -> PlanResult:
-    """Price calls in order; `parts` of those without a budget share what is left."""
+    """Price calls in order; `parts` of those without a budget share what is left.
+
+    With a number of rows, the share of estimates that will be identified is predicted.
+    """
     entered, charges = [], list[tuple[Event, ...]]()
     for call in calls:
         call_share = share
@@ -57,6 +77,7 @@ def planned(
             step.price,
             step.total,
             step.fits,
+            math.nan if n_rows is None else _identified(priced, n_rows),
         )
         for (call, priced), step in zip(entered, ledger.forecast(charges), strict=True)
     ]

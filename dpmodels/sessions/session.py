@@ -320,7 +320,7 @@ class Session:
         """
         self._parts = integer("parts", parts, 1, _MOST_PARTS)
 
-    def plan(self, calls: Iterable[Call | tuple[Any, ...]]) -> PlanResult:
+    def plan(self, calls: Iterable[Call | tuple[Any, ...]], *, n: int | None = None) -> PlanResult:
         """Price calls before any of them runs: nothing is charged, and no row is read.
 
         Persons are counted where their number is public and affects the mechanism.
@@ -330,6 +330,9 @@ class Session:
         calls : iterable
             Each ``session.call.lm("y ~ x", eps=0.2)`` or ``("lm", "y ~ x", dict(eps=0.2))``. A
             share is one of what those before leave.
+        n : int, optional
+            Number of rows, for the expected share of estimates that each call identifies; the rows
+            are assumed as for :func:`dp.power`.
 
         Returns
         -------
@@ -348,7 +351,8 @@ class Session:
                 '[("lm", "y ~ x", dict(eps=0.2)), session.call.pca("~ .", eps=0.3)]'
             )
         requests = [self.call.read(call) for call in calls]
-        return planned(requests, self._terms, self._ledger, self._parts, self._share)
+        n_rows = None if n is None else integer("n", n, 1, 10**9)
+        return planned(requests, self._terms, self._ledger, self._parts, self._share, n_rows)
 
     def make(self, call: Call) -> Any:
         """Run a call: charge for it, read the rows, return the verb's result."""

@@ -18,7 +18,9 @@ def _add(parser: Parser) -> None:
     parser.add_argument("study", metavar="FILE", help="the study, as TOML")
     guess = parser.add_argument_group("expected errors, from simulated rows")
     guess.add_argument(
-        "--n", type=int, help="number of rows: errors are simulated, the budget is divided"
+        "--n",
+        type=int,
+        help="number of rows: errors are simulated, the budget is divided; default: [study] n",
     )
     guess.add_argument("--shape", default="normal", help="normal (default), skewed, ...")
     add_outputs(parser, "table")
@@ -33,24 +35,26 @@ def _run(options: argparse.Namespace) -> int:
     require_outputs(options, options.study)
     study = read_study(options.study)
     session = study.preview_session()
-    priced = price_releases(session, in_order(study, finished_releases(study, session, ())[1]))
+    n_rows = study.settings.get("n") if options.n is None else options.n
+    todo = in_order(study, finished_releases(study, session, ())[1])
+    priced = price_releases(session, todo, n_rows)
     tell(priced.summary())
-    report = priced if options.n is None else _simulated_plan(study, session, options)
+    report = priced if n_rows is None else _simulated_plan(study, session, n_rows, options.shape)
     if report is not priced:
         tell(report.summary())
     write_outputs(options, report.summary(), report)
     return 0 if priced.fits else 1
 
 
-def _simulated_plan(study: Study, session: dp.session, options: argparse.Namespace) -> Any:
+def _simulated_plan(study: Study, session: dp.session, n_rows: int, shape: str) -> Any:
     from dpmodels.sessions.shares import whole_of
 
     setting_names = ("adjacency", "person", "rows", "subset")
     return dp.plan(
         {release.name: release.call for release in study.releases},
         codebook=session.codebook,
-        n=options.n,
-        shape=options.shape,
+        n=n_rows,
+        shape=shape,
         budget=whole_of(session.ledger),
         **{name: study.settings[name] for name in setting_names if name in study.settings},
     )
@@ -93,7 +97,8 @@ example, study.toml:
   dpmodels plan study.toml       # what it would cost; nothing is read or charged
   dpmodels run study.toml
 
-Other keys of [study]: author, adjacency, person, rows, subset, csv. Everything is checked before
+Other keys of [study]: author, adjacency, person, rows, subset, csv; n, about how many rows there
+are, for a column of how much each release is expected to identify. Everything is checked before
 the first charge. A second run repeats no release.
 """
 

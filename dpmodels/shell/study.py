@@ -35,6 +35,7 @@ _STUDY: Final[Mapping[str, object]] = {
     "csv": Literal["records", "lines"],
     "person": str | bool,
     "rows": int | str,
+    "n": int,
 }
 # Keys of a release besides its verb's options, and of a table besides those of dp.etable.
 _RELEASE: Final = ("name", "verb", "formula", "rho", "plots")

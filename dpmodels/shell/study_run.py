@@ -51,7 +51,7 @@ def _execute(study: Study, again: Collection[str]) -> int:
     record = _require_files(study, record)
     todo = in_order(study, fits)
     if todo:
-        priced = price_releases(preview, todo)
+        priced = price_releases(preview, todo, study.settings.get("n"))
         tell(priced.summary())
         require_fits(priced, todo)
     for name in fits:
@@ -71,14 +71,17 @@ def in_order(study: Study, fits: Mapping[str, object]) -> list[StudyRelease]:
     return sorted(left, key=lambda release: release.call.silent)
 
 
-def price_releases(session: dp.session, todo: Sequence[StudyRelease]) -> Any:
-    """Price the pending releases; charge nothing and read no row."""
+def price_releases(session: dp.session, todo: Sequence[StudyRelease], n: int | None = None) -> Any:
+    """Price the pending releases; charge nothing and read no row.
+
+    With a number of rows, predict how much of each is identified.
+    """
     silent = sum(release.call.silent for release in todo)
     if silent:
         session.split(silent)
     calls = [release.call for release in todo]
     try:
-        return session.plan(calls)
+        return session.plan(calls, n=n)
     except DPModelsError:
         for index, release in enumerate(todo):
             _require_price(session, calls[: index + 1], release.name)

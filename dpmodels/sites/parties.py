@@ -38,6 +38,9 @@ class Witness:
     def planned(self, strategy: object, private: Sequence[object], plan: object) -> None:
         """See what is about to be released: nothing has been read."""
 
+    def specified(self, spec: object, choice: Any, private: Sequence[object]) -> None:
+        """See the specification of the call, its mechanism with a plan, and the unread rows."""
+
     def charging(self, mechanism: str, events: Sequence[Event]) -> None:
         """See what is about to be charged, all of it: nothing has been read."""
 

@@ -126,7 +126,11 @@ def test_bounds_that_are_far_too_narrow_are_told(form):
         fit = form.ask({**people(6_000), "height": np.ones(6_000)}, codebook=narrow)
     except DPModelsError:
         pytest.skip("the formula does not allow such bounds")
-    if not {"age", "wage"} & set(fit.call.codebook) or form.verb.name in ("dp_bounds", "dp_survey", "dp_survfit"):
+    if not {"age", "wage"} & set(fit.call.codebook) or form.verb.name in (
+        "dp_bounds",
+        "dp_survey",
+        "dp_survfit",
+    ):
         pytest.skip("nothing to clip")
     if not fit.release.adjacency.n_public or form.name in ("of sites", "lost"):
         pytest.skip("the number of rows is private, or the rows lie at sites, or noise is larger")

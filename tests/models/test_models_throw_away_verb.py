@@ -30,7 +30,7 @@ from typing import Unpack
 from dpmodels.formula.sides import one_measured, parse_sides
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.descriptive_specs import descriptive_spec, mean_tally
-from dpmodels.models.release import VerbSpec
+from dpmodels.models.verb_spec import VerbSpec
 from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.request import Request

@@ -6,7 +6,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, CodebookError
-from dpmodels.planning.assumptions import LAWS, assumed_rows
+from dpmodels.models.assumed_rows import LAWS, assumed_rows
 
 BOOK = dp.codebook(
     wage=(0, 80),

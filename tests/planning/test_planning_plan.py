@@ -17,10 +17,10 @@ from dpmodels.errors import (
     FrameError,
     NotAvailable,
 )
-from dpmodels.planning.assumptions import World, assumed_rows, released
-from dpmodels.planning.figures import FIGURES, figures
+from dpmodels.models.assumed_rows import assumed_rows
+from dpmodels.planning.assumptions import World, released
+from dpmodels.planning.noise_curve import figures
 from dpmodels.privacy import adjacency
-from dpmodels.results.base import Result
 
 BOOK = dp.codebook(
     age=(18, 90), wage=(0, 80), sex=["F", "M"], region=["a", "b", "c"], week=dp.Integer(1, 4)
@@ -63,21 +63,6 @@ def test_coefficients_without_a_standard_error_have_infinite_noise():
     with pytest.raises(NotAvailable, match="private number of rows"):
         fit.bse  # noqa: B018
     assert np.isinf(figures(fit)[["noise", "total"]]).all(axis=None)
-
-
-def test_every_result_of_rows_has_figures():
-    # Of answers that were randomised before, and of budgets that are no differential privacy.
-    others = {"SurveyResult", "SurveyFitResult", "StatesResult"}
-    kinds = list(Result.__subclasses__())
-    for kind in kinds:
-        kinds += kind.__subclasses__()
-    without = {
-        kind.__name__
-        for kind in kinds
-        if kind.__module__.startswith("dpmodels.") and not kind.__subclasses__()
-        if kind not in FIGURES and not hasattr(kind, "bse_noise")
-    }
-    assert without <= others
 
 
 @pytest.mark.slow

@@ -42,9 +42,9 @@ def written_out(rows):
 def test_exact_sums_are_those_of_the_table_written_out(verb):
     trial = asking(verb).trial(Cell(9_001, 1.0, CALLS[verb][1]))
     drawn = trial.posed.population.sample(9_001, np.random.default_rng(5))
-    strategy = trial.chosen[0]
-    standing = strategy.measure(trial.spec.private.of(drawn), trial.plan)
-    whole = strategy.measure(trial.spec.private.bind(written_out(drawn)), trial.plan)
+    strategy = trial.choice.strategy
+    standing = strategy.measure(trial.spec.private.of(drawn), trial.choice.plan)
+    whole = strategy.measure(trial.spec.private.bind(written_out(drawn)), trial.choice.plan)
     exact, rows = standing.cross()
     assert rows == 9_001 == drawn.nrows
     np.testing.assert_array_equal(exact, whole.cross()[0])
@@ -54,11 +54,11 @@ def test_a_release_from_standing_rows_is_that_from_the_table_written_out():
     """The whole of a logistic regression: passes over the rows, noise and inference."""
     trial = asking("glm").trial(Cell(5_000, 3.0, CALLS["glm"][1]))
     drawn = trial.posed.population.sample(5_000, np.random.default_rng(5))
-    strategy, found = trial.chosen[0], []
+    strategy, found = trial.choice.strategy, []
     for private in (trial.spec.private.of(drawn), trial.spec.private.bind(written_out(drawn))):
         with dp.simulation(seed=3):
-            statistic = strategy.measure(private, trial.plan)
-            found.append(strategy.release(statistic, trial.plan, source()).coefficients)
+            statistic = strategy.measure(private, trial.choice.plan)
+            found.append(strategy.release(statistic, trial.choice.plan, source()).coefficients)
     # Minima of sums that are rounded otherwise, each to a declared tolerance.
     np.testing.assert_allclose(found[0], found[1], atol=1e-5)
 

@@ -107,7 +107,8 @@ def test_neighbours_and_budgets_are_those_of_the_verb():
         ({"effect": None, "power": 0.05}, "between alpha=0.05 and 1"),
         ({"effect": None, "power": 1.0}, "between alpha=0.05 and 1"),
         ({"alpha": 0}, "alpha=0"),
-        ({"verb": "pca"}, "verb='pca': expected one of 'glm', 'lm', 'mean'"),
+        ({"verb": "pca"}, "verb='pca': expected one of 'glm', 'hist', 'lm', 'margins', 'mean'"),
+        ({"verb": "series"}, "dp_series needs time="),
         ({"person": "id"}, "number of persons as n"),
         ({"weights": "w"}, "weights= is not expected"),
         ({"shape": "gauss"}, "shape='gauss'"),
@@ -153,3 +154,30 @@ def test_errors_of_codebooks_and_budgets_are_the_verbs():
         dp.power("wage ~ sex", **{**USUAL, "eps": -1.0})
     with pytest.raises(BudgetError):
         dp.power("wage ~ sex", **{**USUAL, "budget": dp.ZCDP(0.1)})
+
+
+@pytest.mark.expensive
+@pytest.mark.parametrize(
+    ("verb", "formula", "words"),
+    [
+        ("var", "wage ~ sex", {}),
+        ("hist", "~ wage", {}),
+        ("quantile", "wage ~ sex", {"probs": [0.5]}),
+        ("summary", "wage + edu ~ sex", {}),
+        ("survfit", "Surv(age, sex) ~ 1", {"breaks": 4}),
+    ],
+)
+def test_a_verb_with_intervals_has_power_for_its_estimates(verb, formula, words):
+    """The effect of power 0.8 has about this power; more rows, more power."""
+    common = {"verb": verb, "codebook": BOOK, "eps": 2.0, **words}
+    solved = dp.power(formula, n=4_000, power=0.8, **common)
+    power = solved.table["power"].dropna()
+    assert len(power) > 0
+    assert power.between(0.6, 0.95).mean() > 0.7
+    assert (solved.table["std_error"] >= 0.9 * solved.table["sampling_se"]).all()
+    effect = solved.table.dropna(subset="power").set_index("term")["effect"].to_dict()
+    few, many = (
+        dp.power(formula, n=n, effect=effect, **common).table["power"].mean()
+        for n in (1_000, 16_000)
+    )
+    assert few < power.mean() < many

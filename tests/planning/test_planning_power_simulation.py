@@ -46,7 +46,7 @@ def test_the_noise_of_a_mean_is_the_one_the_verb_states():
     found = trial.readings(40)
     with dp.simulation(seed=1):
         rows = {"wage": np.linspace(20, 60, 2_000)}
-        fit = dp.dp_mean("~ wage", rows, codebook=BOOK, eps=0.5, mechanism=trial.chosen[0])
+        fit = dp.dp_mean("~ wage", rows, codebook=BOOK, eps=0.5, mechanism=trial.choice.strategy)
     assert np.median(found.noise) == pytest.approx(fit.bse_noise.item(), rel=0.1)
     total = np.hypot(found.noise, trial.posed.sampling / np.sqrt(2_000))
     np.testing.assert_allclose(np.median(found.se), np.median(total), rtol=0.02)
@@ -57,8 +57,8 @@ def test_the_mechanism_is_the_verbs_own():
     trial = asking("lm").trial(Cell(3_000, 1.0, CALLS["lm"][1]))
     with dp.options(clipping=False):
         fit = dp.dp_lm(CALLS["lm"][0], rows, codebook=BOOK, eps=1.0)
-    assert trial.chosen[0].info.name == fit.release.info.name
-    assert trial.plan.events == fit.release.events
+    assert trial.choice.strategy.info.name == fit.release.info.name
+    assert trial.choice.plan.events == fit.release.events
 
 
 def test_what_noise_swamps_is_seldom_identified_and_has_no_power():

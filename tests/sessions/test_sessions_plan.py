@@ -48,6 +48,21 @@ def test_no_row_is_read_for_a_price(monkeypatch):
         session.mean("~ age", eps=0.1)
 
 
+def test_a_plan_for_a_number_of_rows_says_what_will_be_identified():
+    session = study()
+    asked = [("table", "~ sex", {"eps": 0.1}), ("lm", "wage ~ age + sex", {"eps": 0.1, "delta": 0})]
+    assert session.plan(asked).table["identified"].isna().all()
+    assert "identified" not in session.plan(asked).summary().as_text()
+    few, many = (session.plan(asked, n=n) for n in (300, 10**6))
+    assert few.table["identified"].tolist() == [1.0, 0.0]
+    assert many.table["identified"].tolist() == [1.0, 1.0]
+    assert "identified" in few.summary().as_text()
+    assert "100%" in few.summary().as_text()
+    assert not session.ledger.entries
+    with pytest.raises(ArgumentError, match="n=0"):
+        session.plan(asked, n=0)
+
+
 def test_what_does_not_fit_is_said_and_counts_for_none_after_it():
     session = study()
     plan = session.plan([("table", "~ sex", {"eps": eps}) for eps in (1.5, 1.0, 0.5)])

@@ -272,3 +272,18 @@ def test_errors_are_foretold_of_guessed_rows(job):
     status, printed, _ = job("--n", "2000", command="plan", release=[MEANS])
     assert status == 0
     assert "2,000" in printed
+
+
+@pytest.mark.expensive
+def test_a_study_that_says_how_many_rows_there_are_is_planned_with_them(job):
+    study = {**STUDY, "n": 2_000}
+    status, printed, _ = job(command="plan", release=[MEANS], study=study)
+    assert status == 0
+    assert printed.count("identified") >= 2
+    assert "2,000" in printed
+    status, printed, _ = job(release=[MEANS], study=study)
+    assert status == 0
+    assert "identified" in printed
+    status, _, error = job(command="plan", release=[MEANS], study={**STUDY, "n": "many"})
+    assert status == 2
+    assert "[study] n" in error

@@ -1,0 +1,292 @@
+"""Public assumptions about rows, and rows simulated from them: no data are read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri, stdtrit
+
+from dpmodels.arguments import lists_values, option, real
+from dpmodels.codebook import Codebook
+from dpmodels.dates import Date
+from dpmodels.design.columns import converted
+from dpmodels.design.rows import Part, Rows, Terms
+from dpmodels.errors import ArgumentError, NotAvailable, quoted
+from dpmodels.frames import no_rows, open_rows
+from dpmodels.frames.persons import SECRET_BYTES
+from dpmodels.typing import Floats
+from dpmodels.variables import Categorical, Numeric, Variable
+
+SEED: Final = 20_260_101  # Arbitrary: every call simulates the same rows
+HEAVY: Final = 3  # Degrees of freedom
+
+
+class Law(NamedTuple):
+    """Quantiles of a distribution of mean 0 and variance 1, and its default mean and sd."""
+
+    like: str
+    quantiles: Callable[[Floats], Floats]
+    mean: float  # As a share of the declared range, from the lower bound
+    sd: float  # As a share of it
+
+
+def _zeros(uniform: Floats) -> Floats:
+    """Half of the numbers at the minimum, the others exponential above it."""
+    above = -np.log1p(-np.maximum(2 * uniform - 1, 0.0))
+    return np.asarray((above - 0.5) / math.sqrt(0.75))
+
+
+LAWS: Final[Mapping[str, Law]] = {
+    "normal": Law("normal, 3 sd to either bound", ndtri, 1 / 2, 1 / 6),
+    "uniform": Law("uniform", lambda u: math.sqrt(12) * (u - 0.5), 1 / 2, math.sqrt(1 / 12)),
+    "skewed": Law("exponential from the lower bound", lambda u: -np.log1p(-u) - 1, 1 / 7, 1 / 7),
+    "zeros": Law("half at the lower bound", _zeros, 1 / 20, math.sqrt(0.75) / 10),
+    "tails": Law(
+        "Student's t, 3 df", lambda u: stdtrit(HEAVY, u) / math.sqrt(HEAVY), 1 / 2, 1 / 12
+    ),
+    "narrow": Law("normal in bounds ten times too wide", ndtri, 1 / 2, 1 / 60),
+}
+_FORM: Final = (
+    'write shape="normal", or by variable shape={"wage": "skewed", "age": ("normal", 41, 12), '
+    '"sex": [0.6, 0.4]}, or give a frame of public rows'
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AssumedRows:
+    """Assumed distributions of a codebook's variables, or a public frame of rows.
+
+    Variables with assumed distributions are independent; rows of a frame are drawn as they are.
+    """
+
+    codebook: Codebook  # Of the simulated variables
+    shapes: Mapping[str, object]  # By variable: a distribution, with mean and sd or not, or shares
+    usual: str  # Distribution of numbers that are not in shapes
+    frame: pd.DataFrame | None = None  # Public rows, instead of distributions
+
+    def __repr__(self) -> str:
+        return f"<Guess: {self.about}>"
+
+    @property
+    def about(self) -> str:
+        """Description of the assumptions."""
+        if self.frame is not None:
+            return f"rows like those of a public sample of {len(self.frame):,}"
+        stated = [f"{name} {_describe_shape(shape)}" for name, shape in self.shapes.items()]
+        usual_variables = [
+            variable for name, variable in self.codebook.items() if name not in self.shapes
+        ]
+        levels = [isinstance(variable, Categorical) for variable in usual_variables]
+        usual = [f"numbers {LAWS[self.usual].like}"] * (not all(levels))
+        usual += ["levels equally common"] * any(levels)
+        independence = ["variables independent"] * (len(self.codebook) > 1)
+        return "; ".join([*stated, *usual, *independence])
+
+    def rows(self, count: int, draw: int = 0) -> pd.DataFrame:
+        """Draw independent rows, reproducible by `count` and `draw`."""
+        rng = np.random.default_rng([SEED, draw])
+        if self.frame is not None:
+            return _rows_at(self.frame, rng.integers(0, len(self.frame), size=count))
+        return self._from_uniform(rng.random((count, len(self.codebook))))
+
+    def block(self, count: int) -> pd.DataFrame:
+        """Return `count` rows spread evenly over the joint distribution; at most a frame's rows."""
+        rng = np.random.default_rng(SEED)
+        if self.frame is not None:
+            return _rows_at(self.frame, rng.permutation(len(self.frame))[:count])
+        from scipy.stats import qmc
+
+        points = qmc.Sobol(max(len(self.codebook), 1), seed=rng).random_base2(count.bit_length())
+        ranks = points[:count].argsort(axis=0).argsort(axis=0)
+        return self._from_uniform((ranks + 0.5) / count)
+
+    def _from_uniform(self, uniform: Floats) -> pd.DataFrame:
+        columns = {
+            name: _column(variable, self.shapes.get(name, self.usual), column)
+            for (name, variable), column in zip(self.codebook.items(), uniform.T, strict=False)
+        }
+        count = len(uniform)
+        person = self.codebook.person
+        if person is not None and person not in columns:
+            columns[person] = np.arange(count)
+        return pd.DataFrame(columns)
+
+
+def assumed_rows(
+    codebook: Codebook, shape: object = "normal", names: Iterable[str] = ()
+) -> AssumedRows:
+    """Read the assumptions about rows.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        Public bounds and levels.
+    shape : str, mapping or frame
+        A distribution of all numbers, one of :data:`LAWS`; by variable a distribution, one with
+        mean and sd in the variable's unit, or shares of the levels in order; or **public** rows.
+    names : iterable of str
+        The variables to simulate; all of the codebook by default.
+
+    Raises
+    ------
+    ArgumentError, CodebookError
+        If a distribution, a variable or a share is not valid, or the frame lacks a column.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(wage=(0, 80), sex=["F", "M"])
+    >>> assumed = assumed_rows(cb, {"wage": ("skewed", 20, 12), "sex": [0.25, 0.75]})
+    >>> rows = assumed.block(1_000)
+    >>> float(rows["wage"].mean().round()), int((rows["sex"] == "F").sum())
+    (20.0, 250)
+    """
+    book = codebook.select(tuple(names) or tuple(codebook))
+    if isinstance(shape, str):
+        return AssumedRows(book, {}, option("shape", shape, LAWS, f"; {_FORM}"))
+    if isinstance(shape, Mapping):
+        for name, variable_shape in shape.items():
+            _check(name, variable_shape, codebook)
+        shapes = {name: variable_shape for name, variable_shape in shape.items() if name in book}
+        return AssumedRows(book, shapes, "normal")
+    return AssumedRows(book, {}, "normal", _public(shape, book))
+
+
+def _public(shape: Any, book: Codebook) -> pd.DataFrame:
+    import narwhals.stable.v2 as nw
+
+    try:
+        frame: pd.DataFrame = nw.from_native(shape, eager_only=True).to_pandas()
+    except TypeError:
+        raise ArgumentError(f"shape is of type {type(shape).__name__}: {_FORM}") from None
+    required = [*book, *([] if book.person is None else [book.person])]
+    absent = [name for name in required if name not in frame.columns]
+    if absent or not len(frame):
+        problem = f"lacks the column {absent[0]!r}" if absent else "has no rows"
+        raise ArgumentError(
+            f"shape= is a frame that {problem}: give public rows of "
+            f'{", ".join(map(repr, required))}, or a distribution, shape="normal"'
+        )
+    return frame[required]
+
+
+def _rows_at(frame: pd.DataFrame, positions: Any) -> pd.DataFrame:
+    rows: pd.DataFrame = frame.iloc[positions].reset_index(drop=True)
+    return rows
+
+
+def _check(name: object, shape: object, codebook: Codebook) -> None:
+    """Refuse an undeclared variable, or a shape that is not valid for it."""
+    if name not in codebook:
+        raise ArgumentError(
+            f"shape= names {quoted(name)}, which the codebook does not declare; it declares "
+            f"{', '.join(map(repr, codebook))}"
+        )
+    variable = codebook[str(name)]
+    if isinstance(variable, Categorical):
+        _check_shares(str(name), shape, variable)
+        return
+    law, *moments = shape if isinstance(shape, tuple) else (shape,)
+    option(f"shape[{name!r}]", law, LAWS, f"; {_FORM}")
+    valid = not moments or (len(moments) == 2 and real(moments[1]) > 0)
+    if (
+        not valid
+        or any(math.isnan(real(moment)) for moment in moments)
+        or _is_day(variable, moments)
+    ):
+        raise ArgumentError(
+            f"shape[{name!r}]: expected a distribution, with or without a mean and a positive sd, "
+            'such as ("normal", 41, 12); dates take no mean and sd'
+        )
+
+
+def _is_day(variable: Variable, moments: list[object]) -> bool:
+    return isinstance(variable, Date) and bool(moments)
+
+
+def _check_shares(name: str, shape: object, variable: Categorical) -> None:
+    shares = [real(share) for share in shape] if lists_values(shape) else []
+    valid = len(shares) == len(variable.levels) and all(share >= 0 for share in shares)
+    if not valid or not math.isclose(sum(shares), 1.0, abs_tol=1e-6):
+        raise ArgumentError(
+            f"shape[{name!r}]: expected {len(variable.levels)} shares that sum to 1, one for each "
+            f"of the levels {variable.describe()}"
+        )
+
+
+def _describe_shape(shape: Any) -> str:
+    """Describe the shape of one variable."""
+    if isinstance(shape, str):
+        return LAWS[shape].like
+    if isinstance(shape, tuple) and isinstance(shape[0], str):
+        law, *moments = shape
+        return f"{law}" + (f", mean {moments[0]:g}, sd {moments[1]:g}" if moments else "")
+    return "in shares " + " : ".join(f"{share:g}" for share in shape)
+
+
+def _column(variable: Variable, shape: object, uniform: Floats) -> object:
+    """Return the values of a variable at given probabilities."""
+    if isinstance(variable, Categorical):
+        levels = len(variable.levels)
+        shares = np.full(levels, 1 / levels) if isinstance(shape, str) else np.asarray(shape)
+        code = np.searchsorted(np.cumsum(shares)[:-1], uniform, side="right")
+        return np.array([*variable.levels, None], dtype=object)[code]
+    low, high = variable.days if isinstance(variable, Date) else (variable.lower, variable.upper)
+    name, *moments = shape if isinstance(shape, tuple) else (shape,)
+    law, width = LAWS[name], high - low
+    mean, sd = moments or (low + law.mean * width, law.sd * width)
+    value = np.clip(mean + sd * law.quantiles(uniform), low, high)
+    if isinstance(variable, Date):
+        return np.rint(value).astype("int64").astype("datetime64[D]").astype("datetime64[s]")
+    if isinstance(variable, Numeric) and variable.step:
+        value = low + variable.step * np.rint((value - low) / variable.step)
+    return value
+
+
+# Rows that are stored once, with how often each of them occurs.
+
+
+def public_part(frame: pd.DataFrame, terms: Terms) -> Part:
+    """Convert assumed or public rows, without persons, as one part."""
+    if terms.undeclared:
+        raise NotAvailable(
+            f"levels of {terms.undeclared[0]!r} are not declared, so none is assumed"
+        )
+    chunks = list(open_rows(frame).chunks(tuple(terms.codebook), len(frame)))
+    cells = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in terms.codebook}
+    columns = converted(terms.codebook, cells)
+    return Part(columns, None if terms.subset is None else terms.subset.holds(columns), None)
+
+
+class DrawnRows(Rows):
+    """Rows with their numbers of repetitions."""
+
+    __slots__ = ("_part",)
+
+    def __init__(self, part: Part, terms: Terms) -> None:
+        super().__init__(no_rows(terms.variables), terms, bytes(SECRET_BYTES))
+        self._part = part
+
+    @property
+    def rereadable(self) -> bool:
+        """They can be read repeatedly."""
+        return True
+
+    @property
+    def nrows(self) -> int:
+        """Number of rows, with repetitions."""
+        return self._part.taken
+
+    def standing(self, times: int) -> DrawnRows:
+        """Return the same rows, each counted `times` times as often."""
+        places = np.ones(self._part.rows, int) if self._part.places is None else self._part.places
+        return DrawnRows(self._part._replace(places=times * places), self.terms)
+
+    def _parts(self, *, count_public: bool) -> Iterator[Part]:
+        """Yield all of them as one part."""
+        yield self._part

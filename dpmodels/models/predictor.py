@@ -1,0 +1,274 @@
+"""What a release will identify, predicted from public facts: one predictor for the whole package.
+
+Warnings, ``dp.power``, ``dp.plan``, ``dp.compare_mechanisms`` and ``fit.at_budgets()`` use it. It
+knows a law for some mechanisms (:mod:`dpmodels.models.predicted_laws`); for the others it runs the
+verb's mechanism and inference on assumed rows, stored once with how often each occurs, so the time
+does not depend on their number. No private row is read, and no ledger is charged.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from dpmodels.errors import (
+    BudgetError,
+    BudgetWarning,
+    DPModelsError,
+    NotAvailable,
+    frames_up,
+    shorten,
+)
+from dpmodels.frames.progress import as_one_of_many
+from dpmodels.mechanisms.user_supplied import UserSupplied
+from dpmodels.models.assumed_rows import AssumedRows, DrawnRows, assumed_rows, public_part
+from dpmodels.models.predicted_laws import LARGEST_FACTOR, Prediction, enlarged, two_digits
+from dpmodels.models.verb_spec import Planned, VerbSpec, of_question, planned
+from dpmodels.noise import simulation, source
+from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from dpmodels.request import Request
+from dpmodels.results.base import Result, noise_at_budgets
+from dpmodels.results.call import INTERCEPT
+from dpmodels.results.pca import PCAResult
+from dpmodels.sites import parties
+from dpmodels.verbs import VERBS
+
+SEED: Final = 20_260_317  # Arbitrary: every prediction draws the same noise
+# Choices: assumed rows that are stored, and releases of a prediction and of a warning.
+BLOCK: Final = 1_024
+FITS: Final = 8
+FITS_BEFORE_WARNING: Final = 3
+# A warning assumes rows that fill less of their bounds than those of a plan, so that few futile
+# calls are missed; below the first share nothing is identified, above the second most is: choices.
+CAUTIOUS: Final = "tails"
+NOTHING, MOST = 0.05, 0.5
+# By how much a suggested number of rows grows from one trial to the next: a choice.
+STEP: Final = 2.0
+DELTA: Final = 1e-6  # Suggested where a call has none
+MEASURES: Final = ("estimate", "std_error", "noise_sd", "identified")
+ASSUMED: Final = (
+    "numbers have a standard deviation of a twelfth of their range and levels are equally common"
+)
+
+
+def identified_share(table: pd.DataFrame) -> float:
+    """Return the share of identified estimates, without intercepts; nan if it is not known."""
+    is_intercept = [INTERCEPT in str(label) for label in table.index]
+    share = table["identified"].to_numpy()[~np.array(is_intercept, dtype=bool)]
+    known = share[np.isfinite(share)]
+    return float(known.mean()) if known.size else math.nan
+
+
+def estimates_of(fit: Any, level: float = 0.95) -> pd.DataFrame:
+    """Return the numbers of a result by which it is predicted, one row per estimate.
+
+    `MEASURES`; ``conf_low, conf_high`` of a level; ``rows``, which counts are shares of, and 1 for
+    other estimates. Errors that a result does not print are those that its intervals imply.
+    """
+    of_components = isinstance(fit, PCAResult)
+    estimates = fit._eigenvalues() if of_components else fit.estimates
+    table = estimates.tidy(level)
+    names = (*MEASURES, "conf_low", "conf_high")
+    columns = {name: table[name].to_numpy(np.float64, na_value=np.nan) for name in names}
+    for name, kind in {"std_error": "conf", "noise_sd": "noise"}.items():
+        implied = (table[f"{kind}_high"] - table[f"{kind}_low"]) / (2 * ndtri((1 + level) / 2))
+        columns[name] = np.where(np.isnan(columns[name]), implied, columns[name])
+    columns["rows"] = np.ones(len(table))
+    if "proportion" in table:
+        counted = table["proportion"].notna()
+        rows = (table["estimate"] / table["proportion"])[table["proportion"] > 0]
+        columns["rows"][counted] = rows.reindex(table.index).fillna(rows.median())[counted]
+    if of_components:
+        columns["identified"] = fit.spectrum.distinct[: len(table)].astype(np.float64)
+    rows = table[list(estimates.keys)].itertuples(index=False)
+    labels = [", ".join(_label(part) for part in row if not pd.isna(part)) for row in rows]
+    return pd.DataFrame(columns, index=pd.Index(labels, name="estimate"))
+
+
+def _label(part: object) -> str:
+    return f"{part:.6g}" if isinstance(part, float) else str(part)
+
+
+def assumed_private(
+    spec: VerbSpec[Any], n_rows: int, assumed: AssumedRows | str = "normal", block: int = BLOCK
+) -> Any:
+    """Return a verb's private side, bound to `n_rows` assumed rows."""
+    terms = spec.private._rows.terms
+    rows = assumed if isinstance(assumed, AssumedRows) else assumed_rows(terms.codebook, assumed)
+    part = public_part(rows.rows(min(n_rows, block)), terms)
+    times = n_rows // part.rows + (np.arange(part.rows) < n_rows % part.rows)
+    return spec.private.of(DrawnRows(part._replace(places=times), terms))
+
+
+def simulated_fits(
+    spec: VerbSpec[Any], choice: Planned, private: Any, times: int, seed: int = SEED
+) -> Iterator[Any]:
+    """Release `times` times from assumed rows, with noise that is the same at every call."""
+    for number in range(times):
+        # No yield inside: the seeded stream must never reach what the caller does in between.
+        with simulation(seed=seed + number), as_one_of_many():
+            statistic = choice.strategy.measure(private, choice.plan)
+            release = choice.strategy.release(statistic, choice.plan, source())
+            fit = spec.of(of_question(release, spec.request), "", choice.reason)
+        yield fit
+
+
+def predict(
+    spec: VerbSpec[Any],
+    choice: Planned,
+    n_rows: int,
+    assumed: AssumedRows | str = "normal",
+    times: int = FITS,
+) -> pd.DataFrame:
+    """Predict a verb's estimates, one a row.
+
+    `MEASURES`: medians over simulated releases, nan where fewer than half have one, and the
+    expected share of releases that identify it.
+    """
+    private = assumed_private(spec, n_rows, assumed)
+    tables = [estimates_of(fit) for fit in simulated_fits(spec, choice, private, times)]
+    labels = max(tables, key=len).index
+    stacked = np.stack([table.reindex(labels)[list(MEASURES)].to_numpy() for table in tables])
+    missing = np.isnan(stacked).mean(axis=0) > 0.5
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        middle = np.where(missing, np.nan, np.nanmedian(stacked, axis=0))
+        middle[:, -1] = np.nanmean(stacked[:, :, -1], axis=0)
+    return pd.DataFrame(middle, labels, list(MEASURES))
+
+
+# Warnings before the charge.
+
+
+def warn_if_futile(
+    spec: VerbSpec[Any], choice: Planned, n_rows: int, *, simulate: bool = True
+) -> None:
+    """Warn, at the user's line, if very likely nothing will be identified.
+
+    A law decides where one is known and its answer is clear; else releases of assumed rows do,
+    unless sites make the release together or the mechanism is a user's.
+    """
+    strategy: Any = choice.strategy
+    prediction = spec.law(choice.plan, n_rows)
+    is_clear = prediction is not None and (prediction.lost or prediction.clear)
+    if simulate and not is_clear and not isinstance(strategy, UserSupplied):
+        prediction = _simulated(spec, choice, n_rows)
+    if prediction is not None and prediction.lost:
+        _warn(prediction, spec, choice, n_rows)
+
+
+def _simulated(spec: VerbSpec[Any], choice: Planned, n_rows: int) -> Prediction | None:
+    """Return by how many more rows most would be identified; None if these rows identify some."""
+    try:
+        if n_rows == 0 or _identifies(spec, choice, n_rows, NOTHING):
+            return None
+        factor = STEP
+        while factor <= LARGEST_FACTOR:
+            if _identifies(spec, choice, round(n_rows * factor), MOST):
+                break
+            factor *= STEP
+    except Exception:  # A prediction never stops a call
+        return None
+    return Prediction(1.0, 2.0, factor, "nothing will be identified", ASSUMED)
+
+
+def _identifies(spec: VerbSpec[Any], choice: Planned, n_rows: int, share: float) -> bool:
+    """Whether more than a share of estimates is expected to be identified."""
+    private, total = assumed_private(spec, n_rows, CAUTIOUS), 0.0
+    for fit in simulated_fits(spec, choice, private, FITS_BEFORE_WARNING):
+        identified = identified_share(estimates_of(fit))
+        total += 1.0 if math.isnan(identified) else identified
+        if total > share * FITS_BEFORE_WARNING:
+            return True
+    return False
+
+
+def _delta_suffices(spec: VerbSpec[Any], choice: Planned, n_rows: int) -> bool:
+    """Whether a small delta at the same eps, and the mechanism chosen then, identifies most."""
+    guarantee = spec.request.guarantee
+    if not isinstance(guarantee, PureDP) or not choice.reason:
+        return False
+    try:
+        if _identifies(spec, choice, n_rows, NOTHING):  # What is lacking is something else
+            return False
+        wider = _spec_at(spec.request, ApproxDP(guarantee.eps, DELTA))
+        chosen = planned(wider, parties({}), "auto", [assumed_private(wider, n_rows)])
+        return _identifies(wider, chosen, n_rows, MOST)
+    except Exception:  # As above
+        return False
+
+
+def _spec_at(request: Request, guarantee: Guarantee) -> VerbSpec[Any]:
+    """Return the specification of the same request at another budget."""
+    verb = VERBS[request.verb]
+    words = {**verb.options, **request.words}
+    spec: VerbSpec[Any] = verb.spec(replace(request, guarantee=guarantee, words=words))
+    return spec
+
+
+def _warn(prediction: Prediction, spec: VerbSpec[Any], choice: Planned, n_rows: int) -> None:
+    request, factor = spec.request, prediction.clear_from / prediction.strength
+    hints = [f"delta = {DELTA:g}"] * _delta_suffices(spec, choice, n_rows)
+    if factor <= LARGEST_FACTOR:
+        hints.append(enlarged(request.private, choice.plan.events, factor).describe())
+        hints.append(f"n = {round(two_digits(n_rows * factor)):,}")
+    else:
+        hints.append(f"more than {LARGEST_FACTOR:,.0f} times as many rows")
+    text = (
+        f"dp_{request.verb}({shorten(request.formula)!r}): very likely {prediction.lacking} at "
+        f"{request.guarantee.describe()} with n = {n_rows:,}: about {', or '.join(hints)} is "
+        f"needed if {prediction.assumption}. Nothing is charged yet: see dp.errors.BudgetWarning "
+        "to stop before the charge, or to silence this."
+    )
+    warnings.warn(text, BudgetWarning, stacklevel=frames_up())
+
+
+# What other budgets would buy.
+
+
+@noise_at_budgets.register
+def predicted_at_budgets(fit: Result) -> pd.DataFrame:
+    """Predict the noise of a fit's estimates at other budgets, from public facts."""
+    request, n_rows = fit.request, fit.nobs
+    is_known = request is not None and request.parent is None and request.verb in VERBS
+    if request is None or not (is_known and n_rows >= 1) or request.adjacency.person is not None:
+        raise NotAvailable(
+            "at_budgets() needs a result of one call, a public number of rows, and one row a "
+            "person; dp.plan() predicts others"
+        )
+    mechanism = "auto" if fit.call.reason else fit.release.info.name
+    predictions = {}
+    for guarantee in _other_budgets(request.private):
+        spec = _spec_at(request, guarantee)
+        predictions[guarantee.describe()] = _noise(spec, mechanism, int(n_rows))
+    table = pd.DataFrame(predictions)
+    released = estimates_of(fit)["noise_sd"].reindex(table.index)
+    scale = released / table.iloc[:, 0]
+    return table.mul(scale.fillna(scale.median()).fillna(1.0), axis=0)
+
+
+def _other_budgets(guarantee: Guarantee) -> list[Guarantee]:
+    if isinstance(guarantee, ZCDP):
+        return [ZCDP(guarantee.rho * part) for part in (1, 0.5, 2)]
+    budgets: list[Guarantee] = [
+        replace(guarantee, eps=guarantee.eps * part) for part in (1, 0.5, 2)
+    ]
+    return budgets + [ApproxDP(guarantee.eps, DELTA)] * isinstance(guarantee, PureDP)
+
+
+def _noise(spec: VerbSpec[Any], mechanism: object, n_rows: int) -> pd.Series[float]:
+    try:
+        private = assumed_private(spec, n_rows)
+        choice = planned(spec, parties({}), mechanism, [private])
+        return predict(spec, choice, n_rows)["noise_sd"]
+    except BudgetError:  # Too little for this mechanism
+        return pd.Series(dtype=np.float64)
+    except DPModelsError as error:
+        raise NotAvailable(f"at_budgets() is not available: {error}") from None
