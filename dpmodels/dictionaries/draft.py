@@ -116,6 +116,12 @@ class Draft(Mapping[str, Entry]):
         """Names of the incomplete variables."""
         return tuple(name for name, entry in self.items() if not entry.is_complete)
 
+    @property
+    def id_columns(self) -> tuple[str, ...]:
+        """Names of the columns of ids, the person's included."""
+        person = () if self.person is None else (self.person,)
+        return tuple(dict.fromkeys((*self.identifiers, *person)))
+
     def complete(self, variables: Mapping[str, Any] | None = None, /, **named: Any) -> Draft:
         """Return the draft with declarations in place of its ranges or levels.
 
