@@ -109,7 +109,7 @@ class Draft(Mapping[str, Entry]):
         entries = {**self, **right, **entries}
         sources = dict.fromkeys(filter(None, (self.source, right.source)))
         identifiers = {**self.identifiers, **getattr(other, "identifiers", {})}
-        return Draft(entries, ", ".join(sources), person, identifiers)
+        return _without_either(Draft(entries, ", ".join(sources), person, identifiers))
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -132,7 +132,8 @@ class Draft(Mapping[str, Entry]):
         **named
             Declarations by name, as for ``dp.codebook``. A variable that the draft
             calls an integer stays one; its label, unit and missing codes are kept
-            where the declaration gives none.
+            where the declaration gives none. An identifier becomes a variable; the
+            column of persons stays what it is.
 
         Returns
         -------
@@ -145,11 +146,14 @@ class Draft(Mapping[str, Entry]):
         """
         declared = {**(variables or {}), **named}
         for name in declared:
-            self._require(name)
+            if name not in self.identifiers:
+                self._require(name)
         completed = {
-            name: self[name].completed(name, declaration) for name, declaration in declared.items()
+            name: self.get(name, Entry()).completed(name, declaration)
+            for name, declaration in declared.items()
         }
-        return Draft({**self._entries, **completed}, self.source, self.person, self.identifiers)
+        entries = {**self._entries, **completed}
+        return _without_either(Draft(entries, self.source, self.person, self.identifiers))
 
     def select(self, names: Iterable[str]) -> Draft:
         """Return the draft of some of the variables.
@@ -268,9 +272,15 @@ class Draft(Mapping[str, Entry]):
     def _notes(self) -> list[str]:
         names = list(self.unknown)
         left = f"Not known (?): {_listed(names)}; {self._instead(names)}" if names else ""
-        return [
-            note for note in (self.source and f"From {plain(self.source)}", plain(left)) if note
-        ]
+        ids = next(iter(self.identifiers), "")
+        persons = (
+            f'No column of persons is marked: if {ids!r} identifies persons, add "person": true to '
+            "it in the file, or write person= in the call"
+            if ids and self.person is None
+            else ""
+        )
+        source = self.source and f"From {self.source}"
+        return [plain(note) for note in (source, left, persons) if note]
 
     def __repr__(self) -> str:
         return "\n".join([as_text(self._rows()), *self._notes()])
@@ -278,6 +288,19 @@ class Draft(Mapping[str, Entry]):
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
         return as_html(self._rows()) + notes
+
+
+def _without_either(draft: Draft) -> Draft:
+    """Return a draft in which a name is a variable where that is complete, or else an id."""
+    both = [name for name in draft if name in draft.identifiers]
+    variables = [name for name in both if draft[name].is_complete]
+    ids = [name for name in both if name not in variables]
+    return Draft(
+        {name: entry for name, entry in draft.items() if name not in ids},
+        draft.source,
+        draft.person,
+        {name: entry for name, entry in draft.identifiers.items() if name not in variables},
+    )
 
 
 def of_declared(declared: Mapping[str, Any]) -> dict[str, Entry]:
