@@ -86,6 +86,23 @@ def test_a_study_is_priced_made_and_written(job):
 
 
 @pytest.mark.expensive
+def test_the_plan_is_printed_before_the_first_charge_unless_silenced(job, monkeypatch):
+    events = []
+    printed, charged = study_run.tell, dp.Ledger.charge
+    monkeypatch.setattr(study_run, "tell", lambda text: (events.append(str(text)), printed(text)))
+    monkeypatch.setattr(
+        dp.Ledger, "charge", lambda *a, **w: (events.append("charge"), charged(*a, **w))[1]
+    )
+    assert job(release=[MEANS])[0] == 0
+    assert "Calls planned, nothing spent" in events[0]
+    assert events.index("charge") > 0
+    events.clear()
+    assert job("--quiet", "--again", "means", release=[MEANS])[0] == 0
+    assert events[0] == "charge"
+    assert not any("Calls planned" in text for text in events)
+
+
+@pytest.mark.expensive
 def test_a_study_run_again_spends_nothing_and_asks_what_is_new(job):
     assert job(release=[MEANS])[0] == 0
     first = (job.folder / "report" / "means.txt").read_bytes()
