@@ -235,9 +235,18 @@ class Session:
     ('eps = 2, delta = 1e-06', 3)
     """
 
-    __slots__ = ("__weakref__", "_ledger", "_parts", "_share", "_taking_parts", "_terms")
+    __slots__ = (
+        "__weakref__",
+        "_ledger",
+        "_parts",
+        "_results",
+        "_share",
+        "_taking_parts",
+        "_terms",
+    )
     _ledger: Ledger
     _parts: int
+    _results: list[Any]
     _share: Fraction | None
     _terms: Terms
 
@@ -275,7 +284,7 @@ class Session:
         has_budget = eps is not None or budget is not None or ledger is None
         guarantee = resolve_budget(eps, delta, budget) if has_budget else None
         self._parts, self._share = 0, None if share is None else fraction("share", share)
-        self._taking_parts = RLock()
+        self._taking_parts, self._results = RLock(), []
         self._ledger = _opened_ledger(ledger, guarantee, None if default_neighbours else relation)
         neighbours = self._ledger.adjacency if default_neighbours else relation
         self._terms = Terms(table, book, neighbours, subset)
@@ -304,6 +313,11 @@ class Session:
     def call(self) -> Calls:
         """The verbs as calls for :meth:`plan`, which are not run."""
         return Calls()
+
+    @property
+    def results(self) -> tuple[Any, ...]:
+        """The results of this session's calls, in order."""
+        return tuple(self._results)
 
     def register(self) -> pd.DataFrame:
         """Return the charges of the ledger, one per row, with the outcome of each."""
@@ -351,7 +365,12 @@ class Session:
         return planned(requests, self._terms, self._ledger, self._parts, self._share)
 
     def make(self, call: Call) -> Any:
-        """Run a call: charge for it, read the rows, return the verb's result."""
+        """Run a call: charge for it, read the rows, keep and return the verb's result."""
+        result = self._made(call)
+        self._results.append(result)
+        return result
+
+    def _made(self, call: Call) -> Any:
         if not call.silent or self._parts == 0:
             return self._terms.make(
                 call, budget_of(call, self._terms, self._ledger, self._share), self._ledger
@@ -359,7 +378,7 @@ class Session:
         # A part depends on what is left, so calls that take parts run one after another.
         with self._taking_parts:
             if self._parts == 0:
-                return self.make(call)
+                return self._made(call)
             share = Fraction(1, self._parts)
             budget = budget_of(call, self._terms, self._ledger, share)
             n_charges = self._ledger.charges

@@ -78,6 +78,9 @@ def test_a_study_is_priced_made_and_written(job):
     assert "&lt;i&gt;x" in page
     assert not any(raw in page for raw in ("<b>study", "<i>x"))
     assert 'href="disclosure.html"' in page
+    parts = [page.index(f'<section id="{name}">') for name in ("means", "guarantee", "ledger")]
+    assert parts == sorted(parts)
+    assert "Tables are neighbours if one row is replaced by any other." in page
     told = (out / "disclosure.md").read_text()
     assert "A test" in told
     assert "A. Analyst" in told
