@@ -74,7 +74,7 @@ _SO_FAR: Final = (
     "or the decision to stop."
 )
 _REPEATED: Final = (
-    "Reproducible: the analysis, from the formulas, the declarations with the digests given here, "
+    "Reproducible: the analysis, from the formulas, the declarations with the digests in the annex, "
     "the budgets and the version of the package; and every table and picture, exactly, from saved "
     "results. Not reproducible: the noise. It came from the operating system's source of "
     "randomness, was not stored, and must remain unknown. Running a call again is another release "
@@ -163,7 +163,7 @@ def _results(contents: Gathered, pictured: bool) -> Iterator[Block]:
 
 
 def _in_short(contents: Gathered) -> Iterator[Block]:
-    yield Heading("In short")
+    yield Heading("Guarantee of all releases")
     if contents.accounts:
         yield Bullets(tuple(stated(account) for account in contents.accounts))
         yield Paragraph(_SO_FAR)

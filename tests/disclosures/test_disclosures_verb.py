@@ -65,7 +65,7 @@ def test_results_come_first_then_the_guarantee_charges_and_digests(study):
     assert re.findall("^## (.*)", text, re.MULTILINE) == [
         "About this report",
         "Results",
-        "In short",
+        "Guarantee of all releases",
         "What is guaranteed",
         "What is not guaranteed",
         "Charges to the ledger, in memory",
