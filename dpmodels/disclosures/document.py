@@ -74,8 +74,8 @@ _SO_FAR: Final = (
     "or the decision to stop."
 )
 _REPEATED: Final = (
-    "Reproducible: the analysis, from the formulas, the declarations with the digests in the annex, "
-    "the budgets and the version of the package; and every table and picture, exactly, from saved "
+    "Reproducible: the analysis, from the formulas, the declarations with digests in the annex, the "
+    "budgets and the version of the package; and every table and picture, exactly, from saved "
     "results. Not reproducible: the noise. It came from the operating system's source of "
     "randomness, was not stored, and must remain unknown. Running a call again is another release "
     "with new noise and another charge."
