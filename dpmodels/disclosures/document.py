@@ -74,7 +74,7 @@ _SO_FAR: Final = (
     "or the decision to stop."
 )
 _REPEATED: Final = (
-    "Reproducible: the analysis, from the formulas, the declarations with digests in the annex, the "
+    "Reproducible: the analysis, from the formulas, the declarations (digests in the annex), the "
     "budgets and the version of the package; and every table and picture, exactly, from saved "
     "results. Not reproducible: the noise. It came from the operating system's source of "
     "randomness, was not stored, and must remain unknown. Running a call again is another release "
