@@ -1,13 +1,13 @@
 """How many cells of a table do not fit their declarations, by reason: for the curator only.
 
-The counts are exact and have no noise: they are no release. Only ``dpmodels codebook check --rows``
-calls this module, and prints them with that statement.
+The counts are exact, without noise, and not private. Only ``dpmodels codebook check --rows`` calls
+this module, and prints that statement with them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ class Misfits:
 class TableMisfits:
     """The cells of a table that do not fit, by column."""
 
-    columns: dict[str, Misfits] = field(default_factory=dict)
+    columns: dict[str, Misfits]
     n_rows: int = 0
     n_fitting: int = 0  # Rows all of whose cells fit
 
@@ -71,12 +71,11 @@ def _fits(variable: Variable, cells: NDArray[Any], counts: Misfits) -> NDArray[n
     unread = np.isnan(values)
     missing = np.zeros(len(values), dtype=bool)
     missing[unread] = _are_missing(variable, cells[unread])
-    unfit = int((unread & ~missing).sum())
+    misread = "unknown_level" if isinstance(variable, Categorical) else "not_readable"
     lower, upper = counts.bounds
     outside = (values < lower) | (values > upper)
     counts.missing += int(missing.sum())
-    counts.unknown_level += unfit * isinstance(variable, Categorical)
-    counts.not_readable += unfit * (not isinstance(variable, Categorical))
+    setattr(counts, misread, getattr(counts, misread) + int((unread & ~missing).sum()))
     counts.outside += int(outside.sum())
     return ~unread & ~outside
 
@@ -84,8 +83,7 @@ def _fits(variable: Variable, cells: NDArray[Any], counts: Misfits) -> NDArray[n
 def _are_missing(variable: Variable, cells: NDArray[Any]) -> NDArray[np.bool_]:
     """Whether cells without a value are empty or have a declared code; others are misread."""
     coded = to_codes(cells, variable.missing) >= 0
-    masked = np.ma.getmaskarray(cells)
-    values = np.ma.getdata(cells)
+    masked, values = np.ma.getmaskarray(cells), np.ma.getdata(cells)
     blank = [isinstance(text, str) and not text.strip() for text in map(plain, values.tolist())]
     return np.asarray(coded | masked | pd.isna(values) | np.array(blank, dtype=bool))
 

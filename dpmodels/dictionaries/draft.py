@@ -44,7 +44,7 @@ class Draft(Mapping[str, Entry]):
     person : str, optional
         The column that says whose a row is, as of a codebook.
     identifiers : mapping, optional
-        Columns of ids, by name.
+        Columns of ids, by name; a complete entry of the same name makes it a variable.
 
     Examples
     --------
@@ -70,13 +70,15 @@ class Draft(Mapping[str, Entry]):
             check_name(name)
             for text in (entry.label, entry.unit):
                 check_writable(f"variable {name!r}: label or unit", text)
+        ids = dict(identifiers or {})
         self._entries = {
             name: Entry.of(entry.variable(name)) if entry.is_complete else entry
             for name, entry in entries.items()
+            if entry.is_complete or name not in ids
         }
         self.source = source
         self.person = checked_person(person)
-        self.identifiers = dict(identifiers or {})
+        self.identifiers = {name: ids[name] for name in ids if name not in self._entries}
 
     def __getitem__(self, name: str) -> Entry:
         return self._entries[name]
@@ -109,7 +111,7 @@ class Draft(Mapping[str, Entry]):
         entries = {**self, **right, **entries}
         sources = dict.fromkeys(filter(None, (self.source, right.source)))
         identifiers = {**self.identifiers, **getattr(other, "identifiers", {})}
-        return _without_either(Draft(entries, ", ".join(sources), person, identifiers))
+        return Draft(entries, ", ".join(sources), person, identifiers)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -153,7 +155,7 @@ class Draft(Mapping[str, Entry]):
             for name, declaration in declared.items()
         }
         entries = {**self._entries, **completed}
-        return _without_either(Draft(entries, self.source, self.person, self.identifiers))
+        return Draft(entries, self.source, self.person, self.identifiers)
 
     def select(self, names: Iterable[str]) -> Draft:
         """Return the draft of some of the variables.
@@ -274,8 +276,7 @@ class Draft(Mapping[str, Entry]):
         left = f"Not known (?): {_listed(names)}; {self._instead(names)}" if names else ""
         ids = next(iter(self.identifiers), "")
         persons = (
-            f'No column of persons is marked: if {ids!r} identifies persons, add "person": true to '
-            "it in the file, or write person= in the call"
+            f"No column of persons is marked: if {ids!r} identifies them, write person={ids!r}"
             if ids and self.person is None
             else ""
         )
@@ -288,19 +289,6 @@ class Draft(Mapping[str, Entry]):
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
         return as_html(self._rows()) + notes
-
-
-def _without_either(draft: Draft) -> Draft:
-    """Return a draft in which a name is a variable where that is complete, or else an id."""
-    both = [name for name in draft if name in draft.identifiers]
-    variables = [name for name in both if draft[name].is_complete]
-    ids = [name for name in both if name not in variables]
-    return Draft(
-        {name: entry for name, entry in draft.items() if name not in ids},
-        draft.source,
-        draft.person,
-        {name: entry for name, entry in draft.identifiers.items() if name not in variables},
-    )
 
 
 def of_declared(declared: Mapping[str, Any]) -> dict[str, Entry]:

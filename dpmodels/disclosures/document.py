@@ -122,7 +122,7 @@ def _versions() -> Report:
 
 
 def document(contents: Gathered, about: About, pictured: bool) -> Iterator[Block]:
-    """Return all blocks: results, the guarantee in words, charges, and digests in an annex."""
+    """Return all blocks: results, what is guaranteed, charges, and digests in an annex."""
     yield Heading("About this report")
     yield Tables(Report("Author", about.facts, (), ()))
     if contents.simulated:

@@ -54,8 +54,8 @@ def disclosure(
     -------
     Disclosure
         ``as_html()``, one file that needs no network; ``as_markdown()``; ``save(path)``. It has
-        all tables and pictures, then the guarantee and its limits in words, each charge with its
-        cost and mechanism, the declarations, a paragraph for a methods section, BibTeX, lines for
+        all tables and pictures, then the guarantee and its limits, each charge with its cost and
+        mechanism, the declarations, a paragraph for a methods section, BibTeX, lines for
         a signature, and digests in an annex.
 
     Raises

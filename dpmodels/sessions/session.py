@@ -235,18 +235,10 @@ class Session:
     ('eps = 2, delta = 1e-06', 3)
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_ledger",
-        "_parts",
-        "_results",
-        "_share",
-        "_taking_parts",
-        "_terms",
-    )
+    __slots__ = ("__weakref__", "_fits", "_ledger", "_parts", "_share", "_taking_parts", "_terms")
     _ledger: Ledger
     _parts: int
-    _results: list[Any]
+    _fits: list[Any]
     _share: Fraction | None
     _terms: Terms
 
@@ -284,7 +276,7 @@ class Session:
         has_budget = eps is not None or budget is not None or ledger is None
         guarantee = resolve_budget(eps, delta, budget) if has_budget else None
         self._parts, self._share = 0, None if share is None else fraction("share", share)
-        self._taking_parts, self._results = RLock(), []
+        self._taking_parts, self._fits = RLock(), []
         self._ledger = _opened_ledger(ledger, guarantee, None if default_neighbours else relation)
         neighbours = self._ledger.adjacency if default_neighbours else relation
         self._terms = Terms(table, book, neighbours, subset)
@@ -317,7 +309,7 @@ class Session:
     @property
     def results(self) -> tuple[Any, ...]:
         """The results of this session's calls, in order."""
-        return tuple(self._results)
+        return tuple(self._fits)
 
     def register(self) -> pd.DataFrame:
         """Return the charges of the ledger, one per row, with the outcome of each."""
@@ -367,7 +359,7 @@ class Session:
     def make(self, call: Call) -> Any:
         """Run a call: charge for it, read the rows, keep and return the verb's result."""
         result = self._made(call)
-        self._results.append(result)
+        self._fits.append(result)
         return result
 
     def _made(self, call: Call) -> Any:

@@ -94,10 +94,9 @@ def _check_rows(draft: Draft, problems: Mapping[str, str], source: RowSource) ->
     from dpmodels.codebook import Codebook
     from dpmodels.design.misfits import count_misfits
 
-    readable = [name for name, why in problems.items() if not why]
-    variables = {name: draft[name].variable(name) for name in readable}
-    ids = [name for name in draft.id_columns if source.names.count(name) == 1]
     lost = {name: why for name, why in problems.items() if why}
+    variables = {name: draft[name].variable(name) for name in problems if name not in lost}
+    ids = [name for name in draft.id_columns if source.names.count(name) == 1]
     lost |= {name: NO_COLUMN for name in draft.id_columns if name not in ids}
     if not (variables or ids):
         raise CodebookError("no variable of the codebook can be read in this table")
@@ -114,15 +113,13 @@ def _check_rows(draft: Draft, problems: Mapping[str, str], source: RowSource) ->
     tell(as_text(lines, _ROWS_HEAD))
     for name, why in lost.items():
         tell(f"{name}: {why}")
-    read_words = " that could be read" * bool(lost)
     tell(
-        f"{result.n_fitting:,} of {result.n_rows:,} rows fit in every variable{read_words}. "
-        "Values outside bounds are clipped;\nrows with anything else that does not fit are left "
-        "out of an analysis that uses the variable."
+        f"{result.n_fitting:,} of {result.n_rows:,} rows fit in every variable"
+        f"{' that could be read' * bool(lost)}. Values outside bounds are clipped;\n"
+        "rows with anything else that does not fit are left out where the variable is used."
     )
     tell(NOT_PRIVATE)
-    unfit = any(c.total > c.missing for c in result.columns.values())
-    return 1 if lost or unfit else 0
+    return int(bool(lost) or any(c.total > c.missing for c in result.columns.values()))
 
 
 def _check_variable(name: str, entry: Entry, source: RowSource) -> tuple[tuple[str, ...], str]:
