@@ -2,6 +2,7 @@
 
 import datetime as dt
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -79,3 +80,14 @@ def test_every_cell_is_counted_as_the_verbs_read_it():
         counts = count_misfits(open_rows({name: cells}), dp.codebook({name: variable}), ())
         lower, upper = counts.columns[name].bounds
         assert counts.n_fitting == ((read >= lower) & (read <= upper)).sum()
+
+
+def test_only_the_curators_command_counts_misfits():
+    package = Path(dp.__file__).parent
+    users = [
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if "design.misfits" in path.read_text("utf-8") or "count_misfits" in path.read_text("utf-8")
+    ]
+    assert sorted(users) == ["design/misfits.py", "shell/codebook.py"]
+    assert not any("misfit" in name for name in dir(dp))
