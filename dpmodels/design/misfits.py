@@ -98,9 +98,6 @@ def _ids_fit(cells: NDArray[Any], codes: Sequence[str], counts: Misfits) -> NDAr
 
 def _bounds(variable: Variable) -> tuple[float, float]:
     """Return the range of a number or of days; levels have none."""
-    match variable:
-        case Categorical():
-            return -np.inf, np.inf
-        case Date():
-            return variable.days
-    return float(variable.lower), float(variable.upper)
+    if isinstance(variable, Categorical):
+        return -np.inf, np.inf
+    return variable.days if isinstance(variable, Date) else (variable.lower, variable.upper)

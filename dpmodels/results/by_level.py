@@ -70,8 +70,7 @@ class ByLevel:
     @property
     def _outcome(self) -> str:
         """The name of the response, without a level."""
-        response: str = self.call.response
-        return response.rpartition("[T.")[0] or response
+        return str(self.call.response.rpartition("[T.")[0] or self.call.response)
 
     @property
     def _fitted_rows(self) -> Fitted:

@@ -35,7 +35,6 @@ does not fit. These counts have no noise: they are not private, and must not be 
 _HEAD = ("variable", "type", "declared", "column", "fits")
 _ROWS_HEAD = ("variable", "missing", "not readable", "unknown level", "outside bounds", "fits")
 NOT_PRIVATE: Final = "Counted from the rows without noise: for the curator only, do not pass on."
-NO_COLUMN: Final = "the data lack this column, or have it twice"
 
 
 def _add(parser: Parser) -> None:
@@ -97,7 +96,7 @@ def _check_rows(draft: Draft, problems: Mapping[str, str], source: RowSource) ->
     lost = {name: why for name, why in problems.items() if why}
     variables = {name: draft[name].variable(name) for name in problems if name not in lost}
     ids = [name for name in draft.id_columns if source.names.count(name) == 1]
-    lost |= {name: NO_COLUMN for name in draft.id_columns if name not in ids}
+    lost |= {name: "missing, or there twice" for name in draft.id_columns if name not in ids}
     if not (variables or ids):
         raise CodebookError("no variable of the codebook can be read in this table")
     result = count_misfits(source, Codebook({**variables, **draft.identifiers}), ids)

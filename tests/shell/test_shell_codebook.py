@@ -140,3 +140,9 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_counted(table, capsys):
     printed = capsys.readouterr().out
     assert "town: the data have no column 'town'" in printed
     assert "1 of 4 rows fit in every variable that could be read." in printed
+
+
+def test_a_column_of_ids_that_is_missing_is_named(table, capsys):
+    pd.DataFrame({"age": [41, 50], "sex": ["F", "M"]}).to_parquet("no_id.parquet")
+    assert main(["codebook", "check", "cb.json", "no_id.parquet", "--rows"]) == 1
+    assert "id: missing, or there twice" in capsys.readouterr().out
