@@ -370,7 +370,7 @@ def as_html(rows: list[tuple[str, ...]]) -> str:
 
 
 def _cells(rows: list[tuple[str, ...]], head: tuple[str, ...]) -> list[tuple[str, ...]]:
-    used = [j for j in range(5) if j < 3 or any(row[j] for row in rows)]
+    used = [j for j in range(len(head)) if j < 3 or any(row[j] for row in rows)]
     return [tuple(plain(row[j]) for j in used) for row in (head, *rows)]
 
 

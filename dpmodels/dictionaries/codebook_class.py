@@ -12,6 +12,7 @@ from dpmodels.dates import Date
 from dpmodels.dictionaries.ddi import read_ddi
 from dpmodels.dictionaries.draft import Draft, of_declared
 from dpmodels.dictionaries.entry import Entry
+from dpmodels.dictionaries.identifiers import with_identifiers
 from dpmodels.dictionaries.json_schema import (
     entries_of_fields,
     entries_of_package,
@@ -169,7 +170,7 @@ def read(source: object) -> Draft:
         raise CodebookError(
             f"a draft of {type(source).__name__} cannot be made: expected {_ACCEPTED}"
         )
-    return Draft(entries, where)
+    return with_identifiers(entries, where)
 
 
 def _read_path(path: Path) -> Draft:
@@ -178,7 +179,7 @@ def _read_path(path: Path) -> Draft:
         raise CodebookError(f"a draft of {str(path)!r} cannot be made: expected {_ACCEPTED}")
     try:
         content = reader(path)
-        return content if isinstance(content, Draft) else Draft(content, path.name)
+        return content if isinstance(content, Draft) else with_identifiers(content, path.name)
     except FrameError as error:
         raise CodebookError(f"{str(path)!r}: {error}") from None
 

@@ -44,7 +44,7 @@ class Draft(Mapping[str, Entry]):
     person : str, optional
         The column that says whose a row is, as of a codebook.
     identifiers : mapping, optional
-        Columns of ids, by name.
+        Columns of ids, by name; a complete entry of the same name makes it a variable.
 
     Examples
     --------
@@ -70,13 +70,15 @@ class Draft(Mapping[str, Entry]):
             check_name(name)
             for text in (entry.label, entry.unit):
                 check_writable(f"variable {name!r}: label or unit", text)
+        ids = dict(identifiers or {})
         self._entries = {
             name: Entry.of(entry.variable(name)) if entry.is_complete else entry
             for name, entry in entries.items()
+            if entry.is_complete or name not in ids
         }
         self.source = source
         self.person = checked_person(person)
-        self.identifiers = dict(identifiers or {})
+        self.identifiers = {name: ids[name] for name in ids if name not in self._entries}
 
     def __getitem__(self, name: str) -> Entry:
         return self._entries[name]
@@ -116,6 +118,12 @@ class Draft(Mapping[str, Entry]):
         """Names of the incomplete variables."""
         return tuple(name for name, entry in self.items() if not entry.is_complete)
 
+    @property
+    def id_columns(self) -> tuple[str, ...]:
+        """Names of the columns of ids, the person's included."""
+        person = () if self.person is None else (self.person,)
+        return tuple(dict.fromkeys((*self.identifiers, *person)))
+
     def complete(self, variables: Mapping[str, Any] | None = None, /, **named: Any) -> Draft:
         """Return the draft with declarations in place of its ranges or levels.
 
@@ -126,7 +134,8 @@ class Draft(Mapping[str, Entry]):
         **named
             Declarations by name, as for ``dp.codebook``. A variable that the draft
             calls an integer stays one; its label, unit and missing codes are kept
-            where the declaration gives none.
+            where the declaration gives none. An identifier becomes a variable; the
+            column of persons stays what it is.
 
         Returns
         -------
@@ -139,11 +148,14 @@ class Draft(Mapping[str, Entry]):
         """
         declared = {**(variables or {}), **named}
         for name in declared:
-            self._require(name)
+            if name not in self.identifiers:
+                self._require(name)
         completed = {
-            name: self[name].completed(name, declaration) for name, declaration in declared.items()
+            name: self.get(name, Entry()).completed(name, declaration)
+            for name, declaration in declared.items()
         }
-        return Draft({**self._entries, **completed}, self.source, self.person, self.identifiers)
+        entries = {**self._entries, **completed}
+        return Draft(entries, self.source, self.person, self.identifiers)
 
     def select(self, names: Iterable[str]) -> Draft:
         """Return the draft of some of the variables.
@@ -262,9 +274,14 @@ class Draft(Mapping[str, Entry]):
     def _notes(self) -> list[str]:
         names = list(self.unknown)
         left = f"Not known (?): {_listed(names)}; {self._instead(names)}" if names else ""
-        return [
-            note for note in (self.source and f"From {plain(self.source)}", plain(left)) if note
-        ]
+        ids = next(iter(self.identifiers), "")
+        persons = (
+            f"No column of persons is marked: if {ids!r} identifies them, write person={ids!r}"
+            if ids and self.person is None
+            else ""
+        )
+        source = self.source and f"From {self.source}"
+        return [plain(note) for note in (source, left, persons) if note]
 
     def __repr__(self) -> str:
         return "\n".join([as_text(self._rows()), *self._notes()])

@@ -17,6 +17,7 @@ _KINDS: Final = {
     "date": "date datetime timestamp day",
     "boolean": "boolean bool logical truefalse",
     "categorical": "categorical category factor nominal ordinal enum radio dropdown ordered",
+    "identifier": "identifier id key uuid guid",
     "text": "str string text character char varchar",
 }
 _KIND_OF: Final = {word: kind for kind, words in _KINDS.items() for word in words.split()}

@@ -45,6 +45,30 @@ def accounts(contents: Gathered) -> Iterator[Block]:
         yield from (Tables(_without_ledger(released)) for released in contents.without_ledger)
 
 
+def digests(contents: Gathered) -> Iterator[Block]:
+    """Return the digests that identify ledgers, their lines, releases and declarations."""
+    for account in contents.accounts:
+        facts = (("Head of the chain", account.ledger.head),)
+        yield Tables(Report(f"{account.name[0].upper()}{account.name[1:]}", facts, (), ()))
+        for charge in account.charges:
+            charge_facts = (
+                ("Line of the ledger", charge.entry.hash),
+                *_digests(charge.line["digest"], charge.line["codebook"]),
+            )
+            yield Tables(Report(f"Charge {_name(charge)}", charge_facts, (), ()))
+    for released in contents.without_ledger:
+        codebook = fingerprint(released.fits[0].call.codebook)
+        released_facts = _digests(released.digest, codebook)
+        yield Tables(Report(result_titles(released)[0], released_facts, (), ()))
+
+
+def _digests(release: str, codebook: str) -> tuple[tuple[str, str], ...]:
+    return (
+        ("Digest of what came out", release or "-"),
+        ("Digest of declarations", codebook or "-"),
+    )
+
+
 def stated(account: Account) -> str:
     """State a ledger's total guarantee and the amount charged so far."""
     n_charges = len(account.charges)
@@ -97,7 +121,6 @@ def _register(account: Account) -> Tables:
         ("Charged so far", ledger.spent.describe()),
         ("By its rule", _by_rule(account)),
         ("Charges", f"{count(len(account.charges))}, {count(account.unfinished)} unfinished"),
-        ("Head of the chain", ledger.head),
     )
     heads = ("mechanism", "state", "by itself", f"total {ledger.spent.unit}", "time (UTC)")
     rows = tuple(Row(_name(charge), _cells(account, charge)) for charge in account.charges)
@@ -140,9 +163,6 @@ def _charge(account: Account, charge: Charged) -> Report:
         ("Events", line["events"] or "none"),
         ("By itself", price(charge.entry.events, account.ledger.guarantee).describe()),
         ("Total after it", charge.entry.spent_after.describe()),
-        ("Digest of what came out", line["digest"] or "-"),
-        ("Digest of declarations", line["codebook"] or "-"),
-        ("Line of the ledger", charge.entry.hash),
         ("Results shown here", "; ".join(result_titles(charge.released)) or "none"),
         *(() if charge.released is None else _besides(charge.released)),
     )
@@ -156,7 +176,6 @@ def _charge(account: Account, charge: Charged) -> Report:
 
 def _without_ledger(released: Released) -> Report:
     release: Any = released.release
-    call = released.fits[0].call
     events = "; ".join(event.describe() for event in release.events)
     facts = (
         ("Results shown here", "; ".join(result_titles(released))),
@@ -164,9 +183,7 @@ def _without_ledger(released: Released) -> Report:
         ("Guarantee", "none: a simulation" if released.simulated else guarantee_words(release)),
         ("Neighbours", hidden_by(release.guarantee, release.adjacency)),
         ("Events", events or "none"),
-        ("Digest of what came out", released.digest),
-        ("Digest of declarations", fingerprint(call.codebook)),
-        ("Ledger at the time", call.ledger or "none"),
+        ("Ledger at the time", released.fits[0].call.ledger or "none"),
         *_besides(released),
     )
     return Report(result_titles(released)[0], facts, (), (), released.fits[0].stamp)

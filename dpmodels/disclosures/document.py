@@ -23,6 +23,7 @@ from dpmodels.disclosures.accounts import (
     accounts,
     covered,
     declarations,
+    digests,
     result_titles,
     stated,
     warnings,
@@ -73,8 +74,8 @@ _SO_FAR: Final = (
     "or the decision to stop."
 )
 _REPEATED: Final = (
-    "Reproducible: the analysis, from the formulas, the declarations with the digests given here, "
-    "the budgets and the version of the package; and every table and picture, exactly, from saved "
+    "Reproducible: the analysis, from the formulas, the declarations (digests in the annex), the "
+    "budgets and the version of the package; and every table and picture, exactly, from saved "
     "results. Not reproducible: the noise. It came from the operating system's source of "
     "randomness, was not stored, and must remain unknown. Running a call again is another release "
     "with new noise and another charge."
@@ -99,32 +100,56 @@ class About:
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """The author's statements and the versions of the software."""
+        """The author's statements."""
         author_facts = (
             ("Date", self.date or datetime.now(UTC).date().isoformat()),
             ("Author", self.author),
             ("Contact", self.contact),
             ("Purpose", self.purpose),
         )
-        versions = (
-            ("dpmodels", __version__),
-            ("Python", platform.python_version()),
-            ("numpy", np.__version__),
-            ("scipy", scipy.__version__),
-        )
-        return (*((name, value) for name, value in author_facts if value), *versions)
+        return tuple((name, value) for name, value in author_facts if value)
+
+
+def _versions() -> Report:
+    """Return the versions of the software."""
+    versions = (
+        ("dpmodels", __version__),
+        ("Python", platform.python_version()),
+        ("numpy", np.__version__),
+        ("scipy", scipy.__version__),
+    )
+    return Report("Versions", versions, (), ())
 
 
 def document(contents: Gathered, about: About, pictured: bool) -> Iterator[Block]:
-    """Return all blocks in order."""
+    """Return all blocks: results, what is guaranteed, charges, and digests in an annex."""
     yield Heading("About this report")
-    yield Tables(Report("Author and versions", about.facts, (), ()))
+    yield Tables(Report("Author", about.facts, (), ()))
+    if contents.simulated:
+        yield Paragraph(_SIMULATED)
+    yield from _results(contents, pictured)
     yield from _in_short(contents)
     yield from _guarantees(contents)
     yield from accounts(contents)
     infos = _mechanism_infos(contents)
     yield from _mechanisms(contents, infos)
     yield from declarations(contents, about.provenance)
+    yield Heading("Paragraph for a methods section")
+    yield Paragraph(_methods(contents))
+    yield Heading("What can be reproduced")
+    yield Paragraph(_REPEATED)
+    yield Heading("References")
+    yield Code(bibtex(infos))
+    yield Heading("Signature")
+    yield Paragraph(_SIGNED)
+    yield Blanks(("Name", "Function", "Place", "Date", "Signature"))
+    yield Heading("Annex: digests and versions")
+    yield from digests(contents)
+    yield Tables(_versions())
+
+
+def _results(contents: Gathered, pictured: bool) -> Iterator[Block]:
+    """Return the printed tables and pictures of all results."""
     if contents.releases:
         yield Heading("Results")
     fits = [fit for released in contents.releases for fit in released.fits]
@@ -135,21 +160,10 @@ def document(contents: Gathered, about: About, pictured: bool) -> Iterator[Block
     if common:
         yield Paragraph("Notes of several results:")
         yield Bullets(common)
-    yield Heading("Paragraph for a methods section")
-    yield Paragraph(_methods(contents))
-    yield Heading("What can be reproduced")
-    yield Paragraph(_REPEATED)
-    yield Heading("References")
-    yield Code(bibtex(infos))
-    yield Heading("Signature")
-    yield Paragraph(_SIGNED)
-    yield Blanks(("Name", "Function", "Place", "Date", "Signature"))
 
 
 def _in_short(contents: Gathered) -> Iterator[Block]:
-    yield Heading("In short")
-    if contents.simulated:
-        yield Paragraph(_SIMULATED)
+    yield Heading("Guarantee of all releases")
     if contents.accounts:
         yield Bullets(tuple(stated(account) for account in contents.accounts))
         yield Paragraph(_SO_FAR)

@@ -124,7 +124,8 @@ def gathered(of: object) -> Gathered:
     sources = [_opened(source) for source in _listed(of)]
     sessions = _of_type(sources, Session)
     ledgers = _of_type(sources, Ledger) + [session.ledger for session in sessions]
-    releases = _releases(_of_type(sources, Result))
+    results: list[object] = [result for session in sessions for result in session.results]
+    releases = _releases(_of_type([*results, *sources], Result))
     registers = _distinct([(ledger, ledger.register()) for ledger in ledgers])
     accounts = tuple(
         _account(ledger, register, releases, number if len(registers) > 1 else 0)

@@ -39,8 +39,8 @@ def disclosure(
     Parameters
     ----------
     of : results, ledgers, sessions, or paths of their files; one, a list or a dict
-        A release with several results, or a ledger given twice, is counted once. Results are
-        matched to ledgers by their digests.
+        A session stands for its ledger and the results it made. A release with several results,
+        or a ledger given twice, is counted once. Results are matched to ledgers by their digests.
     title, author, contact, purpose : str, optional
         The head of the report.
     provenance : str, optional
@@ -53,10 +53,10 @@ def disclosure(
     Returns
     -------
     Disclosure
-        ``as_html()``, one file that needs no network; ``as_markdown()``; ``save(path)``. It
-        states the guarantee and its limits, each release with its cost, mechanism and digests, the
-        declarations, all tables, a paragraph for a methods section, BibTeX, and lines for a
-        signature.
+        ``as_html()``, one file that needs no network; ``as_markdown()``; ``save(path)``. It has
+        all tables and pictures, then the guarantee and its limits, each charge with its cost and
+        mechanism, the declarations, a paragraph for a methods section, BibTeX, lines for
+        a signature, and digests in an annex.
 
     Raises
     ------
@@ -80,10 +80,10 @@ def disclosure(
     >>> rows = {"age": [20, 40, 60] * 900, "wage": [10, 30, 20] * 900}
     >>> study = dp.session(rows, cb, eps=2.0, delta=1e-6)
     >>> ages = study.mean("age", eps=0.5)
-    >>> report = dp.disclosure([study, ages], title="Wages", author="A. Analyst", pictures=False)
+    >>> report = dp.disclosure(study, title="Wages", author="A. Analyst", pictures=False)
     >>> report
     <Disclosure 'Wages': 1 ledger, 1 charge, 0 unfinished, 0 releases in no ledger>
-    >>> "eps = 0.5" in report.as_markdown()
+    >>> "Private mean" in report.as_markdown()
     True
     """
     about = {

@@ -55,6 +55,51 @@ _SINGLE: Final = re.compile(r"(?<![<>=!])=(?!=)")
 _IN: Final = re.compile(r"""("(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)|%\s*in\s*%""")
 
 
+# A sum of numbered names with dots between the first and the last, outside the texts of a formula.
+_NUMBERED_SUM: Final = re.compile(
+    r"""("(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)"""
+    r"""|((?:^|[~+(|,])\s*)([^\W\d]\w*)\s*\+\s*\.\.\.\s*(?=\+\s*([^\W\d]\w*)\s*(?:$|[-+)|,~]))"""
+)
+
+
+def spelled_out(text: str) -> str:
+    """Write out the numbered names that ``...`` stands for in a sum.
+
+    >>> spelled_out("y ~ x1 + ... + x4"), spelled_out("~ q08a + ... + q10a")
+    ('y ~ x1 + x2 + x3 + x4', '~ q08a + q09a + q10a')
+    """
+
+    def names(match: re.Match[str]) -> str:
+        if match[1]:
+            return match[1]
+        return match[2] + " + ".join(_between(match[3], match[4])) + " "
+
+    return _NUMBERED_SUM.sub(names, text) if "..." in text else text
+
+
+def _between(first: str, last: str) -> list[str]:
+    """Return the numbered names from the first to before the last."""
+    ends = [re.fullmatch(r"(.*?)(\d+)(\D*)", name) for name in (first, last)]
+    written = f"{shorten(first)} + ... + {shorten(last)}"
+    if ends[0] is None or ends[1] is None or ends[0].group(1, 3) != ends[1].group(1, 3):
+        raise FormulaError(
+            f"{written!r}: both ends must be one name with two numbers, such as x1 + ... + x5"
+        )
+    (start, digits), (stop, last_digits) = ((int(end[2]), end[2]) for end in ends if end)
+    padded = digits != str(start) or last_digits != str(stop)
+    if padded and len(digits) != len(last_digits):
+        raise FormulaError(
+            f"{written!r}: numbers with leading zeros must have as many digits at both ends, such "
+            "as x01 + ... + x12"
+        )
+    if not 0 < stop - start < MAX_TERMS:
+        raise FormulaError(
+            f"{written!r}: the last number must be above the first, by less than {MAX_TERMS:,}"
+        )
+    width = len(digits) if padded else 0
+    return [f"{ends[0][1]}{number:0{width}d}{ends[0][3]}" for number in range(start, stop)]
+
+
 def _python_in(text: str) -> str:
     return _IN.sub(lambda match: match[1] or " in ", text)
 
@@ -167,6 +212,7 @@ def parsed_formula(text: str, names: Iterable[str]) -> ParsedFormula:
     `names` are what ``.`` stands for. A formula has limits of length, depth and terms.
     """
     check_size(text)
+    text = spelled_out(text)
     tree = _tree(_python_in(" ".join(text.splitlines())))
     sides = tree.args
     all_names = tuple(names)
@@ -330,6 +376,11 @@ def _factor(code: str, reading: Reading) -> Terms:
     """Return the one-factor term of a piece of text, or what ``.`` or a wildcard stands for."""
     if code == ".":
         return _terms(*((quote(name),) for name in reading.dot))
+    if code == "...":
+        raise FormulaError(
+            "'...' stands in a sum between two numbered names, such as x1 + ... + x5; write the "
+            "other terms out"
+        )
     tree = syntax(code)
     chosen = wildcard(tree, reading.names)
     if chosen is not None:

@@ -13,7 +13,7 @@ from dpmodels.arguments import boolean, option
 from dpmodels.errors import NotAvailable
 from dpmodels.formula.parse import quote
 from dpmodels.inference.count_model import of_family
-from dpmodels.inference.links import LOGIT
+from dpmodels.inference.links import IDENTITY, LOGIT
 from dpmodels.inference.multiple_tests import ADJUSTMENTS
 from dpmodels.results.base import checked_level
 from dpmodels.results.derived_table import Estimates
@@ -26,6 +26,7 @@ from dpmodels.results.marginal_means import (
     complete_rows,
     contrasts,
     grid,
+    grid_facts,
     grid_notes,
     levels_of,
     variables_named,
@@ -65,6 +66,11 @@ class ByLevel:
         @property
         def classes(self) -> tuple[str, ...]:
             """The levels of the response."""
+
+    @property
+    def _outcome(self) -> str:
+        """The name of the response, without a level."""
+        return str(self.call.response.rpartition("[T.")[0] or self.call.response)
 
     @property
     def _fitted_rows(self) -> Fitted:
@@ -184,8 +190,9 @@ class ByLevel:
         keys = cells.keys.loc[cells.keys.index.repeat(len(self.classes))].reset_index(drop=True)
         keys.insert(0, "y_level", list(self.classes) * len(cells.keys))
         table = pd.concat([keys, self._predicted(cells.rows, coverage, names)], axis=1)
-        notes = grid_notes(cells, model.link)
-        return Estimates(self, "Estimated probabilities of levels", table, notes, coverage)  # type: ignore[arg-type]
+        title = f"Estimated marginal means of {self._outcome} (probability of each level)"
+        notes, facts = grid_notes(cells, model.link), grid_facts(cells)
+        return Estimates(self, title, table, notes, coverage, facts=facts)  # type: ignore[arg-type]
 
     def contrasts(
         self,
@@ -209,8 +216,12 @@ class ByLevel:
             lines = cells._replace(rows=np.asarray(np.kron(block, cells.rows), float))
             tables[outcome] = contrasts(model, lines, how, coverage, ratio=ratio)
         table = pd.concat(tables, names=["y_level"]).reset_index(level=0)
-        title, notes = f"Contrasts against {self.classes[0]}", grid_notes(cells, model.link)[:1]
-        return Estimates(self, title, table, notes, coverage, ratio)  # type: ignore[arg-type]
+        response, n_pairs = self._outcome, len(table) // len(tables)
+        scale = model.link.ratio.lower() if ratio else f"differences of {model.link.name}"
+        title = f"Contrasts of {response}: {scale} against {self.classes[0]}"
+        pairs = f"{n_pairs} pairs for each level of {response}: {ADJUSTMENTS[how]}."
+        notes = (*([pairs] if n_pairs > 1 else []), *grid_notes(cells, IDENTITY))
+        return Estimates(self, title, table, notes, coverage, ratio, facts=grid_facts(cells))  # type: ignore[arg-type]
 
     def t_test(self, constraints: object, level: float = 0.95) -> pd.DataFrame:
         """Test combinations of coefficients, such as ``"b:sex[T.M] = 0"`` for the level b.

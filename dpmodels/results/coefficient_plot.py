@@ -15,7 +15,9 @@ from dpmodels.inference.noisy_variance import DETECTION_SDS
 from dpmodels.postprocess.normal_equations import even
 from dpmodels.results.base import checked_level
 from dpmodels.results.call import INTERCEPT, CoefficientsCall, MomentsCall
+from dpmodels.results.coefficient_model import in_unit
 from dpmodels.results.components import Analysis
+from dpmodels.results.estimate_table import unit_of
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -205,17 +207,18 @@ def _title(fits: Sequence[Any], over: str | None, *, ratio: bool) -> str:
     family = families.pop() if len(families) == 1 else ""
     responses = dict.fromkeys(map(_response, calls))
     of = next(iter(responses)) if len(responses) == 1 else ""
+    units = {unit_of(call.codebook, of) for call in calls if isinstance(call, MomentsCall)}
+    unit = units.pop() if len(units) == 1 and not ratio else ""
     if over is None and not ratio:
-        return f"Coefficient ({', '.join(filter(None, (of, _SCALES.get(family))))})".replace(
-            " ()", ""
-        )
+        inside = ", ".join(filter(None, (of, _SCALES.get(family), unit)))
+        return f"Coefficient ({inside})".removesuffix(" ()")
     if ratio:
         what = {"binomial": "Odds ratio", "poisson": "Rate ratio"}.get(family, "Factor")
     else:
         what = {"binomial": "Change of log odds", "poisson": "Change of log rate"}.get(
             family, "Change"
         )
-    return " ".join(filter(None, (what, f"of {of}" * bool(of), _OVER[over])))
+    return " ".join(filter(None, (what, f"of {of}{in_unit(unit)}" * bool(of), _OVER[over])))
 
 
 def _response(call: MomentsCall | CoefficientsCall) -> str:

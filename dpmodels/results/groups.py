@@ -18,6 +18,7 @@ from dpmodels.inference.multiple_tests import ADJUSTMENTS, adjusted_pvalues, sim
 from dpmodels.released import CountsRelease
 from dpmodels.results.base import Derivation, Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
+from dpmodels.results.coefficient_model import in_unit
 from dpmodels.results.count_tables import Counted, counted, described_line, interval_frame
 from dpmodels.results.derived_table import Estimates
 from dpmodels.results.estimate_table import (
@@ -229,7 +230,8 @@ class MeanResult(GroupedResult):
         pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else ""
         variances = "Unequal variances; errors of sampling and noise."
         notes = (f"{pairs} {variances}".strip(),)
-        title = f"Contrasts of means of {self._facts.variable}"
+        unit = unit_of(self.call.codebook, self._facts.variable)
+        title = f"Contrasts of {self._facts.variable}: differences of means{in_unit(unit)}"
         return Estimates(self, title, table, notes, coverage, test="t")
 
     def anova(self) -> Estimates:

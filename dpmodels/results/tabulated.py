@@ -228,6 +228,7 @@ class OrdinalResult(ByLevel, CountedGLM):  # type: ignore[misc]
         return self._fitted_rows
 
     _expected = "the latent response"
+    _unit = "log odds"
 
     @property
     def _link(self) -> Link:

@@ -235,9 +235,10 @@ class Session:
     ('eps = 2, delta = 1e-06', 3)
     """
 
-    __slots__ = ("__weakref__", "_ledger", "_parts", "_share", "_taking_parts", "_terms")
+    __slots__ = ("__weakref__", "_fits", "_ledger", "_parts", "_share", "_taking_parts", "_terms")
     _ledger: Ledger
     _parts: int
+    _fits: list[Any]
     _share: Fraction | None
     _terms: Terms
 
@@ -275,7 +276,7 @@ class Session:
         has_budget = eps is not None or budget is not None or ledger is None
         guarantee = resolve_budget(eps, delta, budget) if has_budget else None
         self._parts, self._share = 0, None if share is None else fraction("share", share)
-        self._taking_parts = RLock()
+        self._taking_parts, self._fits = RLock(), []
         self._ledger = _opened_ledger(ledger, guarantee, None if default_neighbours else relation)
         neighbours = self._ledger.adjacency if default_neighbours else relation
         self._terms = Terms(table, book, neighbours, subset)
@@ -304,6 +305,11 @@ class Session:
     def call(self) -> Calls:
         """The verbs as calls for :meth:`plan`, which are not run."""
         return Calls()
+
+    @property
+    def results(self) -> tuple[Any, ...]:
+        """The results of this session's calls, in order."""
+        return tuple(self._fits)
 
     def register(self) -> pd.DataFrame:
         """Return the charges of the ledger, one per row, with the outcome of each."""
@@ -355,7 +361,12 @@ class Session:
         return planned(requests, self._terms, self._ledger, self._parts, self._share, n_rows)
 
     def make(self, call: Call) -> Any:
-        """Run a call: charge for it, read the rows, return the verb's result."""
+        """Run a call: charge for it, read the rows, keep and return the verb's result."""
+        result = self._made(call)
+        self._fits.append(result)
+        return result
+
+    def _made(self, call: Call) -> Any:
         if not call.silent or self._parts == 0:
             return self._terms.make(
                 call, budget_of(call, self._terms, self._ledger, self._share), self._ledger
@@ -363,7 +374,7 @@ class Session:
         # A part depends on what is left, so calls that take parts run one after another.
         with self._taking_parts:
             if self._parts == 0:
-                return self.make(call)
+                return self._made(call)
             share = Fraction(1, self._parts)
             budget = budget_of(call, self._terms, self._ledger, share)
             n_charges = self._ledger.charges

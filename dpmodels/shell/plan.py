@@ -113,12 +113,15 @@ def _run_add(parser: Parser) -> None:
         metavar="NAME",
         help="releases to pay for again; they replace the earlier ones",
     )
+    parser.add_argument(
+        "--quiet", action="store_true", help="do not print the plan before the first charge"
+    )
 
 
 def _run_run(options: argparse.Namespace) -> int:
     from dpmodels.shell.study_run import run_study
 
-    return run_study(options.study, options.again)
+    return run_study(options.study, options.again, quiet=options.quiet)
 
 
 RUN: Final = Command("Run a study from one file: tables, pictures, one ledger", _run_add, _run_run)

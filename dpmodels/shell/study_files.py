@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import dpmodels as dp
 from dpmodels.atomic_files import write_whole
-from dpmodels.disclosures.document import pictures
+from dpmodels.disclosures.document import guaranteed, neighbours, pictures
 from dpmodels.privacy.register import convergence_notes
 from dpmodels.report import Summary
 from dpmodels.report.html import as_html, document, escaped, picture
@@ -65,7 +65,8 @@ def write_study(study: Study, fits: Mapping[str, Any], session: dp.session) -> l
     register = dp.ledger_report(session.ledger).as_html()
     notes = "".join(f"<li>{escaped(note)}</li>" for note in common)
     parts += [Part("notes", "", f'<ul class="notes">{notes}</ul>')] * bool(common)
-    parts += [Part("ledger", "", register), Part("disclosure", "", "", (), _DISCLOSURE)]
+    parts += [Part("guarantee", "", _guarantee(session)), Part("ledger", "", register)]
+    parts += [Part("disclosure", "", "", (), _DISCLOSURE)]
     html = page(study.title, _facts(study, session), parts)
     return [*paths, *_write(study.out, {_INDEX: html.encode()})]
 
@@ -92,13 +93,22 @@ def _facts(study: Study, session: dp.session) -> dict[str, str]:
     settings = {
         name.capitalize(): study.settings.get(name) for name in ("author", "subset", "person")
     }
-    notes = convergence_notes(session.ledger.register()["mechanism"])
     return {
         **{name: str(value) for name, value in settings.items() if value},
-        "Guarantee": ". ".join((session.ledger.guarantee.describe(), *notes)),
-        "Neighbours": session.ledger.adjacency.describe(),
+        "Guarantee": session.ledger.guarantee.describe(),
         "Spent": session.ledger.describe(),
     }
+
+
+def _guarantee(session: dp.session) -> str:
+    """Return the guarantee in words, as items of a list."""
+    ledger = session.ledger
+    sentences = (
+        *guaranteed(ledger.guarantee),
+        neighbours(ledger.adjacency),
+        *convergence_notes(ledger.register()["mechanism"]),
+    )
+    return f"<ul>{''.join(f'<li>{escaped(sentence)}</li>' for sentence in sentences)}</ul>"
 
 
 # A study's results on one page, and links to its files.

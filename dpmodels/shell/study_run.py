@@ -29,8 +29,8 @@ from dpmodels.shell.study_files import planned_files, write_study
 _READ: Final = ("data", "codebook")
 
 
-def run_study(path: str, again: Collection[str]) -> int:
-    """Run a study; `again` names releases to pay for again."""
+def run_study(path: str, again: Collection[str], *, quiet: bool = False) -> int:
+    """Run a study; `again` names releases to pay for again, `quiet` leaves the plan out."""
     study = read_study(path)
     names = [release.name for release in study.releases]
     unknown = [name for name in again if name not in names]
@@ -40,10 +40,10 @@ def run_study(path: str, again: Collection[str]) -> int:
     study.preview_session()
     _require_folder(study)
     with exclusive_folder(study.out):
-        return _execute(study, again)
+        return _execute(study, again, quiet=quiet)
 
 
-def _execute(study: Study, again: Collection[str]) -> int:
+def _execute(study: Study, again: Collection[str], *, quiet: bool) -> int:
     """Make the missing releases and write all files."""
     preview = study.preview_session()
     charged = len(preview.ledger.entries)
@@ -52,7 +52,8 @@ def _execute(study: Study, again: Collection[str]) -> int:
     todo = in_order(study, fits)
     if todo:
         priced = price_releases(preview, todo, study.settings.get("n"))
-        tell(priced.summary())
+        if not quiet:
+            tell(priced.summary())
         require_fits(priced, todo)
     for name in fits:
         tell(f"{name}: already released, not repeated")

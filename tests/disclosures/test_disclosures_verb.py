@@ -49,6 +49,61 @@ def test_the_total_is_the_ledgers_own_in_words(study):
     assert str(ledger.register()["codebook"].iloc[0]) in text
 
 
+def test_a_session_brings_the_results_it_made(study):
+    session, means, moments = study
+    assert session.results == (means, moments)
+    text = plain(disclosed(session))
+    assert "### Private mean" in text
+    assert "### Private moments" in text
+    assert "No result is available" not in text
+    assert disclosed([session, means]).as_markdown() == disclosed(session).as_markdown()
+    for name, mean in means.params.items():
+        assert str(name) in text, mean
+
+
+def test_results_come_first_then_the_guarantee_charges_and_digests(study):
+    text = plain(disclosed(study[0]))
+    assert re.findall("^## (.*)", text, re.MULTILINE) == [
+        "About this report",
+        "Results",
+        "Guarantee of all releases",
+        "What is guaranteed",
+        "What is not guaranteed",
+        "Charges to the ledger, in memory",
+        "Mechanisms",
+        "Declarations and their sources",
+        "Paragraph for a methods section",
+        "What can be reproduced",
+        "References",
+        "Signature",
+        "Annex: digests and versions",
+    ]
+    body, annex = text.split("## Annex: digests and versions")
+    assert not re.search("[0-9a-f]{32}", body)
+    ledger = study[0].ledger
+    for digest in (
+        ledger.head,
+        *ledger.register()["hash"],
+        *filter(None, ledger.register().digest),
+    ):
+        assert digest in annex
+    assert "numpy" in annex
+
+
+def test_releases_in_no_ledger_have_their_digests_in_the_annex_too():
+    fit = dp.dp_mean("age", ROWS, **SIMPLE)
+    body, annex = plain(disclosed(fit)).split("## Annex")
+    assert not re.search("[0-9a-f]{32}", body)
+    assert release_digest(fit.release) in annex
+
+
+def test_a_warning_about_simulations_precedes_the_results(study):
+    with dp.simulation(seed=1):
+        loose = dp.dp_mean("wage", ROWS, **SIMPLE)
+    text = plain(disclosed([study[0], loose]))
+    assert text.index("This report contains simulations") < text.index("## Results")
+
+
 def test_an_unfinished_charge_is_listed_as_spent(study):
     text = plain(disclosed(study[0]))
     assert "3 charges, 1 of them unfinished" in text
@@ -68,7 +123,7 @@ def test_two_fits_of_one_release_are_one_release(study, tmp_path):
         text = plain(report)
         assert repr(report).endswith("1 ledger, 3 charges, 1 unfinished, 0 releases in no ledger>")
         kind = "Private linear regression"
-        assert f"| Results shown here | {kind}, wage ~ age; {kind}, age ~ 1 |" in text
+        assert f"{kind}, wage ~ age; {kind}, age ~ 1 |" in text
         assert text.count("### Private linear regression") == 2
     alone = disclosed([one, two, moments])
     assert "0 ledgers, 0 charges, 0 unfinished, 1 release in no ledger" in repr(alone)

@@ -173,6 +173,26 @@ def test_contrasts_are_checked_alike(family):
             fit.contrasts("sex", **words)
 
 
+def test_titles_by_level_name_the_scale_and_notes_the_adjustment():
+    fit = fitted("multinomial")
+    means = fit.emmeans("sex", at={"region": "n"})
+    assert means.title == "Estimated marginal means of y (probability of each level)"
+    assert means.facts == (("At", "region = n, kid = 0.5 (middle of its range)"),)
+    pairs = fit.contrasts("region", at={"sex": "F"})
+    reference = fit.classes[0]
+    assert pairs.title == f"Contrasts of y: differences of log odds against {reference}"
+    assert pairs.facts == (("At", "sex = F, kid = 0.5 (middle of its range)"),)
+    text = " ".join(str(pairs).split())
+    assert "3 pairs for each level of y: p-values by Holm's method" in text
+    ratios = fit.contrasts("region", exponentiate=True, adjust="sidak")
+    assert ratios.title == f"Contrasts of y: odds ratios against {reference}"
+    assert "3 pairs for each level of y: p-values and intervals by Sidak's" in str(ratios)
+    assert "pairs" not in str(fit.contrasts("sex"))
+    latent = fitted("ordinal")
+    assert latent.emmeans("sex").title.endswith("of the latent response (log odds)")
+    assert latent.contrasts("sex").title.endswith("differences of means (log odds)")
+
+
 def test_a_level_without_rows_leaves_the_others():
     rows = table()
     rows = rows[rows["region"] != "w"]

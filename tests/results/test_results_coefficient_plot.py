@@ -121,3 +121,19 @@ def test_what_is_no_regression_of_one_response_is_refused():
     for fit in (several, dp.dp_mean("y ~ sex", rows, **words)):
         with pytest.raises(ArgumentError, match="have a plot\\(\\) of their own"):
             dp.coefplot(fit)
+
+
+def test_the_axis_names_the_unit_and_the_terms_their_whole_levels():
+    level = "a level with a name that is much longer than the usual axis"
+    book = dp.codebook(y=dp.Numeric(0, 8, unit="mm"), x=(0, 1), g=["short", level])
+    rows = {"y": [1, 5, 2, 7] * 500, "x": [0, 1, 1, 0] * 500, "g": ["short", level] * 1000}
+    with dp.simulation(seed=1):
+        fit = dp.dp_lm("y ~ x + g", rows, codebook=book, eps=10.0, delta=1e-6)
+    axes = fit.plot()
+    assert axes.get_xlabel() == "Coefficient (y, mm)"
+    assert f"g[T.{level}]" in [tick.get_text() for tick in axes.get_yticklabels()]
+    np.testing.assert_allclose(wide(axes), fit.noise_int().drop(index="Intercept"))
+    over = fit.plot(standardize="range")
+    assert over.get_xlabel() == "Change of y (mm) over the range of each term"
+    logged = dp.dp_lm("log(y + 1) ~ x", rows, codebook=book, eps=10.0, delta=1e-6)
+    assert logged.plot().get_xlabel() == "Coefficient (log(y + 1))"

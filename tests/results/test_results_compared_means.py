@@ -49,6 +49,14 @@ def test_all_pairs_hold_together_and_a_pair_of_two_is_the_t_test(fit):
     assert one["conf_low"] == pytest.approx(test.conf_int()["lower"].item())
 
 
+def test_titles_name_what_is_compared_and_its_unit(fit):
+    assert fit.contrasts().title == "Contrasts of y: differences of means"
+    book = BOOK | {"y": dp.Numeric(-8, 8, unit="mm")}
+    with dp.simulation(seed=1):
+        in_mm = dp.dp_mean("y ~ g", ROWS, codebook=book, eps=10.0)
+    assert in_mm.contrasts().title == "Contrasts of y: differences of means (mm)"
+
+
 def test_one_way_is_welchs_without_noise(fit):
     theirs = anova_oneway(ROWS["y"], ROWS["g"], use_var="unequal", welch_correction=True)
     own = fit.anova().tidy().iloc[0]

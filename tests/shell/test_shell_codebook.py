@@ -93,3 +93,56 @@ def test_a_table_that_carries_its_codebook_needs_no_word(job, capsys):
 def test_what_cannot_be_done_is_said(job, capsys, words, said):
     assert main(["codebook", *words]) == (2 if said else 1)
     assert said in capsys.readouterr().err
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """A codebook, and rows of which some do not fit it."""
+    monkeypatch.chdir(tmp_path)
+    rows = {"age": [41, 130, None, "old"], "sex": ["F", "M", "X", "M"], "id": [1, 1, 2, None]}
+    pd.DataFrame(rows).to_csv("rows.csv", index=False)
+    dp.codebook(age=(0, 110), sex=["F", "M"], person="id").save("cb.json")
+    return tmp_path
+
+
+def test_rows_are_counted_by_reason_for_the_curator_alone(table, capsys):
+    assert main(["codebook", "check", "--rows", "cb.json", "rows.csv"]) == 1
+    printed = capsys.readouterr().out
+    lines = printed.splitlines()
+    assert lines[0] == "Counted from the rows without noise: for the curator only, do not pass on."
+    assert [line.split() for line in lines[1:5]] == [
+        ["variable", "missing", "not", "readable", "unknown", "level", "outside", "bounds", "fits"],
+        ["age", "1", "1", "0", "1", "1", "of", "4"],
+        ["sex", "0", "0", "1", "0", "3", "of", "4"],
+        ["id", "1", "0", "0", "0", "3", "of", "4"],
+    ]
+    assert "1 of 4 rows fit in every variable." in printed
+    assert "old" not in printed
+    assert "130" not in printed
+
+
+def test_rows_that_all_fit_have_status_zero(table, capsys):
+    pd.DataFrame({"age": [41, 50], "sex": ["F", "M"], "id": [1, 2]}).to_parquet("good.parquet")
+    assert main(["codebook", "check", "cb.json", "good.parquet", "--rows"]) == 0
+    assert "2 of 2 rows fit in every variable." in capsys.readouterr().out
+
+
+def test_a_table_in_which_nothing_fits_is_said_to_be_one(table, capsys):
+    pd.DataFrame({"age": [990, 991], "sex": ["w", "m"], "id": [1, 2]}).to_parquet("bad.parquet")
+    assert main(["codebook", "check", "cb.json", "bad.parquet", "--rows"]) == 1
+    assert "0 of 2 rows fit in every variable." in capsys.readouterr().out
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_is_counted(table, capsys):
+    book = json.loads((table / "cb.json").read_text()) | {"town": {"levels": "?"}}
+    (table / "draft.json").write_text(json.dumps(book))
+    assert main(["codebook", "check", "draft.json", "rows.csv", "--rows"]) == 1
+    printed = capsys.readouterr().out
+    assert "town: the data have no column 'town'" in printed
+    assert "1 of 4 rows fit in every variable that could be read." in printed
+
+
+def test_a_column_of_ids_that_is_missing_is_named(table, capsys):
+    pd.DataFrame({"age": [41, 50], "sex": ["F", "M"]}).to_parquet("no_id.parquet")
+    assert main(["codebook", "check", "cb.json", "no_id.parquet", "--rows"]) == 1
+    assert "id: missing, or there twice" in capsys.readouterr().out

@@ -78,11 +78,31 @@ def test_a_study_is_priced_made_and_written(job):
     assert "&lt;i&gt;x" in page
     assert not any(raw in page for raw in ("<b>study", "<i>x"))
     assert 'href="disclosure.html"' in page
+    parts = [page.index(f'<section id="{name}">') for name in ("means", "guarantee", "ledger")]
+    assert parts == sorted(parts)
+    assert "Tables are neighbours if one row is replaced by any other." in page
     told = (out / "disclosure.md").read_text()
     assert "A test" in told
     assert "A. Analyst" in told
     assert "2 charges" in told
     assert "index.html: all tables" in printed
+
+
+@pytest.mark.expensive
+def test_the_plan_is_printed_before_the_first_charge_unless_silenced(job, monkeypatch):
+    events = []
+    printed, charged = study_run.tell, dp.Ledger.charge
+    monkeypatch.setattr(study_run, "tell", lambda text: (events.append(str(text)), printed(text)))
+    monkeypatch.setattr(
+        dp.Ledger, "charge", lambda *a, **w: (events.append("charge"), charged(*a, **w))[1]
+    )
+    assert job(release=[MEANS])[0] == 0
+    assert "Calls planned, nothing spent" in events[0]
+    assert events.index("charge") > 0
+    events.clear()
+    assert job("--quiet", "--again", "means", release=[MEANS])[0] == 0
+    assert events[0] == "charge"
+    assert not any("Calls planned" in text for text in events)
 
 
 @pytest.mark.expensive
