@@ -187,4 +187,5 @@ MECHANISMS = (
     Mechanism("tree", (PureDP, ApproxDP), "quantiles", norm="L1", tried="rank_tree"),
     Mechanism("tree", (ZCDP,), "quantiles", norm="L2", tried="rank_tree"),
     Mechanism("exponential", PURE, "quantiles", norm="L1"),
+    Mechanism("bracketed", PURE, "quantiles", norm="L1"),
 )

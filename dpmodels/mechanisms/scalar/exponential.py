@@ -91,6 +91,8 @@ class Exponential:
     0.475
     """
 
+    count_share: float = COUNT_SHARE  # Of the budget
+
     info: ClassVar[MechanismInfo] = MechanismInfo(
         name="exponential",
         theorem="eps-DP or eps^2/8-zCDP, exponential mechanism (bounded range)",
@@ -106,10 +108,10 @@ class Exponential:
         BudgetError if the noise is beyond what is meaningful.
         """
         n_quantiles = len(facts.probs)
-        share = (1 - COUNT_SHARE) / n_quantiles
+        share = (1 - self.count_share) / n_quantiles
         paid = _paid_as(guarantee, share)
         eps = _bounded_eps(paid, share)
-        multiplier = 1 / _pure_eps(paid, COUNT_SHARE)
+        multiplier = 1 / _pure_eps(paid, self.count_share)
         scale = multiplier * count_changes(facts) / ROUND_DOWN
         if scale > LARGEST_SCALE:
             raise BudgetError(
