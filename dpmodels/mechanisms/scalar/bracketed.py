@@ -7,12 +7,12 @@ Theorem
     and nothing else of the rows. Both are composed adaptively: ε-differential privacy, or zCDP,
     of the sum (Theorem 64); an (ε, δ) guarantee leaves its δ unused.
 Sensitivity
-    Of the draws as there. The cells are disjoint, those of all groups together too: L1 norm 2 and L2
-    norm √2 where a row is replaced, else 1, whatever values were drawn.
+    Of the draws as there. The cells are disjoint, those of all groups together too: L1 norm 2 and
+    L2 norm √2 where a row is replaced, else 1, whatever values were drawn.
 Noise
-    In ranks, that of the draws: an error of 1/c rows on average, c its concentration. On every count
-    discrete Laplace noise, under zCDP discrete Gaussian. Intervals are made of the counts alone,
-    whose noise is independent of the cells, and contain the drawn value.
+    In ranks, that of the draws: an error of 1/c rows on average, c its concentration. On every
+    count discrete Laplace noise, under zCDP discrete Gaussian. Intervals are made of the counts
+    alone, whose noise is independent of the cells, and contain the drawn value.
 Numerics
     exact: integer ranks and counts, draws and noise of exact law.
 Source
