@@ -200,21 +200,26 @@ SHOWN_RUNS, SHOWN = (12, 6), 3
 def plane_report(fit: PlaneResult) -> Report:
     """Lay out blocks of cells as tables of strings, one per group, with totals."""
     runs = fit.blocks(SHOWN_RUNS)
-    total = fit.ordered.spread(np.ones(fit.cells), np.ones(())).squares
-    sd = fit.release.noise_sd * float(np.sqrt(total))
-    complete = complete_text(fit.ncomplete, sd, what=counted_as(fit.release.adjacency))
+    what = counted_as(fit.release.adjacency)
+    complete, noise = f"{count(fit.ncomplete)} {what}", ()
+    lost = Rank.IDENTIFIED(f"No intervals: {fit.ordered.unlawful}")
+    if not fit.ordered.unlawful:
+        total = fit.ordered.spread(np.ones(fit.cells), np.ones(())).squares
+        sd = fit.release.noise_sd * float(np.sqrt(total))
+        complete, noise, lost = complete_text(fit.ncomplete, sd, what=what), _plane_noise(fit, runs), ()
     facts = fit.call.tables[0]
     groups = TableCall(facts.factors[:-2], facts.levels[:-2])
     names = groups.labels if groups.factors else [""]
     return Report(
         title="Private histogram of two numbers",
-        facts=(*described_header(fit.call, fit.release, complete), *_plane_noise(fit, runs)),
+        facts=(*described_header(fit.call, fit.release, complete), *noise),
         sections=tuple(
             _section(fit, runs, place, name) for place, name in enumerate(names[:SHOWN])
         ),
         notes=(
             *omitted(SHOWN, len(names), "groups", "counts and tidy()"),
             *_notes(fit, runs),
+            *lost,
             *reading(fit.release),
             *closing(fit.call, fit.release),
         ),
