@@ -18,6 +18,7 @@ than any penalty. The pools depend on the noise, so the noise distribution of su
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -136,6 +137,40 @@ class PooledCounts:
     ) -> Spread:
         """Return nan for one sum per cell."""
         return _unknown(self.release.shape[1:])
+
+
+class FinalRuns(NamedTuple):
+    """The runs of a group that were divided no further, with their last counts.
+
+    What was divided followed from earlier counts, so that given the runs the noise of these is
+    independent of them, and that of sums of whole runs has a known law.
+    """
+
+    starts: Integers  # first cells, and the number of cells at the end
+    running: Floats  # shape (3, runs + 1): counts, squares and fourths of noise below each start
+
+    def between(self, first: Integers, last: Integers) -> tuple[Floats, Spread]:
+        """Return the sums of runs from `first` up to but excluding `last`, and their noise."""
+        sums, *noise = self.running[:, np.maximum(first, last)] - self.running[:, first]
+        return sums, Spread(*noise)
+
+
+def final_runs(release: RunsRelease, group: int) -> FinalRuns:
+    """Return the runs of a group that were divided no further."""
+    cells = math.prod(release.shape[1:])
+    edges = np.cumsum(release.sizes)[:-1]
+    steps = [*zip(*(np.split(array, edges) for array in (release.values, release.starts)),
+                  release.noise_sds, strict=True)][:-1]
+    # A step counts nodes; the next one again those that are not divided.
+    last = [*steps[1:-1:2], steps[-1]]
+    values, starts = (np.concatenate(arrays) for arrays in list(zip(*last, strict=True))[:2])
+    ratios = np.repeat([sd / release.noise_sd for *_, sd in last], [len(step[0]) for step in last])
+    mine = np.flatnonzero(starts // cells == group)
+    mine = mine[np.argsort(starts[mine])]
+    columns = np.stack([values[mine], ratios[mine] ** 2, ratios[mine] ** 4])
+    running = np.concatenate([np.zeros((3, 1)), np.cumsum(columns, axis=1)], axis=1)
+    firsts = np.append(starts[mine] - group * cells, cells).astype(np.int64)
+    return FinalRuns(firsts, running)
 
 
 def _unknown(shape: tuple[int, ...]) -> Spread:

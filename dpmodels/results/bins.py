@@ -23,6 +23,8 @@ from dpmodels.formula.functions import (
 from dpmodels.formula.values import Real
 from dpmodels.inference.ordered import SumNoise, Sums, part_interval, quantile_bins, sum_interval
 from dpmodels.postprocess.ordered import within
+from dpmodels.postprocess.plane import BLOCK, plane
+from dpmodels.postprocess.pooled_counts import FinalRuns, final_runs
 from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
 from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
 from dpmodels.typing import Floats, Integers
@@ -66,6 +68,13 @@ class Ranges(NamedTuple):
     def outer(self) -> Ranges:
         """The bins that they touch."""
         return Ranges(np.floor(self.start), np.ceil(self.stop))
+
+    def of_runs(self, runs: FinalRuns) -> list[tuple[Floats, Spread]]:
+        """Return the sums of the runs that are in them, then of those they touch."""
+        starts = runs.starts
+        inner = starts.searchsorted(self.start), starts.searchsorted(self.stop, "right") - 1
+        outer = starts.searchsorted(self.start, "right") - 1, starts.searchsorted(self.stop)
+        return [runs.between(*inner), runs.between(*outer)]
 
     def spread(self, counts: OrderedCounts, inside: Floats, outside: Floats) -> Spread:
         """Return the noise in sums of the bins inside and the others of a group, with weights.
@@ -250,6 +259,19 @@ class Rectangles(NamedTuple):
         """The cells that they touch."""
         return Rectangles(self.first.outer, self.second.outer, self.bins)
 
+    def of_runs(self, runs: FinalRuns) -> list[tuple[Floats, Spread]]:
+        """Return the sums of the runs that are in them, then of those they touch."""
+        order = plane(self.bins, BLOCK).order
+        columns = np.diff(runs.running)
+        parts: list[list[Floats]] = [[], []]
+        for _, fractions in self._some():
+            ordered_fractions = fractions[:, order]
+            for side, at in enumerate((np.minimum, np.maximum)):
+                fraction = at.reduceat(ordered_fractions, runs.starts[:-1], axis=1)
+                parts[side].append((fraction >= 1.0 if side == 0 else fraction > 0) @ columns.T)
+        sides = (np.concatenate(side).T for side in parts)
+        return [(side[0], Spread(*side[1:])) for side in sides]
+
     def spread(self, counts: OrderedCounts, inside: Floats, outside: Floats) -> Spread:
         """Return the noise in sums of the cells inside and the others of a group, with weights."""
         n = len(self.first.start)
@@ -272,6 +294,16 @@ class Rectangles(NamedTuple):
         for start in range(0, len(along), step):
             block = slice(start, start + step)
             yield block, (along[block, :, None] * across[block, None, :]).reshape(-1, cells)
+
+
+def _of_runs(spread: Spread, whole: Floats) -> Sums:
+    """Return the noise in sums of runs and of all others, from theirs and that of all."""
+
+    def of(inside: Floats, outside: Floats) -> Spread:
+        parts = zip(spread, whole, (2, 4), strict=True)
+        return Spread(*(inside**k * part + outside**k * (all_of - part) for part, all_of, k in parts))
+
+    return of
 
 
 # One group's ordered cell counts, with intervals of sums, shares and quantiles.
@@ -319,6 +351,9 @@ class OrderedGroup:
 
     def noise_interval(self, level: float) -> tuple[Floats, Floats]:
         """Return noise intervals of the cells."""
+        if self.runs is not None:
+            ends = self.ranges(self._each, level)
+            return ends["noise_low"], ends["noise_high"]
         return sum_interval(self.cells, self._single, self._noise, level)
 
     def half_width(self, level: float) -> float:
@@ -328,6 +363,14 @@ class OrderedGroup:
 
     def share_interval(self, level: float) -> tuple[Floats, Floats]:
         """Return confidence intervals of the cells' shares of the rows of all groups."""
+        if self.runs is not None:
+            groups = range(len(self.counts.cells))
+            every = sum(final_runs(self.release, group).running[:, -1] for group in groups)
+            low, high = (
+                self._shares(sums, float(every[0]), _of_runs(spread, every[1:]), level)
+                for sums, spread in self._each.of_runs(self.runs)
+            )
+            return low[0], high[1]
 
         def of(inside: Floats, outside: Floats) -> Spread:
             return self.counts.along(outside, inside, outside, outside)
@@ -347,12 +390,16 @@ class OrderedGroup:
             "released": ranges.sums(self.cells),
             "proportion": count / total if total > 0 else np.full(len(count), np.nan),
         }
-        if self.counts.unlawful:
-            names = ("noise_sd", "noise_low", "noise_high", "conf_low", "conf_high")
-            return columns | {name: np.full(len(count), np.nan) for name in names}
-        high = low = self._bounds(ranges.outer, level)
-        if not ranges.aligned:
-            low = self._bounds(ranges.inner, level)
+        if self.runs is not None:
+            low, high = (
+                self._ends_of(sums, _of_runs(spread, self.runs.running[1:, -1]), level)
+                for sums, spread in ranges.of_runs(self.runs)
+            )
+            high = (np.full(len(count), np.nan), *high[1:])
+        else:
+            high = low = self._bounds(ranges.outer, level)
+            if not ranges.aligned:
+                low = self._bounds(ranges.inner, level)
         ends = {
             "noise_low": low[1],
             "noise_high": high[2],
@@ -363,15 +410,38 @@ class OrderedGroup:
 
     def _bounds(self, ranges: Ranges | Rectangles, level: float) -> tuple[Floats, ...]:
         """Return noise sds, and ends of the intervals of sums and of the population's shares."""
-        sums = ranges.sums(self.cells)
 
         def of(inside: Floats, outside: Floats) -> Spread:
             return ranges.spread(self.counts, inside, outside)
 
+        return self._ends_of(ranges.sums(self.cells), of, level)
+
+    def _ends_of(self, sums: Floats, of: Sums, level: float) -> tuple[Floats, ...]:
         spread = of(np.ones(()), NO_WEIGHT)
         noisy = sum_interval(sums, spread, self._noise, level)
-        shares = self._shares(sums, float(self.cells.sum()), of, level)
+        shares = self._shares(sums, self._total, of, level)
         return (self._noise.sd * np.sqrt(spread.squares), *noisy, *shares)
+
+    @property
+    def _each(self) -> Ranges | Rectangles:
+        """Every cell by itself."""
+        at = np.arange(float(len(self.cells)))
+        if len(self.release.shape) == 2:
+            return Ranges(at, at + 1)
+        bins = self.release.shape[1:]
+        row, column = np.divmod(at, bins[1])
+        return Rectangles(Ranges(row, row + 1), Ranges(column, column + 1), bins)
+
+    @property
+    def _total(self) -> float:
+        return float(self.cells.sum() if self.runs is None else self.runs.running[0, -1])
+
+    @cached_property
+    def runs(self) -> FinalRuns | None:
+        """The runs that intervals are made of, where cells were pooled."""
+        if not isinstance(self.release, RunsRelease):
+            return None
+        return final_runs(self.release, self.group)
 
     def _shares(self, sums: Floats, total: float, of: Sums, level: float) -> tuple[Floats, Floats]:
         """Return confidence intervals, allowing for several rows of one person."""
@@ -384,16 +454,25 @@ class OrderedGroup:
         counts = self.whole
         shares = np.cumsum(counts) / counts.sum() if counts.sum() else np.full(len(counts), np.nan)
         columns: Columns = {"cdf": shares}
-        if self.counts.unlawful:
-            names = ("noise_low", "noise_high", "conf_low", "conf_high")
-            return columns | {name: np.full(len(counts), np.nan) for name in names}
-        sums, total = np.cumsum(self.cells), float(self.cells.sum())
-        noisy = part_interval(sums, total, self._upto, self._noise, level, sampling=False)
-        sampled = self._shares(sums, total, self._upto, level)
+        pairs = [(np.cumsum(self.cells), self._upto)] * 2
+        if self.runs is not None:
+            upto = Ranges(np.zeros(len(counts)), np.arange(1.0, len(counts) + 1))
+            whole = self.runs.running[1:, -1]
+            pairs = [(sums, _of_runs(spread, whole)) for sums, spread in upto.of_runs(self.runs)]
+        noisy, sampled = (
+            tuple(ends[side] for side, ends in enumerate(sides))
+            for sides in zip(*(self._running_ends(*pair, level) for pair in pairs), strict=True)
+        )
         # All rows are up to the last cell, whatever the noise.
         noisy[0][-1] = sampled[0][-1] = 1.0
         ends = dict(zip(("noise_low", "noise_high"), noisy, strict=True))
         return columns | ends | dict(zip(("conf_low", "conf_high"), sampled, strict=True))
+
+    def _running_ends(
+        self, sums: Floats, of: Sums, level: float
+    ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+        noisy = part_interval(sums, self._total, of, self._noise, level, sampling=False)
+        return noisy, self._shares(sums, self._total, of, level)
 
     def _upto(self, inside: Floats, outside: Floats) -> Spread:
         return self.counts.along(inside, inside, outside)
@@ -411,14 +490,16 @@ class OrderedGroup:
 
     def quantile_ranges(self, prob: float, level: float) -> tuple[tuple[float, float], ...]:
         """Return between which places the quantile of these rows is, then the population's."""
-        if self.counts.unlawful:
-            return ((float("nan"),) * 2,) * 2
-        running, spread = np.cumsum(self.cells), self._upto(np.asarray(1 - prob), np.asarray(-prob))
+        running, of, stops = np.cumsum(self.cells), self._upto, np.arange(len(self.cells) + 1)
+        if self.runs is not None:
+            stops, (running, *noise) = self.runs.starts, self.runs.running[:, 1:]
+            of = _of_runs(Spread(*noise), self.runs.running[1:, -1])
+        spread = of(np.asarray(1 - prob), np.asarray(-prob))
         intervals = []
         for sampling, effect in ((False, 1), (True, self.release.adjacency.design_effect)):
             noise = self._noise.divided(effect)
             first, last = quantile_bins(
                 running / effect, prob, lambda *weights: spread, noise, level, sampling=sampling
             )
-            intervals.append((float(first), float(last + 1)))
+            intervals.append((float(stops[first]), float(stops[last + 1])))
         return tuple(intervals)

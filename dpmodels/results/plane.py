@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpmodels.errors import ArgumentError, NotAvailable, quoted
+from dpmodels.errors import ArgumentError, quoted
 from dpmodels.external_files import array
 from dpmodels.formula.sides import measured, parse_sides
 from dpmodels.inference.ordered import SumNoise
@@ -118,16 +118,10 @@ class PlaneResult(Result):
         return OrderedGroup(self.ordered, self.release, place)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        self._require_law("noise_int()")
         return self._ends([self.group(place).noise_interval(level) for place in self._places])
 
     def _conf_int(self, level: float) -> pd.DataFrame:
-        self._require_law("conf_int()")
         return self._ends([self.group(place).share_interval(level) for place in self._places])
-
-    def _require_law(self, what: str) -> None:
-        if self.ordered.unlawful:
-            raise NotAvailable(f"{what} is not available: {self.ordered.unlawful}")
 
     def _ends(self, intervals: list[tuple[Floats, Floats]]) -> pd.DataFrame:
         lower, upper = (np.concatenate(ends) for ends in zip(*intervals, strict=True))
