@@ -360,7 +360,7 @@ def auto_ordered(
     if cells <= FEW:
         return flat, plain
     if _few_rows(facts, noise, n_rows):
-        return "partition", _of_few_rows(facts, n_rows)
+        return "partition", _reason_of_runs(facts)
     first = _Predicted(noise**2 * range_counts(cells, cells), noise**2)
     candidates = {"tree": _of_tree(facts, guarantee), "wavelet": _of_wavelets(facts, guarantee)}
     if cells <= MOST_CELLS and not isinstance(guarantee, PureDP):
@@ -386,13 +386,13 @@ def _few_rows(facts: CountFacts, noise: float, n_rows: int | None) -> bool:
     cells = math.prod(facts.shape)
     if n_rows is None or cells <= FEW_TO_POOL:
         return False
-    return n_rows <= POOLED_BELOW * cells * _of_one(facts.adjacency) * noise
+    return n_rows <= POOLED_BELOW * cells * noise
 
 
-def _of_few_rows(facts: CountFacts, n_rows: int | None) -> str:
+def _reason_of_runs(facts: CountFacts) -> str:
     return (
-        f"{n_rows:,} rows in {math.prod(facts.shape):,} cells are few for noise in each: it counts "
-        "runs of cells, divided where there are rows."
+        f"rows are few for noise in each of {math.prod(facts.shape):,} cells: it counts runs of "
+        "these, divided where there are rows."
     )
 
 
@@ -434,7 +434,7 @@ def auto_plane(
     plan = grid.plan(facts, guarantee)
     side, noise = grid.side_of(plan), COUNTS[flat]().plan(facts, guarantee).noise_sd
     if _few_rows(facts, noise, n_rows):
-        return "partition", _of_few_rows(facts, n_rows)
+        return "partition", _reason_of_runs(facts)
     means = [
         sd * math.sqrt(rectangle_counts(sides, blocks))
         for sd, blocks in ((plan.noise_sd, side), (noise, max(sides)))

@@ -11,7 +11,8 @@ form, as do halves that are cut, for which ``1 / p`` is the sum of theirs; a noi
 variance ``1 / i`` adds ``i p / (i + p) (y - z)²`` to c. So each node compares c pooled with c cut.
 
 As the noise goes to 0 every count converges to the exact one: pooling halves that differ costs more
-than any penalty. The pools depend on the noise, so the noise distribution of sums is unknown.
+than any penalty. The pools depend on the noise, so the noise distribution of sums is unknown;
+intervals are made of the last counts of the runs that were divided no further.
 
 .. [1] Donoho, D. L. (1997). "CART and best-ortho-basis: a connection." Annals of Statistics.
 """
@@ -149,6 +150,11 @@ class FinalRuns(NamedTuple):
     starts: Integers  # first cells, and the number of cells at the end
     running: Floats  # shape (3, runs + 1): counts, squares and fourths of noise below each start
 
+    @property
+    def whole(self) -> list[float]:
+        """Sums of the squares and of the fourth powers of the noise of all."""
+        return list(self.running[1:, -1])
+
     def between(self, first: Integers, last: Integers) -> tuple[Floats, Spread]:
         """Return the sums of runs from `first` up to but excluding `last`, and their noise."""
         sums, *noise = self.running[:, np.maximum(first, last)] - self.running[:, first]
@@ -157,16 +163,16 @@ class FinalRuns(NamedTuple):
 
 def final_runs(release: RunsRelease, group: int) -> FinalRuns:
     """Return the runs of a group that were divided no further."""
-    cells = math.prod(release.shape[1:])
-    edges = np.cumsum(release.sizes)[:-1]
-    steps = [*zip(*(np.split(array, edges) for array in (release.values, release.starts)),
-                  release.noise_sds, strict=True)][:-1]
-    # A step counts nodes; the next one again those that are not divided.
-    last = [*steps[1:-1:2], steps[-1]]
-    values, starts = (np.concatenate(arrays) for arrays in list(zip(*last, strict=True))[:2])
-    ratios = np.repeat([sd / release.noise_sd for *_, sd in last], [len(step[0]) for step in last])
-    mine = np.flatnonzero(starts // cells == group)
-    mine = mine[np.argsort(starts[mine])]
+    cells, edges = math.prod(release.shape[1:]), np.cumsum(release.sizes)
+    # A step counts nodes, and the next one again those that are not divided; last are the lowest.
+    steps = [*range(1, len(edges) - 2, 2), len(edges) - 2]
+    at = np.concatenate(
+        [np.arange(edges[step] - release.sizes[step], edges[step]) for step in steps]
+    )
+    ratios = np.repeat(release.noise_sds, release.sizes)[at] / release.noise_sd
+    values, starts = release.values[at], release.starts[at]
+    order = np.argsort(starts)
+    mine = order[starts[order] // cells == group]
     columns = np.stack([values[mine], ratios[mine] ** 2, ratios[mine] ** 4])
     running = np.concatenate([np.zeros((3, 1)), np.cumsum(columns, axis=1)], axis=1)
     firsts = np.append(starts[mine] - group * cells, cells).astype(np.int64)
@@ -260,8 +266,9 @@ def _evenly(sums: Floats, widths: Integers) -> Floats:
 
 # The nodes of repeated halving of cells in a row.
 
-# Most halvings between counted levels, which gives nodes eight children: a choice.
-AT_ONCE = 3
+# Most halvings between counted levels, which gives nodes eight children, or sixteen in a plane: a
+# choice.
+AT_ONCE, AT_ONCE_IN_PLANE = 3, 4
 
 
 @dataclass(frozen=True)
@@ -312,8 +319,8 @@ class Halves:
             levels.append(levels[-1][..., ::2] + levels[-1][..., 1::2])
         return tuple(reversed(levels))
 
-    def counted(self, *, whole_known: bool = False) -> tuple[int, ...]:
+    def counted(self, *, whole_known: bool = False, at_once: int = AT_ONCE) -> tuple[int, ...]:
         """Return the levels that are counted; without the top one if the total is known."""
-        steps = -(-self.lowest // AT_ONCE)
+        steps = -(-self.lowest // at_once)
         levels = tuple(round(step * self.lowest / max(steps, 1)) for step in range(steps + 1))
         return (levels[1:] or levels) if whole_known else levels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from dpmodels.formula.functions import (
 from dpmodels.formula.values import Real
 from dpmodels.inference.ordered import SumNoise, Sums, part_interval, quantile_bins, sum_interval
 from dpmodels.postprocess.ordered import within
-from dpmodels.postprocess.plane import BLOCK, plane
+from dpmodels.postprocess.plane import BLOCK, PlaneCounts, plane
 from dpmodels.postprocess.pooled_counts import FinalRuns, final_runs
 from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
 from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
@@ -296,12 +296,12 @@ class Rectangles(NamedTuple):
             yield block, (along[block, :, None] * across[block, None, :]).reshape(-1, cells)
 
 
-def _of_runs(spread: Spread, whole: Floats) -> Sums:
+def _of_runs(spread: Spread, whole: Sequence[float]) -> Sums:
     """Return the noise in sums of runs and of all others, from theirs and that of all."""
 
     def of(inside: Floats, outside: Floats) -> Spread:
-        parts = zip(spread, whole, (2, 4), strict=True)
-        return Spread(*(inside**k * part + outside**k * (all_of - part) for part, all_of, k in parts))
+        powers = zip(spread, whole, (2, 4), strict=True)
+        return Spread(*(inside**k * part + outside**k * (sums - part) for part, sums, k in powers))
 
     return of
 
@@ -318,7 +318,8 @@ Columns = dict[str, Any]
 class OrderedGroup:
     """The cells of one group: unbiased counts, integer counts, and their noise.
 
-    Intervals are nan where the noise of sums has no known distribution.
+    Where cells were pooled intervals are made of the runs that were counted: from the lower end for
+    those inside a range to the upper end for those it touches.
     """
 
     counts: OrderedCounts
@@ -352,8 +353,8 @@ class OrderedGroup:
     def noise_interval(self, level: float) -> tuple[Floats, Floats]:
         """Return noise intervals of the cells."""
         if self.runs is not None:
-            ends = self.ranges(self._each, level)
-            return ends["noise_low"], ends["noise_high"]
+            low, high = (sum_interval(*sums, self._noise, level) for sums in self._each(self.runs))
+            return low[0], high[1]
         return sum_interval(self.cells, self._single, self._noise, level)
 
     def half_width(self, level: float) -> float:
@@ -365,10 +366,12 @@ class OrderedGroup:
         """Return confidence intervals of the cells' shares of the rows of all groups."""
         if self.runs is not None:
             groups = range(len(self.counts.cells))
-            every = sum(final_runs(self.release, group).running[:, -1] for group in groups)
+            total, *whole = np.sum(
+                [final_runs(self.release, group).running[:, -1] for group in groups], axis=0
+            )
             low, high = (
-                self._shares(sums, float(every[0]), _of_runs(spread, every[1:]), level)
-                for sums, spread in self._each.of_runs(self.runs)
+                self._shares(sums, float(total), _of_runs(spread, whole), level)
+                for sums, spread in self._each(self.runs)
             )
             return low[0], high[1]
 
@@ -392,7 +395,7 @@ class OrderedGroup:
         }
         if self.runs is not None:
             low, high = (
-                self._ends_of(sums, _of_runs(spread, self.runs.running[1:, -1]), level)
+                self._ends_of(sums, _of_runs(spread, self.runs.whole), level)
                 for sums, spread in ranges.of_runs(self.runs)
             )
             high = (np.full(len(count), np.nan), *high[1:])
@@ -422,15 +425,12 @@ class OrderedGroup:
         shares = self._shares(sums, self._total, of, level)
         return (self._noise.sd * np.sqrt(spread.squares), *noisy, *shares)
 
-    @property
-    def _each(self) -> Ranges | Rectangles:
-        """Every cell by itself."""
-        at = np.arange(float(len(self.cells)))
-        if len(self.release.shape) == 2:
-            return Ranges(at, at + 1)
-        bins = self.release.shape[1:]
-        row, column = np.divmod(at, bins[1])
-        return Rectangles(Ranges(row, row + 1), Ranges(column, column + 1), bins)
+    def _each(self, runs: FinalRuns) -> list[tuple[Floats, Spread]]:
+        """Return the sums of the runs that each cell is, then of those it is in."""
+        at = np.arange(len(self.cells))
+        if isinstance(self.counts, PlaneCounts):
+            at = self.counts.blocks.place.ravel()
+        return Ranges(at, at + 1).of_runs(runs)
 
     @property
     def _total(self) -> float:
@@ -457,8 +457,10 @@ class OrderedGroup:
         pairs = [(np.cumsum(self.cells), self._upto)] * 2
         if self.runs is not None:
             upto = Ranges(np.zeros(len(counts)), np.arange(1.0, len(counts) + 1))
-            whole = self.runs.running[1:, -1]
-            pairs = [(sums, _of_runs(spread, whole)) for sums, spread in upto.of_runs(self.runs)]
+            pairs = [
+                (sums, _of_runs(spread, self.runs.whole))
+                for sums, spread in upto.of_runs(self.runs)
+            ]
         noisy, sampled = (
             tuple(ends[side] for side, ends in enumerate(sides))
             for sides in zip(*(self._running_ends(*pair, level) for pair in pairs), strict=True)
@@ -493,7 +495,7 @@ class OrderedGroup:
         running, of, stops = np.cumsum(self.cells), self._upto, np.arange(len(self.cells) + 1)
         if self.runs is not None:
             stops, (running, *noise) = self.runs.starts, self.runs.running[:, 1:]
-            of = _of_runs(Spread(*noise), self.runs.running[1:, -1])
+            of = _of_runs(Spread(*noise), self.runs.whole)
         spread = of(np.asarray(1 - prob), np.asarray(-prob))
         intervals = []
         for sampling, effect in ((False, 1), (True, self.release.adjacency.design_effect)):

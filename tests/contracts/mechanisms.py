@@ -170,6 +170,7 @@ MECHANISMS = (
     Mechanism("ranges", PURE, "bounds", rereads=True),
     Mechanism("partition", (ApproxDP,), "levels"),
     Mechanism("partition", PURE, "ordered", tried="runs"),
+    Mechanism("partition", PURE, "plane", tried="runs"),
     Mechanism("permute_and_flip", PURE, "selection", tried="selection"),
     Mechanism("peeling", PURE, "selection", tried="selection"),
     Mechanism("noisy_counts", PURE, "selection", tried="selection"),

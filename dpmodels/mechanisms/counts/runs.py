@@ -1,14 +1,14 @@
 """Counts of runs of cells that stand in an order or in a plane, cut finer where there are rows.
 
 Theorem
-    The cells of a group, those of a plane block by block, are halved and halved again; h levels of these nodes are *counted*. From
-    the top down a node gets a noisy count of cost c, which is 1/h of the budget. If that is too
-    small for its parts to be distinguished, or the node is a single cell, the node is *closed*: it
-    gets a second noisy count, of cost ``r c`` for the r counted levels below it, and nothing below
-    it is counted. The incomplete rows get one count of cost ``h c``. So each row, whatever comes
-    out, is in counts of cost ``h c`` together, and the release is ε-differentially private for
-    Laplace noise, ρ-zCDP for Gaussian noise, which at (ε, δ) has the exact trade-off of one
-    Gaussian release. Cells are pooled afterwards, free of charge.
+    The cells of a group, in a plane block by block, are halved and halved again; h levels of these
+    nodes are *counted*. From the top down a node gets a noisy count of cost c, which is 1/h of the
+    budget. If that is too small for its parts to be distinguished, or the node is a single cell,
+    the node is *closed*: it gets a second noisy count, of cost ``r c`` for the r counted levels
+    below it, and nothing below it is counted. The incomplete rows get one count of cost ``h c``. So
+    each row, whatever comes out, is in counts of cost ``h c`` together, and the release is
+    ε-differentially private for Laplace noise, ρ-zCDP for Gaussian noise, which at (ε, δ) has the
+    exact trade-off of one Gaussian release. Cells are pooled afterwards, free of charge.
 Proof
     Let counts be made one after the other, each given those before it, which decide whether and
     how it is made; both neighbours decide alike on the same outcomes, and a count without the row
@@ -62,7 +62,7 @@ from dpmodels.mechanisms.count_noise import gaussian_plan, laplace_plan, law_of,
 from dpmodels.mechanisms.protocol import LEAST_SCALE, CountFacts, CountPlan, release_terms
 from dpmodels.noise import Entropy, discrete_laplace_variance
 from dpmodels.postprocess.plane import BLOCK, plane
-from dpmodels.postprocess.pooled_counts import Halves
+from dpmodels.postprocess.pooled_counts import AT_ONCE, AT_ONCE_IN_PLANE, Halves
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, PureEvent
 from dpmodels.released import MechanismInfo, RunsRelease
 from dpmodels.statistics import Statistic
@@ -107,8 +107,8 @@ class Runs:
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
         """Calibrate the noise.
 
-        ArgumentError if the cells are not those of one number or two. BudgetError if the noise is beyond
-        what is meaningful.
+        ArgumentError if the cells are not those of one number or two. BudgetError if the noise is
+        beyond what is meaningful.
         """
         level_facts = replace(facts, tables=len(_levels(facts)))
         plans: list[CountPlan] = []
@@ -157,7 +157,10 @@ def _levels(facts: CountFacts) -> tuple[int, ...]:
             "mechanism='auto'"
         )
     groups, *sides = facts.shape
-    return Halves(math.prod(sides)).counted(whole_known=groups == 1 and facts.adjacency.n_public)
+    return Halves(math.prod(sides)).counted(
+        whole_known=groups == 1 and facts.adjacency.n_public,
+        at_once=AT_ONCE if len(sides) == 1 else AT_ONCE_IN_PLANE,
+    )
 
 
 def _counted(halves: Halves, cells: NDArray[Any], plan: CountPlan, entropy: Entropy) -> list[Step]:
