@@ -165,7 +165,7 @@ def test_a_rectangle_that_cuts_cells_has_an_interval_that_holds_all_and_none_of_
 
 def test_of_many_cells_blocks_are_chosen_and_of_few_the_cells_alone():
     data = rows(500)
-    many, few = (fit(data=data, breaks=n, adjacency="add-remove") for n in (256, 8))
+    many, few = (fit(data=data, breaks=n, adjacency="add-remove") for n in (1_024, 8))
     assert many.release.info.name == "grid"
     assert "of the mean rectangle" in many.call.reason
     assert few.release.info.name == "geometric"
