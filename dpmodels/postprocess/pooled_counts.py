@@ -266,9 +266,9 @@ def _evenly(sums: Floats, widths: Integers) -> Floats:
 
 # The nodes of repeated halving of cells in a row.
 
-# Most halvings between counted levels, which gives nodes eight children, or sixteen in a plane: a
-# choice.
-AT_ONCE, AT_ONCE_IN_PLANE = 3, 4
+# Most halvings between counted levels, which gives nodes eight children. In a plane sixteen, and
+# below the whole the first level has 256 nodes where there are as many. Choices.
+AT_ONCE, AT_ONCE_IN_PLANE, FIRST_IN_PLANE = 3, 4, 8
 
 
 @dataclass(frozen=True)
@@ -319,8 +319,11 @@ class Halves:
             levels.append(levels[-1][..., ::2] + levels[-1][..., 1::2])
         return tuple(reversed(levels))
 
-    def counted(self, *, whole_known: bool = False, at_once: int = AT_ONCE) -> tuple[int, ...]:
+    def counted(self, *, whole_known: bool = False, in_plane: bool = False) -> tuple[int, ...]:
         """Return the levels that are counted; without the top one if the total is known."""
-        steps = -(-self.lowest // at_once)
-        levels = tuple(round(step * self.lowest / max(steps, 1)) for step in range(steps + 1))
+        first = min(FIRST_IN_PLANE, self.lowest) if in_plane else 0
+        further = self.lowest - first
+        steps = -(-further // (AT_ONCE_IN_PLANE if in_plane else AT_ONCE))
+        levels = tuple(first + round(step * further / max(steps, 1)) for step in range(steps + 1))
+        levels = (0, *levels) if first else levels
         return (levels[1:] or levels) if whole_known else levels

@@ -6,7 +6,7 @@ import pytest
 from dpmodels.mechanisms import quantile_rounds
 from dpmodels.mechanisms.quantile_facts import Grid
 from dpmodels.mechanisms.quantile_rounds import doubling_ends
-from dpmodels.mechanisms.scalar import Bracketed, Exponential, QuantileFacts, bracketed
+from dpmodels.mechanisms.scalar import Bracketed, Exponential, QuantileFacts, exponential
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
 from dpmodels.statistics import Statistic
@@ -53,13 +53,13 @@ def test_the_cells_follow_from_the_draw_alone(monkeypatch):
     tables = np.random.default_rng(3).integers(0, 9, (2, CELLS))
     plan = Bracketed().plan(facts(relation="add-remove"), PureDP(0.5))
     drawn = Exponential().release(statistic(tables[0]), plan, seeded(1))
-    monkeypatch.setattr(bracketed.Exponential, "release", lambda *words: drawn)
+    monkeypatch.setattr(exponential.Exponential, "release", lambda *words: drawn)
     noisy = np.random.default_rng(4).normal(30, 20, CELLS)
 
     def counted(sums, hierarchy, plan, turn, max_rows, entropy):
         return quantile_rounds.NoisyCells(noisy[: len(sums)], plan.law, plan.noise_sds[0], max_rows)
 
-    monkeypatch.setattr(bracketed, "noisy_cells", counted)
+    monkeypatch.setattr(exponential, "noisy_cells", counted)
     one, other = (Bracketed().release(statistic(table), plan, seeded(2)) for table in tables)
     for name in ("values", "drawn", "counts", "count_sd", "rank_sd"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))

@@ -62,7 +62,7 @@ from dpmodels.mechanisms.count_noise import gaussian_plan, laplace_plan, law_of,
 from dpmodels.mechanisms.protocol import LEAST_SCALE, CountFacts, CountPlan, release_terms
 from dpmodels.noise import Entropy, discrete_laplace_variance
 from dpmodels.postprocess.plane import BLOCK, plane
-from dpmodels.postprocess.pooled_counts import AT_ONCE, AT_ONCE_IN_PLANE, Halves
+from dpmodels.postprocess.pooled_counts import Halves
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, PureEvent
 from dpmodels.released import MechanismInfo, RunsRelease
 from dpmodels.statistics import Statistic
@@ -158,8 +158,7 @@ def _levels(facts: CountFacts) -> tuple[int, ...]:
         )
     groups, *sides = facts.shape
     return Halves(math.prod(sides)).counted(
-        whole_known=groups == 1 and facts.adjacency.n_public,
-        at_once=AT_ONCE if len(sides) == 1 else AT_ONCE_IN_PLANE,
+        whole_known=groups == 1 and facts.adjacency.n_public, in_plane=len(sides) == 2
     )
 
 
