@@ -364,11 +364,10 @@ class OrderedGroup:
 
     def share_interval(self, level: float) -> tuple[Floats, Floats]:
         """Return confidence intervals of the cells' shares of the rows of all groups."""
-        if self.runs is not None:
-            groups = range(len(self.counts.cells))
-            total, *whole = np.sum(
-                [final_runs(self.release, group).running[:, -1] for group in groups], axis=0
-            )
+        if self.runs is not None and isinstance(self.release, RunsRelease):
+            groups = range(self.release.shape[0])
+            every = [final_runs(self.release, group).running[:, -1] for group in groups]
+            total, *whole = np.sum(every, axis=0)
             low, high = (
                 self._shares(sums, float(total), _of_runs(spread, whole), level)
                 for sums, spread in self._each(self.runs)
@@ -427,9 +426,9 @@ class OrderedGroup:
 
     def _each(self, runs: FinalRuns) -> list[tuple[Floats, Spread]]:
         """Return the sums of the runs that each cell is, then of those it is in."""
-        at = np.arange(len(self.cells))
+        at = np.arange(len(self.cells), dtype=np.float64)
         if isinstance(self.counts, PlaneCounts):
-            at = self.counts.blocks.place.ravel()
+            at = self.counts.blocks.place.ravel().astype(np.float64)
         return Ranges(at, at + 1).of_runs(runs)
 
     @property
@@ -454,17 +453,15 @@ class OrderedGroup:
         counts = self.whole
         shares = np.cumsum(counts) / counts.sum() if counts.sum() else np.full(len(counts), np.nan)
         columns: Columns = {"cdf": shares}
-        pairs = [(np.cumsum(self.cells), self._upto)] * 2
-        if self.runs is not None:
+        if self.runs is None:
+            inner = outer = self._running_ends(np.cumsum(self.cells), self._upto, level)
+        else:
             upto = Ranges(np.zeros(len(counts)), np.arange(1.0, len(counts) + 1))
-            pairs = [
-                (sums, _of_runs(spread, self.runs.whole))
+            inner, outer = (
+                self._running_ends(sums, _of_runs(spread, self.runs.whole), level)
                 for sums, spread in upto.of_runs(self.runs)
-            ]
-        noisy, sampled = (
-            tuple(ends[side] for side, ends in enumerate(sides))
-            for sides in zip(*(self._running_ends(*pair, level) for pair in pairs), strict=True)
-        )
+            )
+        noisy, sampled = ((low, high) for (low, _), (_, high) in zip(inner, outer, strict=True))
         # All rows are up to the last cell, whatever the noise.
         noisy[0][-1] = sampled[0][-1] = 1.0
         ends = dict(zip(("noise_low", "noise_high"), noisy, strict=True))
@@ -492,16 +489,18 @@ class OrderedGroup:
 
     def quantile_ranges(self, prob: float, level: float) -> tuple[tuple[float, float], ...]:
         """Return between which places the quantile of these rows is, then the population's."""
-        running, of, stops = np.cumsum(self.cells), self._upto, np.arange(len(self.cells) + 1)
-        if self.runs is not None:
-            stops, (running, *noise) = self.runs.starts, self.runs.running[:, 1:]
-            of = _of_runs(Spread(*noise), self.runs.whole)
-        spread = of(np.asarray(1 - prob), np.asarray(-prob))
+        weights = np.asarray(1 - prob), np.asarray(-prob)
+        if self.runs is None:
+            stops = np.arange(len(self.cells) + 1)
+            running, spread = np.cumsum(self.cells), self._upto(*weights)
+        else:
+            stops, (running, *powers) = self.runs.starts, self.runs.running[:, 1:]
+            spread = _of_runs(Spread(*powers), self.runs.whole)(*weights)
         intervals = []
         for sampling, effect in ((False, 1), (True, self.release.adjacency.design_effect)):
             noise = self._noise.divided(effect)
             first, last = quantile_bins(
-                running / effect, prob, lambda *weights: spread, noise, level, sampling=sampling
+                running / effect, prob, lambda *_: spread, noise, level, sampling=sampling
             )
             intervals.append((float(stops[first]), float(stops[last + 1])))
         return tuple(intervals)

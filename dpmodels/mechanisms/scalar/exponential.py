@@ -226,7 +226,9 @@ class Bracketed:
             ends = doubling_ends(grid, cells[~np.isnan(cells)].astype(np.intp))
             sums = np.add.reduceat(table, ends[:-1])
             noisy = noisy_cells(sums, Hierarchy(len(sums)), plan.cells, 0, max_rows, entropy)
-            for place in np.flatnonzero(~np.isnan(cells)) if facts.level is not None else ():
+            for place in np.flatnonzero(~np.isnan(cells)):
+                if facts.level is None:
+                    break
                 first, last = noisy.interval(facts.probs[place], facts.level)
                 values[group, place, 1] = grid.lower[ends[first]]
                 values[group, place, 2] = grid.upper[ends[last + 1] - 1]
