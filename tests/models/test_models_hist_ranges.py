@@ -72,7 +72,10 @@ def test_a_huge_budget_gives_the_rows_however_they_are_counted(mechanism, formul
         (128, {"eps": 1.0}, "geometric"),
         (64, {"budget": ZCDP(0.1), "adjacency": "add-remove"}, "wavelet"),
         (128, {"budget": ZCDP(0.1)}, "factorisation"),
-        pytest.param(*(32_768, {"budget": ZCDP(0.1)}, "factorisation"), marks=pytest.mark.product),
+        pytest.param(
+            *(32_768, {"budget": ZCDP(0.1), "adjacency": "add-remove"}, "factorisation"),
+            marks=pytest.mark.product,
+        ),
         (32_769, {"budget": ZCDP(0.1), "adjacency": "add-remove"}, "wavelet"),
         (1024, {"eps": 0.1, "adjacency": "add-remove"}, "tree"),
         (1024, {"eps": 1.0, "delta": 1e-6, "adjacency": "add-remove"}, "tree"),
@@ -305,8 +308,10 @@ def test_a_million_bins_are_counted_printed_and_drawn():
     from matplotlib.figure import Figure
 
     data = {"x": np.random.default_rng(0).gamma(2, 12, 10**6)}
-    fit = dp_hist("~ x", data, codebook=BOOK, eps=1.0, breaks=10**6)
+    words = {"codebook": BOOK, "eps": 1.0, "breaks": 10**6}
+    fit = dp_hist("~ x", data, **words, adjacency="add-remove")
     assert fit.release.info.name == "tree"
+    assert dp_hist("~ x", data, **words).release.info.name == "partition"
     assert "1,000,000 bins" in str(fit.summary())
     found = fit.between(np.arange(0, 50), np.arange(50, 100))
     assert found["noise_sd"].max() < 1_000
