@@ -107,8 +107,10 @@ PLANE = replace(
     options=({"breaks": (4, 3)},) * 2,
     answers={"": exact.plane},
     families="plane",
+    protocols=(),
     suffix="-plane",
     forms=(
+        Form("wage + age ~ sex", "stored forged", {"breaks": 6, "mechanism": "partition"}, "runs"),
         Form("age + wage ~ sex", "stored", {"breaks": 4, "mechanism": "grid"}),
         Form("age + day ~ sex", "stored forged", {"breaks": 4, "mechanism": "grid"}, "of dates"),
         Form("~ age + wage", "stored", {"breaks": 3}, "of all"),

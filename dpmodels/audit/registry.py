@@ -258,6 +258,7 @@ REGISTRY: Final = (
     _of("quantile", "a ~ g", "refined", PURE, TURNED_OF_MANY, 200, 6_000),
     _of("quantile", "a ~ g", "tree", PURE, TURNED_OF_MANY, 64, 6_000),
     _of("quantile", "a ~ g", "exponential", PURE, TURNED_OF_MANY, 200, 6_000),
+    _of("quantile", "a ~ g", "bracketed", PURE, TURNED_OF_MANY, 200, 6_000),
     *declared_lines(),
 )
 

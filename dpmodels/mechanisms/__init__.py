@@ -72,6 +72,7 @@ from dpmodels.mechanisms.regression import RegressionMechanism as RegressionMech
 from dpmodels.mechanisms.regression import Scores as Scores
 from dpmodels.mechanisms.scalar import MEANS as MEANS
 from dpmodels.mechanisms.scalar import QUANTILES as QUANTILES
+from dpmodels.mechanisms.scalar import Bracketed as Bracketed
 from dpmodels.mechanisms.scalar import Exponential as Exponential
 from dpmodels.mechanisms.scalar import Paired as Paired
 from dpmodels.mechanisms.scalar import QuantileMechanism as QuantileMechanism

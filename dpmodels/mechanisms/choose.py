@@ -331,6 +331,9 @@ def _gaps(facts: Facts) -> tuple[Floats, float]:
 
 # Bins that are read one at a time: a choice.
 FEW = 40
+# More cells are counted in runs if they have fewer rows on average than so many noise sds of a
+# count. Choices, by uniform, smooth, spiky, sparse, rough and zero-inflated rows.
+FEW_TO_POOL, POOLED_BELOW = 100, 1.75
 
 
 class _Predicted(NamedTuple):
@@ -344,13 +347,20 @@ class _Predicted(NamedTuple):
         return self.mean_range * math.sqrt(self.cell)
 
 
-def auto_ordered(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
-    """Return the name of a mechanism for cells in an order and the reason, as it is printed."""
+def auto_ordered(
+    facts: CountFacts, guarantee: Guarantee, n_rows: int | None = None
+) -> tuple[str, str]:
+    """Return the name of a mechanism for cells in an order and the reason, as it is printed.
+
+    `n_rows` is None where it is private or not known yet.
+    """
     flat, plain = auto_counts(facts, guarantee)
     noise = COUNTS[flat]().plan(facts, guarantee).noise_sd
     cells = facts.shape[1]
     if cells <= FEW:
         return flat, plain
+    if _few_rows(facts, noise, n_rows):
+        return "partition", _reason_of_runs(facts)
     first = _Predicted(noise**2 * range_counts(cells, cells), noise**2)
     candidates = {"tree": _of_tree(facts, guarantee), "wavelet": _of_wavelets(facts, guarantee)}
     if cells <= MOST_CELLS and not isinstance(guarantee, PureDP):
@@ -368,6 +378,21 @@ def auto_ordered(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
     return name, (
         f"of {cells:,} bins it is sums that are read: of the mean range its noise has an sd of "
         f"{texts[0]} rows, that of {flat} {texts[1]}; of a single bin {texts[2]}, not {texts[3]}."
+    )
+
+
+def _few_rows(facts: CountFacts, noise: float, n_rows: int | None) -> bool:
+    """Whether cells have fewer rows on average than the noise that each would have alone."""
+    cells = math.prod(facts.shape)
+    if n_rows is None or cells <= FEW_TO_POOL:
+        return False
+    return n_rows <= POOLED_BELOW * cells * noise
+
+
+def _reason_of_runs(facts: CountFacts) -> str:
+    return (
+        f"rows are few for noise in each of {math.prod(facts.shape):,} cells: it counts runs of "
+        "these, divided where there are rows."
     )
 
 
@@ -399,13 +424,17 @@ def _of_root(facts: CountFacts, guarantee: Guarantee) -> _Predicted:
 FEW_CELLS = 64
 
 
-def auto_plane(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
-    """Return the name of a mechanism for cells in a plane and the reason, as it is printed."""
+def auto_plane(
+    facts: CountFacts, guarantee: Guarantee, n_rows: int | None = None
+) -> tuple[str, str]:
+    """Return the name of a mechanism for cells in a plane and the reason, as for a line."""
     flat, plain = auto_counts(facts, guarantee)
     sides = facts.shape[1:]
     grid = Grid()
     plan = grid.plan(facts, guarantee)
     side, noise = grid.side_of(plan), COUNTS[flat]().plan(facts, guarantee).noise_sd
+    if _few_rows(facts, noise, n_rows):
+        return "partition", _reason_of_runs(facts)
     means = [
         sd * math.sqrt(rectangle_counts(sides, blocks))
         for sd, blocks in ((plan.noise_sd, side), (noise, max(sides)))

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, laplace_multipliers
 from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms
-from dpmodels.mechanisms.quantile_facts import LARGEST_SCALE, QuantileFacts
+from dpmodels.mechanisms.quantile_facts import LARGEST_SCALE, Grid, QuantileFacts
 from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace, discrete_laplace_variance
 from dpmodels.postprocess.hierarchy import Hierarchy, NoisyCells, agreeing, rising, split_levels
 from dpmodels.privacy import (
@@ -52,6 +52,8 @@ HEAVY = 2.5
 EVEN, PIECES = 4.0, (16, 4096)
 # Noise sds that a window reaches beyond: of this round, and of the last. Choices.
 NOISE_REACH, SLACK = 2.5, 0.3
+# Cells on both sides of a drawn value double, from so many halvings of the range on: a choice.
+HALVINGS = 20
 
 Ends = NDArray[np.intp]
 
@@ -64,6 +66,15 @@ def first_ends(cells: int) -> Ends:
 def equal_ends(cells: int, max_cells: int) -> Ends:
     """Return the ends of at most so many equal runs of the grid's cells."""
     return _whole_cells(np.linspace(0, cells, min(cells, max_cells) + 1))
+
+
+def doubling_ends(grid: Grid, drawn: NDArray[np.intp]) -> Ends:
+    """Return the ends of cells of a grid that double with their distance from drawn ones."""
+    middles = (grid.lower[drawn] + grid.upper[drawn]) / 2
+    away = 0.5 ** np.arange(HALVINGS)
+    places = (middles[:, None] + np.concatenate([-away, away])).ravel()
+    cuts = grid.cell(places[(places > 0) & (places < 1)])
+    return _whole_cells(np.concatenate([[0, grid.cells], drawn, drawn + 1, cuts]))
 
 
 def even_ends(ends: Ends, noisy: NoisyCells, facts: QuantileFacts, last_sd: float) -> Ends:

@@ -77,7 +77,11 @@ def _ordered(
         (PLANE, auto_plane) if len(facts.shape) == 3 else (ORDERED, auto_ordered)
     )
     table: Mapping[str, type[object]] = {"flat": COUNTS[flat], **COUNTS, **mechanisms}
-    return choose_strategy(mechanism, table, partial(automatic, facts, guarantee))
+    n_rows = None
+    if facts.adjacency.n_public and len(private) == 1:
+        (source,) = private
+        n_rows = together((source.nrows if source.rereadable else None,), facts.adjacency.places)
+    return choose_strategy(mechanism, table, partial(automatic, facts, guarantee, n_rows))
 
 
 def mean_tally(neighbours: Adjacency, factors: tuple[Category, ...], number: Real) -> Tally:

@@ -52,12 +52,13 @@ def dp_hist(
         ``"flat"``: noise in each bin by itself, the quieter of ``"geometric"``, discrete Laplace,
         and ``"gaussian"``, discrete Gaussian. ``"tree"``: also noisy counts of runs of bins, made
         consistent, so that sums over many bins have little noise, and ``"wavelet"`` likewise;
-        ``"factorisation"``: running totals, with Gaussian noise. ``"partition"``: runs of bins,
-        split where there are rows and pooled where they are even; closest where rows are few or
-        many bins empty, and without intervals. By default flat for up to 40 bins; for more flat,
+        ``"factorisation"``: running totals, with Gaussian noise. ``"partition"``: runs of bins, or
+        blocks of a plane, split where there are rows and pooled where they are even; closest where
+        rows are few or many bins empty, with longer intervals. By default flat for up to 40 bins;
+        for more than 100 partition where the public number of rows is small for them; else flat,
         tree or wavelet, by the predicted noise of the mean range, weighed twice, and that of a bin.
-        Of two numbers ``"flat"`` or ``"grid"``, the tree of a plane: noisy counts of blocks of
-        cells too, so that rectangles have little noise.
+        Of two numbers partition likewise, ``"flat"`` or ``"grid"``, the tree of a plane: noisy
+        counts of blocks of cells too, so that rectangles have little noise.
 
     Returns
     -------

@@ -63,12 +63,14 @@ def dp_quantile(
         From 0 to 1, increasing.
     level : float or None
         Coverage of the confidence intervals; None for none.
-    mechanism : {"auto", "refined", "tree", "exponential"} or instance
+    mechanism : {"auto", "refined", "tree", "exponential", "bracketed"} or instance
         Counts of cells that are cut finer where the quantiles are; a tree of
-        counts over cells between all of them; or the exponential mechanism,
-        which gives no intervals. By default the last for up to three quantiles
-        with ``level=None``, the tree from five on, unless the variable has few
-        steps.
+        counts over cells between all of them; the exponential mechanism,
+        which gives no intervals; or that with counts beside what it draws,
+        whose quantiles are closer and intervals longer than those of
+        ``"refined"``. By default ``"bracketed"`` for one quantile, the
+        exponential mechanism for up to three with ``level=None``, the tree
+        from five on, unless the variable has few steps.
 
     Returns
     -------
@@ -147,6 +149,8 @@ def _auto(probs: tuple[float, ...], level: float | None, grid: Grid) -> tuple[st
         )
     if len(probs) >= MANY_PROBS and grid.cells > FIRST:
         return "tree", f"one tree of counts serves all {len(probs)} quantiles together."
+    if level is not None and len(probs) == 1:
+        return "bracketed", "it draws one quantile with less noise, and counts beside it."
     if level is None:
         return "refined", "its counts serve all quantiles together."
     return "refined", "it gives intervals, for values that many rows share too."

@@ -45,7 +45,7 @@ def ordered(
     if isinstance(release, CountsRelease):
         return FlatCounts(release, shape) if len(shape) == 2 else plane_counts(release, shape)
     if isinstance(release, RunsRelease):
-        return PooledCounts(release)
+        return PooledCounts(release) if len(shape) == 2 else plane_counts(release)
     return SUMS[release.sums].counts(release)
 
 

@@ -28,9 +28,10 @@ from numpy.typing import NDArray
 
 from dpmodels.postprocess.flat_counts import FlatCounts
 from dpmodels.postprocess.hierarchy import Hierarchy
+from dpmodels.postprocess.pooled_counts import PooledCounts
 from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
 from dpmodels.postprocess.tree_counts import TreeCounts
-from dpmodels.released import CountsRelease, SumsRelease
+from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
 from dpmodels.typing import Floats, Integers
 
 Sizes = tuple[int, ...]
@@ -167,6 +168,8 @@ def _mean_squares(cells: int, blocks: int) -> float:
 
 # Side, in cells, of the blocks used to round noisy counts to integers: a choice.
 SIDE = 4
+# Side of the blocks in whose order runs are halved.
+BLOCK = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,9 +233,13 @@ class PlaneCounts:
 
 
 def plane_counts(
-    release: CountsRelease | SumsRelease, shape: tuple[int, ...] | None = None
+    release: CountsRelease | SumsRelease | RunsRelease, shape: tuple[int, ...] | None = None
 ) -> PlaneCounts:
     """Return the counts of a release with `shape` groups, rows and columns."""
+    if isinstance(release, RunsRelease):
+        groups, *sides = release.shape
+        flat = replace(release, shape=(groups, math.prod(sides)))
+        return PlaneCounts(PooledCounts(flat), plane(tuple(sides), BLOCK))
     if isinstance(release, SumsRelease):
         blocks = plane(release.shape[1:], release.fanout)
         return PlaneCounts(TreeCounts(release, blocks.hierarchy), blocks)

@@ -11,13 +11,15 @@ form, as do halves that are cut, for which ``1 / p`` is the sum of theirs; a noi
 variance ``1 / i`` adds ``i p / (i + p) (y - z)²`` to c. So each node compares c pooled with c cut.
 
 As the noise goes to 0 every count converges to the exact one: pooling halves that differ costs more
-than any penalty. The pools depend on the noise, so the noise distribution of sums is unknown.
+than any penalty. The pools depend on the noise, so the noise distribution of sums is unknown;
+intervals are made of the last counts of the runs that were divided no further.
 
 .. [1] Donoho, D. L. (1997). "CART and best-ortho-basis: a connection." Annals of Statistics.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -138,6 +140,45 @@ class PooledCounts:
         return _unknown(self.release.shape[1:])
 
 
+class FinalRuns(NamedTuple):
+    """The runs of a group that were divided no further, with their last counts.
+
+    What was divided followed from earlier counts, so that given the runs the noise of these is
+    independent of them, and that of sums of whole runs has a known law.
+    """
+
+    starts: Integers  # first cells, and the number of cells at the end
+    running: Floats  # shape (3, runs + 1): counts, squares and fourths of noise below each start
+
+    @property
+    def whole(self) -> list[float]:
+        """Sums of the squares and of the fourth powers of the noise of all."""
+        return list(self.running[1:, -1])
+
+    def between(self, first: Integers, last: Integers) -> tuple[Floats, Spread]:
+        """Return the sums of runs from `first` up to but excluding `last`, and their noise."""
+        sums, *noise = self.running[:, np.maximum(first, last)] - self.running[:, first]
+        return sums, Spread(*noise)
+
+
+def final_runs(release: RunsRelease, group: int) -> FinalRuns:
+    """Return the runs of a group that were divided no further."""
+    cells, edges = math.prod(release.shape[1:]), np.cumsum(release.sizes)
+    # A step counts nodes, and the next one again those that are not divided; last are the lowest.
+    steps = [*range(1, len(edges) - 2, 2), len(edges) - 2]
+    at = np.concatenate(
+        [np.arange(edges[step] - release.sizes[step], edges[step]) for step in steps]
+    )
+    ratios = np.repeat(release.noise_sds, release.sizes)[at] / release.noise_sd
+    values, starts = release.values[at], release.starts[at]
+    order = np.argsort(starts)
+    mine = order[starts[order] // cells == group]
+    columns = np.stack([values[mine], ratios[mine] ** 2, ratios[mine] ** 4])
+    running = np.concatenate([np.zeros((3, 1)), np.cumsum(columns, axis=1)], axis=1)
+    firsts = np.append(starts[mine] - group * cells, cells).astype(np.int64)
+    return FinalRuns(firsts, running)
+
+
 def _unknown(shape: tuple[int, ...]) -> Spread:
     return Spread(np.full(shape, np.nan), np.full(shape, np.nan))
 
@@ -225,8 +266,9 @@ def _evenly(sums: Floats, widths: Integers) -> Floats:
 
 # The nodes of repeated halving of cells in a row.
 
-# Most halvings between counted levels, which gives nodes eight children: a choice.
-AT_ONCE = 3
+# Most halvings between counted levels, which gives nodes eight children. In a plane sixteen, and
+# below the whole the first level has 256 nodes where there are as many. Choices.
+AT_ONCE, AT_ONCE_IN_PLANE, FIRST_IN_PLANE = 3, 4, 8
 
 
 @dataclass(frozen=True)
@@ -277,8 +319,11 @@ class Halves:
             levels.append(levels[-1][..., ::2] + levels[-1][..., 1::2])
         return tuple(reversed(levels))
 
-    def counted(self, *, whole_known: bool = False) -> tuple[int, ...]:
+    def counted(self, *, whole_known: bool = False, in_plane: bool = False) -> tuple[int, ...]:
         """Return the levels that are counted; without the top one if the total is known."""
-        steps = -(-self.lowest // AT_ONCE)
-        levels = tuple(round(step * self.lowest / max(steps, 1)) for step in range(steps + 1))
+        first = min(FIRST_IN_PLANE, self.lowest) if in_plane else 0
+        further = self.lowest - first
+        steps = -(-further // (AT_ONCE_IN_PLANE if in_plane else AT_ONCE))
+        levels = tuple(first + round(step * further / max(steps, 1)) for step in range(steps + 1))
+        levels = (0, *levels) if first else levels
         return (levels[1:] or levels) if whole_known else levels

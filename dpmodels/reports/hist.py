@@ -43,6 +43,11 @@ CLIPPED = Rank.TARGET(
     "the bounds; rows outside the breaks count as incomplete."
 )
 
+RUNS_NOTE = (
+    "Intervals hold for any rows within the runs of bins that were counted: those of a part of a "
+    "run reach from none to all of its rows."
+)
+
 
 @report_of.register
 def hist_report(fit: HistResult) -> Report:
@@ -170,7 +175,7 @@ def _value(value: object) -> str:
 def _lost_note(fit: HistResult, half: float) -> tuple[str, ...]:
     """Say which counts may be noise."""
     if fit.ordered.unlawful:
-        return Rank.IDENTIFIED(f"No intervals: {fit.ordered.unlawful}")
+        return Rank.IDENTIFIED(RUNS_NOTE)
     some_small = bool((fit.ordered.cells <= half).any())
     note = f"Counts of single bins up to {half:.0f} may be noise alone."
     return Rank.IDENTIFIED(note) * some_small
@@ -200,9 +205,12 @@ SHOWN_RUNS, SHOWN = (12, 6), 3
 def plane_report(fit: PlaneResult) -> Report:
     """Lay out blocks of cells as tables of strings, one per group, with totals."""
     runs = fit.blocks(SHOWN_RUNS)
-    total = fit.ordered.spread(np.ones(fit.cells), np.ones(())).squares
-    sd = fit.release.noise_sd * float(np.sqrt(total))
-    complete = complete_text(fit.ncomplete, sd, what=counted_as(fit.release.adjacency))
+    what = counted_as(fit.release.adjacency)
+    complete = f"{count(fit.ncomplete)} {what}"
+    if not fit.ordered.unlawful:
+        total = fit.ordered.spread(np.ones(fit.cells), np.ones(())).squares
+        sd = fit.release.noise_sd * float(np.sqrt(total))
+        complete = complete_text(fit.ncomplete, sd, what=what)
     facts = fit.call.tables[0]
     groups = TableCall(facts.factors[:-2], facts.levels[:-2])
     names = groups.labels if groups.factors else [""]
@@ -215,6 +223,7 @@ def plane_report(fit: PlaneResult) -> Report:
         notes=(
             *omitted(SHOWN, len(names), "groups", "counts and tidy()"),
             *_notes(fit, runs),
+            *(Rank.IDENTIFIED(RUNS_NOTE) if fit.ordered.unlawful else ()),
             *reading(fit.release),
             *closing(fit.call, fit.release),
         ),
@@ -231,6 +240,8 @@ def _section(fit: PlaneResult, runs: tuple[Ranges, Ranges], place: int, name: st
 
 def _plane_noise(fit: PlaneResult, runs: tuple[Ranges, Ranges]) -> tuple[tuple[str, str], ...]:
     """Give the noise of a cell, and of the printed blocks of cells."""
+    if fit.ordered.unlawful:
+        return ()
     cells = tuple(axis_bins.runs(bins) for axis_bins, bins in zip(fit.bins, fit.shape, strict=True))
     facts = (("Cell noise", _within(fit, (cells[0], cells[1]))),)
     single_cells = all(len(run.start) == bins for run, bins in zip(runs, fit.shape, strict=True))

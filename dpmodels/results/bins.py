@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -23,6 +23,8 @@ from dpmodels.formula.functions import (
 from dpmodels.formula.values import Real
 from dpmodels.inference.ordered import SumNoise, Sums, part_interval, quantile_bins, sum_interval
 from dpmodels.postprocess.ordered import within
+from dpmodels.postprocess.plane import BLOCK, PlaneCounts, plane
+from dpmodels.postprocess.pooled_counts import FinalRuns, final_runs
 from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
 from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
 from dpmodels.typing import Floats, Integers
@@ -66,6 +68,13 @@ class Ranges(NamedTuple):
     def outer(self) -> Ranges:
         """The bins that they touch."""
         return Ranges(np.floor(self.start), np.ceil(self.stop))
+
+    def of_runs(self, runs: FinalRuns) -> list[tuple[Floats, Spread]]:
+        """Return the sums of the runs that are in them, then of those they touch."""
+        starts = runs.starts
+        inner = starts.searchsorted(self.start), starts.searchsorted(self.stop, "right") - 1
+        outer = starts.searchsorted(self.start, "right") - 1, starts.searchsorted(self.stop)
+        return [runs.between(*inner), runs.between(*outer)]
 
     def spread(self, counts: OrderedCounts, inside: Floats, outside: Floats) -> Spread:
         """Return the noise in sums of the bins inside and the others of a group, with weights.
@@ -250,6 +259,19 @@ class Rectangles(NamedTuple):
         """The cells that they touch."""
         return Rectangles(self.first.outer, self.second.outer, self.bins)
 
+    def of_runs(self, runs: FinalRuns) -> list[tuple[Floats, Spread]]:
+        """Return the sums of the runs that are in them, then of those they touch."""
+        order = plane(self.bins, BLOCK).order
+        columns = np.diff(runs.running)
+        parts: list[list[Floats]] = [[], []]
+        for _, fractions in self._some():
+            ordered_fractions = fractions[:, order]
+            for side, at in enumerate((np.minimum, np.maximum)):
+                fraction = at.reduceat(ordered_fractions, runs.starts[:-1], axis=1)
+                parts[side].append((fraction >= 1.0 if side == 0 else fraction > 0) @ columns.T)
+        sides = (np.concatenate(side).T for side in parts)
+        return [(side[0], Spread(*side[1:])) for side in sides]
+
     def spread(self, counts: OrderedCounts, inside: Floats, outside: Floats) -> Spread:
         """Return the noise in sums of the cells inside and the others of a group, with weights."""
         n = len(self.first.start)
@@ -274,6 +296,16 @@ class Rectangles(NamedTuple):
             yield block, (along[block, :, None] * across[block, None, :]).reshape(-1, cells)
 
 
+def _of_runs(spread: Spread, whole: Sequence[float]) -> Sums:
+    """Return the noise in sums of runs and of all others, from theirs and that of all."""
+
+    def of(inside: Floats, outside: Floats) -> Spread:
+        powers = zip(spread, whole, (2, 4), strict=True)
+        return Spread(*(inside**k * part + outside**k * (sums - part) for part, sums, k in powers))
+
+    return of
+
+
 # One group's ordered cell counts, with intervals of sums, shares and quantiles.
 
 # A choice: the smallest step above the lower end of a bin, as a fraction of it.
@@ -286,7 +318,8 @@ Columns = dict[str, Any]
 class OrderedGroup:
     """The cells of one group: unbiased counts, integer counts, and their noise.
 
-    Intervals are nan where the noise of sums has no known distribution.
+    Where cells were pooled intervals are made of the runs that were counted: from the lower end for
+    those inside a range to the upper end for those it touches.
     """
 
     counts: OrderedCounts
@@ -319,6 +352,9 @@ class OrderedGroup:
 
     def noise_interval(self, level: float) -> tuple[Floats, Floats]:
         """Return noise intervals of the cells."""
+        if self.runs is not None:
+            low, high = (sum_interval(*sums, self._noise, level) for sums in self._each(self.runs))
+            return low[0], high[1]
         return sum_interval(self.cells, self._single, self._noise, level)
 
     def half_width(self, level: float) -> float:
@@ -328,6 +364,15 @@ class OrderedGroup:
 
     def share_interval(self, level: float) -> tuple[Floats, Floats]:
         """Return confidence intervals of the cells' shares of the rows of all groups."""
+        if self.runs is not None and isinstance(self.release, RunsRelease):
+            groups = range(self.release.shape[0])
+            every = [final_runs(self.release, group).running[:, -1] for group in groups]
+            total, *whole = np.sum(every, axis=0)
+            low, high = (
+                self._shares(sums, float(total), _of_runs(spread, whole), level)
+                for sums, spread in self._each(self.runs)
+            )
+            return low[0], high[1]
 
         def of(inside: Floats, outside: Floats) -> Spread:
             return self.counts.along(outside, inside, outside, outside)
@@ -347,12 +392,16 @@ class OrderedGroup:
             "released": ranges.sums(self.cells),
             "proportion": count / total if total > 0 else np.full(len(count), np.nan),
         }
-        if self.counts.unlawful:
-            names = ("noise_sd", "noise_low", "noise_high", "conf_low", "conf_high")
-            return columns | {name: np.full(len(count), np.nan) for name in names}
-        high = low = self._bounds(ranges.outer, level)
-        if not ranges.aligned:
-            low = self._bounds(ranges.inner, level)
+        if self.runs is not None:
+            low, high = (
+                self._ends_of(sums, _of_runs(spread, self.runs.whole), level)
+                for sums, spread in ranges.of_runs(self.runs)
+            )
+            high = (np.full(len(count), np.nan), *high[1:])
+        else:
+            high = low = self._bounds(ranges.outer, level)
+            if not ranges.aligned:
+                low = self._bounds(ranges.inner, level)
         ends = {
             "noise_low": low[1],
             "noise_high": high[2],
@@ -363,15 +412,35 @@ class OrderedGroup:
 
     def _bounds(self, ranges: Ranges | Rectangles, level: float) -> tuple[Floats, ...]:
         """Return noise sds, and ends of the intervals of sums and of the population's shares."""
-        sums = ranges.sums(self.cells)
 
         def of(inside: Floats, outside: Floats) -> Spread:
             return ranges.spread(self.counts, inside, outside)
 
+        return self._ends_of(ranges.sums(self.cells), of, level)
+
+    def _ends_of(self, sums: Floats, of: Sums, level: float) -> tuple[Floats, ...]:
         spread = of(np.ones(()), NO_WEIGHT)
         noisy = sum_interval(sums, spread, self._noise, level)
-        shares = self._shares(sums, float(self.cells.sum()), of, level)
+        shares = self._shares(sums, self._total, of, level)
         return (self._noise.sd * np.sqrt(spread.squares), *noisy, *shares)
+
+    def _each(self, runs: FinalRuns) -> list[tuple[Floats, Spread]]:
+        """Return the sums of the runs that each cell is, then of those it is in."""
+        at = np.arange(len(self.cells), dtype=np.float64)
+        if isinstance(self.counts, PlaneCounts):
+            at = self.counts.blocks.place.ravel().astype(np.float64)
+        return Ranges(at, at + 1).of_runs(runs)
+
+    @property
+    def _total(self) -> float:
+        return float(self.cells.sum() if self.runs is None else self.runs.running[0, -1])
+
+    @cached_property
+    def runs(self) -> FinalRuns | None:
+        """The runs that intervals are made of, where cells were pooled."""
+        if not isinstance(self.release, RunsRelease):
+            return None
+        return final_runs(self.release, self.group)
 
     def _shares(self, sums: Floats, total: float, of: Sums, level: float) -> tuple[Floats, Floats]:
         """Return confidence intervals, allowing for several rows of one person."""
@@ -384,16 +453,25 @@ class OrderedGroup:
         counts = self.whole
         shares = np.cumsum(counts) / counts.sum() if counts.sum() else np.full(len(counts), np.nan)
         columns: Columns = {"cdf": shares}
-        if self.counts.unlawful:
-            names = ("noise_low", "noise_high", "conf_low", "conf_high")
-            return columns | {name: np.full(len(counts), np.nan) for name in names}
-        sums, total = np.cumsum(self.cells), float(self.cells.sum())
-        noisy = part_interval(sums, total, self._upto, self._noise, level, sampling=False)
-        sampled = self._shares(sums, total, self._upto, level)
+        if self.runs is None:
+            inner = outer = self._running_ends(np.cumsum(self.cells), self._upto, level)
+        else:
+            upto = Ranges(np.zeros(len(counts)), np.arange(1.0, len(counts) + 1))
+            inner, outer = (
+                self._running_ends(sums, _of_runs(spread, self.runs.whole), level)
+                for sums, spread in upto.of_runs(self.runs)
+            )
+        noisy, sampled = ((low, high) for (low, _), (_, high) in zip(inner, outer, strict=True))
         # All rows are up to the last cell, whatever the noise.
         noisy[0][-1] = sampled[0][-1] = 1.0
         ends = dict(zip(("noise_low", "noise_high"), noisy, strict=True))
         return columns | ends | dict(zip(("conf_low", "conf_high"), sampled, strict=True))
+
+    def _running_ends(
+        self, sums: Floats, of: Sums, level: float
+    ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+        noisy = part_interval(sums, self._total, of, self._noise, level, sampling=False)
+        return noisy, self._shares(sums, self._total, of, level)
 
     def _upto(self, inside: Floats, outside: Floats) -> Spread:
         return self.counts.along(inside, inside, outside)
@@ -411,14 +489,18 @@ class OrderedGroup:
 
     def quantile_ranges(self, prob: float, level: float) -> tuple[tuple[float, float], ...]:
         """Return between which places the quantile of these rows is, then the population's."""
-        if self.counts.unlawful:
-            return ((float("nan"),) * 2,) * 2
-        running, spread = np.cumsum(self.cells), self._upto(np.asarray(1 - prob), np.asarray(-prob))
+        weights = np.asarray(1 - prob), np.asarray(-prob)
+        if self.runs is None:
+            stops = np.arange(len(self.cells) + 1)
+            running, spread = np.cumsum(self.cells), self._upto(*weights)
+        else:
+            stops, (running, *powers) = self.runs.starts, self.runs.running[:, 1:]
+            spread = _of_runs(Spread(*powers), self.runs.whole)(*weights)
         intervals = []
         for sampling, effect in ((False, 1), (True, self.release.adjacency.design_effect)):
             noise = self._noise.divided(effect)
             first, last = quantile_bins(
-                running / effect, prob, lambda *weights: spread, noise, level, sampling=sampling
+                running / effect, prob, lambda *_: spread, noise, level, sampling=sampling
             )
-            intervals.append((float(first), float(last + 1)))
+            intervals.append((float(stops[first]), float(stops[last + 1])))
         return tuple(intervals)

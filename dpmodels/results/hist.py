@@ -137,21 +137,15 @@ class HistResult(Result):
         """Return the counts of one group, by its place among the levels."""
         return OrderedGroup(self.ordered, self.release, place)
 
-    def _lawful(self, what: str) -> None:
-        if self.ordered.unlawful:
-            raise NotAvailable(f"{what} is not available: {self.ordered.unlawful}")
-
     def _noise_int(self, level: float) -> pd.DataFrame:
         if isinstance(self.release, CountsRelease):
             return self.table.noise_int(level)
-        self._lawful("noise_int()")
         intervals = [self.group(place).noise_interval(level) for place in range(self._shape[0])]
         return self._ends(intervals)
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         if isinstance(self.release, CountsRelease):
             return self.table.conf_int(level)
-        self._lawful("conf_int()")
         intervals = [self.group(place).share_interval(level) for place in range(self._shape[0])]
         return self._ends(intervals)
 

@@ -18,7 +18,7 @@ from dpmodels.inference.ordered import SumNoise
 from dpmodels.postprocess.ordered import ordered
 from dpmodels.postprocess.plane import Blocks, block_sizes, block_starts, detected_density
 from dpmodels.postprocess.protocol import OrderedCounts
-from dpmodels.released import CountsRelease, SumsRelease
+from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
 from dpmodels.results.base import Result, checked_level
 from dpmodels.results.bins import Bins, OrderedGroup, Ranges, Rectangles
 from dpmodels.results.call import DescribedCall, TableCall
@@ -55,7 +55,7 @@ class PlaneResult(Result):
     """
 
     call: DescribedCall
-    release: CountsRelease | SumsRelease
+    release: CountsRelease | SumsRelease | RunsRelease
     along: Annotated[Floats, array, "edge_along"]
     across: Annotated[Floats, array, "edge"]
     variables: tuple[str, ...]
@@ -288,7 +288,7 @@ class PlaneResult(Result):
         Released blocks of one level, merged if needed, as their sums have little noise. Of cells
         that were released separately, runs of a power of two.
         """
-        if isinstance(self.release, CountsRelease):
+        if not isinstance(self.release, SumsRelease):
             starts = tuple(map(_even, self.shape, max_blocks))
         else:
             side = self.release.fanout
@@ -320,8 +320,11 @@ class PlaneResult(Result):
     def noise_width(self, runs: tuple[Ranges, Ranges], level: float | None = None) -> float:
         """Return a bound on the noise of a block, or its standard deviation.
 
-        The larger of a block at the end and one in the middle; a bound with probability `level`.
+        The larger of a block at the end and one in the middle; a bound with probability `level`. 0
+        where the noise has no known law, so that all counts are drawn.
         """
+        if self.ordered.unlawful:
+            return 0.0
         first, second = (Ranges(*(end[[0, len(end) // 2]] for end in run)) for run in runs)
         blocks = Rectangles(first, second, self.shape)
         spread = blocks.spread(self.ordered, np.ones(()), np.zeros(()))

@@ -236,8 +236,9 @@ def _require_counts(
 
 
 def _require_runs(facts: TableCall, release: RunsRelease) -> None:
-    n_bins = facts.shape[-1]
-    if release.shape != (facts.cells // n_bins, n_bins):
+    sides = facts.shape[1 - len(release.shape) :] if len(release.shape) in (2, 3) else ()
+    n_bins = math.prod(sides)
+    if release.shape != (facts.cells // n_bins, *sides):
         raise FrameError("release.shape: not that of the table")
     halves, cells = Halves(n_bins), facts.cells
     run_steps = zip(release.sizes, release.levels, release.noise_sds, strict=False)

@@ -198,9 +198,9 @@ def _of_quantiles(case: Case, left: Crossing, right: Crossing) -> float:
     """
     plan = left.plan
     if case.mechanism.name in ROUNDS:
-        return _of_rounds(case, left, right)
+        return _of_rounds(plan, left, right)
     (middle,) = (own.eps for own in plan.events if isinstance(own, BoundedRangeEvent))
-    (counts,) = (own for own in plan.events if isinstance(own, LaplaceEvent))
+    counts = next(own for own in plan.events if isinstance(own, LaplaceEvent))
     drawn = [
         (prob, slope, middle) for prob, slope in zip(plan.facts.probs, plan.middle, strict=True)
     ]
@@ -208,14 +208,16 @@ def _of_quantiles(case: Case, left: Crossing, right: Crossing) -> float:
     groups = plan.facts.groups
     numbers = (one.statistic.cross()[0][:-1].reshape(groups, -1) for one in (left, right))
     moved = np.abs(np.subtract(*(own.sum(axis=1) for own in numbers))).sum()
-    return max(*shares, float(moved) / plan.count_scale / _declared((counts,), 1))
+    shares.append(float(moved) / plan.count_scale / _declared((counts,), 1))
+    if case.mechanism.name == "bracketed":
+        shares.append(_of_rounds(plan.cells, left, right))
+    return max(shares)
 
 
-def _of_rounds(case: Case, left: Crossing, right: Crossing) -> float:
-    power = POWER[case.mechanism.norm]
+def _of_rounds(plan: Any, left: Crossing, right: Crossing) -> float:
+    power = 2 if plan.law == "gaussian" else 1
     one, other = (own.statistic.cross()[0][:-1].astype(float) for own in (left, right))
     apart = float(np.linalg.norm(one - other, power))
-    plan = left.plan
     rounds = zip(plan.levels, plan.scales, plan.events, strict=True)
     # A row moves as many counts on every level of a tree, whose cells are as far apart at most.
     moved = ((levels ** (1 / power) * apart / scale, event) for levels, scale, event in rounds)

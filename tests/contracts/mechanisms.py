@@ -170,6 +170,7 @@ MECHANISMS = (
     Mechanism("ranges", PURE, "bounds", rereads=True),
     Mechanism("partition", (ApproxDP,), "levels"),
     Mechanism("partition", PURE, "ordered", tried="runs"),
+    Mechanism("partition", PURE, "plane", tried="runs"),
     Mechanism("permute_and_flip", PURE, "selection", tried="selection"),
     Mechanism("peeling", PURE, "selection", tried="selection"),
     Mechanism("noisy_counts", PURE, "selection", tried="selection"),
@@ -187,4 +188,5 @@ MECHANISMS = (
     Mechanism("tree", (PureDP, ApproxDP), "quantiles", norm="L1", tried="rank_tree"),
     Mechanism("tree", (ZCDP,), "quantiles", norm="L2", tried="rank_tree"),
     Mechanism("exponential", PURE, "quantiles", norm="L1"),
+    Mechanism("bracketed", PURE, "quantiles", norm="L1"),
 )

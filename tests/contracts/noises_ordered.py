@@ -7,7 +7,7 @@ import numpy as np
 from noises import Noise, discrete_laplace, releases_of
 
 from dpmodels.postprocess.hierarchy import line
-from dpmodels.postprocess.plane import plane
+from dpmodels.postprocess.plane import BLOCK, plane
 from dpmodels.postprocess.pooled_counts import Halves
 from dpmodels.postprocess.wavelet import wavelets
 
@@ -40,9 +40,12 @@ def of_runs(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What is added to the counts of the first step, and to the incomplete rows."""
     own = case.crossing(case.formula, data, case.book)
     exact, released = own.statistic.cross()[0].astype(float), releases_of(own, releases)
-    groups, cells = released[0].shape
+    groups, *sides = released[0].shape
+    cells, table = math.prod(sides), exact[:-1].reshape(groups, -1)
+    if len(sides) == 2:
+        table = table[:, plane(sides, BLOCK).order]
     level, many = released[0].levels[0], released[0].sizes[0]
-    sums = Halves(cells).sums(exact[:-1].reshape(groups, cells))[level].ravel()
+    sums = Halves(cells).sums(table)[level].ravel()
     found = {}
     for part, at, counted in (
         ("first", slice(many), sums[sums.shape[0] - many :]),

@@ -223,7 +223,7 @@ def test_an_empty_table_is_closed_at_once_and_a_full_cell_is_followed(monkeypatc
     assert even.sizes == (1, 0, 8, 0, 64, 0, 512, 1)
 
 
-@pytest.mark.parametrize("facts", [(1, 4, 4), ()])
+@pytest.mark.parametrize("facts", [(1, 4, 2, 2), ()])
 def test_cells_of_several_numbers_are_refused(facts):
     with pytest.raises(ArgumentError, match="the bins of one variable"):
         Runs().plan(CountFacts(1, 17, False, adjacency("replace"), facts), PureDP(1.0))

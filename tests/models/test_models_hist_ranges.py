@@ -2,7 +2,6 @@
 
 import re
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,6 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.models.hist import dp_hist
 from dpmodels.privacy import ZCDP, GaussianEvent, LaplaceEvent
-from dpmodels.results.hist import HistResult
 
 BOOK = dp.codebook(
     x=(0, 100), k=dp.Integer(0, 999), d=dp.Date("2001-01-01", "2020-12-31"), sex=["F", "M"]
@@ -74,16 +72,23 @@ def test_a_huge_budget_gives_the_rows_however_they_are_counted(mechanism, formul
         (128, {"eps": 1.0}, "geometric"),
         (64, {"budget": ZCDP(0.1), "adjacency": "add-remove"}, "wavelet"),
         (128, {"budget": ZCDP(0.1)}, "factorisation"),
-        pytest.param(*(32_768, {"budget": ZCDP(0.1)}, "factorisation"), marks=pytest.mark.product),
-        (32_769, {"budget": ZCDP(0.1)}, "wavelet"),
-        (1024, {"eps": 0.1}, "tree"),
-        (1024, {"eps": 1.0, "delta": 1e-6}, "tree"),
+        pytest.param(
+            *(32_768, {"budget": ZCDP(0.1), "adjacency": "add-remove"}, "factorisation"),
+            marks=pytest.mark.product,
+        ),
+        (32_769, {"budget": ZCDP(0.1), "adjacency": "add-remove"}, "wavelet"),
+        (1024, {"eps": 0.1, "adjacency": "add-remove"}, "tree"),
+        (1024, {"eps": 1.0, "delta": 1e-6, "adjacency": "add-remove"}, "tree"),
+        (1024, {"eps": 0.1}, "partition"),
+        (32_769, {"budget": ZCDP(0.1)}, "partition"),
     ],
 )
 def test_few_bins_are_flat_and_many_made_of_sums(cells, budget, name):
     fit = dp_hist("~ x", rows(), codebook=BOOK, breaks=cells, **budget)
     assert fit.release.info.name == name
-    if name not in ("geometric", "gaussian"):
+    if name == "partition":
+        assert f"rows are few for noise in each of {cells:,} cells" in fit.call.reason
+    elif name not in ("geometric", "gaussian"):
         assert f"of {cells:,} bins it is sums that are read" in fit.call.reason
     flat = dp_hist("~ x", rows(), codebook=BOOK, breaks=cells, mechanism="flat", **budget)
     assert flat.release.info.name in ("geometric", "gaussian")
@@ -260,7 +265,9 @@ def test_long_ticks_do_not_run_into_each_other():
 
 def test_the_reason_has_no_powers_of_ten():
     with dp.simulation(seed=4):
-        shown = fitted(mechanism="auto", breaks=4096, eps=0.01).summary(notes="all")
+        shown = fitted(mechanism="auto", breaks=4096, eps=0.01, adjacency="add-remove").summary(
+            notes="all"
+        )
     assert re.search(r"that of geometric [\d,]+; of a single bin", " ".join(str(shown).split()))
 
 
@@ -282,22 +289,6 @@ def test_pictures_of_many_bins_are_steps_with_a_band():
         fitted("x ~ sex").plot_cdf(ax=Figure().subplots())
 
 
-def test_noise_of_no_known_law_leaves_estimates_without_intervals(monkeypatch):
-    fit, own = fitted(breaks=100, eps=1.0), fitted(breaks=100, eps=1.0).ordered
-    why = "bins were pooled by what was released."
-    lawless = SimpleNamespace(
-        cells=own.cells, whole=own.whole, incomplete=own.incomplete, unlawful=why
-    )
-    monkeypatch.setattr(HistResult, "ordered", lawless)
-    assert fit.between(3, 4)["count"][0] == own.whole[3]
-    for frame in (fit.between(3, 4.5), fit.cdf(), fit.quantile(0.5)):
-        assert np.isnan(frame[["noise_low", "conf_high"]].to_numpy()).all()
-    with pytest.raises(NotAvailable, match="pooled"):
-        fit.noise_int()
-    assert fit.tidy()["noise_low"].isna().all()
-    assert f"No intervals: {why}" in " ".join(str(fit.summary()).split())
-
-
 @pytest.mark.many(3)
 @pytest.mark.parametrize("eps", [1e-4, 1.0, 1e9])
 @pytest.mark.parametrize("data", [[], [50.0], [np.nan, None]])
@@ -317,8 +308,10 @@ def test_a_million_bins_are_counted_printed_and_drawn():
     from matplotlib.figure import Figure
 
     data = {"x": np.random.default_rng(0).gamma(2, 12, 10**6)}
-    fit = dp_hist("~ x", data, codebook=BOOK, eps=1.0, breaks=10**6)
+    words = {"codebook": BOOK, "eps": 1.0, "breaks": 10**6}
+    fit = dp_hist("~ x", data, **words, adjacency="add-remove")
     assert fit.release.info.name == "tree"
+    assert dp_hist("~ x", data, **words).release.info.name == "partition"
     assert "1,000,000 bins" in str(fit.summary())
     found = fit.between(np.arange(0, 50), np.arange(50, 100))
     assert found["noise_sd"].max() < 1_000

@@ -165,12 +165,14 @@ def test_a_rectangle_that_cuts_cells_has_an_interval_that_holds_all_and_none_of_
 
 def test_of_many_cells_blocks_are_chosen_and_of_few_the_cells_alone():
     data = rows(500)
-    many, few = fit(data=data, breaks=256), fit(data=data, breaks=(8, 8))
+    many, few = (fit(data=data, breaks=n, adjacency="add-remove") for n in (1_024, 8))
     assert many.release.info.name == "grid"
     assert "of the mean rectangle" in many.call.reason
     assert few.release.info.name == "geometric"
     concentrated = fit(data=data, breaks=64, eps=None, budget=dp.ZCDP(0.5))
-    assert concentrated.release.info.name == "grid"
+    assert concentrated.release.info.name == "partition"
+    crowded = fit(data=rows(40_000), breaks=64, eps=None, budget=dp.ZCDP(0.5))
+    assert crowded.release.info.name == "grid"
 
 
 def test_one_person_s_rows_are_paid_for_together():
@@ -196,7 +198,7 @@ def test_whole_counts_of_a_crowd_may_lie_outside_their_interval_and_it_is_said()
     rng = np.random.default_rng(1)
     crowd = {"lon": rng.uniform(-2, 2, 20_000), "lat": rng.uniform(3.2, 4.8, 20_000)}
     with dp.simulation(seed=1):
-        found = fit(data=crowd, breaks=(125, 125), eps=0.1)
+        found = fit(data=crowd, breaks=(125, 125), eps=0.1, mechanism="grid")
     inside = found.between((-2, 2), (3.2, 4.8)).iloc[0]
     assert inside["count"] < inside["noise_low"] < 20_000 < inside["noise_high"]
     text = " ".join(str(found.summary(notes="all")).split())

@@ -95,7 +95,7 @@ def test_quantiles_rise_and_lie_in_their_intervals():
 
 
 @pytest.mark.expensive
-@pytest.mark.parametrize("mechanism", ["refined", "tree"])
+@pytest.mark.parametrize("mechanism", ["refined", "tree", "bracketed"])
 def test_intervals_cover_the_populations_quantiles(mechanism):
     """Binomial bound with a false-alarm rate of 1e-6 each at 95 %; more is allowed."""
     times, probs = 50, [0.1, 0.5, 0.9]
@@ -108,6 +108,29 @@ def test_intervals_cover_the_populations_quantiles(mechanism):
             low, high = own.conf_int().to_numpy().T
             hits += (low <= truth) & (truth <= high)
     assert (hits >= stats.binom.ppf(1e-6, times, 0.95)).all()
+
+
+@pytest.mark.expensive
+@pytest.mark.parametrize("wide", [1, 10])
+@pytest.mark.parametrize("eps", [0.3, 1.0])
+def test_the_interval_of_one_median_covers_where_many_rows_share_values(eps, wide):
+    """Binomial bound with a false-alarm rate of 2e-7 each at 95 %; more is allowed."""
+    times, hits = 60, np.zeros(3)
+    rng, book = np.random.default_rng(4), dp.codebook(y=(0, 15 * wide))
+    draws = (
+        (lambda: np.minimum(rng.poisson(4.0, 800), 15), 4),
+        (lambda: np.where(rng.random(800) < 0.6, 0, np.minimum(rng.exponential(2.0, 800), 15)), 0),
+        (lambda: np.minimum(rng.lognormal(0.0, 1.0, 800), 15), 1.0),
+    )
+    with dp.simulation(seed=8):
+        for place, (draw, truth) in enumerate(draws):
+            for _ in range(times):
+                own = dp_quantile("~ y", {"y": draw()}, codebook=book, eps=eps, probs=0.5)
+                ((low, high),) = own.conf_int().to_numpy()
+                hits[place] += low <= truth <= high
+                assert not low > own.params.iloc[0, 0]
+                assert not high < own.params.iloc[0, 0]
+    assert (hits >= stats.binom.ppf(2e-7, times, 0.95)).all()
 
 
 @pytest.mark.many(3)
@@ -241,6 +264,8 @@ def test_results_hold_no_rows_and_are_pickled():
         ("~ y", (0.1, 0.3, 0.5, 0.7, 0.9), 0.95, "tree"),
         ("~ y", (0.1, 0.3, 0.5, 0.7, 0.9), None, "tree"),
         ("~ y", (0.5,), None, "exponential"),
+        ("~ y", (0.5,), 0.95, "bracketed"),
+        ("y ~ h", (0.9,), 0.95, "bracketed"),
         ("~ z == 1", (0.1, 0.3, 0.5, 0.7, 0.9), 0.95, "refined"),
     ],
 )

@@ -35,7 +35,7 @@ ORDERED: dict[str, type[SumsMechanism]] = {
 # Of one table, every row of which answers for itself.
 RESPONSES: dict[str, type[ResponseMechanism]] = {"randomized_response": RandomizedResponse}
 # Of cells in a plane.
-PLANE: dict[str, type[SumsMechanism]] = {"grid": Grid}
+PLANE: dict[str, type[SumsMechanism]] = {"grid": Grid, "partition": Runs}
 # Of where the rows of several numbers are.
 BOUNDS: dict[str, type[CellMechanism]] = {"ranges": Ranges}
 # Of levels that nobody declared.

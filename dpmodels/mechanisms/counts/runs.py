@@ -1,14 +1,14 @@
-"""Counts of runs of cells that stand in an order, cut finer where there are rows.
+"""Counts of runs of cells that stand in an order or in a plane, cut finer where there are rows.
 
 Theorem
-    The cells of a group are halved and halved again; h levels of these nodes are *counted*. From
-    the top down a node gets a noisy count of cost c, which is 1/h of the budget. If that is too
-    small for its parts to be distinguished, or the node is a single cell, the node is *closed*: it
-    gets a second noisy count, of cost ``r c`` for the r counted levels below it, and nothing below
-    it is counted. The incomplete rows get one count of cost ``h c``. So each row, whatever comes
-    out, is in counts of cost ``h c`` together, and the release is ε-differentially private for
-    Laplace noise, ρ-zCDP for Gaussian noise, which at (ε, δ) has the exact trade-off of one
-    Gaussian release. Cells are pooled afterwards, free of charge.
+    The cells of a group, in a plane block by block, are halved and halved again; h levels of these
+    nodes are *counted*. From the top down a node gets a noisy count of cost c, which is 1/h of the
+    budget. If that is too small for its parts to be distinguished, or the node is a single cell,
+    the node is *closed*: it gets a second noisy count, of cost ``r c`` for the r counted levels
+    below it, and nothing below it is counted. The incomplete rows get one count of cost ``h c``. So
+    each row, whatever comes out, is in counts of cost ``h c`` together, and the release is
+    ε-differentially private for Laplace noise, ρ-zCDP for Gaussian noise, which at (ε, δ) has the
+    exact trade-off of one Gaussian release. Cells are pooled afterwards, free of charge.
 Proof
     Let counts be made one after the other, each given those before it, which decide whether and
     how it is made; both neighbours decide alike on the same outcomes, and a count without the row
@@ -61,6 +61,7 @@ from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
 from dpmodels.mechanisms.count_noise import gaussian_plan, laplace_plan, law_of, noised_units
 from dpmodels.mechanisms.protocol import LEAST_SCALE, CountFacts, CountPlan, release_terms
 from dpmodels.noise import Entropy, discrete_laplace_variance
+from dpmodels.postprocess.plane import BLOCK, plane
 from dpmodels.postprocess.pooled_counts import Halves
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, PureEvent
 from dpmodels.released import MechanismInfo, RunsRelease
@@ -106,8 +107,8 @@ class Runs:
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
         """Calibrate the noise.
 
-        ArgumentError if the cells are not those of one number. BudgetError if the noise is beyond
-        what is meaningful.
+        ArgumentError if the cells are not those of one number or two. BudgetError if the noise is
+        beyond what is meaningful.
         """
         level_facts = replace(facts, tables=len(_levels(facts)))
         plans: list[CountPlan] = []
@@ -126,10 +127,13 @@ class Runs:
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> RunsRelease:
         """Count runs of cells with noise, from long ones to those that the counts call for."""
         exact, n_rows = statistic.cross()
-        groups, cells = plan.facts.shape
+        groups, cells = plan.facts.shape[0], math.prod(plan.facts.shape[1:])
+        table = exact[:-1].reshape(groups, cells)
+        if len(plan.facts.shape) == 3:
+            table = table[:, plane(plan.facts.shape[1:], BLOCK).order]
         last = _costing(plan, len(_levels(plan.facts)))
         incomplete, law = noised_units(last, exact[-1:], entropy)
-        steps = _counted(Halves(cells), exact[:-1].reshape(groups, cells), plan, entropy)
+        steps = _counted(Halves(cells), table, plan, entropy)
         steps.append(Step(0, np.array([groups * cells]), incomplete, last.noise_sd))
         return RunsRelease(
             values=np.concatenate([step.values for step in steps]),
@@ -147,13 +151,15 @@ class Runs:
 
 def _levels(facts: CountFacts) -> tuple[int, ...]:
     """Return the levels whose nodes are counted, the top one first."""
-    if len(facts.shape) != 2:
+    if len(facts.shape) not in (2, 3):
         raise ArgumentError(
-            "mechanism='partition' is for the bins of one variable (dp_hist); write "
+            "mechanism='partition' is for the bins of one variable or two (dp_hist); write "
             "mechanism='auto'"
         )
-    groups, cells = facts.shape
-    return Halves(cells).counted(whole_known=groups == 1 and facts.adjacency.n_public)
+    groups, *sides = facts.shape
+    return Halves(math.prod(sides)).counted(
+        whole_known=groups == 1 and facts.adjacency.n_public, in_plane=len(sides) == 2
+    )
 
 
 def _counted(halves: Halves, cells: NDArray[Any], plan: CountPlan, entropy: Entropy) -> list[Step]:

@@ -5,7 +5,9 @@ Theorem
     declared range; the privacy loss of all groups' draws for one quantile lies in an interval of
     length ε, so they are ε-differentially private and ε²/8-zCDP. Counts of complete rows have
     discrete Laplace noise. An (ε, δ) guarantee is met by the sum of the ε or by zCDP, whichever
-    leaves less noise.
+    leaves less noise. `bracketed` buys draws and numbers of rows so with a share of the budget, and
+    with the rest counts of cells that follow from the drawn values and nothing else of the rows:
+    both are composed adaptively (Theorem 64), and leave the δ of an (ε, δ) guarantee unused.
 Sensitivity
     u is how many rows the rank p N is away from the ranks of the rows in a cell, 0 inside. A row
     more or fewer moves u by -p or 1 - p above the quantile and by p or -(1 - p) below it, so by a
@@ -13,11 +15,14 @@ Sensitivity
     a group moves u by -1, 0 or 1, an interval of length 2; one that leaves a group and enters
     another moves two of them, 2r. So c = ε/r under ``add-remove``, however many groups; under
     ``replace`` ε/2 without groups, ε/(2r) with: for the median groups are free of charge. A p
-    adjusted by the released counts is nearer 1/2, where r is at most as wide.
+    adjusted by the released counts is nearer 1/2, where r is at most as wide. Cells beside draws
+    are disjoint, those of all groups together too: L1 norm 2 and L2 norm √2 where a row is
+    replaced, else 1, whatever values were drawn.
 Noise
     Rank errors have two tails of e^-c a row where rows are in all cells, longer ones where cells
-    without rows are many, so that there are no intervals. Ranks that noise could take out of the
-    rows are moved inside: :class:`dpmodels.mechanisms.scalar.exponential.Drawing`.
+    without rows are many, so that draws alone have no intervals. Ranks that noise could take out of
+    the rows are moved inside: :class:`dpmodels.mechanisms.scalar.exponential.Drawing`. On counts
+    beside draws discrete Laplace noise, under zCDP discrete Gaussian, independent of the cells.
 Numerics
     exact: integer ranks, and draws of the exact law on the grid.
 Source
@@ -29,7 +34,7 @@ Source
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -41,8 +46,15 @@ from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_DOWN
 from dpmodels.mechanisms.protocol import LEAST_SCALE, release_terms
 from dpmodels.mechanisms.quantile_facts import LARGEST_SCALE, QuantileFacts
+from dpmodels.mechanisms.quantile_rounds import (
+    RoundsPlan,
+    doubling_ends,
+    noisy_cells,
+    rounds_plan,
+)
 from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
 from dpmodels.noise.finite import draw_finite
+from dpmodels.postprocess.hierarchy import Hierarchy
 from dpmodels.privacy import (
     ZCDP,
     ApproxDP,
@@ -50,6 +62,7 @@ from dpmodels.privacy import (
     Event,
     Guarantee,
     LaplaceEvent,
+    PureDP,
     zcdp_to_approx,
 )
 from dpmodels.released import MechanismInfo, QuantilesRelease
@@ -91,6 +104,8 @@ class Exponential:
     0.475
     """
 
+    count_share: float = COUNT_SHARE  # Of the budget
+
     info: ClassVar[MechanismInfo] = MechanismInfo(
         name="exponential",
         theorem="eps-DP or eps^2/8-zCDP, exponential mechanism (bounded range)",
@@ -106,10 +121,10 @@ class Exponential:
         BudgetError if the noise is beyond what is meaningful.
         """
         n_quantiles = len(facts.probs)
-        share = (1 - COUNT_SHARE) / n_quantiles
+        share = (1 - self.count_share) / n_quantiles
         paid = _paid_as(guarantee, share)
         eps = _bounded_eps(paid, share)
-        multiplier = 1 / _pure_eps(paid, COUNT_SHARE)
+        multiplier = 1 / _pure_eps(paid, self.count_share)
         scale = multiplier * count_changes(facts) / ROUND_DOWN
         if scale > LARGEST_SCALE:
             raise BudgetError(
@@ -148,6 +163,83 @@ class Exponential:
             rank_sd=np.tile(math.sqrt(2) / np.array(plan.middle), (facts.groups, 1)),
             **release_terms(self.info, plan, n_rows),
         )
+
+
+# Of the budget: draws, with as much for the numbers of rows as where there is nothing else. Rank
+# errors fall as the inverse of a share: two thirds leave 1.5 times those of draws that have all,
+# and intervals fall in length with what is left.
+DRAWS = 0.69
+
+
+@dataclass(frozen=True)
+class BracketedPlan(QuantilePlan):
+    """Calibrated draws, and the counts beside them: everything but the data."""
+
+    cells: RoundsPlan
+
+
+@dataclass(frozen=True)
+class Bracketed:
+    """Drawn quantiles, and counts of cells that double with their distance from them.
+
+    Examples
+    --------
+    >>> from dpmodels.mechanisms.quantile_facts import Grid
+    >>> from dpmodels.privacy import adjacency
+    >>> facts = QuantileFacts((0.5,), 1, Grid(1000), 0.95, adjacency("replace"))
+    >>> plan = Bracketed().plan(facts, PureDP(1.0))
+    >>> round(plan.middle[0], 6), [round(scale, 3) for scale in plan.cells.scales]
+    (0.32, [6.452])
+    """
+
+    info: ClassVar[MechanismInfo] = MechanismInfo(
+        name="bracketed",
+        theorem="eps-DP or rho-zCDP, a draw of bounded range and a round of counts",
+        sensitivity="that of exponential; of the counts 2 in L1, sqrt(2) in L2, or 1",
+        noise="exponential tails in ranks; counts: discrete Laplace, under zCDP discrete Gaussian",
+        numerics="exact lattice",
+        source="Smith (2011); Dwork, Rothblum and Vadhan (2010); Woodruff (1952)",
+    )
+
+    def plan(self, facts: QuantileFacts, guarantee: Guarantee) -> BracketedPlan:
+        """Calibrate draws and counts; BudgetError if noise is beyond what is meaningful."""
+        draws = Exponential(COUNT_SHARE / DRAWS).plan(facts, _part(guarantee, DRAWS))
+        cells = rounds_plan(facts, _part(guarantee, 1 - DRAWS), (1.0,), (1,))
+        events = (*draws.events, *cells.events)
+        return BracketedPlan(guarantee, events, facts, draws.middle, draws.count_scale, cells)
+
+    def measure(self, private: PrivateCells, plan: BracketedPlan) -> Statistic:
+        """Count the rows of each group in the cells of the grid."""
+        return counts(private, 1, count_public=plan.facts.adjacency.n_public)
+
+    def release(
+        self, statistic: Statistic, plan: BracketedPlan, entropy: Entropy
+    ) -> QuantilesRelease:
+        """Draw the quantiles of each group, then count on both sides of them."""
+        drawn = Exponential().release(statistic, plan, entropy)
+        exact, n_rows = statistic.cross()
+        facts, grid = plan.facts, plan.facts.grid
+        values = drawn.values.copy()
+        max_rows = float(n_rows) if facts.adjacency.n_public else math.inf
+        for group, table in enumerate(exact[:-1].reshape(facts.groups, -1)):
+            cells = grid.cell(values[group, :, 0])
+            ends = doubling_ends(grid, cells[~np.isnan(cells)].astype(np.intp))
+            sums = np.add.reduceat(table, ends[:-1])
+            noisy = noisy_cells(sums, Hierarchy(len(sums)), plan.cells, 0, max_rows, entropy)
+            for place in np.flatnonzero(~np.isnan(cells)):
+                if facts.level is None:
+                    break
+                first, last = noisy.interval(facts.probs[place], facts.level)
+                values[group, place, 1] = grid.lower[ends[first]]
+                values[group, place, 2] = grid.upper[ends[last + 1] - 1]
+        return replace(drawn, values=values, **release_terms(self.info, plan, n_rows))
+
+
+def _part(guarantee: Guarantee, share: float) -> Guarantee:
+    """Return a share of a budget, of an (eps, delta) guarantee without its delta."""
+    if isinstance(guarantee, ZCDP):
+        return ZCDP(share * guarantee.rho)
+    return PureDP(share * guarantee.eps)
 
 
 def loss_range(facts: QuantileFacts, prob: float) -> float:
