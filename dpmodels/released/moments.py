@@ -94,6 +94,32 @@ class Meat:
     person: str | None = None
 
 
+@dataclass(frozen=True)
+class Tails:
+    """What intervals of second moments are computed from, where it was requested.
+
+    Attributes
+    ----------
+    squares : ndarray, shape (columns, columns)
+        Noisy sums of ``y_i² y_j²`` over the rows y clipped to the ball, in units of its radius.
+    squares_sd : float
+        Noise standard deviation of their diagonal; off it it is divided by √2.
+    beyond : float
+        Noisy sum over the rows of how much larger their squares are than after clipping, each row
+        between 0 and 1: see :func:`dpmodels.statistics.tails.increments_beyond`.
+    beyond_sd : float
+        Its noise standard deviation; 0 where no row can lie outside the ball.
+    farthest : float
+        Largest distance of a row from the ball's centre, in the units of the scaled columns.
+    """
+
+    squares: Annotated[Bounded, "variable", "variable_"]
+    squares_sd: Amount
+    beyond: Quantity
+    beyond_sd: Amount
+    farthest: Amount
+
+
 @dataclass(frozen=True, kw_only=True)
 class MomentsRelease(Released):
     """Released augmented moments of rows in the unit ball.
@@ -123,9 +149,11 @@ class MomentsRelease(Released):
         where merging was not requested.
     lumped_sd : float or None
         Noise standard deviation of these numbers.
+    tails : Tails or None
+        Fourth moments and increments beyond the ball, if intervals were requested.
     """
 
-    later = Released.later | {"ball", "meat", "centres", "lumped", "lumped_sd"}
+    later = Released.later | {"ball", "meat", "centres", "lumped", "lumped_sd", "tails"}
 
     count: Quantity
     total: Annotated[Bounded, "variable"] | None
@@ -137,6 +165,7 @@ class MomentsRelease(Released):
     centres: tuple[tuple[str, float], ...] | None = None
     lumped: tuple[tuple[str, tuple[str, ...]], ...] | None = None
     lumped_sd: Amount | None = None
+    tails: Tails | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

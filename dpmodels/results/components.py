@@ -14,7 +14,15 @@ import pandas as pd
 from dpmodels.arguments import option
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, NotAvailable
-from dpmodels.inference import Spectrum, Unread, read_spectrum
+from dpmodels.inference import (
+    Spectrum,
+    Unread,
+    cut_eigenvalues,
+    cut_entries,
+    product_spread,
+    read_spectrum,
+)
+from dpmodels.inference.bounded_products import mean_products, one_sided
 from dpmodels.inference.spectrum import arrow_noise
 from dpmodels.labels import component_names
 from dpmodels.postprocess import (
@@ -28,7 +36,7 @@ from dpmodels.postprocess import (
     second_moment_about,
 )
 from dpmodels.postprocess.covariance import longest_in_box, support
-from dpmodels.released import MomentsRelease
+from dpmodels.released import MomentsRelease, Tails
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.default_plot import DefaultPlot
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
@@ -319,6 +327,9 @@ class Rotation(DefaultPlot):
 
 # A released second moment: matrix, spectrum, best estimate.
 
+# Standard deviations of noise by which fourth moments are read upwards: of 95 %, on one side.
+UPPER: Final = 1.645
+
 
 @dataclass(frozen=True)
 class Analysis:
@@ -411,12 +422,85 @@ class Analysis:
         The share of the complete rows is taken three sds of its error up, and is 0 without a ball.
         Distances are from the origin, for each scaled column.
         """
-        ball, farthest = self.release.ball, np.maximum(*map(np.abs, self.call.box))
+        ball, farthest = self.release.ball, self._farthest
         if ball is None:
             return 0.0, farthest, np.abs(self.plain.mean)
         share = max(ball.shortened, 0.0)
         error = math.sqrt(ball.shortened_sd**2 + share / self.independent)
         return min(share + 3 * error, 1.0), farthest, np.abs(self.plain.mean)
+
+    def product_spread(self, directions: Floats) -> tuple[Floats, Floats]:
+        """Return the largest variances of products of rows along directions, and their slopes.
+
+        By the bounds of the codebook; and no more than bought fourth moments say, 1.645 sds of
+        their noise up, with what lies beyond the ball. Those do not change with the moments.
+        """
+        second = directions.T @ self._scaled.matrix @ directions
+        spread, slope = product_spread(second, *self.reach(directions))
+        if self.release.tails is None:
+            return spread, slope
+        bought = np.maximum(self._fourth(self.release.tails, directions) - second**2, 0.0)
+        return np.minimum(spread, bought), np.where(bought < spread, 0.0, slope)
+
+    @cached_property
+    def _scaled(self) -> Covariance:
+        """The released covariance of the scaled columns, whatever is printed."""
+        return Analysis(replace(self.call, scale="range"), self.release).plain
+
+    def _fourth(self, tails: Tails, directions: Floats) -> Floats:
+        """Bound the fourth moments of rows about their mean along directions."""
+        radius, count, farthest = self.call.row_norm, self.plain.count, self._farthest
+        noise = np.full_like(tails.squares, math.sqrt(0.5))
+        np.fill_diagonal(noise, 1.0)
+        fourth = (tails.squares + UPPER * tails.squares_sd * noise) * radius**4 / count
+        beyond = max(tails.beyond, 0.0) / count
+        outer, inner = farthest**2, np.minimum(farthest, radius) ** 2
+        added = np.outer(outer, outer + inner) * beyond
+        cov = self._scaled
+        squares = np.diagonal(cov.matrix) + cov.mean**2 + UPPER * cov.noise.diagonal
+        squares = squares + outer * beyond
+        return mean_products(fourth + np.minimum(added, added.T), squares, cov.mean, directions)
+
+    @property
+    def _farthest(self) -> Floats:
+        return np.maximum(*map(np.abs, self.call.box))
+
+    def unclipped(self, width: Floats, quantile: float) -> tuple[Floats, Floats]:
+        """Widen intervals of entries by what clipping may have taken off; as for clipped rows.
+
+        `width` is that of intervals of the clipped rows' covariances, shape (columns, columns).
+        """
+        tails, (share, farthest, mean) = self.release.tails, self.cut
+        if tails is None or not share:
+            below, above = cut_entries(share, farthest, mean)
+            return width + below, width + above
+        lost, error = self._beyond(tails, quantile)
+        outer = np.outer(farthest, farthest)
+        above = one_sided(width, outer * lost, outer * error)
+        moved = np.sqrt(share * max(lost + error, 0.0)) * farthest
+        shift = np.outer(mean, moved) + np.outer(moved, mean) + np.outer(moved, moved)
+        return np.where(np.eye(len(mean)), width, above) + shift, above + shift
+
+    def unclipped_eigenvalues(
+        self, values: Floats, ends: tuple[Floats, Floats], quantile: float
+    ) -> tuple[Floats, Floats]:
+        """Return the same of intervals of eigenvalues, by Weyl's inequality."""
+        (lower, upper), tails, (share, farthest, mean) = ends, self.release.tails, self.cut
+        unit = 1 / self.plain.divisor
+        if tails is None or not share:
+            below, above = cut_eigenvalues(share, farthest * unit, mean * unit)
+            return np.maximum(lower - below, 0.0), upper + above
+        lost, error = self._beyond(tails, quantile)
+        space = (tails.farthest**2 - self.call.row_norm**2) * float((unit**2).max())
+        moved = math.sqrt(share * space * max(lost + error, 0.0))
+        shift = 2 * float(np.linalg.norm(mean * unit)) * moved + moved**2
+        width = np.maximum(upper - values, 0.0)
+        above = one_sided(width, np.array(space * lost), np.array(space * error))
+        return np.maximum(lower - shift, 0.0), values + above + shift
+
+    def _beyond(self, tails: Tails, quantile: float) -> tuple[float, float]:
+        """Return increments beyond the ball by row, and a quantile of their noise."""
+        return tails.beyond / self.plain.count, quantile * tails.beyond_sd / self.plain.count
 
     @cached_property
     def denoised(self) -> Floats:
