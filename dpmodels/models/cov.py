@@ -67,10 +67,10 @@ def dp_cov(
     -----
     ``"auto"`` first estimates a centre and a radius of most rows, if n is large enough, and clips
     the rows to it: the table states the share of clipped rows. :meth:`CovResult.conf_int` is for
-    the population and :meth:`CovResult.noise_int` for the covariances of these rows; both allow for
-    this clipping. By default they cover at least 95 % for any data within the bounds, and are long.
-    With ``inference=True`` fourth moments, and how much clipping took off, are released too, and
-    intervals are about as long as the data allow. Correlations with columns lost in noise are not printed.
+    the population and :meth:`CovResult.noise_int` for the covariances of these rows. Both allow for
+    this clipping, cover at least 95 % for any data within the bounds, and are long. With
+    ``inference=True`` fourth moments, and how much clipping took off, are released too, which makes
+    both several times shorter. Correlations with columns lost in noise are not printed.
 
     References
     ----------

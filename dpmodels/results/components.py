@@ -432,75 +432,71 @@ class Analysis:
     def product_spread(self, directions: Floats) -> tuple[Floats, Floats]:
         """Return the largest variances of products of rows along directions, and their slopes.
 
-        By the bounds of the codebook; and no more than bought fourth moments say, 1.645 sds of
-        their noise up, with what lies beyond the ball. Those do not change with the moments.
+        By the bounds of the codebook, or less by bought fourth moments, which have no slope.
         """
-        second = directions.T @ self._scaled.matrix @ directions
+        plain = self.plain
+        scaled = plain.matrix * np.outer(plain.divisor, plain.divisor)
+        second = directions.T @ scaled @ directions
         spread, slope = product_spread(second, *self.reach(directions))
         if self.release.tails is None:
             return spread, slope
-        bought = np.maximum(self._fourth(self.release.tails, directions) - second**2, 0.0)
+        fourth = self._fourth_moments(self.release.tails, np.diagonal(scaled), directions)
+        bought = np.maximum(fourth - second**2, 0.0)
         return np.minimum(spread, bought), np.where(bought < spread, 0.0, slope)
 
-    @cached_property
-    def _scaled(self) -> Covariance:
-        """The released covariance of the scaled columns, whatever is printed."""
-        return Analysis(replace(self.call, scale="range"), self.release).plain
-
-    def _fourth(self, tails: Tails, directions: Floats) -> Floats:
-        """Bound the fourth moments of rows about their mean along directions."""
-        radius, count, farthest = self.call.row_norm, self.plain.count, self._farthest
-        noise = np.full_like(tails.squares, math.sqrt(0.5))
-        np.fill_diagonal(noise, 1.0)
-        fourth = (tails.squares + UPPER * tails.squares_sd * noise) * radius**4 / count
-        beyond = max(tails.beyond, 0.0) / count
-        outer, inner = farthest**2, np.minimum(farthest, radius) ** 2
-        added = np.outer(outer, outer + inner) * beyond
-        cov = self._scaled
-        squares = np.diagonal(cov.matrix) + cov.mean**2 + UPPER * cov.noise.diagonal
-        squares = squares + outer * beyond
-        return mean_products(fourth + np.minimum(added, added.T), squares, cov.mean, directions)
+    def _fourth_moments(self, tails: Tails, variances: Floats, directions: Floats) -> Floats:
+        """Bound fourth moments of rows about their mean: noise upwards, and what was clipped."""
+        plain, radius, farthest = self.plain, self.call.row_norm, self._farthest
+        noise = np.where(np.eye(len(variances)), 1.0, math.sqrt(0.5)) * tails.squares_sd
+        beyond = max(tails.beyond, 0.0) / plain.count
+        added = np.outer(farthest**2, farthest**2 + np.minimum(farthest, radius) ** 2) * beyond
+        fourth = (tails.squares + UPPER * noise) * radius**4 / plain.count
+        squares = variances + plain.mean**2 + UPPER * plain.noise.diagonal + farthest**2 * beyond
+        return mean_products(fourth + np.minimum(added, added.T), squares, plain.mean, directions)
 
     @property
     def _farthest(self) -> Floats:
         return np.maximum(*map(np.abs, self.call.box))
 
-    def unclipped(self, width: Floats, quantile: float) -> tuple[Floats, Floats]:
-        """Widen intervals of entries by what clipping may have taken off; as for clipped rows.
+    def _clipped_off(self, tails: Tails, quantile: float) -> tuple[float, float, float]:
+        """Return increments beyond the ball by row, their noise, and the root of a mean's square.
 
-        `width` is that of intervals of the clipped rows' covariances, shape (columns, columns).
+        The mean of a column moves by at most the root times the column's largest distance.
+        """
+        lost, error = np.array([tails.beyond, quantile * tails.beyond_sd]) / self.plain.count
+        return float(lost), float(error), math.sqrt(self.cut[0] * max(lost + error, 0.0))
+
+    def unclipped(self, width: Floats, quantile: float) -> tuple[Floats, Floats]:
+        """Return how far intervals of entries reach below and above, with what clipping took off.
+
+        `width`, shape (columns, columns), is that for the clipped rows.
         """
         tails, (share, farthest, mean) = self.release.tails, self.cut
         if tails is None or not share:
             below, above = cut_entries(share, farthest, mean)
             return width + below, width + above
-        lost, error = self._beyond(tails, quantile)
-        outer = np.outer(farthest, farthest)
+        lost, error, root = self._clipped_off(tails, quantile)
+        outer, moved = np.outer(farthest, farthest), root * farthest
         above = one_sided(width, outer * lost, outer * error)
-        moved = np.sqrt(share * max(lost + error, 0.0)) * farthest
         shift = np.outer(mean, moved) + np.outer(moved, mean) + np.outer(moved, moved)
         return np.where(np.eye(len(mean)), width, above) + shift, above + shift
 
     def unclipped_eigenvalues(
-        self, values: Floats, ends: tuple[Floats, Floats], quantile: float
+        self, lower: Floats, upper: Floats, quantile: float
     ) -> tuple[Floats, Floats]:
-        """Return the same of intervals of eigenvalues, by Weyl's inequality."""
-        (lower, upper), tails, (share, farthest, mean) = ends, self.release.tails, self.cut
+        """Return intervals of eigenvalues with what clipping took off, by Weyl's inequality."""
+        tails, (share, farthest, mean) = self.release.tails, self.cut
         unit = 1 / self.plain.divisor
         if tails is None or not share:
             below, above = cut_eigenvalues(share, farthest * unit, mean * unit)
             return np.maximum(lower - below, 0.0), upper + above
-        lost, error = self._beyond(tails, quantile)
+        lost, error, root = self._clipped_off(tails, quantile)
         space = (tails.farthest**2 - self.call.row_norm**2) * float((unit**2).max())
-        moved = math.sqrt(share * space * max(lost + error, 0.0))
+        moved, values = root * math.sqrt(space), self.eigen.values
         shift = 2 * float(np.linalg.norm(mean * unit)) * moved + moved**2
         width = np.maximum(upper - values, 0.0)
         above = one_sided(width, np.array(space * lost), np.array(space * error))
         return np.maximum(lower - shift, 0.0), values + above + shift
-
-    def _beyond(self, tails: Tails, quantile: float) -> tuple[float, float]:
-        """Return increments beyond the ball by row, and a quantile of their noise."""
-        return tails.beyond / self.plain.count, quantile * tails.beyond_sd / self.plain.count
 
     @cached_property
     def denoised(self) -> Floats:

@@ -204,11 +204,14 @@ class PCAResult(Rotation):
         ``floor`` and whether the eigenvalue is above it, ``distinct`` from
         noise; and, nan where it is not, the ``debiased`` eigenvalue, the 95 %
         noise interval ``lower, upper`` for the non-private eigenvalue of these
-        rows and the expected squared cosine ``cos2`` with the non-private
-        component.
+        rows, as they were clipped unless ``inference=True`` was bought, and the
+        expected squared cosine ``cos2`` with the non-private component.
         """
         spectrum = self.spectrum
-        lower, upper = spectrum.noise_interval()
+        interval = spectrum.noise_interval()
+        if self.release.tails is not None:
+            interval = self._unclipped(interval, 0.95)
+        lower, upper = interval
         table = {
             "eigenvalue": self.all_eigenvals,
             "noise_sd": spectrum.sd,
@@ -253,7 +256,7 @@ class PCAResult(Rotation):
         if self.call.scale == "sd" or isinstance(self.spectrum, Unread):
             return interval
         quantile = float(ndtri((1 + level) / 2))
-        return self._analysis.unclipped_eigenvalues(self._analysis.eigen.values, interval, quantile)
+        return self._analysis.unclipped_eigenvalues(*interval, quantile)
 
     def _intervals(self, lower: Floats, upper: Floats) -> pd.DataFrame:
         table = {"lower": lower[: self.ncomp], "upper": upper[: self.ncomp]}
