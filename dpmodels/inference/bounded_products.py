@@ -58,15 +58,6 @@ def mean_products(fourth: Floats, squares: Floats, mean: Floats, directions: Flo
     return np.asarray((weights.T @ roots @ weights) ** 2)
 
 
-def one_sided(width: Floats, lost: Floats, error: Floats) -> Floats:
-    """Return how far above an estimate an interval reaches where a part of 0 or more is missing.
-
-    `width` is that for an estimate of all, `lost` the noisy part, `error` its noise times the
-    quantile of `width`. Where the part is 0, `width` is enough; whatever it is, the second is.
-    """
-    return np.asarray(np.maximum(width, lost + np.hypot(width, error)))
-
-
 def product_spread(second: Floats, below: Floats, above: Floats) -> tuple[Floats, Floats]:
     """Return the largest variances of products of columns with mean 0, and their derivatives.
 

@@ -28,10 +28,7 @@ TAIL_SHARES: Final = {FOURTH: 0.07, BEYOND: 0.25}
 
 
 def tail_scales(multipliers: dict[str, float], radius: float) -> dict[str, float]:
-    """Return the scales of the noise, of fourth moments in steps of a lattice of that radius.
-
-    Of increments the scale is in rows. `multipliers` are noise scales over the sensitivity.
-    """
+    """Return the scales of the noise: of fourth moments in lattice steps, of increments in rows."""
     fourth = multipliers[FOURTH] * ROUND_UP * radius**2
     scales = {FOURTH: max(fourth, math.sqrt(2) * SMALLEST_SCALE)}
     return scales | {BEYOND: multipliers[BEYOND] * ROUND_UP}
@@ -40,8 +37,7 @@ def tail_scales(multipliers: dict[str, float], radius: float) -> dict[str, float
 def noised_tails(passes: Passes, public: Scaling, plan: Plan, entropy: Entropy) -> Tails:
     """Read the rows twice: for their fourth moments, and for increments beyond their ball.
 
-    `public` is the ball of the codebook. Where it lies within that of the rows, nothing was
-    clipped, and the increments are 0 without noise.
+    Where the `public` ball lies within that of the rows nothing was clipped.
     """
     scaling, reach = passes.scaling, passes.reach
     limits = tuple((reach / scaling.row_norm).tolist())

@@ -54,11 +54,8 @@ def scaled_spec(
     n_components = checked_ncomp(words.get("ncomp"), columns)
     facts = Facts(columns, relation, center, n_components, private_design.scaling.unit)
     candidates = frozenset(table) if automatic is None else automatic
-    options = {
-        "denoise": denoise,
-        "eigenvals": words.get("eigenvals"),
-        "inference": boolean("inference", words.get("inference", False)),
-    }
+    options = {"denoise": denoise, "eigenvals": words.get("eigenvals")}
+    options["inference"] = boolean("inference", words.get("inference", False))
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
         counts = (source.nrows for source in private)

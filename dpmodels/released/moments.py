@@ -96,21 +96,13 @@ class Meat:
 
 @dataclass(frozen=True)
 class Tails:
-    """What intervals of second moments are computed from, where it was requested.
+    """What short intervals of second moments are computed from, if they were requested.
 
-    Attributes
-    ----------
-    squares : ndarray, shape (columns, columns)
-        Noisy sums of ``y_i² y_j²`` over the rows y clipped to the ball, in units of its radius.
-    squares_sd : float
-        Noise standard deviation of their diagonal; off it it is divided by √2.
-    beyond : float
-        Noisy sum over the rows of how much larger their squares are than after clipping, each row
-        between 0 and 1: see :func:`dpmodels.statistics.tails.increments_beyond`.
-    beyond_sd : float
-        Its noise standard deviation; 0 where no row can lie outside the ball.
-    farthest : float
-        Largest distance of a row from the ball's centre, in the units of the scaled columns.
+    ``squares`` are noisy sums of ``y_i² y_j²`` over the rows y clipped to the ball, in units of its
+    radius, and ``squares_sd`` the noise standard deviation on their diagonal, √2 times that off it.
+    ``beyond`` is the noisy sum of :func:`dpmodels.statistics.tails.increments_beyond` with noise of
+    ``beyond_sd``; ``farthest``, in units of the scaled columns, bounds a row's distance from the
+    ball's centre.
     """
 
     squares: Annotated[Bounded, "variable", "variable_"]

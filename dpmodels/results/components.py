@@ -22,7 +22,7 @@ from dpmodels.inference import (
     product_spread,
     read_spectrum,
 )
-from dpmodels.inference.bounded_products import mean_products, one_sided
+from dpmodels.inference.bounded_products import mean_products
 from dpmodels.inference.spectrum import arrow_noise
 from dpmodels.labels import component_names
 from dpmodels.postprocess import (
@@ -469,7 +469,8 @@ class Analysis:
     def unclipped(self, width: Floats, quantile: float) -> tuple[Floats, Floats]:
         """Return how far intervals of entries reach below and above, with what clipping took off.
 
-        `width`, shape (columns, columns), is that for the clipped rows.
+        `width`, shape (columns, columns), is that for the clipped rows. It is enough where nothing
+        was clipped; the released part with the noise of both is, whatever was clipped.
         """
         tails, (share, farthest, mean) = self.release.tails, self.cut
         if tails is None or not share:
@@ -477,7 +478,7 @@ class Analysis:
             return width + below, width + above
         lost, error, root = self._clipped_off(tails, quantile)
         outer, moved = np.outer(farthest, farthest), root * farthest
-        above = one_sided(width, outer * lost, outer * error)
+        above = np.maximum(width, outer * lost + np.hypot(width, outer * error))
         shift = np.outer(mean, moved) + np.outer(moved, mean) + np.outer(moved, moved)
         return np.where(np.eye(len(mean)), width, above) + shift, above + shift
 
@@ -495,7 +496,7 @@ class Analysis:
         moved, values = root * math.sqrt(space), self.eigen.values
         shift = 2 * float(np.linalg.norm(mean * unit)) * moved + moved**2
         width = np.maximum(upper - values, 0.0)
-        above = one_sided(width, np.array(space * lost), np.array(space * error))
+        above = np.maximum(width, space * lost + np.hypot(width, space * error))
         return np.maximum(lower - shift, 0.0), values + above + shift
 
     @cached_property

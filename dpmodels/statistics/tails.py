@@ -1,8 +1,4 @@
-"""Exact fourth moments of the rows in a ball, and how much larger rows are than in it.
-
-Both are for intervals: the first for the sampling variance of second moments, the second for what
-clipping took off them.
-"""
+"""Exact fourth moments of rows in a ball, and how much larger the rows are than in it."""
 
 from __future__ import annotations
 
@@ -50,8 +46,7 @@ def fourth_moments(
 ) -> Statistic:
     """Sum ``q qᵀ`` over the rows exactly, q the squared coordinates in a unit.
 
-    Shape (columns, columns); an incomplete row adds zero. `unit` is that of :func:`square_unit`,
-    which proves the sensitivity.
+    An incomplete row adds zero; :func:`square_unit` proves the sensitivity.
     """
     most = (np.minimum(np.array(limits), 1.0) * lattice.radius) ** 2
 
@@ -79,10 +74,6 @@ def increments_beyond(
     coordinates of a row in units of the ball. A row u, clipped to v, adds the largest of
     ``(u_i² - v_i²)/limit_i²`` and ``(|u|² - |v|²)/(1 - inner²)``, a number from 0 to 1, in `units`
     and rounded up. So the sensitivity is `units`, for either adjacency; an incomplete row adds 0.
-
-    Of the sum W of all rows it follows that ``|Σ u_i u_j - v_i v_j| <= limit_i limit_j W``, since
-    ``u_i u_j - v_i v_j = (1 - |v|²/|u|²) u_i u_j``, and that no eigenvalue of
-    ``Σ u uᵀ - v vᵀ``, which is positive semidefinite, exceeds ``(1 - inner²) W``.
     """
     most = np.array(limits) ** 2
     most[most == 0] = np.inf

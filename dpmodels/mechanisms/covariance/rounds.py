@@ -109,11 +109,6 @@ class Rounds:
         Whether a third of what the search for the ball leaves of the budget buys short intervals:
         fourth moments, and how much clipping took off. Only where the mean is taken off.
 
-    Raises
-    ------
-    ArgumentError
-        If `inference` is not a truth value.
-
     Examples
     --------
     >>> from dpmodels.mechanisms import Facts
