@@ -422,7 +422,7 @@ class Analysis:
         The share of the complete rows is taken three sds of its error up, and is 0 without a ball.
         Distances are from the origin, for each scaled column.
         """
-        ball, farthest = self.release.ball, self._farthest
+        ball, farthest = self.release.ball, np.maximum(*map(np.abs, self.call.box))
         if ball is None:
             return 0.0, farthest, np.abs(self.plain.mean)
         share = max(ball.shortened, 0.0)
@@ -446,17 +446,13 @@ class Analysis:
 
     def _fourth_moments(self, tails: Tails, variances: Floats, directions: Floats) -> Floats:
         """Bound fourth moments of rows about their mean: noise upwards, and what was clipped."""
-        plain, radius, farthest = self.plain, self.call.row_norm, self._farthest
+        plain, radius, (_, farthest, _) = self.plain, self.call.row_norm, self.cut
         noise = np.where(np.eye(len(variances)), 1.0, math.sqrt(0.5)) * tails.squares_sd
         beyond = max(tails.beyond, 0.0) / plain.count
         added = np.outer(farthest**2, farthest**2 + np.minimum(farthest, radius) ** 2) * beyond
         fourth = (tails.squares + UPPER * noise) * radius**4 / plain.count
         squares = variances + plain.mean**2 + UPPER * plain.noise.diagonal + farthest**2 * beyond
         return mean_products(fourth + np.minimum(added, added.T), squares, plain.mean, directions)
-
-    @property
-    def _farthest(self) -> Floats:
-        return np.maximum(*map(np.abs, self.call.box))
 
     def _clipped_off(self, tails: Tails, quantile: float) -> tuple[float, float, float]:
         """Return increments beyond the ball by row, their noise, and the root of a mean's square.
@@ -496,8 +492,8 @@ class Analysis:
         moved, values = root * math.sqrt(space), self.eigen.values
         shift = 2 * float(np.linalg.norm(mean * unit)) * moved + moved**2
         width = np.maximum(upper - values, 0.0)
-        above = np.maximum(width, space * lost + np.hypot(width, space * error))
-        return np.maximum(lower - shift, 0.0), values + above + shift
+        reach = np.maximum(width, space * lost + np.hypot(width, space * error))
+        return np.maximum(lower - shift, 0.0), values + reach + shift
 
     @cached_property
     def denoised(self) -> Floats:
