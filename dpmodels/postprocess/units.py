@@ -91,7 +91,7 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     SelectionRelease: ("values", "scatters", "response", "noise_sd", "step", "scale", "count"),
     MomentNoise: ("count", "mean", "diagonal", "off"),
     BoughtCurvature: ("bread", "meat", "first"),
-    Tails: ("squares", "squares_sd", "beyond", "beyond_sd"),
+    Tails: ("fourth", "fourth_sd", "beyond", "beyond_sd"),
     Tuning: ("told_apart",),
 }
 

@@ -98,15 +98,15 @@ class Meat:
 class Tails:
     """What short intervals of second moments are computed from, if they were requested.
 
-    ``squares`` are noisy sums of ``y_i² y_j²`` over the rows y clipped to the ball, in units of its
-    radius, and ``squares_sd`` the noise standard deviation on their diagonal, √2 times that off it.
+    ``fourth`` are noisy sums of ``y_i² y_j²`` over the rows y clipped to the ball, in units of its
+    radius, and ``fourth_sd`` the noise standard deviation on their diagonal, √2 times that off it.
     ``beyond`` is the noisy sum of :func:`dpmodels.statistics.tails.increments_beyond` with noise of
     ``beyond_sd``; ``farthest``, in units of the scaled columns, bounds a row's distance from the
     ball's centre.
     """
 
-    squares: Annotated[Bounded, "variable", "variable_"]
-    squares_sd: Amount
+    fourth: Annotated[Bounded, "variable", "variable_"]
+    fourth_sd: Amount
     beyond: Quantity
     beyond_sd: Amount
     farthest: Amount

@@ -447,10 +447,10 @@ class Analysis:
     def _fourth_moments(self, tails: Tails, variances: Floats, directions: Floats) -> Floats:
         """Bound fourth moments of rows about their mean: noise upwards, and what was clipped."""
         plain, radius, (_, farthest, _) = self.plain, self.call.row_norm, self.cut
-        noise = np.where(np.eye(len(variances)), 1.0, math.sqrt(0.5)) * tails.squares_sd
+        noise = np.where(np.eye(len(variances)), 1.0, math.sqrt(0.5)) * tails.fourth_sd
         beyond = max(tails.beyond, 0.0) / plain.count
         added = np.outer(farthest**2, farthest**2 + np.minimum(farthest, radius) ** 2) * beyond
-        fourth = (tails.squares + UPPER * noise) * radius**4 / plain.count
+        fourth = (tails.fourth + UPPER * noise) * radius**4 / plain.count
         squares = variances + plain.mean**2 + UPPER * plain.noise.diagonal + farthest**2 * beyond
         return mean_products(fourth + np.minimum(added, added.T), squares, plain.mean, directions)
 

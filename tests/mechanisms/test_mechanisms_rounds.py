@@ -106,7 +106,7 @@ def test_bought_tails_have_their_noise():
     clipped = rows / 4.0
     lengths = np.linalg.norm(clipped, axis=1, keepdims=True)
     clipped = clipped * np.minimum(1, 0.6 / lengths) / 0.6
-    errors = [(one.squares - (clipped**2).T @ clipped**2) / one.squares_sd for one in draws]
+    errors = [(one.fourth - (clipped**2).T @ clipped**2) / one.fourth_sd for one in draws]
     expected = np.where(np.eye(2), 1.0, math.sqrt(0.5))
     assert (np.abs(np.mean(errors, axis=0)) < 6 * expected / 20 + 0.05).all()
     assert (np.abs(np.std(errors, axis=0) / expected - 1) < 6 / math.sqrt(800)).all()

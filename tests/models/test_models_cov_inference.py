@@ -140,8 +140,8 @@ def test_rows_of_all_kinds(kind):
         else:
             fit = dp_cov("~ a + b + c", table, **words)
     tails, ball, n_rows = fit.release.tails, fit.release.ball, fit.ncomplete
-    fourth = tails.squares[0, 0] * fit.call.row_norm**4 * 6**4 / n_rows
-    noise = tails.squares_sd * fit.call.row_norm**4 * 6**4 / n_rows
+    fourth = tails.fourth[0, 0] * fit.call.row_norm**4 * 6**4 / n_rows
+    noise = tails.fourth_sd * fit.call.row_norm**4 * 6**4 / n_rows
     clipped = np.clip(
         rows[:, 0] - fit.call.origin[0], -fit.call.row_norm * 6, fit.call.row_norm * 6
     )
