@@ -488,7 +488,7 @@ class Analysis:
             below, above = cut_eigenvalues(share, farthest * unit, mean * unit)
             return np.maximum(lower - below, 0.0), upper + above
         lost, error, root = self._clipped_off(tails, quantile)
-        space = (tails.farthest**2 - self.call.row_norm**2) * float((unit**2).max())
+        space = max(tails.farthest**2 - self.call.row_norm**2, 0.0) * float((unit**2).max())
         moved, values = root * math.sqrt(space), self.eigen.values
         shift = 2 * float(np.linalg.norm(mean * unit)) * moved + moved**2
         width = np.maximum(upper - values, 0.0)
