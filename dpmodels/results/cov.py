@@ -56,10 +56,10 @@ class CovResult(Result):
     Intervals are of pairs of columns (``column1, column2``, the released ``cov``), nan without a
     law of the noise. They are normal: under Laplace noise those of 95 % cover at least 93 %.
     :meth:`conf_int` needs the law and the mean, and assumes only the bounds of the rows: its
-    sampling error is the largest that rows with the released moments can have within them. It is
-    exact for columns of 0 and 1; for others, 95 % intervals cover at least 95 %, and are long where
-    bounds are wide. Where rows were shortened to a released ball, intervals allow for their full
-    lengths.
+    sampling error is the largest that rows with the released moments can have within them, or
+    follows from fourth moments after ``inference=True``. It is exact for columns of 0 and 1; for
+    others, 95 % intervals cover at least 95 %, and are long where bounds are wide. Where rows were
+    shortened to a released ball, both kinds of interval allow for their full lengths.
     """
 
     call: MomentsCall

@@ -177,11 +177,10 @@ class Rounds:
             gain = increments_gain(inner.lengths, plan)
             if gain.ratio < WORTH:
                 return self._increments(inner.at(gain.radius), plan, entropy)
-        release = _moments_within(self.info, inner, plan, entropy, GAUSSIAN)
-        if FOURTH not in plan.scales:
-            return release
-        tails = noised_tails(inner.passes, inner.public.scaling, plan, entropy)
-        return replace(release, tails=tails)
+        tails = None
+        if FOURTH in plan.scales:
+            tails = noised_tails(inner.passes, inner.public.scaling, plan, entropy)
+        return replace(_moments_within(self.info, inner, plan, entropy, GAUSSIAN), tails=tails)
 
     def _increments(self, inner: RowsInBall, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Release increments within the ball instead of moments."""
