@@ -44,6 +44,20 @@ def cut_eigenvalues(share: float, reach: Floats, mean: Floats) -> tuple[float, f
     return float(below[0, 0]), float(above[0, 0])
 
 
+def mean_products(fourth: Floats, squares: Floats, mean: Floats, directions: Floats) -> Floats:
+    """Bound ``E (a't)² (b't)²`` for directions a and b of rows ``t = y - m``.
+
+    `fourth` bounds ``E y_i² y_j²``, `squares` ``E y_i²``; `directions` has the shape (columns,
+    directions). With the constant as a further column, ``a't`` is ``α'(1, y)``, and by Minkowski's
+    inequality the root of the expectation is at most ``Σ |α_i| |β_j| √(E z_i² z_j²)``.
+    """
+    roots = np.ones((len(mean) + 1, len(mean) + 1))
+    roots[0, 1:] = roots[1:, 0] = np.sqrt(np.maximum(squares, 0.0))
+    roots[1:, 1:] = np.sqrt(np.maximum(fourth, 0.0))
+    weights = np.abs(np.vstack([mean @ directions, directions]))
+    return np.asarray((weights.T @ roots @ weights) ** 2)
+
+
 def product_spread(second: Floats, below: Floats, above: Floats) -> tuple[Floats, Floats]:
     """Return the largest variances of products of columns with mean 0, and their derivatives.
 

@@ -25,6 +25,7 @@ def dp_cov(
     row_norm: float | str | None = None,
     mechanism: str | CovarianceMechanism | Registered = "auto",
     denoise: str | None = "auto",
+    inference: bool = False,
     **shared: Unpack[Shared],
 ) -> CovResult:
     """Release a covariance matrix, and with it the correlations.
@@ -46,6 +47,9 @@ def dp_cov(
         ``"auto"`` or a name in ``dp.mechanisms.COVARIANCE``.
     denoise : {"auto", "invariant", "spiked", "psd", None}
         How noise is taken off the eigenvalues, free of charge.
+    inference : bool
+        Whether a part of the budget buys short confidence intervals, where the mechanism is
+        ``"rounds"``: a quarter of it, so that noise is 1.2 times as large.
 
     Returns
     -------
@@ -63,8 +67,10 @@ def dp_cov(
     -----
     ``"auto"`` first estimates a centre and a radius of most rows, if n is large enough, and clips
     the rows to it: the table states the share of clipped rows. :meth:`CovResult.conf_int` is for
-    the population, covers at least 95 % for any data within the bounds, and allows for this
-    clipping. Correlations with columns lost in noise are not printed.
+    the population and :meth:`CovResult.noise_int` for the covariances of these rows. Both allow for
+    this clipping, cover at least 95 % for any data within the bounds, and are long. With
+    ``inference=True`` fourth moments, and how much clipping took off, are released too, which makes
+    both several times shorter. Correlations with columns lost in noise are not printed.
 
     References
     ----------
@@ -92,6 +98,7 @@ def dp_cov(
         scale=scale,
         row_norm=row_norm,
         denoise=denoise,
+        inference=inference,
     )
 
 

@@ -32,6 +32,7 @@ def dp_pca(
     mechanism: str | CovarianceMechanism | SubspaceMechanism | Registered = "auto",
     denoise: str | None = "auto",
     eigenvals: str | None = None,
+    inference: bool = False,
     **shared: Unpack[Shared],
 ) -> PCAResult | SubspaceResult:
     """Fit private principal components.
@@ -63,6 +64,9 @@ def dp_pca(
     eigenvals : {"private", None}
         Whether mechanisms that release only directions spend a share of the budget on the variances
         along them.
+    inference : bool
+        Whether a part of the budget buys short confidence intervals, where the mechanism is
+        ``"rounds"``: a quarter of it, so that noise is 1.2 times as large.
 
     Returns
     -------
@@ -115,6 +119,7 @@ def dp_pca(
         row_norm=row_norm,
         denoise=denoise,
         eigenvals=eigenvals,
+        inference=inference,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from dpmodels.arguments import boolean
 from dpmodels.design import PrivateDesign, row_coder, unbound_design
 from dpmodels.design.private import coded_design
 from dpmodels.errors import ArgumentError, quoted
@@ -55,6 +56,7 @@ def scaled_spec(
     facts = Facts(columns, relation, center, n_components, private_design.scaling.unit)
     candidates = frozenset(table) if automatic is None else automatic
     options = {"denoise": denoise, "eigenvals": words.get("eigenvals")}
+    options["inference"] = boolean("inference", words.get("inference", False))
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
         counts = (source.nrows for source in private)

@@ -36,6 +36,7 @@ from dpmodels.released import (
     SelectionRelease,
     SubspaceRelease,
     SumsRelease,
+    Tails,
     Tuning,
 )
 
@@ -50,8 +51,9 @@ def in_persons(release: AnyRelease, places: int) -> AnyRelease:
     """
     replacements: dict[str, object] = {}
     match release:
-        case MomentsRelease(noise=noise, meat=meat):
+        case MomentsRelease(noise=noise, meat=meat, tails=tails):
             replacements = {"noise": _divided(noise, places), "meat": _meat(meat, places)}
+            replacements["tails"] = None if tails is None else _divided(tails, places)
         case CoefficientsRelease(curvature=curvature, tuning=tuning):
             replacements = {"curvature": _curvature(curvature, places)}
             replacements["tuning"] = _tuning(tuning, places)
@@ -89,6 +91,7 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     SelectionRelease: ("values", "scatters", "response", "noise_sd", "step", "scale", "count"),
     MomentNoise: ("count", "mean", "diagonal", "off"),
     BoughtCurvature: ("bread", "meat", "first"),
+    Tails: ("fourth", "fourth_sd", "beyond", "beyond_sd"),
     Tuning: ("told_apart",),
 }
 

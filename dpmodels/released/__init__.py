@@ -18,6 +18,7 @@ from dpmodels.released.moments import Meat as Meat
 from dpmodels.released.moments import MomentNoise as MomentNoise
 from dpmodels.released.moments import MomentsRelease as MomentsRelease
 from dpmodels.released.moments import SubspaceRelease as SubspaceRelease
+from dpmodels.released.moments import Tails as Tails
 from dpmodels.released.moments import Tuning as Tuning
 from dpmodels.released.selection import PValuesRelease as PValuesRelease
 from dpmodels.released.selection import ScreenedRelease as ScreenedRelease

@@ -94,6 +94,24 @@ class Meat:
     person: str | None = None
 
 
+@dataclass(frozen=True)
+class Tails:
+    """What short intervals of second moments are computed from, if they were requested.
+
+    ``fourth`` are noisy sums of ``y_i² y_j²`` over the rows y clipped to the ball, in units of its
+    radius, and ``fourth_sd`` the noise standard deviation on their diagonal, √2 times that off it.
+    ``beyond`` is the noisy sum of :func:`dpmodels.statistics.tails.increments_beyond` with noise of
+    ``beyond_sd``; ``farthest``, in units of the scaled columns, bounds a row's distance from the
+    ball's centre.
+    """
+
+    fourth: Annotated[Bounded, "variable", "variable_"]
+    fourth_sd: Amount
+    beyond: Quantity
+    beyond_sd: Amount
+    farthest: Amount
+
+
 @dataclass(frozen=True, kw_only=True)
 class MomentsRelease(Released):
     """Released augmented moments of rows in the unit ball.
@@ -123,9 +141,11 @@ class MomentsRelease(Released):
         where merging was not requested.
     lumped_sd : float or None
         Noise standard deviation of these numbers.
+    tails : Tails or None
+        Fourth moments and increments beyond the ball, if intervals were requested.
     """
 
-    later = Released.later | {"ball", "meat", "centres", "lumped", "lumped_sd"}
+    later = Released.later | {"ball", "meat", "centres", "lumped", "lumped_sd", "tails"}
 
     count: Quantity
     total: Annotated[Bounded, "variable"] | None
@@ -137,6 +157,7 @@ class MomentsRelease(Released):
     centres: tuple[tuple[str, float], ...] | None = None
     lumped: tuple[tuple[str, tuple[str, ...]], ...] | None = None
     lumped_sd: Amount | None = None
+    tails: Tails | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

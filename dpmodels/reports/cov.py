@@ -178,8 +178,11 @@ def _noise_notes(fit: CovResult) -> tuple[str, ...]:
     if fit.call.center:
         population = " For the population use conf_int()."
         covers = " conf_int() covers at least 95 % for any data within the bounds."
+    of_noise = "noise sds and noise_int() are those of cov_released, privacy noise only."
+    if fit.release.ball is not None:
+        of_noise = "noise sds are those of cov_released; noise_int() allows for shortening too."
     return (
-        f"noise sds and noise_int() are those of cov_released, privacy noise only.{population}",
+        f"{of_noise}{population}",
         *Rank.DETAIL(f"Digits are limited by the noise.{denoised}{covers}"),
     )
 

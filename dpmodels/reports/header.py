@@ -173,9 +173,10 @@ def _shortened(release: AnyRelease) -> tuple[str, ...]:
             "No ellipsoid was found in which coefficients are predicted to have less noise: rows "
             "are bounded by the codebook, and none was shortened."
         )
+    bought = isinstance(release, MomentsRelease) and release.tails is not None
     return Rank.TARGET(
         "Rows farther than the row norm from a released centre were shortened to it: results "
-        "describe the shortened rows."
+        f"describe the shortened rows{', intervals all rows' * bought}."
     ) * (ball is not None)
 
 

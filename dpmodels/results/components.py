@@ -14,7 +14,15 @@ import pandas as pd
 from dpmodels.arguments import option
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, NotAvailable
-from dpmodels.inference import Spectrum, Unread, read_spectrum
+from dpmodels.inference import (
+    Spectrum,
+    Unread,
+    cut_eigenvalues,
+    cut_entries,
+    product_spread,
+    read_spectrum,
+)
+from dpmodels.inference.bounded_products import mean_products
 from dpmodels.inference.spectrum import arrow_noise
 from dpmodels.labels import component_names
 from dpmodels.postprocess import (
@@ -28,7 +36,7 @@ from dpmodels.postprocess import (
     second_moment_about,
 )
 from dpmodels.postprocess.covariance import longest_in_box, support
-from dpmodels.released import MomentsRelease
+from dpmodels.released import MomentsRelease, Tails
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.default_plot import DefaultPlot
 from dpmodels.results.estimate_table import EstimateTable, table_of_estimates
@@ -319,6 +327,9 @@ class Rotation(DefaultPlot):
 
 # A released second moment: matrix, spectrum, best estimate.
 
+# Standard deviations of noise by which fourth moments are read upwards: of 95 %, on one side.
+UPPER: Final = 1.645
+
 
 @dataclass(frozen=True)
 class Analysis:
@@ -417,6 +428,72 @@ class Analysis:
         share = max(ball.shortened, 0.0)
         error = math.sqrt(ball.shortened_sd**2 + share / self.independent)
         return min(share + 3 * error, 1.0), farthest, np.abs(self.plain.mean)
+
+    def product_spread(self, directions: Floats) -> tuple[Floats, Floats]:
+        """Return the largest variances of products of rows along directions, and their slopes.
+
+        By the bounds of the codebook, or less by bought fourth moments, which have no slope.
+        """
+        plain = self.plain
+        scaled = plain.matrix * np.outer(plain.divisor, plain.divisor)
+        second = directions.T @ scaled @ directions
+        spread, slope = product_spread(second, *self.reach(directions))
+        if self.release.tails is None:
+            return spread, slope
+        fourth = self._fourth_moments(self.release.tails, np.diagonal(scaled), directions)
+        bought = np.maximum(fourth - second**2, 0.0)
+        return np.minimum(spread, bought), np.where(bought < spread, 0.0, slope)
+
+    def _fourth_moments(self, tails: Tails, variances: Floats, directions: Floats) -> Floats:
+        """Bound fourth moments of rows about their mean: noise upwards, and what was clipped."""
+        plain, radius, (_, farthest, _) = self.plain, self.call.row_norm, self.cut
+        noise = np.where(np.eye(len(variances)), 1.0, math.sqrt(0.5)) * tails.fourth_sd
+        beyond = max(tails.beyond, 0.0) / plain.count
+        added = np.outer(farthest**2, farthest**2 + np.minimum(farthest, radius) ** 2) * beyond
+        fourth = (tails.fourth + UPPER * noise) * radius**4 / plain.count
+        squares = variances + plain.mean**2 + UPPER * plain.noise.diagonal + farthest**2 * beyond
+        return mean_products(fourth + np.minimum(added, added.T), squares, plain.mean, directions)
+
+    def _clipped_off(self, tails: Tails, quantile: float) -> tuple[float, float, float]:
+        """Return increments beyond the ball by row, their noise, and the root of a mean's square.
+
+        The mean of a column moves by at most the root times the column's largest distance.
+        """
+        lost, error = np.array([tails.beyond, quantile * tails.beyond_sd]) / self.plain.count
+        return float(lost), float(error), math.sqrt(self.cut[0] * max(lost + error, 0.0))
+
+    def unclipped(self, width: Floats, quantile: float) -> tuple[Floats, Floats]:
+        """Return how far intervals of entries reach below and above, with what clipping took off.
+
+        `width`, shape (columns, columns), is that for the clipped rows. It is enough where nothing
+        was clipped; the released part with the noise of both is, whatever was clipped.
+        """
+        tails, (share, farthest, mean) = self.release.tails, self.cut
+        if tails is None or not share:
+            below, above = cut_entries(share, farthest, mean)
+            return width + below, width + above
+        lost, error, root = self._clipped_off(tails, quantile)
+        outer, moved = np.outer(farthest, farthest), root * farthest
+        above = np.maximum(width, outer * lost + np.hypot(width, outer * error))
+        shift = np.outer(mean, moved) + np.outer(moved, mean) + np.outer(moved, moved)
+        return np.where(np.eye(len(mean)), width, above) + shift, above + shift
+
+    def unclipped_eigenvalues(
+        self, lower: Floats, upper: Floats, quantile: float
+    ) -> tuple[Floats, Floats]:
+        """Return intervals of eigenvalues with what clipping took off, by Weyl's inequality."""
+        tails, (share, farthest, mean) = self.release.tails, self.cut
+        unit = 1 / self.plain.divisor
+        if tails is None or not share:
+            below, above = cut_eigenvalues(share, farthest * unit, mean * unit)
+            return np.maximum(lower - below, 0.0), upper + above
+        lost, error, root = self._clipped_off(tails, quantile)
+        space = max(tails.farthest**2 - self.call.row_norm**2, 0.0) * float((unit**2).max())
+        moved, values = root * math.sqrt(space), self.eigen.values
+        shift = 2 * float(np.linalg.norm(mean * unit)) * moved + moved**2
+        width = np.maximum(upper - values, 0.0)
+        reach = np.maximum(width, space * lost + np.hypot(width, space * error))
+        return np.maximum(lower - shift, 0.0), values + reach + shift
 
     @cached_property
     def denoised(self) -> Floats:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.errors import ArgumentError, NotAvailable, quoted
-from dpmodels.inference import cut_entries, entry_sd, mean_sd, product_spread
+from dpmodels.inference import entry_sd, mean_sd
 from dpmodels.labels import square, with_labels
 from dpmodels.postprocess import Covariance, correlation
 from dpmodels.released import MomentsRelease
@@ -56,10 +56,10 @@ class CovResult(Result):
     Intervals are of pairs of columns (``column1, column2``, the released ``cov``), nan without a
     law of the noise. They are normal: under Laplace noise those of 95 % cover at least 93 %.
     :meth:`conf_int` needs the law and the mean, and assumes only the bounds of the rows: its
-    sampling error is the largest that rows with the released moments can have within them. It is
-    exact for columns of 0 and 1; for others, 95 % intervals cover at least 95 %, and are long where
-    bounds are wide. Where rows were shortened to a released ball, intervals allow for their full
-    lengths.
+    sampling error is the largest that rows with the released moments can have within them, or
+    follows from fourth moments after ``inference=True``. It is exact for columns of 0 and 1; for
+    others, 95 % intervals cover at least 95 %, and are long where bounds are wide. Where rows were
+    shortened to a released ball, both kinds of interval allow for their full lengths.
     """
 
     call: MomentsCall
@@ -185,8 +185,7 @@ class CovResult(Result):
         return ", ".join(self.call.names[i] for i in weak)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        width = float(ndtri((1 + level) / 2)) * self.noise_sd.to_numpy()
-        return self._intervals(width, width)
+        return self._widened(0.0, 0.0, float(ndtri((1 + level) / 2)))
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         if not self.lawful:
@@ -201,14 +200,21 @@ class CovResult(Result):
                 "moment about 0 needs the mean; noise_int() is available"
             )
         analysis, quantile = self._analysis, float(ndtri((1 + level) / 2))
-        ends = analysis.reach(np.eye(len(self.call.names)))
-        spread, slope = product_spread(analysis.plain.matrix, *ends)
+        spread, slope = analysis.product_spread(np.eye(len(self.call.names)))
         # As in Wilson's interval, the variance is that at the other end of the interval.
         shift = quantile**2 * slope / (2 * analysis.independent)
-        squared = entry_sd(analysis.plain) ** 2 + spread / analysis.independent
-        width = np.sqrt(quantile**2 * squared + shift**2)
-        unit, (below, above) = np.outer(self._unit, self._unit), cut_entries(*analysis.cut)
-        return self._intervals((width - shift + below) * unit, (width + shift + above) * unit)
+        return self._widened(spread / analysis.independent, shift, quantile)
+
+    def _widened(
+        self, sampling: Floats | float, shift: Floats | float, quantile: float
+    ) -> pd.DataFrame:
+        """Return intervals for noise, a sampling variance, and rows that were clipped."""
+        analysis = self._analysis
+        squared = entry_sd(analysis.plain) ** 2 + sampling
+        width = np.sqrt(quantile**2 * squared + np.square(shift))
+        below, above = analysis.unclipped(width, quantile)
+        unit = np.outer(self._unit, self._unit)
+        return self._intervals((below - shift) * unit, (above + shift) * unit)
 
     def _intervals(self, below: Floats, above: Floats) -> pd.DataFrame:
         """Return intervals about the released entries; a variance below 0 is read as 0."""

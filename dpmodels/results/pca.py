@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 from dpmodels.errors import NotAvailable
-from dpmodels.inference import Spectrum, Unread, cut_eigenvalues, product_spread
+from dpmodels.inference import Spectrum, Unread
 from dpmodels.labels import component_names, square, with_labels
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import per_row, public_rows, release_facts
@@ -203,11 +204,14 @@ class PCAResult(Rotation):
         ``floor`` and whether the eigenvalue is above it, ``distinct`` from
         noise; and, nan where it is not, the ``debiased`` eigenvalue, the 95 %
         noise interval ``lower, upper`` for the non-private eigenvalue of these
-        rows and the expected squared cosine ``cos2`` with the non-private
-        component.
+        rows, as they were clipped unless ``inference=True`` was bought, and the
+        expected squared cosine ``cos2`` with the non-private component.
         """
         spectrum = self.spectrum
-        lower, upper = spectrum.noise_interval()
+        interval = spectrum.noise_interval()
+        if self.release.tails is not None:
+            interval = self._unclipped(interval, 0.95)
+        lower, upper = interval
         table = {
             "eigenvalue": self.all_eigenvals,
             "noise_sd": spectrum.sd,
@@ -222,7 +226,7 @@ class PCAResult(Rotation):
         return pd.DataFrame(table, index=index).iloc[: self.ncomp]
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._intervals(*self.spectrum.noise_interval(level))
+        return self._intervals(*self._unclipped(self.spectrum.noise_interval(level), level))
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         if self.call.scale == "sd":
@@ -241,13 +245,18 @@ class PCAResult(Rotation):
                 "moment about 0 needs the mean; noise_int() is available"
             )
         analysis = self._analysis
-        ends = analysis.reach(analysis.eigen.vectors / analysis.plain.divisor[:, None])
-        spread, _ = product_spread(np.diag(np.maximum(analysis.eigen.values, 0.0)), *ends)
-        lower, upper = self.spectrum.confidence_interval(spread / analysis.independent, level)
-        share, farthest, mean = analysis.cut
-        unit = 1 / analysis.plain.divisor
-        below, above = cut_eigenvalues(share, farthest * unit, mean * unit)
-        return self._intervals(np.maximum(lower - below, 0.0), upper + above)
+        spread, _ = analysis.product_spread(
+            analysis.eigen.vectors / analysis.plain.divisor[:, None]
+        )
+        interval = self.spectrum.confidence_interval(spread / analysis.independent, level)
+        return self._intervals(*self._unclipped(interval, level))
+
+    def _unclipped(self, interval: tuple[Floats, Floats], level: float) -> tuple[Floats, Floats]:
+        """Widen intervals by what clipping took off the rows, where columns have public units."""
+        if self.call.scale == "sd" or isinstance(self.spectrum, Unread):
+            return interval
+        quantile = float(ndtri((1 + level) / 2))
+        return self._analysis.unclipped_eigenvalues(*interval, quantile)
 
     def _intervals(self, lower: Floats, upper: Floats) -> pd.DataFrame:
         table = {"lower": lower[: self.ncomp], "upper": upper[: self.ncomp]}

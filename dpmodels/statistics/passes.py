@@ -60,6 +60,13 @@ class Passes(Statistic):
         return self._designs[0].scaling
 
     @property
+    def reach(self) -> Floats:
+        """How far each scaled column may lie from the centre by the codebook."""
+        public, scaling = self._designs[0].public, self.scaling
+        ends = np.maximum(scaling.centre - public.lower, public.upper - scaling.centre)
+        return np.asarray(ends / scaling.scale)
+
+    @property
     def blocks(self) -> tuple[Block, ...]:
         """The coded terms of the rows, public."""
         return self._designs[0].public.blocks

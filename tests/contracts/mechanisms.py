@@ -16,7 +16,6 @@ OPTIONS = (
     ("eigenvals", "private"),
     ("sampler", "sequential"),
     ("denoise", None),
-    ("inference", False),
     ("steps", 1),
     ("ridge", 50.0),
 )
@@ -105,7 +104,8 @@ class Mechanism(NamedTuple):
         """Make the strategy, and once more with each option it has that is another method."""
         own = self.make()
         names = {field.name for field in fields(own)}
-        return [own, *(replace(own, **{name: word}) for name, word in OPTIONS if name in names)]
+        options = [*OPTIONS, ("inference", not getattr(own, "inference", False))]
+        return [own, *(replace(own, **{name: word}) for name, word in options if name in names)]
 
 
 MECHANISMS = (

@@ -4,12 +4,12 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from dpmodels.mechanisms import add_noise, clipping_shells, quantile_of_norms
+from dpmodels.mechanisms import add_noise, clipping_shells, quantile_of_norms, tails
 from dpmodels.mechanisms.regression import gradients, scores
 from dpmodels.privacy import LaplaceEvent
 from dpmodels.statistics import Statistic
 
-ROOMS = (add_noise, clipping_shells, quantile_of_norms, gradients, scores)
+ROOMS = (add_noise, clipping_shells, quantile_of_norms, gradients, scores, tails)
 
 
 def honest(rng, exact, scale):

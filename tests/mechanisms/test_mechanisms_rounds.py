@@ -1,6 +1,7 @@
 """Centre and radius first: what it costs, what steers it, and what it is good for."""
 
 import math
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -11,7 +12,7 @@ import dpmodels as dp
 from dpmodels.datasets.papers import zipf_rows
 from dpmodels.design import Scaling, private_design
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.mechanisms import Facts, Rounds, RoundsPure
+from dpmodels.mechanisms import Facts, Rounds, RoundsPure, tails
 from dpmodels.mechanisms.add_noise import (
     FRACTIONS,
     LAPLACE,
@@ -22,6 +23,7 @@ from dpmodels.mechanisms.add_noise import (
     faintest,
 )
 from dpmodels.mechanisms.covariance import rounds
+from dpmodels.mechanisms.tails import BEYOND, FOURTH
 from dpmodels.noise import seeded
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import (
@@ -70,6 +72,52 @@ def test_the_events_compose_to_the_guarantee_and_use_it_up(guarantee, centred):
         plan = Rounds().plan(facts(4, relation, centred), guarantee)
         assert len(plan.events) == (7 if centred else 2)
         assert 1 - 1e-6 < fraction_spent(plan.events, guarantee) <= 1
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_bought_tails_are_in_the_events(guarantee, relation):
+    for columns in (1, 4, 60):
+        given = facts(columns, relation)
+        plan = Rounds(inference=True).plan(given, guarantee)
+        assert len(plan.events) == 9
+        assert 1 - 1e-6 < fraction_spent(plan.events, guarantee) <= 1
+        moments_alone = Rounds().plan(given, guarantee).events[-1].multiplier
+        assert plan.events[-1].multiplier == pytest.approx(moments_alone / math.sqrt(0.68))
+        assert plan.scales[FOURTH] >= plan.events[6].multiplier * plan.lattice.radius**2
+        assert plan.scales[BEYOND] >= plan.events[7].multiplier
+
+
+@pytest.mark.parametrize("changes", [{"centred": False}, {"unit": True}], ids=str)
+def test_nothing_is_bought_where_there_is_no_use_for_it(changes):
+    given = replace(facts(3), **changes)
+    plain, asked = (one.plan(given, ZCDP(0.1)) for one in (Rounds(), Rounds(inference=True)))
+    assert (plain.events, plain.scales) == (asked.events, asked.scales)
+
+
+def test_bought_tails_have_their_noise():
+    """Means and variances over releases, each within 6 of their standard errors."""
+    rows = np.random.default_rng(3).normal(size=(400, 2))
+    strategy = Rounds(inference=True)
+    plan = strategy.plan(facts(2), ZCDP(0.5))
+    statistic = strategy.measure(bound(rows, 4.0), plan)
+    ball = statistic.rescaled(Scaling(np.zeros(2), np.full(2, 4.0), 0.6, 2.0))
+    draws = [tails.noised_tails(ball, statistic.scaling, plan, seeded(seed)) for seed in range(400)]
+    clipped = rows / 4.0
+    lengths = np.linalg.norm(clipped, axis=1, keepdims=True)
+    clipped = clipped * np.minimum(1, 0.6 / lengths) / 0.6
+    errors = [(one.fourth - (clipped**2).T @ clipped**2) / one.fourth_sd for one in draws]
+    expected = np.where(np.eye(2), 1.0, math.sqrt(0.5))
+    assert (np.abs(np.mean(errors, axis=0)) < 6 * expected / 20 + 0.05).all()
+    assert (np.abs(np.std(errors, axis=0) / expected - 1) < 6 / math.sqrt(800)).all()
+    sums = np.array([one.beyond for one in draws])
+    assert abs(sums.std() / draws[0].beyond_sd - 1) < 6 / math.sqrt(800)
+    assert strategy.release(statistic, plan, seeded(1)).tails is not None
+
+
+def test_the_words_of_inference():
+    with pytest.raises(ArgumentError, match="inference"):
+        Rounds(inference=1)
 
 
 def test_a_pure_guarantee_is_refused():

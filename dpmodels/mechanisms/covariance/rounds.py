@@ -17,7 +17,9 @@ Noise
     held in the ball so far (2 % of the budget each), and on their lengths about its mean (1, 1 and
     3 %, the last up to 26 % for few columns); with the rest on the moments about the third mean, σ
     on the diagonal and σ/√2 off it. Where the mean is not taken off there is one turn, of lengths
-    about the public centre; and the last round may be of increments as in ``shells``.
+    about the public centre; and the last round may be of increments as in ``shells``. With
+    ``inference`` fourth moments about the mean have 7 % of what the turns leave, and increments
+    beyond the ball 25 %.
 Numerics
     exact: in every round an integer statistic and integer noise of exact law; what happens in
     floating point in between happens to released values.
@@ -38,10 +40,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, replace
 from functools import partial
 from itertools import pairwise
+from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from dpmodels.arguments import boolean
 from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.mechanisms.add_noise import (
     FRACTIONS,
@@ -59,12 +63,14 @@ from dpmodels.mechanisms.add_noise import (
     laplace_count,
     laplace_multipliers,
     laplace_scales,
+    lattice_for,
     noised_moments,
     noised_rows,
     noisy_mean,
 )
 from dpmodels.mechanisms.clipping_shells import INCREMENTS, accumulated, shell_noise, shells
 from dpmodels.mechanisms.protocol import Facts, Plan
+from dpmodels.mechanisms.tails import FOURTH, TAIL_SHARES, distance_of, noised_tails, tail_scales
 from dpmodels.noise import Entropy
 from dpmodels.privacy import (
     GaussianEvent,
@@ -94,7 +100,14 @@ class Rounds:
     """Centre and radius first, then the moments about the one within the other.
 
     Made for rows that do not fill the box of the codebook: counts at the edge of their bounds, and
-    bounds that are too wide. Reads the rows seven times; twice where the mean is not taken off.
+    bounds that are too wide. Reads the rows seven times, nine with `inference`; twice where the
+    mean is not taken off.
+
+    Parameters
+    ----------
+    inference : bool
+        Whether a third of what the search for the ball leaves of the budget buys short intervals:
+        fourth moments, and how much clipping took off. Only where the mean is taken off.
 
     Examples
     --------
@@ -115,6 +128,11 @@ class Rounds:
     )
     passes: ClassVar[str] = "many"
 
+    inference: bool = False
+
+    def __post_init__(self) -> None:
+        boolean("inference", self.inference)
+
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Divide a budget between the rounds and calibrate their noise.
 
@@ -123,7 +141,8 @@ class Rounds:
         BudgetError
             For a pure guarantee, which Gaussian noise does not give.
         """
-        budget_shares = shares(facts, TURNS, LEAST)
+        buys = self.inference and facts.centred and not facts.unit
+        budget_shares = shares(facts, TURNS, LEAST, TAIL_SHARES if buys else {})
         total_multiplier = gaussian_multiplier(guarantee) * ROUND_UP
         multipliers = dict(
             zip(
@@ -135,6 +154,9 @@ class Rounds:
         last, sensitivity = multipliers[MOMENTS], math.sqrt(2) if facts.adjacency.n_public else 1.0
         scales = turn_scales(multipliers, sensitivity, partial(gaussian_count, facts))
         lattice, steps = gaussian_scales(facts, last)
+        if buys:
+            lattice, steps = lattice_for(lattice, steps, multipliers[FOURTH], SMALLEST_SCALE)
+            scales |= tail_scales(multipliers, lattice.radius)
         if not facts.centred:
             coarse, increments, shell_scales = shell_noise(facts, last)
             shrink = (coarse.radius / lattice.radius) ** 2
@@ -155,7 +177,10 @@ class Rounds:
             gain = increments_gain(inner.lengths, plan)
             if gain.ratio < WORTH:
                 return self._increments(inner.at(gain.radius), plan, entropy)
-        return _moments_within(self.info, inner, plan, entropy, GAUSSIAN)
+        tails = None
+        if FOURTH in plan.scales:
+            tails = noised_tails(inner.passes, inner.public.scaling, plan, entropy)
+        return replace(_moments_within(self.info, inner, plan, entropy, GAUSSIAN), tails=tails)
 
     def _increments(self, inner: RowsInBall, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Release increments within the ball instead of moments."""
@@ -316,13 +341,17 @@ class RowsInBall(NamedTuple):
 
 
 def shares(
-    facts: Facts, turns: tuple[tuple[float, float], ...], weight: float
+    facts: Facts,
+    turns: tuple[tuple[float, float], ...],
+    weight: float,
+    further: Mapping[str, float] = MappingProxyType({}),
 ) -> Mapping[str, float]:
     """Divide a budget: of each turn to the sum of the rows and to their lengths, then to moments.
 
     The last lengths have at least the share `weight`/(`weight` + f), with f the Frobenius norm of
     unit noise in the moments: with few columns the noise is small, and undetected rows weigh
-    more. Without a mean there is one turn, of lengths alone.
+    more. Without a mean there is one turn, of lengths alone. Of what the turns leave, each of the
+    `further` rounds has a share.
     """
     *first, (of_sum, of_lengths) = turns
     norm = math.sqrt(facts.columns * (facts.columns + 1) / 2)
@@ -332,7 +361,9 @@ def shares(
     parts = dict[str, float]()
     for turn, (sum_share, lengths_share) in enumerate((*first, (of_sum, last)), start=1):
         parts |= {f"sum {turn}": sum_share, f"lengths {turn}": lengths_share}
-    return {**parts, MOMENTS: 1 - math.fsum(parts.values())}
+    left = 1 - math.fsum(parts.values())
+    parts |= {name: share * left for name, share in further.items()}
+    return {**parts, MOMENTS: left * (1 - math.fsum(further.values()))}
 
 
 def turn_scales(
@@ -428,8 +459,7 @@ def _lengths(
 ) -> Lengths:
     """Return noisy numbers of rows by their distance from the centre."""
     limits = tuple(int(end) for end in (FRACTIONS[:-1] * plan.lattice.radius) ** 2)
-    away = np.linalg.norm((passes.scaling.centre - public.centre) / public.scale)
-    farthest = public.row_norm + float(away)
+    farthest = distance_of(passes.scaling, public)
     exact, _ = _within(passes, farthest).measured(norm_counts, limits).cross()
     counts, scale = noised_rows(exact, plan.scales[f"lengths {turn}"], entropy, law)
     return Lengths(FRACTIONS * farthest, counts, law.sd * scale, faintest(law, scale))
