@@ -134,6 +134,11 @@ def found_range(
     has_rows_beyond = float(counts[beyond].sum()) > noise.reach(int(beyond.sum()))
     if (high - low) * SHORTER[power - 1] > full_length or has_rows_beyond:
         return None
+    return range_of(ends, counts, noise, low, high)
+
+
+def range_of(ends: Floats, counts: Floats, noise: CellNoise, low: float, high: float) -> FoundRange:
+    """Return a range with the noisy fraction of the rows in cells that extend beyond it."""
     number, touched = max(float(counts.sum()), 1.0), (ends[:-1] < low) | (ends[1:] > high)
     sd = noise.sd * math.sqrt(touched.sum())
     return FoundRange(low, high, float(counts[touched].sum()) / number, sd / number)

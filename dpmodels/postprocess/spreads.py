@@ -42,6 +42,8 @@ WIDTHS, NARROWEST = 2, 4
 SELDOM = 1e-3
 # Log-likelihood gain over an empty column from which rows are detected.
 MIN_LOG_LIKELIHOOD_GAIN = 10.0
+# The same for rows beside those at the anchor, and their number over the noise sd of a cell.
+FAINT_GAIN, OTHERS = 2.0, 3.0
 # The declared range stays unless it is this many times as long; an end if this near, in lengths.
 SHORTER, NEAR = 1.5, 0.05
 # Significant digits of the range's length to which its ends are rounded.
@@ -103,7 +105,7 @@ def found_bounds(
     The last round decides where rows end. Rows at the anchor alone have no scale.
     """
     fitted = _Fit.of(rounds, rows)
-    if fitted is None or not _has_rows_elsewhere(rounds, rows, column):
+    if fitted is None or not has_rows_elsewhere(rounds, rows, column):
         return None
     last = rounds[-1]
     low, high = fitted.reach(TAIL, CAREFUL)
@@ -115,6 +117,26 @@ def found_bounds(
     tolerance = NEAR * (high - low)
     low = column.lower if low - column.lower < tolerance else low
     return low, column.upper if column.upper - high < tolerance else high
+
+
+def bounds_beside_anchor(
+    cells: CellCounts, rows: float, column: Column
+) -> tuple[float, float] | None:
+    """Return a range of the anchor and of the rows that are not in its cells, few as they may be.
+
+    For columns of which most rows are at the anchor. None where noise hides all other rows, or
+    where the declared range is hardly longer.
+    """
+    anchor = anchor_of(column.lower, column.upper)
+    at_anchor = (cells.ends[:-1] <= anchor) & (cells.ends[1:] >= anchor)
+    others = rows - float(cells.counts[at_anchor].sum())
+    beside = CellCounts(cells.ends, np.where(at_anchor, 0.0, cells.counts), cells.noise)
+    fitted = _Fit.of((beside,), others, FAINT_GAIN) if others > OTHERS * cells.noise.sd else None
+    if fitted is None:
+        return None
+    low, high = fitted.reach(TAIL, CAREFUL)
+    low, high = _rounded(min(low, anchor), max(high, anchor), column)
+    return (low, high) if (high - low) * SHORTER <= column.upper - column.lower else None
 
 
 def outside(last: CellCounts, low: float, high: float) -> tuple[float, int]:
@@ -150,7 +172,9 @@ class _Fit:
     weights: Floats
 
     @classmethod
-    def of(cls, rounds: tuple[CellCounts, ...], rows: float) -> _Fit | None:
+    def of(
+        cls, rounds: tuple[CellCounts, ...], rows: float, gain: float = MIN_LOG_LIKELIHOOD_GAIN
+    ) -> _Fit | None:
         """Compute the weights by likelihood; None if no rows are detected."""
         ends = rounds[-1].ends
         middles, length = (ends[1:] + ends[:-1]) / 2, float(ends[-1] - ends[0])
@@ -160,7 +184,7 @@ class _Fit:
         losses = sum(_losses(cells, middles, falls, rows) for cells in rounds)
         without = sum(float(_loss(cells.counts, cells.noise).sum()) for cells in rounds)
         best = float(np.min(losses))
-        if not without - best > MIN_LOG_LIKELIHOOD_GAIN:
+        if not without - best > gain:
             return None
         return cls(middles, ends, falls, np.exp(best - losses))
 
@@ -220,7 +244,7 @@ def _as_counted(high: float, last_round: CellCounts, rows: float) -> float:
     return max(high, float(last_round.ends[heavy[-1] + 1])) if heavy.size else high
 
 
-def _has_rows_elsewhere(rounds: tuple[CellCounts, ...], rows: float, column: Column) -> bool:
+def has_rows_elsewhere(rounds: tuple[CellCounts, ...], rows: float, column: Column) -> bool:
     """Whether cells away from the anchor have rows; true if the anchor has less than half."""
     anchor = anchor_of(column.lower, column.upper)
     away = [

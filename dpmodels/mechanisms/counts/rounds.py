@@ -36,20 +36,42 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.count_noise import (
     gaussian_plan,
+    gaussian_sums,
     laplace_plan,
+    laplace_sums,
     law_of,
     noised_counts,
     noised_mean,
+    noised_units,
     one_mean,
     paired_plan,
 )
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
-from dpmodels.postprocess.ranges import CellNoise, FoundRange, found_range, range_cells
+from dpmodels.postprocess.ranges import (
+    CellNoise,
+    FoundRange,
+    anchor_of,
+    found_range,
+    range_cells,
+    range_of,
+)
+from dpmodels.postprocess.spreads import (
+    SELDOM,
+    CellCounts,
+    Column,
+    bounds_beside_anchor,
+    complete_rows,
+    first_cells,
+    found_bounds,
+    has_rows_elsewhere,
+)
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from dpmodels.released import CountsRelease, HeldIn, MechanismInfo
 from dpmodels.statistics import Statistic
@@ -60,6 +82,12 @@ from dpmodels.statistics.statistic import measured_as
 RANGE_SHARE = 0.15
 # With more noise than this fraction of the rows, too few cells are detected: a choice.
 FAINT = 0.01
+# With fewer rows: the share of a first look, the noise in cells over the rows that a range can be
+# fitted to, the most of the budget for that, and the share of a second search. Choices.
+LOOK, FITTED, MOST_SHARE, AGAIN = 0.048, 0.033, 0.25, 0.3
+# The first look: the range is searched if its inner part, so many times shorter, has this many
+# times the rows of the rest. Choices.
+INNER, TIMES = 9.0, 2
 
 
 @dataclass(frozen=True)
@@ -67,6 +95,13 @@ class Rounds:
     """A range that covers most rows, then means or variances of the rows clipped to it.
 
     Made for bounds that are too wide. Reads the rows twice.
+
+    Parameters
+    ----------
+    shares : tuple of float
+        Of the budget: for one search of the range; or for a first look, a search that follows if
+        most rows are in a small part of the declared range, and a second search if most of them
+        are at its anchor. What is not used goes to the parts.
 
     Examples
     --------
@@ -85,6 +120,7 @@ class Rounds:
         source="numbers held in a released range; this package",
     )
     passes: ClassVar[str] = "many"
+    shares: tuple[float, ...] = (RANGE_SHARE,)
 
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
         """Divide a budget between the rounds and calibrate their noise.
@@ -97,13 +133,16 @@ class Rounds:
                 "mechanism='rounds' is for means and variances of one variable (dp_mean, dp_var, "
                 "dp_ttest); write mechanism='auto'"
             )
-        calibrated = gaussian_plan if isinstance(guarantee, ZCDP) else laplace_plan
-        cells = calibrated(replace(facts, divided=False), _share(guarantee, RANGE_SHARE))
-        if one_mean(facts) and calibrated is laplace_plan:
-            calibrated = paired_plan
-        parts_plan = calibrated(facts, _share(guarantee, 1 - RANGE_SHARE))
-        events = (*cells.events, *parts_plan.events)
-        return replace(parts_plan, guarantee=guarantee, events=events, first=cells)
+        first_part = _share(guarantee, self.shares[0])
+        if len(self.shares) == 1:
+            calibrated = gaussian_plan if isinstance(guarantee, ZCDP) else laplace_plan
+            first = calibrated(replace(facts, divided=False), first_part)
+        else:
+            sums = gaussian_sums if isinstance(guarantee, ZCDP) else laplace_sums
+            first = sums(facts, first_part, _look_sensitivity(facts))
+        parts_plan = _parts_plan(facts, guarantee, self.shares[0])
+        events = (*first.events, *parts_plan.events)
+        return replace(parts_plan, guarantee=guarantee, events=events, first=first)
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> CellPasses:
         """Prepare to read the rows once for each round."""
@@ -113,7 +152,13 @@ class Rounds:
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Find a range, then release the parts of the rows clipped to it."""
         statistic = measured_as(CellPasses, statistic, "counts")
-        clip_range = _release_range(statistic, plan, entropy)
+        if len(self.shares) == 1:
+            clip_range = _release_range(statistic, plan, entropy)
+        else:
+            clip_range, spent = self._searched(statistic, plan, entropy)
+            parts_plan = _parts_plan(plan.facts, plan.guarantee, spent)
+            plan = replace(parts_plan, guarantee=plan.guarantee, events=plan.events)
+            statistic = statistic.in_units(plan.units_per_row)
         passes = (
             statistic
             if clip_range is None
@@ -129,11 +174,35 @@ class Rounds:
         )
         return replace(release, held=where)
 
+    def _searched(
+        self, statistic: CellPasses, plan: CountPlan, entropy: Entropy
+    ) -> tuple[FoundRange | None, float]:
+        """Return the range that looks and searches find, and the share of the budget they took."""
+        number, (look, search, again) = statistic.measured, self.shares
+        if not number.lower < number.upper or not _inner_rows(statistic, plan, entropy) > 0:
+            return None, look
+        column = Column(number.lower, number.upper, 0.0)
+        cells, n_rows = _cell_counts(statistic, plan, search, entropy)
+        bounds = found_bounds((cells,), n_rows, column)
+        if bounds is not None or has_rows_elsewhere((cells,), n_rows, column):
+            return bounds and range_of(cells.ends, cells.counts, cells.noise, *bounds), look + search
+        cells, n_rows = _cell_counts(statistic, plan, again, entropy)
+        bounds = bounds_beside_anchor(cells, n_rows, column)
+        found = bounds and range_of(cells.ends, cells.counts, cells.noise, *bounds)
+        return found, look + search + again
 
-def pays(facts: CountFacts, guarantee: Guarantee, n_rows: int) -> bool:
-    """Whether there are enough rows to find a range despite the noise of the first round."""
-    first = Rounds().plan(facts, guarantee).first
-    return first is not None and first.noise_sd <= FAINT * n_rows
+
+def range_shares(
+    facts: CountFacts, guarantee: Guarantee, n_rows: int
+) -> tuple[float, ...] | None:
+    """Return the shares of the budget for a range; None where there are too few rows for one."""
+    full = Rounds(shares=(1 - 1e-9,)).plan(facts, guarantee).first
+    assert full is not None
+    power = 2 if isinstance(guarantee, ZCDP) else 1
+    if (full.noise_sd / (FAINT * n_rows)) ** power <= RANGE_SHARE:
+        return (RANGE_SHARE,)
+    share = (full.noise_sd / (FITTED * n_rows)) ** power
+    return (LOOK, share, AGAIN) if share <= MOST_SHARE else None
 
 
 def _share(guarantee: Guarantee, share: float) -> Guarantee:
@@ -143,6 +212,47 @@ def _share(guarantee: Guarantee, share: float) -> Guarantee:
             return ZCDP(share * rho)
         case PureDP(eps) | ApproxDP(eps, _):
             return PureDP(share * eps)
+
+
+def _parts_plan(facts: CountFacts, guarantee: Guarantee, spent: float) -> CountPlan:
+    """Calibrate the noise of the parts to what a search has left of the budget."""
+    calibrated = gaussian_plan if isinstance(guarantee, ZCDP) else laplace_plan
+    if one_mean(facts) and calibrated is laplace_plan:
+        calibrated = paired_plan
+    return calibrated(facts, _share(guarantee, 1 - spent))
+
+
+def _look_sensitivity(facts: CountFacts) -> float:
+    """Return the sensitivity of rows in the inner part less a multiple of the others."""
+    return float(1 + TIMES if facts.adjacency.n_public else max(1, TIMES))
+
+
+def _inner_rows(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> float:
+    """Release rows in the inner part of the range, about its anchor, less those elsewhere."""
+    number, first = statistic.measured, plan.first
+    assert first is not None
+    anchor = anchor_of(number.lower, number.upper)
+    inner = [anchor + (end - anchor) / INNER for end in (number.lower, number.upper)]
+    edges = np.unique([number.lower, *inner, number.upper])
+    cells, _ = statistic.counted(place_counts, edges).cross()
+    weights = [1 if inner[0] <= end <= inner[1] else -TIMES for end in (edges[1:] + edges[:-1]) / 2]
+    exact = np.array([sum(w * count for w, count in zip(weights, cells.tolist(), strict=True))])
+    noisy, _ = noised_units(first, exact, entropy)
+    return float(noisy[0])
+
+
+def _cell_counts(
+    statistic: CellPasses, plan: CountPlan, share: float, entropy: Entropy
+) -> tuple[CellCounts, float]:
+    """Release the numbers of rows by cell, for a share of the budget, and of complete rows."""
+    number = statistic.measured
+    calibrated = gaussian_plan if isinstance(plan.guarantee, ZCDP) else laplace_plan
+    cells_plan = calibrated(replace(plan.facts, divided=False), _share(plan.guarantee, share))
+    ends = first_cells(Column(number.lower, number.upper, 0.0))
+    exact, n_rows = statistic.counted(place_counts, ends).cross()
+    values, law = noised_units(cells_plan, np.append(exact, n_rows - exact.sum()), entropy)
+    cells = CellCounts(ends, values[:-1], CellNoise(law, cells_plan.noise_sd, SELDOM))
+    return cells, complete_rows(values, float(n_rows) if plan.facts.adjacency.n_public else None)
 
 
 def _paired(plan: CountPlan) -> bool:
