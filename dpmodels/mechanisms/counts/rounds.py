@@ -54,14 +54,7 @@ from dpmodels.mechanisms.count_noise import (
 )
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
-from dpmodels.postprocess.ranges import (
-    CellNoise,
-    FoundRange,
-    anchor_of,
-    found_range,
-    range_cells,
-    range_of,
-)
+from dpmodels.postprocess.ranges import CellNoise, anchor_of, found_range, range_cells
 from dpmodels.postprocess.spreads import (
     SELDOM,
     CellCounts,
@@ -72,6 +65,7 @@ from dpmodels.postprocess.spreads import (
     found_bounds,
     has_rows_elsewhere,
 )
+from dpmodels.postprocess.tails import beyond_range
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from dpmodels.released import CountsRelease, HeldIn, MechanismInfo
 from dpmodels.statistics import Statistic
@@ -169,14 +163,11 @@ class Rounds:
         release = noised(self.info, plan, exact, n_rows, entropy)
         if clip_range is None:
             return release
-        where = HeldIn(
-            clip_range.lower, clip_range.upper, clip_range.outside, clip_range.outside_sd
-        )
-        return replace(release, held=where)
+        return replace(release, held=clip_range)
 
     def _searched(
         self, statistic: CellPasses, plan: CountPlan, entropy: Entropy
-    ) -> tuple[FoundRange | None, float]:
+    ) -> tuple[HeldIn | None, float]:
         """Return the range that looks and searches find, and the share of the budget they took."""
         number, (look, search, again) = statistic.measured, self.shares
         if not number.lower < number.upper or not _inner_rows(statistic, plan, entropy) > 0:
@@ -185,11 +176,10 @@ class Rounds:
         cells, n_rows = _cell_counts(statistic, plan, search, entropy)
         bounds = found_bounds((cells,), n_rows, column)
         if bounds is not None or has_rows_elsewhere((cells,), n_rows, column):
-            return bounds and range_of(cells.ends, cells.counts, cells.noise, *bounds), look + search
+            return bounds and _held_in(cells, *bounds), look + search
         cells, n_rows = _cell_counts(statistic, plan, again, entropy)
         bounds = bounds_beside_anchor(cells, n_rows, column)
-        found = bounds and range_of(cells.ends, cells.counts, cells.noise, *bounds)
-        return found, look + search + again
+        return bounds and _held_in(cells, *bounds), look + search + again
 
 
 def range_shares(
@@ -259,7 +249,7 @@ def _paired(plan: CountPlan) -> bool:
     return one_mean(plan.facts) and law_of(plan) == "laplace"
 
 
-def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> FoundRange | None:
+def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> HeldIn | None:
     """Release the numbers of rows by cell, and return the range that follows."""
     number, first = statistic.measured, plan.first
     if first is None or not number.lower < number.upper:
@@ -270,4 +260,26 @@ def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> 
     noise = CellNoise(cells.law, first.noise_sd)
     # Of the sum of places about the middle: half of one noise variable, or the difference of two.
     price = plan.noise_sd / (2 if _paired(plan) else math.sqrt(2))
-    return found_range(ends, cells.values, noise, price, max(statistic.degree // 2, 1))
+    found = found_range(ends, cells.values, noise, price, max(statistic.degree // 2, 1))
+    counts = CellCounts(ends, cells.values, noise)
+    if found is not None:
+        return _held_in(counts, found.lower, found.upper)
+    column = Column(number.lower, number.upper, 0.0)
+    n_complete = float(cells.values.sum())
+    if has_rows_elsewhere((counts,), n_complete, column):
+        return None
+    bounds = bounds_beside_anchor(counts, n_complete, column)
+    return bounds and _held_in(counts, *bounds)
+
+
+def _held_in(cells: CellCounts, low: float, high: float) -> HeldIn:
+    """Return a range, the share of rows in cells that extend beyond it, and how far they may be."""
+    touched = (cells.ends[:-1] < low) | (cells.ends[1:] > high)
+    n_rows = max(float(cells.counts.sum()), 1.0)
+    return HeldIn(
+        low,
+        high,
+        float(cells.counts[touched].sum()) / n_rows,
+        cells.noise.sd * math.sqrt(touched.sum()) / n_rows,
+        *beyond_range(cells.ends, cells.counts, cells.noise, low, high),
+    )
