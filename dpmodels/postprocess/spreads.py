@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.postprocess.ranges import CellNoise, anchor_of, cells_with_rows, range_cells
 from dpmodels.typing import Floats
@@ -42,8 +43,9 @@ WIDTHS, NARROWEST = 2, 4
 SELDOM = 1e-3
 # Log-likelihood gain over an empty column from which rows are detected.
 MIN_LOG_LIKELIHOOD_GAIN = 10.0
-# The same for rows beside those at the anchor, and their number over the noise sd of a cell.
-FAINT_GAIN, OTHERS = 2.0, 3.0
+# Rows beside those at the anchor from which their range is fitted, in noise sds of a cell, and its
+# quantile over the weighted ends.
+OTHERS, EVEN = 3.0, 0.5
 # The declared range stays unless it is this many times as long; an end if this near, in lengths.
 SHORTER, NEAR = 1.5, 0.05
 # Significant digits of the range's length to which its ends are rounded.
@@ -105,7 +107,7 @@ def found_bounds(
     The last round decides where rows end. Rows at the anchor alone have no scale.
     """
     fitted = _Fit.of(rounds, rows)
-    if fitted is None or not has_rows_elsewhere(rounds, rows, column):
+    if fitted is None or not _has_rows_elsewhere(rounds, rows, column):
         return None
     last = rounds[-1]
     low, high = fitted.reach(TAIL, CAREFUL)
@@ -120,23 +122,36 @@ def found_bounds(
 
 
 def bounds_beside_anchor(
-    cells: CellCounts, rows: float, column: Column
+    rounds: tuple[CellCounts, ...], rows: float, column: Column
 ) -> tuple[float, float] | None:
     """Return a range of the anchor and of the rows that are not in its cells, few as they may be.
 
-    For columns of which most rows are at the anchor. None where noise hides all other rows, or
-    where the declared range is hardly longer.
+    None where noise hides all other rows, or where the declared range is hardly longer. The last
+    of `rounds`, all in the same cells, tells the number of other rows.
     """
-    anchor = anchor_of(column.lower, column.upper)
-    at_anchor = (cells.ends[:-1] <= anchor) & (cells.ends[1:] >= anchor)
-    others = rows - float(cells.counts[at_anchor].sum())
-    beside = CellCounts(cells.ends, np.where(at_anchor, 0.0, cells.counts), cells.noise)
-    fitted = _Fit.of((beside,), others, FAINT_GAIN) if others > OTHERS * cells.noise.sd else None
+    anchor, last = anchor_of(column.lower, column.upper), rounds[-1]
+    at_anchor = _at(anchor, last)
+    others = rows - float(last.counts[at_anchor].sum())
+    beside = tuple(
+        CellCounts(cells.ends, np.where(at_anchor, 0.0, cells.counts), cells.noise)
+        for cells in rounds
+    )
+    fitted = _Fit.of(beside, others, -math.inf) if others > OTHERS * last.noise.sd else None
     if fitted is None:
         return None
-    low, high = fitted.reach(TAIL, CAREFUL)
+    low, high = fitted.reach(TAIL, EVEN)
     low, high = _rounded(min(low, anchor), max(high, anchor), column)
     return (low, high) if (high - low) * SHORTER <= column.upper - column.lower else None
+
+
+def most_at_anchor(cells: CellCounts, rows: float, column: Column) -> bool:
+    """Whether more than half of the rows are in the cells at zero, or at the bound nearest to it."""
+    at_anchor = _at(anchor_of(column.lower, column.upper), cells)
+    return float(cells.counts[at_anchor].sum()) > rows / 2
+
+
+def _at(anchor: float, cells: CellCounts) -> NDArray[np.bool_]:
+    return np.asarray((cells.ends[:-1] <= anchor) & (cells.ends[1:] >= anchor))
 
 
 def outside(last: CellCounts, low: float, high: float) -> tuple[float, int]:
@@ -244,7 +259,7 @@ def _as_counted(high: float, last_round: CellCounts, rows: float) -> float:
     return max(high, float(last_round.ends[heavy[-1] + 1])) if heavy.size else high
 
 
-def has_rows_elsewhere(rounds: tuple[CellCounts, ...], rows: float, column: Column) -> bool:
+def _has_rows_elsewhere(rounds: tuple[CellCounts, ...], rows: float, column: Column) -> bool:
     """Whether cells away from the anchor have rows; true if the anchor has less than half."""
     anchor = anchor_of(column.lower, column.upper)
     away = [

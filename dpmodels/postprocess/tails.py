@@ -1,9 +1,9 @@
 """What a released range cut off: bounds on the distances of rows beyond its ends.
 
-Rows beyond a threshold inside the range are modelled by a generalised Pareto distribution, with the
-tail ``(1 + s z/w)**(-1/s)`` at the distance z beyond the threshold, up to the declared bound. Scales
-w and shapes s, from uniform to one whose variance barely exists, are weighted by the likelihood of
-the released counts of the cells beyond. The bounds are weighted quantiles: as rows that no count
+Rows beyond a threshold inside the range are modelled by a generalised Pareto distribution, with
+the tail ``(1 + s z/w)**(-1/s)`` at the distance z beyond the threshold, up to the declared bound.
+Scales w and shapes s, from uniform to one whose variance barely exists, are weighted by the
+likelihood of the released counts of the cells beyond. The bounds are weighted quantiles: as rows that no count
 detects can be anywhere within the declared bounds, they hold for rows whose tail goes on beyond the
 range as it falls before it, not for all rows.
 
@@ -23,7 +23,7 @@ from dpmodels.typing import Floats
 # Shapes that are tried, scales per octave, the numbers of rows beyond the threshold over their
 # estimate, and the quantile: choices.
 SHAPES = np.array([-1.0, 1e-6, 0.2, 0.45])
-PER_OCTAVE, RATIOS, QUANTILE = 2, np.array([0.7, 0.85, 1.0, 1.15, 1.3]), 0.9
+PER_OCTAVE, RATIOS, QUANTILE = 2, np.array([0.7, 0.85, 1.0, 1.15, 1.3]), 0.95
 # Rows beyond the threshold, in noise sds of a cell: a choice.
 TELLING = 10.0
 

@@ -63,7 +63,7 @@ from dpmodels.postprocess.spreads import (
     complete_rows,
     first_cells,
     found_bounds,
-    has_rows_elsewhere,
+    most_at_anchor,
 )
 from dpmodels.postprocess.tails import beyond_range
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP
@@ -78,7 +78,7 @@ RANGE_SHARE = 0.15
 FAINT = 0.01
 # With fewer rows: the share of a first look, the noise in cells over the rows that a range can be
 # fitted to, the most of the budget for that, and the share of a second search. Choices.
-LOOK, FITTED, MOST_SHARE, AGAIN = 0.048, 0.033, 0.25, 0.3
+LOOK, FITTED, MOST_SHARE, AGAIN = 0.048, 0.033, 0.25, 0.35
 # The first look: the range is searched if its inner part, so many times shorter, has this many
 # times the rows of the rest. Choices.
 INNER, TIMES = 9.0, 2
@@ -175,16 +175,14 @@ class Rounds:
         column = Column(number.lower, number.upper, 0.0)
         cells, n_rows = _cell_counts(statistic, plan, search, entropy)
         bounds = found_bounds((cells,), n_rows, column)
-        if bounds is not None or has_rows_elsewhere((cells,), n_rows, column):
+        if bounds is not None or not most_at_anchor(cells, n_rows, column):
             return bounds and _held_in(cells, *bounds), look + search
-        cells, n_rows = _cell_counts(statistic, plan, again, entropy)
-        bounds = bounds_beside_anchor(cells, n_rows, column)
-        return bounds and _held_in(cells, *bounds), look + search + again
+        more, n_rows = _cell_counts(statistic, plan, again, entropy)
+        bounds = bounds_beside_anchor((cells, more), n_rows, column)
+        return bounds and _held_in(more, *bounds), look + search + again
 
 
-def range_shares(
-    facts: CountFacts, guarantee: Guarantee, n_rows: int
-) -> tuple[float, ...] | None:
+def range_shares(facts: CountFacts, guarantee: Guarantee, n_rows: int) -> tuple[float, ...] | None:
     """Return the shares of the budget for a range; None where there are too few rows for one."""
     full = Rounds(shares=(1 - 1e-9,)).plan(facts, guarantee).first
     assert full is not None
@@ -266,9 +264,9 @@ def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> 
         return _held_in(counts, found.lower, found.upper)
     column = Column(number.lower, number.upper, 0.0)
     n_complete = float(cells.values.sum())
-    if has_rows_elsewhere((counts,), n_complete, column):
+    if not most_at_anchor(counts, n_complete, column):
         return None
-    bounds = bounds_beside_anchor(counts, n_complete, column)
+    bounds = bounds_beside_anchor((counts,), n_complete, column)
     return bounds and _held_in(counts, *bounds)
 
 
