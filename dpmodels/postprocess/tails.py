@@ -1,11 +1,11 @@
 """What a released range cut off: bounds on the distances of rows beyond its ends.
 
-Rows beyond a threshold inside the range are modelled by a generalised Pareto distribution, with
-the tail ``(1 + s z/w)**(-1/s)`` at the distance z beyond the threshold, up to the declared bound.
-Scales w and shapes s, from uniform to one whose variance barely exists, are weighted by the
-likelihood of the released counts of the cells beyond. The bounds are weighted quantiles: as rows that no count
-detects can be anywhere within the declared bounds, they hold for rows whose tail goes on beyond the
-range as it falls before it, not for all rows.
+Rows beyond a threshold inside the range are modelled by a generalised Pareto distribution [1]_,
+with the tail ``(1 + s z/w)**(-1/s)`` at the distance z beyond the threshold, up to the declared
+bound. Scales w and shapes s, from uniform to one whose variance barely exists, are weighted by the
+likelihood of the released counts of the cells beyond. The bounds are weighted quantiles. Rows that
+no count detects can be anywhere within the declared bounds, so they hold for rows whose tail goes
+on beyond the range as it falls before it, not for all rows.
 
 .. [1] Pickands, J. (1975). "Statistical inference using extreme order statistics." Annals of
    Statistics 3(1), 119-131.

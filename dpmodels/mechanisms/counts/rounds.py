@@ -1,29 +1,36 @@
 """Means and variances of values clipped to a range that is found first.
 
 Theorem
-    Two rounds: numbers of rows by public cell of the measured number, then the parts of
-    ``geometric`` or ``gaussian`` (of ``paired`` for one mean), for the number held in a range that
-    is a function of the first round's release and public facts. Both are differentially private,
-    the second for any range, with budgets fixed beforehand; so together they are ε-differentially
-    private for the sum of their ε, or ρ-zCDP for the sum of their ρ, by adaptive composition. An
-    (ε, δ) guarantee is met by Laplace noise and leaves its δ unused.
+    Rounds: numbers of rows by public cell of the measured number, then the parts of ``geometric``
+    or ``gaussian`` (of ``paired`` for one mean), for the number held in a range that is a function
+    of the earlier releases and public facts. Each is differentially private for any range, so
+    together they are ε-differentially private for the sum of their ε, or ρ-zCDP for the sum of
+    their ρ, by adaptive composition. An (ε, δ) guarantee is met by Laplace noise and leaves its δ
+    unused. With few rows a first look decides whether a range is searched at all, and what is not
+    searched for goes to the parts: charged are the look and parts with all the rest, which costs
+    the most (Theorem 62).
 Sensitivity
-    In the first round a complete row adds 1 to one cell, all groups together:
-    :func:`dpmodels.statistics.cell_passes.place_counts`. In the second a row adds parts that are
+    In a search a complete row adds 1 to one cell, all groups together:
+    :func:`dpmodels.statistics.cell_passes.place_counts`. In the parts a row adds parts that are
     not negative and have the sum 1, whatever the range, since each row is held in it by itself:
     that of :func:`dpmodels.statistics.counts.count_sensitivity`. In L1 norm both are 2 where a row
-    is replaced and 1 where it is added or removed, in L2 norm √2 and 1.
+    is replaced and 1 where it is added or removed, in L2 norm √2 and 1. The look is one sum, to
+    which a row adds 1, -2 or 0: 3 where a row is replaced, 2 where it is added or removed.
 Noise
-    Independent discrete Laplace noise, under zCDP discrete Gaussian noise: in the numbers of rows
-    by cell for 15 % of the budget, in the parts for the rest. The noise of the mean falls with the
-    range; what it cuts off is weighed against that by the fall of the released numbers of rows
-    (:func:`dpmodels.postprocess.ranges.found_range`). Noise of several sizes for the excess of the
-    rows over several ranges, as ``shells`` has it for squares, gains nothing for a sum: ranges of
-    lengths w_i with shares s_i of ρ have a variance in proportion to ``Σ w_i²/s_i >= (Σ w_i)²``,
-    that of one range. So the release is of the rows held in the range, and the share of those that
-    were outside goes along.
+    Independent discrete Laplace noise, under zCDP discrete Gaussian noise. With many rows 15 % of
+    the budget is for the numbers of rows by cell; the noise of the mean falls with the range, and
+    what it cuts off is weighed against that by the fall of the released numbers of rows
+    (:func:`dpmodels.postprocess.ranges.found_range`). With fewer rows 4.8 % is for the look: less
+    than two thirds of the rows within a ninth of the range, about zero or the bound nearest to it,
+    and the declared range stays. Otherwise up to 25 %, the more the fewer rows there are, is for a
+    search by likelihood (:func:`dpmodels.postprocess.spreads.found_bounds`), and where most rows
+    are at zero 35 % for a second one. Noise of several sizes for the excess of the rows over
+    several ranges, as ``shells`` has it for squares, gains nothing for a sum: ranges of lengths w_i
+    with shares s_i of ρ have a variance in proportion to ``Σ w_i²/s_i >= (Σ w_i)²``, that of one
+    range. So the release is of the rows held in the range, and the share of those that were outside
+    goes along, with bounds on how far they may be (:mod:`dpmodels.postprocess.tails`).
 Numerics
-    exact: in both rounds an integer statistic and integer noise of exact law; the range is found in
+    exact: in all rounds an integer statistic and integer noise of exact law; the range is found in
     floating point from released numbers.
 Source
     This package; learning where rows are before their mean is of Karwa, Vadhan (2018), "Finite
@@ -64,6 +71,7 @@ from dpmodels.postprocess.spreads import (
     first_cells,
     found_bounds,
     most_at_anchor,
+    nearer_bounds,
 )
 from dpmodels.postprocess.tails import beyond_range
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP
@@ -107,7 +115,7 @@ class Rounds:
 
     info: ClassVar[MechanismInfo] = MechanismInfo(
         name="rounds",
-        theorem="eps-DP or rho-zCDP, two rounds composed",
+        theorem="eps-DP or rho-zCDP, rounds composed",
         sensitivity="of each round L1, 2, or L2, sqrt(2) (a row may change its group); or 1",
         noise="discrete Laplace, discrete Gaussian under zCDP",
         numerics="exact lattice",
@@ -127,13 +135,12 @@ class Rounds:
                 "mechanism='rounds' is for means and variances of one variable (dp_mean, dp_var, "
                 "dp_ttest); write mechanism='auto'"
             )
-        first_part = _share(guarantee, self.shares[0])
         if len(self.shares) == 1:
-            calibrated = gaussian_plan if isinstance(guarantee, ZCDP) else laplace_plan
-            first = calibrated(replace(facts, divided=False), first_part)
+            first = _cells_plan(facts, guarantee, self.shares[0])
         else:
             sums = gaussian_sums if isinstance(guarantee, ZCDP) else laplace_sums
-            first = sums(facts, first_part, _look_sensitivity(facts))
+            part = _share(guarantee, self.shares[0])
+            first = sums(facts, part, _look_sensitivity(facts))
         parts_plan = _parts_plan(facts, guarantee, self.shares[0])
         events = (*first.events, *parts_plan.events)
         return replace(parts_plan, guarantee=guarantee, events=events, first=first)
@@ -176,7 +183,8 @@ class Rounds:
         cells, n_rows = _cell_counts(statistic, plan, search, entropy)
         bounds = found_bounds((cells,), n_rows, column)
         if bounds is not None or not most_at_anchor(cells, n_rows, column):
-            return bounds and _held_in(cells, *bounds), look + search
+            near = bounds and nearer_bounds(bounds, cells, n_rows)
+            return near and _held_in(cells, *near), look + search
         more, n_rows = _cell_counts(statistic, plan, again, entropy)
         bounds = bounds_beside_anchor((cells, more), n_rows, column)
         return bounds and _held_in(more, *bounds), look + search + again
@@ -184,12 +192,11 @@ class Rounds:
 
 def range_shares(facts: CountFacts, guarantee: Guarantee, n_rows: int) -> tuple[float, ...] | None:
     """Return the shares of the budget for a range; None where there are too few rows for one."""
-    full = Rounds(shares=(1 - 1e-9,)).plan(facts, guarantee).first
-    assert full is not None
+    noise_sd = _cells_plan(facts, guarantee, 1.0).noise_sd
     power = 2 if isinstance(guarantee, ZCDP) else 1
-    if (full.noise_sd / (FAINT * n_rows)) ** power <= RANGE_SHARE:
-        return (RANGE_SHARE,)
-    share = (full.noise_sd / (FITTED * n_rows)) ** power
+    if n_rows <= 0 or (noise_sd / (FAINT * n_rows)) ** power <= RANGE_SHARE:
+        return (RANGE_SHARE,) if n_rows > 0 else None
+    share = (noise_sd / (FITTED * n_rows)) ** power
     return (LOOK, share, AGAIN) if share <= MOST_SHARE else None
 
 
@@ -200,6 +207,12 @@ def _share(guarantee: Guarantee, share: float) -> Guarantee:
             return ZCDP(share * rho)
         case PureDP(eps) | ApproxDP(eps, _):
             return PureDP(share * eps)
+
+
+def _cells_plan(facts: CountFacts, guarantee: Guarantee, share: float) -> CountPlan:
+    """Calibrate the noise of the numbers of rows by cell to a share of the budget."""
+    calibrated = gaussian_plan if isinstance(guarantee, ZCDP) else laplace_plan
+    return calibrated(replace(facts, divided=False), _share(guarantee, share))
 
 
 def _parts_plan(facts: CountFacts, guarantee: Guarantee, spent: float) -> CountPlan:
@@ -234,8 +247,7 @@ def _cell_counts(
 ) -> tuple[CellCounts, float]:
     """Release the numbers of rows by cell, for a share of the budget, and of complete rows."""
     number = statistic.measured
-    calibrated = gaussian_plan if isinstance(plan.guarantee, ZCDP) else laplace_plan
-    cells_plan = calibrated(replace(plan.facts, divided=False), _share(plan.guarantee, share))
+    cells_plan = _cells_plan(plan.facts, plan.guarantee, share)
     ends = first_cells(Column(number.lower, number.upper, 0.0))
     exact, n_rows = statistic.counted(place_counts, ends).cross()
     values, law = noised_units(cells_plan, np.append(exact, n_rows - exact.sum()), entropy)
