@@ -23,7 +23,7 @@ from dpmodels.typing import Floats
 # Shapes that are tried, scales per octave, the numbers of rows beyond the threshold over their
 # estimate, and the quantile: choices.
 SHAPES = np.array([-1.0, 1e-6, 0.2, 0.45])
-PER_OCTAVE, RATIOS, QUANTILE = 2, np.array([0.7, 0.85, 1.0, 1.15, 1.3]), 0.95
+PER_OCTAVE, RATIOS, QUANTILE = 2, np.array([0.7, 0.85, 1.0, 1.15, 1.3]), 0.975
 # Rows beyond the threshold, in noise sds of a cell: a choice.
 TELLING = 10.0
 
@@ -55,7 +55,7 @@ def _beyond(edges: Floats, counts: Floats, noise: CellNoise, end: float) -> tupl
     w, s = np.repeat(scales, SHAPES.size)[:, None], np.tile(SHAPES, scales.size)[:, None]
 
     def factor(z: Floats) -> Floats:
-        return np.maximum(1 + s * z / w, 1e-12)
+        return np.asarray(np.maximum(1 + s * z / w, 1e-12))
 
     tails = factor(distances) ** (-1 / s)
     tails[:, -1] = 0.0

@@ -24,7 +24,6 @@ from dpmodels.noise import source
 from dpmodels.postprocess.ranges import CellNoise, range_cells
 from dpmodels.postprocess.tails import beyond_range
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
-from dpmodels.statistics.cell_passes import place_counts
 
 BOOK = dp.codebook(y=(-900, 900), g=["u", "v"])
 SHARES = (0.048, 0.2, 0.35)
@@ -188,7 +187,7 @@ def test_a_release_has_the_noise_that_it_states():
 
 @pytest.mark.parametrize(("law", "far"), [("pareto", 1_000.0), ("normal", 100.0)])
 def test_a_regular_tail_is_within_its_bounds(law, far):
-    """Bounds are 95 % quantiles of a flat prior; 12 misses of 40 have a probability of 1e-6."""
+    """Bounds are 97.5 % quantiles of a flat prior; 12 misses of 40 have a probability of 1e-6."""
     rng = np.random.default_rng(3)
     misses = 0
     for _ in range(40):

@@ -116,7 +116,7 @@ class Rounds:
     info: ClassVar[MechanismInfo] = MechanismInfo(
         name="rounds",
         theorem="eps-DP or rho-zCDP, rounds composed",
-        sensitivity="of each round L1, 2, or L2, sqrt(2) (a row may change its group); or 1",
+        sensitivity="of each round L1, 2, or L2, sqrt(2) (a row may change its group), or 1",
         noise="discrete Laplace, discrete Gaussian under zCDP",
         numerics="exact lattice",
         source="numbers held in a released range; this package",
