@@ -1,6 +1,6 @@
 """Means, variances, t-tests and quantiles: coverage of intervals, and errors beside a baseline.
 
-    python benchmarks/means.py [--repeats 400] [--only mean var ttest quantile errors wide]
+    python benchmarks/means.py [--repeats 400] [--only mean var ttest quantile errors wide few]
 
 Rows are skewed, new at each repetition: incomes lognormal with sd 0.6 of the
 logarithm, clipped to the declared 0 to 250,000, which holds all but 3 in
@@ -24,7 +24,9 @@ Wide bounds: root mean squared distance to the value on the rows, of columns of 
 shape (shapes.py, and wages where DPMODELS_DATA has them) with bounds 1, 10 and 100
 times as wide as the tight ones, over that of one release with the tight ones, which
 is in standard errors of the value without privacy; and the share of 95 % intervals
-that hold the population's value, of the rows as they are and not as they were held.
+that hold the population's value, of the rows as they are and not as they were held. "few" is
+the same for few rows and small budgets, of columns with most rows at zero, in heaps, or with
+heavy tails.
 """
 
 import argparse
@@ -222,10 +224,36 @@ def columns():
         yield "wages", pd.read_parquet(wages).WSAL_VAL.to_numpy(float), 0, 1_500_000
 
 
-def report_wide(repeats, sizes):
+def sparse_columns():
+    """Populations with tight bounds that a search for a range finds hard."""
+    rng, rows = np.random.default_rng(7), 200_000
+    lognormal = np.minimum(rng.lognormal(0, 0.8, rows), 25)
+    yield "lognormal", lognormal, 0, 25
+    yield "pareto", np.minimum(rng.pareto(2.2, rows) + 1, 100), 0, 100
+    yield "zeros", np.where(rng.random(rows) < 0.9, 0, lognormal), 0, 25
+    yield "halves", (rng.random(rows) < 0.5).astype(float), 0, 1
+    yield "tenths", (rng.random(rows) < 0.1).astype(float), 0, 1
+    yield "0 to 5", rng.integers(0, 6, rows).astype(float), 0, 5
+    heaps = rng.choice([-3.0, 3.0], rows) + rng.normal(0, 0.5, rows)
+    yield "bimodal", np.clip(heaps, -5, 5), -5, 5
+    centres = rng.normal(0, 2, 40)[rng.integers(0, 40, rows)]
+    yield "clustered", np.clip(centres + rng.normal(0, 0.1, rows), -6, 6), -6, 6
+
+
+FEW = ((500, 0.1), (500, 1.0), (2_000, 0.3), (20_000, 0.1), (20_000, 1.0))
+
+
+def report_few(repeats, _):
+    """Print the same of rows and budgets with which a range is hard to find."""
+    budgets = [(rows, eps, np.random.default_rng([rows, int(10 * eps)])) for rows, eps in FEW]
+    normal = next(columns())
+    report_wide(repeats, budgets=budgets, populations=(normal, *sparse_columns()))
+
+
+def report_wide(repeats, sizes=(), budgets=None, populations=None):
     print("wide bounds: tight, in standard errors; ratios of auto at 1, 10, 100 times; conf")
-    for name, values, *bounds in columns():
-        for rows, eps, rng in cells(sizes):
+    for name, values, *bounds in populations or columns():
+        for rows, eps, rng in budgets or cells(sizes):
             drawn = [rng.choice(values, rows) for _ in range(repeats)]
             for kind, verb, before, value, spread in WIDE:
                 error = math.sqrt(spread(values) / rows)
@@ -265,6 +293,7 @@ REPORTS = {
     "quantile": report_quantiles,
     "errors": report_errors,
     "wide": report_wide,
+    "few": report_few,
 }
 
 

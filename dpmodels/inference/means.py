@@ -17,8 +17,6 @@ from dpmodels.noise.sums import half_width, upper_tail
 from dpmodels.typing import Floats
 
 Interval = tuple[Floats, Floats]
-# Index among the three parts of rows of each of the five parts of persons.
-_WHERE = (0, 1, 2, 0, 2)
 
 
 @dataclass(frozen=True)
@@ -37,6 +35,7 @@ class GroupMoments:
     parts: Floats
     noise: Noise
     clustered: bool = False
+    joined: int = 1  # groups whose parts were added up
 
     @property
     def degree(self) -> int:
@@ -52,12 +51,13 @@ class GroupMoments:
     def together(self) -> GroupMoments:
         """The moments of all groups combined; persons may have been in several.
 
-        The sampling error is as for :attr:`joint_sampling_sd`.
+        The observations are those of the groups, so the variance is of the same numbers.
         """
-        summed = self._end_counted.sum(axis=0, keepdims=True)
-        positions = _WHERE if self.clustered else range(self.parts.shape[1])
-        noise = self.noise._replace(added=tuple(positions) * len(self.parts))
-        return replace(self, parts=summed, noise=noise, clustered=False)
+        groups, size = self.parts.shape
+        noise = self.noise._replace(added=tuple(range(size)) * groups)
+        return replace(
+            self, parts=self.parts.sum(axis=0, keepdims=True), noise=noise, joined=groups
+        )
 
     @cached_property
     def count_sd(self) -> float:
@@ -106,8 +106,9 @@ class GroupMoments:
 
     @cached_property
     def mean_sampling_sd(self) -> Floats:
-        """Sampling standard deviation of the means."""
-        return np.asarray(np.sqrt(self.variances / (self._divisor * self._weight_ratio)))
+        """Sampling standard deviation of the means; of joined groups as `joint_sampling_sd`."""
+        sds = np.sqrt(self.variances / (self._divisor * self._weight_ratio))
+        return np.asarray(sds if self.joined == 1 else self._bounded(sds, self.joined))
 
     @cached_property
     def joint_sampling_sd(self) -> Floats:
@@ -121,10 +122,15 @@ class GroupMoments:
         count as the ends of the range.
         """
         sds = self.mean_sampling_sd
+        return self._bounded(sds, len(sds)) if self.joined == 1 else sds
+
+    def _bounded(self, sds: Floats, groups: int) -> Floats:
+        """Return sds that hold for persons in several of the groups; see `joint_sampling_sd`."""
         if not self.clustered:
             return sds
-        split_sds = replace(self, parts=self._end_counted, clustered=False).mean_sampling_sd
-        return np.asarray(np.fmin(split_sds, sds * np.sqrt(len(sds))))
+        noise = self.noise._replace(added=())
+        split = replace(self, parts=self._end_counted, noise=noise, clustered=False, joined=1)
+        return np.asarray(np.fmin(split.mean_sampling_sd, sds * np.sqrt(groups)))
 
     @cached_property
     def variance_sampling_sd(self) -> Floats:

@@ -38,7 +38,7 @@ from dpmodels.mechanisms.counts import (
     Wavelet,
 )
 from dpmodels.mechanisms.counts.factorisation import MOST_CELLS
-from dpmodels.mechanisms.counts.rounds import RANGE_SHARE, pays
+from dpmodels.mechanisms.counts.rounds import range_shares
 from dpmodels.mechanisms.covariance.rounds import Rounds, RoundsPure
 from dpmodels.mechanisms.margins import MARGINS
 from dpmodels.mechanisms.protocol import (
@@ -207,9 +207,11 @@ def auto_counts(
     `n_rows` is None where no range is to be found: where the variable is not a number,
     where rows are read once, or where how many there are is private or not known beforehand.
     """
-    if n_rows is not None and pays(facts, guarantee, n_rows):
+    shares = None if n_rows is None else range_shares(facts, guarantee, n_rows)
+    if n_rows is not None and shares is not None:
+        share = f"{'' if len(shares) == 1 else 'up to '}{100 * sum(shares):.0f}%"
         return "rounds", (
-            f"for {100 * RANGE_SHARE:.0f}% of the budget {_many(n_rows, facts.adjacency)} tells "
+            f"for {share} of the budget {_many(n_rows, facts.adjacency)} tells "
             "what range rows are in, and noise is in proportion to that."
         )
     unit_rows = _of_one(facts.adjacency)

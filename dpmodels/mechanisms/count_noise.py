@@ -75,8 +75,13 @@ def quieter_plan(
 
 def paired_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:
     """Calibrate discrete Laplace noise in the sum and the counts that one mean is made of."""
+    return laplace_sums(facts, guarantee, count_sensitivity(facts.adjacency, 1, 1))
+
+
+def laplace_sums(facts: CountFacts, guarantee: Guarantee, sensitivity: float) -> CountPlan:
+    """Calibrate discrete Laplace noise in sums of an L1 sensitivity, in rows."""
     (multiplier,) = laplace_multipliers(guarantee)
-    scale_in_rows = multiplier * count_sensitivity(facts.adjacency, 1, 1) * ROUND_UP
+    scale_in_rows = multiplier * sensitivity * ROUND_UP
     units_per_row = units_of(scale_in_rows)
     scale = max(scale_in_rows * units_per_row, LEAST_SCALE)
     noise_sd = math.sqrt(discrete_laplace_variance(scale)) / units_per_row

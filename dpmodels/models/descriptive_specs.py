@@ -14,6 +14,7 @@ from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Real
 from dpmodels.mechanisms import COUNTS, MEANS, MEASURED, ORDERED, PLANE, choose_strategy
 from dpmodels.mechanisms.choose import Choice, auto_counts, auto_ordered, auto_plane
+from dpmodels.mechanisms.counts.rounds import range_shares
 from dpmodels.mechanisms.protocol import CountFacts
 from dpmodels.models.predicted_laws import group_means
 from dpmodels.models.verb_spec import VerbSpec
@@ -64,8 +65,14 @@ def _counted(
     mechanism: object,
     private: Sequence[PrivateCells],
 ) -> Choice[Any]:
-    automatic = partial(auto_counts, facts, guarantee, _n_rows_for_range(facts, private))
-    return choose_strategy(mechanism, {**COUNTS, **MEANS, **MEASURED, **mechanisms}, automatic)
+    n_rows = _n_rows_for_range(facts, private)
+    shares = None if n_rows is None else range_shares(facts, guarantee, n_rows)
+    return choose_strategy(
+        mechanism,
+        {**COUNTS, **MEANS, **MEASURED, **mechanisms},
+        partial(auto_counts, facts, guarantee, n_rows),
+        {} if shares is None else {"shares": shares},
+    )
 
 
 def _ordered(

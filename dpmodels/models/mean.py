@@ -38,9 +38,9 @@ def dp_mean(
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
         ``"paired"`` is Laplace noise for the mean of all rows under
         ``"replace"``, √2 times less of it. ``"rounds"`` first finds the range
-        of the rows with 15 % of the budget and reads them twice: for bounds that
-        are too wide, and the default where a public number of rows identifies a
-        range.
+        of the rows with 15 % of the budget, for few rows with 5 to 65 %: for
+        bounds that are too wide, and the default where a public number of rows
+        identifies a range.
 
     Returns
     -------
@@ -71,7 +71,8 @@ def dp_mean(
     Noise is in proportion to the range. ``"rounds"`` counts the rows by public cells of it, all
     groups together, and clips the numbers to a range estimated from the noisy counts, wide enough
     for a tail they may hide. The table states it and bounds the share of rows outside: the mean is
-    that of the clipped rows. If the estimate is not much shorter, the declared range is used.
+    that of the clipped rows, and intervals add a tail that goes on as it falls before the end. If
+    the estimate is not much shorter, the declared range is used.
 
     Examples
     --------
@@ -115,9 +116,9 @@ def dp_var(
     mechanism : {"auto", "rounds", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
         ``"rounds"`` first finds the range
-        of the rows with 15 % of the budget and reads them twice: for bounds that
-        are too wide, and the default where a public number of rows identifies a
-        range.
+        of the rows with 15 % of the budget, for few rows with 5 to 65 %: for
+        bounds that are too wide, and the default where a public number of rows
+        identifies a range.
 
     Returns
     -------
@@ -135,8 +136,8 @@ def dp_var(
     -----
     As :func:`dp_mean`, with the five Bernstein polynomials of degree 4, which give
     the fourth moments that intervals for the population need. Where ``"rounds"``
-    clipped the rows to a range, the variance is that of the clipped rows, without
-    the tail that was cut off.
+    clipped the rows to a range, the variance is that of the clipped rows, and
+    intervals add a tail that goes on as it falls before the end of the range.
 
     Examples
     --------
@@ -183,9 +184,9 @@ def dp_ttest(
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
         ``"paired"`` is Laplace noise for the mean of all rows under
         ``"replace"``, √2 times less of it. ``"rounds"`` first finds the range
-        of the rows with 15 % of the budget and reads them twice: for bounds that
-        are too wide, and the default where a public number of rows identifies a
-        range.
+        of the rows with 15 % of the budget, for few rows with 5 to 65 %: for
+        bounds that are too wide, and the default where a public number of rows
+        identifies a range.
 
     Returns
     -------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,9 @@ NEXT = 1.5
 # Tail exponents above the power that is summed, smallest and largest; rows needed to estimate the
 # exponent, in units of the rows that an octave may hide. Choices.
 LEAST_FALL, MOST_FALL, TELLING = 1.2, 5.0, 5.0
-# Weight of clipping relative to noise, which intervals account for, and how many times as long the
-# declared range must be to be replaced, both for powers 1 and 2. Choices.
-WEIGHTS, SHORTER = (1.3, 3.0), (2.0, 4.0)
+# Weight of clipping relative to noise, which intervals account for, for powers 1 and 2, and how
+# many times as long the declared range must be to be replaced. Choices.
+WEIGHTS, SHORTER = (1.3, 3.0), 2.0
 # An end within this distance of the declared one, in lengths of the range, moves there: a choice.
 NEAR = 0.05
 # Significant digits of the range's length to which its ends are rounded.
@@ -54,14 +55,11 @@ def _reach(law: str, cells: int, seldom: float) -> float:
     return half_width(law, np.ones(cells), 1.0, 0.0, 1 - 2 * seldom)
 
 
-@dataclass(frozen=True)
-class FoundRange:
-    """A range of most rows, and the noisy fraction of rows in cells that extend beyond it."""
+class FoundRange(NamedTuple):
+    """A range of most rows."""
 
     lower: float
     upper: float
-    outside: float
-    outside_sd: float
 
 
 def range_cells(
@@ -132,11 +130,9 @@ def found_range(
     high = float(ends[-1]) if ends[-1] - high < tolerance else high
     beyond = (ends[1:] <= low) | (ends[:-1] >= high)
     has_rows_beyond = float(counts[beyond].sum()) > noise.reach(int(beyond.sum()))
-    if (high - low) * SHORTER[power - 1] > full_length or has_rows_beyond:
+    if (high - low) * SHORTER > full_length or has_rows_beyond:
         return None
-    number, touched = max(float(counts.sum()), 1.0), (ends[:-1] < low) | (ends[1:] > high)
-    sd = noise.sd * math.sqrt(touched.sum())
-    return FoundRange(low, high, float(counts[touched].sum()) / number, sd / number)
+    return FoundRange(low, high)
 
 
 def cells_with_rows(counts: Floats, noise: CellNoise) -> NDArray[np.bool_]:

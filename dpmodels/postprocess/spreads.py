@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.postprocess.ranges import CellNoise, anchor_of, cells_with_rows, range_cells
 from dpmodels.typing import Floats
@@ -42,6 +43,11 @@ WIDTHS, NARROWEST = 2, 4
 SELDOM = 1e-3
 # Log-likelihood gain over an empty column from which rows are detected.
 MIN_LOG_LIKELIHOOD_GAIN = 10.0
+# Fraction of the rows in detected cells with which these decide on the range: a choice.
+DETECTED = 0.9
+# Rows beside those at the anchor from which their range is fitted, in noise sds of a cell, and its
+# quantile over the weighted ends.
+OTHERS, EVEN = 3.0, 0.5
 # The declared range stays unless it is this many times as long; an end if this near, in lengths.
 SHORTER, NEAR = 1.5, 0.05
 # Significant digits of the range's length to which its ends are rounded.
@@ -117,6 +123,54 @@ def found_bounds(
     return low, column.upper if column.upper - high < tolerance else high
 
 
+def nearer_bounds(
+    bounds: tuple[float, float], cells: CellCounts, rows: float
+) -> tuple[float, float]:
+    """Move ends to the next cells but one where nearly all rows are in detected cells.
+
+    Rows in separate heaps are not modelled, but detected.
+    """
+    detected = np.flatnonzero(cells_with_rows(cells.counts, cells.noise))
+    if detected.size == 0 or cells.counts[detected].sum() < DETECTED * rows:
+        return bounds
+    low = cells.ends[max(detected[0] - 1, 0)]
+    high = cells.ends[min(detected[-1] + 2, cells.counts.size)]
+    return max(bounds[0], float(low)), min(bounds[1], float(high))
+
+
+def bounds_beside_anchor(
+    rounds: tuple[CellCounts, ...], rows: float, column: Column
+) -> tuple[float, float] | None:
+    """Return a range of the anchor and of the rows that are not in its cells, few as they may be.
+
+    None where noise hides all other rows, or where the declared range is hardly longer. The last
+    of `rounds`, all in the same cells, tells the number of other rows.
+    """
+    anchor, last = anchor_of(column.lower, column.upper), rounds[-1]
+    at_anchor = _at(anchor, last)
+    others = rows - float(last.counts[at_anchor].sum())
+    beside = tuple(
+        CellCounts(cells.ends, np.where(at_anchor, 0.0, cells.counts), cells.noise)
+        for cells in rounds
+    )
+    fitted = _Fit.of(beside, others, -math.inf) if others > OTHERS * last.noise.sd else None
+    if fitted is None:
+        return None
+    low, high = fitted.reach(TAIL, EVEN)
+    low, high = _rounded(min(low, anchor), max(high, anchor), column)
+    return (low, high) if (high - low) * SHORTER <= column.upper - column.lower else None
+
+
+def most_at_anchor(cells: CellCounts, rows: float, column: Column) -> bool:
+    """Whether more than half of the rows are in the cells at zero, or at the nearest bound."""
+    at_anchor = _at(anchor_of(column.lower, column.upper), cells)
+    return float(cells.counts[at_anchor].sum()) > rows / 2
+
+
+def _at(anchor: float, cells: CellCounts) -> NDArray[np.bool_]:
+    return np.asarray((cells.ends[:-1] <= anchor) & (cells.ends[1:] >= anchor))
+
+
 def outside(last: CellCounts, low: float, high: float) -> tuple[float, int]:
     """Return the noisy count in cells entirely beyond a range, and the number of these cells."""
     beyond = (last.ends[1:] <= low) | (last.ends[:-1] >= high)
@@ -150,7 +204,9 @@ class _Fit:
     weights: Floats
 
     @classmethod
-    def of(cls, rounds: tuple[CellCounts, ...], rows: float) -> _Fit | None:
+    def of(
+        cls, rounds: tuple[CellCounts, ...], rows: float, gain: float = MIN_LOG_LIKELIHOOD_GAIN
+    ) -> _Fit | None:
         """Compute the weights by likelihood; None if no rows are detected."""
         ends = rounds[-1].ends
         middles, length = (ends[1:] + ends[:-1]) / 2, float(ends[-1] - ends[0])
@@ -160,7 +216,7 @@ class _Fit:
         losses = sum(_losses(cells, middles, falls, rows) for cells in rounds)
         without = sum(float(_loss(cells.counts, cells.noise).sum()) for cells in rounds)
         best = float(np.min(losses))
-        if not without - best > MIN_LOG_LIKELIHOOD_GAIN:
+        if not without - best > gain:
             return None
         return cls(middles, ends, falls, np.exp(best - losses))
 

@@ -20,12 +20,19 @@ class HeldIn:
         In the unit of the variable; values outside were clipped to them.
     outside, outside_sd : float
         Noisy fraction of the complete rows in public cells that extend beyond, and its noise sd.
+    below, above, below_square, above_square : float
+        Bounds on the mean distance of values beyond each end from it, over all complete rows, and
+        on the mean squared distance; see :mod:`dpmodels.postprocess.tails`.
     """
 
     lower: Quantity
     upper: Quantity
     outside: Quantity
     outside_sd: Amount
+    below: Amount = 0.0
+    above: Amount = 0.0
+    below_square: Amount = 0.0
+    above_square: Amount = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

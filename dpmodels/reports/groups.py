@@ -211,7 +211,7 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
     range_text = f"{bound_text(facts, clipping.lower)} to {bound_text(facts, clipping.upper)}"
     return Rank.TARGET(
         f"{facts.measured}: clipped to {range_text}, a range released first. At most "
-        f"{100 * share:.2g}% of the rows were outside (at 95%); results describe the clipped rows."
+        f"{100 * share:.2g}% of the rows were outside (at 95%); intervals add the tail cut off."
     )
 
 

@@ -110,6 +110,12 @@ class GroupedResult(Result):
         """Standard deviation of the privacy noise in each of `counts`."""
         return self._moments.count_sd * self._counted.effect
 
+    @property
+    def _of_group(self) -> Floats:
+        """How many times as many complete rows there are as in each group."""
+        counts = np.maximum(self._moments.counts, 1.0)
+        return np.asarray(np.maximum(counts.sum(), 1.0) / counts)
+
     def _noise_int(self, level: float) -> pd.DataFrame:
         return interval_frame(self._facts, self._ends(level, population=False))
 
@@ -181,9 +187,10 @@ class MeanResult(GroupedResult):
     All is in the unit of the measured number and indexed by group. A group whose number of rows is
     not distinguished from 0 has nan as its mean, and the whole range as its intervals.
     :meth:`conf_int` gives Fieller's intervals, which are valid where the number of rows is noisy.
-    Their sampling part is normal, by the central limit theorem. No interval covers clipping bias:
-    where the rows were clipped to a range that was found first, ``release.held``, the means are
-    those of the clipped rows.
+    Their sampling part is normal, by the central limit theorem. No interval covers clipping to the
+    declared bounds. Where the rows were clipped to a range that was found first, ``release.held``,
+    the means are those of the clipped rows, and intervals are extended by what a tail that goes on
+    as it falls before the end would add.
     """
 
     _called = "Mean"
@@ -199,9 +206,13 @@ class MeanResult(GroupedResult):
         return width * moments.mean_noise_sd, width * moments.mean_sampling_sd
 
     def _ends(self, level: float, *, population: bool) -> tuple[Floats, Floats]:
-        facts = self._facts
+        facts, declared, tail = self._facts, self.call.tables[0], self.release.held
         low, high = self._moments.mean_interval(level, population=population)
-        return facts.lower + facts.width * low, facts.lower + facts.width * high
+        low, high = facts.lower + facts.width * low, facts.lower + facts.width * high
+        if tail is None:
+            return low, high
+        low, high = low - self._of_group * tail.below, high + self._of_group * tail.above
+        return np.maximum(low, declared.lower), np.minimum(high, declared.upper)
 
     def contrasts(self, *, adjust: str = "holm", level: float = 0.95) -> Estimates:
         """Return the differences of the means of all pairs of groups.
@@ -265,7 +276,7 @@ class VarResult(GroupedResult):
     In squared units of the measured number, with divisor n - 1. A group whose number of rows is not
     distinguished from 0 has nan as its variance. :meth:`conf_int` does not assume normal rows: the
     sampling error comes from the private fourth moment. As without privacy, thousands of rows are
-    needed where the number is very skewed.
+    needed where the number is very skewed. Intervals are extended for a cut tail as those of means.
     """
 
     _called = "Variance"
@@ -289,9 +300,17 @@ class VarResult(GroupedResult):
         return square * moments.variance_noise_sd, square * moments.variance_sampling_sd
 
     def _ends(self, level: float, *, population: bool) -> tuple[Floats, Floats]:
-        square = self._facts.width**2
+        facts, tail = self._facts, self.release.held
+        square = facts.width**2
         low, high = self._moments.variance_interval(level, population=population)
-        return square * low, square * high
+        if tail is None:
+            return square * low, square * high
+        # Of x beyond the end h: (x - m)² - (h - m)² = (x - h)² + 2(h - m)(x - h), m the mean.
+        means = np.nan_to_num(np.asarray(self.mean), nan=(facts.lower + facts.upper) / 2)
+        cut = tail.below_square + 2 * (means - facts.lower) * tail.below
+        cut = cut + tail.above_square + 2 * (facts.upper - means) * tail.above
+        most = self.call.tables[0].width ** 2 / 4
+        return square * low, np.minimum(square * high + self._of_group * cut, most)
 
 
 # Comparisons of group means: post-processing of one release.

@@ -59,6 +59,10 @@ class CellPasses(Statistic):
         """The highest power of the number that its parts give."""
         return self._private[0].tallies[0].degree
 
+    def in_units(self, units_per_row: int) -> CellPasses:
+        """Return passes over the same rows, which count so many units of each."""
+        return CellPasses(self._private, units_per_row, count_public=self._count_public)
+
     def clipped(self, lower: float, upper: float) -> CellPasses:
         """Return passes over the same rows, with the number clipped to a released range."""
         return self._of(tuple(private.clipped(lower, upper) for private in self._private))

@@ -77,7 +77,8 @@ def test_an_overview_says_the_noise_of_means_and_names_each_range_once():
 def test_a_standard_deviation_has_no_more_digits_than_its_noise_leaves():
     rows = {"x": np.linspace(0, 20, 2_000)}
     with dp.simulation(seed=1):
-        fit = dp.dp_var("~ x", rows, codebook=dp.codebook(x=(0, 1_000)), eps=0.5)
+        words = {"codebook": dp.codebook(x=(0, 1_000)), "eps": 0.5, "mechanism": "geometric"}
+        fit = dp.dp_var("~ x", rows, **words)
     noise = fit.bse_noise.item() / max(2 * fit.sd.item(), np.sqrt(fit.bse_noise.item()))
     assert noise > 10
     shown = re.search(r"\(all\) \S+ \S+ (\S+)", flat(fit))[1]

@@ -172,4 +172,7 @@ def test_persons_in_several_groups_do_not_shorten_tests_and_sums_of_groups():
         assert exact <= (combined**2 * moments.joint_sampling_sd**2).sum()
     assert moments.together.means[0] == pytest.approx(value.mean())
     assert moments.together.mean_sampling_sd[0] >= value.std() / math.sqrt(600)
-    assert moments.together.noise.added == (0, 1, 2, 0, 2) * 3
+    assert moments.together.noise.added == (0, 1, 2, 3, 4) * 3
+    weights = shares**2
+    alike = (weights * (value - value.mean()) ** 2).sum() / weights.sum()
+    assert moments.together.variances[0] == pytest.approx(alike, rel=0.01)

@@ -1,29 +1,36 @@
 """Means and variances of values clipped to a range that is found first.
 
 Theorem
-    Two rounds: numbers of rows by public cell of the measured number, then the parts of
-    ``geometric`` or ``gaussian`` (of ``paired`` for one mean), for the number held in a range that
-    is a function of the first round's release and public facts. Both are differentially private,
-    the second for any range, with budgets fixed beforehand; so together they are ε-differentially
-    private for the sum of their ε, or ρ-zCDP for the sum of their ρ, by adaptive composition. An
-    (ε, δ) guarantee is met by Laplace noise and leaves its δ unused.
+    Rounds: numbers of rows by public cell of the measured number, then the parts of ``geometric``
+    or ``gaussian`` (of ``paired`` for one mean), for the number held in a range that is a function
+    of the earlier releases and public facts. Each is differentially private for any range, so
+    together they are ε-differentially private for the sum of their ε, or ρ-zCDP for the sum of
+    their ρ, by adaptive composition. An (ε, δ) guarantee is met by Laplace noise and leaves its δ
+    unused. With few rows a first look decides whether a range is searched at all, and what is not
+    searched for goes to the parts: charged are the look and parts with all the rest, which costs
+    the most (Theorem 62).
 Sensitivity
-    In the first round a complete row adds 1 to one cell, all groups together:
-    :func:`dpmodels.statistics.cell_passes.place_counts`. In the second a row adds parts that are
+    In a search a complete row adds 1 to one cell, all groups together:
+    :func:`dpmodels.statistics.cell_passes.place_counts`. In the parts a row adds parts that are
     not negative and have the sum 1, whatever the range, since each row is held in it by itself:
     that of :func:`dpmodels.statistics.counts.count_sensitivity`. In L1 norm both are 2 where a row
-    is replaced and 1 where it is added or removed, in L2 norm √2 and 1.
+    is replaced and 1 where it is added or removed, in L2 norm √2 and 1. The look is one sum, to
+    which a row adds 1, -2 or 0: 3 where a row is replaced, 2 where it is added or removed.
 Noise
-    Independent discrete Laplace noise, under zCDP discrete Gaussian noise: in the numbers of rows
-    by cell for 15 % of the budget, in the parts for the rest. The noise of the mean falls with the
-    range; what it cuts off is weighed against that by the fall of the released numbers of rows
-    (:func:`dpmodels.postprocess.ranges.found_range`). Noise of several sizes for the excess of the
-    rows over several ranges, as ``shells`` has it for squares, gains nothing for a sum: ranges of
-    lengths w_i with shares s_i of ρ have a variance in proportion to ``Σ w_i²/s_i >= (Σ w_i)²``,
-    that of one range. So the release is of the rows held in the range, and the share of those that
-    were outside goes along.
+    Independent discrete Laplace noise, under zCDP discrete Gaussian noise. With many rows 15 % of
+    the budget is for the numbers of rows by cell; the noise of the mean falls with the range, and
+    what it cuts off is weighed against that by the fall of the released numbers of rows
+    (:func:`dpmodels.postprocess.ranges.found_range`). With fewer rows 4.8 % is for the look: less
+    than two thirds of the rows within a ninth of the range, about zero or the bound nearest to it,
+    and the declared range stays. Otherwise up to 25 %, the more the fewer rows there are, is for a
+    search by likelihood (:func:`dpmodels.postprocess.spreads.found_bounds`), and where most rows
+    are at zero 35 % for a second one. Noise of several sizes for the excess of the rows over
+    several ranges, as ``shells`` has it for squares, gains nothing for a sum: ranges of lengths w_i
+    with shares s_i of ρ have a variance in proportion to ``Σ w_i²/s_i >= (Σ w_i)²``, that of one
+    range. So the release is of the rows held in the range, and the share of those that were outside
+    goes along, with bounds on how far they may be (:mod:`dpmodels.postprocess.tails`).
 Numerics
-    exact: in both rounds an integer statistic and integer noise of exact law; the range is found in
+    exact: in all rounds an integer statistic and integer noise of exact law; the range is found in
     floating point from released numbers.
 Source
     This package; learning where rows are before their mean is of Karwa, Vadhan (2018), "Finite
@@ -36,20 +43,37 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.count_noise import (
     gaussian_plan,
+    gaussian_sums,
     laplace_plan,
+    laplace_sums,
     law_of,
     noised_counts,
     noised_mean,
+    noised_units,
     one_mean,
     paired_plan,
 )
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.noise import Entropy
-from dpmodels.postprocess.ranges import CellNoise, FoundRange, found_range, range_cells
+from dpmodels.postprocess.ranges import CellNoise, anchor_of, found_range, range_cells
+from dpmodels.postprocess.spreads import (
+    SELDOM,
+    CellCounts,
+    Column,
+    bounds_beside_anchor,
+    complete_rows,
+    first_cells,
+    found_bounds,
+    most_at_anchor,
+    nearer_bounds,
+)
+from dpmodels.postprocess.tails import beyond_range
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from dpmodels.released import CountsRelease, HeldIn, MechanismInfo
 from dpmodels.statistics import Statistic
@@ -60,6 +84,12 @@ from dpmodels.statistics.statistic import measured_as
 RANGE_SHARE = 0.15
 # With more noise than this fraction of the rows, too few cells are detected: a choice.
 FAINT = 0.01
+# With fewer rows: the share of a first look, the noise in cells over the rows that a range can be
+# fitted to, the most of the budget for that, and the share of a second search. Choices.
+LOOK, FITTED, MOST_SHARE, AGAIN = 0.048, 0.033, 0.25, 0.35
+# The first look: the range is searched if its inner part, so many times shorter, has this many
+# times the rows of the rest. Choices.
+INNER, TIMES = 9.0, 2
 
 
 @dataclass(frozen=True)
@@ -67,6 +97,13 @@ class Rounds:
     """A range that covers most rows, then means or variances of the rows clipped to it.
 
     Made for bounds that are too wide. Reads the rows twice.
+
+    Parameters
+    ----------
+    shares : tuple of float
+        Of the budget: for one search of the range; or for a first look, a search that follows if
+        most rows are in a small part of the declared range, and a second search if most of them
+        are at its anchor. What is not used goes to the parts.
 
     Examples
     --------
@@ -78,13 +115,14 @@ class Rounds:
 
     info: ClassVar[MechanismInfo] = MechanismInfo(
         name="rounds",
-        theorem="eps-DP or rho-zCDP, two rounds composed",
-        sensitivity="of each round L1, 2, or L2, sqrt(2) (a row may change its group); or 1",
+        theorem="eps-DP or rho-zCDP, rounds composed",
+        sensitivity="of each round L1, 2, or L2, sqrt(2) (a row may change its group), or 1",
         noise="discrete Laplace, discrete Gaussian under zCDP",
         numerics="exact lattice",
         source="numbers held in a released range; this package",
     )
     passes: ClassVar[str] = "many"
+    shares: tuple[float, ...] = (RANGE_SHARE,)
 
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
         """Divide a budget between the rounds and calibrate their noise.
@@ -97,13 +135,15 @@ class Rounds:
                 "mechanism='rounds' is for means and variances of one variable (dp_mean, dp_var, "
                 "dp_ttest); write mechanism='auto'"
             )
-        calibrated = gaussian_plan if isinstance(guarantee, ZCDP) else laplace_plan
-        cells = calibrated(replace(facts, divided=False), _share(guarantee, RANGE_SHARE))
-        if one_mean(facts) and calibrated is laplace_plan:
-            calibrated = paired_plan
-        parts_plan = calibrated(facts, _share(guarantee, 1 - RANGE_SHARE))
-        events = (*cells.events, *parts_plan.events)
-        return replace(parts_plan, guarantee=guarantee, events=events, first=cells)
+        if len(self.shares) == 1:
+            first = _cells_plan(facts, guarantee, self.shares[0])
+        else:
+            sums = gaussian_sums if isinstance(guarantee, ZCDP) else laplace_sums
+            part = _share(guarantee, self.shares[0])
+            first = sums(facts, part, _look_sensitivity(facts))
+        parts_plan = _parts_plan(facts, guarantee, self.shares[0])
+        events = (*first.events, *parts_plan.events)
+        return replace(parts_plan, guarantee=guarantee, events=events, first=first)
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> CellPasses:
         """Prepare to read the rows once for each round."""
@@ -113,7 +153,13 @@ class Rounds:
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Find a range, then release the parts of the rows clipped to it."""
         statistic = measured_as(CellPasses, statistic, "counts")
-        clip_range = _release_range(statistic, plan, entropy)
+        if len(self.shares) == 1:
+            clip_range = _release_range(statistic, plan, entropy)
+        else:
+            clip_range, spent = self._searched(statistic, plan, entropy)
+            parts_plan = _parts_plan(plan.facts, plan.guarantee, spent)
+            plan = replace(parts_plan, guarantee=plan.guarantee, events=plan.events)
+            statistic = statistic.in_units(plan.units_per_row)
         passes = (
             statistic
             if clip_range is None
@@ -124,16 +170,34 @@ class Rounds:
         release = noised(self.info, plan, exact, n_rows, entropy)
         if clip_range is None:
             return release
-        where = HeldIn(
-            clip_range.lower, clip_range.upper, clip_range.outside, clip_range.outside_sd
-        )
-        return replace(release, held=where)
+        return replace(release, held=clip_range)
+
+    def _searched(
+        self, statistic: CellPasses, plan: CountPlan, entropy: Entropy
+    ) -> tuple[HeldIn | None, float]:
+        """Return the range that looks and searches find, and the share of the budget they took."""
+        number, (look, search, again) = statistic.measured, self.shares
+        if not number.lower < number.upper or not _inner_rows(statistic, plan, entropy) > 0:
+            return None, look
+        column = Column(number.lower, number.upper, 0.0)
+        cells, n_rows = _cell_counts(statistic, plan, search, entropy)
+        bounds = found_bounds((cells,), n_rows, column)
+        if bounds is not None or not most_at_anchor(cells, n_rows, column):
+            near = bounds and nearer_bounds(bounds, cells, n_rows)
+            return near and _held_in(cells, *near), look + search
+        more, n_rows = _cell_counts(statistic, plan, again, entropy)
+        bounds = bounds_beside_anchor((cells, more), n_rows, column)
+        return bounds and _held_in(more, *bounds), look + search + again
 
 
-def pays(facts: CountFacts, guarantee: Guarantee, n_rows: int) -> bool:
-    """Whether there are enough rows to find a range despite the noise of the first round."""
-    first = Rounds().plan(facts, guarantee).first
-    return first is not None and first.noise_sd <= FAINT * n_rows
+def range_shares(facts: CountFacts, guarantee: Guarantee, n_rows: int) -> tuple[float, ...] | None:
+    """Return the shares of the budget for a range; None where there are too few rows for one."""
+    noise_sd = _cells_plan(facts, guarantee, 1.0).noise_sd
+    power = 2 if isinstance(guarantee, ZCDP) else 1
+    if n_rows <= 0 or (noise_sd / (FAINT * n_rows)) ** power <= RANGE_SHARE:
+        return (RANGE_SHARE,) if n_rows > 0 else None
+    share = (noise_sd / (FITTED * n_rows)) ** power
+    return (LOOK, share, AGAIN) if share <= MOST_SHARE else None
 
 
 def _share(guarantee: Guarantee, share: float) -> Guarantee:
@@ -145,11 +209,57 @@ def _share(guarantee: Guarantee, share: float) -> Guarantee:
             return PureDP(share * eps)
 
 
+def _cells_plan(facts: CountFacts, guarantee: Guarantee, share: float) -> CountPlan:
+    """Calibrate the noise of the numbers of rows by cell to a share of the budget."""
+    calibrated = gaussian_plan if isinstance(guarantee, ZCDP) else laplace_plan
+    return calibrated(replace(facts, divided=False), _share(guarantee, share))
+
+
+def _parts_plan(facts: CountFacts, guarantee: Guarantee, spent: float) -> CountPlan:
+    """Calibrate the noise of the parts to what a search has left of the budget."""
+    calibrated = gaussian_plan if isinstance(guarantee, ZCDP) else laplace_plan
+    if one_mean(facts) and calibrated is laplace_plan:
+        calibrated = paired_plan
+    return calibrated(facts, _share(guarantee, 1 - spent))
+
+
+def _look_sensitivity(facts: CountFacts) -> float:
+    """Return the sensitivity of rows in the inner part less a multiple of the others."""
+    return float(1 + TIMES if facts.adjacency.n_public else max(1, TIMES))
+
+
+def _inner_rows(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> float:
+    """Release rows in the inner part of the range, about its anchor, less those elsewhere."""
+    number, first = statistic.measured, plan.first
+    assert first is not None
+    anchor = anchor_of(number.lower, number.upper)
+    inner = [anchor + (end - anchor) / INNER for end in (number.lower, number.upper)]
+    edges = np.unique([number.lower, *inner, number.upper])
+    cells, _ = statistic.counted(place_counts, edges).cross()
+    weights = [1 if inner[0] <= end <= inner[1] else -TIMES for end in (edges[1:] + edges[:-1]) / 2]
+    exact = np.array([sum(w * count for w, count in zip(weights, cells.tolist(), strict=True))])
+    noisy, _ = noised_units(first, exact, entropy)
+    return float(noisy[0])
+
+
+def _cell_counts(
+    statistic: CellPasses, plan: CountPlan, share: float, entropy: Entropy
+) -> tuple[CellCounts, float]:
+    """Release the numbers of rows by cell, for a share of the budget, and of complete rows."""
+    number = statistic.measured
+    cells_plan = _cells_plan(plan.facts, plan.guarantee, share)
+    ends = first_cells(Column(number.lower, number.upper, 0.0))
+    exact, n_rows = statistic.counted(place_counts, ends).cross()
+    values, law = noised_units(cells_plan, np.append(exact, n_rows - exact.sum()), entropy)
+    cells = CellCounts(ends, values[:-1], CellNoise(law, cells_plan.noise_sd, SELDOM))
+    return cells, complete_rows(values, float(n_rows) if plan.facts.adjacency.n_public else None)
+
+
 def _paired(plan: CountPlan) -> bool:
     return one_mean(plan.facts) and law_of(plan) == "laplace"
 
 
-def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> FoundRange | None:
+def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> HeldIn | None:
     """Release the numbers of rows by cell, and return the range that follows."""
     number, first = statistic.measured, plan.first
     if first is None or not number.lower < number.upper:
@@ -160,4 +270,26 @@ def _release_range(statistic: CellPasses, plan: CountPlan, entropy: Entropy) -> 
     noise = CellNoise(cells.law, first.noise_sd)
     # Of the sum of places about the middle: half of one noise variable, or the difference of two.
     price = plan.noise_sd / (2 if _paired(plan) else math.sqrt(2))
-    return found_range(ends, cells.values, noise, price, max(statistic.degree // 2, 1))
+    found = found_range(ends, cells.values, noise, price, max(statistic.degree // 2, 1))
+    counts = CellCounts(ends, cells.values, noise)
+    if found is not None:
+        return _held_in(counts, found.lower, found.upper)
+    column = Column(number.lower, number.upper, 0.0)
+    n_complete = float(cells.values.sum())
+    if not most_at_anchor(counts, n_complete, column):
+        return None
+    bounds = bounds_beside_anchor((counts,), n_complete, column)
+    return bounds and _held_in(counts, *bounds)
+
+
+def _held_in(cells: CellCounts, low: float, high: float) -> HeldIn:
+    """Return a range, the share of rows in cells that extend beyond it, and how far they may be."""
+    touched = (cells.ends[:-1] < low) | (cells.ends[1:] > high)
+    n_rows = max(float(cells.counts.sum()), 1.0)
+    return HeldIn(
+        low,
+        high,
+        float(cells.counts[touched].sum()) / n_rows,
+        cells.noise.sd * math.sqrt(touched.sum()) / n_rows,
+        *beyond_range(cells.ends, cells.counts, cells.noise, low, high),
+    )
