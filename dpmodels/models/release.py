@@ -288,6 +288,8 @@ class VerbSpec(Spec[Result]):
     # Persons and their rows that count, where these differ from the unit of the guarantee.
     reads: Adjacency | None = None
     predict: Predictor = nothing  # What a plan will very likely miss with a public number of rows
+    # From a public number of rows to the specification, where a grid is chosen by it.
+    sized: Callable[[int], VerbSpec[Result]] | None = None
 
     def __post_init__(self) -> None:
         request = self.request
@@ -322,12 +324,26 @@ def run_release(
 ) -> Result:
     """Charge the ledger, run the mechanism on all holders' rows, record the release."""
     holders = parties(data)
+    spec = _sized(spec, holders)
     (strategy, plan, reason), statistics, charged = measured(spec, holders, mechanism, ledger)
     release = holders.release(strategy, statistics, plan)
     release = replace(release, info=stated_info(strategy, release.info))
     release = of_question(release, spec.request, holders)
     charged.released(lambda: release_digest(release))
     return spec.of(release, charged.ledger_state, reason)
+
+
+def _sized(spec: VerbSpec[Result], holders: Parties) -> VerbSpec[Result]:
+    """Return the specification for a public number of rows of all holders, if it depends on it.
+
+    Of rows in each of which neighbours differ by one.
+    """
+    relation = spec.reads or spec.request.adjacency
+    if spec.sized is None or not relation.n_public or holders.others or holders.sends:
+        return spec
+    private = holders.bind(spec.private.bind)
+    rows = together((source.nrows for source in private), relation.places)
+    return spec if rows is None else spec.sized(rows)
 
 
 def of_question(release: Any, request: Request, holders: Parties | None = None) -> AnyRelease:
