@@ -27,6 +27,9 @@ FINEST = 2.0**40
 
 # Scatters at which tails are computed, and sums at each; in between their logarithms are linear.
 SCATTERS, KNOTS = 12, 128
+# A choice: the ratio of a sum to its standard deviation for which the latter is best.
+TYPICAL_RATIO = 4.0
+TINY = 1e-12
 
 
 def _nodes(law: str) -> tuple[Floats, Floats]:
@@ -104,7 +107,7 @@ class NullSums(NamedTuple):
     def scatters(self) -> Floats:
         """Scatters that reach over all of their bounds, evenly by the logarithm of the variance."""
         ends = np.array([self.limits.scatter_lower.min(), self.limits.scatter.max()])
-        noise = max(self.release.product_sd**2 / max(self._per_scatter, 1e-12), 1e-12)
+        noise = self._noise
         grid = np.geomspace(*(ends + noise), SCATTERS) - noise
         grid[[0, -1]] = ends
         return np.asarray(np.maximum.accumulate(grid))
@@ -112,12 +115,23 @@ class NullSums(NamedTuple):
     @property
     def _per_scatter(self) -> float:
         rows = max(self.limits.rows, 2.0)
-        return self.effect * self.limits.variance * rows / (rows - 1)
+        return max(self.effect * self.limits.variance * rows / (rows - 1), TINY)
+
+    @property
+    def _noise(self) -> float:
+        """Variance of the noise in a sum, as a scatter that would have it."""
+        return max(self.release.product_sd**2 / self._per_scatter, TINY)
 
     def sd(self, scatters: Floats) -> Floats:
-        """Return standard deviations of sums of columns with these scatters."""
-        feasible = np.clip(scatters, 0.0, self.limits.rows)
-        return np.sqrt(self.release.product_sd**2 + self._per_scatter * feasible)
+        """Return standard deviations of sums of columns with these noisy scatters.
+
+        Any increasing function will do. A tail at z, averaged over normal noise of sd s in its
+        variance v, is that of the variance ``v + z² s²/(4 v)``, of which this is the smooth form.
+        """
+        noise = self._noise
+        variances, sd = scatters + noise, TYPICAL_RATIO * self.release.scatter_sd
+        smooth = (variances + np.hypot(variances, sd)) / 2
+        return np.sqrt(self._per_scatter * np.clip(smooth, noise, self.limits.rows + noise))
 
     def exceeding(self, ratios: Floats, scatter: float) -> Floats:
         """Return the probabilities that the ratio of a column of some scatter exceeds these."""
