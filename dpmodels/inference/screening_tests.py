@@ -27,8 +27,9 @@ FINEST = 2.0**40
 
 # Scatters at which tails are computed, and sums at each; in between their logarithms are linear.
 SCATTERS, KNOTS = 12, 128
-# A choice: the ratio of a sum to its standard deviation for which the latter is best.
-TYPICAL_RATIO = 4.0
+# A choice: by how much standard deviations grow with the noise of scatters. Of 4, 6, 8 and 12 it
+# has the smallest p-values under both laws, for noise of 2 to 17 % of the scatter.
+CAUTION = 12.0
 TINY = 1e-12
 
 
@@ -125,11 +126,12 @@ class NullSums(NamedTuple):
     def sd(self, scatters: Floats) -> Floats:
         """Return standard deviations of sums of columns with these noisy scatters.
 
-        Any increasing function will do. A tail at z, averaged over normal noise of sd s in its
-        variance v, is that of the variance ``v + z² s²/(4 v)``, of which this is the smooth form.
+        Any increasing function is valid. Averaged over normal noise of sd s in the variance v, a
+        tail at z is about that of the variance ``v + z² s²/(4 v)``, of which this is a smooth form
+        that stays above 0.
         """
         noise = self._noise
-        variances, sd = scatters + noise, TYPICAL_RATIO * self.release.scatter_sd
+        variances, sd = scatters + noise, CAUTION * self.release.scatter_sd
         smooth = (variances + np.hypot(variances, sd)) / 2
         return np.sqrt(self._per_scatter * np.clip(smooth, noise, self.limits.rows + noise))
 

@@ -147,9 +147,9 @@ def cumulative_interval(
 # groups times its fraction of the rows at risk. To first order the noise of this is linear in that
 # of the counts, so its covariance is known and is added to the hypergeometric one of sampling.
 #
-# Rows censored within an interval of several values may have been at risk in any part of it, in each
-# group, so that the expected events lie between two bounds; the least statistic within them is
-# tested. Whatever the order of times, it is at most that of the true expected events.
+# Rows censored within an interval of several values may have been at risk in any part of it, in
+# each group, so that the expected events lie between two bounds; the least statistic within them
+# is tested. Whatever the order of times, it is at most that of the true expected events.
 #
 # .. [1] Mantel, N. (1966). "Evaluation of survival data and two new rank order statistics arising
 #    in its consideration." Cancer Chemotherapy Reports 50(3), 163-170.

@@ -266,7 +266,10 @@ def _subspace_facts(fit: SubspaceResult) -> tuple[Fact, ...]:
     complete = "not released"
     if fit.bought:
         complete = complete_rows(
-            fit.ncomplete, fit.release.variance_sd, fit.release.rows, counted_as(fit.release.adjacency)
+            fit.ncomplete,
+            fit.release.variance_sd,
+            fit.release.rows,
+            counted_as(fit.release.adjacency),
         )
     return moments_header(fit.call, fit.release, complete)
 
