@@ -94,7 +94,8 @@ def p_values(release: ScreenedRelease, alternative: str, chance: float) -> Float
     last = np.searchsorted(scatters, null.limits.scatter)
     order = np.arange(len(scatters))[:, None]
     largest = np.where((order >= first) & (order <= last), tails, 0.0).max(axis=0)
-    return np.clip((1 + (alternative == "two-sided")) * largest + chance, 0.0, 1.0)
+    sides = 1 + (alternative == "two-sided")
+    return np.asarray(np.clip(sides * largest + chance, 0.0, 1.0))
 
 
 class NullSums(NamedTuple):
@@ -107,10 +108,9 @@ class NullSums(NamedTuple):
     @property
     def scatters(self) -> Floats:
         """Scatters that reach over all of their bounds, evenly by the logarithm of the variance."""
-        ends = np.array([self.limits.scatter_lower.min(), self.limits.scatter.max()])
-        noise = self._noise
-        grid = np.geomspace(*(ends + noise), SCATTERS) - noise
-        grid[[0, -1]] = ends
+        low, high = float(self.limits.scatter_lower.min()), float(self.limits.scatter.max())
+        grid = np.geomspace(low + self._noise, high + self._noise, SCATTERS) - self._noise
+        grid[[0, -1]] = low, high
         return np.asarray(np.maximum.accumulate(grid))
 
     @property
@@ -133,7 +133,8 @@ class NullSums(NamedTuple):
         noise = self._noise
         variances, sd = scatters + noise, CAUTION * self.release.scatter_sd
         smooth = (variances + np.hypot(variances, sd)) / 2
-        return np.sqrt(self._per_scatter * np.clip(smooth, noise, self.limits.rows + noise))
+        feasible = np.clip(smooth, noise, self.limits.rows + noise)
+        return np.asarray(np.sqrt(self._per_scatter * feasible))
 
     def exceeding(self, ratios: Floats, scatter: float) -> Floats:
         """Return the probabilities that the ratio of a column of some scatter exceeds these."""

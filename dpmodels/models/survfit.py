@@ -77,12 +77,13 @@ def dp_survfit(
 
     Rows censored in an interval of several values are taken to be at risk in half of it (the
     actuarial convention). Intervals hold for any order of times within it: their lower ends are for
-    all censored at its start, the upper ends for all at its end. For whole-number times with one interval each the curve is exactly Kaplan
-    and Meier's. Times above the declared range are censored at its end, and counted separately with
-    those censored there; times below it are clipped to its beginning. Whole numbers above the range
-    are clipped to its end: events there may have come later and do not count, so that the curve
-    stops before it. A curve ends where fewer rows are at risk than five standard deviations of the
-    noise in their number: fewer, wider intervals extend it.
+    all censored at its start, the upper ends for all at its end. For whole-number times with one
+    interval each the curve is exactly Kaplan and Meier's. Times above the declared range are
+    censored at its end, and counted separately with those censored there; times below it are
+    clipped to its beginning. Whole numbers above the range are clipped to its end: events there may
+    have come later and do not count, so that the curve stops before it. A curve ends where fewer
+    rows are at risk than five standard deviations of the noise in their number: fewer, wider
+    intervals extend it.
 
     References
     ----------

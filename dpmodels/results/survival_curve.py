@@ -212,13 +212,12 @@ class Curve:
     def mean(self, upto: int, level: float) -> Columns:
         """Return the mean time up to the end of an interval, spent at most until then.
 
-        Within an interval of several values the estimate falls linearly. The lower ends of its
-        intervals are for times at the start of such intervals, the upper ends for times at their
-        end.
+        Within an interval of several values the estimate falls linearly, at the lower ends at once,
+        at the upper ends at last.
         """
-        of_several, (lowest, highest) = self.halved > 0, self.orders
+        lowest, highest = self.orders
         estimate = self.area(upto, 1 - self.halved, level)
-        low = lowest.area(upto, 1.0 - of_several, level)
+        low = lowest.area(upto, np.where(self.halved > 0, 0.0, 1.0), level)
         high = highest.area(upto, np.ones_like(self.halved), level)
         last_time = float(self.times[upto])
         return {

@@ -276,3 +276,13 @@ def test_pictures_are_drawn(stay):
     assert {own.get_text() for own in drawn.texts} >= {"this release", "all times together"}
     assert made.plot() is not None
     plt.close("all")
+
+
+@pytest.mark.parametrize("eps", [0.02, 0.2, 1.0])
+def test_intervals_stay_within_the_public_number_of_times(eps):
+    made = fit(budget=dp.Pufferfish(eps, CHAIN))
+    counts, shares = made.noise_int(), made.conf_int()
+    assert ((counts >= 0) & (counts <= 800)).to_numpy().all()
+    assert ((shares >= 0) & (shares <= 1)).to_numpy().all()
+    table = made.tidy()
+    assert (table[["noise_high", "estimate"]].to_numpy() <= 800).all()
