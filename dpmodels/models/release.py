@@ -334,10 +334,7 @@ def run_release(
 
 
 def _sized(spec: VerbSpec[Result], holders: Parties) -> VerbSpec[Result]:
-    """Return the specification for a public number of rows of all holders, if it depends on it.
-
-    Of rows in each of which neighbours differ by one.
-    """
+    """Return the specification for a public number of rows of all holders, if it depends on it."""
     relation = spec.reads or spec.request.adjacency
     if spec.sized is None or not relation.n_public or holders.others or holders.sends:
         return spec

@@ -197,8 +197,8 @@ class SurvfitResult(Result):
         Returns
         -------
         DataFrame
-            ``upto, estimate, std_error`` in the unit of the time, and both intervals, for any times
-            within the intervals of the grid; nan for a curve that has ended before.
+            ``upto, estimate, std_error`` in the unit of the time, and both intervals, for any order
+            of times; nan for a curve that has ended before.
         """
         checked_level(level)
         curves = self._curves if group is None else (self._curves[place_of(self._grouped, group)],)
@@ -271,9 +271,8 @@ class SurvfitResult(Result):
         -------
         LogRank
             ``statistic, df, pvalue``, and by group events ``observed`` and ``expected``. The
-            statistic is the least over all orders of times within intervals of several values:
-            on coarse grids the test has little power. Over the
-            intervals in which the rows at risk of all groups exceed their noise; NotAvailable
+            statistic is the least over all orders of times within intervals: on coarse grids the
+            test has little power. Over the intervals in which the rows at risk of all groups exceed their noise; NotAvailable
             without any, or with one curve.
         """
         if self.ncurves < 2:

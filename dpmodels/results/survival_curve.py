@@ -210,11 +210,7 @@ class Curve:
         )
 
     def mean(self, upto: int, level: float) -> Columns:
-        """Return the mean time up to the end of an interval, spent at most until then.
-
-        Within an interval of several values the estimate falls linearly, at the lower ends at once,
-        at the upper ends at last.
-        """
+        """Return the mean time up to the end of an interval; its ends fall at once and at last."""
         lowest, highest = self.orders
         estimate = self.area(upto, 1 - self.halved, level)
         low = lowest.area(upto, np.where(self.halved > 0, 0.0, 1.0), level)
