@@ -23,8 +23,8 @@ from dpmodels.privacy import Guarantee
 from dpmodels.request import Request
 from dpmodels.results.survfit import SurvfitResult
 
-# Choices: intervals where the number of rows is not public, the fewest and the most where it is, and
-# in roots of rows in noise sds: fewer widen the bounds for orders, more add noise (five hazards).
+# Choices: intervals where the number of rows is not public, the fewest and the most where it is,
+# and in roots of rows in noise sds: fewer widen the bounds for orders, more add noise.
 INTERVALS, FEWEST, MOST, FINENESS = 20, 4, 400, 2.0
 # Those with a known noise distribution in all sums of cells.
 CURVES: Final = {name: kind for name, kind in ORDERED.items() if name != "partition"}

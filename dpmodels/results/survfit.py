@@ -272,8 +272,8 @@ class SurvfitResult(Result):
         LogRank
             ``statistic, df, pvalue``, and by group events ``observed`` and ``expected``. The
             statistic is the least over all orders of times within intervals: on coarse grids the
-            test has little power. Over the intervals in which the rows at risk of all groups exceed their noise; NotAvailable
-            without any, or with one curve.
+            test has little power. Over the intervals in which the rows at risk of all groups exceed
+            their noise; NotAvailable without any, or with one curve.
         """
         if self.ncurves < 2:
             raise NotAvailable(
