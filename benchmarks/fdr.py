@@ -4,11 +4,13 @@
 discoveries and of effects found by Benjamini and Hochberg's procedure on exact tests, by each
 mechanism, and by the procedure of Dwork, Su and Zhang as it was published. Columns and response
 are -1 or 1 with equal chances; sums with the response are drawn from their normal law, which large
-tables have, and released by the package's own mechanisms.
+tables have, and released by the package's own mechanisms. Before, rates at several q for columns
+that fill their bounds and that do not, beside tests that know the scatters.
 """
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
@@ -30,18 +32,29 @@ BOOK = dp.codebook(y=(0, 1))
 
 
 def drawn(
-    rng: np.random.Generator, rows: int, effects: int, *, alike: float = 0.0, columns: int = COLUMNS
+    rng: np.random.Generator,
+    rows: int,
+    effects: int,
+    *,
+    alike: float = 0.0,
+    columns: int = COLUMNS,
+    filled: float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw z-statistics, `alike` the correlation of true null ones, and the sums behind them."""
+    """Draw z-statistics, `alike` the correlation of true null ones, and the sums behind them.
+
+    `filled` is the standard deviation of columns in half-ranges.
+    """
     z = np.sqrt(1 - alike) * rng.normal(size=columns) + np.sqrt(alike) * rng.normal()
     z[:effects] = EFFECT + rng.normal(size=effects)
     most = reach(box_lattice(columns + 1))
-    half = np.rint(np.sqrt(rows) * rng.normal(size=columns))
+    half = np.rint(filled * np.sqrt(rows) * rng.normal(size=columns))
     y = int(np.rint(np.sqrt(rows) * rng.normal()))
     exact = np.empty((3, columns + 2), dtype=object)
     exact[0] = [rows, *(most * half).astype(int).tolist(), most * y]
-    exact[1] = [rows, *[rows * most**2] * (columns + 1)]
-    products = np.rint(most**2 * (np.sqrt(rows) * z + half * y / rows)).astype(int).tolist()
+    exact[1] = [rows, *[round(rows * (filled * most) ** 2)] * columns, rows * most**2]
+    products = (
+        np.rint(most**2 * (filled * np.sqrt(rows) * z + half * y / rows)).astype(int).tolist()
+    )
     exact[2] = [most * y, *products, rows * most**2]
     return z, exact
 
@@ -117,8 +130,45 @@ def cell(
     return float(false.mean()), float(false.std() / np.sqrt(tables)), float(power.mean())
 
 
+def known_scatter(fit: FDRResult, rows: int, filled: float) -> list[int]:
+    """Step up over the same sums, divided by their true standard deviations."""
+    release, p_values = fit.release, np.ones(fit.hypotheses)
+    sd = np.sqrt(rows * filled**2 + release.product_sd**2)
+    p_values[release.chosen.astype(int)] = 2 * ndtr(-np.abs(release.products) / sd)
+    return np.flatnonzero(multipletests(p_values, fit.q, "fdr_bh")[0]).tolist()
+
+
+def by_level(tables: int, filled: float) -> None:
+    """Print rates and power at several q, beside those with known scatters, and the ratio."""
+    rng, columns, effects = np.random.default_rng(3), 200, 20
+    print(
+        f"{columns} columns with an sd of {filled} half-ranges, 30 looked at; known scatters; ratio"
+    )
+    for rows in (20_000, 100_000):
+        for name in ("peeling", "moments"):
+            each: dict[float, list[tuple[float, ...]]] = {0.05: [], 0.1: [], 0.2: []}
+            for _ in range(tables):
+                _, exact = drawn(rng, rows, effects, columns=columns, filled=filled)
+                fit = released(exact, 1.0, name, alternative="two-sided", most=30)
+                for q, rates in each.items():
+                    at = replace(fit, q=q)
+                    known = known_scatter(at, rows, filled)
+                    rates.append((*shares(found(at), effects), *shares(known, effects)))
+            for q, rates in each.items():
+                rate, power, known_rate, known_power = np.mean(rates, axis=0)
+                error = np.std(rates, axis=0)[0] / np.sqrt(tables)
+                print(
+                    f"{rows:>9} {name:<8} q = {q:<4}  {rate:.3f} ± {error:.3f} {power:.3f}  "
+                    f"{known_rate:.3f} {known_power:.3f}  {power / max(known_power, 1e-9):.2f}",
+                    flush=True,
+                )
+
+
 def main(tables: int) -> None:
-    """Print rates and power by size and budget, then rates by number of effects."""
+    """Print rates and power by q, by size and budget, and by number of effects."""
+    with dp.simulation(seed=1):
+        for filled in (1.0, 0.33):
+            by_level(tables, filled)
     print(f"m = {COLUMNS}, {MOST} looked at, 50 effects of {EFFECT:g}, q = {Q}, {tables} tables")
     names = ("exact", *SCREENING, "published")
     print(f"{'n':>9} {'eps':>4}  {' '.join(f'{name:>12}' for name in names)}")

@@ -157,7 +157,7 @@ SERIES: Refusals = (
     *bad("mechanism", ArgumentError, "geometric", "wavelet"),
 )
 SURVFIT: Refusals = (
-    *bad("breaks", ArgumentError, 1, 2.5, [50, 20], [0, 50, NAN], None, 10**9),
+    *bad("breaks", ArgumentError, 1, 2.5, [50, 20], [0, 50, NAN], True, 10**9),
     *bad("breaks", FormulaError, 2_000),
     *bad("mechanism", ArgumentError, "partition", "gauss"),
     ("Surv(time, event)", {"formula": "age ~ sex"}, FormulaError),

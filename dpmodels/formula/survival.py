@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +24,8 @@ from dpmodels.typing import Floats
 # A choice: the noise of a curve takes the square of their number in memory.
 MOST_INTERVALS = 1_000
 ENDINGS = ("censored", "event")
+# In parts of an interval.
+ROUNDING = 1e-9
 BEYOND = "followed to the end"
 _WRITE = "write 'Surv(time, event) ~ group', or '~ 1' for one curve"
 
@@ -231,6 +234,20 @@ def _covering(time: Real, grid: Real, breaks: object) -> object:
     clipped = list(dict.fromkeys(min(edge, grid.upper) for edge in edges))
     last = [grid.upper] if clipped and clipped[-1] < grid.upper else []
     return [*first, *clipped, *last]
+
+
+def even_breaks(time: Real, number: int) -> int | tuple[float, ...]:
+    """Return breaks for about so many intervals, which end at whole numbers if the range does.
+
+    >>> even_breaks(Real("t", 0.0, 10.0, lambda columns: columns["t"]), 4)
+    (0.0, 3.0, 6.0, 9.0, 10.0)
+    """
+    length = time.upper - time.lower
+    if time.step or not (time.lower.is_integer() and time.upper.is_integer()):
+        return number
+    width = math.ceil(length / number) if length > number else 1 / round(number / length)
+    inner = time.lower + width * np.arange(math.ceil(length / width - ROUNDING))
+    return (*inner.tolist(), time.upper)
 
 
 def one_value(time: Real, breaks: Floats) -> Floats:

@@ -6,6 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
+from numpy.polynomial.laguerre import laggauss
 from scipy.special import gammaln, ndtr, ndtri, xlogy
 
 from dpmodels.inference.ratios import DETECTION_SDS
@@ -21,6 +23,26 @@ WIDTH = 12.0
 MIN_SCALE_RATIO = 1.002
 # Reflected p-values are multiples of 1 over this.
 FINEST = 2.0**40
+
+
+# Scatters at which tails are computed, and sums at each; in between their logarithms are cubic.
+SCATTERS, KNOTS = 8, 40
+# A choice: by how much standard deviations grow with the noise of scatters. Of 4, 6, 8 and 12 it
+# has the smallest p-values under both laws, for noise of 2 to 17 % of the scatter.
+CAUTION = 12.0
+TINY = 1e-12
+
+
+def _nodes(law: str) -> tuple[Floats, Floats]:
+    """Return places and weights by which functions of noise of sd 1 are averaged."""
+    if law == "gaussian":
+        places, weights = hermegauss(32)
+        return places, weights / weights.sum()
+    places, weights = laggauss(16)
+    return np.append(-places, places) / math.sqrt(2), np.append(weights, weights) / 2
+
+
+NOISE_NODES = {law: _nodes(law) for law in ("gaussian", "laplace")}
 
 
 class Bounds(NamedTuple):
@@ -50,28 +72,85 @@ def p_values(release: ScreenedRelease, alternative: str, chance: float) -> Float
 
     Under the null hypothesis column and response are independent, and so are rows; dependence of
     rows of one person is bounded by the design effect. Given both columns, the sum of products then
-    has the variance scatter times response variance, at most the product of the bounds except with
-    the probability `chance`, which is added [1]_. Its distribution is approximated by noise plus a
-    centred Poisson number of jumps of the largest size that a row can cause: to first order this
+    has the variance scatter times response variance. Its distribution is approximated by noise plus
+    a centred Poisson number of jumps of the largest size that a row can cause: to first order this
     has the heaviest tails with that variance and such jumps. The error of the response's mean in
     each sum is part of the noise.
+
+    The sum is divided by its standard deviation at the *noisy* scatter. Noise of sums and scatters
+    is independent, so that the tail of this ratio at a scatter V is that of the sum, averaged over
+    the noise of the scatter. A p-value is the largest of these tails over the V within their
+    bounds, plus the probability `chance` that these fail [1]_.
 
     .. [1] Berger, R. L. and Boos, D. D. (1994). "P values maximized over a confidence set for the
        nuisance parameter." Journal of the American Statistical Association 89, 1012-1016.
     """
-    limits, c = bounds(release, chance), release.centre
-    effect = release.adjacency.design_effect
-    rows = max(limits.rows, 2.0)
-    variances = effect * limits.scatter * limits.variance * rows / (rows - 1)
-    jump = 2 * (1 + abs(c)) * effect
+    null = NullSums(release, bounds(release, chance), release.adjacency.design_effect)
     signs = {"two-sided": np.abs, "larger": np.positive, "smaller": np.negative}
-    sums, sides = signs[alternative](release.products), 1 + (alternative == "two-sided")
-    shared = _means(limits.scatter_lower, limits.rows) * release.response_sd
-    values = [
-        sides * _tail(release, float(product), float(variance), jump, float(mean)) + chance
-        for product, variance, mean in zip(sums, variances, shared, strict=True)
-    ]
-    return np.clip(values, 0.0, 1.0)
+    ratios = signs[alternative](release.products) / null.sd(release.scatters)
+    scatters = null.scatters
+    tails = np.stack([null.exceeding(ratios, scatter) for scatter in scatters.tolist()])
+    first = np.searchsorted(scatters, null.limits.scatter_lower, side="right") - 1
+    last = np.searchsorted(scatters, null.limits.scatter)
+    order = np.arange(len(scatters))[:, None]
+    largest = np.where((order >= first) & (order <= last), tails, 0.0).max(axis=0)
+    sides = 1 + (alternative == "two-sided")
+    return np.asarray(np.clip(sides * largest + chance, 0.0, 1.0))
+
+
+class NullSums(NamedTuple):
+    """Sums of products with a response that is independent of the columns, with their noise."""
+
+    release: ScreenedRelease
+    limits: Bounds
+    effect: int
+
+    @property
+    def scatters(self) -> Floats:
+        """Scatters that reach over all of their bounds, evenly by the logarithm of the variance."""
+        low, high = float(self.limits.scatter_lower.min()), float(self.limits.scatter.max())
+        grid = np.geomspace(low + self._noise, high + self._noise, SCATTERS) - self._noise
+        grid[[0, -1]] = low, high
+        return np.asarray(np.maximum.accumulate(grid))
+
+    @property
+    def _per_scatter(self) -> float:
+        rows = max(self.limits.rows, 2.0)
+        return max(self.effect * self.limits.variance * rows / (rows - 1), TINY)
+
+    @property
+    def _noise(self) -> float:
+        """Variance of the noise in a sum, as a scatter that would have it."""
+        return max(self.release.product_sd**2 / self._per_scatter, TINY)
+
+    def sd(self, scatters: Floats) -> Floats:
+        """Return standard deviations of sums of columns with these noisy scatters.
+
+        Any increasing function is valid. Averaged over normal noise of sd s in the variance v, a
+        tail at z is about that of the variance ``v + z² s²/(4 v)``, of which this is a smooth form
+        that stays above 0.
+        """
+        noise = self._noise
+        variances, sd = scatters + noise, CAUTION * self.release.scatter_sd
+        smooth = (variances + np.hypot(variances, sd)) / 2
+        feasible = np.clip(smooth, noise, self.limits.rows + noise)
+        return np.asarray(np.sqrt(self._per_scatter * feasible))
+
+    def exceeding(self, ratios: Floats, scatter: float) -> Floats:
+        """Return the probabilities that the ratio of a column of some scatter exceeds these."""
+        from scipy.interpolate import PchipInterpolator  # Slow to import
+
+        release, c = self.release, abs(self.release.centre)
+        places, weights = NOISE_NODES[release.law]
+        sds = self.sd(scatter + release.scatter_sd * places)
+        away = np.outer(ratios, sds)
+        shared = float(_means(np.array(scatter), self.limits.rows)) * release.response_sd
+        apart = 1e-6 * max(float(np.abs(away).max()), float(sds.max()))
+        knots = np.linspace(away.min(), away.max() + apart, KNOTS)
+        jump, variance = 2 * (1 + c) * self.effect, self._per_scatter * scatter
+        tails = [_tail(release, knot, variance, jump, shared) for knot in knots.tolist()]
+        logs = PchipInterpolator(knots, np.log(np.maximum(tails, np.finfo(float).tiny)))(away)
+        return np.asarray(np.exp(logs) @ weights)
 
 
 def mirrored_p_values(release: ScreenedRelease, alternative: str, chance: float) -> Floats:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import lsq_linear
 from scipy.special import chdtrc
 
 from dpmodels.inference.ordered import SumNoise
@@ -146,6 +147,10 @@ def cumulative_interval(
 # groups times its fraction of the rows at risk. To first order the noise of this is linear in that
 # of the counts, so its covariance is known and is added to the hypergeometric one of sampling.
 #
+# Rows censored within an interval of several values may have been at risk in any part of it, in
+# each group, so that the expected events lie between two bounds; the least statistic within them
+# is tested. Whatever the order of times, it is at most that of the true expected events.
+#
 # .. [1] Mantel, N. (1966). "Evaluation of survival data and two new rank order statistics arising
 #    in its consideration." Cancer Chemotherapy Reports 50(3), 163-170.
 
@@ -154,7 +159,8 @@ def cumulative_interval(
 class LogRank:
     """A test that all curves are equal; arrays have the shape (groups,).
 
-    Under the hypothesis `statistic` is chi-square with `df` degrees of freedom. `observed` events
+    Under the hypothesis `statistic` is chi-square with `df` degrees of freedom, or smaller: it is
+    the least over all orders of times within intervals of several values. `observed` events
     are unbiased and may be negative; `noise_sd` is that of their difference from `expected`.
     """
 
@@ -181,14 +187,29 @@ def log_rank(
     total = np.maximum(exposed.sum(axis=0), 1.0)
     share = exposed / total
     all_events = events.sum(axis=0)
-    expected = (share * all_events).sum(axis=1)
+    observed, expected = events.sum(axis=1), (share * all_events).sum(axis=1)
     fitted = np.stack([group.events for group in groups]).sum(axis=0)
     away = np.eye(len(groups))[:, :, None] - share[:, None, :]
     weights = _weights(away, fitted / total, groups[0].halved, cells)
     noisy = sd**2 * _covariance(weights, noise)
     left = np.maximum(total - fitted, 0.0) / np.maximum(total - 1, 1.0)
     sampling = effect * np.einsum("k,gk,hgk->gh", fitted * left, share, away)
-    return _tested(events.sum(axis=1), expected, sampling, noisy)
+    bounds = [observed - side for side in reversed(_expected_bounds(groups, all_events))]
+    return _tested(observed, expected, bounds, sampling, noisy)
+
+
+def _expected_bounds(groups: Sequence[Followed], all_events: Floats) -> tuple[Floats, Floats]:
+    """Return bounds on the expected events over all orders within intervals, by group."""
+    low, high = (
+        np.stack([group.risk - at_start * group.censored for group in groups])
+        for at_start in (np.ceil(groups[0].halved), 0.0)
+    )
+    others_low, others_high = (side.sum(axis=0) - side for side in (low, high))
+    ends = [
+        all_events * exposed / np.maximum(exposed + others, 1.0)
+        for exposed, others in ((low, others_high), (high, others_low))
+    ]
+    return np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
 
 
 def _weights(away: Floats, hazard: Floats, halved: Floats, cells: int) -> Floats:
@@ -211,10 +232,19 @@ def _covariance(weights: Floats, noise: Noise) -> Floats:
     return covariance
 
 
-def _tested(observed: Floats, expected: Floats, sampling: Floats, noisy: Floats) -> LogRank:
+def _tested(
+    observed: Floats, expected: Floats, bounds: Sequence[Floats], sampling: Floats, noisy: Floats
+) -> LogRank:
     df = len(observed) - 1
-    covariance, difference = (sampling + noisy)[:df, :df], (observed - expected)[:df]
-    statistic = float(difference @ np.linalg.pinv(covariance, hermitian=True) @ difference)
+    inverse = np.linalg.pinv((sampling + noisy)[:df, :df], hermitian=True)
+    difference = (observed - expected)[:df]
+    low, high = (np.asarray(side[:df]) for side in bounds)
+    if (low < high).any():
+        values, vectors = np.linalg.eigh(inverse)
+        root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+        high = np.maximum(high, np.nextafter(low, np.inf))
+        difference = lsq_linear(root, np.zeros(df), (low, high), method="bvls").x
+    statistic = float(difference @ inverse @ difference)
     noise_sd = np.sqrt(np.maximum(np.diag(noisy), 0.0))
     return LogRank(
         statistic, df, float(chdtrc(df, statistic)), observed, expected, np.asarray(noise_sd)

@@ -90,8 +90,8 @@ def dp_fdr(
 
     Notes
     -----
-    A p-value is of the hypothesis that column and response are independent. It allows for the
-    noise, also in the column's variance, so that it is conservative. Columns are drawn by their
+    A p-value is of the hypothesis that column and response are independent. It is the largest over
+    the variances of the column that its noise leaves possible. Columns are drawn by their
     covariance in half-ranges: one that hardly varies within its bounds is drawn late, whatever its
     correlation. Under ``"bh"`` the false discovery rate is at most ``q (1 + log(1/q))`` for
     independent columns, and in simulations at most `q`; under ``"by"`` it is at most `q` for any

@@ -44,6 +44,7 @@ def run_release(
 ) -> Result:
     """Charge the ledger, run the mechanism on all holders' rows, record the release."""
     holders = parties(data)
+    spec = _sized(spec, holders)
     (strategy, plan, reason), statistics, charged, counted = measured(
         spec, holders, mechanism, ledger
     )
@@ -54,6 +55,16 @@ def run_release(
     release = of_question(release, spec.request, holders)
     charged.released(lambda: release_digest(release))
     return spec.of(release, charged.ledger_state, reason)
+
+
+def _sized(spec: VerbSpec[Result], holders: Parties) -> VerbSpec[Result]:
+    """Return the specification for a public number of rows of all holders, if it depends on it."""
+    relation = spec.reads or spec.request.adjacency
+    if spec.sized is None or not relation.n_public or holders.others or holders.sends:
+        return spec
+    private = holders.bind(spec.private.bind)
+    rows = together((source.nrows for source in private), relation.places)
+    return spec if rows is None else spec.sized(rows)
 
 
 def _with_clipping(release: AnyRelease, holders: Parties, counted: Counted) -> AnyRelease:

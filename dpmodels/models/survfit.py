@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Unpack
 
 from dpmodels.design.cells import PrivateCells, unbound_cells
 from dpmodels.errors import ArgumentError
-from dpmodels.formula.survival import parse_survival
+from dpmodels.formula.survival import Survival, even_breaks, parse_survival
 from dpmodels.mechanisms import COUNTS, ORDERED, choose_strategy
 from dpmodels.mechanisms.choose import Choice, auto_counts, auto_ordered
 from dpmodels.mechanisms.counts import CountMechanism
@@ -21,6 +23,9 @@ from dpmodels.privacy import Guarantee
 from dpmodels.request import Request
 from dpmodels.results.survfit import SurvfitResult
 
+# Choices: intervals where the number of rows is not public, the fewest and the most where it is,
+# and in roots of rows in noise sds: fewer widen the bounds for orders, more add noise.
+INTERVALS, FEWEST, MOST, FINENESS = 20, 4, 400, 2.0
 # Those with a known noise distribution in all sums of cells.
 CURVES: Final = {name: kind for name, kind in ORDERED.items() if name != "partition"}
 
@@ -30,7 +35,7 @@ def dp_survfit(
     formula: str,
     data: object = None,
     *,
-    breaks: int | Iterable[float] = 20,
+    breaks: int | Iterable[float] | None = None,
     mechanism: str | CountMechanism = "auto",
     **shared: Unpack[Shared],
 ) -> SurvfitResult:
@@ -44,10 +49,13 @@ def dp_survfit(
         event is a variable of two levels, of which the second is the event, a number from 0 to 1,
         or a comparison, ``status == "dead"``. Several groups give a curve for each combination of
         their levels.
-    breaks : int or sequence of float
+    breaks : int or sequence of float, optional
         A number of equal intervals over the declared range of the time, 2 to 1,000, or
         the ends of the intervals, rising, to which the declared ends are added
-        where they are missing: every row is followed to the end of the range.
+        where they are missing: every row is followed to the end of the range. By default their
+        number grows with the root of the number of rows a group and of the budget, where the
+        number of rows is public: 38 at 1,000 rows and ``eps=1``, 119 at 10,000, at most 400; else
+        20. They end at whole numbers of the time where the declared ends are whole.
     mechanism : str or instance
         ``"flat"``: noise in each count by itself, the quieter of ``"geometric"``,
         discrete Laplace, and ``"gaussian"``, discrete Gaussian. ``"tree"``,
@@ -67,12 +75,14 @@ def dp_survfit(
     offered.
 
     Rows censored in an interval of several values are taken to be at risk in half of it (the
-    actuarial convention). For whole-number times with one interval each the curve is exactly Kaplan
-    and Meier's. Times above the declared range are censored at its end, and counted separately with
-    those censored there; times below it are clipped to its beginning. Whole numbers above the range
-    are clipped to its end: events there may have come later and do not count, so that the curve
-    stops before it. A curve ends where fewer rows are at risk than five standard deviations of the
-    noise in their number: fewer, wider intervals extend it.
+    actuarial convention). Intervals hold for any order of times within it: their lower ends are for
+    all censored at its start, the upper ends for all at its end. For whole-number times with one
+    interval each the curve is exactly Kaplan and Meier's. Times above the declared range are
+    censored at its end, and counted separately with those censored there; times below it are
+    clipped to its beginning. Whole numbers above the range are clipped to its end: events there may
+    have come later and do not count, so that the curve stops before it. A curve ends where fewer
+    rows are at risk than five standard deviations of the noise in their number: fewer, wider
+    intervals extend it.
 
     References
     ----------
@@ -96,8 +106,8 @@ def dp_survfit(
 @spec_of("survfit", gaussian="gaussian")
 def survfit_spec(request: Request) -> VerbSpec[SurvfitResult]:
     """Build the specification of a dp_survfit call."""
-    curve = parse_survival(request.formula, request.codebook)
-    tally, edges = curve.tally(request.words["breaks"])
+    curve, breaks = parse_survival(request.formula, request.codebook), request.words["breaks"]
+    tally, edges = curve.tally(even_breaks(curve.time, INTERVALS) if breaks is None else breaks)
     cells = tally.shape[-1]
     shape = (tally.cells // cells, cells)
     facts = CountFacts(1, tally.size, False, request.adjacency, shape)
@@ -110,7 +120,18 @@ def survfit_spec(request: Request) -> VerbSpec[SurvfitResult]:
         unbound_cells(curve.text, curve.codebook, (tally,)),
         facts,
         partial(_chosen, facts, request.private),
+        sized=partial(_sized, request, curve) if breaks is None else None,
     )
+
+
+def _sized(request: Request, curve: Survival, n_rows: int) -> VerbSpec[SurvfitResult]:
+    """Return the specification with as many intervals as suit a public number of rows."""
+    flat = CountFacts(1, 1, False, request.adjacency)
+    groups = math.prod(len(group.levels) for group in curve.groups)
+    noise_sd = COUNTS[auto_counts(flat, request.private)[0]]().plan(flat, request.private).noise_sd
+    number = FINENESS * math.sqrt(n_rows / groups / noise_sd)
+    breaks = even_breaks(curve.time, round(min(max(number, FEWEST), MOST)))
+    return survfit_spec(replace(request, words={**request.words, "breaks": breaks}))
 
 
 def _chosen(

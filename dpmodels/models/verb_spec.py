@@ -36,6 +36,8 @@ class VerbSpec(Spec[Result]):
     # Persons and their rows that count, where these differ from the unit of the guarantee.
     reads: Adjacency | None = None
     law: Law = always  # What a plan will very likely miss with a public number of rows
+    # From a public number of rows to the specification, where a grid is chosen by it.
+    sized: Callable[[int], VerbSpec[Result]] | None = None
 
     def __post_init__(self) -> None:
         request = self.request

@@ -65,7 +65,7 @@ def cov_report(fit: CovResult) -> Report:
 def _facts(fit: CovResult) -> tuple[Fact, ...]:
     """Return the header of a report on released moments."""
     complete = complete_rows(
-        fit.ncomplete, fit.release.noise.count, what=counted_as(fit.release.adjacency)
+        fit.ncomplete, fit.release.noise.count, fit.release.rows, counted_as(fit.release.adjacency)
     )
     header = moments_header(fit.call, fit.release, complete)
     return (*header, ("Denoised", _denoised(fit)))
@@ -218,7 +218,7 @@ UNKNOWN = "not identified"
 def cca_report(fit: CCAResult) -> Report:
     """Lay out correlations and loadings as tables of strings."""
     complete = complete_rows(
-        fit.ncomplete, fit.release.noise.count, what=counted_as(fit.release.adjacency)
+        fit.ncomplete, fit.release.noise.count, fit.release.rows, counted_as(fit.release.adjacency)
     )
     selected = np.flatnonzero(fit.readable.to_numpy())[:SHOWN]
     loadings = (

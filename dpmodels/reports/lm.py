@@ -52,7 +52,7 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
     complete = "not counted (weights)"
     if not weighted:
         complete = complete_rows(
-            fit.nobs, fit.release.noise.count, what=counted_as(fit.release.adjacency)
+            fit.nobs, fit.release.noise.count, fit.release.rows, counted_as(fit.release.adjacency)
         )
     header = moments_header(fit.call, fit.release, complete)
     shared = tuple((label, value) for label, value in header if label != "Variables")
@@ -341,7 +341,7 @@ def _path_facts(path: PathResult) -> tuple[Fact, ...]:
     complete = "not counted (weights)"
     if fit.model.weights is None:
         what = counted_as(fit.release.adjacency)
-        complete = complete_rows(fit.nobs, fit.release.noise.count, what=what)
+        complete = complete_rows(fit.nobs, fit.release.noise.count, fit.release.rows, what)
     first, last = (signif(float(path.lambdas[at]), 3) for at in (0, -1))
     noise = (("Noise penalty", signif(path.noise_lambda, 3)),) * (path.penalty == "lasso")
     return (

@@ -62,7 +62,7 @@ def pca_report(fit: PCAResult) -> Report:
 
 def _facts(fit: PCAResult) -> tuple[Fact, ...]:
     complete = complete_rows(
-        fit.ncomplete, fit.release.noise.count, what=counted_as(fit.release.adjacency)
+        fit.ncomplete, fit.release.noise.count, fit.release.rows, counted_as(fit.release.adjacency)
     )
     return (*moments_header(fit.call, fit.release, complete), ("Variance", _total(fit)))
 
@@ -266,7 +266,10 @@ def _subspace_facts(fit: SubspaceResult) -> tuple[Fact, ...]:
     complete = "not released"
     if fit.bought:
         complete = complete_rows(
-            fit.ncomplete, fit.release.variance_sd, what=counted_as(fit.release.adjacency)
+            fit.ncomplete,
+            fit.release.variance_sd,
+            fit.release.rows,
+            counted_as(fit.release.adjacency),
         )
     return moments_header(fit.call, fit.release, complete)
 

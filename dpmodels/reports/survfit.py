@@ -169,8 +169,8 @@ def _notes(fit: SurvfitResult) -> list[str]:
         notes.append("Events are those since the line before; for all times use tidy().")
     if fit.counted.halved.any():
         notes.append(
-            "Actuarial: half of those censored in an interval count as at risk in it; at risk is "
-            "the number at its start."
+            "Actuarial: half of those censored in an interval count as at risk in it; intervals "
+            "hold for any order of times within it."
         )
     else:
         notes.append("Each interval holds one value: the product-limit estimate itself.")

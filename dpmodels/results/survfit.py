@@ -47,7 +47,7 @@ class SurvfitResult(Result):
     estimates, where an interval has one value; where it has several, half of those censored in it
     are taken off its ``n_risk`` (the actuarial convention). :meth:`noise_int` is about the curve of
     these rows without noise, :meth:`conf_int` about the population's: it allows for Greenwood's
-    sampling error and for the noise.
+    sampling error and for the noise. Both hold for any order of times within intervals.
     """
 
     call: DescribedCall
@@ -197,9 +197,8 @@ class SurvfitResult(Result):
         Returns
         -------
         DataFrame
-            ``upto, estimate, std_error`` in the unit of the time, and both intervals; nan for a
-            curve that has ended before.
-
+            ``upto, estimate, std_error`` in the unit of the time, and both intervals, for any order
+            of times; nan for a curve that has ended before.
         """
         checked_level(level)
         curves = self._curves if group is None else (self._curves[place_of(self._grouped, group)],)
@@ -271,9 +270,10 @@ class SurvfitResult(Result):
         Returns
         -------
         LogRank
-            ``statistic, df, pvalue``, and by group events ``observed`` and ``expected``. Over the
-            intervals in which the rows at risk of all groups exceed their noise; NotAvailable
-            without any, or with one curve.
+            ``statistic, df, pvalue``, and by group events ``observed`` and ``expected``. The
+            statistic is the least over all orders of times within intervals: on coarse grids the
+            test has little power. Over the intervals in which the rows at risk of all groups exceed
+            their noise; NotAvailable without any, or with one curve.
         """
         if self.ncurves < 2:
             raise NotAvailable(
@@ -314,7 +314,8 @@ class SurvfitResult(Result):
         -----
         Nothing is charged. Rows are compared within intervals of time, by their cumulative hazards
         as in the complementary log-log model of Prentice and Gloeckler: where hazards are
-        proportional, the ratios are those of exact times on any grid. Each group is followed as
+        proportional, the ratios are those of exact times, if few rows are censored in an interval:
+        the actuarial convention may be off on coarse grids. Each group is followed as
         long as its curve. Standard errors are Lin and Wei's robust ones with the noise of the
         counts; they do not assume proportional hazards.
 

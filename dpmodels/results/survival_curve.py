@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -99,11 +99,26 @@ class Curve:
         effective = counts.effective / self.effect
         return NoisyShares(counts.survival, self.noise(self.weights), self.sums, effective)
 
+    @cached_property
+    def orders(self) -> tuple[Curve, Curve]:
+        """The curve if rows censored within intervals left at their start, and at their end."""
+        if not self.halved.any():
+            return self, self
+        at_start = np.ceil(self.halved)
+        return replace(self, halved=at_start), replace(self, halved=np.zeros_like(at_start))
+
+    def intervals(self, level: float) -> dict[str, tuple[Floats, Floats]]:
+        """Return intervals of survival that hold for any order of times within intervals."""
+        lowest, highest = (curve.survival for curve in self.orders)
+        return {
+            "conf": (lowest.interval(level)[0], highest.interval(level)[1]),
+            "noise": (lowest.noise_interval(level)[0], highest.noise_interval(level)[1]),
+        }
+
     def columns(self, level: float) -> Columns:
         """Return the curve as columns of a table."""
-        counts, curve = self.counts, self.survival
-        noise_low, noise_high = curve.noise_interval(level)
-        conf_low, conf_high = curve.interval(level)
+        counts, curve, intervals = self.counts, self.survival, self.intervals(level)
+        (conf_low, conf_high), (noise_low, noise_high) = intervals["conf"], intervals["noise"]
         return {
             "time": self.identified_times,
             "n_risk": counts.risk,
@@ -124,33 +139,38 @@ class Curve:
         """Return hazards by interval and their running sums, Nelson and Aalen's."""
         counts = self.counts
         weights = hazard_weights(counts, self.cells.shape[1])
-        exposed = np.maximum(counts.exposed, 0.5)
-        total = np.cumsum(counts.hazard)
-        squares = np.cumsum(counts.hazard / exposed)
-        effective = np.divide(total, squares, out=exposed.copy(), where=squares > 0) / self.effect
-        spread = self.noise(np.cumsum(weights, axis=0))
-        width = self.sums.widths(spread, np.zeros(()), level)
-        low, high = cumulative_interval(total, spread, self.sums, effective, level)
+        lowest, highest = (curve.cumulative(level) for curve in reversed(self.orders))
         return {
             "time": self.identified_times,
             "hazard": counts.hazard,
             "hazard_noise_sd": self.sums.sd * np.sqrt(self.noise(weights).squares),
-            "cumhaz": total,
-            "conf_low": low,
-            "conf_high": high,
-            "noise_sd": self.sums.sd * np.sqrt(spread.squares),
-            "noise_low": np.maximum(total - width, 0.0),
-            "noise_high": total + width,
+            "cumhaz": np.cumsum(counts.hazard),
+            "conf_low": lowest["conf"][0],
+            "conf_high": highest["conf"][1],
+            "noise_sd": self.sums.sd * np.sqrt(self.noise(np.cumsum(weights, axis=0)).squares),
+            "noise_low": lowest["noise"][0],
+            "noise_high": highest["noise"][1],
+        }
+
+    def cumulative(self, level: float) -> dict[str, tuple[Floats, Floats]]:
+        """Return both intervals of the running sums of hazards."""
+        counts = self.counts
+        exposed, total = np.maximum(counts.exposed, 0.5), np.cumsum(counts.hazard)
+        squares = np.cumsum(counts.hazard / exposed)
+        effective = np.divide(total, squares, out=exposed.copy(), where=squares > 0) / self.effect
+        weights = np.cumsum(hazard_weights(counts, self.cells.shape[1]), axis=0)
+        spread = self.noise(weights)
+        width = self.sums.widths(spread, np.zeros(()), level)
+        return {
+            "conf": cumulative_interval(total, spread, self.sums, effective, level),
+            "noise": (np.maximum(total - width, 0.0), total + width),
         }
 
     def quantile(self, prob: float, level: float) -> Columns:
         """Return when survival is ``1 - prob`` first, with both intervals."""
         left = 1 - prob
         columns: Columns = {"prob": prob, "estimate": self._crossed(left)}
-        for name, (low, high) in (
-            ("conf", self.survival.interval(level)),
-            ("noise", self.survival.noise_interval(level)),
-        ):
+        for name, (low, high) in self.intervals(level).items():
             columns[f"{name}_low"], columns[f"{name}_high"] = self._reached(low, high, left)
         return columns
 
@@ -190,33 +210,53 @@ class Curve:
         )
 
     def mean(self, upto: int, level: float) -> Columns:
-        """Return the mean time up to the end of an interval, spent at most until then."""
+        """Return the mean time up to the end of an interval; its ends fall at once and at last."""
+        lowest, highest = self.orders
+        estimate = self.area(upto, 1 - self.halved, level)
+        low = lowest.area(upto, np.where(self.halved > 0, 0.0, 1.0), level)
+        high = highest.area(upto, np.ones_like(self.halved), level)
+        last_time = float(self.times[upto])
+        return {
+            "upto": last_time,
+            "estimate": estimate.value,
+            "std_error": float(np.hypot(estimate.noise_sd, estimate.sampling_sd)),
+            "conf_low": max(low.value - low.conf_width, 0.0),
+            "conf_high": min(high.value + high.conf_width, last_time),
+            "noise_sd": estimate.noise_sd,
+            "noise_low": max(low.value - low.noise_width, 0.0),
+            "noise_high": min(high.value + high.noise_width, last_time),
+        }
+
+    def area(self, upto: int, before: Floats, level: float) -> Area:
+        """Return the area below the curve up to the end of an interval.
+
+        `before` is the fraction of each interval in which survival is that at its start; in the
+        rest it is that at its end.
+        """
         counts, size = self.counts, upto + 1
-        widths = np.diff(self.times[:size], prepend=0.0)
-        halved = counts.halved[:size]
-        parts = widths * halved + np.append((widths * (1 - halved))[1:], 0.0)
-        value = widths[0] * (1 - halved[0]) + float(parts @ counts.survival[:size])
+        widths, before = np.diff(self.times[:size], prepend=0.0), before[:size]
+        parts = widths * (1 - before) + np.append((widths * before)[1:], 0.0)
+        value = widths[0] * before[0] + float(parts @ counts.survival[:size])
         spread = self.noise(np.tensordot(parts, self.weights[:size], axes=1)[None])
         left = np.cumsum((parts * counts.survival[:size])[::-1])[::-1]
         steps = np.diff(counts.greenwood[:size], prepend=0.0)
         has_variance = np.isfinite(steps) & (left > 0)
         sampled = self.effect * float((left[has_variance] ** 2 * steps[has_variance]).sum())
-        noise_width, total_width = (
-            float(self.sums.widths(spread, np.asarray(sd), level)[0])
-            for sd in (0.0, np.sqrt(sampled))
+        noise_sd, sampling_sd = float(self.sums.sd * np.sqrt(spread.squares[0])), np.sqrt(sampled)
+        noise_width, conf_width = (
+            float(self.sums.widths(spread, np.asarray(sd), level)[0]) for sd in (0.0, sampling_sd)
         )
-        squares, last_time = float(spread.squares[0]), float(self.times[upto])
-        noise_sd = self.sums.sd * np.sqrt(squares)
-        return {
-            "upto": last_time,
-            "estimate": value,
-            "std_error": float(np.hypot(noise_sd, np.sqrt(sampled))),
-            "conf_low": max(value - total_width, 0.0),
-            "conf_high": min(value + total_width, last_time),
-            "noise_sd": float(noise_sd),
-            "noise_low": max(value - noise_width, 0.0),
-            "noise_high": min(value + noise_width, last_time),
-        }
+        return Area(value, noise_sd, float(sampling_sd), noise_width, conf_width)
+
+
+class Area(NamedTuple):
+    """An area below a curve, its errors and the half-widths of both intervals."""
+
+    value: float
+    noise_sd: float
+    sampling_sd: float
+    noise_width: float
+    conf_width: float
 
 
 def _first(curve: Floats, left: float) -> int:
@@ -239,33 +279,22 @@ def differing(first: Curve, second: Curve, place: int, level: float) -> Columns:
     errors = np.array([curve.survival.std_error[place] for curve in (first, second)])
     noises = np.array([curve.survival.noise_sd[place] for curve in (first, second)])
     error = float(np.sqrt(max((errors**2).sum() - (noises**2).sum(), 0.0) + noise**2))
-    ends = {
-        "conf": (error, errors, [curve.survival.interval(level) for curve in (first, second)]),
-        "noise": (
-            noise,
-            noises,
-            [curve.survival.noise_interval(level) for curve in (first, second)],
-        ),
-    }
     row: Columns = {"estimate": first_share - second_share, "std_error": error, "noise_sd": noise}
-    for name, (total_sd, sds, intervals) in ends.items():
+    (lowest, highest), (other_lowest, other_highest) = (
+        [float(order.counts.survival[place]) for order in curve.orders] for curve in (first, second)
+    )
+    intervals, other_intervals = first.intervals(level), second.intervals(level)
+    for name, total_sd, sds in (("conf", error, errors), ("noise", noise, noises)):
         independent_sd = float(np.sqrt((sds**2).sum()))
         wider = total_sd / independent_sd if independent_sd > 0 else 1.0
         (low, high), (other_low, other_high) = (
-            [float(end[place]) for end in interval] for interval in intervals
+            [float(end[place]) for end in interval[name]]
+            for interval in (intervals, other_intervals)
         )
-        row[f"{name}_low"] = max(
-            first_share
-            - second_share
-            - wider * np.hypot(first_share - low, other_high - second_share),
-            -1.0,
-        )
-        row[f"{name}_high"] = min(
-            first_share
-            - second_share
-            + wider * np.hypot(high - first_share, second_share - other_low),
-            1.0,
-        )
+        below = wider * np.hypot(lowest - low, other_high - other_highest)
+        above = wider * np.hypot(high - highest, other_lowest - other_low)
+        row[f"{name}_low"] = max(lowest - other_highest - below, -1.0)
+        row[f"{name}_high"] = min(highest - other_lowest + above, 1.0)
     return {key: row[key] for key in NUMBERS}
 
 

@@ -338,6 +338,9 @@ class StatesResult(CountedResult):
             intervals[state] = [ends[state] for ends in share_interval(counts, noise, level)]
         return interval_frame(self._facts, (intervals[:, 0], intervals[:, 1]))
 
+    def _noise_int(self, level: float) -> pd.DataFrame:
+        return super()._noise_int(level).clip(upper=self.nobs)
+
     def _estimates(self) -> EstimateTable:
         return replace(super()._estimates(), unit="times")
 

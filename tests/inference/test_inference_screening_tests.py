@@ -9,6 +9,7 @@ from scipy import stats
 
 import dpmodels as dp
 from dpmodels.inference.screening_tests import (
+    NOISE_NODES,
     _noise_tail,
     _tail,
     bounds,
@@ -133,6 +134,59 @@ def test_p_values_of_no_association_are_small_no_more_often_than_they_say(column
         # times the level besides.
         most = stats.binom.isf(5e-8, len(p), level)
         assert (p <= level).sum() <= most
+
+
+NARROW = {
+    "normal": lambda rng, shape: 0.1 * rng.normal(size=shape),
+    "off-centre": lambda rng, shape: -0.8 + 0.1 * rng.normal(size=shape),
+    "zero-inflated": lambda rng, shape: rng.exponential(0.3, shape) * (rng.random(shape) < 0.1) - 1,
+    "heavy": lambda rng, shape: 0.02 * rng.standard_t(2, shape),
+}
+
+
+@pytest.mark.expensive
+@pytest.mark.parametrize("columns", list(NARROW))
+@pytest.mark.parametrize("guarantee", [PureDP(20.0), PureDP(3.0), ZCDP(2.0), ZCDP(0.05)])
+def test_p_values_of_columns_whose_scatter_has_noise_are_small_no_more_often(columns, guarantee):
+    rng, found = np.random.default_rng(6), []
+    with dp.simulation(seed=6):
+        for _ in range(8):
+            x = np.clip(NARROW[columns](rng, (500, 100)), -1, 1)
+            y = rng.choice([-1.0, 1.0], 500)
+            found.append(p_values(released(x, y, guarantee, most=100), "two-sided", 1e-6))
+    p = np.concatenate(found)
+    for level in (0.1, 0.01, 0.001):
+        assert (p <= level).sum() <= stats.binom.isf(5e-8, len(p), level)
+
+
+@pytest.mark.parametrize(
+    ("law", "moments", "tilted"),
+    [("gaussian", (1, 0, 1, 3), math.exp(0.32)), ("laplace", (1, 0, 1, 6), 1 / 0.68)],
+)
+def test_noise_of_scatters_is_averaged_by_its_law(law, moments, tilted):
+    places, weights = NOISE_NODES[law]
+    for power, moment in zip((0, 1, 2, 4), moments, strict=True):
+        assert weights @ places**power == pytest.approx(moment, abs=1e-9)
+    assert weights @ np.exp(0.8 * places) == pytest.approx(tilted, rel=1e-6)
+
+
+def test_noise_of_a_scatter_costs_less_than_its_upper_bound(release):
+    """A column that does not fill its bounds has nearly the p-value of its known scatter."""
+    rng = np.random.default_rng(9)
+    y = rng.choice([-1.0, 1.0], 20_000)
+    x = np.clip(0.3 * rng.normal(size=(20_000, 1)), -1, 1)
+    with dp.simulation(seed=9):
+        noisy = released(x, y, PureDP(0.5), most=1)
+    for ratio in (3.0, 4.0, 5.0, 20.0):
+        at = ratio * math.sqrt(1_800.0 + noisy.product_sd**2)
+        noisy = replace(noisy, scatters=np.array([1_800.0]), products=np.array([at]))
+        exact = replace(noisy, scatter_sd=1e-9)
+        upper = replace(exact, scatters=bounds(noisy, 2.5e-5).scatter)
+        found, known, bound = (
+            float(p_values(one, "two-sided", 2.5e-5)[0]) for one in (noisy, exact, upper)
+        )
+        assert known <= found <= 1.001 * bound
+        assert ratio > 4 or found / known < math.sqrt(bound / known)
 
 
 def test_mirrored_p_values_add_up_to_one_exactly(release):

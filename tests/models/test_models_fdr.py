@@ -37,7 +37,8 @@ def asked(formula, data, seed=1, **words):
 
 
 def test_columns_that_go_with_the_response_are_found(rows):
-    fit = asked(FORMULA, rows, most=6, mechanism="peeling")
+    # Of the others one has a p-value of .017 in the rows themselves: q leaves it out.
+    fit = asked(FORMULA, rows, most=6, mechanism="peeling", q=0.05)
     assert sorted(fit.rejected) == ["g0", "g1", "g2"]
     table = fit.tidy().set_index("hypothesis")
     assert table.index.tolist() == list(fit.tidy()["hypothesis"])

@@ -299,3 +299,13 @@ def test_bars_of_states_are_as_long_as_their_noise(monkeypatch):
     sd = result.release.noise_sd * np.sqrt(2 / 3)
     assert (1.96 * sd <= panel.errors).all()
     assert (panel.errors <= 2.12 * sd).all()
+
+
+@pytest.mark.parametrize("eps", [0.02, 0.2, 1.0])
+def test_intervals_stay_within_the_public_number_of_times(eps):
+    made = fit(budget=dp.Pufferfish(eps, CHAIN))
+    counts, shares = made.noise_int(), made.conf_int()
+    assert ((counts >= 0) & (counts <= 800)).to_numpy().all()
+    assert ((shares >= 0) & (shares <= 1)).to_numpy().all()
+    table = made.tidy()
+    assert (table[["noise_high", "estimate"]].to_numpy() <= 800).all()

@@ -174,6 +174,104 @@ def test_a_coarse_grid_is_said():
     assert told["order_low"] < true < told["order_high"]
 
 
+def test_intervals_hold_the_curve_whatever_the_order_of_times_within_intervals():
+    rng = np.random.default_rng(4)
+    cell, died = rng.integers(0, 4, 3_000), rng.random(3_000) < 0.5
+    book = dp.codebook(t=(0, 8), died=["no", "yes"])
+    for censored in (0.1, 1.9):
+        time = 2.0 * cell + np.where(died, 1.0, censored)
+        rows = pd.DataFrame({"t": time, "died": np.where(died, "yes", "no")})
+        exact = SurvfuncRight(time, died.astype(int))
+        knots = np.append(0.0, exact.surv_times)
+        steps = np.append(1.0, exact.surv_prob)
+        for breaks in (4, [8 / 3]):
+            fit = asked("Surv(t, died) ~ 1", rows, codebook=book, breaks=breaks)
+            for table in (fit.noise_int(), fit.conf_int()):
+                at = table.index.get_level_values("time").to_numpy()
+                true = steps[np.searchsorted(knots, at, "right") - 1]
+                assert (table["lower"] <= true + 1e-6).all()
+                assert (true <= table["upper"] + 1e-6).all()
+            mean, median = fit.mean().iloc[0], fit.quantile(0.5).iloc[0]
+            area = np.sum(np.diff(np.append(knots, 8.0)) * steps)
+            assert mean["noise_low"] <= area <= mean["noise_high"]
+            first = knots[np.argmax(steps <= 0.5)]
+            assert median["noise_low"] <= first <= median["noise_high"]
+
+
+HAZARDS = {
+    "rising": (lambda t: np.exp(-((t / 6) ** 2.5)), lambda e: 6 * e**0.4),
+    "falling": (lambda t: np.exp(-((t / 5) ** 0.5)), lambda e: 5 * e**2),
+    "cured": (
+        lambda t: 0.4 + 0.6 * np.exp(-t / 2),
+        lambda e: np.where(
+            e < -np.log(0.4), -2 * np.log(np.maximum(np.exp(-e) - 0.4, 1e-12) / 0.6), 99
+        ),
+    ),
+}
+
+
+@pytest.mark.expensive
+@pytest.mark.parametrize("hazard", list(HAZARDS))
+@pytest.mark.parametrize(("breaks", "rows"), [(4, 4_000), (None, 1_000)])
+def test_intervals_hold_the_population_on_any_grid(hazard, breaks, rows):
+    survival, time_of = HAZARDS[hazard]
+    rng, runs, missed = np.random.default_rng(8), 60, np.zeros(4)
+    book = dp.codebook(t=(0, 10), died=dp.Integer(0, 1))
+    with dp.simulation(seed=8):
+        for _ in range(runs):
+            end, seen = time_of(rng.exponential(size=rows)), rng.exponential(5.0, rows)
+            table = {"t": np.minimum(end, seen), "died": (end <= seen) * 1}
+            fit = dp.dp_survfit("Surv(t, died) ~ 1", table, codebook=book, eps=1.0, breaks=breaks)
+            shown = fit.tidy().iloc[[len(fit.tidy()) // 4, len(fit.tidy()) // 2]]
+            true = survival(shown["time"].to_numpy())
+            missed[:2] += (true < shown["conf_low"]) | (true > shown["conf_high"])
+            mean, median = fit.mean().iloc[0], fit.quantile(0.5).iloc[0]
+            grid = np.linspace(0, mean["upto"], 4_001)
+            area = np.trapezoid(survival(grid), grid)
+            missed[2] += not mean["conf_low"] <= area <= mean["conf_high"]
+            times = np.linspace(0, 10, 4_001)
+            half = times[np.argmax(survival(times) <= 0.5)]
+            missed[3] += not median["conf_low"] <= half <= median["conf_high"]
+    # 7 % for what is left out of the first order; one false alarm in a million.
+    assert missed.max() <= stats.binom.isf(2.5e-7, runs, 0.07)
+
+
+def test_the_default_grid_grows_with_public_rows_and_the_budget():
+    def lengths(**words):
+        words = {"codebook": BOOK | {"week": (0, 500)}, "budget": None, "breaks": None} | words
+        return len(asked(**{"eps": 1.0, **words}).times)
+
+    assert lengths() == 46
+    assert lengths(eps=4.0) > 1.5 * lengths() > 1.5 * lengths(formula="Surv(week, died) ~ arm")
+    assert lengths(adjacency="add-remove") == 20
+    assert lengths(rows=4) < lengths()
+    # Each whole number where they are few, and ends at whole numbers.
+    assert lengths(codebook=BOOK, eps=50.0) == 30
+    fit = asked(codebook=BOOK | {"week": (0, 500)}, breaks=None, budget=None, eps=1.0)
+    assert (fit.times == np.rint(fit.times)).all()
+    assert fit.request.words["breaks"] == (0.0, *fit.times)
+    few = asked(breaks=None, codebook=BOOK | {"week": (0.0, 2.5)}, budget=None, eps=1e-3)
+    assert len(few.times) == 4
+
+
+@pytest.mark.parametrize("breaks", [None, [15]])
+def test_tables_without_events_or_with_one_time_are_reported_within_their_noise(breaks):
+    for died, week in (("no", TABLE["week"]), ("yes", 12.0), ("no", 12.0), ("yes", 0.0)):
+        table = TABLE.assign(died=died, week=week)
+        fit = asked("Surv(week, died) ~ arm", table, breaks=breaks, budget=None, eps=1.0)
+        shown = fit.tidy()
+        for kind in ("noise", "conf"):
+            assert (shown[f"{kind}_low"] <= shown["estimate"]).all()
+            assert (shown["estimate"] <= shown[f"{kind}_high"]).all()
+        assert fit.logrank().pvalue > 1e-4
+        assert str(fit.summary())
+    ledger = dp.Ledger(10)
+    for invalid in (1, [0, 30], [99]):
+        with pytest.raises(ArgumentError, match="breaks="):
+            asked(breaks=invalid, ledger=ledger, budget=None, eps=1.0)
+    assert ledger.entries == ()
+
+
 def test_persons_widen_what_is_told_of_the_population():
     words = {"breaks": 10, "eps": 50.0, "budget": None}
     one, four = asked(**words), asked(person="id", rows=4, **words)

@@ -118,3 +118,27 @@ def test_means_of_few_skewed_rows_are_said_to_be_so():
         in flat(fit)
     )
     assert "the variable is skewed" not in flat(lost)
+
+
+@pytest.mark.parametrize(
+    ("verb", "formula"),
+    [
+        ("lm", "a ~ b"),
+        ("pca", "~ a + b"),
+        ("cov", "~ a + b"),
+        ("mean", "~ a"),
+        ("table", "~ g"),
+        ("hist", "~ a"),
+        ("survfit", "Surv(a, b) ~ 1"),
+    ],
+)
+def test_complete_rows_are_printed_up_to_the_public_number(verb, formula):
+    rng = np.random.default_rng(3)
+    rows = {"a": rng.uniform(size=900), "b": rng.integers(0, 2, 900), "g": ["x", "y", "y"] * 300}
+    book = dp.codebook(a=(0, 1), b=dp.Integer(0, 1), g=["x", "y"])
+    for seed in range(12):
+        with dp.simulation(seed=seed):
+            fit = getattr(dp, f"dp_{verb}")(formula, rows, codebook=book, eps=0.5, delta=1e-6)
+        text = " ".join(str(fit.summary()).split())
+        found = re.search(r"Complete: ([\d,]+)", text)
+        assert found is None or int(found[1].replace(",", "")) <= 900
