@@ -22,6 +22,7 @@ from dpmodels.formula.values import Category, Real
 from dpmodels.frames.protocol import before_charge
 from dpmodels.mechanisms import Facts, Plan
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, noise_of
+from dpmodels.mechanisms.ledger_price import priced_on
 from dpmodels.mechanisms.protocol import AnyStrategy, CountPlan, RegressionPlan
 from dpmodels.mechanisms.regression import Moments, Scores
 from dpmodels.mechanisms.regression.scores import column_ranges
@@ -359,7 +360,8 @@ def measured(
     request, witness = spec.request, holders.witness
     private = holders.bind(spec.private.bind)
     try:
-        choice = planned(spec, holders, mechanism, private)
+        with priced_on(None if holders.protocol else ledger, request.adjacency.places):
+            choice = planned(spec, holders, mechanism, private)
     except FrameError as error:  # The number of persons is public: they are counted first
         raise FrameError(before_charge(error)) from None
     witness.planned(choice.strategy, private, choice.plan)

@@ -36,6 +36,7 @@ from dpmodels.privacy.pufferfish import Pufferfish, resolve_any
 from dpmodels.privacy.refusal import refusal, refuse_other_neighbours
 from dpmodels.privacy.register import Forecast, convergence_notes, forecast, printed, register_rows
 from dpmodels.privacy.spent import Spent, capacity
+from dpmodels.privacy.totals import Totals
 from dpmodels.typing import AnyPath
 
 if TYPE_CHECKING:
@@ -282,6 +283,20 @@ class Ledger:
         with self._store.reading() as chain:
             totals = totals_of(chain.last())
         return forecast(self._filter, totals, map(checked_events, charges))
+
+    def empty(self) -> Ledger:
+        """Return an empty ledger in memory with the same terms, for prices."""
+        return Ledger(
+            budget=self.guarantee,
+            adjacency=self.adjacency,
+            pure=self._filter.pure,
+            rule=self._filter.kind or None,
+        )
+
+    def fraction_of_budget(self, events: Iterable[Event]) -> float:
+        """Return the fraction of the whole budget that releases use on an empty ledger."""
+        empty = Totals()
+        return self._filter.taken(empty, self._filter.plus(empty, checked_events(events)))
 
     def charge(
         self,

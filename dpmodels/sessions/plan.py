@@ -22,7 +22,7 @@ def budget_of(
     """Return the budget options of a call, given what the earlier calls leave."""
 
     def fraction_used(guarantee: Guarantee) -> float:
-        events = terms.price(call, {"budget": guarantee}).events
+        events = terms.price(call, {"budget": guarantee}, ledger).events
         return ledger.forecast([*earlier, events])[-1].taken
 
     total = whole_of(ledger)
@@ -44,7 +44,7 @@ def planned(
         call_share = share
         if call.silent and parts:
             call_share, parts = Fraction(1, parts), parts - 1
-        priced = terms.price(call, budget_of(call, terms, ledger, call_share, charges))
+        priced = terms.price(call, budget_of(call, terms, ledger, call_share, charges), ledger)
         charges.append(priced.events)
         entered.append((call, priced))
     lines = [

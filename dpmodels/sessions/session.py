@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
+from os.path import exists
 from threading import RLock
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, SupportsIndex, TypeVar
@@ -28,7 +29,15 @@ from dpmodels.formula.sides import subset as condition
 from dpmodels.frames import open_rows, require
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models.replay import all_verbs, verb_of
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Spent, resolve_budget
+from dpmodels.privacy import (
+    Adjacency,
+    AdjacencyName,
+    ApproxDP,
+    Guarantee,
+    Ledger,
+    Spent,
+    resolve_budget,
+)
 from dpmodels.privacy.refusal import refuse_other_neighbours
 from dpmodels.privacy.register import convergence_notes
 from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif
@@ -194,6 +203,9 @@ class Session:
     adjacency : {"replace", "add-remove"}
         Neighbours differ by a change, and numbers are public, or by one more or fewer. By default
         those of an existing ledger, with persons and rows, else ``"replace"``.
+    pure : float, optional
+        With a delta: eps reserved for releases without Gaussian noise, whose eps add up. By default
+        a new ledger keeps what such releases take, in steps of 1/32 of eps.
     share : float or str, optional
         What a call without a budget takes of what is left, such as ``"1/5"``; by default it is an
         error to leave it out.
@@ -259,6 +271,7 @@ class Session:
         csv: CsvMode | None = None,
         ledger: Ledger | AnyPath | None = None,
         adjacency: AdjacencyName | Adjacency | None = None,
+        pure: float | None = None,
         share: float | str | None = None,
     ) -> None:
         book = codebook_of_call(codebook, data, sites, "~ .")
@@ -276,7 +289,9 @@ class Session:
         guarantee = resolve_budget(eps, delta, budget) if has_budget else None
         self._parts, self._share = 0, None if share is None else fraction("share", share)
         self._taking_parts = RLock()
-        self._ledger = _opened_ledger(ledger, guarantee, None if default_neighbours else relation)
+        self._ledger = _opened_ledger(
+            ledger, guarantee, None if default_neighbours else relation, pure
+        )
         neighbours = self._ledger.adjacency if default_neighbours else relation
         self._terms = Terms(table, book, neighbours, subset)
 
@@ -501,7 +516,10 @@ def _opened(data: object, columns: tuple[str, ...]) -> Parties:
 
 
 def _opened_ledger(
-    source: Ledger | AnyPath | None, budget: Guarantee | None, relation: Adjacency | None
+    source: Ledger | AnyPath | None,
+    budget: Guarantee | None,
+    relation: Adjacency | None,
+    pure: float | None,
 ) -> Ledger:
     """Return the ledger of a session; `relation` holds its neighbours, None if not set."""
     if isinstance(source, Ledger):
@@ -510,14 +528,19 @@ def _opened_ledger(
                 f"the ledger has the budget {source.guarantee.describe()}, and the session states "
                 f"{budget.describe()}: leave out eps, delta and budget"
             )
+        if pure is not None:
+            raise BudgetError("pure= is a term of the ledger: write dp.Ledger(..., pure=...)")
         whole_of(source)
         refuse_other_neighbours(source.adjacency, relation or source.adjacency)
         return source
+    rule = "steps" if isinstance(budget, ApproxDP) else None
     if source is None:
-        return Ledger(budget=budget, adjacency=relation or "replace")
+        neighbours = relation or "replace"
+        return Ledger(budget=budget, adjacency=neighbours, pure=pure or 0.0, rule=rule)
     if not isinstance(source, str | PathLike):
         raise ArgumentError(
             f"ledger of type {type(source).__name__}: expected a dp.Ledger, the path of a file, or "
             "none for one in memory"
         )
-    return Ledger.open(source, budget=budget, adjacency=relation, new=True)
+    rule = None if exists(source) else rule
+    return Ledger.open(source, budget=budget, adjacency=relation, pure=pure, rule=rule, new=True)
