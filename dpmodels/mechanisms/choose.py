@@ -225,8 +225,9 @@ def auto_counts(
         place = priced.index(min(priced))
         noise, best, second = noises[place], strategies[place], strategies[1 - place].info.name
         reason = (
-            f"{price_reason(noises, place)}its noise in a count has an sd of {two_digits(unit_rows * noise)}; that of {second} "
-            f"would have {two_digits(unit_rows * noises[1 - place])}."
+            f"{price_reason(noises, place)}its noise in a count has an sd of "
+            f"{two_digits(unit_rows * noise)}; that of {second} would have "
+            f"{two_digits(unit_rows * noises[1 - place])}."
         )
     # Of the sum of t - 1/2: half of one noise variable, or of the difference of two.
     unpaired_sd = noise / math.sqrt(2)
@@ -262,8 +263,8 @@ def auto_margins(facts: MarginFacts, guarantee: Guarantee) -> tuple[str, str]:
     place = priced.index(min(priced))
     best, second = list(spread)[place], list(spread)[1 - place]
     return best, (
-        f"{price_reason(noises, place)}its noise in a cell has an sd of {two_digits(spread[best])}; that of {second} would "
-        f"have {two_digits(spread[second])}."
+        f"{price_reason(noises, place)}its noise in a cell has an sd of "
+        f"{two_digits(spread[best])}; that of {second} would have {two_digits(spread[second])}."
     )
 
 

@@ -3,54 +3,59 @@
 With eps and delta a ledger adds up the eps of pure releases and the ``mu**2`` of Gaussian ones, so
 that releases of the same (eps, delta) use different fractions of its budget. Within
 `priced_on` candidates are compared at the price of the cheapest: noise sds are inversely
-proportional to eps, or to the root of ``mu**2``. The price is of an empty ledger with the same
-terms: a function of public facts that does not depend on earlier charges, nor, therefore, does the
-choice depend on the order of calls.
+proportional to eps, or to the root of ``mu**2``. The price is that on an empty ledger with the same
+terms, so that the choice does not depend on the order of calls; but a candidate that the ledger
+would refuse now is not chosen if another is accepted. All of this is public.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final, Protocol
 
 from dpmodels.privacy import ApproxDP, Event, GaussianEvent, Ledger, group_events
 
-Price = Callable[[tuple[Event, ...]], float]
-_price: Final[ContextVar[Price | None]] = ContextVar("dpmodels.ledger_price", default=None)
+_ledger: Final[ContextVar[tuple[Ledger, int] | None]] = ContextVar("dpmodels.ledger", default=None)
 
 
 class Candidate(Protocol):
     """A plan with what it charges."""
 
     @property
-    def events(self) -> tuple[Event, ...]: ...
+    def events(self) -> tuple[Event, ...]:
+        """What the ledger is charged."""
+        ...
 
 
 @contextmanager
 def priced_on(ledger: Ledger | None, places: int) -> Iterator[None]:
     """Choose by the price on a ledger of eps and delta, for a group of rows."""
-
-    def price(events: tuple[Event, ...]) -> float:
-        assert ledger is not None
-        return ledger.fraction_of_budget(group_events(events, places))
-
-    has_terms = ledger is not None and isinstance(ledger.guarantee, ApproxDP)
-    token = _price.set(price if has_terms else None)
+    has_prices = ledger is not None and isinstance(ledger.guarantee, ApproxDP)
+    token = _ledger.set((ledger, places) if ledger is not None and has_prices else None)
     try:
         yield
     finally:
-        _price.reset(token)
+        _ledger.reset(token)
 
 
 def at_equal_price(noises: Sequence[float], plans: Sequence[Candidate]) -> list[float]:
-    """Return noise sds at the price of the cheapest plan; as they are without a ledger."""
-    price = _price.get()
-    if price is None:
+    """Return noise sds at the price of the cheapest plan; as they are without a ledger.
+
+    Infinite for a plan that the ledger refuses, if it accepts another.
+    """
+    priced = _ledger.get()
+    if priced is None:
         return list(noises)
-    prices = [price(plan.events) for plan in plans]
+    ledger, places = priced
+    charges = [group_events(plan.events, places) for plan in plans]
+    accepted = [ledger.accepts(events) for events in charges]
+    prices = [
+        ledger.fraction_of_budget(events) if fits or not any(accepted) else math.inf
+        for events, fits in zip(charges, accepted, strict=True)
+    ]
     cheapest = min(prices)
     if not 0 < cheapest < math.inf:
         return list(noises)
@@ -62,9 +67,7 @@ def at_equal_price(noises: Sequence[float], plans: Sequence[Candidate]) -> list[
 
 def price_reason(noises: Sequence[float], best: int) -> str:
     """Say why a candidate with more noise was chosen; empty if it has the least noise."""
-    if noises[best] <= min(noises):
-        return ""
-    return "it uses less of the ledger's budget; "
+    return "" if noises[best] <= min(noises) else "it uses less of the ledger's budget: "
 
 
 def _is_gaussian(plan: Candidate) -> bool:

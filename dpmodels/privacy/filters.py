@@ -170,6 +170,19 @@ class Filter:
             return after
         return self._first(self.guarantee, charge, after)
 
+    def own_delta_left(self, totals: Totals) -> float | None:
+        """Return what is left for the releases' own deltas; None if their sum is fixed."""
+        if not isinstance(self.guarantee, ApproxDP):
+            return 0.0
+        if math.isinf(totals.mu2) or (
+            totals.normal if self._in_steps else totals.mu2 or totals.rho
+        ):
+            return None
+        limit = self.guarantee.delta
+        if self._in_steps and totals.charges:
+            limit = steps.failing_limit(self.guarantee, totals)
+        return max(limit - totals.failing, 0.0)
+
     @property
     def _in_steps(self) -> bool:
         return self.kind == "steps" and isinstance(self.guarantee, ApproxDP)
@@ -187,7 +200,9 @@ class Filter:
             in_share=False,
         )
         after = replace(after, failing=failed, aside=totals.aside if is_fixed else failed)
-        return self._first(self.guarantee, charge, after) if first else after
+        if not first or (self.pure and not self.holds(after)):
+            return after
+        return self._first(self.guarantee, charge, after)
 
     def _first(self, guarantee: ApproxDP, events: tuple[Event, ...], after: Totals) -> Totals:
         """Return the totals of a first charge; as a plan, rule (d), if all others refuse it."""
@@ -353,7 +368,7 @@ def requested_filter(
     write = "write pure=0.5, less than eps, or leave it out"
     share = finite_number("pure", pure, write)
     if rule is not None and rule not in RULES:
-        raise ArgumentError(f"rule={quoted(rule)}: expected 'gaussian', 'zcdp' or None")
+        raise ArgumentError(f"rule={quoted(rule)}: expected 'gaussian', 'zcdp', 'steps' or None")
     if share or rule is not None:
         if not isinstance(guarantee, ApproxDP):
             raise BudgetError(

@@ -6,8 +6,8 @@ of the ``mu**2`` of every release, charges are accepted while one of these holds
 0. nothing is Gaussian, and ``P <= eps``;
 1. without a declared share ``M <= v(eps, .8 delta)``; with a share p ``P <= p`` and
    ``V <= v(eps - p, .8 delta)``;
-2. for a step ``p_j = j eps / 32``, j from 0 to 31, ``P <= p_j`` and ``V <= v(eps - p_j, delta_j)``,
-   ``delta_j = .2 delta / 32``,
+2. for a step ``p_j = j eps / 32`` of at least the declared share, j from 0 to 31, ``P <= p_j`` and
+   ``V <= v(eps - p_j, delta_j)``, ``delta_j = .2 delta / 32``,
 
 where ``v(eps, delta)`` is ``1/m**2`` of the exact Gaussian multiplier. The totals are sums and the
 rules are fixed before the first charge, so neither the bill nor what is accepted next depends on
@@ -38,6 +38,7 @@ relative 2e-10, for which `gaussian_multiplier` has an allowance.
 """
 
 import math
+from functools import lru_cache
 from typing import Final
 
 from dpmodels.privacy.budget import ApproxDP
@@ -59,6 +60,7 @@ def tolerance(charges: int) -> float:
     return 1 + charges * ULP
 
 
+@lru_cache(maxsize=1024)
 def squares_limit(eps: float, delta: float) -> float:
     """Return the limit on the sum of ``mu**2``; negative if nothing is left for it."""
     if eps <= 0 or delta < LEAST_DELTA:
@@ -158,9 +160,10 @@ def _step_fraction(guarantee: ApproxDP, before: Totals, after: Totals) -> float:
 
 
 def _step(guarantee: ApproxDP, totals: Totals) -> int:
-    """Return the smallest step that covers the pure eps."""
+    """Return the smallest step that covers the pure eps and a declared share."""
+    covered = max(totals.pure, totals.most)
     limit = guarantee.eps * tolerance(totals.charges)
-    return max(0, math.ceil(min(totals.pure / limit * _STEPS, 2.0 * _STEPS)))
+    return max(0, math.ceil(min(covered / limit * _STEPS, 2.0 * _STEPS)))
 
 
 def _step_limit(guarantee: ApproxDP, totals: Totals, step: int) -> float:

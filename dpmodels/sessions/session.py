@@ -47,7 +47,7 @@ from dpmodels.results.bounds import BoundsResult
 from dpmodels.results.plan import PlanResult
 from dpmodels.sessions.call import Call, Terms, call_of, signature_of
 from dpmodels.sessions.plan import budget_of, planned
-from dpmodels.sessions.shares import fraction, left_words, whole_of
+from dpmodels.sessions.shares import Left, fraction, left_in, whole_of
 from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, parties
 from dpmodels.typing import AnyPath
 from dpmodels.verbs import UNCHARGED, verb_names
@@ -228,8 +228,12 @@ class Session:
     ``share=0.2``. After ``split(5)`` the next five calls without a budget take 1/5, 1/4, ..., all
     of what is left then: equal parts that fit, and spend it. A share is the largest budget at which
     the call's noise takes that part of what the ledger counts: eps, or rho, or with a delta the
-    ``mu**2`` of Gaussian noise. With a delta, releases without Gaussian noise cost least before the
-    first one with it. What is left depends on earlier calls alone, not on their answers.
+    ``mu**2`` of Gaussian noise. What is left depends on earlier calls alone, not on their answers.
+
+    *Noise.* With a delta, the eps of releases without Gaussian noise and the ``mu**2`` of Gaussian
+    ones are added up separately, and ``mechanism="auto"`` takes the noise that has the higher
+    accuracy for the same part of the session's budget. What calls cost does not depend on their
+    order. `left` is what one more call may spend.
 
     *Copies.* A session is not copied or pickled; a fork of it cannot spend from memory, and spends
     from the same file.
@@ -311,9 +315,9 @@ class Session:
         return self._ledger.spent
 
     @property
-    def left(self) -> Spent:
-        """The budget less what is spent; shares are taken of what the ledger counts."""
-        return self._ledger.remaining
+    def left(self) -> Left:
+        """The largest budget of one more call: with Gaussian noise, and with other noise."""
+        return left_in(self._ledger)
 
     @property
     def call(self) -> Calls:
@@ -464,7 +468,7 @@ class Session:
             ("Neighbours", terms.adjacency.describe()),
             ("Spent", ledger.describe().split(";")[0]),
             ("Codebook", f"{count(n_variables)} variable{'s' * (n_variables != 1)}"),
-            ("Left", left_words(ledger)),
+            ("Left", self.left.describe()),
             ("Ledger", ledger.place or "in memory"),
         )
         optional_facts = (("Person", terms.adjacency.person), ("Subset", terms.subset))
