@@ -539,8 +539,9 @@ def _opened_ledger(
         return source
     rule = "steps" if isinstance(budget, ApproxDP) else None
     if source is None:
-        neighbours = relation or "replace"
-        return Ledger(budget=budget, adjacency=neighbours, pure=pure or 0.0, rule=rule)
+        return Ledger(
+            budget=budget, adjacency=relation or "replace", pure=pure or 0.0, rule=rule
+        )
     if not isinstance(source, str | PathLike):
         raise ArgumentError(
             f"ledger of type {type(source).__name__}: expected a dp.Ledger, the path of a file, or "
