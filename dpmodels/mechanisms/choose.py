@@ -8,7 +8,8 @@ Nothing is assumed of the lengths of rows, which decide what serves best and are
 - There ``gauss`` or ``laplace``: of what reads the rows once their worst loss is the least. Of rows
   of the unit sphere ``ppca`` instead of ``laplace`` where that is predicted to capture 15 % more,
   with eigenvalues that fall as 1/i.
-- Counts and margins: the one with less noise; for one mean of a public number of rows
+- Counts and margins: the one with less noise, on a ledger of eps and delta at equal price
+  (`ledger_price`); for one mean of a public number of rows
   ``paired`` where it has less in the sum. Means and variances of a number that may lie anywhere
   within its bounds: ``rounds`` where the public number of rows tells of a range.
 
