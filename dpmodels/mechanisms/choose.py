@@ -8,7 +8,8 @@ Nothing is assumed of the lengths of rows, which decide what serves best and are
 - There ``gauss`` or ``laplace``: of what reads the rows once their worst loss is the least. Of rows
   of the unit sphere ``ppca`` instead of ``laplace`` where that is predicted to capture 15 % more,
   with eigenvalues that fall as 1/i.
-- Counts and margins: the one with less noise; for one mean of a public number of rows
+- Counts and margins: the one with less noise, on a ledger of eps and delta at equal price
+  (`ledger_price`); for one mean of a public number of rows
   ``paired`` where it has less in the sum. Means and variances of a number that may lie anywhere
   within its bounds: ``rounds`` where the public number of rows tells of a range.
 
@@ -40,6 +41,7 @@ from dpmodels.mechanisms.counts import (
 from dpmodels.mechanisms.counts.factorisation import MOST_CELLS
 from dpmodels.mechanisms.counts.rounds import range_shares
 from dpmodels.mechanisms.covariance.rounds import Rounds, RoundsPure
+from dpmodels.mechanisms.ledger_price import at_equal_price, price_reason
 from dpmodels.mechanisms.margins import MARGINS
 from dpmodels.mechanisms.protocol import (
     CountFacts,
@@ -220,17 +222,24 @@ def auto_counts(
         best, reason = strategies[0], "it needs no delta."
         noise = best.plan(facts, guarantee).noise_sd
     else:
-        noises = [strategy.plan(facts, guarantee).noise_sd for strategy in strategies]
-        noise, place = min(noises), noises.index(min(noises))
-        best, second = strategies[place], strategies[1 - place].info.name
+        plans = [strategy.plan(facts, guarantee) for strategy in strategies]
+        noises = [plan.noise_sd for plan in plans]
+        priced = at_equal_price(noises, plans)
+        place = priced.index(min(priced))
+        noise, best, second = noises[place], strategies[place], strategies[1 - place].info.name
         reason = (
-            f"its noise in a count has an sd of {two_digits(unit_rows * noise)}; that of {second} "
-            f"would have {two_digits(unit_rows * noises[1 - place])}."
+            f"{price_reason(noises, place)}its noise in a count has an sd of "
+            f"{two_digits(unit_rows * noise)}; that of {second} would have "
+            f"{two_digits(unit_rows * noises[1 - place])}."
         )
     # Of the sum of t - 1/2: half of one noise variable, or of the difference of two.
     unpaired_sd = noise / math.sqrt(2)
-    paired_sd = Paired().plan(facts, guarantee).noise_sd / 2 if one_mean(facts) else math.inf
-    if unpaired_sd <= paired_sd:
+    if not one_mean(facts):
+        return best.info.name, reason
+    pair = Paired().plan(facts, guarantee)
+    paired_sd = pair.noise_sd / 2
+    unpaired, paired = at_equal_price([unpaired_sd, paired_sd], [best.plan(facts, guarantee), pair])
+    if unpaired <= paired:
         return best.info.name, reason
     return "paired", (
         f"its noise in the sum has an sd of {two_digits(unit_rows * paired_sd)} ranges; that of "
@@ -243,19 +252,22 @@ def auto_margins(facts: MarginFacts, guarantee: Guarantee) -> tuple[str, str]:
     if isinstance(guarantee, PureDP):
         return "marginals", "it needs no delta."
     unit_rows, sizes = _of_one(facts.adjacency), facts.sizes
-    spread = {}
+    spread, plans = {}, {}
     for name, strategy in MARGINS.items():
-        plan = strategy().plan(facts, guarantee)
+        plan = plans[name] = strategy().plan(facts, guarantee)
         sds = dict(zip(plan.measured, plan.noise_sds, strict=True))
         variances = {term: sd**2 for term, sd in sds.items()}
         if name == "marginals":
             variances = fitted_variances(sds, sizes)
         cells = sum(math.prod(sizes[i] for i in term) for term in facts.terms)
         spread[name] = unit_rows * math.sqrt(all_cells(facts, variances) / cells)
-    best, second = sorted(spread, key=lambda name: spread[name])
+    noises = list(spread.values())
+    priced = at_equal_price(noises, list(plans.values()))
+    place = priced.index(min(priced))
+    best, second = list(spread)[place], list(spread)[1 - place]
     return best, (
-        f"its noise in a cell has an sd of {two_digits(spread[best])}; that of {second} would "
-        f"have {two_digits(spread[second])}."
+        f"{price_reason(noises, place)}its noise in a cell has an sd of "
+        f"{two_digits(spread[best])}; that of {second} would have {two_digits(spread[second])}."
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, laplace_multipliers
+from dpmodels.mechanisms.ledger_price import at_equal_price
 from dpmodels.mechanisms.protocol import (
     LEAST_SCALE,
     CountFacts,
@@ -65,12 +66,14 @@ def quieter_plan(
     whose variance grows with the square of that number, or with the number.
     """
     laws = [laplace_plan] if isinstance(guarantee, PureDP) else [laplace_plan, gaussian_plan]
-    plans = []
+    noises, plans = [], []
     for law in laws:
         tables, summed = levels(law is laplace_plan)
         law_plan = replace(law(replace(facts, tables=tables), guarantee), facts=facts)
-        plans.append((law_plan.noise_sd**2 * summed, law_plan))
-    return min(plans, key=lambda plan: plan[0])[1]
+        noises.append(law_plan.noise_sd * math.sqrt(summed))
+        plans.append(law_plan)
+    priced = at_equal_price(noises, plans)
+    return plans[priced.index(min(priced))]
 
 
 def paired_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:

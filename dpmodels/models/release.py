@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from dpmodels.digest import release_digest
 from dpmodels.errors import FrameError
 from dpmodels.frames.protocol import before_charge
+from dpmodels.mechanisms.ledger_price import priced_on
 from dpmodels.mechanisms.user_supplied import stated_info
 from dpmodels.models.clipping import Counting, planned_with_counts
 from dpmodels.models.predictor import warn_if_futile
@@ -88,7 +89,8 @@ def measured(
     request, witness = spec.request, holders.witness
     private = holders.bind(spec.private.bind)
     try:
-        choice, counting = planned_with_counts(spec, holders, mechanism, private)
+        with priced_on(None if holders.protocol else ledger, request.adjacency.places):
+            choice, counting = planned_with_counts(spec, holders, mechanism, private)
     except FrameError as error:  # The number of persons is public: they are counted first
         raise FrameError(before_charge(error)) from None
     witness.planned(choice.strategy, private, choice.plan)

@@ -102,26 +102,24 @@ from functools import lru_cache
 from typing import Final
 
 from dpmodels.errors import ArgumentError, BudgetError, quoted
-from dpmodels.privacy import pufferfish
+from dpmodels.privacy import pufferfish, steps
 from dpmodels.privacy.budget import ZCDP, Adjacency, ApproxDP, Guarantee, PureDP, finite_number
-from dpmodels.privacy.calibrate import LATTICE_LOSS, gaussian_eps, gaussian_multiplier
+from dpmodels.privacy.calibrate import gaussian_multiplier
 from dpmodels.privacy.compose import total_eps, zcdp_to_approx
 from dpmodels.privacy.events import Event, GaussianEvent, PufferfishEvent, failing, unfailing
 from dpmodels.privacy.pufferfish import Pufferfish
 from dpmodels.privacy.spent import Spent, capacity
+from dpmodels.privacy.steps import LEAST_DELTA, SQUARES, ULP, fraction, squares_eps, tolerance
 from dpmodels.privacy.totals import Totals, rounded_up, summed_eps
 
-RULES: Final = ("gaussian", "zcdp")
-# Relative allowances for rounding: of sums of eps for each charge, of rho, mu**2 and delta.
-_ULP: Final = 2.0**-51
+RULES: Final = ("gaussian", "zcdp", "steps")
+# Relative allowances for rounding: of rho, of messages and of a plan's delta.
 _RHO: Final = 1e-12
-_SQUARES: Final = 2e-10
 TOLERANCE: Final = 1e-9
 _DELTA: Final = 1e-6
-# Rule (c): the number of steps, its fraction of delta, and the smallest usable delta.
+# Rule (c): the number of steps and its fraction of delta.
 _STEPS: Final = 16
 _ASIDE: Final = 1e-11
-_LEAST_DELTA: Final = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +149,8 @@ class Filter:
             return replace(
                 totals, charges=charges, pure=infinite, normal=infinite, mu2=infinite, rho=infinite
             )
+        if self._in_steps:
+            return self._plus_in_steps(totals, charge)
         failed, aside = totals.lost(failing(charge))
         charged = unfailing(charge)
         has_gaussian = any(isinstance(event, GaussianEvent) for event in charged)
@@ -163,10 +163,44 @@ class Filter:
         if gaussian and not has_gaussian and not totals.mu2:
             share_limit = max(share_limit, share)
         mixed = isinstance(self.guarantee, ApproxDP)
-        in_share = mixed and share <= share_limit * _room(totals.charges + 1)
+        in_share = mixed and share <= share_limit * tolerance(totals.charges + 1)
         after = totals.plus(charged, gaussian=gaussian, share_limit=share_limit, in_share=in_share)
         after = replace(after, failing=failed, aside=aside)
         if totals.charges or not isinstance(self.guarantee, ApproxDP):
+            return after
+        return self._first(self.guarantee, charge, after)
+
+    def own_delta_left(self, totals: Totals) -> float | None:
+        """Return what is left for the releases' own deltas; None if their sum is fixed."""
+        if not isinstance(self.guarantee, ApproxDP):
+            return 0.0
+        if math.isinf(totals.mu2) or (
+            totals.normal if self._in_steps else totals.mu2 or totals.rho
+        ):
+            return None
+        limit = self.guarantee.delta
+        if self._in_steps and totals.charges:
+            limit = steps.failing_limit(self.guarantee, totals)
+        return max(limit - totals.failing, 0.0)
+
+    @property
+    def _in_steps(self) -> bool:
+        return self.kind == "steps" and isinstance(self.guarantee, ApproxDP)
+
+    def _plus_in_steps(self, totals: Totals, charge: tuple[Event, ...]) -> Totals:
+        """Return the totals after a charge by the rules of `steps`."""
+        assert isinstance(self.guarantee, ApproxDP)
+        delta, charged, first = failing(charge), unfailing(charge), totals.charges == 0
+        failed = rounded_up(totals.failing, delta)
+        is_fixed = totals.normal > 0 or math.isinf(totals.mu2)
+        after = totals.plus(
+            charged,
+            gaussian=not delta if first else totals.gaussian,
+            share_limit=self.pure,
+            in_share=False,
+        )
+        after = replace(after, failing=failed, aside=totals.aside if is_fixed else failed)
+        if not first or (self.pure and not self.holds(after)):
             return after
         return self._first(self.guarantee, charge, after)
 
@@ -185,19 +219,22 @@ class Filter:
         """Return whether charges with these totals are accepted."""
         match self.guarantee:
             case PureDP(eps) | Pufferfish(eps):
-                return totals.summed <= eps * _room(totals.charges) and not totals.failing
+                return totals.summed <= eps * tolerance(totals.charges) and not totals.failing
             case ZCDP(rho):
                 return totals.rho <= rho * (1 + _RHO) and not totals.failing
             case guarantee:
-                if not _fails_within(guarantee, totals):
+                if not self._fails_within(guarantee, totals):
                     return False
+                if self._in_steps:
+                    limit = guarantee.eps * tolerance(totals.charges)
+                    return totals.summed <= limit or steps.accepts(guarantee, totals)
                 rest = _left(guarantee, totals)
                 mixed = totals.mu2 if totals.gaussian else totals.rho
-                return totals.summed <= guarantee.eps * _room(totals.charges) or (
+                return totals.summed <= guarantee.eps * tolerance(totals.charges) or (
                     rest is not None
                     and (
                         mixed <= self._mixed_limit(rest, totals)
-                        or totals.normal <= _step_room(rest, self._step(rest, totals))
+                        or totals.normal <= _step_limit(rest, self._step(rest, totals))
                     )
                 )
 
@@ -218,25 +255,27 @@ class Filter:
         """
         match self.guarantee:
             case PureDP(eps) | Pufferfish(eps):
-                return math.inf if after.failing else _part(before.summed, after.summed, eps)
+                return math.inf if after.failing else fraction(before.summed, after.summed, eps)
             case ZCDP(rho):
-                return math.inf if after.failing else _part(before.rho, after.rho, rho)
+                return math.inf if after.failing else fraction(before.rho, after.rho, rho)
             case guarantee:
-                if not _fails_within(guarantee, after):
+                if not self._fails_within(guarantee, after):
                     return math.inf
+                if self._in_steps:
+                    return steps.fraction_used(guarantee, before, after)
                 pure_part = (
-                    math.inf if after.normal else _part(before.pure, after.pure, guarantee.eps)
+                    math.inf if after.normal else fraction(before.pure, after.pure, guarantee.eps)
                 )
                 if after.gaussian and not after.normal:
                     return pure_part
                 spent, mixed = (t.mu2 if after.gaussian else t.rho for t in (before, after))
                 if spent == mixed:
-                    return _part(before.share, after.share, after.most)
+                    return fraction(before.share, after.share, after.most)
                 left = _left(guarantee, after)
                 part = (
                     math.inf
                     if left is None
-                    else _part(spent, mixed, self._mixed_limit(left, after))
+                    else fraction(spent, mixed, self._mixed_limit(left, after))
                 )
                 return part if math.isfinite(part) else pure_part
 
@@ -252,7 +291,7 @@ class Filter:
             case ZCDP():
                 return math.inf if totals.failing else totals.rho, ""
             case guarantee:
-                if not _fails_within(guarantee, totals):
+                if not self._fails_within(guarantee, totals):
                     return math.inf, ""
                 rest, planned = _left(guarantee, totals), math.isinf(totals.mu2)
                 mixed = "GDP" if totals.gaussian else "zCDP"
@@ -260,18 +299,25 @@ class Filter:
                     (totals.alone, mixed if totals.normal else "summed"),
                     (totals.summed, "plan" if planned else "summed"),
                 ]
-                if rest is not None:
+                if self._in_steps:
+                    prices.append(steps.price(guarantee, totals))
+                elif rest is not None:
                     prices.append((self._mixed_eps(rest, totals), mixed))
                     prices.append((self._stepped_eps(rest, totals), "summed"))
                 return min(prices, key=lambda price: price[0])
 
+    def _fails_within(self, guarantee: ApproxDP, totals: Totals) -> bool:
+        """Return whether the releases' own deltas are within their limit."""
+        limit = steps.failing_limit(guarantee, totals) if self._in_steps else guarantee.delta
+        return totals.failing <= min(totals.aside, limit * tolerance(totals.charges))
+
     def _mixed_limit(self, guarantee: ApproxDP, totals: Totals) -> float:
         """Return the limit on mu**2 or rho outside the share, -1 if the share exceeds eps."""
-        if totals.most > guarantee.eps * _room(totals.charges):
+        if totals.most > guarantee.eps * tolerance(totals.charges):
             return -1.0
         rest = ApproxDP(max(guarantee.eps - totals.most, 1e-100), guarantee.delta * (1 - _ASIDE))
         if totals.gaussian:
-            return gaussian_multiplier(rest) ** -2 * (1 + _SQUARES)
+            return gaussian_multiplier(rest) ** -2 * (1 + SQUARES)
         return largest_rho(rest) * (1 + _RHO)
 
     def _mixed_eps(self, guarantee: ApproxDP, totals: Totals) -> float:
@@ -281,13 +327,13 @@ class Filter:
             return totals.share + mixed
         delta = guarantee.delta * (1 - _ASIDE)
         if totals.gaussian:
-            return totals.share + _gaussian_eps(delta, mixed)
+            return totals.share + squares_eps(delta, mixed)
         return totals.share + zcdp_to_approx(mixed, delta)
 
     def _step(self, guarantee: ApproxDP, totals: Totals) -> int:
         """Return the smallest step of rule (c) that covers the pure eps."""
         return (
-            math.ceil(min(totals.pure / guarantee.eps * _STEPS - _STEPS * _ULP, 2.0 * _STEPS))
+            math.ceil(min(totals.pure / guarantee.eps * _STEPS - _STEPS * ULP, 2.0 * _STEPS))
             if math.isfinite(totals.mu2)
             else _STEPS
         )
@@ -295,22 +341,9 @@ class Filter:
     def _stepped_eps(self, guarantee: ApproxDP, totals: Totals) -> float:
         """Return the eps by rule (c)."""
         step, delta = self._step(guarantee, totals), guarantee.delta * _ASIDE / _STEPS
-        if step >= _STEPS or delta < _LEAST_DELTA or not totals.normal:
+        if step >= _STEPS or delta < LEAST_DELTA or not totals.normal:
             return math.inf
-        return guarantee.eps * step / _STEPS + _gaussian_eps(delta, totals.normal)
-
-
-def _part(before: float, after: float, limit: float) -> float:
-    return (after - before) / (limit - before) if before < limit else math.inf
-
-
-def _room(charges: int) -> float:
-    return 1 + charges * _ULP
-
-
-def _fails_within(guarantee: ApproxDP, totals: Totals) -> bool:
-    """Return whether the releases' own deltas are within their limit."""
-    return totals.failing <= min(totals.aside, guarantee.delta * _room(totals.charges))
+        return guarantee.eps * step / _STEPS + squares_eps(delta, totals.normal)
 
 
 def _left(guarantee: ApproxDP, totals: Totals) -> ApproxDP | None:
@@ -318,7 +351,7 @@ def _left(guarantee: ApproxDP, totals: Totals) -> ApproxDP | None:
     delta = guarantee.delta - totals.aside
     return (
         replace(guarantee, delta=delta)
-        if delta > guarantee.delta * _ULP * (1 + totals.charges)
+        if delta > guarantee.delta * ULP * (1 + totals.charges)
         else None
     )
 
@@ -335,7 +368,7 @@ def requested_filter(
     write = "write pure=0.5, less than eps, or leave it out"
     share = finite_number("pure", pure, write)
     if rule is not None and rule not in RULES:
-        raise ArgumentError(f"rule={quoted(rule)}: expected 'gaussian', 'zcdp' or None")
+        raise ArgumentError(f"rule={quoted(rule)}: expected 'gaussian', 'zcdp', 'steps' or None")
     if share or rule is not None:
         if not isinstance(guarantee, ApproxDP):
             raise BudgetError(
@@ -347,15 +380,10 @@ def requested_filter(
     return Filter(guarantee, share, str(rule or ""))
 
 
-def _gaussian_eps(delta: float, mu2: float) -> float:
-    multiplier = mu2**-0.5 * (1 - LATTICE_LOSS)
-    return gaussian_eps(delta * (1 - 1e-12), multiplier) * (1 + 1e-10)
-
-
-def _step_room(guarantee: ApproxDP, step: int) -> float:
+def _step_limit(guarantee: ApproxDP, step: int) -> float:
     """Return the limit on the sum of ``1/m**2`` beside pure releases of `step` steps."""
     delta = guarantee.delta * _ASIDE / _STEPS
-    if step >= _STEPS or delta < _LEAST_DELTA:
+    if step >= _STEPS or delta < LEAST_DELTA:
         return -1.0
     return gaussian_multiplier(ApproxDP(guarantee.eps * (1 - step / _STEPS), delta)) ** -2
 

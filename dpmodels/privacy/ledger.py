@@ -36,6 +36,7 @@ from dpmodels.privacy.pufferfish import Pufferfish, resolve_any
 from dpmodels.privacy.refusal import refusal, refuse_other_neighbours
 from dpmodels.privacy.register import Forecast, convergence_notes, forecast, printed, register_rows
 from dpmodels.privacy.spent import Spent, capacity
+from dpmodels.privacy.totals import Totals
 from dpmodels.typing import AnyPath
 
 if TYPE_CHECKING:
@@ -69,10 +70,12 @@ class Ledger:
         With a delta: share of eps reserved for releases without delta, whose eps add up; all
         others have ``(eps - pure, delta)``. Pure releases before the first other release need no
         share: the others get the remaining eps.
-    rule : {"gaussian", "zcdp"}, optional
+    rule : {"gaussian", "zcdp", "steps"}, optional
         With a delta: how releases outside the share add up, by ``mu**2`` or by rho. By default
         "zcdp" if the first charge mixes Gaussian noise with other noise, else "gaussian". Choose
-        "zcdp" for very many small pure releases.
+        "zcdp" for very many small pure releases. With "steps", which sessions choose, eps of pure
+        releases and ``mu**2`` of Gaussian ones add up separately, and the total does not depend on
+        the order of the charges (`dpmodels.privacy.steps`).
 
     Raises
     ------
@@ -282,6 +285,32 @@ class Ledger:
         with self._store.reading() as chain:
             totals = totals_of(chain.last())
         return forecast(self._filter, totals, map(checked_events, charges))
+
+    def for_prices(self, planned: Iterable[Event] = ()) -> Ledger:
+        """Return a ledger in memory with the totals of this one, and of a charge if it fits.
+
+        It is for prices: what is charged to it is not recorded here.
+        """
+        with self._store.reading() as chain:
+            totals = totals_of(chain.last())
+        events = checked_events(planned)
+        after = self._filter.plus(totals, events) if events else totals
+        totals = after if self._filter.holds(after) else totals
+        priced = Ledger.__new__(Ledger)
+        first = opening(self._filter, self._adjacency, totals)
+        priced._set(self._filter, self._adjacency, Memory(first))
+        return priced
+
+    def accepts(self, events: Iterable[Event]) -> bool:
+        """Return whether a charge fits, recording nothing."""
+        with self._store.reading() as chain:
+            totals = totals_of(chain.last())
+        return self._filter.holds(self._filter.plus(totals, checked_events(events)))
+
+    def fraction_of_budget(self, events: Iterable[Event]) -> float:
+        """Return the fraction of the whole budget that releases use on an empty ledger."""
+        empty = Totals()
+        return self._filter.taken(empty, self._filter.plus(empty, checked_events(events)))
 
     def charge(
         self,

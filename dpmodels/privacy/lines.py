@@ -238,8 +238,9 @@ def _writer() -> dict[str, str]:
     return {"user": user, "host": socket.gethostname(), "version": package_version}
 
 
-def opening(budget_filter: Filter, relation: Adjacency) -> Line:
-    """Return the first line of a ledger: its guarantee and neighbours."""
+def opening(budget_filter: Filter, relation: Adjacency, totals: Totals | None = None) -> Line:
+    """Return the first line of a ledger: its guarantee and neighbours, and what is spent."""
+    totals = totals or Totals()
     kind = type(budget_filter.guarantee).__name__
     body = {
         "kind": OPENED,
@@ -250,7 +251,7 @@ def opening(budget_filter: Filter, relation: Adjacency) -> Line:
         "rule": budget_filter.kind,
         "adjacency": relation.text,
     }
-    return chained("", {**body, **signed(0, Totals())})
+    return chained("", {**body, **signed(totals.charges, totals)})
 
 
 def opened(line: Line, place: str) -> tuple[Filter, Adjacency]:

@@ -31,24 +31,26 @@ def refusal(budget_filter: Filter, label: str, added: tuple[Event, ...], before:
     if reason:
         return f"{name} is refused: {reason}."
     if failing(added) and math.isinf(total.amount):
-        return f"{name} has its own delta, {failing(added):g}: {_own_delta(budget, before)}."
+        reason = _own_delta(budget, budget_filter.own_delta_left(before))
+        return f"{name} has its own delta, {failing(added):g}: {reason}."
     if math.isinf(total.amount) and budget.unit == "eps" and not budget.delta:
         return (
             f"{name} adds Gaussian noise, which has no pure guarantee, but this ledger has "
             f"eps = {budget.amount:g}, delta = 0: choose a mechanism with Laplace noise, or "
             f"open dp.Ledger(eps={budget.amount:g}, delta=1e-6)."
         )
-    left, fitting = spent.left_of(budget), _fitting(budget_filter, added, before)
+    fitting = _fitting(budget_filter, added, before)
     if isinstance(budget_filter.guarantee, Pufferfish):
         remedy = _of_chains(total, fitting)
     else:
         remedy = (
             f"{_remedy(budget, total, fitting, before)}{_reserved_share(budget, added, before)}"
         )
+    left = "left for such noise" if budget.delta else "left"
     return (
         f"{name} costs {price(added, budget_filter.guarantee).describe()}. Spent so far: "
-        f"{spent.unit} = {spent.amount:g} of {budget.amount:g}; left: {left.amount:g}; "
-        f"{remedy}."
+        f"{spent.unit} = {spent.amount:g} of {budget.amount:g}; {left}: "
+        f"{_DOWN.create_decimal(fitting.amount):f}; {remedy}."
     )
 
 
@@ -75,19 +77,18 @@ def _kind(budget_filter: Filter, added: tuple[Event, ...], before: Totals) -> st
     return ""
 
 
-def _own_delta(budget: Spent, before: Totals) -> str:
+def _own_delta(budget: Spent, left: float | None) -> str:
     """Say why a release with its own delta is refused, and what to write instead."""
     if not budget.delta:
         return (
             f"this ledger has {budget.describe()} and no delta; open dp.Ledger(eps=1.0, "
             "delta=1e-6) for it"
         )
-    if before.mu2 or before.rho:
+    if left is None:
         return (
             "such releases must be charged before any with Gaussian noise, which fix the remaining "
             "delta; charge it first, or use a separate ledger"
         )
-    left = max(budget.delta - before.failing, 0.0)
     return f"the remaining delta is {left:g} of {budget.delta:g}; write a smaller delta"
 
 
@@ -168,13 +169,13 @@ def _fitting(budget_filter: Filter, added: tuple[Event, ...], before: Totals) ->
     if not budget.delta:
         return budget_filter.spent(before).left_of(budget)
     noise = _gaussian_at if all(isinstance(e, GaussianEvent) for e in added) else _pure_at
-    fitting, too_much = 0.0, budget.amount
+    fitting, too_much, eps = 0.0, budget.amount, budget.amount
     for _ in range(_HALVINGS):
-        eps = (fitting + too_much) / 2
         if budget_filter.holds(budget_filter.plus(before, (noise(eps, budget.delta),))):
             fitting = eps
         else:
             too_much = eps
+        eps = (fitting + too_much) / 2
     return replace(budget, amount=fitting)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from dpmodels.privacy import ApproxDP, GaussianEvent, Ledger, PureDP, hidden_by, verified
+from dpmodels.privacy import ApproxDP, Ledger, hidden_by, verified
 from dpmodels.privacy.events import Event
 from dpmodels.privacy.filters import TOLERANCE
 from dpmodels.privacy.register import convergence_notes
@@ -89,20 +89,7 @@ def _notes(plan: PlanResult) -> tuple[str, ...]:
     ]
     if not plan.fits:
         notes += Rank.IDENTIFIED("NO: the ledger would refuse the call; later totals exclude it.")
-    if any(_late(plan)):
-        notes.append(
-            "A release without delta costs least before the first one with Gaussian noise: run it "
-            'first, or write mechanism="gaussian" if it is available.'
-        )
     return tuple(notes)
-
-
-def _late(plan: PlanResult) -> tuple[bool, ...]:
-    """Return whether each call has no Gaussian noise but follows one that has."""
-    normal = [any(isinstance(event, GaussianEvent) for event in call.events) for call in plan.calls]
-    if isinstance(plan.guarantee, PureDP) or not capacity(plan.guarantee).delta:
-        return ()
-    return tuple(not is_normal and any(normal[:place]) for place, is_normal in enumerate(normal))
 
 
 # ``ledger_report``: the charges of a ledger, as a printed table.

@@ -168,12 +168,15 @@ class Terms:
             **{**options, **budget},
         )
 
-    def price(self, call: Call, budget: Mapping[str, Any]) -> Priced:
-        """Return what a call would be charged; no row is read, and nothing is charged."""
+    def price(self, call: Call, budget: Mapping[str, Any], ledger: Ledger | None = None) -> Priced:
+        """Return what a call would be charged; no row is read, and nothing is charged.
+
+        ``"auto"`` chooses by the price on `ledger`.
+        """
         pricing = _Pricing()
         watched = replace(self, parties=replace(self.parties, witness=pricing))
         try:
-            watched.make(call, budget, None)
+            watched.make(call, budget, ledger and ledger.for_prices())
         except LedgerError:
             return pricing.priced
         raise LedgerError(f"{call.name} makes no plan before it reads the data, so it has no price")

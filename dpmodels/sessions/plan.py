@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 
 from dpmodels.errors import BudgetError, DPModelsError
@@ -19,13 +19,12 @@ def budget_of(
     terms: Terms,
     ledger: Ledger,
     share: Fraction | None,
-    earlier: Sequence[tuple[Event, ...]] = (),
 ) -> dict[str, object]:
-    """Return the budget options of a call, given what the earlier calls leave."""
+    """Return the budget options of a call, given what the ledger has left."""
 
     def fraction_used(guarantee: Guarantee) -> float:
-        events = terms.price(call, {"budget": guarantee}).events
-        return ledger.forecast([*earlier, events])[-1].taken
+        events = terms.price(call, {"budget": guarantee}, ledger).events
+        return ledger.forecast([events])[0].taken
 
     total = whole_of(ledger)
     default_delta = call.words.get("delta") is None and call.words.get("budget") is None
@@ -59,13 +58,14 @@ def planned(
 
     With a number of rows, the share of estimates that will be identified is predicted.
     """
-    entered, charges = [], list[tuple[Event, ...]]()
+    entered, charges, left = [], list[tuple[Event, ...]](), ledger.for_prices()
     for call in calls:
         call_share = share
         if call.silent and parts:
             call_share, parts = Fraction(1, parts), parts - 1
-        priced = terms.price(call, budget_of(call, terms, ledger, call_share, charges))
+        priced = terms.price(call, budget_of(call, terms, left, call_share), left)
         charges.append(priced.events)
+        left = left.for_prices(priced.events)
         entered.append((call, priced))
     lines = [
         PlannedCall(

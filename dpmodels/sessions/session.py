@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
+from os.path import exists
 from threading import RLock
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, SupportsIndex, TypeVar
@@ -28,7 +29,15 @@ from dpmodels.formula.sides import subset as condition
 from dpmodels.frames import open_rows, require
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models.replay import all_verbs, verb_of
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Spent, resolve_budget
+from dpmodels.privacy import (
+    Adjacency,
+    AdjacencyName,
+    ApproxDP,
+    Guarantee,
+    Ledger,
+    Spent,
+    resolve_budget,
+)
 from dpmodels.privacy.refusal import refuse_other_neighbours
 from dpmodels.privacy.register import convergence_notes
 from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif
@@ -38,7 +47,7 @@ from dpmodels.results.bounds import BoundsResult
 from dpmodels.results.plan import PlanResult
 from dpmodels.sessions.call import Call, Terms, call_of, signature_of
 from dpmodels.sessions.plan import budget_of, planned
-from dpmodels.sessions.shares import fraction, left_words, whole_of
+from dpmodels.sessions.shares import Left, fraction, left_in, whole_of
 from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, parties
 from dpmodels.typing import AnyPath
 from dpmodels.verbs import UNCHARGED, verb_names
@@ -194,6 +203,9 @@ class Session:
     adjacency : {"replace", "add-remove"}
         Neighbours differ by a change, and numbers are public, or by one more or fewer. By default
         those of an existing ledger, with persons and rows, else ``"replace"``.
+    pure : float, optional
+        With a delta: eps reserved for releases without Gaussian noise, whose eps add up. By default
+        a new ledger keeps what such releases take, in steps of 1/32 of eps.
     share : float or str, optional
         What a call without a budget takes of what is left, such as ``"1/5"``; by default it is an
         error to leave it out.
@@ -216,8 +228,12 @@ class Session:
     ``share=0.2``. After ``split(5)`` the next five calls without a budget take 1/5, 1/4, ..., all
     of what is left then: equal parts that fit, and spend it. A share is the largest budget at which
     the call's noise takes that part of what the ledger counts: eps, or rho, or with a delta the
-    ``mu**2`` of Gaussian noise. With a delta, releases without Gaussian noise cost least before the
-    first one with it. What is left depends on earlier calls alone, not on their answers.
+    ``mu**2`` of Gaussian noise. What is left depends on earlier calls alone, not on their answers.
+
+    *Noise.* With a delta, the eps of releases without Gaussian noise and the ``mu**2`` of Gaussian
+    ones are added up separately, and ``mechanism="auto"`` takes the noise that has the higher
+    accuracy for the same part of the session's budget. What calls cost does not depend on their
+    order. `left` is what one more call may spend.
 
     *Copies.* A session is not copied or pickled; a fork of it cannot spend from memory, and spends
     from the same file.
@@ -260,6 +276,7 @@ class Session:
         csv: CsvMode | None = None,
         ledger: Ledger | AnyPath | None = None,
         adjacency: AdjacencyName | Adjacency | None = None,
+        pure: float | None = None,
         share: float | str | None = None,
     ) -> None:
         book = codebook_of_call(codebook, data, sites, "~ .")
@@ -277,7 +294,9 @@ class Session:
         guarantee = resolve_budget(eps, delta, budget) if has_budget else None
         self._parts, self._share = 0, None if share is None else fraction("share", share)
         self._taking_parts, self._fits = RLock(), []
-        self._ledger = _opened_ledger(ledger, guarantee, None if default_neighbours else relation)
+        self._ledger = _opened_ledger(
+            ledger, guarantee, None if default_neighbours else relation, pure
+        )
         neighbours = self._ledger.adjacency if default_neighbours else relation
         self._terms = Terms(table, book, neighbours, subset)
 
@@ -297,9 +316,9 @@ class Session:
         return self._ledger.spent
 
     @property
-    def left(self) -> Spent:
-        """The budget less what is spent; shares are taken of what the ledger counts."""
-        return self._ledger.remaining
+    def left(self) -> Left:
+        """The largest budget of one more call: with Gaussian noise, and with other noise."""
+        return left_in(self._ledger)
 
     @property
     def call(self) -> Calls:
@@ -464,7 +483,7 @@ class Session:
             ("Neighbours", terms.adjacency.describe()),
             ("Spent", ledger.describe().split(";")[0]),
             ("Codebook", f"{count(n_variables)} variable{'s' * (n_variables != 1)}"),
-            ("Left", left_words(ledger)),
+            ("Left", self.left.describe()),
             ("Ledger", ledger.place or "in memory"),
         )
         optional_facts = (("Person", terms.adjacency.person), ("Subset", terms.subset))
@@ -516,7 +535,10 @@ def _opened(data: object, columns: tuple[str, ...]) -> Parties:
 
 
 def _opened_ledger(
-    source: Ledger | AnyPath | None, budget: Guarantee | None, relation: Adjacency | None
+    source: Ledger | AnyPath | None,
+    budget: Guarantee | None,
+    relation: Adjacency | None,
+    pure: float | None,
 ) -> Ledger:
     """Return the ledger of a session; `relation` holds its neighbours, None if not set."""
     if isinstance(source, Ledger):
@@ -525,14 +547,18 @@ def _opened_ledger(
                 f"the ledger has the budget {source.guarantee.describe()}, and the session states "
                 f"{budget.describe()}: leave out eps, delta and budget"
             )
+        if pure is not None:
+            raise BudgetError("pure= is a term of the ledger: write dp.Ledger(..., pure=...)")
         whole_of(source)
         refuse_other_neighbours(source.adjacency, relation or source.adjacency)
         return source
+    rule = "steps" if isinstance(budget, ApproxDP) else None
     if source is None:
-        return Ledger(budget=budget, adjacency=relation or "replace")
+        return Ledger(budget=budget, adjacency=relation or "replace", pure=pure or 0.0, rule=rule)
     if not isinstance(source, str | PathLike):
         raise ArgumentError(
             f"ledger of type {type(source).__name__}: expected a dp.Ledger, the path of a file, or "
             "none for one in memory"
         )
-    return Ledger.open(source, budget=budget, adjacency=relation, new=True)
+    rule = None if exists(source) else rule
+    return Ledger.open(source, budget=budget, adjacency=relation, pure=pure, rule=rule, new=True)

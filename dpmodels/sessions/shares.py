@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import Any, Final
@@ -39,6 +39,7 @@ _WRITE: Final = 'write a share of what is left, such as "1/5" or 0.2'
 # What rounding may add to a share; a ledger allows for as much.
 _ULPS: Final = 1 + 1e-12
 _DIGITS: Final = Context(prec=10, rounding=ROUND_FLOOR)
+_SHOWN: Final = Context(prec=3, rounding=ROUND_FLOOR)
 _BACK: Final = 1 - 1e-9
 # Smaller fractions of a request are remainders of rounding.
 _NOTHING: Final = 1e-5
@@ -46,6 +47,7 @@ _LITTLE: Final = (
     "too little is left in the session's ledger for a share of it: register() lists what was spent"
 )
 _STEPS: Final = 12
+_HALVINGS: Final = 40  # To 1e-12 of the budget
 _STEP: Final = 16.0
 
 
@@ -172,24 +174,71 @@ def _private(who: str, guarantee: Guarantee | Pufferfish) -> Guarantee:
     return guarantee
 
 
-def left_words(ledger: Ledger) -> str:
-    """Say how much one more call may spend; with a delta this depends on its noise."""
-    total = ledger.guarantee
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The largest budget of one more call, by the kind of its noise.
+
+    Parameters
+    ----------
+    unit : {"eps", "rho"}
+        The unit.
+    delta : float
+        The delta of the call; zero for pure eps and for rho.
+    gaussian, other : float
+        What a call with Gaussian noise alone may spend, and one without Gaussian noise.
+
+    Examples
+    --------
+    >>> left_in(Ledger(eps=2.0)).describe()
+    'eps = 2'
+    """
+
+    unit: str
+    delta: float
+    gaussian: float
+    other: float
+
+    @property
+    def amount(self) -> float:
+        """The larger of the two."""
+        return max(self.gaussian, self.other)
+
+    def describe(self) -> str:
+        """Return both, rounded down, as a session prints them."""
+        if not self.delta:
+            return f"{self.unit} = {_rounded_down(self.amount)}"
+        gaussian, other = _rounded_down(self.gaussian), _rounded_down(self.other)
+        return f"eps = {gaussian} Gaussian, {other} other noise"
+
+
+def left_in(ledger: Ledger) -> Left:
+    """Return how much one more call may spend."""
+    total, left = ledger.guarantee, ledger.remaining.amount
+    if isinstance(total, ZCDP):
+        return Left("rho", 0.0, left, left)
     if not isinstance(total, ApproxDP):
-        return ledger.remaining.describe()
+        return Left("eps", 0.0, 0.0, left)
     gaussian = _largest_eps(
         ledger, lambda budget: GaussianEvent(gaussian_multiplier(budget)), total
     )
-    pure = _largest_eps(ledger, lambda budget: PureEvent(budget.eps), total)
-    return f"eps = {gaussian:.3g} Gaussian, {pure:.3g} other noise"
+    other = _largest_eps(ledger, lambda budget: PureEvent(budget.eps), total)
+    return Left("eps", total.delta, gaussian, other)
+
+
+def _rounded_down(amount: float) -> str:
+    return f"{float(_SHOWN.create_decimal(amount)):g}"
 
 
 def _largest_eps(ledger: Ledger, event: Callable[[Any], Event], total: ApproxDP) -> float:
-    def fraction_used(budget: Guarantee) -> float:
-        return ledger.forecast([[event(budget)]])[0].taken
+    """Return the largest eps of a release that the ledger accepts, rounded down."""
 
-    try:
-        budget = shared(Fraction(1), lambda eps: replace(total, eps=eps), total.eps, fraction_used)
-    except BudgetError:
-        return 0.0
-    return capacity(budget).amount
+    def fits(eps: float) -> bool:
+        return ledger.accepts([event(replace(total, eps=eps))])
+
+    if fits(total.eps):
+        return total.eps
+    accepted, refused = 0.0, total.eps
+    for _ in range(_HALVINGS):
+        middle = (accepted + refused) / 2
+        accepted, refused = (middle, refused) if fits(middle) else (accepted, middle)
+    return float(_DIGITS.create_decimal(accepted))

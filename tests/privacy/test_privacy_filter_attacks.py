@@ -41,7 +41,7 @@ def moves(draw, many):
 
 
 @pytest.mark.many(3)
-@pytest.mark.parametrize("kind", ["", "zcdp"])
+@pytest.mark.parametrize("kind", ["", "zcdp", "steps"])
 @pytest.mark.parametrize("share", [0.0, 0.4])
 @pytest.mark.parametrize("guarantee", GUARANTEES[:2])
 def test_no_analyst_exceeds_the_guarantee(guarantee, share, kind):
@@ -68,7 +68,7 @@ def test_no_analyst_of_many_exceeds_the_guarantee(reduced):
     draw = random.Random(2)
     for _ in range(2 if reduced else 12):
         for guarantee in GUARANTEES:
-            for kind in ("", "gaussian", "zcdp"):
+            for kind in ("", "gaussian", "zcdp", "steps"):
                 own = Filter(guarantee, draw.choice([0.0, 0.4, 0.8]) * guarantee.eps, kind)
                 many = draw.choice([2, 3, 4])
                 value = Attack(own, moves(draw, many)).value({2: 6, 3: 5, 4: 4}[many])

@@ -116,7 +116,7 @@ def test_a_refusal_says_cost_spent_left_and_what_to_write():
         "'wages' costs eps = 4.88",
         "delta = 1e-06",
         "Spent so far: eps = 1 of 2",
-        "left: 1;",
+        "left for such noise: 1.673;",
         "the total would be 5.04",
         "open the ledger with eps=5.04",
     ):

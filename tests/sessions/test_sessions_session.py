@@ -213,7 +213,8 @@ def test_any_rows_together_are_charged_and_priced_as_a_group():
     session.pca("~ age", eps="1/2")
     session.mean("~ age", eps="1/1")
     assert session.register()["total"].tolist() == plan.table["total"].tolist()
-    assert session.spent.amount == pytest.approx(2.0, rel=1e-6)
+    assert 2.0 * (1 - 1 / 32) < session.spent.amount <= 2.0
+    assert session.left.other < 1e-6
     assert session.ledger.adjacency == Adjacency("replace", 4)
 
 

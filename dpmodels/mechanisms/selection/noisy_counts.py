@@ -32,6 +32,7 @@ from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
 from dpmodels.mechanisms.count_noise import gaussian_plan, laplace_plan, law_of, noised_units
+from dpmodels.mechanisms.ledger_price import at_equal_price
 from dpmodels.mechanisms.protocol import CountFacts, CountPlan
 from dpmodels.mechanisms.selection_plan import (
     BoughtCounts,
@@ -81,7 +82,8 @@ class NoisyCounts:
             )
         laws = [laplace_plan] if isinstance(guarantee, PureDP) else [laplace_plan, gaussian_plan]
         plans = [_planned(facts, guarantee, score, law) for law in laws]
-        return min(plans, key=reach)
+        priced = at_equal_price([reach(plan) for plan in plans], plans)
+        return plans[priced.index(min(priced))]
 
     def measure(self, private: PrivateCells, plan: SelectionPlan) -> Statistic:
         """Count the rows of all levels."""
