@@ -8,7 +8,7 @@ import dpmodels as dp
 from dpmodels.audit.pair import PERSON, Pair, of_persons
 from dpmodels.audit.registry import REGISTRY
 from dpmodels.audit.run_all import FULL, PERSONS, SMALL
-from dpmodels.models import release
+from dpmodels.models import verb_spec
 
 # One of each family in the ordinary run, by both ways of counting a person's rows.
 ORDINARY = {
@@ -52,7 +52,7 @@ def test_a_full_audit_flags_no_mechanism(line):
 def test_noise_for_one_row_is_flagged(name, monkeypatch):
     # At 95 %: the seed is fixed, so that what is found is found again.
     monkeypatch.setattr(
-        release, "planned_for_group", lambda plan, events, guarantee, rows: plan(guarantee)
+        verb_spec, "planned_for_group", lambda plan, events, guarantee, rows: plan(guarantee)
     )
     line = next(own for own in PERSONS if own.name.startswith(name))
     verb = partial(line.verb, rows="mean")

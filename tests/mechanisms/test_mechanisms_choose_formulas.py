@@ -119,12 +119,15 @@ def test_one_mean_takes_the_noise_that_is_less_in_the_sum():
     )
 
 
-def test_a_range_is_found_where_the_first_rounds_noise_is_a_hundredth_of_the_rows():
+def test_a_range_is_searched_for_by_rows_times_eps():
+    """Counts of cells with all of the budget have a noise sd of 2 √2 / ε rows."""
     facts = counted(parts=7, divided=True)
+    assert auto_counts(facts, DELTA, 330)[0] != "rounds"
+    assert auto_counts(facts, DELTA, 410)[0] == "rounds"
+    assert "for up to" in auto_counts(facts, DELTA, 410)[1]
     first = math.sqrt(2) * 2 / 0.15
-    for n_rows, name in ((int(95 * first), "gaussian"), (int(105 * first), "rounds")):
-        assert (auto_counts(facts, DELTA, n_rows)[0] == "rounds") == (name == "rounds")
-    assert "for 15% of the budget" in auto_counts(facts, DELTA, 10**6)[1]
+    assert "for up to" in auto_counts(facts, DELTA, int(95 * first))[1]
+    assert "for 15% of the budget" in auto_counts(facts, DELTA, int(105 * first))[1]
 
 
 def totals(cells):

@@ -181,7 +181,8 @@ def test_a_release_has_the_noise_that_it_states():
     seen = [Rounds(shares=SHARES).release(*both, source()) for _ in range(400)]
     assert one_mean(both[1].facts)
     noise = np.array([fit.values[-1] / fit.noise_sd for fit in seen])
-    assert len({fit.noise_sd for fit in seen}) == 1
+    # By whether the noise in the look makes the search go on.
+    assert len({fit.noise_sd for fit in seen}) <= 2
     assert abs((noise**2).mean() - 1) < 6 * math.sqrt(5 / 400)
 
 

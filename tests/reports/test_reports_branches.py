@@ -400,7 +400,7 @@ def test_small_counts_of_bins_may_be_noise():
     (note,) = hist._lost_note(fit, 4.0)
     assert note == "Counts of single bins up to 4 may be noise alone."
     fit.ordered.unlawful = "the law of the runs is unknown."
-    assert hist._lost_note(fit, 4.0) == ("No intervals: the law of the runs is unknown.",)
+    assert hist._lost_note(fit, 4.0) == (hist.RUNS_NOTE,)
 
 
 def bins(breaks, starts, stops):

@@ -153,8 +153,10 @@ class Ellipsoid:
         BudgetError
             For a pure guarantee, which Gaussian noise does not give.
         """
-        whole = gaussian_multiplier(guarantee) * ROUND_UP
-        multipliers = dict(zip(SHARES, split_gaussian(whole, list(SHARES.values())), strict=True))
+        multiplier = gaussian_multiplier(guarantee) * ROUND_UP
+        multipliers = dict(
+            zip(SHARES, split_gaussian(multiplier, list(SHARES.values())), strict=True)
+        )
         changed = 2 if facts.adjacency.n_public else 1
         moved = {"sum": gaussian_count(facts, 1.0).total}
         moved |= {"columns": math.sqrt(changed * facts.columns), "lengths": math.sqrt(changed)}
@@ -222,8 +224,8 @@ def _found(passes: Passes, plan: Plan, entropy: Entropy, alike: float) -> Ellips
     if flat or best is None:
         return None
     within = best.error * sensitivity_to_noise(own.covariance, own.axes)
-    whole = noise * public.row_norm**2 * sensitivity_to_noise(own.covariance, np.eye(size))
-    return EllipsoidEstimate(own, best.length, seen) if within < GAIN * whole else None
+    in_ball = noise * public.row_norm**2 * sensitivity_to_noise(own.covariance, np.eye(size))
+    return EllipsoidEstimate(own, best.length, seen) if within < GAIN * in_ball else None
 
 
 def _scaling(public: Scaling, centre: Floats, spread: Floats, row_norm: float) -> Scaling:

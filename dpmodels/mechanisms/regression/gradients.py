@@ -293,9 +293,11 @@ def _start(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> tuple[Row
             rows, public, centre, scales["lengths"], noise, law.square, entropy, least
         )
     second, sums, cross = _predictor_moments(noisy, near.predictors)
-    known = near.predictors
-    identity, base = np.eye(known.columns), np.zeros(known.columns)
-    scale = (1 + float(known.placed @ known.placed)) * (known.share / (known.radius or 1.0)) ** 2
+    predictors = near.predictors
+    identity, base = np.eye(predictors.columns), np.zeros(predictors.columns)
+    scale = (1 + float(predictors.placed @ predictors.placed)) * (
+        predictors.share / (predictors.radius or 1.0)
+    ) ** 2
     off = max(noisy.noise.off * max(scale, 1.0), RESOLVED * count)
     second = nearest_psd(second) + 2 * off * identity
     if public.intercept:
@@ -318,20 +320,20 @@ def _predictor_moments(
     Of a category y has a line for each level, which add up to 1.
     """
     assert noisy.total is not None
-    whole = np.empty((len(noisy.total) + 1,) * 2)
-    whole[0, 0] = noisy.count
-    whole[0, 1:] = whole[1:, 0] = noisy.total
-    whole[1:, 1:] = noisy.second
+    joint = np.empty((len(noisy.total) + 1,) * 2)
+    joint[0, 0] = noisy.count
+    joint[0, 1:] = joint[1:, 0] = noisy.total
+    joint[1:, 1:] = noisy.second
     size, left = predictors.terms + 1, predictors.responses
     if predictors.known is not None:
-        whole = np.delete(np.delete(whole, size, axis=0), size, axis=1)
-    turn = np.diag(np.full(size, predictors.share / (predictors.radius or 1.0)))
+        joint = np.delete(np.delete(joint, size, axis=0), size, axis=1)
+    to_predictors = np.diag(np.full(size, predictors.share / (predictors.radius or 1.0)))
     if predictors.centre:
-        turn[1:, 0] = -turn[1, 1] * predictors.placed
-    turn[0, 0] = predictors.constant
-    turn = turn[0 if predictors.intercept else 1 :]
-    moments = turn @ whole[:-left]
-    second, sums, cross = moments[:, :-left] @ turn.T, moments[:, 0], moments[:, -left:]
+        to_predictors[1:, 0] = -to_predictors[1, 1] * predictors.placed
+    to_predictors[0, 0] = predictors.constant
+    to_predictors = to_predictors[0 if predictors.intercept else 1 :]
+    moments = to_predictors @ joint[:-left]
+    second, sums, cross = moments[:, :-left] @ to_predictors.T, moments[:, 0], moments[:, -left:]
     each = predictors.middle * sums + predictors.reach * cross.T
     if left > 1:
         each = np.vstack([sums - each.sum(axis=0), each])
