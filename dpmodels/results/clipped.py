@@ -55,7 +55,7 @@ def with_clipping(report: Report, release: Released, codebook: Mapping[str, Any]
         for name, side, share in much[:_NAMED]
     ]
     more = f" and {len(much) - _NAMED} more" * (len(much) > _NAMED)
-    note = f"Warning: about {', '.join(texts)}{more} were clipped. Declare wider bounds."
+    note = f"Warning: values were clipped, about {', '.join(texts)}{more}. Declare wider bounds."
     return replace(
         report, facts=(*report.facts, fact), notes=(*Rank.IDENTIFIED(note), *report.notes)
     )

@@ -48,7 +48,7 @@ from dpmodels.results.plan import PlanResult
 from dpmodels.sessions.call import Call, Terms, call_of, signature_of
 from dpmodels.sessions.plan import budget_of, planned
 from dpmodels.sessions.shares import Left, fraction, left_in, whole_of
-from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, parties
+from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, parties, together
 from dpmodels.typing import AnyPath
 from dpmodels.verbs import UNCHARGED, verb_names
 
@@ -304,6 +304,16 @@ class Session:
     def ledger(self) -> Ledger:
         """What all calls are charged to."""
         return self._ledger
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows; None where it is private, or not known before they are read.
+
+        With a subset it is private how many of them count.
+        """
+        if not self._terms.adjacency.n_public:
+            return None
+        return together(open_rows(rows).nrows for rows in self._terms.parties.data)
 
     @property
     def codebook(self) -> Codebook:

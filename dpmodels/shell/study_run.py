@@ -51,7 +51,7 @@ def _execute(study: Study, again: Collection[str], *, quiet: bool) -> int:
     record = _require_files(study, record)
     todo = in_order(study, fits)
     if todo:
-        priced = price_releases(preview, todo, study.settings.get("n"))
+        priced = price_releases(preview, todo, study.settings.get("n", preview.n_rows))
         if not quiet:
             tell(priced.summary())
         require_fits(priced, todo)

@@ -136,7 +136,7 @@ def test_bounds_that_are_far_too_narrow_are_told(form):
         pytest.skip("the number of rows is private, or the rows lie at sites, or noise is larger")
     facts, text = dict(fit._report().facts), fit.summary().as_text()
     assert "above" in facts["Clipped"]
-    assert "Warning: about" in text
+    assert "Warning: values were clipped" in text
 
 
 def test_where_they_are_not_counted():

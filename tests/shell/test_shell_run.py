@@ -307,3 +307,15 @@ def test_a_study_that_says_how_many_rows_there_are_is_planned_with_them(job):
     status, _, error = job(command="plan", release=[MEANS], study={**STUDY, "n": "many"})
     assert status == 2
     assert "[study] n" in error
+
+
+@pytest.mark.expensive
+def test_the_rows_of_a_parquet_file_are_planned_with_before_the_first_charge(job):
+    pd.read_csv(job.folder / "data.csv").to_parquet(job.folder / "data.parquet")
+    status, printed, _ = job(release=[MEANS], study={**STUDY, "data": "data.parquet"})
+    assert status == 0
+    assert printed.index("identified") < printed.index("means:")
+    private = {**STUDY, "data": "data.parquet", "out": "other", "adjacency": "add-remove"}
+    status, printed, _ = job(release=[MEANS], study=private)
+    assert status == 0
+    assert "identified" not in printed.split("means:")[0]
