@@ -1,6 +1,6 @@
 """Bounds nobody knows: what dp_bounds finds, and what is fitted with them.
 
-    python benchmarks/bounds.py [--runs 100] [--rows 10000] [--only found fitted]
+    python benchmarks/bounds.py [--runs 100] [--rows 10000] [--only found fitted clipped]
 
 Found: ten columns of one shape at once, with bounds a hundred times as wide as
 tight ones, eps = .1, alone and with delta = 1e-6. A column is found where at
@@ -18,6 +18,8 @@ error is of. Medians of columns, coefficients or the whole space.
 """
 
 import argparse
+import time
+from itertools import product
 
 import numpy as np
 
@@ -153,11 +155,34 @@ def fitted(kind, rows, runs, rng):
         print(f"  {kind:10s} {verb:8s}" + "".join(f"{cell:9.2f}" for cell in cells), flush=True)
 
 
+def clipped(verb, formula, share, words, rows, runs, rng):
+    """Print what counts of values beyond the bounds cost, and what they say."""
+    data = {f"x{i}": rng.uniform(0, 1, rows) for i in range(4)}
+    book = dp.codebook({**dict.fromkeys(data, (0, 1)), "x0": (-1, max(1 - share, 1e-6))})
+    noise, cpu, shares, warned = {}, {}, [], 0
+    for counts in (True, False):
+        start = time.process_time()
+        for _ in range(runs):
+            with dp.options(clipping=counts):
+                fit = verb(formula, data, codebook=book, eps=1.0, **words)
+            noise[counts] = np.median(fit.tidy()["noise_sd"])
+            if counts and fit.release.clipping is not None:
+                shares.append(fit.clipped().loc["x0", ["above", "noise_sd"]])
+                warned += bool(fit.release.clipping.much())
+        cpu[counts] = time.process_time() - start
+    mean, sd = np.mean(shares, axis=0) if shares else (np.nan, np.nan)
+    print(
+        f"  {verb.__name__:9s}{share:7.2f}{noise[True] / noise[False]:9.3f}"
+        f"{cpu[True] / cpu[False]:9.2f}{mean:9.3f}{sd:9.3f}{warned / runs:9.2f}",
+        flush=True,
+    )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--rows", type=int, default=10_000)
-    parser.add_argument("--only", nargs="+", default=["found", "fitted"])
+    parser.add_argument("--only", nargs="+", default=["found", "fitted", "clipped"])
     given = parser.parse_args()
     rng = np.random.default_rng(1)
     if "found" in given.only:
@@ -173,6 +198,15 @@ def main():
         print(" " * 20 + "".join(f"{own:>9s}" for own in ("noise", "error") * 2))
         for kind in ("normal", "skewed", "zeros", "counts"):
             fitted(kind, given.rows, given.runs, rng)
+    if "clipped" in given.only:
+        calls = ((dp.dp_mean, "~ x0"), (dp.dp_cov, "~ ."), (dp.dp_lm, "x1 ~ x0 + x2 + x3"))
+        for words in ({"delta": DELTA}, {}):
+            print(f"clipped: {given.rows:,} rows, eps = 1, {words or 'delta = 0'}")
+            heads = ("share", "noise", "CPU", "released", "sd", "warned")
+            print(" " * 9 + "".join(f"{head:>9s}" for head in heads))
+            for (verb, formula), share in product(calls, (0.0, 0.02, 0.1, 1.0)):
+                if words or verb is dp.dp_mean:
+                    clipped(verb, formula, share, words, given.rows, given.runs, rng)
 
 
 if __name__ == "__main__":
