@@ -252,7 +252,7 @@ SURVFIT = Verb(
     forms=(
         Form("Surv(week, sex) ~ region", "stored forged"),
         Form("Surv(week, sex) ~ 1", "stored", {"mechanism": "tree"}, "of a tree"),
-        Form("Surv(age, sex) ~ 1", "sites", {"breaks": 20}),
+        Form("Surv(age, sex) ~ 1", "sites"),
         Form("Surv(age, sex) ~ 1", "planned", {"breaks": 3}),
     ),
     results={"SurvfitResult": "plot"},

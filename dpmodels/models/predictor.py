@@ -264,6 +264,8 @@ def _other_budgets(guarantee: Guarantee) -> list[Guarantee]:
 
 
 def _noise(spec: VerbSpec[Any], mechanism: object, n_rows: int) -> pd.Series[float]:
+    if not isinstance(spec, VerbSpec):
+        raise NotAvailable("at_budgets() is not available for answers that were randomised before")
     try:
         private = assumed_private(spec, n_rows)
         choice = planned(spec, parties({}), mechanism, [private])

@@ -296,6 +296,18 @@ class Rectangles(NamedTuple):
             yield block, (along[block, :, None] * across[block, None, :]).reshape(-1, cells)
 
 
+def _around(low: Floats, estimate: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return intervals that contain the estimate, which is pooled from more counts than they are.
+
+    Wider ones cover no less.
+    """
+    return np.fmin(low, estimate), np.fmax(high, estimate)
+
+
+def _fractions(counts: Floats, total: float) -> Floats:
+    return counts / total if total > 0 else np.full(np.shape(counts), np.nan)
+
+
 def _of_runs(spread: Spread, whole: Sequence[float]) -> Sums:
     """Return the noise in sums of runs and of all others, from theirs and that of all."""
 
@@ -354,7 +366,7 @@ class OrderedGroup:
         """Return noise intervals of the cells."""
         if self.runs is not None:
             low, high = (sum_interval(*sums, self._noise, level) for sums in self._each(self.runs))
-            return low[0], high[1]
+            return _around(low[0], self.cells, high[1])
         return sum_interval(self.cells, self._single, self._noise, level)
 
     def half_width(self, level: float) -> float:
@@ -372,7 +384,8 @@ class OrderedGroup:
                 self._shares(sums, float(total), _of_runs(spread, whole), level)
                 for sums, spread in self._each(self.runs)
             )
-            return low[0], high[1]
+            total_count = float(self.counts.cells.sum())
+            return _around(low[0], _fractions(self.cells, total_count), high[1])
 
         def of(inside: Floats, outside: Floats) -> Spread:
             return self.counts.along(outside, inside, outside, outside)
@@ -397,7 +410,11 @@ class OrderedGroup:
                 self._ends_of(sums, _of_runs(spread, self.runs.whole), level)
                 for sums, spread in ranges.of_runs(self.runs)
             )
-            high = (np.full(len(count), np.nan), *high[1:])
+            sums = columns["released"]
+            ends = _around(low[1], sums, high[2])
+            shares = _around(low[3], _fractions(sums, self.cells.sum()), high[4])
+            low = (*low[:1], ends[0], *low[2:3], shares[0])
+            high = (np.full(len(count), np.nan), high[1], ends[1], high[3], shares[1])
         else:
             high = low = self._bounds(ranges.outer, level)
             if not ranges.aligned:
@@ -462,6 +479,8 @@ class OrderedGroup:
                 for sums, spread in upto.of_runs(self.runs)
             )
         noisy, sampled = ((low, high) for (low, _), (_, high) in zip(inner, outer, strict=True))
+        if self.runs is not None:
+            noisy, sampled = (_around(low, shares, high) for low, high in (noisy, sampled))
         # All rows are up to the last cell, whatever the noise.
         noisy[0][-1] = sampled[0][-1] = 1.0
         ends = dict(zip(("noise_low", "noise_high"), noisy, strict=True))

@@ -94,10 +94,12 @@ class SurveyResult(Result):
     def likeliest(self) -> xr.DataArray:
         """Maximum-likelihood shares: not negative, with the sum 1; of bits the nearest ones.
 
-        nan if the iteration for more than two levels did not converge.
+        nan if the iteration for more than two levels did not converge, and where no answer is
+        likely to be complete.
         """
         shares = self._complete_cells @ self._read.likeliest
-        return self._facts.by_cell(shares / shares.sum(), "likeliest")
+        total = shares.sum()
+        return self._facts.by_cell(shares / (total if total > 0 else np.nan), "likeliest")
 
     @property
     def counts(self) -> xr.DataArray:

@@ -38,15 +38,15 @@ def the_ledger_is_charged_after_reading(patch: pytest.MonkeyPatch) -> None:
 
 def the_rows_are_measured_before_the_charge(patch: pytest.MonkeyPatch) -> None:
     """The verb plans, measures, and only then asks the ledger."""
-    own = release.planned
+    planned = release.planned_with_counts
 
-    def hasty(way, held, mechanism, private):
-        made = own(way, held, mechanism, private)
-        for one in private:
-            made.strategy.measure(one, made.plan)
-        return made
+    def hasty(spec, holders, mechanism, private):
+        choice, counting = planned(spec, holders, mechanism, private)
+        for rows in private:
+            choice.strategy.measure(rows, choice.plan)
+        return choice, counting
 
-    patch.setattr(release, "planned", hasty)
+    patch.setattr(release, "planned_with_counts", hasty)
 
 
 def a_stream_is_taken_for_a_table(patch: pytest.MonkeyPatch) -> None:

@@ -164,7 +164,7 @@ def test_errors_of_codebooks_and_budgets_are_the_verbs():
         ("hist", "~ wage", {}),
         ("quantile", "wage ~ sex", {"probs": [0.5]}),
         ("summary", "wage + edu ~ sex", {}),
-        ("survfit", "Surv(age, sex) ~ 1", {"breaks": 4}),
+        ("survfit", "Surv(age, sex) ~ 1", {"breaks": 20}),
     ],
 )
 def test_a_verb_with_intervals_has_power_for_its_estimates(verb, formula, words):

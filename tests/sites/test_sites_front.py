@@ -53,7 +53,9 @@ def test_a_huge_budget_gives_the_answer_of_all_rows(verb, protocol):
         with pytest.raises(ArgumentError, match=r"dp\.dp_pca (and|or) dp\.dp_cov"):
             fit(formula, sites=SITES, protocol=protocol, **BUDGET)
         return
-    big = {"codebook": CB, "budget": dp.ZCDP(1e12), **VERBS[verb].options}
+    # By default the grid depends on the number of rows, except where sites send once.
+    grid = {"breaks": 20} if verb == "survfit" else {}
+    big = {"codebook": CB, "budget": dp.ZCDP(1e12), **grid}
     apart = fit(formula, sites=SITES, protocol=protocol, **big)
     whole = fit(formula, ALL, **big, **VERBS[verb].verb.normal)
     assert released(apart) == pytest.approx(released(whole), rel=1e-5, abs=1e-4)
