@@ -411,10 +411,10 @@ class OrderedGroup:
                 for sums, spread in ranges.of_runs(self.runs)
             )
             sums = columns["released"]
-            ends = _around(low[1], sums, high[2])
-            shares = _around(low[3], _fractions(sums, self.cells.sum()), high[4])
-            low = (*low[:1], ends[0], *low[2:3], shares[0])
-            high = (np.full(len(count), np.nan), high[1], ends[1], high[3], shares[1])
+            noisy = _around(low[1], sums, high[2])
+            sampled = _around(low[3], _fractions(sums, float(self.cells.sum())), high[4])
+            low = (*low[:1], noisy[0], *low[2:3], sampled[0])
+            high = (np.full(len(count), np.nan), high[1], noisy[1], high[3], sampled[1])
         else:
             high = low = self._bounds(ranges.outer, level)
             if not ranges.aligned:
