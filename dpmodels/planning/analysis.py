@@ -77,7 +77,7 @@ class AnalysisPlan(Printed):
         probability that a release identifies it.
     pure : float
         Total eps of the calls without Gaussian noise, if others have it, for
-        the ledger: ``dp.Ledger(..., pure=plan.pure)``.
+        the session: ``dp.session(..., pure=plan.pure)``.
     """
 
     request: PlanRequest
@@ -331,7 +331,7 @@ def _notes(plan: AnalysisPlan) -> tuple[str, ...]:
         )
     if plan.pure:
         notes.append(
-            f"Open the ledger with pure={plan.pure:.10g}, the eps of calls without Gaussian "
+            f"Open the session with pure={plan.pure:.10g}, the eps of calls without Gaussian "
             "noise; the calls can then run in any order."
         )
     return tuple(notes)

@@ -1,8 +1,9 @@
 r"""Divide a budget between calls so that privacy increases their errors as little as possible.
 
 Amounts add up in the currency of their noise: eps, rho, or, for Gaussian noise under eps and delta,
-``1/m**2`` of the multipliers m, which is their exact composition. If only some calls have Gaussian
-noise, the composed eps of these is added to those of the others.
+``1/m**2`` of the multipliers m. If only some calls have Gaussian noise, the composed eps of these
+is added to those of the others. Gaussian calls are composed at the part of delta that a session's
+ledger has for them (:mod:`dpmodels.privacy.steps`), so that a session accepts what is planned.
 
 A call's loss is the ratio of its standard error to that without privacy; it decreases in its
 amount. Bisection finds the smallest upper limit of all losses: each call gets the smallest amount
@@ -26,6 +27,7 @@ from dpmodels.planning.noise_curve import NoiseCurve
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, gaussian_multiplier
 from dpmodels.privacy.calibrate import gaussian_eps
 from dpmodels.privacy.spent import capacity
+from dpmodels.privacy.steps import GAUSSIAN_PART
 from dpmodels.typing import Floats
 
 # Search range of the logarithm of the loss.
@@ -106,12 +108,14 @@ class TotalBudget:
 
     def _together(self, amounts: Floats) -> float:
         """Return the composed eps of Gaussian releases."""
-        if len(amounts) < 2:
+        if len(amounts) < 2 and len(self.gaussian) < 2:
             return float(amounts.sum())
+        if not len(amounts):
+            return 0.0
         guarantee = self.guarantee
         assert isinstance(guarantee, ApproxDP)
         square = self._squares(amounts).sum()
-        return gaussian_eps(guarantee.delta, square**-0.5) if square else 0.0
+        return gaussian_eps(GAUSSIAN_PART * guarantee.delta, square**-0.5) if square else 0.0
 
     def _squares(self, amounts: Floats) -> Floats:
         guarantee = self.guarantee

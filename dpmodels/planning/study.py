@@ -15,7 +15,7 @@ from dpmodels.planning.assumptions import World, priced
 from dpmodels.planning.division import Losses, TotalBudget, least_at, with_amount
 from dpmodels.planning.noise_curve import NoiseCurve, SimulatedCall, simulate_call, simulate_curve
 from dpmodels.planning.targets import Budgeting, Target
-from dpmodels.privacy import Event, Ledger
+from dpmodels.privacy import ApproxDP, Event, Ledger
 from dpmodels.privacy.spent import capacity, price
 from dpmodels.sessions.call import Call
 from dpmodels.typing import Floats
@@ -157,8 +157,12 @@ class Study:
     def fits(self, amounts: Floats) -> bool:
         """Whether a ledger of the total accepts all calls, one by one."""
         request = self.request
+        has_delta = isinstance(request.guarantee, ApproxDP)
         ledger = Ledger(
-            budget=request.guarantee, adjacency=request.adjacency, pure=self.pure(amounts)
+            budget=request.guarantee,
+            adjacency=request.adjacency,
+            pure=self.pure(amounts),
+            rule="steps" if has_delta else None,
         )
         charges = self.charges(amounts)
         order = np.argsort(self.losses.budget.normal, kind="stable")

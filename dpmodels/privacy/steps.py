@@ -49,10 +49,10 @@ from dpmodels.privacy.totals import Totals
 ULP: Final = 2.0**-51
 SQUARES: Final = 2e-10
 LEAST_DELTA: Final = 1e-300
-# Choices: the number of steps, and the fraction of delta of rule 1. More steps waste less eps and
-# leave less delta for each.
+# Choices: the number of steps, and the fraction of delta of rule 1, for Gaussian releases. More
+# steps waste less eps and leave less delta for each.
 _STEPS: Final = 32
-_MAIN: Final = 0.8
+GAUSSIAN_PART: Final = 0.8
 
 
 def tolerance(charges: int) -> float:
@@ -77,7 +77,8 @@ def squares_eps(delta: float, squares: float) -> float:
 def failing_limit(guarantee: ApproxDP, totals: Totals) -> float:
     """Return the limit on the sum of the releases' own deltas."""
     planned = math.isinf(totals.mu2)
-    return guarantee.delta * (1.0 if planned or totals.most or not totals.gaussian else 1 - _MAIN)
+    has_all = planned or totals.most or not totals.gaussian
+    return guarantee.delta * (1.0 if has_all else 1 - GAUSSIAN_PART)
 
 
 def deltas(guarantee: ApproxDP, totals: Totals) -> tuple[float, float]:
@@ -86,9 +87,9 @@ def deltas(guarantee: ApproxDP, totals: Totals) -> tuple[float, float]:
         return 0.0, 0.0
     if totals.most:
         left = max(guarantee.delta - totals.aside, 0.0)
-        return _MAIN * left, (1 - _MAIN) * left / _STEPS
+        return GAUSSIAN_PART * left, (1 - GAUSSIAN_PART) * left / _STEPS
     left = max(failing_limit(guarantee, totals) - totals.aside, 0.0)
-    main = _MAIN * guarantee.delta if totals.gaussian and not totals.aside else 0.0
+    main = GAUSSIAN_PART * guarantee.delta if totals.gaussian and not totals.aside else 0.0
     return main, left / _STEPS
 
 

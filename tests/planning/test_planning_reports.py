@@ -95,10 +95,10 @@ def ranked(note):
     return SimpleNamespace(rank=getattr(note, "rank", Rank.INTERVALS))
 
 
-def test_a_ledger_for_calls_in_any_order_is_opened_with_their_eps():
-    assert not any("Open the ledger" in note for note in _notes(plan()))
-    (note,) = (note for note in _notes(plan(pure=0.75)) if "Open the ledger" in note)
-    assert note.startswith("Open the ledger with pure=0.75, the eps of calls without Gaussian")
+def test_a_session_for_calls_in_any_order_is_opened_with_their_eps():
+    assert not any("Open the session" in note for note in _notes(plan()))
+    (note,) = (note for note in _notes(plan(pure=0.75)) if "Open the session" in note)
+    assert note.startswith("Open the session with pure=0.75, the eps of calls without Gaussian")
 
 
 def test_the_facts_of_a_plan():
