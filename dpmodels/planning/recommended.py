@@ -16,6 +16,7 @@ from dpmodels.planning.analysis import LIKELY, AnalysisPlan, PlanLine
 from dpmodels.planning.assumptions import MOST_PERSONS, MOST_ROWS
 from dpmodels.planning.noise_curve import NoiseCurve, Release, place_of, simulate_call
 from dpmodels.planning.study import Study, target_values
+from dpmodels.privacy import ApproxDP, ApproxEvent, GaussianEvent, PureDP
 from dpmodels.privacy.spent import capacity
 from dpmodels.typing import Floats
 
@@ -50,7 +51,8 @@ def divided(study: Study) -> AnalysisPlan:
         line = _line(curve, release, frames[-1])
         parts = line._replace(share=float(shares[position]), even=float(evenly[position]))
         needs = amount if line.identified >= LIKELY else _identifying(curve, amount)
-        lines.append(parts._replace(guarantee=curve.simulated_call.form(amount), needs=needs))
+        parts = parts._replace(guarantee=curve.simulated_call.form(amount), needs=needs)
+        lines.append(_without_unused_delta(parts))
     return AnalysisPlan(
         request=study.request,
         lines=tuple(lines),
@@ -59,6 +61,18 @@ def divided(study: Study) -> AnalysisPlan:
         rows_curve=_rows_curve(study, amounts, np.array([line.ratio for line in lines])),
         pure=study.pure(amounts),
     )
+
+
+def _without_unused_delta(line: PlanLine) -> PlanLine:
+    """Return a line without the delta that its release does not use.
+
+    With the delta, a session could choose other noise than was planned.
+    """
+    kinds = {type(event) for event in line.events}
+    if not isinstance(line.guarantee, ApproxDP) or kinds & {GaussianEvent, ApproxEvent}:
+        return line
+    call = replace(line.call, words={**line.call.words, "delta": 0.0})
+    return line._replace(call=call, guarantee=PureDP(line.guarantee.eps))
 
 
 def _parts(study: Study) -> Floats:

@@ -256,3 +256,15 @@ def test_what_cannot_be_planned_says_what_to_write(words, kind, told):
     with pytest.raises(kind, match=told) as raised:
         planned(words.pop("calls", {"wages": PAIR["wages"]}), **words)
     assert isinstance(raised.value, DPModelsError)
+
+
+@pytest.mark.expensive
+def test_a_session_with_the_planned_share_makes_the_planned_calls():
+    made = planned({**PAIR, "counts": dp.call.table("~ sex")}, delta=1e-6)
+    rows = {"age": [40.0] * 1_500, "wage": [20.0] * 1_500}
+    rows |= {"sex": ["F"] * 1_500, "region": ["a"] * 1_500}
+    session = dp.session(rows, BOOK, eps=1.0, delta=1e-6, pure=made.pure or None)
+    priced = session.plan(made.calls)
+    assert priced.fits
+    lines = {line.name: line.mechanism for line in made.lines}
+    assert sorted(lines.values()) == sorted(priced.table["mechanism"])
