@@ -96,12 +96,14 @@ class Counting(NamedTuple):
 
 
 def counted_variables(
-    request: Request, holders: Parties, private: Sequence[Any]
+    spec: VerbSpec[Any], holders: Parties, private: Sequence[Any]
 ) -> dict[str, Numeric]:
     """Return the numeric variables whose values may be counted; none where they must not be.
 
-    The number of rows has to be public, and the rows in one place where they can be read again.
+    Those of the formula, without those of a condition on the rows. The number of rows has to be
+    public, and the rows in one place where they can be read again.
     """
+    request = spec.request
     in_one_place = holders.protocol is None or holders.protocol.trust.name == "pooled"
     if (
         current_settings().clipping is False
@@ -111,8 +113,11 @@ def counted_variables(
         or not all(isinstance(rows, BoundRows) and rows.rereadable for rows in private)
     ):
         return {}
-    book = private[0].codebook
-    return {name: entry for name, entry in book.items() if isinstance(entry, Numeric)}
+    return {
+        name: entry
+        for name, entry in private[0].codebook.items()
+        if name in spec.call.codebook and isinstance(entry, Numeric)
+    }
 
 
 def planned_with_counts(
@@ -120,7 +125,7 @@ def planned_with_counts(
 ) -> tuple[Planned, Counting | None]:
     """Plan a release, and counts of values beyond the bounds where they tell enough."""
     choice, request = planned(spec, holders, mechanism, private), spec.request
-    variables = counted_variables(request, holders, private)
+    variables = counted_variables(spec, holders, private)
     rows = together(source.nrows for source in private) if variables else None
     if not rows:
         return choice, None

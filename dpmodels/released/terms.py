@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 from dataclasses import dataclass
+from itertools import compress
 from typing import ClassVar, Final
 
 from dpmodels.external_files import Amount, Quantity
@@ -51,6 +53,15 @@ class Clipping:
     above: tuple[Quantity, ...]
     noise_sd: Amount
 
+    def among(self, names: Container[str]) -> Clipping:
+        """Return the numbers of some of the variables."""
+        kept = [name in names for name in self.variables]
+        below, within, above = (
+            tuple(compress(counts, kept)) for counts in (self.below, self.within, self.above)
+        )
+        variables = tuple(compress(self.variables, kept))
+        return Clipping(variables, below, within, above, self.noise_sd)
+
     def shares(self) -> tuple[tuple[str, float, float, float], ...]:
         """Return each variable, the shares below and above its bounds, and their noise sd.
 
@@ -64,16 +75,19 @@ class Clipping:
             for name, below, within, above in rows
         )
 
-    def much(self) -> tuple[tuple[str, str, float], ...]:
-        """Return variables, sides and shares of values beyond a bound, if many and clearly so."""
-        sides = [
+    def sides(self) -> tuple[tuple[str, str, float, float], ...]:
+        """Return variables, sides, shares of values beyond that bound, and their noise sds."""
+        return tuple(
             (name, side, share, noise_sd)
             for name, below, above, noise_sd in self.shares()
             for side, share in (("below", below), ("above", above))
-        ]
+        )
+
+    def much(self) -> tuple[tuple[str, str, float], ...]:
+        """Return variables, sides and shares of values beyond a bound, if many and clearly so."""
         return tuple(
             (name, side, min(share, 1.0))
-            for name, side, share, noise_sd in sides
+            for name, side, share, noise_sd in self.sides()
             if share > max(MUCH, CLEAR_SDS * noise_sd)
         )
 

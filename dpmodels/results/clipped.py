@@ -20,7 +20,8 @@ _NAMED: Final = 3  # A choice: variables that a note names
 
 def clipped_table(release: Released, codebook: Mapping[str, Any]) -> pd.DataFrame:
     """Return shares of values beyond each declared bound, or say why they were not counted."""
-    if release.clipping is None:
+    clipping = _of_formula(release, codebook)
+    if clipping is None:
         raise NotAvailable(
             "clipped() is not available: values beyond the bounds are counted where the number of "
             "rows is public and large beside the noise, rows can be read twice, and "
@@ -35,14 +36,14 @@ def clipped_table(release: Released, codebook: Mapping[str, Any]) -> pd.DataFram
             "above": above,
             "noise_sd": noise_sd,
         }
-        for name, below, above, noise_sd in release.clipping.shares()
+        for name, below, above, noise_sd in clipping.shares()
     ]
     return pd.DataFrame(lines).set_index("variable")
 
 
 def with_clipping(report: Report, release: Released, codebook: Mapping[str, Any]) -> Report:
     """Add to a report which variables have many values beyond their bounds."""
-    clipping = release.clipping
+    clipping = _of_formula(release, codebook)
     if clipping is None:
         return report
     fact = ("Clipped", _fact(clipping))
@@ -61,17 +62,18 @@ def with_clipping(report: Report, release: Released, codebook: Mapping[str, Any]
     )
 
 
+def _of_formula(release: Released, codebook: Mapping[str, Any]) -> Clipping | None:
+    """Return the numbers of a formula's variables, which may be part of those of the release."""
+    clipping = release.clipping and release.clipping.among(codebook)
+    return clipping if clipping and clipping.variables else None
+
+
 def _fact(clipping: Clipping) -> str:
     """Describe the largest share in a few words."""
-    shares = [
-        (share, noise_sd, name, side)
-        for name, below, above, noise_sd in clipping.shares()
-        for side, share in (("below", below), ("above", above))
-        if not math.isnan(share)
-    ]
-    if not shares:
+    known = [side for side in clipping.sides() if not math.isnan(side[2])]
+    if not known:
         return "unknown, few values"
-    share, noise_sd, name, side = max(shares)
+    name, side, share, noise_sd = max(known, key=lambda side: side[2])
     if share < CLEAR_SDS * noise_sd:
         return f"none detected (sd {100 * noise_sd:.2g}%)"
     return f"{100 * min(share, 1.0):.3g}% of {shorten(plain(name), 12)} {side}"

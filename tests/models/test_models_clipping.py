@@ -170,6 +170,23 @@ def test_a_table_without_values_and_one_within_the_bounds():
     assert not any("Warning" in note for note in fitting._report().notes)
 
 
+def test_variables_of_a_condition_are_not_counted():
+    fit = dp.dp_mean("~ wage", ROWS, codebook=BOOK, eps=1.0, delta=1e-6, subset="age > 30")
+    assert fit.release.clipping.variables == ("wage",)
+    assert list(fit.clipped().index) == ["wage"]
+    assert "Clipped" in fit.summary().as_text()
+
+
+def test_a_part_of_a_release_tells_of_the_variables_of_its_formula():
+    whole = dp.dp_moments("~ age + wage + region", ROWS, codebook=BOOK, eps=1.0, delta=1e-6)
+    assert list(whole.clipped().index) == ["age", "wage"]
+    model = whole.lm("wage ~ region")
+    assert list(model.clipped().index) == ["wage"]
+    assert "age" not in dict(model._report().facts)["Clipped"]
+    assert dict(whole.lm("wage ~ age")._report().facts)["Clipped"].endswith("of age above")
+    assert whole.pca("~ age").summary().as_text().count("Clipped") == 1
+
+
 def test_pooled_sites_count_as_one_table():
     words = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "mechanism": "gaussian"}
     sites = {"A": ROWS[:1_500], "B": ROWS[1_500:]}
