@@ -26,7 +26,8 @@ from dpmodels.frames.delimited import CsvMode, csv_mode
 from dpmodels.frames.open import with_csv_mode
 from dpmodels.noise import Entropy, source
 from dpmodels.options import current_settings
-from dpmodels.privacy import GaussianEvent, compose_gaussians, gaussian_multiplier
+from dpmodels.privacy import compose_gaussians, gaussian_multiplier
+from dpmodels.privacy.events import all_gaussian
 from dpmodels.request import Request, requested
 from dpmodels.sites import Parties, Witness
 from dpmodels.statistics import Statistic
@@ -183,7 +184,7 @@ def either(function: Callable[[object], object], pair: Pair) -> Any:
 def gaussian_law(recipe: VerbRecipe, pair: Pair) -> bool:
     """Whether a verb adds only Gaussian noise, calibrated exactly to its guarantee."""
     events = either(recipe, pair).release.events
-    if not events or not all(isinstance(event, GaussianEvent) for event in events):
+    if not events or not all_gaussian(events):
         return False
     multipliers = [event.multiplier for event in events for _ in range(event.count)]
     return compose_gaussians(multipliers) * _ROUNDING >= gaussian_multiplier(

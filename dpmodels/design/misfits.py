@@ -6,8 +6,8 @@ this module, and prints that statement with them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from dpmodels.person_ids import canonical_id
 from dpmodels.variables import Categorical, Variable
 
 
-@dataclass
+@dataclass(frozen=True)
 class Misfits:
     """The cells of one column that do not fit: each counts once."""
 
@@ -38,46 +38,51 @@ class Misfits:
         """Number of cells that do not fit."""
         return self.missing + self.not_readable + self.unknown_level + self.outside
 
+    def plus(self, by_field: Mapping[str, NDArray[np.bool_]]) -> Misfits:
+        """Return the counts with further cells, by the field that counts them."""
+        sums = {name: getattr(self, name) + int(cells.sum()) for name, cells in by_field.items()}
+        return replace(self, **sums)
 
-@dataclass
+
+@dataclass(frozen=True)
 class TableMisfits:
     """The cells of a table that do not fit, by column."""
 
-    columns: dict[str, Misfits]
-    n_rows: int = 0
-    n_fitting: int = 0  # Rows all of whose cells fit
+    columns: Mapping[str, Misfits]
+    n_rows: int
+    n_fitting: int  # Rows all of whose cells fit
 
 
 def count_misfits(source: RowSource, book: Codebook, ids: Sequence[str]) -> TableMisfits:
     """Read a table once and count what does not fit a codebook, ids among it."""
     columns = {name: Misfits(_bounds(variable)) for name, variable in book.items()}
-    result = TableMisfits({**columns, **{name: Misfits() for name in ids}})
-    names = tuple(result.columns)
-    for chunk in source.chunks(names, read_rows(len(names))):
-        fits = np.ones(len(next(iter(chunk.values()))), dtype=bool)
-        for name, counts in result.columns.items():
+    columns |= {name: Misfits() for name in ids}
+    n_rows = n_fitting = 0
+    for chunk in source.chunks(tuple(columns), read_rows(len(columns))):
+        misfits = np.zeros(len(next(iter(chunk.values()))), dtype=bool)
+        for name, counts in columns.items():
             if name in book:
-                fits &= _fits(book[name], chunk[name], counts)
+                by_field = _misfits(book[name], chunk[name], counts.bounds)
             else:
-                fits &= _ids_fit(chunk[name], book.missing_ids(name), counts)
-        result.n_rows += len(fits)
-        result.n_fitting += int(fits.sum())
-    return result
+                by_field = {"missing": _missing_ids(chunk[name], book.missing_ids(name))}
+            columns[name] = counts.plus(by_field)
+            misfits = np.logical_or.reduce([misfits, *by_field.values()])
+        n_rows += len(misfits)
+        n_fitting += int((~misfits).sum())
+    return TableMisfits(columns, n_rows, n_fitting)
 
 
-def _fits(variable: Variable, cells: NDArray[Any], counts: Misfits) -> NDArray[np.bool_]:
-    """Add the cells of a chunk to the counts; return which fit."""
+def _misfits(
+    variable: Variable, cells: NDArray[Any], bounds: tuple[float, float]
+) -> dict[str, NDArray[np.bool_]]:
+    """Return which cells of a chunk do not fit, by the field of `Misfits` that counts them."""
     values = as_written(Codebook({"x": variable}), {"x": cells})["x"]
     unread = np.isnan(values)
     missing = np.zeros(len(values), dtype=bool)
     missing[unread] = _are_missing(variable, cells[unread])
     misread = "unknown_level" if isinstance(variable, Categorical) else "not_readable"
-    lower, upper = counts.bounds
-    outside = (values < lower) | (values > upper)
-    counts.missing += int(missing.sum())
-    setattr(counts, misread, getattr(counts, misread) + int((unread & ~missing).sum()))
-    counts.outside += int(outside.sum())
-    return ~unread & ~outside
+    outside = (values < bounds[0]) | (values > bounds[1])
+    return {"missing": missing, misread: unread & ~missing, "outside": outside}
 
 
 def _are_missing(variable: Variable, cells: NDArray[Any]) -> NDArray[np.bool_]:
@@ -88,12 +93,10 @@ def _are_missing(variable: Variable, cells: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(coded | masked | pd.isna(values) | np.array(blank, dtype=bool))
 
 
-def _ids_fit(cells: NDArray[Any], codes: Sequence[str], counts: Misfits) -> NDArray[np.bool_]:
+def _missing_ids(cells: NDArray[Any], codes: Sequence[str]) -> NDArray[np.bool_]:
     masked = np.ma.getmaskarray(cells)
     ids = map(canonical_id, np.ma.getdata(cells).tolist())
-    missing = masked | np.array([key in ("", *codes) for key in ids], dtype=bool)
-    counts.missing += int(missing.sum())
-    return np.asarray(~missing)
+    return np.asarray(masked | np.array([key in ("", *codes) for key in ids], dtype=bool))
 
 
 def _bounds(variable: Variable) -> tuple[float, float]:

@@ -219,31 +219,33 @@ def auto_counts(
     unit_rows = _of_one(facts.adjacency)
     strategies: tuple[CountMechanism, ...] = (Geometric(), Gaussian())
     if isinstance(guarantee, PureDP):
-        best, reason = strategies[0], "it needs no delta."
-        noise = best.plan(facts, guarantee).noise_sd
+        strategies = strategies[:1]
+    plans = [strategy.plan(facts, guarantee) for strategy in strategies]
+    noises = [plan.noise_sd for plan in plans]
+    if len(plans) == 1:
+        place, reason = 0, "it needs no delta."
     else:
-        plans = [strategy.plan(facts, guarantee) for strategy in strategies]
-        noises = [plan.noise_sd for plan in plans]
         priced = at_equal_price(noises, plans)
         place = priced.index(min(priced))
-        noise, best, second = noises[place], strategies[place], strategies[1 - place].info.name
+        second = strategies[1 - place].info.name
         reason = (
             f"{price_reason(noises, place)}its noise in a count has an sd of "
-            f"{two_digits(unit_rows * noise)}; that of {second} would have "
+            f"{two_digits(unit_rows * noises[place])}; that of {second} would have "
             f"{two_digits(unit_rows * noises[1 - place])}."
         )
-    # Of the sum of t - 1/2: half of one noise variable, or of the difference of two.
-    unpaired_sd = noise / math.sqrt(2)
+    best = strategies[place].info.name
     if not one_mean(facts):
-        return best.info.name, reason
+        return best, reason
+    # Of the sum of t - 1/2: half of one noise variable, or of the difference of two.
+    unpaired_sd = noises[place] / math.sqrt(2)
     pair = Paired().plan(facts, guarantee)
     paired_sd = pair.noise_sd / 2
-    unpaired, paired = at_equal_price([unpaired_sd, paired_sd], [best.plan(facts, guarantee), pair])
+    unpaired, paired = at_equal_price([unpaired_sd, paired_sd], [plans[place], pair])
     if unpaired <= paired:
-        return best.info.name, reason
+        return best, reason
     return "paired", (
         f"its noise in the sum has an sd of {two_digits(unit_rows * paired_sd)} ranges; that of "
-        f"{best.info.name} would have {two_digits(unit_rows * unpaired_sd)}."
+        f"{best} would have {two_digits(unit_rows * unpaired_sd)}."
     )
 
 

@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final, Protocol
 
-from dpmodels.privacy import ApproxDP, Event, GaussianEvent, Ledger, group_events
+from dpmodels.privacy import ApproxDP, Event, Ledger, group_events
+from dpmodels.privacy.events import all_gaussian
 
 _ledger: Final[ContextVar[tuple[Ledger, int] | None]] = ContextVar("dpmodels.ledger", default=None)
 
@@ -60,7 +61,7 @@ def at_equal_price(noises: Sequence[float], plans: Sequence[Candidate]) -> list[
     if not 0 < cheapest < math.inf:
         return list(noises)
     return [
-        noise * (cost / cheapest) ** (0.5 if _is_gaussian(plan) else 1.0)
+        noise * (cost / cheapest) ** (0.5 if all_gaussian(plan.events) else 1.0)
         for noise, cost, plan in zip(noises, prices, plans, strict=True)
     ]
 
@@ -68,7 +69,3 @@ def at_equal_price(noises: Sequence[float], plans: Sequence[Candidate]) -> list[
 def price_reason(noises: Sequence[float], best: int) -> str:
     """Say why a candidate with more noise was chosen; empty if it has the least noise."""
     return "" if noises[best] <= min(noises) else "it uses less of the ledger's budget: "
-
-
-def _is_gaussian(plan: Candidate) -> bool:
-    return all(isinstance(event, GaussianEvent) for event in plan.events)

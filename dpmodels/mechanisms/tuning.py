@@ -78,6 +78,7 @@ from dpmodels.privacy import (
     gaussian_to_bounded_range,
 )
 from dpmodels.privacy.compose import pure_eps
+from dpmodels.privacy.events import all_gaussian
 from dpmodels.released import CoefficientsRelease, MechanismInfo, Tuning
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import MISS
@@ -157,7 +158,7 @@ class Tuned:
         bounded_loss(facts, self.info.name)
         if isinstance(guarantee, ApproxDP):
             zcdp_plan = self._divided(facts, ZCDP(0.5 / gaussian_multiplier(guarantee) ** 2))
-            if all(isinstance(event, GaussianEvent) for event in zcdp_plan.events):
+            if all_gaussian(zcdp_plan.events):
                 return replace(zcdp_plan, guarantee=guarantee)
         return self._divided(facts, guarantee)
 

@@ -24,7 +24,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeGuard
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -41,7 +41,6 @@ from dpmodels.privacy import (
     ZCDP,
     ApproxDP,
     Event,
-    GaussianEvent,
     Guarantee,
     Pufferfish,
     PureDP,
@@ -50,6 +49,7 @@ from dpmodels.privacy import (
     group_events,
     planned_for_group,
 )
+from dpmodels.privacy.events import all_gaussian
 from dpmodels.released import CountsRelease
 from dpmodels.released.terms import Clipping
 from dpmodels.request import Request
@@ -191,7 +191,7 @@ def _divided(
         rho = guarantee.rho
         counts = ZCDP(rho * GAUSSIAN_SHARE * _ROOM)
         return Gaussian(), ZCDP(rho * (1 - GAUSSIAN_SHARE)), counts
-    if isinstance(guarantee, ApproxDP) and _are_gaussian(release):
+    if isinstance(guarantee, ApproxDP) and all_gaussian(release):
         multiplier = gaussian_multiplier(guarantee)
         eps = gaussian_eps(guarantee.delta, multiplier * NOISE_FACTOR)
         counts = ZCDP(GAUSSIAN_SHARE / 2 / multiplier**2)
@@ -200,13 +200,9 @@ def _divided(
     return Geometric(), replace(guarantee, eps=eps), PureDP(guarantee.eps * PURE_SHARE * _ROOM)
 
 
-def _are_gaussian(events: Sequence[Event]) -> TypeGuard[Sequence[GaussianEvent]]:
-    return all(isinstance(event, GaussianEvent) for event in events)
-
-
 def _left(guarantee: ApproxDP, events: Sequence[Event]) -> ZCDP:
     """Return what Gaussian events leave of a guarantee; BudgetError unless all are Gaussian."""
-    if not _are_gaussian(events):
+    if not all_gaussian(events):
         raise BudgetError("a part of the guarantee is planned without Gaussian noise")
     used = math.fsum(event.count / event.multiplier**2 for event in events)
     return ZCDP((gaussian_multiplier(guarantee) ** -2 * _ROOM - used) / 2 * _ROOM)

@@ -237,8 +237,9 @@ def _warn(prediction: Prediction, spec: VerbSpec[Any], choice: Planned, n_rows: 
 def predicted_at_budgets(fit: Result) -> pd.DataFrame:
     """Predict the noise of a fit's estimates at other budgets, from public facts."""
     request, n_rows = fit.request, fit.nobs
-    is_known = request is not None and request.parent is None and request.verb in VERBS
-    if request is None or not (is_known and n_rows >= 1) or request.adjacency.person is not None:
+    verb = None if request is None or request.parent is not None else VERBS.get(request.verb)
+    is_known = verb is not None and verb.charges and n_rows >= 1
+    if request is None or not is_known or request.adjacency.person is not None:
         raise NotAvailable(
             "at_budgets() needs a result of one call, a public number of rows, and one row a "
             "person; dp.plan() predicts others"
@@ -264,8 +265,6 @@ def _other_budgets(guarantee: Guarantee) -> list[Guarantee]:
 
 
 def _noise(spec: VerbSpec[Any], mechanism: object, n_rows: int) -> pd.Series[float]:
-    if not isinstance(spec, VerbSpec):
-        raise NotAvailable("at_budgets() is not available for answers that were randomised before")
     try:
         private = assumed_private(spec, n_rows)
         choice = planned(spec, parties({}), mechanism, [private])

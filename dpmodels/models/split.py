@@ -19,13 +19,13 @@ from dpmodels.privacy import (
     AdjacencyName,
     ApproxDP,
     Event,
-    GaussianEvent,
     Guarantee,
     Ledger,
     resolve_budget,
 )
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.privacy.compose import divide
+from dpmodels.privacy.events import all_gaussian
 from dpmodels.results.plan import SplitRequest, SplitResult, ratio
 from dpmodels.typing import Floats
 
@@ -185,9 +185,7 @@ def _run(
         raise ArgumentError(f"the recipe raised {type(error).__name__} {where}{detail}") from error
     _require_spent(request.stages, ledgers, where)
     events = [[event for entry in ledger.entries for event in entry.events] for ledger in ledgers]
-    observed = [
-        all(isinstance(event, GaussianEvent) for event in stage_events) for stage_events in events
-    ]
+    observed = [all_gaussian(stage_events) for stage_events in events]
     if all(now or not assumed for now, assumed in zip(observed, gaussian, strict=True)):
         _check_together(
             request, [event for stage_events in events for event in stage_events], where

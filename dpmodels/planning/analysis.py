@@ -12,7 +12,8 @@ import pandas as pd
 
 from dpmodels.arguments import option
 from dpmodels.planning.targets import Target
-from dpmodels.privacy import Adjacency, ApproxDP, Event, GaussianEvent, Guarantee
+from dpmodels.privacy import Adjacency, ApproxDP, Event, Guarantee
+from dpmodels.privacy.events import all_gaussian
 from dpmodels.privacy.spent import capacity
 from dpmodels.report import Fact, Report, Row, Section, count, signif
 from dpmodels.report.notes import Rank
@@ -126,7 +127,7 @@ class AnalysisPlan(Printed):
     @property
     def calls(self) -> list[Call]:
         """The calls with their budgets, those without Gaussian noise first, for a session."""
-        ordered = sorted(self.lines, key=lambda line: _gaussian(line.events))
+        ordered = sorted(self.lines, key=lambda line: all_gaussian(line.events))
         return [_with_budget(line) for line in ordered]
 
     @property
@@ -215,10 +216,6 @@ def _written(call: Call) -> str:
         call, words={option: value for option, value in call.words.items() if value is not budget}
     )
     return f"{repr(bare)[:-1]}, budget=dp.{budget})"
-
-
-def _gaussian(events: tuple[Event, ...]) -> bool:
-    return all(isinstance(event, GaussianEvent) for event in events)
 
 
 def _with_budget(line: PlanLine) -> Call:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from dpmodels.errors import BudgetError, FrameError
 from dpmodels.models.predictor import estimates_of
 from dpmodels.planning.assumptions import World, priced, released
-from dpmodels.privacy import ZCDP, Event, GaussianEvent, Guarantee
+from dpmodels.privacy import ZCDP, Event, Guarantee
+from dpmodels.privacy.events import all_gaussian
 from dpmodels.sessions.call import Call, Terms
 from dpmodels.typing import Floats
 
@@ -50,7 +51,7 @@ class Release(NamedTuple):
     @property
     def gaussian(self) -> bool:
         """Whether all noise is Gaussian."""
-        return all(isinstance(event, GaussianEvent) for event in self.events)
+        return all_gaussian(self.events)
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ a `BudgetError`.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, get_args
+from typing import Any, Final, TypeGuard, get_args
 
 from dpmodels.arguments import integer
 from dpmodels.errors import ArgumentError, BudgetError
@@ -226,6 +226,11 @@ class PufferfishEvent:
 
 
 Event = GaussianEvent | LaplaceEvent | BoundedRangeEvent | PureEvent | ApproxEvent | PufferfishEvent
+
+
+def all_gaussian(events: Sequence[Event]) -> TypeGuard[Sequence[GaussianEvent]]:
+    """Return whether all noise is Gaussian."""
+    return all(isinstance(event, GaussianEvent) for event in events)
 
 
 def failing(events: Iterable[Event]) -> float:

@@ -34,6 +34,7 @@ from dpmodels.privacy.events import (
     GaussianEvent,
     LaplaceEvent,
     PufferfishEvent,
+    all_gaussian,
 )
 from dpmodels.privacy.filters import largest_rho
 from dpmodels.privacy.pufferfish import Pufferfish
@@ -111,7 +112,7 @@ def planned_for_group(
     try:
         # Purely Gaussian noise may use all the rho whose exact trade-off meets the guarantee.
         planned = plan(ZCDP(0.5 / gaussian_multiplier(guarantee) ** 2 / rows**2 * _ROOM))
-        if all(isinstance(event, GaussianEvent) for event in events(planned)):
+        if all_gaussian(tuple(events(planned))):
             return planned
         return plan(ZCDP(largest_rho(guarantee) / rows**2 * _ROOM))
     except BudgetError:

@@ -10,7 +10,14 @@ from dpmodels.errors import LedgerError
 from dpmodels.privacy.budget import Adjacency, ApproxDP
 from dpmodels.privacy.calibrate import gaussian_multiplier
 from dpmodels.privacy.compose import pure_eps
-from dpmodels.privacy.events import Event, GaussianEvent, PufferfishEvent, PureEvent, failing
+from dpmodels.privacy.events import (
+    Event,
+    GaussianEvent,
+    PufferfishEvent,
+    PureEvent,
+    all_gaussian,
+    failing,
+)
 from dpmodels.privacy.filters import TOLERANCE, Filter
 from dpmodels.privacy.pufferfish import Pufferfish, refused
 from dpmodels.privacy.spent import Spent, capacity, price
@@ -168,7 +175,7 @@ def _fitting(budget_filter: Filter, added: tuple[Event, ...], before: Totals) ->
     budget = capacity(budget_filter.guarantee)
     if not budget.delta:
         return budget_filter.spent(before).left_of(budget)
-    noise = _gaussian_at if all(isinstance(e, GaussianEvent) for e in added) else _pure_at
+    noise = _gaussian_at if all_gaussian(added) else _pure_at
     fitting, too_much, eps = 0.0, budget.amount, budget.amount
     for _ in range(_HALVINGS):
         if budget_filter.holds(budget_filter.plus(before, (noise(eps, budget.delta),))):

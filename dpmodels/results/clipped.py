@@ -55,8 +55,8 @@ def with_clipping(report: Report, release: Released, codebook: Mapping[str, Any]
         f"{getattr(codebook[name], 'lower' if side == 'below' else 'upper'):,.10g}"
         for name, side, share in much[:_NAMED]
     ]
-    more = f" and {len(much) - _NAMED} more" * (len(much) > _NAMED)
-    note = f"Warning: values were clipped, about {', '.join(texts)}{more}. Declare wider bounds."
+    rest = f" and {len(much) - _NAMED} more" * (len(much) > _NAMED)
+    note = f"Warning: values were clipped, about {', '.join(texts)}{rest}. Declare wider bounds."
     return replace(
         report, facts=(*report.facts, fact), notes=(*Rank.IDENTIFIED(note), *report.notes)
     )
@@ -70,10 +70,10 @@ def _of_formula(release: Released, codebook: Mapping[str, Any]) -> Clipping | No
 
 def _fact(clipping: Clipping) -> str:
     """Describe the largest share in a few words."""
-    known = [side for side in clipping.sides() if not math.isnan(side[2])]
-    if not known:
+    finite = [side for side in clipping.sides() if not math.isnan(side[2])]
+    if not finite:
         return "unknown, few values"
-    name, side, share, noise_sd = max(known, key=lambda side: side[2])
+    name, side, share, noise_sd = max(finite, key=lambda side: side[2])
     if share < CLEAR_SDS * noise_sd:
         return f"none detected (sd {100 * noise_sd:.2g}%)"
     return f"{100 * min(share, 1.0):.3g}% of {shorten(plain(name), 12)} {side}"

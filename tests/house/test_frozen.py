@@ -4,8 +4,8 @@ import ast
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "dpmodels"
-# What has a state: a source of random bits, options that a block sets and resets, running counts.
-MUTABLE = {"noise/uniform.py", "options.py", "design/misfits.py"}
+# What has a state: a source of random bits, and options that a block sets and resets.
+MUTABLE = {"noise/uniform.py", "options.py"}
 
 
 def is_frozen(decorator):
